@@ -1,0 +1,1 @@
+//! Finds padding waste in compiled TPU programs.

@@ -1,0 +1,151 @@
+//! Arrays: an element type, dimensions, and usually a layout.
+
+use crate::{Dimension, ElementType, Error, ErrorKind, Layout, MAX_SIZE, SplitConfig, inline::InlineVec, size};
+use alloc::format;
+
+/// An array's shape: element type, dimensions, and a layout unless the shape was read without inventing one.
+///
+/// Reached through [`Shape::as_array`](crate::Shape::as_array); built by [`Shape::array`](crate::Shape::array).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArrayShape {
+    pub(crate) element_type: ElementType,
+    pub(crate) dimensions: InlineVec<Dimension, 6>,
+    pub(crate) layout: Option<Layout>,
+}
+
+impl ArrayShape {
+    /// Checks what no part can check alone: the element count, and the layout against the dimensions.
+    pub(crate) fn new(
+        element_type: ElementType,
+        dimensions: InlineVec<Dimension, 6>,
+        layout: Option<Layout>,
+    ) -> Result<Self, Error> {
+        if let Some(layout) = &layout {
+            if layout.minor_to_major.len() != dimensions.len() {
+                return Err(rank_mismatch(layout.minor_to_major.len(), dimensions.len()));
+            }
+            for (at, config) in layout.split_configs.iter().enumerate() {
+                check_split(config, &layout.split_configs[..at], &layout.minor_to_major, &dimensions)?;
+            }
+        }
+        let array = Self { element_type, dimensions, layout };
+        array.check_size()?;
+        Ok(array)
+    }
+
+    /// XLA's `ValidateShape` asks the same of elements × bytes, and text parsing forgets to (an unbounded dimension counts 1).
+    pub(crate) fn check_size(&self) -> Result<(), Error> {
+        let elements = size::product(self.dimensions.iter().map(|d| d.bound().unwrap_or(1)));
+        let fits = elements.is_some_and(|n| size::bytes(n, self.logical_bits_per_element()).is_some());
+        if fits {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Overflow, "the array's size is above 2^63 − 1, XLA's limit for elements and bytes"))
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// The dimensions, numbered 0 … N−1 as written between brackets.
+    #[must_use]
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.dimensions
+    }
+
+    /// The number of dimensions.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.dimensions.len()
+    }
+
+    /// The layout; `None` where the shape was read without inventing one.
+    #[must_use]
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    /// The memory space the layout names; 0, the device's default memory, without a layout.
+    #[must_use]
+    pub fn memory_space(&self) -> u8 {
+        self.layout.as_ref().map_or(0, Layout::memory_space)
+    }
+
+    /// Dimension numbers from the slowest-varying to the fastest; empty without a layout.
+    pub fn major_to_minor(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + '_ {
+        self.layout.as_ref().map_or(&[][..], |l| l.minor_to_major()).iter().rev().copied()
+    }
+
+    /// How many dimensions exceed 1 (`ShapeUtil::TrueNumDimensions`); an unbounded one counts.
+    #[must_use]
+    pub fn true_rank(&self) -> usize {
+        self.dimensions.iter().filter(|d| d.bound().is_none_or(|n| n > 1)).count()
+    }
+
+    /// The documents' letter for a dimension: rank 2 is y, x; rank 3 z, y, x; rank 4 p, z, y, x.
+    #[must_use]
+    pub fn dimension_letter(&self, dimension: usize) -> Option<char> {
+        let letters: &[char] = match self.rank() {
+            2 => &['y', 'x'],
+            3 => &['z', 'y', 'x'],
+            4 => &['p', 'z', 'y', 'x'],
+            _ => &[],
+        };
+        letters.get(dimension).copied()
+    }
+
+    /// Bits one element needs without padding: the smaller of its natural storage and the layout's element size.
+    pub(crate) fn logical_bits_per_element(&self) -> u64 {
+        let natural = u64::from(self.element_type.natural_bits());
+        self.stored_bits_given().map_or(natural, |e| e.min(natural))
+    }
+
+    /// The layout's element size in bits, if it has one.
+    pub(crate) fn stored_bits_given(&self) -> Option<u64> {
+        self.layout.as_ref().and_then(Layout::element_size_in_bits)
+    }
+}
+
+pub(crate) fn rank_mismatch(named: usize, rank: usize) -> Error {
+    let error = Error::new(
+        ErrorKind::LayoutRankMismatch,
+        format!("the layout orders {named} dimensions, the array has {rank}"),
+    );
+    error.with_help(format!("the default layout of rank {rank} is {{{}}}", {
+        let mut order = alloc::string::String::new();
+        // Writing to a string can't fail.
+        let _ = crate::text::join(&mut order, &(0..rank).rev().take(64).collect::<alloc::vec::Vec<_>>());
+        order
+    }))
+}
+
+/// XLA's `LayoutUtil::ValidateLayoutForShape` on split configs: which parse, and would be ignored or divide wrongly.
+pub(crate) fn check_split(
+    config: &SplitConfig,
+    earlier: &[SplitConfig],
+    minor_to_major: &[usize],
+    dimensions: &[Dimension],
+) -> Result<(), Error> {
+    let invalid = |message| Err(Error::new(ErrorKind::InvalidSplitConfig, message));
+    let rank = dimensions.len();
+    if config.dimension >= rank {
+        return invalid(format!("there is no physical dimension {} in an array of rank {rank}", config.dimension));
+    }
+    if earlier.iter().any(|other| other.dimension == config.dimension) {
+        return invalid(format!("physical dimension {} is split twice", config.dimension));
+    }
+    let bound = dimensions[minor_to_major[rank - 1 - config.dimension]].bound().unwrap_or(MAX_SIZE);
+    let mut least = 1;
+    for &index in &config.split_indices {
+        if index < least || index >= bound {
+            return invalid(format!(
+                "split indices must rise and lie between 0 and the bound {bound} of physical dimension {}; {index} does not",
+                config.dimension
+            ));
+        }
+        least = index + 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! The one error type of this crate.
+
+use alloc::{boxed::Box, string::String};
+use core::{fmt, ops::Range};
+
+macro_rules! error_kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)+) => {
+        /// What went wrong, as a stable name.
+        ///
+        /// New kinds may be added; match with a wildcard arm.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl ErrorKind {
+            /// The kind's name in snake case, as the command line's JSON prints it.
+            ///
+            /// ```
+            /// # use tilewise::Shape;
+            /// let error = "f33[2]".parse::<Shape>().unwrap_err();
+            /// assert_eq!(error.kind().as_str(), "unknown_element_type");
+            /// ```
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+    };
+}
+
+error_kinds! {
+    /// Nothing but white space and comments.
+    EmptyInput = "empty_input",
+    /// A token that cannot come here, a missing bracket, a bad character, an open comment, a malformed number.
+    Syntax = "syntax",
+    /// A complete shape, then more text.
+    TrailingInput = "trailing_input",
+    /// An identifier where an element type is due that names none.
+    UnknownElementType = "unknown_element_type",
+    /// A negative bound.
+    InvalidDimension = "invalid_dimension",
+    /// A number or a size above 2^63 − 1.
+    Overflow = "overflow",
+    /// Dimensions on `token` or `opaque`.
+    DimensionsNotAllowed = "dimensions_not_allowed",
+    /// A layout on `token` or `opaque`, or on a tuple.
+    LayoutNotAllowed = "layout_not_allowed",
+    /// `b(…)` around anything but one array.
+    InvalidBuffer = "invalid_buffer",
+    /// As many entries in minor-to-major as there are dimensions were needed.
+    LayoutRankMismatch = "layout_rank_mismatch",
+    /// A dimension number out of range or named twice in minor-to-major.
+    NotAPermutation = "not_a_permutation",
+    /// An empty tile, a size of 0, a negative size, or `*` in the last place.
+    InvalidTile = "invalid_tile",
+    /// A tail padding alignment below 1.
+    InvalidTailPadding = "invalid_tail_padding",
+    /// A negative element size.
+    InvalidElementSize = "invalid_element_size",
+    /// A memory space outside 0…127.
+    InvalidMemorySpace = "invalid_memory_space",
+    /// `#(t)` with a type other than u8, u16, u32 or u64.
+    InvalidIndexType = "invalid_index_type",
+    /// `*(t)` with a type other than u8, u16, u32 or u64.
+    InvalidPointerType = "invalid_pointer_type",
+    /// `SC(…)` with a dimension out of range or named twice, or indices that do not rise inside the bound.
+    InvalidSplitConfig = "invalid_split_config",
+    /// A negative number of dynamic shape metadata prefix bytes.
+    InvalidMetadataPrefix = "invalid_metadata_prefix",
+    /// `P(…)`: XLA refuses a physical shape on every array.
+    PhysicalShapeNotAllowed = "physical_shape_not_allowed",
+    /// `D(…)`: dimension level types of sparse arrays, which XLA drops.
+    SparseUnsupported = "sparse_unsupported",
+    /// A layout property repeated or out of XLA's order.
+    AttributeOrder = "attribute_order",
+    /// Tuples nested deeper than [`MAX_NESTING`](crate::MAX_NESTING).
+    NestingTooDeep = "nesting_too_deep",
+    /// A size or index question about a shape with `?`.
+    UnboundedDimension = "unbounded_dimension",
+    /// A size or index question about a tuple, token or opaque.
+    NotAnArray = "not_an_array",
+    /// A size or index question about a shape read without inventing a layout.
+    MissingLayout = "missing_layout",
+    /// An index component at or past its bound.
+    IndexOutOfBounds = "index_out_of_bounds",
+    /// An index with more or fewer components than dimensions.
+    IndexRankMismatch = "index_rank_mismatch",
+    /// An offset at or past the physical element count.
+    OffsetOutOfRange = "offset_out_of_range",
+    /// A buffer of another length than the call needs.
+    BufferLengthMismatch = "buffer_length_mismatch",
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What is wrong, where, and what to write instead.
+///
+/// `Display` gives the message alone. Ask [`kind`](Error::kind) for a name to match on, [`span`](Error::span) for the
+/// bytes of the text that are meant, and [`help`](Error::help) for a suggestion.
+///
+/// ```
+/// use tilewise::{ErrorKind, Shape};
+///
+/// let error = "b16[2,3]".parse::<Shape>().unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::UnknownElementType);
+/// assert_eq!(error.span(), Some(0..3));
+/// assert_eq!(error.to_string(), "`b16` is not an element type");
+/// assert_eq!(error.help(), Some("did you mean `bf16`?"));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    span: Option<Range<usize>>,
+    message: String,
+    help: Option<String>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, span: None, message: message.into(), help: None }))
+    }
+
+    #[must_use]
+    pub(crate) fn at(mut self, span: Range<usize>) -> Self {
+        self.0.span.get_or_insert(span);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// The error's name.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The bytes of the parsed text that are meant; `None` where the error is not about a text.
+    #[must_use]
+    pub fn span(&self) -> Option<Range<usize>> {
+        self.0.span.clone()
+    }
+
+    /// What to write or ask instead, where that can be said.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Error")
+            .field("kind", &self.0.kind)
+            .field("span", &self.0.span)
+            .field("message", &self.0.message)
+            .field("help", &self.0.help)
+            .finish()
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl From<core::convert::Infallible> for Error {
+    fn from(never: core::convert::Infallible) -> Self {
+        match never {}
+    }
+}

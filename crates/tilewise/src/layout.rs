@@ -1,0 +1,308 @@
+//! Layouts: how an array's elements lie in memory.
+
+use crate::{ElementType, Error, ErrorKind, MAX_SIZE, Tile, inline::InlineVec};
+use alloc::{format, vec::Vec};
+use core::{
+    cmp::Ordering,
+    hash::{Hash, Hasher},
+    num::NonZeroU64,
+};
+
+/// A split of one *physical* dimension between memories, `SC(dimension:indices)`.
+///
+/// It moves no element; it makes XLA's `ArraySize` count only the largest part of that dimension.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SplitConfig {
+    /// The physical dimension, 0 = most major.
+    pub dimension: usize,
+    /// The dimension is cut before each of these positions; strictly increasing, positive, below the bound.
+    pub split_indices: Vec<u64>,
+}
+
+/// How an array lies in memory: the order of its dimensions, its tiles, and everything else XLA writes between braces.
+///
+/// Built by [`Layout::new`] and the `with_…` calls, or parsed as part of a [`Shape`](crate::Shape). Equality, order and hash are
+/// XLA's `Layout::operator==`: the dynamic shape metadata prefix is never compared.
+///
+/// ```
+/// use tilewise::{ElementType, Layout, Shape};
+///
+/// let layout = Layout::new([1, 0])?.with_tiles([[8, 128], [2, 1]])?.with_memory_space(1)?;
+/// let shape = Shape::array(ElementType::Bf16, [16, 256])?.with_layout(layout)?;
+/// assert_eq!(shape.to_string(), "bf16[16,256]{1,0:T(8,128)(2,1)S(1)}");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub(crate) minor_to_major: InlineVec<usize, 6>,
+    pub(crate) tiles: InlineVec<Tile, 3>,
+    pub(crate) tail_padding_alignment: NonZeroU64,
+    pub(crate) index_primitive_type: Option<ElementType>,
+    pub(crate) pointer_primitive_type: Option<ElementType>,
+    pub(crate) element_size_in_bits: Option<NonZeroU64>,
+    pub(crate) memory_space: u8,
+    pub(crate) split_configs: Vec<SplitConfig>,
+    pub(crate) dynamic_shape_metadata_prefix_bytes: u64,
+}
+
+impl Layout {
+    /// A layout with this order of dimensions, the fastest-varying first, and nothing else.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAPermutation`] unless each of 0 … N−1 is named once.
+    pub fn new(minor_to_major: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let minor_to_major: InlineVec<usize, 6> = minor_to_major.into_iter().collect();
+        if let Some(at) = first_not_in_permutation(&minor_to_major) {
+            let (number, rank) = (minor_to_major[at], minor_to_major.len());
+            return Err(not_a_permutation(&format!("{number}"), number < rank, rank));
+        }
+        Ok(Self::of_order(minor_to_major))
+    }
+
+    /// XLA's default layout of that rank: major to minor, `{N-1,…,0}` (`LayoutUtil::GetDefaultLayoutForRank`).
+    ///
+    /// ```
+    /// assert_eq!(tilewise::Layout::row_major(3).minor_to_major(), [2, 1, 0]);
+    /// ```
+    #[must_use]
+    pub fn row_major(rank: usize) -> Self {
+        Self::of_order((0..rank).rev().collect())
+    }
+
+    pub(crate) fn of_order(minor_to_major: InlineVec<usize, 6>) -> Self {
+        Self {
+            minor_to_major,
+            tiles: InlineVec::new(),
+            tail_padding_alignment: NonZeroU64::MIN,
+            index_primitive_type: None,
+            pointer_primitive_type: None,
+            element_size_in_bits: None,
+            memory_space: 0,
+            split_configs: Vec::new(),
+            dynamic_shape_metadata_prefix_bytes: 0,
+        }
+    }
+
+    /// The layout with these tiles, each applied to what the one before produced. Takes [`Tile`]s or arrays of sizes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidTile`] from an array of sizes that is no tile.
+    pub fn with_tiles<T>(mut self, tiles: impl IntoIterator<Item = T>) -> Result<Self, Error>
+    where
+        T: TryInto<Tile>,
+        Error: From<T::Error>,
+    {
+        let mut list = InlineVec::new();
+        for tile in tiles {
+            list.push(tile.try_into()?);
+        }
+        self.tiles = list;
+        Ok(self)
+    }
+
+    /// The layout with padding after the last element up to a multiple of this many elements, `L(n)`; 1 is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidTailPadding`] for 0 or more than 2^63 − 1.
+    pub fn with_tail_padding_alignment(mut self, elements: u64) -> Result<Self, Error> {
+        self.tail_padding_alignment = NonZeroU64::new(elements).filter(|n| n.get() <= MAX_SIZE).ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidTailPadding,
+                format!("the tail padding alignment must be 1 … 2^63 − 1 elements, not {elements}"),
+            )
+        })?;
+        Ok(self)
+    }
+
+    /// The layout with elements of this many bits, packed back to back, `E(n)`; 0 is the type's natural storage.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidElementSize`] for more than 2^63 − 1.
+    pub fn with_element_size_in_bits(mut self, bits: u64) -> Result<Self, Error> {
+        if bits > MAX_SIZE {
+            return Err(Error::new(
+                ErrorKind::InvalidElementSize,
+                format!("the element size must be 0 … 2^63 − 1 bits, not {bits}"),
+            ));
+        }
+        self.element_size_in_bits = NonZeroU64::new(bits);
+        Ok(self)
+    }
+
+    /// The layout in this memory space, `S(n)`; 0 is the device's default memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidMemorySpace`] above 127: XLA keeps eight bits with a sign, and would wrap silently.
+    pub fn with_memory_space(mut self, space: u8) -> Result<Self, Error> {
+        self.memory_space = space;
+        if space > MAX_MEMORY_SPACE {
+            return Err(memory_space_error(&format!("{space}")));
+        }
+        Ok(self)
+    }
+
+    /// The layout with these splits of physical dimensions, `SC(…)`. They are held against the bounds when the layout meets a shape.
+    #[must_use]
+    pub fn with_split_configs(mut self, configs: impl IntoIterator<Item = SplitConfig>) -> Self {
+        self.split_configs = configs.into_iter().collect();
+        self
+    }
+
+    /// The layout with this many bytes of run-time dimension sizes in front of the data, `M(n)`. No size counts them.
+    #[must_use]
+    pub fn with_dynamic_shape_metadata_prefix_bytes(mut self, bytes: u64) -> Self {
+        self.dynamic_shape_metadata_prefix_bytes = bytes.min(MAX_SIZE);
+        self
+    }
+
+    /// Dimension numbers from the fastest-varying to the slowest, a permutation of 0 … N−1.
+    #[must_use]
+    pub fn minor_to_major(&self) -> &[usize] {
+        &self.minor_to_major
+    }
+
+    /// The tiles, in the order in which they are applied.
+    #[must_use]
+    pub fn tiles(&self) -> &[Tile] {
+        &self.tiles
+    }
+
+    /// The element count is padded to a multiple of this, in elements; 1 is no tail padding.
+    #[must_use]
+    pub fn tail_padding_alignment(&self) -> u64 {
+        self.tail_padding_alignment.get()
+    }
+
+    /// Bits per stored element where the layout says so; `None` is the type's natural storage.
+    #[must_use]
+    pub fn element_size_in_bits(&self) -> Option<u64> {
+        self.element_size_in_bits.map(NonZeroU64::get)
+    }
+
+    /// The memory space, 0 … 127; [`memory_space_name`](crate::memory_space_name) names it.
+    #[must_use]
+    pub fn memory_space(&self) -> u8 {
+        self.memory_space
+    }
+
+    /// The splits between memories.
+    #[must_use]
+    pub fn split_configs(&self) -> &[SplitConfig] {
+        &self.split_configs
+    }
+
+    /// The index type of a sparse array, `#(t)`: parsed and printed, refused by XLA's `ValidateShape`.
+    #[must_use]
+    pub fn index_primitive_type(&self) -> Option<ElementType> {
+        self.index_primitive_type
+    }
+
+    /// The pointer type of a sparse array, `*(t)`: parsed and printed, refused by XLA's `ValidateShape`.
+    #[must_use]
+    pub fn pointer_primitive_type(&self) -> Option<ElementType> {
+        self.pointer_primitive_type
+    }
+
+    /// Bytes of run-time dimension sizes in front of the data. No size counts them, and they are never compared.
+    #[must_use]
+    pub fn dynamic_shape_metadata_prefix_bytes(&self) -> u64 {
+        self.dynamic_shape_metadata_prefix_bytes
+    }
+
+    /// What the order of dimensions is called.
+    ///
+    /// ```
+    /// # use tilewise::Layout;
+    /// assert_eq!(Layout::new([1, 0])?.order_name(), "row-major");
+    /// assert_eq!(Layout::new([0, 1])?.order_name(), "column-major");
+    /// assert_eq!(Layout::new([0, 2, 1])?.order_name(), "dim 0 is minor");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn order_name(&self) -> alloc::string::String {
+        let order = self.minor_to_major();
+        if order.iter().rev().copied().eq(0..order.len()) {
+            "row-major".into()
+        } else if order.iter().copied().eq(0..order.len()) {
+            "column-major".into()
+        } else {
+            format!("dim {} is minor", order[0])
+        }
+    }
+
+    fn key(&self) -> impl Ord + Hash + '_ {
+        // Every field but the metadata prefix: XLA never compares it.
+        (
+            &self.minor_to_major,
+            &self.tiles,
+            self.tail_padding_alignment,
+            (self.index_primitive_type, self.pointer_primitive_type),
+            (self.element_size_in_bits, self.memory_space),
+            &self.split_configs,
+        )
+    }
+}
+
+/// XLA keeps the memory space in a signed byte.
+pub(crate) const MAX_MEMORY_SPACE: u8 = 127;
+
+pub(crate) fn memory_space_error(space: &str) -> Error {
+    Error::new(ErrorKind::InvalidMemorySpace, format!("a memory space is a number from 0 to 127, not {space}"))
+        .with_help("XLA would cut the number to eight bits without a word")
+}
+
+/// The first place at which the list stops being a permutation of 0 … N−1.
+pub(crate) fn first_not_in_permutation(list: &[usize]) -> Option<usize> {
+    if list.len() <= 128 {
+        let mut seen = 0u128;
+        return list.iter().position(|&d| {
+            let repeated = d >= list.len() || seen & (1 << d) != 0;
+            seen |= if repeated { 0 } else { 1 << d };
+            repeated
+        });
+    }
+    let mut seen = alloc::vec![false; list.len()];
+    list.iter().position(|&d| match seen.get_mut(d) {
+        Some(seen) => core::mem::replace(seen, true),
+        None => true,
+    })
+}
+
+pub(crate) fn not_a_permutation(number: &str, repeated: bool, rank: usize) -> Error {
+    let message = if repeated {
+        format!("dimension {number} is named twice in minor-to-major")
+    } else {
+        format!("there is no dimension {number} in an array of rank {rank}")
+    };
+    let error = Error::new(ErrorKind::NotAPermutation, message);
+    match rank.checked_sub(1) {
+        Some(last) => error.with_help(format!("name each of 0 … {last} once, the fastest-varying first")),
+        None => error,
+    }
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Layout {}
+
+impl PartialOrd for Layout {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Layout {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Hash for Layout {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}

@@ -1,0 +1,388 @@
+//! Shapes: arrays, tuples of shapes, and the kinds that hold no elements.
+
+use crate::{ArrayShape, Dimension, ElementType, Error, ErrorKind, Layout, inline::InlineVec};
+use alloc::{format, string::ToString, sync::Arc, vec::Vec};
+use core::{
+    cmp::Ordering,
+    fmt,
+    hash::{Hash, Hasher},
+    ops::Range,
+};
+
+/// How deep tuples may nest in a text: deep enough for every program, and a limit that no stack feels.
+///
+/// XLA's own text parser dies of stack exhaustion at about 7,300.
+pub const MAX_NESTING: usize = 1024;
+
+/// An XLA shape: an array, a tuple, a token, an opaque value or a buffer.
+///
+/// Parse one with [`str::parse`], which fills in XLA's default layout where none is written, or with
+/// [`parse_as_written`](Shape::parse_as_written), which leaves it out. `Display` prints XLA's text, byte for byte.
+/// Cloning costs no allocation for the shapes found in programs. Equality, order and hash are XLA's.
+///
+/// ```
+/// use tilewise::Shape;
+///
+/// let shape: Shape = "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}".parse()?;
+/// assert_eq!(shape.to_string(), "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}");
+/// assert_eq!("f32[2, 3]".parse::<Shape>()?.to_string(), "f32[2,3]{1,0}");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Shape(Repr);
+
+#[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "arrays are the common case, and parse without touching the heap")]
+enum Repr {
+    Leaf(Node),
+    /// A tuple's nodes are a range of its root's, so that taking an element out shares them.
+    Tuple(Arc<[Node]>, Range<usize>),
+}
+
+/// A shape tree in pre-order: flat, so that no depth of nesting can exhaust a stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Node {
+    Token,
+    Opaque,
+    /// How many nodes follow that belong to the tuple.
+    Tuple(usize),
+    Array(ArrayShape),
+    Buffer(ArrayShape),
+}
+
+impl Node {
+    /// How many nodes the shape that starts here takes.
+    pub(crate) fn extent(&self) -> usize {
+        if let Self::Tuple(descendants) = self { descendants + 1 } else { 1 }
+    }
+}
+
+/// What a [`Shape`] is, for matching.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum ShapeKind<'a> {
+    /// An array.
+    Array(&'a ArrayShape),
+    /// A tuple; [`Shape::elements`] gives its parts.
+    Tuple,
+    /// `token[]`: an ordering between operations, without data.
+    Token,
+    /// `opaque[]`: a value only a custom call understands.
+    Opaque,
+    /// `b(array)`: a reference to memory that holds the array.
+    Buffer(&'a ArrayShape),
+}
+
+impl ShapeKind<'_> {
+    /// The kind in one word: `array`, `tuple`, `token`, `opaque` or `buffer`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Array(_) => "array",
+            Self::Tuple => "tuple",
+            Self::Token => "token",
+            Self::Opaque => "opaque",
+            Self::Buffer(_) => "buffer",
+        }
+    }
+}
+
+impl Shape {
+    /// An array with static bounds, in elements, and XLA's default layout, major to minor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Overflow`] if a bound, the element count or the byte count is above 2^63 − 1.
+    ///
+    /// ```
+    /// use tilewise::{ElementType, Shape};
+    ///
+    /// assert_eq!(Shape::array(ElementType::F32, [3, 5])?.to_string(), "f32[3,5]{1,0}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn array(element_type: ElementType, bounds: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
+        let mut dimensions = InlineVec::new();
+        for bound in bounds {
+            dimensions.push(Dimension::fixed(bound)?);
+        }
+        Self::of_dimensions(element_type, dimensions)
+    }
+
+    /// An array with dimensions of any kind and XLA's default layout, major to minor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Overflow`] if the element count or the byte count is above 2^63 − 1.
+    pub fn dynamic_array(
+        element_type: ElementType,
+        dimensions: impl IntoIterator<Item = Dimension>,
+    ) -> Result<Self, Error> {
+        Self::of_dimensions(element_type, dimensions.into_iter().collect())
+    }
+
+    fn of_dimensions(element_type: ElementType, dimensions: InlineVec<Dimension, 6>) -> Result<Self, Error> {
+        let layout = Layout::row_major(dimensions.len());
+        Ok(Self(Repr::Leaf(Node::Array(ArrayShape::new(element_type, dimensions, Some(layout))?))))
+    }
+
+    /// A tuple of these shapes.
+    ///
+    /// ```
+    /// use tilewise::Shape;
+    ///
+    /// let element: Shape = "f32[2]".parse()?;
+    /// assert_eq!(Shape::tuple([element.clone(), element]).to_string(), "(f32[2]{0}, f32[2]{0})");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn tuple(elements: impl IntoIterator<Item = Self>) -> Self {
+        let mut nodes = alloc::vec![Node::Tuple(0)];
+        for element in elements {
+            nodes.extend_from_slice(element.nodes());
+        }
+        nodes[0] = Node::Tuple(nodes.len() - 1);
+        Self::of_nodes(nodes)
+    }
+
+    /// `token[]`.
+    #[must_use]
+    pub const fn token() -> Self {
+        Self(Repr::Leaf(Node::Token))
+    }
+
+    /// `opaque[]`.
+    #[must_use]
+    pub const fn opaque() -> Self {
+        Self(Repr::Leaf(Node::Opaque))
+    }
+
+    /// `b(array)`: a reference to memory that holds the array.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidBuffer`] unless the shape is an array.
+    pub fn buffer(array: Self) -> Result<Self, Error> {
+        match array.0 {
+            Repr::Leaf(Node::Array(array)) => Ok(Self(Repr::Leaf(Node::Buffer(array)))),
+            _ => Err(invalid_buffer()),
+        }
+    }
+
+    pub(crate) fn of_nodes(mut nodes: Vec<Node>) -> Self {
+        match nodes.pop() {
+            Some(leaf) if nodes.is_empty() && !matches!(leaf, Node::Tuple(_)) => Self::of_leaf(leaf),
+            last => {
+                nodes.extend(last);
+                let all = 0..nodes.len();
+                Self(Repr::Tuple(nodes.into(), all))
+            }
+        }
+    }
+
+    pub(crate) const fn of_leaf(leaf: Node) -> Self {
+        Self(Repr::Leaf(leaf))
+    }
+
+    /// The shape's nodes in pre-order, the first its own.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        match &self.0 {
+            Repr::Leaf(node) => core::slice::from_ref(node),
+            Repr::Tuple(nodes, range) => &nodes[range.clone()],
+        }
+    }
+
+    /// The shape with this layout in place of its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAnArray`], [`ErrorKind::LayoutRankMismatch`], or [`ErrorKind::InvalidSplitConfig`] where a split does not
+    /// fit the bounds.
+    pub fn with_layout(&self, layout: Layout) -> Result<Self, Error> {
+        let rebuild =
+            |array: &ArrayShape| ArrayShape::new(array.element_type, array.dimensions.clone(), Some(layout.clone()));
+        match &self.0 {
+            Repr::Leaf(Node::Array(array)) => Ok(Self(Repr::Leaf(Node::Array(rebuild(array)?)))),
+            Repr::Leaf(Node::Buffer(array)) => Ok(Self(Repr::Leaf(Node::Buffer(rebuild(array)?)))),
+            _ => Err(self.not_an_array()),
+        }
+    }
+
+    /// What the shape is.
+    #[must_use]
+    pub fn kind(&self) -> ShapeKind<'_> {
+        match &self.0 {
+            Repr::Leaf(Node::Array(array)) => ShapeKind::Array(array),
+            Repr::Leaf(Node::Buffer(array)) => ShapeKind::Buffer(array),
+            Repr::Leaf(Node::Token) => ShapeKind::Token,
+            Repr::Leaf(Node::Opaque) => ShapeKind::Opaque,
+            Repr::Leaf(Node::Tuple(_)) | Repr::Tuple(..) => ShapeKind::Tuple,
+        }
+    }
+
+    /// The array, also of a buffer; `None` for a tuple, token or opaque.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&ArrayShape> {
+        match self.kind() {
+            ShapeKind::Array(array) | ShapeKind::Buffer(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn array_or_error(&self) -> Result<&ArrayShape, Error> {
+        self.as_array().ok_or_else(|| self.not_an_array())
+    }
+
+    fn not_an_array(&self) -> Error {
+        let name = self.kind().name();
+        let error = Error::new(ErrorKind::NotAnArray, format!("a {name} has no elements of its own to index or count"));
+        if name == "tuple" { error.with_help("ask each of its leaves") } else { error }
+    }
+
+    /// The array's element type; `None` unless the shape is an array or a buffer.
+    #[must_use]
+    pub fn element_type(&self) -> Option<ElementType> {
+        self.as_array().map(ArrayShape::element_type)
+    }
+
+    /// The array's dimensions; empty unless the shape is an array or a buffer.
+    #[must_use]
+    pub fn dimensions(&self) -> &[Dimension] {
+        self.as_array().map_or(&[], ArrayShape::dimensions)
+    }
+
+    /// The array's layout; `None` without one, and unless the shape is an array or a buffer.
+    #[must_use]
+    pub fn layout(&self) -> Option<&Layout> {
+        self.as_array().and_then(ArrayShape::layout)
+    }
+
+    /// The dimension of this number; negative ones count from the end, −1 being the last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAnArray`], or [`ErrorKind::IndexOutOfBounds`] outside −N … N−1 (XLA aborts there).
+    ///
+    /// ```
+    /// # use tilewise::Shape;
+    /// let shape: Shape = "f32[3,5,7]".parse()?;
+    /// assert_eq!(shape.dimension(-2)?.bound(), Some(5));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn dimension(&self, number: i64) -> Result<Dimension, Error> {
+        let dimensions = &self.array_or_error()?.dimensions;
+        let rank = dimensions.len();
+        let from_end = |n: i64| usize::try_from(n.unsigned_abs()).ok().and_then(|n| rank.checked_sub(n));
+        let position = if number < 0 { from_end(number) } else { usize::try_from(number).ok() };
+        position.and_then(|p| dimensions.get(p).copied()).ok_or_else(|| {
+            Error::new(
+                ErrorKind::IndexOutOfBounds,
+                format!("there is no dimension {number} in an array of rank {rank}"),
+            )
+        })
+    }
+
+    /// A tuple's elements, in order; none for anything else.
+    ///
+    /// ```
+    /// # use tilewise::Shape;
+    /// let shape: Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let parts: Vec<_> = shape.elements().map(|e| e.to_string()).collect();
+    /// assert_eq!(parts, ["f32[2]{0}", "(token[], s8[])"]);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn elements(&self) -> impl Iterator<Item = Self> + '_ {
+        let (nodes, mut rest) = match &self.0 {
+            Repr::Leaf(_) => (None, 0..0),
+            Repr::Tuple(nodes, range) => (Some(nodes), range.start + 1..range.end),
+        };
+        core::iter::from_fn(move || {
+            let nodes = nodes.filter(|_| !rest.is_empty())?;
+            let own = rest.start..rest.start + nodes[rest.start].extent();
+            rest.start = own.end;
+            Some(match &nodes[own.start] {
+                Node::Tuple(_) => Self(Repr::Tuple(nodes.clone(), own)),
+                leaf => Self(Repr::Leaf(leaf.clone())),
+            })
+        })
+    }
+
+    /// Every leaf of the shape in order, each with its path through the tuples (XLA's `ShapeIndex`); a shape that is no tuple
+    /// is its own only leaf, at the empty path.
+    ///
+    /// ```
+    /// # use tilewise::Shape;
+    /// let shape: Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let paths: Vec<_> = shape.leaves().map(|(path, _)| path).collect();
+    /// assert_eq!(paths, [vec![0], vec![1, 0], vec![1, 1]]);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn leaves(&self) -> impl Iterator<Item = (Vec<usize>, Self)> + '_ {
+        let nodes = self.nodes();
+        let mut at = 0;
+        // For each open tuple, where it ends; `path` is the position in each.
+        let (mut ends, mut path) = (Vec::new(), Vec::<usize>::new());
+        core::iter::from_fn(move || {
+            while at < nodes.len() {
+                while ends.last() == Some(&at) {
+                    ends.pop();
+                    path.pop();
+                }
+                if let Some(position) = path.last_mut() {
+                    *position = position.wrapping_add(1);
+                }
+                let here = at;
+                at += 1;
+                if let Node::Tuple(descendants) = nodes[here] {
+                    ends.push(at + descendants);
+                    path.push(usize::MAX);
+                } else {
+                    return Some((path.clone(), Self(Repr::Leaf(nodes[here].clone()))));
+                }
+            }
+            None
+        })
+    }
+
+    /// Whether the two print alike: stricter than `==`, which leaves out the dynamic shape metadata prefix.
+    #[must_use]
+    pub fn identical(&self, other: &Self) -> bool {
+        self == other && self.to_string() == other.to_string()
+    }
+}
+
+pub(crate) fn invalid_buffer() -> Error {
+    Error::new(ErrorKind::InvalidBuffer, "a buffer `b(…)` holds exactly one array")
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Self) -> bool {
+        self.nodes() == other.nodes()
+    }
+}
+
+impl Eq for Shape {}
+
+impl PartialOrd for Shape {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Shape {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nodes().cmp(other.nodes())
+    }
+}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nodes().hash(state);
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Shape({self})")
+    }
+}
+
+impl From<ArrayShape> for Shape {
+    fn from(array: ArrayShape) -> Self {
+        Self::of_leaf(Node::Array(array))
+    }
+}

@@ -1,0 +1,230 @@
+//! Sizes: what an array holds, what it takes, and what makes the difference.
+
+use crate::{ArrayShape, MAX_SIZE, Tiled, tiled::Step};
+use alloc::{vec, vec::Vec};
+use core::fmt;
+
+/// The product, 0 if any factor is, and nothing above 2^63 − 1.
+pub(crate) fn product(factors: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    if factors.clone().any(|factor| factor == 0) {
+        return Some(0);
+    }
+    factors.into_iter().try_fold(1u64, |product, factor| product.checked_mul(factor).filter(|&p| p <= MAX_SIZE))
+}
+
+/// The least multiple of `multiple` that is not below `n`.
+pub(crate) fn round_up(n: u64, multiple: u64) -> Option<u64> {
+    n.checked_next_multiple_of(multiple).filter(|&n| n <= MAX_SIZE)
+}
+
+/// Bytes of that many elements packed back to back. The bit count may exceed 64 bits; the byte count may not exceed 2^63 − 1.
+pub(crate) fn bytes(elements: u64, bits: u64) -> Option<u64> {
+    let bytes = (u128::from(elements) * u128::from(bits)).div_ceil(8);
+    u64::try_from(bytes).ok().filter(|&bytes| bytes <= MAX_SIZE)
+}
+
+/// An axis that a tile had to pad: one cause of padding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PaddedAxis {
+    /// The logical dimensions the axis is made of: one, several where `*` merged them, none where the tile is longer than the rank.
+    pub dimensions: Vec<usize>,
+    /// The axis' bound before padding, in elements.
+    pub bound: u64,
+    /// The bound rounded up to the tile.
+    pub padded: u64,
+    /// The tile's extent along the axis, in elements.
+    pub tile: u64,
+    /// How many axes of the same tile are more minor: in a TPU's first tile, 0 lies on the lanes and 1 on the sublanes.
+    pub from_minor: usize,
+    /// Which tile of the layout, 0 the first.
+    pub level: usize,
+}
+
+impl PaddedAxis {
+    /// How many times larger the axis became.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn expansion(&self) -> f64 {
+        self.padded as f64 / self.bound as f64
+    }
+}
+
+impl fmt::Display for PaddedAxis {
+    /// One sentence: `dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bound, padded, tile, .. } = self;
+        match self.dimensions[..] {
+            [] => write!(f, "the array has fewer dimensions than its tile")?,
+            [dimension] if self.level == 0 => write!(f, "dimension {dimension} (size {bound})")?,
+            [dimension] => write!(f, "dimension {dimension}, tiled to {bound},")?,
+            ref merged => {
+                f.write_str("dimensions ")?;
+                crate::text::join(f, merged)?;
+                write!(f, " merged (size {bound})")?;
+            }
+        }
+        // The vector registers of a TPU: 128 lanes, and under them 8 sublanes of 32 bits.
+        let place = match (self.level, self.from_minor, tile) {
+            (0, 0, 128) => "128 lanes",
+            (0, 1, 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256) => "rows of a tile",
+            _ => "tile",
+        };
+        if self.dimensions.is_empty() {
+            return write!(f, ": {bound} of {tile} rows used");
+        }
+        match place {
+            "128 lanes" if padded == tile => write!(f, " lies on the 128 lanes: {bound} of 128 used"),
+            "128 lanes" => write!(f, " lies on the 128 lanes: padded to {padded}"),
+            "rows of a tile" if padded == tile => {
+                write!(f, " lies on the {tile} rows of a tile: {bound} of {tile} used")
+            }
+            "rows of a tile" => write!(f, " lies on the {tile} rows of a tile: padded to {padded}"),
+            _ => write!(f, " is padded to {padded}, a multiple of the tile's {tile}"),
+        }
+    }
+}
+
+impl Tiled {
+    /// Bytes the data needs without padding: elements × the smaller of the type's natural storage and the layout's element size,
+    /// rounded up to whole bytes.
+    #[must_use]
+    pub fn logical_bytes(&self) -> u64 {
+        self.logical_bytes
+    }
+
+    /// Bytes the array takes in memory: physical elements × the stored element size, rounded up to whole bytes once.
+    #[must_use]
+    pub fn physical_bytes(&self) -> u64 {
+        self.physical_bytes
+    }
+
+    /// Bytes that hold no data: physical − logical.
+    #[must_use]
+    pub fn padding_bytes(&self) -> u64 {
+        self.physical_bytes - self.logical_bytes
+    }
+
+    /// How many times its logical size the array takes; 1 for an array without elements.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn expansion(&self) -> f64 {
+        if self.logical_bytes == 0 { 1.0 } else { self.physical_bytes as f64 / self.logical_bytes as f64 }
+    }
+
+    /// The axes that tiles had to pad, the largest expansion first. Tail padding and element sizes are not among them.
+    ///
+    /// ```
+    /// use tilewise::Tiled;
+    ///
+    /// let tiled = Tiled::new(&"f32[400000,12]{1,0:T(8,128)}".parse()?)?;
+    /// let [padded] = &tiled.padded_axes()[..] else { panic!("one cause") };
+    /// assert_eq!(padded.to_string(), "dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn padded_axes(&self) -> Vec<PaddedAxis> {
+        let mut origins: Vec<Vec<usize>> = vec![Vec::new(); self.bounds.len()];
+        for (number, origin) in origins[..self.array.rank()].iter_mut().enumerate() {
+            origin.push(number);
+        }
+        let mut padded = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Prepend { .. } => {}
+                Step::Merge { parts, merged } => {
+                    let mut dimensions: Vec<usize> = parts.iter().flat_map(|&part| origins[part].clone()).collect();
+                    dimensions.sort_unstable();
+                    dimensions.dedup();
+                    origins[*merged] = dimensions;
+                }
+                &Step::Split { axis, tile, outer, inner } => {
+                    let bound = self.bounds[axis];
+                    let whole = self.bounds[outer].saturating_mul(tile);
+                    if whole != bound {
+                        let (level, from_minor) = self.place_of(inner);
+                        let dimensions = origins[axis].clone();
+                        padded.push(PaddedAxis { dimensions, bound, padded: whole, tile, from_minor, level });
+                    }
+                    origins[outer] = origins[axis].clone();
+                    origins[inner] = core::mem::take(&mut origins[axis]);
+                }
+            }
+        }
+        padded.sort_by(|a, b| b.expansion().total_cmp(&a.expansion()));
+        padded
+    }
+
+    /// Which tile made this within-tile axis, and how many of the tile's axes are more minor.
+    fn place_of(&self, axis: usize) -> (usize, usize) {
+        let mut splits = self.steps.iter().filter_map(|step| match step {
+            Step::Split { inner, .. } => Some(*inner),
+            _ => None,
+        });
+        let tiles = self.array.layout().map_or(&[][..], |layout| layout.tiles());
+        for (level, tile) in tiles.iter().enumerate() {
+            let sizes = tile.dimensions().iter().filter(|d| d.size().is_some()).count();
+            if let Some(at) = splits.by_ref().take(sizes).position(|inner| inner == axis) {
+                return (level, sizes - 1 - at);
+            }
+        }
+        (tiles.len(), 0)
+    }
+}
+
+impl ArrayShape {
+    /// What XLA's `ShapeUtil::ArraySize` answers, in bytes, so that the difference can be shown.
+    ///
+    /// It looks at the first tile only, pads for `L` only if there is a tile, and counts only the largest part of a split
+    /// dimension. `None` where it has no answer: `?`, `*` in the first tile, no layout, or a step outside 64 bits (where XLA wraps).
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "f32[7]{0:T(4)(3)}".parse()?;
+    /// let array = shape.as_array().expect("an array");
+    /// assert_eq!(array.xla_array_size(), Some(32)); // 8 elements; the second tile pads to 12
+    /// assert_eq!(tilewise::Tiled::new(&shape)?.physical_bytes(), 48);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn xla_array_size(&self) -> Option<u64> {
+        let layout = self.layout()?;
+        let bounds: Vec<u64> = self.dimensions().iter().map(|d| d.bound()).collect::<Option<_>>()?;
+        let elements = match layout.tiles().first() {
+            None => multiply(bounds.into_iter())?,
+            Some(tile) => {
+                let sizes: Vec<u64> = tile.dimensions().iter().rev().map(|d| d.size()).collect::<Option<_>>()?;
+                let from_minor = |k: usize| match layout.minor_to_major().get(k) {
+                    None => 1,
+                    Some(&dimension) => {
+                        let physical = bounds.len() - 1 - k;
+                        let split = layout.split_configs().iter().find(|split| split.dimension == physical);
+                        split.map_or(bounds[dimension], |split| largest_part(bounds[dimension], &split.split_indices))
+                    }
+                };
+                let padded = (0..sizes.len().max(bounds.len())).map(|k| match sizes.get(k) {
+                    Some(&size) => round_up(from_minor(k), size),
+                    None => Some(from_minor(k)),
+                });
+                let padded: Vec<u64> = padded.collect::<Option<_>>()?;
+                round_up(multiply(padded.into_iter())?, layout.tail_padding_alignment())?
+            }
+        };
+        match self.stored_bits_given() {
+            // XLA rounds the bits up to bytes in 64 bits with a sign.
+            Some(bits) => Some(elements.checked_mul(bits)?.checked_add(7).filter(|&n| n <= MAX_SIZE)? / 8),
+            None => bytes(elements, u64::from(self.element_type().natural_bits())),
+        }
+    }
+}
+
+/// XLA multiplies from one end, so that a later 0 does not undo an earlier overflow; either order is as good.
+fn multiply(factors: impl Iterator<Item = u64> + Clone) -> Option<u64> {
+    product(factors)
+}
+
+/// XLA's `LayoutUtil::MaxSplitSize`.
+fn largest_part(bound: u64, indices: &[u64]) -> u64 {
+    let ends = indices.iter().copied().chain([bound]);
+    let starts = [0].into_iter().chain(indices.iter().copied());
+    ends.zip(starts).map(|(end, start)| end - start).max().unwrap_or(bound)
+}

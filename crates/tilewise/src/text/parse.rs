@@ -1,0 +1,561 @@
+//! Text → shape. One pass, no recursion, and no allocation for an array of up to six dimensions and three tiles.
+
+use super::lexer::Lexer;
+use crate::{
+    ArrayShape, Dimension, ElementType, Error, ErrorKind, Layout, Shape, SplitConfig, Tile, TileDimension,
+    array::{check_split, rank_mismatch},
+    inline::InlineVec,
+    layout::{MAX_MEMORY_SPACE, first_not_in_permutation, memory_space_error, not_a_permutation},
+    shape::{MAX_NESTING, Node, invalid_buffer},
+};
+use alloc::{format, vec::Vec};
+use core::{num::NonZeroU64, ops::Range, str::FromStr};
+
+impl FromStr for Shape {
+    type Err = Error;
+
+    /// Reads XLA's text of a shape. A missing layout becomes the default, major to minor, as in XLA.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its bytes. Whatever XLA accepts by accident, or dies of, is refused by name.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Parser::new(text, Missing::Default).whole()
+    }
+}
+
+impl Shape {
+    /// Reads XLA's text of a shape and leaves a missing layout missing.
+    ///
+    /// Memory reports and messages print shapes such as `f32[20000,12]` that say nothing of tiles; asking the size of such a
+    /// shape is an error, never the row-major answer.
+    ///
+    /// # Errors
+    /// As for [`str::parse`].
+    ///
+    /// ```
+    /// use tilewise::{ErrorKind, Shape, Tiled};
+    ///
+    /// let shape = Shape::parse_as_written("f32[20000,12]")?;
+    /// assert_eq!(shape.to_string(), "f32[20000,12]");
+    /// assert_eq!(Tiled::new(&shape).unwrap_err().kind(), ErrorKind::MissingLayout);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn parse_as_written(text: &str) -> Result<Self, Error> {
+        Parser::new(text, Missing::Leave).whole()
+    }
+
+    /// Reads the shape that the text begins with, as written, and says how many bytes it took.
+    ///
+    /// For readers of HLO text, where `f32[42] {` opens a computation: `{` starts a layout only in front of a number or `:`,
+    /// as in XLA's lexer.
+    ///
+    /// # Errors
+    /// As for [`str::parse`], but for trailing text.
+    ///
+    /// ```
+    /// use tilewise::Shape;
+    ///
+    /// let (shape, length) = Shape::parse_prefix("f32[2]{0} add(a, b)")?;
+    /// assert_eq!((shape.to_string().as_str(), length), ("f32[2]{0}", 9));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn parse_prefix(text: &str) -> Result<(Self, usize), Error> {
+        let mut parser = Parser { prefix: true, ..Parser::new(text, Missing::Leave) };
+        let shape = parser.shape()?;
+        Ok((shape, parser.lexer.position()))
+    }
+}
+
+/// What a layout that is not written becomes.
+#[derive(Clone, Copy, PartialEq)]
+enum Missing {
+    Default,
+    Leave,
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+    missing: Missing,
+    prefix: bool,
+}
+
+/// An open bracket around shapes.
+struct Frame {
+    /// The container's place among the nodes.
+    node: usize,
+    /// The byte of the first shape inside.
+    start: usize,
+    is_buffer: bool,
+}
+
+/// The layout properties in the order in which XLA prints them, and the only order it reads.
+const PROPERTIES: [&str; 9] = ["D", "T", "L", "#", "*", "E", "S", "SC", "P"];
+const METADATA_PREFIX: usize = PROPERTIES.len();
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, missing: Missing) -> Self {
+        Self { lexer: Lexer::new(text), missing, prefix: false }
+    }
+
+    fn whole(mut self) -> Result<Shape, Error> {
+        if self.lexer.peek()?.is_none() {
+            return Err(self.lexer.error(ErrorKind::EmptyInput, 0..self.lexer.position(), "there is no shape here"));
+        }
+        let shape = self.shape()?;
+        if self.lexer.peek()?.is_some() {
+            let start = self.lexer.position();
+            let rest = self.lexer.expected("the end");
+            return Err(Error::new(ErrorKind::TrailingInput, "the shape ends here, and more text follows")
+                .at(rest.span().unwrap_or(start..start)));
+        }
+        Ok(shape)
+    }
+
+    fn shape(&mut self) -> Result<Shape, Error> {
+        let mut nodes = Vec::new();
+        let mut frames: Vec<Frame> = Vec::new();
+        loop {
+            match self.opening()? {
+                Some(is_buffer) => {
+                    if frames.len() == MAX_NESTING {
+                        let at = self.lexer.position();
+                        return Err(self.lexer.error(
+                            ErrorKind::NestingTooDeep,
+                            at - 1..at,
+                            format!("tuples may nest {MAX_NESTING} levels deep"),
+                        ));
+                    }
+                    let empty = !is_buffer && self.lexer.peek()? == Some(b')');
+                    frames.push(Frame { node: nodes.len(), start: self.lexer.position(), is_buffer });
+                    if !is_buffer {
+                        nodes.push(Node::Tuple(0));
+                    }
+                    if !empty {
+                        continue;
+                    }
+                }
+                None => {
+                    let leaf = self.leaf()?;
+                    if frames.is_empty() {
+                        return Ok(Shape::of_leaf(leaf));
+                    }
+                    nodes.push(leaf);
+                }
+            }
+            // A shape is complete: close what ends here.
+            loop {
+                let Some(frame) = frames.last() else { return Ok(Shape::of_nodes(nodes)) };
+                let is_empty_tuple = !frame.is_buffer && nodes.len() == frame.node + 1;
+                if !frame.is_buffer && !is_empty_tuple && self.lexer.eat(b',')? {
+                    break;
+                }
+                let what =
+                    if frame.is_buffer { "`)` after the buffer's array" } else { "`,` or `)` after a tuple's element" };
+                self.lexer.expect(b')', what)?;
+                self.close(frame, &mut nodes)?;
+                frames.pop();
+            }
+        }
+    }
+
+    fn close(&self, frame: &Frame, nodes: &mut Vec<Node>) -> Result<(), Error> {
+        if !frame.is_buffer {
+            nodes[frame.node] = Node::Tuple(nodes.len() - frame.node - 1);
+            return Ok(());
+        }
+        match nodes.pop() {
+            Some(Node::Array(array)) if nodes.len() == frame.node => {
+                nodes.push(Node::Buffer(array));
+                Ok(())
+            }
+            _ => Err(invalid_buffer().at(frame.start..self.lexer.position() - 1)),
+        }
+    }
+
+    /// Consumes `(` or `b(`, and says whether it opens a buffer.
+    fn opening(&mut self) -> Result<Option<bool>, Error> {
+        match self.lexer.peek()? {
+            Some(b'(') => {
+                self.lexer.eat(b'(')?;
+                Ok(Some(false))
+            }
+            Some(b'b') => {
+                let start = self.lexer.position();
+                if matches!(self.lexer.identifier()?, Some(("b", _))) && self.lexer.eat(b'(')? {
+                    return Ok(Some(true));
+                }
+                self.lexer.rewind(start);
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// An array, token or opaque.
+    fn leaf(&mut self) -> Result<Node, Error> {
+        let Some((name, span)) = self.lexer.identifier()? else {
+            return Err(self.lexer.expected("a shape"));
+        };
+        if let Some(element_type) = ElementType::from_name(name) {
+            return Ok(Node::Array(self.array(element_type, span.start)?));
+        }
+        let leaf = if name.eq_ignore_ascii_case("token") {
+            Node::Token
+        } else if name.eq_ignore_ascii_case("opaque") {
+            Node::Opaque
+        } else {
+            return Err(super::unknown_element_type(name, span));
+        };
+        if !self.lexer.eat(b'[')? {
+            return Err(self.lexer.expected(&format!("`[]` after `{name}`")));
+        }
+        if !self.lexer.eat(b']')? {
+            let start = self.lexer.position();
+            self.dimensions()?;
+            return Err(self
+                .lexer
+                .error(
+                    ErrorKind::DimensionsNotAllowed,
+                    start..self.lexer.position() - 1,
+                    format!("`{name}` has no dimensions"),
+                )
+                .with_help(format!("write `{}[]`", name.to_ascii_lowercase())));
+        }
+        let after = self.lexer.position();
+        if self.layout_follows()? {
+            let start = self.lexer.position();
+            return Err(self.lexer.error(
+                ErrorKind::LayoutNotAllowed,
+                start..start + 1,
+                format!("`{name}` has no layout"),
+            ));
+        }
+        self.lexer.rewind(after);
+        Ok(leaf)
+    }
+
+    fn array(&mut self, element_type: ElementType, start: usize) -> Result<ArrayShape, Error> {
+        if !self.lexer.eat(b'[')? {
+            return Err(self.lexer.expected(&format!("`[` after `{element_type}`")));
+        }
+        let dimensions = self.dimensions()?;
+        let after = self.lexer.position();
+        let layout = if self.layout_follows()? {
+            self.lexer.eat(b'{')?;
+            Some(self.layout(&dimensions)?)
+        } else {
+            self.lexer.rewind(after);
+            None
+        };
+        // XLA prints nothing for a scalar's empty layout, so a scalar without one has it all the same.
+        let fill = self.missing == Missing::Default || dimensions.is_empty();
+        let layout = layout.or_else(|| fill.then(|| Layout::row_major(dimensions.len())));
+        let array = ArrayShape { element_type, dimensions, layout };
+        array.check_size().map_err(|error| error.at(start..self.lexer.position()))?;
+        Ok(array)
+    }
+
+    /// `dim { "," dim } "]"`, the opening bracket consumed.
+    fn dimensions(&mut self) -> Result<InlineVec<Dimension, 6>, Error> {
+        let mut dimensions = InlineVec::new();
+        if self.lexer.eat(b']')? {
+            return Ok(dimensions);
+        }
+        loop {
+            dimensions.push(self.dimension()?);
+            if self.lexer.eat(b']')? {
+                return Ok(dimensions);
+            }
+            self.lexer.expect(b',', "`,` or `]` after a dimension")?;
+        }
+    }
+
+    fn dimension(&mut self) -> Result<Dimension, Error> {
+        let what = "a dimension";
+        match self.lexer.peek()? {
+            Some(b'?') => {
+                self.lexer.eat(b'?')?;
+                Ok(Dimension::UNBOUNDED)
+            }
+            Some(b'<') => {
+                self.lexer.eat(b'<')?;
+                // `<=` is one token.
+                let glued = self.lexer.position();
+                if self.lexer.peek()? != Some(b'=') || self.lexer.position() != glued {
+                    self.lexer.rewind(glued - 1);
+                    return Err(self.lexer.expected("a dimension such as `<=8`"));
+                }
+                self.lexer.eat(b'=')?;
+                let bound = self.bound("a bound after `<=`")?;
+                Dimension::bounded(bound)
+            }
+            _ => {
+                let bound = self.bound(what)?;
+                Dimension::fixed(bound)
+            }
+        }
+    }
+
+    fn bound(&mut self, what: &str) -> Result<u64, Error> {
+        let (value, span) = self.lexer.int(what)?;
+        u64::try_from(value).map_err(|_| {
+            self.lexer.error(ErrorKind::InvalidDimension, span, format!("a dimension can't be negative: {value}"))
+        })
+    }
+
+    /// Whether `{` comes next and starts a layout; the cursor stands on it then.
+    fn layout_follows(&mut self) -> Result<bool, Error> {
+        if self.lexer.peek()? != Some(b'{') {
+            return Ok(false);
+        }
+        if !self.prefix {
+            return Ok(true);
+        }
+        let start = self.lexer.position();
+        self.lexer.eat(b'{')?;
+        let next = self.lexer.peek()?;
+        self.lexer.rewind(start);
+        Ok(matches!(next, Some(b'0'..=b'9' | b'-' | b':')))
+    }
+
+    /// A layout up to its `}`, the `{` consumed.
+    fn layout(&mut self, dimensions: &[Dimension]) -> Result<Layout, Error> {
+        let start = self.lexer.position();
+        let mut order = InlineVec::<usize, 6>::new();
+        let mut next = self.lexer.peek()?;
+        if !matches!(next, Some(b':' | b'}')) {
+            loop {
+                let (value, _) = self.lexer.int("a dimension number")?;
+                // What is no dimension number at all is kept out of range, and named below.
+                order.push(usize::try_from(value).unwrap_or(usize::MAX));
+                if !self.lexer.eat(b',')? {
+                    break;
+                }
+            }
+            next = self.lexer.peek()?;
+        }
+        if !matches!(next, Some(b':' | b'}')) {
+            return Err(self.lexer.expected("`,`, `:` or `}` in a layout"));
+        }
+        self.check_order(&order, dimensions.len(), start)?;
+        let mut layout = Layout::of_order(order);
+        if self.lexer.eat(b':')? {
+            self.properties(&mut layout, dimensions)?;
+        }
+        self.lexer.expect(b'}', "a layout property or `}`")?;
+        Ok(layout)
+    }
+
+    fn check_order(&mut self, order: &[usize], rank: usize, start: usize) -> Result<(), Error> {
+        let end = self.lexer.position();
+        if order.len() != rank {
+            return Err(rank_mismatch(order.len(), rank).at(start..end));
+        }
+        let Some(at) = first_not_in_permutation(order) else { return Ok(()) };
+        // Read the list again to find the number's own bytes: only errors pay for them.
+        let mut again = Lexer::new(self.lexer.text());
+        again.rewind(start);
+        let mut found = again.int("a dimension number")?;
+        for _ in 0..at {
+            again.eat(b',')?;
+            found = again.int("a dimension number")?;
+        }
+        Err(not_a_permutation(&format!("{}", found.0), order[at] < rank, rank).at(found.1))
+    }
+
+    /// Everything between `:` and `}`.
+    fn properties(&mut self, layout: &mut Layout, dimensions: &[Dimension]) -> Result<(), Error> {
+        // The least property that may still come.
+        let mut least = 0;
+        loop {
+            let start = self.lexer.position();
+            let property = match self.lexer.peek()? {
+                Some(b'}') => return Ok(()),
+                // An older edition of the tiled-layout document writes tiles without `T`.
+                Some(b'(') if least == 0 => 1,
+                Some(byte @ (b'#' | b'*')) => {
+                    self.lexer.eat(byte)?;
+                    if byte == b'#' { 3 } else { 4 }
+                }
+                _ => match self.lexer.identifier()? {
+                    Some(("M", _)) => METADATA_PREFIX,
+                    Some((name, span)) => match PROPERTIES.iter().position(|&p| p == name) {
+                        Some(property) => property,
+                        None => {
+                            return Err(self
+                                .lexer
+                                .error(ErrorKind::Syntax, span, format!("`{name}` is not a layout property"))
+                                .with_help("the properties are T L # * E S SC M, in this order"));
+                        }
+                    },
+                    None => return Err(self.lexer.expected("a layout property or `}`")),
+                },
+            };
+            let span = start..self.lexer.position();
+            if property < least {
+                return Err(self
+                    .lexer
+                    .error(ErrorKind::AttributeOrder, span, "this property is repeated or comes too late")
+                    .with_help("the order is T L # * E S SC M, each at most once"));
+            }
+            least = property + 1;
+            self.property(property, span, layout, dimensions)?;
+        }
+    }
+
+    fn property(
+        &mut self,
+        property: usize,
+        span: Range<usize>,
+        layout: &mut Layout,
+        dimensions: &[Dimension],
+    ) -> Result<(), Error> {
+        match property {
+            0 => Err(self
+                .lexer
+                .error(ErrorKind::SparseUnsupported, span, "dimension level types of sparse arrays are not supported")
+                .with_help("leave `D(…)` out: XLA drops it")),
+            1 => self.tiles(layout),
+            2 => {
+                let (value, span) = self.argument()?;
+                let alignment = u64::try_from(value).ok().and_then(NonZeroU64::new);
+                layout.tail_padding_alignment = alignment.ok_or_else(|| {
+                    let message = format!("the tail padding alignment must be at least 1 element, not {value}");
+                    self.lexer.error(ErrorKind::InvalidTailPadding, span, message)
+                })?;
+                Ok(())
+            }
+            3 => {
+                layout.index_primitive_type = Some(self.sparse_type(false)?);
+                Ok(())
+            }
+            4 => {
+                layout.pointer_primitive_type = Some(self.sparse_type(true)?);
+                Ok(())
+            }
+            5 => {
+                let bits = self.natural(ErrorKind::InvalidElementSize, "the element size in bits")?;
+                layout.element_size_in_bits = NonZeroU64::new(bits);
+                Ok(())
+            }
+            6 => {
+                let (value, span) = self.argument()?;
+                let space = u8::try_from(value).ok().filter(|&s| s <= MAX_MEMORY_SPACE);
+                layout.memory_space = space.ok_or_else(|| memory_space_error(&format!("{value}")).at(span))?;
+                Ok(())
+            }
+            7 => self.split_configs(layout, dimensions),
+            METADATA_PREFIX => {
+                let what = "the number of metadata prefix bytes";
+                layout.dynamic_shape_metadata_prefix_bytes = self.natural(ErrorKind::InvalidMetadataPrefix, what)?;
+                Ok(())
+            }
+            _ => Err(self.lexer.error(
+                ErrorKind::PhysicalShapeNotAllowed,
+                span,
+                "XLA refuses a physical shape on every array",
+            )),
+        }
+    }
+
+    /// `"(" INT ")"`.
+    fn argument(&mut self) -> Result<(i64, Range<usize>), Error> {
+        self.lexer.expect(b'(', "`(`")?;
+        let value = self.lexer.int("an integer")?;
+        self.lexer.expect(b')', "`)`")?;
+        Ok(value)
+    }
+
+    fn natural(&mut self, kind: ErrorKind, what: &str) -> Result<u64, Error> {
+        let (value, span) = self.argument()?;
+        u64::try_from(value).map_err(|_| self.lexer.error(kind, span, format!("{what} can't be negative: {value}")))
+    }
+
+    fn tiles(&mut self, layout: &mut Layout) -> Result<(), Error> {
+        if self.lexer.peek()? != Some(b'(') {
+            return Err(self.lexer.expected("`(` after `T`"));
+        }
+        while self.lexer.eat(b'(')? {
+            let start = self.lexer.position() - 1;
+            let mut dimensions = InlineVec::new();
+            if !self.lexer.eat(b')')? {
+                loop {
+                    dimensions.push(self.tile_dimension()?);
+                    if self.lexer.eat(b')')? {
+                        break;
+                    }
+                    self.lexer.expect(b',', "`,` or `)` in a tile")?;
+                }
+            }
+            let tile = Tile::of(dimensions).map_err(|error| error.at(start..self.lexer.position()))?;
+            layout.tiles.push(tile);
+        }
+        Ok(())
+    }
+
+    fn tile_dimension(&mut self) -> Result<TileDimension, Error> {
+        if self.lexer.eat_star()? {
+            return Ok(TileDimension::Combined);
+        }
+        let (value, span) = self.lexer.int("a tile size or `*`")?;
+        // The documents hold `*` as −1, XLA as the least int64.
+        if value == -1 || value == i64::MIN {
+            return Ok(TileDimension::Combined);
+        }
+        u64::try_from(value).ok().and_then(NonZeroU64::new).map(TileDimension::Size).ok_or_else(|| {
+            let message = format!("a tile size must be at least 1, not {value}");
+            self.lexer
+                .error(ErrorKind::InvalidTile, span, message)
+                .with_help("write `*` to merge a dimension into the next more minor one")
+        })
+    }
+
+    fn sparse_type(&mut self, pointer: bool) -> Result<ElementType, Error> {
+        self.lexer.expect(b'(', "`(`")?;
+        let Some((name, span)) = self.lexer.identifier()? else {
+            return Err(self.lexer.expected("u8, u16, u32 or u64"));
+        };
+        let named = ElementType::from_name(name).ok_or_else(|| super::unknown_element_type(name, span.clone()))?;
+        if !named.is_index_type() {
+            let role = if pointer { "a pointer" } else { "an index" };
+            return Err(self.lexer.error(
+                ErrorKind::of_sparse_type(pointer),
+                span,
+                format!("{role} type is u8, u16, u32 or u64, not {named}"),
+            ));
+        }
+        self.lexer.expect(b')', "`)`")?;
+        Ok(named)
+    }
+
+    /// `split { split }`, a split being `"(" INT ":" [ INT { "," INT } ] ")"`.
+    fn split_configs(&mut self, layout: &mut Layout, dimensions: &[Dimension]) -> Result<(), Error> {
+        if self.lexer.peek()? != Some(b'(') {
+            return Err(self.lexer.expected("`(` after `SC`"));
+        }
+        while self.lexer.eat(b'(')? {
+            let start = self.lexer.position() - 1;
+            let (dimension, _) = self.lexer.int("a physical dimension")?;
+            self.lexer.expect(b':', "`:` after the physical dimension")?;
+            let mut indices = Vec::new();
+            if !self.lexer.eat(b')')? {
+                loop {
+                    indices.push(self.lexer.int("a split index")?.0);
+                    if self.lexer.eat(b')')? {
+                        break;
+                    }
+                    self.lexer.expect(b',', "`,` or `)` after a split index")?;
+                }
+            }
+            let config = SplitConfig {
+                dimension: usize::try_from(dimension).unwrap_or(usize::MAX),
+                // A negative index is as wrong as 0, and refused the same way.
+                split_indices: indices.iter().map(|&i| u64::try_from(i).unwrap_or(0)).collect(),
+            };
+            check_split(&config, &layout.split_configs, &layout.minor_to_major, dimensions)
+                .map_err(|error| error.at(start..self.lexer.position()))?;
+            layout.split_configs.push(config);
+        }
+        Ok(())
+    }
+}

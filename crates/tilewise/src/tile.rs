@@ -1,0 +1,131 @@
+//! Tiles: the blocks a layout cuts the most minor physical dimensions into.
+
+use crate::{Error, ErrorKind, MAX_SIZE, inline::InlineVec};
+use core::{fmt, num::NonZeroU64};
+
+/// One dimension of a [`Tile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TileDimension {
+    /// `*`: the dimension is merged into the next more minor one before tiling (the documents' −1, XLA's `kCombineDimension`).
+    Combined,
+    /// The tile's extent along the dimension, in elements; 1 … 2^63 − 1.
+    Size(NonZeroU64),
+}
+
+impl TileDimension {
+    /// The extent in elements, or `None` for `*`.
+    #[must_use]
+    pub const fn size(self) -> Option<u64> {
+        match self {
+            Self::Size(size) => Some(size.get()),
+            Self::Combined => None,
+        }
+    }
+}
+
+impl Default for TileDimension {
+    fn default() -> Self {
+        Self::Size(NonZeroU64::MIN)
+    }
+}
+
+impl fmt::Display for TileDimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Combined => f.write_str("*"),
+            Self::Size(size) => size.fmt(f),
+        }
+    }
+}
+
+/// A tile such as `(8,128)` or `(*,*,2,*,3)`: sizes from major to minor, for the most minor physical dimensions.
+///
+/// A tile shorter than what it is applied to leaves the leading dimensions alone; one longer sees missing major dimensions
+/// of size 1 (the tiled-layout document).
+///
+/// ```
+/// use tilewise::{Tile, TileDimension};
+///
+/// assert_eq!(Tile::new([8, 128])?.to_string(), "(8,128)");
+/// let flat = Tile::from_dimensions([TileDimension::Combined, Tile::new([6])?.dimensions()[0]])?;
+/// assert_eq!(flat.to_string(), "(*,6)");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Tile {
+    dimensions: InlineVec<TileDimension, 3>,
+}
+
+impl Tile {
+    /// A tile of these sizes in elements, major to minor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidTile`] if there are none, or one is 0 or above 2^63 − 1.
+    pub fn new(sizes: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
+        let mut dimensions = InlineVec::new();
+        for size in sizes {
+            dimensions.push(match NonZeroU64::new(size) {
+                Some(nonzero) if size <= MAX_SIZE => TileDimension::Size(nonzero),
+                _ => return Err(invalid(alloc::format!("a tile size must be 1 … 2^63 − 1, not {size}"))),
+            });
+        }
+        Self::of(dimensions)
+    }
+
+    /// A tile of these dimensions, `*` among them, major to minor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidTile`] if there are none, or the last is `*`: it has nothing more minor to merge into.
+    pub fn from_dimensions(dimensions: impl IntoIterator<Item = TileDimension>) -> Result<Self, Error> {
+        Self::of(dimensions.into_iter().collect())
+    }
+
+    pub(crate) fn of(dimensions: InlineVec<TileDimension, 3>) -> Result<Self, Error> {
+        match dimensions.last() {
+            None => Err(invalid("a tile needs at least one size")),
+            Some(TileDimension::Combined) => {
+                Err(invalid("`*` merges a dimension into the next more minor one, and the last has none"))
+            }
+            Some(TileDimension::Size(_)) => Ok(Self { dimensions }),
+        }
+    }
+
+    /// The tile's dimensions, major to minor; never empty.
+    #[must_use]
+    pub fn dimensions(&self) -> &[TileDimension] {
+        &self.dimensions
+    }
+}
+
+fn invalid(message: impl Into<alloc::string::String>) -> Error {
+    Error::new(ErrorKind::InvalidTile, message)
+}
+
+impl<const N: usize> TryFrom<[u64; N]> for Tile {
+    type Error = Error;
+
+    fn try_from(sizes: [u64; N]) -> Result<Self, Error> {
+        Self::new(sizes)
+    }
+}
+
+impl fmt::Display for Tile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(")?;
+        crate::text::join(f, &self.dimensions)?;
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_has_no_meaning() {
+        for bad in [Tile::new([]), Tile::new([0]), Tile::new([2, 0]), Tile::new([1 << 63])] {
+            assert_eq!(bad.unwrap_err().kind(), ErrorKind::InvalidTile);
+        }
+        assert!(Tile::from_dimensions([TileDimension::default(), TileDimension::Combined]).is_err());
+    }
+}

@@ -1,0 +1,259 @@
+//! The one place where tiles are interpreted.
+
+use crate::{
+    ArrayShape, Error, ErrorKind, NestedAxis, Shape, TileDimension,
+    digits::{Builder, Digit, Mixed},
+    size,
+};
+use alloc::{format, vec, vec::Vec};
+
+/// An array's layout, worked out: a function from a logical index to an offset, and the sizes that follow from it.
+///
+/// Every number about tiles comes from here. Construction applies the tiles in order (pad, reshape, transpose, as the
+/// tiled-layout document defines them), with all arithmetic checked.
+///
+/// ```
+/// use tilewise::Tiled;
+///
+/// let tiled = Tiled::new(&"bf16[300,500]{1,0:T(8,128)(2,1)}".parse()?)?;
+/// assert_eq!(tiled.physical_dimensions(), [38, 4, 4, 128, 2, 1]);
+/// assert_eq!(tiled.offset_of(&[1, 0])?, 1); // rows 0 and 1 share 32-bit words
+/// assert_eq!((tiled.logical_bytes(), tiled.physical_bytes()), (300_000, 311_296));
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tiled {
+    pub(crate) array: ArrayShape,
+    /// The bound of each axis. The first are the logical dimensions; tiles add theirs behind.
+    pub(crate) bounds: Vec<u64>,
+    /// How tiles made axes out of axes, in order.
+    pub(crate) steps: Vec<Step>,
+    /// The axes of memory, major → minor.
+    pub(crate) physical_axes: Vec<Axis>,
+    physical_dimensions: Vec<u64>,
+    tiled_elements: u64,
+    physical_elements: u64,
+    pub(crate) logical_bytes: u64,
+    pub(crate) physical_bytes: u64,
+    digits: Vec<Digit>,
+    nested_axes: Vec<NestedAxis>,
+}
+
+/// An axis' place in [`Tiled::bounds`].
+pub(crate) type Axis = usize;
+
+/// What a tile does to axes.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// A tile longer than the rank sees this axis, always 0.
+    Prepend { axis: Axis },
+    /// `*`: these axes, major → minor, become one.
+    Merge { parts: Vec<Axis>, merged: Axis },
+    /// The axis is padded to a multiple of `tile` and becomes (axis div tile, axis mod tile).
+    Split { axis: Axis, tile: u64, outer: Axis, inner: Axis },
+}
+
+impl Tiled {
+    /// Works out the layout of an array, or of a buffer's array.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAnArray`], [`ErrorKind::MissingLayout`], [`ErrorKind::UnboundedDimension`], and [`ErrorKind::Overflow`]
+    /// where the physical element count, a size in bytes or a merged bound is above 2^63 − 1.
+    pub fn new(shape: &Shape) -> Result<Self, Error> {
+        Self::of_array(shape.array_or_error()?)
+    }
+
+    /// [`Tiled::new`] for the array itself.
+    ///
+    /// # Errors
+    /// As for [`Tiled::new`], but for the first.
+    pub fn of_array(array: &ArrayShape) -> Result<Self, Error> {
+        let Some(layout) = array.layout() else {
+            return Err(Error::new(
+                ErrorKind::MissingLayout,
+                "the shape was written without a layout, which says nothing of its size in memory",
+            )
+            .with_help("write the layout, such as `{1,0:T(8,128)}`"));
+        };
+        let mut bounds = Vec::with_capacity(4 * array.rank());
+        for (number, dimension) in array.dimensions().iter().enumerate() {
+            bounds.push(dimension.bound().ok_or_else(|| unbounded(number))?);
+        }
+        let mut tiling = Tiling { bounds, steps: Vec::new(), axes: array.major_to_minor().collect() };
+        for tile in layout.tiles() {
+            tiling.apply(tile.dimensions())?;
+        }
+        let Tiling { bounds, steps, axes: physical_axes } = tiling;
+
+        let physical_dimensions: Vec<u64> = physical_axes.iter().map(|&axis| bounds[axis]).collect();
+        let elements = bounds[..array.rank()].iter().copied();
+        let tiled_elements = size::product(physical_dimensions.iter().copied());
+        let physical_elements = tiled_elements.and_then(|n| size::round_up(n, layout.tail_padding_alignment()));
+        let stored_bits = array.stored_bits_given().unwrap_or(u64::from(array.element_type().natural_bits()));
+        let logical_bytes = size::product(elements).and_then(|n| size::bytes(n, array.logical_bits_per_element()));
+        let physical_bytes = physical_elements.and_then(|n| size::bytes(n, stored_bits));
+        let (Some(tiled_elements), Some(physical_elements), Some(logical_bytes), Some(physical_bytes)) =
+            (tiled_elements, physical_elements, logical_bytes, physical_bytes)
+        else {
+            return Err(Error::new(ErrorKind::Overflow, "with its padding the array is larger than 2^63 − 1"));
+        };
+
+        let (digits, nested_axes) = if tiled_elements == 0 {
+            // No index exists, and the bounds of a merge may multiply to anything.
+            (Vec::new(), Vec::new())
+        } else {
+            closed_form(array.rank(), &bounds, &steps, &physical_axes)
+        };
+        Ok(Self {
+            array: array.clone(),
+            bounds,
+            steps,
+            physical_axes,
+            physical_dimensions,
+            tiled_elements,
+            physical_elements,
+            logical_bytes,
+            physical_bytes,
+            digits,
+            nested_axes,
+        })
+    }
+
+    /// The array the layout belongs to.
+    #[must_use]
+    pub fn array(&self) -> &ArrayShape {
+        &self.array
+    }
+
+    /// The logical bounds, by dimension number; a bounded dynamic dimension counts with its bound.
+    #[must_use]
+    pub fn logical_dimensions(&self) -> &[u64] {
+        &self.bounds[..self.array.rank()]
+    }
+
+    /// The bounds of memory after all tiles, major → minor: `[2, 3, 2, 2]` for `f32[3,5]{1,0:T(2,2)}`. Tail padding comes on top.
+    #[must_use]
+    pub fn physical_dimensions(&self) -> &[u64] {
+        &self.physical_dimensions
+    }
+
+    /// Elements with the tiles' padding and without the tail's: the product of the physical dimensions.
+    #[must_use]
+    pub fn tiled_elements(&self) -> u64 {
+        self.tiled_elements
+    }
+
+    /// Elements the buffer holds, all padding included.
+    #[must_use]
+    pub fn physical_elements(&self) -> u64 {
+        self.physical_elements
+    }
+
+    /// The layout as a sum: offset = Σ ((source div divisor) mod count) · stride, in elements.
+    ///
+    /// The sum is canonical: digits that are always 0 are dropped, neighbours whose strides continue each other are one, and the
+    /// order is by source and divisor. Without nested axes, two layouts of the same bounds put every element at the same offset
+    /// exactly if their digits are equal. Empty for an array without elements.
+    ///
+    /// ```
+    /// use tilewise::Tiled;
+    ///
+    /// let tiled = Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+    /// let strides: Vec<_> = tiled.digits().iter().map(|d| (d.divisor, d.count, d.stride)).collect();
+    /// assert_eq!(strides, [(1, 2, 2), (2, 2, 12), (1, 2, 1), (2, 3, 4)]); // y mod 2, y div 2, x mod 2, x div 2
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn digits(&self) -> &[Digit] {
+        &self.digits
+    }
+
+    /// The merged values that digits can't express, in the order in which they build on each other; empty for nearly every layout.
+    #[must_use]
+    pub fn nested_axes(&self) -> &[NestedAxis] {
+        &self.nested_axes
+    }
+}
+
+fn unbounded(number: usize) -> Error {
+    Error::new(
+        ErrorKind::UnboundedDimension,
+        format!("dimension {number} is `?`: without a bound there is no size and no offset"),
+    )
+    .with_help("write a bound, such as `<=1024`")
+}
+
+/// The axes of memory while tiles are applied.
+struct Tiling {
+    bounds: Vec<u64>,
+    steps: Vec<Step>,
+    /// The axes so far, major → minor.
+    axes: Vec<Axis>,
+}
+
+impl Tiling {
+    fn axis(&mut self, bound: u64) -> Axis {
+        self.bounds.push(bound);
+        self.bounds.len() - 1
+    }
+
+    /// SEMANTICS of one tile (the document's definition): longer tile, combine, pad, reshape, transpose.
+    fn apply(&mut self, tile: &[TileDimension]) -> Result<(), Error> {
+        for _ in self.axes.len()..tile.len() {
+            let axis = self.axis(1);
+            self.steps.push(Step::Prepend { axis });
+            self.axes.insert(0, axis);
+        }
+        let suffix = self.axes.split_off(self.axes.len() - tile.len());
+        let mut inner_axes = Vec::with_capacity(tile.len());
+        let mut merging = Vec::new();
+        for (axis, dimension) in suffix.into_iter().zip(tile) {
+            merging.push(axis);
+            let TileDimension::Size(tile) = *dimension else { continue };
+            let axis = self.merge(core::mem::take(&mut merging))?;
+            let tile = tile.get();
+            let outer = self.axis(self.bounds[axis].div_ceil(tile));
+            let inner = self.axis(tile);
+            self.steps.push(Step::Split { axis, tile, outer, inner });
+            self.axes.push(outer);
+            inner_axes.push(inner);
+        }
+        self.axes.append(&mut inner_axes);
+        Ok(())
+    }
+
+    fn merge(&mut self, parts: Vec<Axis>) -> Result<Axis, Error> {
+        if let [axis] = parts[..] {
+            return Ok(axis);
+        }
+        let bound = size::product(parts.iter().map(|&part| self.bounds[part])).ok_or_else(|| {
+            Error::new(ErrorKind::Overflow, "the dimensions `*` merges multiply to more than 2^63 − 1")
+        })?;
+        let merged = self.axis(bound);
+        self.steps.push(Step::Merge { parts, merged });
+        Ok(merged)
+    }
+}
+
+/// Follows every logical dimension through the steps to its digits in the offset.
+fn closed_form(rank: usize, bounds: &[u64], steps: &[Step], physical_axes: &[Axis]) -> (Vec<Digit>, Vec<NestedAxis>) {
+    let mut builder = Builder::default();
+    let mut axes: Vec<Mixed> = vec![Mixed::new(); bounds.len()];
+    for (number, axis) in axes[..rank].iter_mut().enumerate() {
+        *axis = Builder::dimension(number, bounds[number]);
+    }
+    for step in steps {
+        match step {
+            Step::Prepend { .. } => {}
+            Step::Merge { parts, merged } => {
+                axes[*merged] = Builder::merge(parts.iter().map(|&part| (&axes[part], bounds[part])));
+            }
+            Step::Split { axis, tile, outer, inner } => {
+                let whole = core::mem::take(&mut axes[*axis]);
+                (axes[*outer], axes[*inner]) = builder.split(whole, bounds[*axis], *tile);
+            }
+        }
+    }
+    let offset = Builder::merge(physical_axes.iter().map(|&axis| (&axes[axis], bounds[axis])));
+    (builder.canonical(offset, bounds), builder.nested)
+}
