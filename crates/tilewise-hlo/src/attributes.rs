@@ -1,0 +1,336 @@
+//! `key=value` lists: after an instruction, in a module's header, in `metadata={…}`.
+
+use std::borrow::Cow;
+
+use crate::module::{Computation, Module};
+use crate::scan::{bare, identifier_end, peek, skip_trivia, trim, value_end};
+
+/// One `name=value`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attribute<'m> {
+    /// The name.
+    pub name: &'m str,
+    /// The text of the value, with its brackets or quotes.
+    pub value: &'m str,
+}
+
+/// Iterates over the `name=value` pairs of a text, in its order.
+///
+/// Brackets nest and strings hide what is in them. Text that is no pair is passed over.
+#[derive(Clone, Debug)]
+pub struct Attributes<'m> {
+    rest: &'m str,
+    blank_separated: bool,
+}
+
+impl<'m> Attributes<'m> {
+    /// Pairs with commas between.
+    pub(crate) fn new(text: &'m str) -> Self {
+        Self { rest: text, blank_separated: false }
+    }
+
+    /// Pairs with white space between, in braces: `{op_name="f" stack_frame_id=3}`.
+    fn in_braces(text: &'m str) -> Self {
+        let inside = text.strip_prefix('{').unwrap_or(text);
+        Self { rest: inside.strip_suffix('}').unwrap_or(inside), blank_separated: true }
+    }
+
+    /// The value of the first pair of this name.
+    pub(crate) fn get(mut self, name: &str) -> Option<&'m str> {
+        self.find(|attribute| attribute.name == name).map(|attribute| attribute.value)
+    }
+}
+
+impl<'m> Iterator for Attributes<'m> {
+    type Item = Attribute<'m>;
+
+    fn next(&mut self) -> Option<Attribute<'m>> {
+        loop {
+            let bytes = self.rest.as_bytes();
+            let mut start = skip_trivia(bytes, 0);
+            while peek(bytes, start) == b',' {
+                start = skip_trivia(bytes, start + 1);
+            }
+            if start >= bytes.len() {
+                return None;
+            }
+            let name = identifier_end(bytes, start);
+            let equals = skip_trivia(bytes, name);
+            let is_pair = name > start && peek(bytes, equals) == b'=';
+            let value = if is_pair { skip_trivia(bytes, equals + 1) } else { start };
+            let end = value_end(bytes, value, self.blank_separated);
+            let (text, name) = (self.rest, start..name);
+            // Anything that `value_end` stops at is a separator or a comment; step over one byte of it to be sure to
+            // get on.
+            self.rest = text.get(end.max(start + 1)..).unwrap_or_default();
+            if is_pair {
+                return Some(Attribute { name: &text[name], value: text[value..end].trim_ascii_end() });
+            }
+        }
+    }
+}
+
+/// What a computation is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CallRole {
+    /// `calls`: a fusion's body, or what an `async-start` wraps.
+    Calls,
+    /// `to_apply`: the callee of a `call`; of others, a scalar function such as a reducer or comparator.
+    ToApply,
+    /// `body` of a `while`.
+    Body,
+    /// `condition` of a `while`.
+    Condition,
+    /// One of the `branch_computations` of a `conditional`.
+    Branch,
+    /// `true_computation` of a `conditional`.
+    True,
+    /// `false_computation` of a `conditional`.
+    False,
+    /// One of the `called_computations` of a `custom-call`.
+    Called,
+    /// `select` of a `select-and-scatter`.
+    Select,
+    /// `scatter` of a `select-and-scatter`.
+    Scatter,
+}
+
+impl CallRole {
+    /// The attribute's name in the text.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_hlo::CallRole::Branch.as_str(), "branch_computations");
+    /// ```
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::ToApply => "to_apply",
+            Self::Body => "body",
+            Self::Condition => "condition",
+            Self::Branch => "branch_computations",
+            Self::True => "true_computation",
+            Self::False => "false_computation",
+            Self::Called => "called_computations",
+            Self::Select => "select",
+            Self::Scatter => "scatter",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        use CallRole::*;
+        [Calls, ToApply, Body, Condition, Branch, True, False, Called, Select, Scatter]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
+}
+
+/// A computation that an instruction calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'m> {
+    /// What for.
+    pub role: CallRole,
+    /// The computation's name, without `%`.
+    pub name: &'m str,
+    module: &'m Module,
+}
+
+impl<'m> Call<'m> {
+    /// The computation, if the text has it.
+    #[must_use]
+    pub fn computation(&self) -> Option<Computation<'m>> {
+        self.module.computation(self.name)
+    }
+}
+
+/// The calls among an instruction's attributes.
+pub(crate) fn calls<'m>(module: &'m Module, attributes: Attributes<'m>) -> impl Iterator<Item = Call<'m>> {
+    attributes.filter_map(|attribute| Some((CallRole::of(attribute.name)?, attribute.value))).flat_map(
+        move |(role, value)| {
+            let names = value.strip_prefix('{').and_then(|value| value.strip_suffix('}')).unwrap_or(value);
+            let names = names.split(',').map(|name| bare(trim(name))).filter(|name| !name.is_empty());
+            names.map(move |name| Call { role, name, module })
+        },
+    )
+}
+
+/// `metadata={…}`: where an instruction comes from.
+///
+/// ```
+/// use tilewise_hlo::Module;
+///
+/// let module = Module::parse("x = f32[] add(a, b), metadata={op_name=\"jit(f)/add\" stack_frame_id=7}")?;
+/// let metadata = module.instructions().next().unwrap().metadata().unwrap();
+/// assert_eq!(metadata.op_name().unwrap(), "jit(f)/add");
+/// assert_eq!(metadata.stack_frame_id(), Some(7));
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Metadata<'m> {
+    text: &'m str,
+}
+
+impl<'m> Metadata<'m> {
+    pub(crate) fn new(text: &'m str) -> Self {
+        Self { text }
+    }
+
+    /// The text, with its braces.
+    #[must_use]
+    pub fn text(&self) -> &'m str {
+        self.text
+    }
+
+    /// The text of one entry, strings with their quotes.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'m str> {
+        Attributes::in_braces(self.text).get(name)
+    }
+
+    /// The framework's name of the operation: `jit(f)/dot_general`.
+    #[must_use]
+    pub fn op_name(&self) -> Option<Cow<'m, str>> {
+        self.get("op_name").map(unquote)
+    }
+
+    /// The framework's kind of operation.
+    #[must_use]
+    pub fn op_type(&self) -> Option<Cow<'m, str>> {
+        self.get("op_type").map(unquote)
+    }
+
+    /// The source file, in texts without the tables.
+    #[must_use]
+    pub fn source_file(&self) -> Option<Cow<'m, str>> {
+        self.get("source_file").map(unquote)
+    }
+
+    /// The line in the source file, from 1, in texts without the tables.
+    #[must_use]
+    pub fn source_line(&self) -> Option<u32> {
+        self.get("source_line")?.parse().ok()
+    }
+
+    /// The row of the `StackFrames` table, from 1.
+    #[must_use]
+    pub fn stack_frame_id(&self) -> Option<u32> {
+        self.get("stack_frame_id")?.parse().ok().filter(|id| *id != 0)
+    }
+}
+
+/// The contents of a quoted string, its C escapes resolved; other text is returned as it is.
+///
+/// XLA escapes with `absl::CEscape`, which writes bytes outside ASCII in octal. What then isn't UTF-8 becomes U+FFFD.
+///
+/// ```
+/// assert_eq!(tilewise_hlo::unquote(r#""a\"b\n\303\251""#), "a\"b\né");
+/// assert_eq!(tilewise_hlo::unquote("kLoop"), "kLoop");
+/// ```
+#[must_use]
+pub fn unquote(text: &str) -> Cow<'_, str> {
+    match text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(inside) => unescape(inside),
+        None => Cow::Borrowed(text),
+    }
+}
+
+pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = text.bytes().peekable();
+    let mut plain = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        let Some(escape) = bytes.next() else {
+            plain.push(b'\\');
+            break;
+        };
+        let mut digits = |value: u32, radix: u32, most: usize| {
+            let mut value = value;
+            for _ in 0..most {
+                let Some(digit) = bytes.peek().and_then(|byte| char::from(*byte).to_digit(radix)) else {
+                    break;
+                };
+                value = value * radix + digit;
+                bytes.next();
+            }
+            u8::try_from(value & 0xff).unwrap_or_default()
+        };
+        plain.push(match escape {
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'a' => 7,
+            b'b' => 8,
+            b'v' => 11,
+            b'f' => 12,
+            b'0'..=b'7' => digits(u32::from(escape - b'0'), 8, 2),
+            b'x' => digits(0, 16, 2),
+            other => other,
+        });
+    }
+    Cow::Owned(String::from_utf8(plain).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(text: &str) -> Vec<(&str, &str)> {
+        Attributes::new(text).map(|attribute| (attribute.name, attribute.value)).collect()
+    }
+
+    #[test]
+    fn values_keep_their_brackets_and_strings() {
+        let text = r#", slice={[0:16], [0:1]}, dim_labels=bf0_0oi->b0f, sharding={devices=[2,1]<=[2]}, s="a, b=\"}", c={"x":{}} // t=1"#;
+        let found = pairs(text);
+        assert_eq!(found[0], ("slice", "{[0:16], [0:1]}"));
+        assert_eq!(found[1], ("dim_labels", "bf0_0oi->b0f"));
+        assert_eq!(found[2], ("sharding", "{devices=[2,1]<=[2]}"));
+        assert_eq!(found[3], ("s", r#""a, b=\"}""#));
+        assert_eq!(found[4], ("c", r#"{"x":{}}"#));
+        assert_eq!(found.len(), 5);
+        assert_eq!(pairs(",, junk here, a = 1 ,é=2, b={"), [("a", "1"), ("b", "{")]);
+        assert_eq!(pairs("\"open, a=1"), []);
+        assert_eq!(pairs("a={}/b, /*c=3*/ d=4"), [("a", "{}/b"), ("d", "4")]);
+    }
+
+    #[test]
+    fn calls_of_every_spelling() {
+        let text =
+            "x = f32[] conditional(p), branch_computations={%a, %b}, to_apply=c, called_computations={}, calls=%no";
+        let module = Module::parse(text).unwrap();
+        let calls: Vec<_> = module.instructions().next().unwrap().called_computations().collect();
+        let names: Vec<_> = calls.iter().map(|call| (call.role.as_str(), call.name)).collect();
+        let branches = "branch_computations";
+        assert_eq!(names, [(branches, "a"), (branches, "b"), ("to_apply", "c"), ("calls", "no")]);
+        assert!(calls[3].computation().is_none());
+    }
+
+    #[test]
+    fn metadata_is_separated_by_blanks() {
+        let metadata = Metadata::new(
+            r#"{op_type="dot" op_name="a b={c} \"d\"" source_file="/m\\n.py" source_line=12 scheduling_name="x"}"#,
+        );
+        assert_eq!(metadata.op_type().unwrap(), "dot");
+        assert_eq!(metadata.op_name().unwrap(), "a b={c} \"d\"");
+        assert_eq!(metadata.source_file().unwrap(), "/m\\n.py");
+        assert_eq!(metadata.source_line(), Some(12));
+        assert_eq!(metadata.stack_frame_id(), None);
+        assert_eq!(Metadata::new("{").op_name(), None);
+        assert_eq!(Metadata::new("{}").op_name(), None);
+    }
+
+    #[test]
+    fn broken_escapes_do_no_harm() {
+        assert_eq!(unescape("a\\"), "a\\");
+        assert_eq!(unescape("\\x"), "\0");
+        assert_eq!(unescape("\\777"), "\u{fffd}");
+        assert_eq!(unquote("\""), "\"");
+    }
+}

@@ -1,0 +1,84 @@
+//! Reads XLA HLO text as compilers print it, and says which results are buffers.
+//!
+//! ```
+//! use tilewise_hlo::Module;
+//!
+//! let module = Module::parse("\
+//! HloModule scale, is_scheduled=true
+//!
+//! FileNames
+//! 1 \"model.py\"
+//!
+//! FunctionNames
+//! 1 \"scale\"
+//!
+//! FileLocations
+//! 1 {file_name_id=1 function_name_id=1 line=12 end_line=12 column=4 end_column=9}
+//!
+//! StackFrames
+//! 1 {file_location_id=1 parent_frame_id=1}
+//!
+//! ENTRY %main (x: bf16[16,80]) -> bf16[16,80] {
+//!   %x = bf16[16,80]{1,0:T(8,128)(2,1)} parameter(0)
+//!   ROOT %mul = bf16[16,80]{1,0:T(8,128)(2,1)} multiply(%x, %x), metadata={op_name=\"jit(scale)/mul\" stack_frame_id=1}
+//! }
+//! ")?;
+//!
+//! for buffer in module.buffers() {
+//!     let buffer = buffer?;
+//!     println!("{} {}", buffer.instruction.name(), buffer.shape);
+//! }
+//!
+//! let root = module.entry().unwrap().root().unwrap();
+//! let source = root.source().unwrap();
+//! assert_eq!((&*source.file, source.line), ("model.py", 12));
+//! # Ok::<(), tilewise_hlo::Error>(())
+//! ```
+//!
+//! # What is where
+//!
+//! - [`read`] a file, compressed or not; [`Module::parse`] a text.
+//! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
+//!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
+//! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
+//! - An [`Error`] means that nothing could be read; a [`Warning`] is about a part that was passed over.
+//!
+//! # How it reads
+//!
+//! A module owns its text and keeps ranges into it. One pass finds, for each instruction, its name, shape, opcode and
+//! operands; the rest of the line, mostly `backend_config`, is stepped over. Shapes and attributes are read from
+//! their ranges when asked for. So reading costs little, keeping costs 44 bytes an instruction beside the text, and a
+//! module can be shared between threads.
+//!
+//! One instruction takes one line, or several if a bracket or a string is open at the end of a line, or if the next
+//! line starts with a comma. A computation's closing brace stands at the start of a line. This is how XLA prints; its
+//! own parser also reads several instructions on one line, which this one does not.
+//!
+//! Reading is linear in the length of the text, whatever the text, and never recurses.
+//!
+//! # Features
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `gzip` | yes | [`read`] and [`decode`] decompress gzip |
+
+#![forbid(unsafe_code)]
+
+mod alias;
+mod attributes;
+mod buffers;
+mod error;
+mod instruction;
+mod module;
+mod parse;
+mod read;
+mod scan;
+mod source_table;
+
+pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
+pub use attributes::{Attribute, Attributes, Call, CallRole, Metadata, unquote};
+pub use buffers::Buffer;
+pub use error::{Error, ErrorKind, Warning, WarningKind};
+pub use instruction::{Frames, Instruction, Operand, Operands, SourceLocation};
+pub use module::{Computation, Module};
+pub use read::{DECOMPRESSION_LIMIT, decode, read, read_with_limit};

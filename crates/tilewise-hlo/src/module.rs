@@ -1,0 +1,407 @@
+//! A module: the text, and where in it everything is.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use crate::alias::InputOutputAlias;
+use crate::attributes::Attributes;
+use crate::error::{Error, Warning, WarningKind};
+use crate::instruction::Instruction;
+use crate::source_table::SourceTable;
+
+/// A range of the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+impl Span {
+    /// Both positions are within a source that `parse` has found to be shorter than 4 GiB.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct InstructionRecord {
+    pub(crate) name: Span,
+    pub(crate) shape: Span,
+    pub(crate) opcode: Span,
+    /// Between the parentheses.
+    pub(crate) operands: Span,
+    /// From the closing parenthesis to the end of the line.
+    pub(crate) attributes: Span,
+    pub(crate) is_root: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct ComputationRecord {
+    pub(crate) name: Span,
+    pub(crate) signature: Span,
+    /// What follows the closing brace on its line.
+    pub(crate) attributes: Span,
+    pub(crate) is_entry: bool,
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+}
+
+impl ComputationRecord {
+    pub(crate) fn implicit(first: usize) -> Self {
+        let (name, signature, attributes) = Default::default();
+        Self { name, signature, attributes, is_entry: false, first, end: first }
+    }
+
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.name == Span::default()
+    }
+
+    /// Ends the computation before the instruction `end`.
+    pub(crate) fn close(&mut self, end: usize) {
+        self.end = end;
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Data {
+    pub(crate) source: String,
+    pub(crate) name: Span,
+    pub(crate) header: Span,
+    pub(crate) has_header: bool,
+    pub(crate) computations: Vec<ComputationRecord>,
+    pub(crate) instructions: Vec<InstructionRecord>,
+    pub(crate) table: SourceTable,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) entry: Option<usize>,
+    pub(crate) computations_by_name: OnceLock<Vec<usize>>,
+    /// For each computation's range of instructions, the same indices in the order of their names.
+    pub(crate) instructions_by_name: OnceLock<Vec<usize>>,
+    pub(crate) owning: OnceLock<Vec<bool>>,
+}
+
+impl Data {
+    pub(crate) fn text(&self, span: Span) -> &str {
+        self.source.get(span.range()).unwrap_or_default()
+    }
+
+    /// Finds the entry computation: the one marked so, else the last one, as in XLA
+    /// (`HloParserImpl::ParseComputations` in xla/hlo/parser/hlo_parser.cc). Since `ENTRY` is printed last, a
+    /// truncated module has none.
+    pub(crate) fn choose_entry(&mut self) {
+        let marked = self.computations.iter().position(|computation| computation.is_entry);
+        let truncated = self.warnings.iter().any(|warning| warning.kind == WarningKind::UnterminatedComputation);
+        let end = Span::new(self.source.len(), self.source.len());
+        let mut warn = |kind| self.warnings.push(Warning { kind, start: end.start, end: end.end });
+        self.entry = marked.or_else(|| {
+            if truncated && self.has_header {
+                warn(WarningKind::EntryMissing);
+                return None;
+            }
+            if self.computations.len() > 1 {
+                warn(WarningKind::NoEntry);
+            }
+            self.computations.len().checked_sub(1)
+        });
+    }
+}
+
+/// A module of HLO text.
+///
+/// It owns its text and keeps ranges into it: 44 bytes an instruction. Shapes and attributes are read when asked for.
+/// Clones share everything and cost nothing, on other threads too.
+///
+/// ```
+/// use tilewise_hlo::Module;
+///
+/// let module = Module::parse("\
+/// HloModule double, is_scheduled=true
+///
+/// ENTRY %main (x: f32[8]) -> f32[8] {
+///   %x = f32[8]{0:T(256)} parameter(0)
+///   ROOT %sum = f32[8]{0:T(256)} add(%x, %x), metadata={op_name=\"add\"}
+/// }
+/// ")?;
+/// assert_eq!(module.name(), "double");
+/// let root = module.entry().unwrap().root().unwrap();
+/// assert_eq!(root.opcode(), "add");
+/// assert_eq!(root.shape_text(), "f32[8]{0:T(256)}");
+/// assert_eq!(root.operand_names().collect::<Vec<_>>(), ["x", "x"]);
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Module {
+    pub(crate) data: Arc<Data>,
+}
+
+impl Module {
+    /// Reads HLO text: a whole module, or lines of one.
+    ///
+    /// What stands before the `HloModule` line is passed over. Instructions outside any computation go into an
+    /// unnamed one. Of several modules only the first is read. A truncated text yields what is there. Whatever could
+    /// not be read is in [`warnings`](Self::warnings). Time is linear in the text, whatever the text.
+    ///
+    /// # Errors
+    ///
+    /// [`NotHlo`](crate::ErrorKind::NotHlo) if there is no instruction at all,
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) from 4 GiB on.
+    ///
+    /// ```
+    /// use tilewise_hlo::Module;
+    ///
+    /// let line = "add.936 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)} add(exponential.183, broadcast.3115)";
+    /// let module = Module::parse(line)?;
+    /// assert_eq!(module.instructions().next().unwrap().name(), "add.936");
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    pub fn parse(source: impl Into<String>) -> Result<Self, Error> {
+        Ok(Self { data: Arc::new(crate::parse::parse(source.into())?) })
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.data.source
+    }
+
+    /// The module's name; empty if there is no `HloModule` line.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.data.text(self.data.name)
+    }
+
+    /// Whether the instructions are in the order in which they run (`is_scheduled=true`).
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        self.attribute("is_scheduled") == Some("true")
+    }
+
+    /// The attributes of the `HloModule` line.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes<'_> {
+        Attributes::new(self.data.text(self.data.header))
+    }
+
+    /// The text of one attribute of the `HloModule` line.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let module = Module::parse("HloModule m, replica_count=2\nf { x = f32[] parameter(0)\n}")?;
+    /// assert_eq!(module.attribute("replica_count"), Some("2"));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes().get(name)
+    }
+
+    /// `(parameters)->result` with layouts, as the `HloModule` line has it, without its braces.
+    #[must_use]
+    pub fn entry_computation_layout(&self) -> Option<&str> {
+        let text = self.attribute("entry_computation_layout")?;
+        Some(text.strip_prefix('{')?.strip_suffix('}')?.trim())
+    }
+
+    /// Which outputs share the buffer of a parameter (`input_output_alias`); empty if the module says nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Syntax`](crate::ErrorKind::Syntax) if the attribute isn't written as XLA does
+    /// (`HloInputOutputAliasConfig::ToShortString` in xla/hlo/ir/hlo_input_output_alias_config.cc).
+    ///
+    /// ```
+    /// # use tilewise_hlo::{AliasKind, Module};
+    /// let text = "HloModule m, input_output_alias={ {0}: (2, {}, may-alias) }\nf { x = f32[] parameter(0)\n}";
+    /// let aliases = Module::parse(text)?.input_output_aliases()?;
+    /// assert_eq!((&aliases[0].output_index[..], aliases[0].parameter_number), (&[0][..], 2));
+    /// assert_eq!(aliases[0].kind, AliasKind::May);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    pub fn input_output_aliases(&self) -> Result<Vec<InputOutputAlias>, Error> {
+        match self.attribute("input_output_alias") {
+            Some(text) => crate::alias::input_output_aliases(text, self.offset_of(text)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// All computations, in the order of the text.
+    pub fn computations(&self) -> impl DoubleEndedIterator<Item = Computation<'_>> + ExactSizeIterator + Clone {
+        (0..self.data.computations.len()).map(|index| Computation { module: self, index })
+    }
+
+    /// The entry computation: the one marked `ENTRY`, else the last one, as in XLA. A truncated module without mark
+    /// has none.
+    #[must_use]
+    pub fn entry(&self) -> Option<Computation<'_>> {
+        self.data.entry.map(|index| Computation { module: self, index })
+    }
+
+    /// The computation of this name (without `%`); the first if several share it.
+    #[must_use]
+    pub fn computation(&self, name: &str) -> Option<Computation<'_>> {
+        let name_of = |index: usize| self.data.text(self.data.computations[index].name);
+        let sorted = self.data.computations_by_name.get_or_init(|| {
+            let mut sorted: Vec<usize> = (0..self.data.computations.len()).collect();
+            sorted.sort_by_key(|index| name_of(*index));
+            sorted
+        });
+        let found = sorted.partition_point(|index| name_of(*index) < name);
+        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
+        Some(Computation { module: self, index })
+    }
+
+    /// All instructions of all computations, in the order of the text.
+    pub fn instructions(&self) -> impl DoubleEndedIterator<Item = Instruction<'_>> + ExactSizeIterator + Clone {
+        (0..self.data.instructions.len()).map(|index| Instruction { module: self, index })
+    }
+
+    /// What was passed over, or isn't as XLA writes it. Empty for what a compiler printed.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.data.warnings
+    }
+
+    /// Where in the source a part of it begins.
+    pub(crate) fn offset_of(&self, part: &str) -> usize {
+        (part.as_ptr() as usize).saturating_sub(self.data.source.as_ptr() as usize)
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module")
+            .field("name", &self.name())
+            .field("computations", &self.data.computations.len())
+            .field("instructions", &self.data.instructions.len())
+            .field("warnings", &self.data.warnings.len())
+            .finish()
+    }
+}
+
+/// A computation of a [`Module`].
+#[derive(Clone, Copy)]
+pub struct Computation<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) index: usize,
+}
+
+impl<'m> Computation<'m> {
+    fn record(&self) -> &'m ComputationRecord {
+        &self.module.data.computations[self.index]
+    }
+
+    /// Its name, without `%`; empty for instructions that stand outside any computation.
+    #[must_use]
+    pub fn name(&self) -> &'m str {
+        self.module.data.text(self.record().name)
+    }
+
+    /// Its place among the module's computations, from 0.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether this is the module's [`entry`](Module::entry).
+    #[must_use]
+    pub fn is_entry(&self) -> bool {
+        self.module.data.entry == Some(self.index)
+    }
+
+    /// `(name: shape, …) -> shape`, which carries no layouts; empty in the short form.
+    #[must_use]
+    pub fn signature(&self) -> &'m str {
+        self.module.data.text(self.record().signature).trim()
+    }
+
+    /// The thread it runs on if not the main one: `sparsecore`.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let module = Module::parse("f {\n x = f32[] parameter(0)\n}, execution_thread=\"sparsecore\"")?;
+    /// assert_eq!(module.computation("f").unwrap().execution_thread(), Some("sparsecore"));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn execution_thread(&self) -> Option<&'m str> {
+        let text = Attributes::new(self.module.data.text(self.record().attributes)).get("execution_thread")?;
+        Some(text.trim_matches('"'))
+    }
+
+    /// Its instructions, in the order of the text.
+    pub fn instructions(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Instruction<'m>> + ExactSizeIterator + Clone + use<'m> {
+        let (module, record) = (self.module, self.record());
+        (record.first..record.end).map(move |index| Instruction { module, index })
+    }
+
+    /// The instruction of this name (without `%`); the first if several share it.
+    #[must_use]
+    pub fn instruction(&self, name: &str) -> Option<Instruction<'m>> {
+        let data = &*self.module.data;
+        let name_of = |index: usize| data.text(data.instructions[index].name);
+        let sorted = data.instructions_by_name.get_or_init(|| {
+            let mut sorted: Vec<usize> = (0..data.instructions.len()).collect();
+            for computation in &data.computations {
+                sorted[computation.first..computation.end].sort_by_key(|index| name_of(*index));
+            }
+            sorted
+        });
+        let sorted = &sorted[self.record().first..self.record().end];
+        let found = sorted.partition_point(|index| name_of(*index) < name);
+        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
+        Some(Instruction { module: self.module, index })
+    }
+
+    /// The instruction marked `ROOT`, else the last one, as in XLA.
+    #[must_use]
+    pub fn root(&self) -> Option<Instruction<'m>> {
+        self.instructions().rev().find(Instruction::is_root).or_else(|| self.instructions().next_back())
+    }
+
+    /// The computation that holds an instruction: their ranges follow one another.
+    pub(crate) fn of(instruction: &Instruction<'m>) -> Self {
+        let computations = &instruction.module.data.computations;
+        let index = computations.partition_point(|computation| computation.end <= instruction.index);
+        Self { module: instruction.module, index }
+    }
+}
+
+impl fmt::Debug for Computation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Computation").field(&self.name()).finish()
+    }
+}
+
+impl PartialEq for Computation<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.module.data, &other.module.data) && self.index == other.index
+    }
+}
+
+impl Eq for Computation<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_takes_what_the_documentation_says() {
+        assert_eq!(size_of::<InstructionRecord>(), 44);
+    }
+
+    #[test]
+    fn shared_names_mean_the_first() {
+        let text = "f { x = f32[] add(a)\n x = s8[] add(b)\n}\nf { y = f32[] add(c)\n}\nENTRY e { z = f32[] add(d)\n}";
+        let module = Module::parse(text).unwrap();
+        let first = module.computation("f").unwrap();
+        assert_eq!((first.index(), first.instruction("x").unwrap().shape_text()), (0, "f32[]"));
+        assert!(first.instruction("y").is_none() && module.computation("").is_none());
+    }
+}

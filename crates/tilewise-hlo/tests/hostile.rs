@@ -1,0 +1,181 @@
+//! Texts that nobody printed: nothing may panic, overflow the stack or take more than linear time.
+
+#![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
+
+use tilewise_hlo::{ErrorKind, Module, WarningKind};
+
+/// Asks everything of everything.
+fn walk(module: &Module) -> usize {
+    let mut seen = module.warnings().iter().map(|warning| warning.to_string().len()).sum::<usize>();
+    seen += module.input_output_aliases().map_or(0, |aliases| aliases.len());
+    seen += module.entry_computation_layout().map_or(0, str::len);
+    for computation in module.computations() {
+        seen += computation.signature().len() + computation.execution_thread().map_or(0, str::len);
+        seen += usize::from(computation.owns_buffers()) + usize::from(computation.root().is_some());
+    }
+    for instruction in module.instructions() {
+        seen += instruction.operands().filter(|operand| operand.instruction().is_some()).count();
+        seen += instruction.operands().filter_map(|operand| operand.shape_text()).count();
+        seen +=
+            instruction.attributes().count() + instruction.called_computations().count() + instruction.frames().count();
+        seen += instruction.metadata().and_then(|metadata| metadata.op_name()).map_or(0, |name| name.len());
+        seen += instruction.parameter_number().unwrap_or_default() % 2;
+        seen += usize::from(instruction.defines(&[0]).is_ok());
+    }
+    seen + module.buffers().filter(Result::is_ok).count()
+}
+
+fn try_text(text: &str) {
+    if let Ok(module) = Module::parse(text) {
+        walk(&module);
+    }
+}
+
+fn real() -> String {
+    std::fs::read_to_string(format!("{}/tests/data/pallas_kernel.v5e.hlo", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+#[test]
+fn cut_anywhere() {
+    let text = real();
+    for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+        try_text(&text[..end]);
+        if end % 7 == 0 {
+            try_text(&text[end..]);
+        }
+    }
+}
+
+#[test]
+fn changed_anywhere() {
+    let text = real();
+    let mut state = 1_u64;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let noise = [
+        "{", "}", "(", ")", "[", "]", "\"", "\\", "\n", ",", "=", "/*", "*/", "//", "é", "\0", "%", "ROOT ", " ",
+        "\r\n",
+    ];
+    for _ in 0..2000 {
+        let mut changed = text.clone();
+        for _ in 0..1 + next(4) {
+            let at = next(changed.len());
+            if changed.is_char_boundary(at) {
+                let end = (at + next(3)).min(changed.len());
+                let end = if changed.is_char_boundary(end) { end } else { at };
+                changed.replace_range(at..end, noise[next(noise.len())]);
+            }
+        }
+        try_text(&changed);
+    }
+}
+
+#[test]
+fn large_and_nested() {
+    const MANY: usize = 100_000;
+    let one = "x = f32[] add(a)\n";
+    for text in [
+        format!("x = {}f32[]{} add(a)\n{one}", "(".repeat(MANY), ")".repeat(MANY)),
+        format!("{one}y = f32[] add(a), b={}", "{".repeat(MANY)),
+        format!("{one}{}", "y = (\n".repeat(MANY)),
+        format!("{one}{}", "y = f32[] add(\"\n".repeat(MANY)),
+        format!("{one}{}", "y = f32[] add(\\\"\n".repeat(MANY)),
+        format!("{one}{}", "y = f32[] add(a), b={\n".repeat(MANY)),
+        format!("{one}{}", ", b={\n".repeat(MANY)),
+        format!("{one}{}", "f (\n".repeat(MANY)),
+        format!("{one}{}", "f (\"\n".repeat(MANY)),
+        format!("{one}{}", "f {\n".repeat(MANY)),
+        format!("{one}{}", "}\n".repeat(MANY)),
+        format!("{one}{}", "junk\n\n".repeat(MANY)),
+        format!("{one}{}", "/* \n".repeat(MANY)),
+        format!("{one}y = (f32[], {} add(a)", "/*".repeat(MANY)),
+        format!("{one}y = f32[] add(a), {}", "/*".repeat(MANY)),
+        format!("{one}{}", "HloModule ".repeat(MANY)),
+        format!("{}{one}", "xHloModule ".repeat(MANY)),
+        format!("{}{one}", "FileNames\n1 \"a\"\n".repeat(MANY)),
+        format!("{one}y = f32[] add({})", "%a, ".repeat(MANY)),
+        format!("{one}y = f32[] add(a){}", ", k=v".repeat(MANY)),
+        format!(
+            "y = ({}) custom-call(), output_to_operand_aliasing={{{}}}",
+            "f32[],".repeat(MANY),
+            "{0}: (0, {}),".repeat(MANY)
+        ),
+        (0..MANY).map(|i| format!("f{i} {{ x = f32[] call(), to_apply=f{}\n}}\n", (i + 1) % MANY)).collect(),
+    ] {
+        try_text(&text);
+    }
+}
+
+#[test]
+fn frames_in_a_circle() {
+    let text = "HloModule m
+FileNames
+1 \"a\\\"b.py\"
+
+FileLocations
+1 {file_name_id=1 function_name_id=9 line=3 end_line=3}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=3}
+2 {file_location_id=1 parent_frame_id=2}
+7 {file_location_id=1 parent_frame_id=8}
+
+ENTRY e {
+  x = f32[] add(), metadata={stack_frame_id=1}
+  y = f32[] add(), metadata={stack_frame_id=7}
+  ROOT z = f32[] add(), metadata={stack_frame_id=5}
+}";
+    let module = Module::parse(text).unwrap();
+    assert_eq!(module.warnings(), []);
+    let counts: Vec<_> = module.instructions().map(|instruction| instruction.frames().count()).collect();
+    assert_eq!(counts, [3, 1, 0]);
+    let source = module.instructions().next().unwrap().source().unwrap();
+    assert_eq!((&*source.file, source.line, source.function), ("a\"b.py", 3, None));
+}
+
+#[test]
+fn other_things_are_named() {
+    for (text, hint) in [
+        ("", "empty"),
+        ("module @jit_f attributes {} {\n  func.func public @main() {\n", "StableHLO"),
+        ("{ lambda ; a:f32[]. let b = neg a in (b,) }", "jaxpr"),
+        ("BufferAssignment:\nallocation 0: size 4\n", "buffer assignment"),
+        ("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.", "out-of-memory"),
+        ("\n\u{5}jit_f\u{12}", "binary"),
+        ("hello\n", "no line reads"),
+        ("HloModule jit_f, is_scheduled=true\n\nENTRY %main () -> f32[] {\n", "cut"),
+    ] {
+        let error = Module::parse(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotHlo);
+        assert!(error.to_string().contains(hint), "{text}: {error}");
+    }
+}
+
+fn warnings(text: &str) -> Vec<(WarningKind, &str)> {
+    let module = Module::parse(text).unwrap();
+    walk(&module);
+    module.warnings().iter().map(|warning| (warning.kind(), &text[warning.span()])).collect()
+}
+
+#[test]
+fn nothing_is_lost_in_silence() {
+    let unread = WarningKind::UnreadLines;
+    assert_eq!(
+        warnings("ENTRY f {\n x = f32[2] add(a)\n what?\n\n ever\n y = f32[] junk\n}\n"),
+        [(unread, "what?\n\n ever\n y = f32[] junk")]
+    );
+    assert_eq!(warnings("ENTRY f {\n x = f32[2] add(a)\n"), [(WarningKind::UnterminatedComputation, "f")]);
+    assert_eq!(
+        warnings("HloModule m\nf {\n x = f32[2] add(a)\n"),
+        [(WarningKind::UnterminatedComputation, "f"), (WarningKind::EntryMissing, "")]
+    );
+    assert_eq!(warnings("HloModule m\nf {\n x = f32[2] add(a)\n}\ng {\n}"), [(WarningKind::NoEntry, "")]);
+    assert_eq!(
+        warnings("HloModule m\nENTRY f {\n x = f32[2] add(a)\n}\nHloModule n\nENTRY g {\n}"),
+        [(WarningKind::SeveralModules, "HloModule n")]
+    );
+    assert_eq!(warnings("x = f32[2] add(a), b={\ny = f32[2] add(a)"), [(WarningKind::UnterminatedAttributes, ", b={")]);
+    assert_eq!(warnings("x = f32[2] add(a)\n/* y\n"), [(WarningKind::UnterminatedComment, "/* y\n")]);
+}
