@@ -61,6 +61,12 @@ impl Dimension {
     }
 }
 
+/// A bound as texts and protos hold it.
+pub(crate) fn bound_of_signed(value: i64) -> Result<u64, Error> {
+    let negative = |_| Error::new(ErrorKind::InvalidDimension, format!("a dimension can't be negative: {value}"));
+    u64::try_from(value).map_err(negative)
+}
+
 fn overflow(size: u64) -> Error {
     Error::new(ErrorKind::Overflow, format!("a dimension must be below 2^63, not {size}"))
 }

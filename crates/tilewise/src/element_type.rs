@@ -1,6 +1,7 @@
 //! Element types: XLA's primitive types that an array can have.
 
 use crate::{Error, ErrorKind, text};
+use alloc::format;
 use core::{fmt, str::FromStr};
 
 /// What a type's values are, for display and for widening.
@@ -159,10 +160,13 @@ impl FromStr for ElementType {
     }
 }
 
-impl ErrorKind {
-    pub(crate) const fn of_sparse_type(pointer: bool) -> Self {
-        if pointer { Self::InvalidPointerType } else { Self::InvalidIndexType }
-    }
+/// The error for an index or pointer type of a sparse array that [is none](ElementType::is_index_type).
+pub(crate) fn sparse_type_error(pointer: bool, found: impl fmt::Display) -> Error {
+    let (kind, role) = match pointer {
+        true => (ErrorKind::InvalidPointerType, "a pointer"),
+        false => (ErrorKind::InvalidIndexType, "an index"),
+    };
+    Error::new(kind, format!("{role} type is u8, u16, u32 or u64, not {found}"))
 }
 
 #[cfg(test)]

@@ -91,6 +91,12 @@ error_kinds! {
     OffsetOutOfRange = "offset_out_of_range",
     /// A buffer of another length than the call needs.
     BufferLengthMismatch = "buffer_length_mismatch",
+    /// Bytes that are no protobuf message, a type number that names no shape, or fields that contradict each other.
+    InvalidProto = "invalid_proto",
+    /// A name of no TPU generation that layouts are known for.
+    UnknownGeneration = "unknown_generation",
+    /// An element type that the system asked about does not take.
+    UnsupportedElementType = "unsupported_element_type",
 }
 
 impl fmt::Display for ErrorKind {

@@ -19,6 +19,16 @@ pub struct SplitConfig {
     pub split_indices: Vec<u64>,
 }
 
+impl SplitConfig {
+    /// A split as texts and protos hold it. What is negative becomes what is refused the same way: no dimension, and the index 0.
+    pub(crate) fn of_signed(dimension: i64, split_indices: &[i64]) -> Self {
+        Self {
+            dimension: usize::try_from(dimension).unwrap_or(usize::MAX),
+            split_indices: split_indices.iter().map(|&i| u64::try_from(i).unwrap_or(0)).collect(),
+        }
+    }
+}
+
 /// How an array lies in memory: the order of its dimensions, its tiles, and everything else XLA writes between braces.
 ///
 /// Built by [`Layout::new`] and the `with_…` calls, or parsed as part of a [`Shape`](crate::Shape). Equality, order and hash are
@@ -105,12 +115,7 @@ impl Layout {
     /// # Errors
     /// [`ErrorKind::InvalidTailPadding`] for 0 or more than 2^63 − 1.
     pub fn with_tail_padding_alignment(mut self, elements: u64) -> Result<Self, Error> {
-        self.tail_padding_alignment = NonZeroU64::new(elements).filter(|n| n.get() <= MAX_SIZE).ok_or_else(|| {
-            Error::new(
-                ErrorKind::InvalidTailPadding,
-                format!("the tail padding alignment must be 1 … 2^63 − 1 elements, not {elements}"),
-            )
-        })?;
+        self.tail_padding_alignment = tail_padding_alignment(elements.into())?;
         Ok(self)
     }
 
@@ -119,13 +124,7 @@ impl Layout {
     /// # Errors
     /// [`ErrorKind::InvalidElementSize`] for more than 2^63 − 1.
     pub fn with_element_size_in_bits(mut self, bits: u64) -> Result<Self, Error> {
-        if bits > MAX_SIZE {
-            return Err(Error::new(
-                ErrorKind::InvalidElementSize,
-                format!("the element size must be 0 … 2^63 − 1 bits, not {bits}"),
-            ));
-        }
-        self.element_size_in_bits = NonZeroU64::new(bits);
+        self.element_size_in_bits = element_size_in_bits(bits.into())?;
         Ok(self)
     }
 
@@ -134,10 +133,7 @@ impl Layout {
     /// # Errors
     /// [`ErrorKind::InvalidMemorySpace`] above 127: XLA keeps eight bits with a sign, and would wrap silently.
     pub fn with_memory_space(mut self, space: u8) -> Result<Self, Error> {
-        self.memory_space = space;
-        if space > MAX_MEMORY_SPACE {
-            return Err(memory_space_error(&format!("{space}")));
-        }
+        self.memory_space = memory_space(space.into())?;
         Ok(self)
     }
 
@@ -243,12 +239,47 @@ impl Layout {
     }
 }
 
-/// XLA keeps the memory space in a signed byte.
-pub(crate) const MAX_MEMORY_SPACE: u8 = 127;
+// The checks on single properties. Their numbers come as u64 from callers and as i64 from texts and protos; i128 holds both.
 
-pub(crate) fn memory_space_error(space: &str) -> Error {
-    Error::new(ErrorKind::InvalidMemorySpace, format!("a memory space is a number from 0 to 127, not {space}"))
-        .with_help("XLA would cut the number to eight bits without a word")
+/// A number up to [`MAX_SIZE`] that is not negative.
+fn natural(value: i128) -> Option<u64> {
+    u64::try_from(value).ok().filter(|&n| n <= MAX_SIZE)
+}
+
+pub(crate) fn tail_padding_alignment(elements: i128) -> Result<NonZeroU64, Error> {
+    natural(elements).and_then(NonZeroU64::new).ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidTailPadding,
+            format!("the tail padding alignment must be 1 … 2^63 − 1 elements, not {elements}"),
+        )
+    })
+}
+
+pub(crate) fn element_size_in_bits(bits: i128) -> Result<Option<NonZeroU64>, Error> {
+    natural(bits).map(NonZeroU64::new).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidElementSize, format!("the element size must be 0 … 2^63 − 1 bits, not {bits}"))
+    })
+}
+
+/// XLA keeps the memory space in a signed byte.
+pub(crate) fn memory_space(space: i128) -> Result<u8, Error> {
+    u8::try_from(space).ok().filter(|&s| s <= 127).ok_or_else(|| {
+        Error::new(ErrorKind::InvalidMemorySpace, format!("a memory space is a number from 0 to 127, not {space}"))
+            .with_help("XLA would cut the number to eight bits without a word")
+    })
+}
+
+pub(crate) fn metadata_prefix_bytes(bytes: i128) -> Result<u64, Error> {
+    natural(bytes).ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidMetadataPrefix,
+            format!("the number of metadata prefix bytes must be 0 … 2^63 − 1, not {bytes}"),
+        )
+    })
+}
+
+pub(crate) fn physical_shape_not_allowed() -> Error {
+    Error::new(ErrorKind::PhysicalShapeNotAllowed, "XLA refuses a physical shape on every array")
 }
 
 /// The first place at which the list stops being a permutation of 0 … N−1.

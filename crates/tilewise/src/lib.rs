@@ -13,13 +13,20 @@ mod element_type;
 mod error;
 mod index;
 mod inline;
+pub mod interop;
 mod layout;
-mod memory_space;
+#[cfg(feature = "proto")]
+pub mod proto;
+#[cfg(feature = "serde")]
+mod serde;
 mod shape;
 mod size;
+mod steps;
 mod text;
 mod tile;
 mod tiled;
+pub mod tpu;
+mod words;
 
 pub use array::ArrayShape;
 pub use digits::{Digit, DigitSource, NestedAxis};
@@ -27,12 +34,15 @@ pub use dimension::Dimension;
 pub use element_type::{ElementKind, ElementType};
 pub use error::{Error, ErrorKind};
 pub use layout::{Layout, SplitConfig};
-pub use memory_space::memory_space_name;
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
 pub use size::PaddedAxis;
+pub use steps::{Derivation, DerivationStep, Effect, Operation};
 pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
 pub use tiled::Tiled;
+#[doc(inline)]
+pub use tpu::memory_space_name;
+pub use words::LayoutPart;
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.
 pub const MAX_SIZE: u64 = i64::MAX as u64;

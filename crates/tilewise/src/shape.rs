@@ -9,7 +9,7 @@ use core::{
     ops::Range,
 };
 
-/// How deep tuples may nest in a text: deep enough for every program, and a limit that no stack feels.
+/// How deep tuples may nest in a text or a proto: deep enough for every program, and a limit that no stack feels.
 ///
 /// XLA's own text parser dies of stack exhaustion at about 7,300.
 pub const MAX_NESTING: usize = 1024;
@@ -347,6 +347,10 @@ impl Shape {
 
 pub(crate) fn invalid_buffer() -> Error {
     Error::new(ErrorKind::InvalidBuffer, "a buffer `b(…)` holds exactly one array")
+}
+
+pub(crate) fn nesting_too_deep() -> Error {
+    Error::new(ErrorKind::NestingTooDeep, format!("tuples may nest {MAX_NESTING} levels deep"))
 }
 
 impl PartialEq for Shape {

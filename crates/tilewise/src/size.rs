@@ -57,7 +57,7 @@ impl fmt::Display for PaddedAxis {
         match self.dimensions[..] {
             [] => write!(f, "the array has fewer dimensions than its tile")?,
             [dimension] if self.level == 0 => write!(f, "dimension {dimension} (size {bound})")?,
-            [dimension] => write!(f, "dimension {dimension}, tiled to {bound},")?,
+            [dimension] => write!(f, "dimension {dimension} inside its tile (size {bound})")?,
             ref merged => {
                 f.write_str("dimensions ")?;
                 crate::text::join(f, merged)?;

@@ -13,6 +13,17 @@ pub enum TileDimension {
 }
 
 impl TileDimension {
+    /// A tile's dimension as texts and protos hold it: the documents write `*` as −1, XLA as the least int64.
+    pub(crate) fn of_signed(value: i64) -> Result<Self, Error> {
+        if value == -1 || value == i64::MIN {
+            return Ok(Self::Combined);
+        }
+        u64::try_from(value).ok().and_then(NonZeroU64::new).map(Self::Size).ok_or_else(|| {
+            invalid(alloc::format!("a tile size must be at least 1, not {value}"))
+                .with_help("write `*` to merge a dimension into the next more minor one")
+        })
+    }
+
     /// The extent in elements, or `None` for `*`.
     #[must_use]
     pub const fn size(self) -> Option<u64> {

@@ -28,6 +28,8 @@ pub struct Tiled {
     pub(crate) bounds: Vec<u64>,
     /// How tiles made axes out of axes, in order.
     pub(crate) steps: Vec<Step>,
+    /// Where each tile's steps end in [`Tiled::steps`].
+    pub(crate) tile_ends: Vec<usize>,
     /// The axes of memory, major → minor.
     pub(crate) physical_axes: Vec<Axis>,
     physical_dimensions: Vec<u64>,
@@ -80,8 +82,10 @@ impl Tiled {
             bounds.push(dimension.bound().ok_or_else(|| unbounded(number))?);
         }
         let mut tiling = Tiling { bounds, steps: Vec::new(), axes: array.major_to_minor().collect() };
+        let mut tile_ends = Vec::with_capacity(layout.tiles().len());
         for tile in layout.tiles() {
             tiling.apply(tile.dimensions())?;
+            tile_ends.push(tiling.steps.len());
         }
         let Tiling { bounds, steps, axes: physical_axes } = tiling;
 
@@ -108,6 +112,7 @@ impl Tiled {
             array: array.clone(),
             bounds,
             steps,
+            tile_ends,
             physical_axes,
             physical_dimensions,
             tiled_elements,
@@ -173,6 +178,16 @@ impl Tiled {
     pub fn nested_axes(&self) -> &[NestedAxis] {
         &self.nested_axes
     }
+
+    /// The index along each axis of memory as a sum of digits, in the form of [`Tiled::digits`] and over the same nested axes.
+    pub(crate) fn physical_digits(&self) -> Vec<Vec<Digit>> {
+        if self.tiled_elements == 0 {
+            return vec![Vec::new(); self.physical_axes.len()];
+        }
+        let (builder, mut axes) = digits_of_axes(self.array.rank(), &self.bounds, &self.steps);
+        let digits = |&axis: &Axis| builder.canonical(core::mem::take(&mut axes[axis]), &self.bounds);
+        self.physical_axes.iter().map(digits).collect()
+    }
 }
 
 fn unbounded(number: usize) -> Error {
@@ -237,6 +252,13 @@ impl Tiling {
 
 /// Follows every logical dimension through the steps to its digits in the offset.
 fn closed_form(rank: usize, bounds: &[u64], steps: &[Step], physical_axes: &[Axis]) -> (Vec<Digit>, Vec<NestedAxis>) {
+    let (builder, axes) = digits_of_axes(rank, bounds, steps);
+    let offset = Builder::merge(physical_axes.iter().map(|&axis| (&axes[axis], bounds[axis])));
+    (builder.canonical(offset, bounds), builder.nested)
+}
+
+/// Each axis that no step consumes, as a sum of digits of the logical dimensions.
+fn digits_of_axes(rank: usize, bounds: &[u64], steps: &[Step]) -> (Builder, Vec<Mixed>) {
     let mut builder = Builder::default();
     let mut axes: Vec<Mixed> = vec![Mixed::new(); bounds.len()];
     for (number, axis) in axes[..rank].iter_mut().enumerate() {
@@ -254,6 +276,5 @@ fn closed_form(rank: usize, bounds: &[u64], steps: &[Step], physical_axes: &[Axi
             }
         }
     }
-    let offset = Builder::merge(physical_axes.iter().map(|&axis| (&axes[axis], bounds[axis])));
-    (builder.canonical(offset, bounds), builder.nested)
+    (builder, axes)
 }

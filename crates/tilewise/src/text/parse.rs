@@ -4,12 +4,14 @@ use super::lexer::Lexer;
 use crate::{
     ArrayShape, Dimension, ElementType, Error, ErrorKind, Layout, Shape, SplitConfig, Tile, TileDimension,
     array::{check_split, rank_mismatch},
+    dimension::bound_of_signed,
+    element_type::sparse_type_error,
     inline::InlineVec,
-    layout::{MAX_MEMORY_SPACE, first_not_in_permutation, memory_space_error, not_a_permutation},
-    shape::{MAX_NESTING, Node, invalid_buffer},
+    layout::{self, first_not_in_permutation, not_a_permutation, physical_shape_not_allowed},
+    shape::{MAX_NESTING, Node, invalid_buffer, nesting_too_deep},
 };
 use alloc::{format, vec::Vec};
-use core::{num::NonZeroU64, ops::Range, str::FromStr};
+use core::{ops::Range, str::FromStr};
 
 impl FromStr for Shape {
     type Err = Error;
@@ -119,11 +121,7 @@ impl<'a> Parser<'a> {
                 Some(is_buffer) => {
                     if frames.len() == MAX_NESTING {
                         let at = self.lexer.position();
-                        return Err(self.lexer.error(
-                            ErrorKind::NestingTooDeep,
-                            at - 1..at,
-                            format!("tuples may nest {MAX_NESTING} levels deep"),
-                        ));
+                        return Err(nesting_too_deep().at(at - 1..at));
                     }
                     let empty = !is_buffer && self.lexer.peek()? == Some(b')');
                     frames.push(Frame { node: nodes.len(), start: self.lexer.position(), is_buffer });
@@ -298,9 +296,7 @@ impl<'a> Parser<'a> {
 
     fn bound(&mut self, what: &str) -> Result<u64, Error> {
         let (value, span) = self.lexer.int(what)?;
-        u64::try_from(value).map_err(|_| {
-            self.lexer.error(ErrorKind::InvalidDimension, span, format!("a dimension can't be negative: {value}"))
-        })
+        bound_of_signed(value).map_err(|error| error.at(span))
     }
 
     /// Whether `{` comes next and starts a layout; the cursor stands on it then.
@@ -417,12 +413,7 @@ impl<'a> Parser<'a> {
                 .with_help("leave `D(…)` out: XLA drops it")),
             1 => self.tiles(layout),
             2 => {
-                let (value, span) = self.argument()?;
-                let alignment = u64::try_from(value).ok().and_then(NonZeroU64::new);
-                layout.tail_padding_alignment = alignment.ok_or_else(|| {
-                    let message = format!("the tail padding alignment must be at least 1 element, not {value}");
-                    self.lexer.error(ErrorKind::InvalidTailPadding, span, message)
-                })?;
+                layout.tail_padding_alignment = self.argument(layout::tail_padding_alignment)?;
                 Ok(())
             }
             3 => {
@@ -434,41 +425,28 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             5 => {
-                let bits = self.natural(ErrorKind::InvalidElementSize, "the element size in bits")?;
-                layout.element_size_in_bits = NonZeroU64::new(bits);
+                layout.element_size_in_bits = self.argument(layout::element_size_in_bits)?;
                 Ok(())
             }
             6 => {
-                let (value, span) = self.argument()?;
-                let space = u8::try_from(value).ok().filter(|&s| s <= MAX_MEMORY_SPACE);
-                layout.memory_space = space.ok_or_else(|| memory_space_error(&format!("{value}")).at(span))?;
+                layout.memory_space = self.argument(layout::memory_space)?;
                 Ok(())
             }
             7 => self.split_configs(layout, dimensions),
             METADATA_PREFIX => {
-                let what = "the number of metadata prefix bytes";
-                layout.dynamic_shape_metadata_prefix_bytes = self.natural(ErrorKind::InvalidMetadataPrefix, what)?;
+                layout.dynamic_shape_metadata_prefix_bytes = self.argument(layout::metadata_prefix_bytes)?;
                 Ok(())
             }
-            _ => Err(self.lexer.error(
-                ErrorKind::PhysicalShapeNotAllowed,
-                span,
-                "XLA refuses a physical shape on every array",
-            )),
+            _ => Err(physical_shape_not_allowed().at(span)),
         }
     }
 
-    /// `"(" INT ")"`.
-    fn argument(&mut self) -> Result<(i64, Range<usize>), Error> {
+    /// `"(" INT ")"`, the number checked.
+    fn argument<T>(&mut self, check: impl FnOnce(i128) -> Result<T, Error>) -> Result<T, Error> {
         self.lexer.expect(b'(', "`(`")?;
-        let value = self.lexer.int("an integer")?;
+        let (value, span) = self.lexer.int("an integer")?;
         self.lexer.expect(b')', "`)`")?;
-        Ok(value)
-    }
-
-    fn natural(&mut self, kind: ErrorKind, what: &str) -> Result<u64, Error> {
-        let (value, span) = self.argument()?;
-        u64::try_from(value).map_err(|_| self.lexer.error(kind, span, format!("{what} can't be negative: {value}")))
+        check(value.into()).map_err(|error| error.at(span))
     }
 
     fn tiles(&mut self, layout: &mut Layout) -> Result<(), Error> {
@@ -498,16 +476,7 @@ impl<'a> Parser<'a> {
             return Ok(TileDimension::Combined);
         }
         let (value, span) = self.lexer.int("a tile size or `*`")?;
-        // The documents hold `*` as −1, XLA as the least int64.
-        if value == -1 || value == i64::MIN {
-            return Ok(TileDimension::Combined);
-        }
-        u64::try_from(value).ok().and_then(NonZeroU64::new).map(TileDimension::Size).ok_or_else(|| {
-            let message = format!("a tile size must be at least 1, not {value}");
-            self.lexer
-                .error(ErrorKind::InvalidTile, span, message)
-                .with_help("write `*` to merge a dimension into the next more minor one")
-        })
+        TileDimension::of_signed(value).map_err(|error| error.at(span))
     }
 
     fn sparse_type(&mut self, pointer: bool) -> Result<ElementType, Error> {
@@ -517,12 +486,7 @@ impl<'a> Parser<'a> {
         };
         let named = ElementType::from_name(name).ok_or_else(|| super::unknown_element_type(name, span.clone()))?;
         if !named.is_index_type() {
-            let role = if pointer { "a pointer" } else { "an index" };
-            return Err(self.lexer.error(
-                ErrorKind::of_sparse_type(pointer),
-                span,
-                format!("{role} type is u8, u16, u32 or u64, not {named}"),
-            ));
+            return Err(sparse_type_error(pointer, named).at(span));
         }
         self.lexer.expect(b')', "`)`")?;
         Ok(named)
@@ -547,11 +511,7 @@ impl<'a> Parser<'a> {
                     self.lexer.expect(b',', "`,` or `)` after a split index")?;
                 }
             }
-            let config = SplitConfig {
-                dimension: usize::try_from(dimension).unwrap_or(usize::MAX),
-                // A negative index is as wrong as 0, and refused the same way.
-                split_indices: indices.iter().map(|&i| u64::try_from(i).unwrap_or(0)).collect(),
-            };
+            let config = SplitConfig::of_signed(dimension, &indices);
             check_split(&config, &layout.split_configs, &layout.minor_to_major, dimensions)
                 .map_err(|error| error.at(start..self.lexer.position()))?;
             layout.split_configs.push(config);

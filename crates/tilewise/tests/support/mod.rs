@@ -25,17 +25,17 @@ impl Cells {
         if inside { self.cells[ravel(index, &self.bounds)] } else { None }
     }
 
-    fn pad(self, bounds: Vec<usize>) -> Self {
+    pub(crate) fn pad(self, bounds: Vec<usize>) -> Self {
         Self::with_bounds(bounds, |index| self.at(index))
     }
 
-    fn reshape(self, bounds: Vec<usize>) -> Self {
+    pub(crate) fn reshape(self, bounds: Vec<usize>) -> Self {
         assert_eq!(bounds.iter().product::<usize>(), self.cells.len());
         Self { bounds, ..self }
     }
 
     /// NumPy's transpose: axis i of the result is axis `order[i]` of this.
-    fn transpose(self, order: &[usize]) -> Self {
+    pub(crate) fn transpose(self, order: &[usize]) -> Self {
         Self::with_bounds(order.iter().map(|&axis| self.bounds[axis]).collect(), |index| {
             let mut source = vec![0; order.len()];
             for (&axis, &i) in order.iter().zip(index) {

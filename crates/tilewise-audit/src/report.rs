@@ -1,0 +1,208 @@
+//! What an audit finds.
+
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use tilewise::{Shape, memory_space_name};
+use tilewise_hlo::Module;
+
+/// An audit of one module.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The module's name.
+    pub module: String,
+    /// The entry computation's name.
+    pub entry: Option<String>,
+    /// Whether the text says the module is scheduled.
+    pub is_scheduled: bool,
+    /// Totals, by rising memory space.
+    pub memory_spaces: Vec<SpaceTotal>,
+    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for an alias.
+    pub buffers: Vec<BufferRow>,
+    /// Every `copy`, in the order of the text.
+    pub copies: Vec<CopyRow>,
+    /// What could not be read or sized.
+    pub warnings: Vec<Warning>,
+}
+
+/// The buffers of one memory space together. Their sum is what the program defines, not what it holds at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpaceTotal {
+    /// The memory space's number, 0 for the device's default memory.
+    pub memory_space: u8,
+    /// How many buffers.
+    pub buffers: usize,
+    /// Bytes of data.
+    pub logical_bytes: u64,
+    /// Bytes taken.
+    pub physical_bytes: u64,
+}
+
+impl SpaceTotal {
+    /// The memory space's name, such as `hbm`.
+    #[must_use]
+    pub fn memory_space_name(&self) -> Cow<'static, str> {
+        memory_space_name(self.memory_space)
+    }
+
+    /// Bytes that hold no data.
+    #[must_use]
+    pub fn padding_bytes(&self) -> u64 {
+        self.physical_bytes - self.logical_bytes
+    }
+
+    /// Padding as a share of the bytes taken, 0 … 1.
+    #[must_use]
+    pub fn padding_share(&self) -> f64 {
+        share(self.padding_bytes(), self.physical_bytes)
+    }
+}
+
+/// One buffer: an array that an instruction defines.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BufferRow {
+    /// The instruction that defines it, without `%`.
+    pub instruction: String,
+    /// The computation the instruction is in, without `%`.
+    pub computation: String,
+    /// The instruction's opcode.
+    pub opcode: String,
+    /// The array.
+    pub shape: Shape,
+    /// The array's place in the instruction's result; empty if that is no tuple.
+    pub shape_index: Vec<usize>,
+    /// The memory space's number.
+    pub memory_space: u8,
+    /// Bytes of data.
+    pub logical_bytes: u64,
+    /// Bytes taken.
+    pub physical_bytes: u64,
+    /// What makes the padding, in words, the largest cause first; none without padding.
+    pub causes: Vec<String>,
+    /// The framework's name of the operation, such as `jit(f)/dot_general`.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+impl BufferRow {
+    /// The causes in one line; `None` without padding.
+    #[must_use]
+    pub fn cause(&self) -> Option<String> {
+        (!self.causes.is_empty()).then(|| self.causes.join("; "))
+    }
+
+    /// Bytes that hold no data.
+    #[must_use]
+    pub fn padding_bytes(&self) -> u64 {
+        self.physical_bytes - self.logical_bytes
+    }
+
+    /// How many times its logical size the buffer takes; 1 for an array without elements.
+    #[must_use]
+    pub fn expansion(&self) -> f64 {
+        if self.logical_bytes == 0 { 1.0 } else { ratio(self.physical_bytes, self.logical_bytes) }
+    }
+}
+
+/// One `copy` instruction.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyRow {
+    /// The instruction, without `%`.
+    pub instruction: String,
+    /// The computation it is in, without `%`.
+    pub computation: String,
+    /// What is copied.
+    pub from: Shape,
+    /// What it becomes.
+    pub to: Shape,
+    /// Bytes the source takes.
+    pub read_bytes: u64,
+    /// Bytes the result takes.
+    pub written_bytes: u64,
+    /// The framework's name of the operation.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+/// A line of the user's program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct SourceLine {
+    /// The file, as the compiler was told.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The function, where the text says.
+    pub function: Option<String>,
+}
+
+/// Something that could not be read or sized.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// A stable name in snake case.
+    pub kind: &'static str,
+    /// What it is about.
+    pub message: String,
+    /// The bytes of the module's text it is about.
+    pub span: Option<Range<usize>>,
+}
+
+impl Report {
+    pub(crate) fn new(
+        module: &Module,
+        buffers: Vec<BufferRow>,
+        copies: Vec<CopyRow>,
+        warnings: Vec<Warning>,
+    ) -> Self {
+        let mut totals = BTreeMap::new();
+        for buffer in &buffers {
+            let memory_space = buffer.memory_space;
+            let total = totals.entry(memory_space).or_insert(SpaceTotal {
+                memory_space,
+                buffers: 0,
+                logical_bytes: 0,
+                physical_bytes: 0,
+            });
+            total.buffers += 1;
+            // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
+            total.logical_bytes = total.logical_bytes.saturating_add(buffer.logical_bytes);
+            total.physical_bytes = total.physical_bytes.saturating_add(buffer.physical_bytes);
+        }
+        Self {
+            module: module.name().to_owned(),
+            entry: module.entry().map(|entry| entry.name().to_owned()),
+            is_scheduled: module.is_scheduled(),
+            memory_spaces: totals.into_values().collect(),
+            buffers,
+            copies,
+            warnings,
+        }
+    }
+
+    /// The buffers with padding, those with the most of it first.
+    pub fn largest_padding(&self) -> impl Iterator<Item = &BufferRow> {
+        let mut padded: Vec<&BufferRow> = self.buffers.iter().filter(|buffer| buffer.padding_bytes() > 0).collect();
+        padded.sort_by_key(|buffer| std::cmp::Reverse(buffer.padding_bytes()));
+        padded.into_iter()
+    }
+
+    /// The total of a memory space, if the module has buffers there.
+    #[must_use]
+    pub fn memory_space(&self, space: u8) -> Option<&SpaceTotal> {
+        self.memory_spaces.iter().find(|total| total.memory_space == space)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b as f64
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { ratio(part, whole) }
+}

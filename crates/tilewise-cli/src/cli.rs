@@ -1,0 +1,135 @@
+//! What can be asked on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::{path::PathBuf, str::FromStr};
+use tilewise::tpu::Generation;
+
+/// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
+#[derive(Parser)]
+#[command(name = "tilewise", version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) color: colorchoice_clap::Color,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Explain a shape and its layout in words and numbers
+    Show(ShowArgs),
+    /// Where an element lies, or what lies at an offset
+    Index(IndexArgs),
+    /// The layout a TPU generation picks for an array, and what it really takes
+    Predict(PredictArgs),
+    /// Find the padding waste of a compiled program
+    Audit(AuditArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Args)]
+pub(crate) struct FormatArgs {
+    /// How results are written
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Human,
+    /// JSON Lines: one object per item
+    Json,
+}
+
+#[derive(Args)]
+pub(crate) struct ShowArgs {
+    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}'; - reads one a line
+    #[arg(required = true, value_name = "SHAPE")]
+    pub(crate) shapes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise index 'f32[3,5]{1,0:T(2,2)}' 2,3
+  tilewise index 'f32[3,5]{1,0:T(2,2)}' --offset 17
+  printf 'f32[3,5]{1,0:T(2,2)}\\t@17\\n' | tilewise index -")]
+pub(crate) struct IndexArgs {
+    /// A shape with its layout; - reads lines SHAPE<TAB>2,3 or SHAPE<TAB>@17
+    #[arg(value_name = "SHAPE")]
+    pub(crate) shape: String,
+    /// Logical indices, such as 2,3; '' is a scalar's
+    #[arg(value_name = "INDEX")]
+    pub(crate) indices: Vec<String>,
+    /// Offsets in elements to find the index of
+    #[arg(long = "offset", value_name = "N", num_args = 1..)]
+    pub(crate) offsets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise predict 'bf16[2048,1,2048,128]' --tpu v5e
+  tilewise predict 'f32[400000,12]{1,0}' --tpu all     the tiles for this order")]
+pub(crate) struct PredictArgs {
+    /// Shapes without a layout, or with an order such as {0,1}; - reads one a line
+    #[arg(required = true, value_name = "SHAPE")]
+    pub(crate) shapes: Vec<String>,
+    /// The TPU generation: v2 v3 v4 v5e v5p v6e v7x, or all
+    #[arg(long, value_name = "TPU")]
+    pub(crate) tpu: Tpu,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// One generation, or a row for each.
+#[derive(Clone, Copy)]
+pub(crate) enum Tpu {
+    One(Generation),
+    All,
+}
+
+impl FromStr for Tpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let unknown = |error: tilewise::Error| match error.help() {
+            Some(help) => format!("{error}: {help}"),
+            None => error.to_string(),
+        };
+        text.parse().map(Self::One).map_err(unknown)
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "The exit status is 1 if --fail-above was exceeded, and 2 if a file could not be read.")]
+pub(crate) struct AuditArgs {
+    /// HLO text of compiled programs, plain or gzip; - reads one from standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// List every buffer, not only those with the most padding
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Exit with status 1 if the padding in HBM is above this: a share of the bytes taken (10%) or a size (1GiB)
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) fail_above: Option<crate::commands::audit::Limit>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to complete in
+    pub(crate) shell: Shell,
+}

@@ -1,0 +1,139 @@
+//! `tilewise index`: where an element lies, or what lies at an offset.
+
+use crate::{
+    cli::IndexArgs,
+    failure::Failure,
+    input::each_item,
+    output::{Output, Status, human::{STRONG, styled}},
+};
+use serde::Serialize;
+use std::{
+    io::{self, Write},
+    ops::Range,
+};
+use tilewise::{Shape, Tiled};
+
+pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
+    if args.shape == "-" {
+        return each_item(std::slice::from_ref(&args.shape), |input, readable| {
+            let result = readable.and_then(|()| batch_line(input));
+            output.item(input, result, Located::write)
+        });
+    }
+    let questions = args.indices.iter().cloned().chain(args.offsets.iter().map(|offset| format!("@{offset}")));
+    let questions: Vec<String> = questions.collect();
+    if questions.is_empty() {
+        output.raise(Status::BadInput);
+        let missing = Failure::new("malformed_batch_line", "there is no index and no offset to find")
+            .with_help("ask `tilewise index SHAPE 2,3` or `tilewise index SHAPE --offset 17`");
+        return output.item(&args.shape, Err(missing), |_: &Located, _| Ok(()));
+    }
+    for question in questions {
+        // One line of the batch form says the same, and errors point into it.
+        let input = format!("{}\t{question}", args.shape);
+        output.item(&input, batch_line(&input), Located::write)?;
+    }
+    Ok(())
+}
+
+/// An answer in either direction.
+#[derive(Serialize)]
+struct Located {
+    shape: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Vec<u64>>,
+    linear_index: u64,
+    /// Null in the tail padding, which no dimension counts.
+    physical_index: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    padding: bool,
+}
+
+/// `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
+fn batch_line(line: &str) -> Result<Located, Failure> {
+    let Some(tab) = line.find('\t').and_then(|_| line.rfind('\t')) else {
+        return Err(Failure::new("malformed_batch_line", "a line is a shape, a TAB, and an index or @offset")
+            .at(0..line.len())
+            .with_help("such as `f32[3,5]{1,0:T(2,2)}<TAB>2,3`, or `…<TAB>@17`"));
+    };
+    let shape: Shape = line[..tab].parse().map_err(|error| Failure::from(error).within(0..tab))?;
+    let tiled = Tiled::new(&shape).map_err(|error| Failure::from(error).within(0..tab))?;
+    let question = tab + 1..line.len();
+    let locate = || -> Result<Located, Failure> {
+        let (index, linear_index) = match line[question.clone()].strip_prefix('@') {
+            Some(offset) => {
+                let offset = number(offset, question.start + 1)?;
+                (tiled.index_of(offset)?, offset)
+            }
+            None => {
+                let index = numbers(&line[question.clone()], question.start)?;
+                let offset = tiled.offset_of(&index)?;
+                (Some(index), offset)
+            }
+        };
+        Ok(Located {
+            shape: shape.to_string(),
+            padding: index.is_none(),
+            index,
+            linear_index,
+            physical_index: tiled.physical_index_of(linear_index)?,
+        })
+    };
+    locate().map_err(|failure| failure.pointing_at(question))
+}
+
+/// The comma-separated numbers of an index; none is a scalar's.
+fn numbers(text: &str, start: usize) -> Result<Vec<u64>, Failure> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut at = start;
+    let parse = |part: &str| {
+        let value = number(part, at);
+        at += part.len() + 1;
+        value
+    };
+    text.split(',').map(parse).collect()
+}
+
+fn number(text: &str, start: usize) -> Result<u64, Failure> {
+    let span = start..start + text.len();
+    let digits = text.trim_matches([' ', '\r']);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let kind = if digits.starts_with('-') { "index_out_of_bounds" } else { "syntax" };
+        return Err(Failure::new(kind, format!("`{text}` is not a number from 0 on")).at(span));
+    }
+    digits.parse().map_err(|_| Failure::new("overflow", format!("`{digits}` does not fit in 64 bits")).at(span))
+}
+
+impl Failure {
+    /// An error of the question, without a span of its own, is about all of it.
+    fn pointing_at(self, question: Range<usize>) -> Self {
+        if self.has_span() { self } else { self.at(question) }
+    }
+}
+
+impl Located {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let physical = self.physical_index.as_deref().map_or_else(|| "the tail padding".to_owned(), bracketed);
+        let index = match &self.index {
+            Some(index) => format!("({})", listed(index)),
+            None => "padding".to_owned(),
+        };
+        writeln!(
+            out,
+            "{}  {} is at offset {}, in memory {physical}",
+            self.shape,
+            styled(STRONG, index),
+            styled(STRONG, self.linear_index),
+        )
+    }
+}
+
+fn listed(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn bracketed(numbers: &[u64]) -> String {
+    format!("[{}]", listed(numbers))
+}

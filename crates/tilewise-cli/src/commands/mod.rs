@@ -1,0 +1,8 @@
+//! One module a verb: arguments in, results to the output.
+
+pub(crate) mod audit;
+pub(crate) mod completions;
+pub(crate) mod index;
+pub(crate) mod man;
+pub(crate) mod predict;
+pub(crate) mod show;

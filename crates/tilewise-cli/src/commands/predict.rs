@@ -1,0 +1,89 @@
+//! `tilewise predict`: the layout a TPU generation picks, and what the array really takes.
+
+use super::show::Shown;
+use crate::{
+    cli::{PredictArgs, Tpu},
+    failure::Failure,
+    input::each_item,
+    output::{
+        Output,
+        human::{FAINT, STRONG, bytes, bytes_both, styled, times, waste_style},
+    },
+};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise::{
+    Shape, Tiled,
+    tpu::{self, Generation},
+};
+
+pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
+    each_item(&args.shapes, |input, readable| {
+        let shape = readable.and_then(|()| Ok(Shape::parse_as_written(input)?));
+        match (shape, args.tpu) {
+            (Err(failure), _) => output.item(input, Err(failure), Predicted::write),
+            (Ok(shape), Tpu::One(generation)) => output.item(input, predicted(&shape, input, generation), Predicted::write),
+            (Ok(shape), Tpu::All) => {
+                for (position, &generation) in Generation::ALL.iter().enumerate() {
+                    output.item(input, predicted(&shape, input, generation), |row: &Predicted, out| {
+                        if position == 0 {
+                            writeln!(out, "{}", styled(STRONG, input))?;
+                        }
+                        row.write_row(out)
+                    })?;
+                }
+                output.text("\n")
+            }
+        }
+    })
+}
+
+/// As `show` of the predicted shape, and how it was found.
+#[derive(Serialize)]
+struct Predicted {
+    tpu: &'static str,
+    policy: &'static str,
+    checked_with: &'static str,
+    hbm_bytes: u64,
+    #[serde(flatten)]
+    shown: Shown,
+    #[serde(skip)]
+    tiled: Option<Tiled>,
+}
+
+fn predicted(shape: &Shape, input: &str, generation: Generation) -> Result<Predicted, Failure> {
+    let prediction = tpu::predict(shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))?;
+    Ok(Predicted {
+        tpu: generation.name(),
+        policy: prediction.policy.as_str(),
+        checked_with: tpu::CHECKED_WITH,
+        hbm_bytes: generation.hbm_bytes(),
+        shown: Shown::of(&prediction.shape),
+        tiled: Tiled::new(&prediction.shape).ok(),
+    })
+}
+
+impl Predicted {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let why = match self.policy {
+            "default" => "the layout it picks by default",
+            _ => "the tiles it picks for this order",
+        };
+        let who = format!("on TPU {}: {why}, as {} does", self.tpu, self.checked_with);
+        writeln!(out, "{}", styled(FAINT, who))?;
+        if let Some(tiled) = self.tiled.as_ref().filter(|tiled| tiled.physical_bytes() > self.hbm_bytes) {
+            let (takes, holds) = (bytes_both(tiled.physical_bytes()), bytes_both(self.hbm_bytes));
+            writeln!(out, "{}", styled(waste_style(f64::INFINITY), format!("Does not fit: {takes} of {holds} HBM.")))?;
+        }
+        self.shown.write(out)
+    }
+
+    fn write_row(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (size, expansion) = match &self.tiled {
+            Some(tiled) => (bytes(tiled.physical_bytes()), tiled.expansion()),
+            None => ("-".to_owned(), 1.0),
+        };
+        let numbers = styled(waste_style(expansion), format!("{size:>12}  {:>7}", times(expansion)));
+        writeln!(out, "  {:<4}{numbers}  {}", self.tpu, self.shown.shape())
+    }
+}

@@ -1,0 +1,95 @@
+//! Numbers and tables as people read them.
+
+use anstyle::{AnsiColor, Style};
+
+/// What is to be seen first.
+pub(crate) const STRONG: Style = Style::new().bold();
+/// What may be passed over.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+
+/// The colour of a waste: the larger the expansion, the warmer.
+pub(crate) fn waste_style(expansion: f64) -> Style {
+    let color = match expansion {
+        e if e >= 4.0 => AnsiColor::Red,
+        e if e >= 1.5 => AnsiColor::Yellow,
+        _ => return Style::new(),
+    };
+    Style::new().fg_color(Some(color.into()))
+}
+
+/// The text in a style, whatever width it was padded to before.
+pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Bytes in the largest unit that leaves at least 1: `16.00 GiB`; whole below a KiB: `512 B`.
+#[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
+pub(crate) fn bytes(count: u64) -> String {
+    let mut unit = 0;
+    let mut value = count as f64;
+    // What would print as 1024.00 belongs to the next unit.
+    while value >= 1023.995 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.2} {}", UNITS[unit]) }
+}
+
+const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// Bytes both ways: `16.00 GiB (17179869184)`.
+pub(crate) fn bytes_both(count: u64) -> String {
+    if count < 1024 { bytes(count) } else { format!("{} ({count})", bytes(count)) }
+}
+
+/// A share of 0 … 1 in per cent; padding that would round to 0.0 % says so.
+pub(crate) fn percent(share: f64) -> String {
+    if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
+}
+
+/// `1.07x`, `10.7x`: three digits that matter.
+pub(crate) fn times(expansion: f64) -> String {
+    if expansion < 9.995 { format!("{expansion:.2}x") } else { format!("{expansion:.1}x") }
+}
+
+/// Numbers as a product, `38 × 4 × 128`.
+pub(crate) fn product(numbers: &[u64]) -> String {
+    let factors: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    factors.join(" × ")
+}
+
+/// The columns of the screen; 80 where there is none.
+pub(crate) fn screen_width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(60, 160))
+}
+
+/// The text cut to that many columns, with `…` for what is left out.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_printed_in_fitting_units() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(1024), "1.00 KiB");
+        assert_eq!(bytes_both(1 << 34), "16.00 GiB (17179869184)");
+        assert_eq!(bytes((1 << 20) - 1), "1.00 MiB");
+        assert_eq!(bytes(u64::MAX), "16.00 EiB");
+    }
+
+    #[test]
+    fn shares_and_ratios() {
+        assert_eq!((percent(0.5), percent(0.0001), percent(0.0)), ("50.0 %".into(), "<0.1 %".into(), "0.0 %".into()));
+        assert_eq!((times(10.666), times(1.0)), ("10.7x".into(), "1.00x".into()));
+        assert_eq!(cut("abcdef", 4), "abc…");
+    }
+}

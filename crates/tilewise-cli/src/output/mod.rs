@@ -1,0 +1,101 @@
+//! Where results go: standard output for people or as JSON Lines; errors go to standard error.
+
+pub(crate) mod human;
+
+use crate::{cli::Format, failure::Failure};
+use anstream::AutoStream;
+use serde::Serialize;
+use std::{
+    io::{self, BufWriter, StdoutLock, Write},
+    process::ExitCode,
+};
+
+/// How a run ended; a later one wins over an earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Status {
+    #[default]
+    Fine,
+    /// The work ran and found what was asked to be flagged.
+    Flagged,
+    /// Bad usage or bad input.
+    BadInput,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(match status {
+            Status::Fine => 0,
+            Status::Flagged => 1,
+            Status::BadInput => 2,
+        })
+    }
+}
+
+/// The two streams of one run, and its status so far.
+pub(crate) struct Output {
+    format: Format,
+    stdout: BufWriter<AutoStream<StdoutLock<'static>>>,
+    status: Status,
+}
+
+/// The envelope of a JSON object: `schema` and the echoed input, then the verb's own fields.
+#[derive(Serialize)]
+struct Item<'a, T> {
+    schema: u8,
+    input: &'a str,
+    #[serde(flatten)]
+    body: T,
+}
+
+#[derive(Serialize)]
+struct Failed<'a> {
+    error: &'a Failure,
+}
+
+impl Output {
+    /// Opens standard output for the run of one verb, and closes it with everything written.
+    pub(crate) fn run(format: Format, verb: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Status> {
+        let stdout = BufWriter::with_capacity(1 << 16, AutoStream::auto(io::stdout().lock()));
+        let mut output = Self { format, stdout, status: Status::Fine };
+        verb(&mut output)?;
+        output.stdout.flush()?;
+        Ok(output.status)
+    }
+
+    /// Writes one item's result: as JSON, or for people as `human` writes it.
+    pub(crate) fn item<T: Serialize>(
+        &mut self,
+        input: &str,
+        result: Result<T, Failure>,
+        human: impl FnOnce(&T, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match (result, self.format) {
+            (Ok(body), Format::Json) => self.json(input, &body),
+            (Ok(body), Format::Human) => human(&body, &mut self.stdout),
+            (Err(failure), format) => {
+                self.raise(Status::BadInput);
+                if format == Format::Json {
+                    return self.json(input, &Failed { error: &failure });
+                }
+                self.stdout.flush()?;
+                anstream::eprintln!("{}", failure.render(input));
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes text that only people need.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        if self.format == Format::Human { self.stdout.write_all(text.as_bytes()) } else { Ok(()) }
+    }
+
+    fn json(&mut self, input: &str, body: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.stdout, &Item { schema: 1, input, body })?;
+        self.stdout.write_all(b"\n")
+    }
+
+    /// Makes the status at least this.
+    pub(crate) fn raise(&mut self, status: Status) {
+        self.status = self.status.max(status);
+    }
+}

@@ -1,0 +1,246 @@
+//! The derivation as einops patterns: all that lies between two pads is one `rearrange`.
+
+use super::{Line, pad, python, slice};
+use crate::{Derivation, Operation, Shape};
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+use core::fmt;
+
+/// A Python program like [`NumPy`](super::NumPy)'s, which says every reshape and transpose as an einops `rearrange`; made by
+/// [`Derivation::einops`].
+///
+/// Axes have the documents' letters (y, x; z, y, x; p, z, y, x) or are d0, d1, …. Cut by a tile, y counts the tiles and y1 is inside
+/// of one; where tiling goes on from y and x merged, that axis is yx; and t is an axis of bound 1 that a tile pads.
+#[derive(Clone, Copy, Debug)]
+pub struct Einops<'a>(&'a Derivation);
+
+impl Derivation {
+    /// The derivation as runnable einops. Bits are not packed: a buffer item is one stored element.
+    ///
+    /// ```
+    /// let derivation = tilewise::Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?.derivation();
+    /// let program = derivation.einops().to_string();
+    /// assert!(program.contains("x = rearrange(x, '(y y1) (x x1) -> (y x y1 x1)', y1=2, x1=2)"));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn einops(&self) -> Einops<'_> {
+        Einops(self)
+    }
+}
+
+impl fmt::Display for Einops<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut writer = Writer::new(self.0);
+        for step in self.0.steps() {
+            writer.cause(self.0.cause(step));
+            match &step.operation {
+                Operation::Transpose { permutation } => {
+                    writer.axes = permutation.iter().map(|&axis| writer.axes[axis].clone()).collect();
+                }
+                Operation::Reshape { groups } => writer.reshape(groups, &step.to),
+                Operation::Pad { padding } => writer.pad(padding, &step.from),
+            }
+        }
+        writer.rearrange();
+        writer.from_buffer.reverse();
+        let imports = "import numpy as np\nfrom einops import rearrange";
+        python(f, self.0, imports, &writer.to_buffer, &writer.from_buffer)
+    }
+}
+
+/// A factor of an axis, as a pattern names it.
+#[derive(Clone, PartialEq, Eq)]
+struct Factor {
+    name: String,
+    /// The logical dimensions that the factor is cut from.
+    dimensions: Vec<usize>,
+    bound: u64,
+}
+
+/// An axis as the product of its factors, major → minor; an axis of bound 1 may have none.
+type Factors = Vec<Factor>;
+
+struct Writer {
+    /// Names of the logical dimensions.
+    letters: Vec<String>,
+    /// How many names each combination of dimensions has.
+    names: BTreeMap<String, usize>,
+    /// The axes at the last pad, or the beginning: the left side of the pattern to come.
+    start: Vec<Factors>,
+    /// The axes now: its right side.
+    axes: Vec<Factors>,
+    /// The parts of the layout since then.
+    causes: Vec<String>,
+    to_buffer: Vec<Line>,
+    from_buffer: Vec<Line>,
+}
+
+impl Writer {
+    fn new(derivation: &Derivation) -> Self {
+        let bounds = &derivation.logical_dimensions;
+        let mut writer = Self {
+            letters: (0..bounds.len()).map(|dimension| letter(derivation.shape(), bounds.len(), dimension)).collect(),
+            names: BTreeMap::new(),
+            start: Vec::new(),
+            axes: Vec::new(),
+            causes: Vec::new(),
+            to_buffer: Vec::new(),
+            from_buffer: Vec::new(),
+        };
+        for (dimension, &bound) in bounds.iter().enumerate() {
+            let factor = writer.factor(vec![dimension], bound);
+            writer.axes.push(vec![factor]);
+        }
+        writer.start.clone_from(&writer.axes);
+        writer
+    }
+
+    /// A new name: that of the dimensions, with a number from the second use on.
+    fn factor(&mut self, dimensions: Vec<usize>, bound: u64) -> Factor {
+        let mut name: String = dimensions.iter().map(|&dimension| &*self.letters[dimension]).collect();
+        if name.is_empty() {
+            name.push('t');
+        }
+        let separator = if name.ends_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
+        let uses = self.names.entry(name.clone()).or_default();
+        if *uses > 0 {
+            name = format!("{name}{separator}{uses}");
+        }
+        *uses += 1;
+        Factor { name, dimensions, bound }
+    }
+
+    fn cause(&mut self, cause: String) {
+        if !cause.is_empty() {
+            self.causes.push(cause);
+        }
+    }
+
+    fn reshape(&mut self, groups: &[(usize, usize)], to: &[u64]) {
+        let mut position = 0;
+        let mut to = to.iter();
+        let mut axes = Vec::new();
+        // A product of factors is cut as one axis, which a pattern can do only if it starts there.
+        let cuts_product = {
+            let mut start = 0;
+            groups.iter().any(|&(from, to)| {
+                start += from;
+                to == 2 && self.axes[start - from].len() > 1
+            })
+        };
+        if cuts_product {
+            let last = self.causes.pop();
+            self.rearrange();
+            self.causes.extend(last);
+        }
+        for &(from, into) in groups {
+            let operand = &self.axes[position..position + from];
+            position += from;
+            let bounds: Vec<u64> = to.by_ref().take(into).copied().collect();
+            match (operand, &bounds[..]) {
+                ([whole], &[outer, inner]) => {
+                    let whole = whole.clone();
+                    axes.extend(self.cut(whole, outer, inner));
+                }
+                (parts, _) => axes.push(parts.concat()),
+            }
+        }
+        self.axes = axes;
+    }
+
+    /// Cuts an axis of at most one factor in two, on both sides of the pattern.
+    fn cut(&mut self, whole: Factors, outer: u64, inner: u64) -> [Factors; 2] {
+        let [factor] = &whole[..] else { return [whole, Factors::new()] };
+        if inner == 1 {
+            return [whole, Factors::new()];
+        }
+        if outer == 1 {
+            return [Factors::new(), whole];
+        }
+        let minor = self.factor(factor.dimensions.clone(), inner);
+        let major = Factor { bound: outer, ..factor.clone() };
+        for axis in &mut self.start {
+            if let Some(at) = axis.iter().position(|other| other.name == factor.name) {
+                axis.splice(at..=at, [major.clone(), minor.clone()]);
+            }
+        }
+        [vec![major], vec![minor]]
+    }
+
+    fn pad(&mut self, padding: &[u64], from: &[u64]) {
+        let cause = self.causes.pop();
+        self.rearrange();
+        let cause = cause.unwrap_or_default();
+        self.to_buffer.push(Line { code: pad(padding), cause: cause.clone() });
+        self.from_buffer.push(Line { code: slice(from, padding), cause: cause.clone() });
+        self.causes.push(cause);
+        for (axis, (padding, from)) in padding.iter().zip(from).enumerate().filter(|(_, (padding, _))| **padding > 0) {
+            match &mut self.axes[axis][..] {
+                [factor] => factor.bound = from + padding,
+                _ => self.axes[axis] = vec![self.factor(Vec::new(), from + padding)],
+            }
+        }
+        self.start.clone_from(&self.axes);
+    }
+
+    /// Writes the pattern from the start to now, unless they are the same, and makes now the start.
+    fn rearrange(&mut self) {
+        let mut causes = core::mem::take(&mut self.causes);
+        causes.dedup();
+        let causes = causes.join(" ");
+        if self.start != self.axes {
+            let code = |left: &[Factors], right: &[Factors]| {
+                let pattern = format!("{} -> {}", side(left), side(right));
+                format!("rearrange(x, '{}'{})", pattern.trim(), lengths(left))
+            };
+            self.to_buffer.push(Line { code: code(&self.start, &self.axes), cause: causes.clone() });
+            self.from_buffer.push(Line { code: code(&self.axes, &self.start), cause: causes });
+        }
+        for axis in 0..self.axes.len() {
+            if let [_, _, ..] = self.axes[axis][..] {
+                let factors = core::mem::take(&mut self.axes[axis]);
+                let bound = factors.iter().map(|factor| factor.bound).fold(1, u64::saturating_mul);
+                let mut dimensions: Vec<usize> = factors.into_iter().flat_map(|factor| factor.dimensions).collect();
+                dimensions.sort_unstable();
+                dimensions.dedup();
+                self.axes[axis] = vec![self.factor(dimensions, bound)];
+            }
+        }
+        self.start.clone_from(&self.axes);
+    }
+}
+
+fn letter(shape: &Shape, rank: usize, dimension: usize) -> String {
+    match shape.as_array().and_then(|array| array.dimension_letter(dimension)) {
+        Some(letter) => letter.to_string(),
+        None if rank == 1 => "x".into(),
+        None => format!("d{dimension}"),
+    }
+}
+
+/// One side of a pattern: `(y y1) x 1`.
+fn side(axes: &[Factors]) -> String {
+    let axes: Vec<String> = axes
+        .iter()
+        .map(|factors| match &factors[..] {
+            [] => "1".into(),
+            [factor] => factor.name.clone(),
+            factors => format!("({})", factors.iter().map(|factor| &*factor.name).collect::<Vec<_>>().join(" ")),
+        })
+        .collect();
+    axes.join(" ")
+}
+
+/// The lengths that einops needs to take products apart: all but the first of each, which it can't find by division where one is 0.
+fn lengths(axes: &[Factors]) -> String {
+    let empty = axes.iter().flatten().any(|factor| factor.bound == 0);
+    let known = if empty { 0 } else { 1 };
+    let factors = axes.iter().filter(|factors| factors.len() > 1).flat_map(|factors| &factors[known..]);
+    factors.map(|factor| format!(", {}={}", factor.name, factor.bound)).collect()
+}

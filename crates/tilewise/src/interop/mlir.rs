@@ -1,0 +1,121 @@
+//! The layout as MLIR affine maps.
+
+use crate::{Digit, DigitSource, Tiled};
+use alloc::{vec, vec::Vec};
+use core::fmt;
+
+/// An MLIR affine map from logical indices, printed as `affine_map<(d0, d1) -> (…)>`; made by [`Tiled::affine_map`] and
+/// [`Tiled::affine_offset_map`].
+#[derive(Clone, Debug)]
+pub struct AffineMap<'a> {
+    tiled: &'a Tiled,
+    results: Vec<Vec<Digit>>,
+}
+
+impl Tiled {
+    /// Logical index → the index along each of [`physical_dimensions`](Tiled::physical_dimensions), in MLIR's words.
+    ///
+    /// Every layout is such a map: a tile is `floordiv` and `mod`, and `*` a sum with constant factors. `None` only where the
+    /// text would take more than 10,000 terms, because tile sizes cut across merged dimensions again and again.
+    ///
+    /// ```
+    /// let tiled = tilewise::Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+    /// let map = tiled.affine_map().expect("short");
+    /// assert_eq!(map.to_string(), "affine_map<(d0, d1) -> (d0 floordiv 2, d1 floordiv 2, d0 mod 2, d1 mod 2)>");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn affine_map(&self) -> Option<AffineMap<'_>> {
+        AffineMap::new(self, self.physical_digits())
+    }
+
+    /// Logical index → offset in elements, in MLIR's words; it can stand in a `memref` type as its layout. `None` as for
+    /// [`affine_map`](Tiled::affine_map).
+    ///
+    /// ```
+    /// let tiled = tilewise::Tiled::new(&"f32[3,5]{0,1}".parse()?)?;
+    /// let map = tiled.affine_offset_map().expect("short");
+    /// assert_eq!(map.to_string(), "affine_map<(d0, d1) -> (d0 + d1 * 3)>");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn affine_offset_map(&self) -> Option<AffineMap<'_>> {
+        AffineMap::new(self, vec![self.digits().to_vec()])
+    }
+}
+
+impl<'a> AffineMap<'a> {
+    /// A map has no names for values in between: a nested axis is written out wherever a digit is cut from it.
+    fn new(tiled: &'a Tiled, results: Vec<Vec<Digit>>) -> Option<Self> {
+        const MOST_TERMS: u64 = 10_000;
+        let mut nested: Vec<u64> = Vec::new();
+        for axis in tiled.nested_axes() {
+            nested.push(terms(&axis.digits, &nested));
+        }
+        let total = results.iter().fold(0, |total: u64, digits| total.saturating_add(terms(digits, &nested)));
+        (total <= MOST_TERMS).then_some(Self { tiled, results })
+    }
+
+    fn sum<'d>(&self, f: &mut fmt::Formatter<'_>, digits: impl Iterator<Item = &'d Digit>) -> fmt::Result {
+        let mut any = false;
+        for digit in digits {
+            if any {
+                f.write_str(" + ")?;
+            }
+            any = true;
+            self.term(f, digit)?;
+        }
+        if any { Ok(()) } else { f.write_str("0") }
+    }
+
+    /// ((source floordiv divisor) mod count) * stride, without the parts that change nothing.
+    fn term(&self, f: &mut fmt::Formatter<'_>, digit: &Digit) -> fmt::Result {
+        let &Digit { source, divisor, count, outermost, stride, .. } = digit;
+        let steps = [(" floordiv ", divisor, divisor > 1), (" mod ", count, !outermost), (" * ", stride, stride > 1)];
+        let mut steps = steps.into_iter().filter(|&(_, _, counts)| counts);
+        let count = steps.clone().count();
+        for _ in 1..count {
+            f.write_str("(")?;
+        }
+        match source {
+            DigitSource::Dimension(dimension) => write!(f, "d{dimension}")?,
+            DigitSource::Nested(axis) => {
+                // The most major part first, as a row-major sum is written.
+                let (open, close) = if count > 0 { ("(", ")") } else { ("", "") };
+                f.write_str(open)?;
+                self.sum(f, self.tiled.nested_axes()[axis].digits.iter().rev())?;
+                f.write_str(close)?;
+            }
+        }
+        if let Some((operator, constant, _)) = steps.next() {
+            write!(f, "{operator}{constant}")?;
+        }
+        steps.try_for_each(|(operator, constant, _)| write!(f, "){operator}{constant}"))
+    }
+}
+
+fn terms(digits: &[Digit], nested: &[u64]) -> u64 {
+    let term = |digit: &Digit| match digit.source {
+        DigitSource::Dimension(_) => 1,
+        DigitSource::Nested(axis) => nested[axis],
+    };
+    digits.iter().map(term).fold(0, u64::saturating_add)
+}
+
+impl fmt::Display for AffineMap<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("affine_map<(")?;
+        for dimension in 0..self.tiled.array().rank() {
+            let separator = if dimension == 0 { "" } else { ", " };
+            write!(f, "{separator}d{dimension}")?;
+        }
+        f.write_str(") -> (")?;
+        for (position, digits) in self.results.iter().enumerate() {
+            if position > 0 {
+                f.write_str(", ")?;
+            }
+            self.sum(f, digits.iter())?;
+        }
+        f.write_str(")>")
+    }
+}

@@ -1,0 +1,213 @@
+//! The generations of TPUs that layouts are known for.
+
+use crate::{Error, ErrorKind};
+use alloc::{format, string::String};
+use core::{fmt, str::FromStr};
+
+/// A TPU generation.
+///
+/// Reads the names in circulation, in any case: `v5e`, jax's device kinds (`TPU v5 lite`, `TPU v5`, `TPU7x`), accelerator types
+/// (`v5litepod-4`, `v5p-8`), topologies (`v5e:2x2`) and the product names Trillium and Ironwood. `Display` prints the short one.
+///
+/// ```
+/// use tilewise::tpu::Generation;
+///
+/// assert_eq!("TPU v5 lite".parse(), Ok(Generation::V5e));
+/// assert_eq!("TPU v5".parse(), Ok(Generation::V5p)); // what jax calls it
+/// assert_eq!(Generation::V5e.to_string(), "v5e");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Generation {
+    /// TPU v2.
+    V2,
+    /// TPU v3.
+    V3,
+    /// TPU v4.
+    V4,
+    /// TPU v5e, "v5 lite".
+    V5e,
+    /// TPU v5p; jax calls it "TPU v5".
+    V5p,
+    /// TPU v6e, "v6 lite", Trillium.
+    V6e,
+    /// TPU7x, Ironwood.
+    V7x,
+}
+
+impl Generation {
+    /// Every generation, oldest first.
+    pub const ALL: &'static [Self] = &[Self::V2, Self::V3, Self::V4, Self::V5e, Self::V5p, Self::V6e, Self::V7x];
+
+    /// The short name: `v2`, `v3`, `v4`, `v5e`, `v5p`, `v6e`, `v7x`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V2 => "v2",
+            Self::V3 => "v3",
+            Self::V4 => "v4",
+            Self::V5e => "v5e",
+            Self::V5p => "v5p",
+            Self::V6e => "v6e",
+            Self::V7x => "v7x",
+        }
+    }
+
+    /// Whether this is v2 or v3: of all that follows from the generation, layouts depend on nothing else.
+    pub(crate) const fn is_old(self) -> bool {
+        matches!(self, Self::V2 | Self::V3)
+    }
+
+    /// The least a buffer is made of, in bytes: 1024 on v2 and v3, 512 since. A scalar takes one; so does a tuple's table of pointers.
+    ///
+    /// Observed: `f32[]` is `{:T(256)}` on v2 and v3, `{:T(128)}` elsewhere, and programs are charged as much.
+    #[must_use]
+    pub const fn granule_bytes(self) -> u64 {
+        if self.is_old() { 1024 } else { 512 }
+    }
+
+    /// HBM one device offers to programs, in bytes.
+    ///
+    /// The figure is the compiler's own (libtpu 0.0.51), from its out-of-memory messages ("exceeds available HBM (15.75G)"), on v4 that of
+    /// the topology with eight devices. Messages cut it to two decimals, so it is good to 0.01 GiB.
+    ///
+    /// ```
+    /// use tilewise::tpu::Generation;
+    ///
+    /// assert_eq!(Generation::V5e.hbm_bytes(), 63 << 28); // 15.75 GiB
+    /// ```
+    #[must_use]
+    pub const fn hbm_bytes(self) -> u64 {
+        let hundredths_of_gib = match self {
+            Self::V2 => 7_48,
+            Self::V3 => 15_48,
+            Self::V4 => 15_25,
+            Self::V5e => 15_75,
+            Self::V5p => 95_73,
+            Self::V6e => 31_24,
+            Self::V7x => 94_74,
+        };
+        (hundredths_of_gib << 30) / 100
+    }
+
+    /// VMEM offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
+    ///
+    /// From "Used 256.00M of 128.00M vmem" on v5e, "of 127.94M vmem" on v6e (64 KiB of 128 MiB are reserved), and 64 MiB on v7x. One
+    /// kernel may be limited to less: 16 MiB on v5e, unless the compiler raises it.
+    #[must_use]
+    pub const fn vmem_bytes(self) -> Option<u64> {
+        match self {
+            Self::V5e => Some(128 << 20),
+            Self::V6e => Some((128 << 20) - (64 << 10)),
+            Self::V7x => Some(64 << 20),
+            _ => None,
+        }
+    }
+
+    /// SMEM, scalar memory, offered to programs, in bytes; `None` where no message of the compiler was seen to say it.
+    ///
+    /// From "would exceed memory (size=1048576) … space=smem" on v5e and v6e.
+    #[must_use]
+    pub const fn smem_bytes(self) -> Option<u64> {
+        match self {
+            Self::V5e | Self::V6e => Some(1 << 20),
+            _ => None,
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        let name = name.trim().to_ascii_lowercase();
+        let bare = name.strip_prefix("tpu").map_or(&*name, |rest| rest.trim_start_matches([' ', '-', '_']));
+        match bare {
+            "trillium" => return Some(Self::V6e),
+            "ironwood" => return Some(Self::V7x),
+            _ => {}
+        }
+        // `tpu7x` has no `v`, and a bare `7x` is no name.
+        let version = bare.strip_prefix('v').or((bare.len() < name.len()).then_some(bare))?;
+        let version = match version.split_once([':', '-']) {
+            Some((version, chips)) if is_chips(chips) => version,
+            Some(_) => return None,
+            None => version,
+        };
+        Some(match version {
+            "2" => Self::V2,
+            "3" => Self::V3,
+            "4" => Self::V4,
+            "5e" | "5 lite" | "5lite" | "5litepod" => Self::V5e,
+            "5p" | "5" => Self::V5p,
+            "6e" | "6 lite" | "6lite" => Self::V6e,
+            "7x" | "7" => Self::V7x,
+            _ => return None,
+        })
+    }
+}
+
+/// A number of chips or cores, `8`, or a topology, `2x2x1`.
+fn is_chips(text: &str) -> bool {
+    text.split('x').all(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Generation {
+    type Err = Error;
+
+    /// Reads a generation's name in any of its spellings.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownGeneration`], with the known names.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::from_name(name).ok_or_else(|| {
+            let shown: String = name.chars().take(40).collect();
+            Error::new(
+                ErrorKind::UnknownGeneration,
+                format!("`{shown}` is not a TPU generation that layouts are known for"),
+            )
+            .at(0..name.len())
+            .with_help("the generations are v2, v3, v4, v5e (TPU v5 lite), v5p, v6e and v7x (TPU7x)")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_spelling_in_circulation() {
+        for &generation in Generation::ALL {
+            assert_eq!(generation.name().parse(), Ok(generation));
+            assert_eq!(format!("TPU {generation}").parse(), Ok(generation));
+        }
+        for (generation, names) in [
+            (Generation::V2, &["v2-8", "tpu-v2", "TPU_v2"][..]),
+            (Generation::V4, &["v4:2x2x1", "V4-16"]),
+            (Generation::V5e, &["v5litepod", "v5litepod-4", "TPU v5 lite", "v5lite", "v5e:2x2", " v5e\n"]),
+            (Generation::V5p, &["TPU v5", "TPU v5p", "v5p-8"]),
+            (Generation::V6e, &["TPU v6 lite", "v6e-8", "Trillium"]),
+            (Generation::V7x, &["tpu7x", "TPU7x", "TPU v7", "tpu7x:2x2x1", "tpu7x-8", "ironwood"]),
+        ] {
+            for name in names {
+                assert_eq!(name.parse(), Ok(generation), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_other_names_and_lists_its_own() {
+        for name in
+            ["", "v", "tpu", "5e", "4", "v1", "v4i", "TPU v4 lite", "v5e-", "v5e-x", "v5e:2xx2", "v5e:big", "h100", "é"]
+        {
+            let error = name.parse::<Generation>().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownGeneration, "{name}");
+            assert_eq!(error.span(), Some(0..name.len()));
+            assert!(Generation::ALL.iter().all(|g| error.help().is_some_and(|help| help.contains(g.name()))));
+        }
+    }
+}

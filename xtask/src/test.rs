@@ -1,0 +1,47 @@
+//! `cargo xtask test`: everything that must hold, from a bare checkout.
+
+use anyhow::bail;
+use std::time::{Duration, Instant};
+use xshell::{Cmd, Shell, cmd};
+
+/// Runs every check even if one fails, so that one run shows all that is wrong.
+pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
+    let mut checks = Checks::default();
+    checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
+    checks.run("lints", cmd!(shell, "cargo clippy --workspace --all-targets --all-features -- --deny warnings"));
+    checks.run("tests", cmd!(shell, "cargo test --workspace --all-features"));
+    checks.run(
+        "documentation",
+        cmd!(shell, "cargo doc --workspace --all-features --no-deps").env("RUSTDOCFLAGS", "--deny warnings"),
+    );
+    checks.run("the core without features", cmd!(shell, "cargo build --package tilewise --no-default-features"));
+    checks.run("the reader without features", cmd!(shell, "cargo build --package tilewise-hlo --no-default-features"));
+    checks.finish()
+}
+
+#[derive(Default)]
+struct Checks {
+    done: Vec<(&'static str, bool, Duration)>,
+}
+
+impl Checks {
+    fn run(&mut self, name: &'static str, command: Cmd<'_>) {
+        eprintln!("\n== {name}: {command}");
+        let start = Instant::now();
+        let holds = command.quiet().run().is_ok();
+        self.done.push((name, holds, start.elapsed()));
+    }
+
+    fn finish(self) -> anyhow::Result<()> {
+        eprintln!();
+        for (name, holds, time) in &self.done {
+            eprintln!("{} {name} ({:.0} s)", if *holds { "holds " } else { "FAILED" }, time.as_secs_f64());
+        }
+        let failed = self.done.iter().filter(|(_, holds, _)| !holds).count();
+        if failed > 0 {
+            bail!("{failed} of {} checks failed", self.done.len());
+        }
+        eprintln!("all {} checks hold", self.done.len());
+        Ok(())
+    }
+}
