@@ -79,8 +79,7 @@ impl Auditor {
             return Ok(known.clone());
         }
         let tiled = Tiled::new(shape)?;
-        let sizes =
-            Sizes { logical: tiled.logical_bytes(), physical: tiled.physical_bytes(), causes: causes(&tiled) };
+        let sizes = Sizes { logical: tiled.logical_bytes(), physical: tiled.physical_bytes(), causes: causes(&tiled) };
         self.sizes.insert(shape.clone(), sizes.clone());
         Ok(sizes)
     }

@@ -153,12 +153,7 @@ pub struct Warning {
 }
 
 impl Report {
-    pub(crate) fn new(
-        module: &Module,
-        buffers: Vec<BufferRow>,
-        copies: Vec<CopyRow>,
-        warnings: Vec<Warning>,
-    ) -> Self {
+    pub(crate) fn new(module: &Module, buffers: Vec<BufferRow>, copies: Vec<CopyRow>, warnings: Vec<Warning>) -> Self {
         let mut totals = BTreeMap::new();
         for buffer in &buffers {
             let memory_space = buffer.memory_space;

@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Where an element lies, or what lies at an offset
     Index(IndexArgs),
+    /// How the buffer is made from the logical array: pad, reshape, transpose
+    Steps(StepsArgs),
     /// The layout a TPU generation picks for an array, and what it really takes
     Predict(PredictArgs),
     /// Find the padding waste of a compiled program
@@ -49,11 +51,57 @@ pub(crate) enum Format {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}'; - reads one a line
+    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', or proto:HEX; - reads one a line
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: ShowFormat,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// For people
+    #[default]
+    Human,
+    /// JSON Lines: one object per item
+    Json,
+    /// A ShapeProto a line, in hex
+    Proto,
+}
+
+impl From<ShowFormat> for Format {
+    fn from(format: ShowFormat) -> Self {
+        match format {
+            ShowFormat::Json => Self::Json,
+            ShowFormat::Human | ShowFormat::Proto => Self::Human,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct StepsArgs {
+    /// Shapes with their layout; - reads one a line
+    #[arg(required = true, value_name = "SHAPE")]
+    pub(crate) shapes: Vec<String>,
+    /// In which language
+    #[arg(long = "as", value_enum, default_value_t, value_name = "LANGUAGE")]
+    pub(crate) rendering: Rendering,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rendering {
+    /// A line a step, in words
+    #[default]
+    Text,
+    /// A NumPy program, both directions
+    Numpy,
+    /// An einops program, both directions
+    Einops,
+    /// MLIR affine maps of the index and of the offset
+    Mlir,
 }
 
 #[derive(Args)]

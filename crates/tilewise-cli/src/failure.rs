@@ -53,9 +53,9 @@ impl Failure {
     pub(crate) fn render(&self, input: &str) -> String {
         let title = Level::ERROR.primary_title(self.message.as_str()).id(self.kind);
         let mut group = match self.span.and_then(|span| excerpt(input, span)) {
-            Some((text, span)) => title.element(
-                Snippet::source(text).fold(false).annotation(AnnotationKind::Primary.span(span)),
-            ),
+            Some((text, span)) => {
+                title.element(Snippet::source(text).fold(false).annotation(AnnotationKind::Primary.span(span)))
+            }
             None => Group::with_title(title),
         };
         if let Some(help) = &self.help {

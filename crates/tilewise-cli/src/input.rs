@@ -2,6 +2,19 @@
 
 use crate::failure::Failure;
 use std::io::{self, BufRead, Read};
+use tilewise::Shape;
+
+/// A shape in XLA's notation, or a ShapeProto as `proto:` and its bytes in hex.
+pub(crate) fn parse_shape(input: &str) -> Result<Shape, Failure> {
+    let Some(hex) = input.strip_prefix("proto:") else { return Ok(input.parse()?) };
+    let whole = || 0..input.len();
+    let digits: Option<Vec<u8>> = hex.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
+    let Some(digits) = digits.filter(|digits| digits.len() % 2 == 0) else {
+        return Err(Failure::new("invalid_proto", "after `proto:` come pairs of hexadecimal digits").at(whole()));
+    };
+    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(whole()))
+}
 
 /// Longer lines are no shapes, and are not kept in memory.
 const LONGEST_LINE: u64 = 64 << 20;

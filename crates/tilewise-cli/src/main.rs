@@ -15,8 +15,9 @@ fn main() -> ExitCode {
     let Cli { color, command } = Cli::parse();
     color.write_global();
     let run = match command {
-        Command::Show(args) => Output::run(args.format.format, |output| commands::show::run(&args, output)),
+        Command::Show(args) => Output::run(args.format.into(), |output| commands::show::run(&args, output)),
         Command::Index(args) => Output::run(args.format.format, |output| commands::index::run(&args, output)),
+        Command::Steps(args) => Output::run(args.format.format, |output| commands::steps::run(&args, output)),
         Command::Predict(args) => Output::run(args.format.format, |output| commands::predict::run(&args, output)),
         Command::Audit(args) => Output::run(args.format.format, |output| commands::audit::run(&args, output)),
         Command::Completions(args) => commands::completions::run(&args),

@@ -49,7 +49,11 @@ impl Audited {
 
     /// The buffers to list: all in the order of the text, or those with the most padding.
     fn listed(&self, at_most: usize) -> Vec<&BufferRow> {
-        if self.all { self.report.buffers.iter().collect() } else { self.report.largest_padding().take(at_most).collect() }
+        if self.all {
+            self.report.buffers.iter().collect()
+        } else {
+            self.report.largest_padding().take(at_most).collect()
+        }
     }
 }
 

@@ -3,15 +3,18 @@
 use crate::{
     cli::IndexArgs,
     failure::Failure,
-    input::each_item,
-    output::{Output, Status, human::{STRONG, styled}},
+    input::{each_item, parse_shape},
+    output::{
+        Output, Status,
+        human::{STRONG, styled},
+    },
 };
 use serde::Serialize;
 use std::{
     io::{self, Write},
     ops::Range,
 };
-use tilewise::{Shape, Tiled};
+use tilewise::Tiled;
 
 pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
     if args.shape == "-" {
@@ -56,7 +59,7 @@ fn batch_line(line: &str) -> Result<Located, Failure> {
             .at(0..line.len())
             .with_help("such as `f32[3,5]{1,0:T(2,2)}<TAB>2,3`, or `…<TAB>@17`"));
     };
-    let shape: Shape = line[..tab].parse().map_err(|error| Failure::from(error).within(0..tab))?;
+    let shape = parse_shape(&line[..tab]).map_err(|failure| failure.within(0..tab))?;
     let tiled = Tiled::new(&shape).map_err(|error| Failure::from(error).within(0..tab))?;
     let question = tab + 1..line.len();
     let locate = || -> Result<Located, Failure> {

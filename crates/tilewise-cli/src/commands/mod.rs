@@ -6,3 +6,4 @@ pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod predict;
 pub(crate) mod show;
+pub(crate) mod steps;

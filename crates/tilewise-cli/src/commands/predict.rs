@@ -22,7 +22,9 @@ pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
         let shape = readable.and_then(|()| Ok(Shape::parse_as_written(input)?));
         match (shape, args.tpu) {
             (Err(failure), _) => output.item(input, Err(failure), Predicted::write),
-            (Ok(shape), Tpu::One(generation)) => output.item(input, predicted(&shape, input, generation), Predicted::write),
+            (Ok(shape), Tpu::One(generation)) => {
+                output.item(input, predicted(&shape, input, generation), Predicted::write)
+            }
             (Ok(shape), Tpu::All) => {
                 for (position, &generation) in Generation::ALL.iter().enumerate() {
                     output.item(input, predicted(&shape, input, generation), |row: &Predicted, out| {

@@ -1,8 +1,8 @@
 //! `tilewise show`: a shape and its layout in words and numbers.
 
 use crate::{
-    cli::ShowArgs,
-    input::each_item,
+    cli::{ShowArgs, ShowFormat},
+    input::{each_item, parse_shape},
     output::{
         Output,
         human::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
@@ -17,8 +17,11 @@ use tilewise::{ArrayShape, Error, Shape, ShapeKind, Tiled, memory_space_name};
 
 pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
-        let result = readable.and_then(|()| Ok(Shown::of(&input.parse()?)));
-        output.item(input, result, Shown::write)
+        let result = readable.and_then(|()| Ok(Shown::of(&parse_shape(input)?)));
+        match args.format {
+            ShowFormat::Proto => output.item(input, result, Shown::write_proto),
+            _ => output.item(input, result, Shown::write),
+        }
     })
 }
 
@@ -150,7 +153,8 @@ impl Sizes {
         let mut total = Self { logical_bytes: Some(0), physical_bytes: Some(0), ..Self::default() };
         for leaf in leaves.iter().filter(|leaf| leaf.shown.array.is_some()) {
             let sizes = &leaf.shown.sizes;
-            let add = |sum: Option<u64>, part: Option<u64>| sum?.checked_add(part?).filter(|&s| s <= tilewise::MAX_SIZE);
+            let add =
+                |sum: Option<u64>, part: Option<u64>| sum?.checked_add(part?).filter(|&s| s <= tilewise::MAX_SIZE);
             total.logical_bytes = add(total.logical_bytes, sizes.logical_bytes);
             total.physical_bytes = add(total.physical_bytes, sizes.physical_bytes);
             if total.sizes_unavailable.is_none() && total.physical_bytes.is_none() {
@@ -180,6 +184,13 @@ impl Shown {
             ShapeKind::Token => line(out, "token", "an ordering between operations; it holds no data")?,
             ShapeKind::Opaque => line(out, "opaque", "a value that only a custom call understands")?,
             _ => self.write_tuple(out)?,
+        }
+        writeln!(out)
+    }
+
+    fn write_proto(&self, out: &mut dyn Write) -> io::Result<()> {
+        for byte in self.source.encode_proto() {
+            write!(out, "{byte:02x}")?;
         }
         writeln!(out)
     }

@@ -3,8 +3,8 @@
 use super::Audited;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use tilewise_audit::{BufferRow, CopyRow, SourceLine, SpaceTotal, Warning};
 use tilewise::memory_space_name;
+use tilewise_audit::{BufferRow, CopyRow, SourceLine, SpaceTotal, Warning};
 
 #[derive(Serialize)]
 struct AuditJson<'a> {

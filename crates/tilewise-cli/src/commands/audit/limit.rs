@@ -36,7 +36,12 @@ impl FromStr for Limit {
             "TiB" | "T" => 1 << 40,
             _ => return Err(explain()),
         };
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a limit typed by hand")]
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a limit typed by hand"
+        )]
         Ok(Self::Bytes((value * scale as f64) as u64))
     }
 }

@@ -12,7 +12,8 @@ impl Audited {
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let report = &self.report;
         let width = screen_width();
-        let entry = report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
+        let entry =
+            report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
         let module = if report.module.is_empty() { "HLO without a module" } else { &report.module };
         writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", self.source)))?;
         writeln!(out)?;
@@ -32,7 +33,11 @@ impl Audited {
         if !self.all && padded > rows.len() {
             let left: u64 = report.largest_padding().skip(rows.len()).map(BufferRow::padding_bytes).sum();
             let left_out = padded - rows.len();
-            writeln!(out, "  {left_out} more padded buffers with {} of padding; --all lists every buffer", bytes(left))?;
+            writeln!(
+                out,
+                "  {left_out} more padded buffers with {} of padding; --all lists every buffer",
+                bytes(left)
+            )?;
         }
         writeln!(out)
     }
@@ -72,8 +77,12 @@ fn headline(hbm: &SpaceTotal) -> String {
 /// Two or three lines: what it costs and its shape; who makes it and where; why.
 fn write_row(row: &BufferRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
     const INDENT: usize = 34;
-    let numbers =
-        format!("  {:>10}  {:>10}  {:>6}", bytes(row.padding_bytes()), bytes(row.physical_bytes), times(row.expansion()));
+    let numbers = format!(
+        "  {:>10}  {:>10}  {:>6}",
+        bytes(row.padding_bytes()),
+        bytes(row.physical_bytes),
+        times(row.expansion())
+    );
     let shape = row.shape.to_string();
     writeln!(out, "{}  {}", styled(waste_style(row.expansion()), numbers), cut(&shape, width.saturating_sub(INDENT)))?;
     let place: Vec<String> = row.shape_index.iter().map(usize::to_string).collect();
