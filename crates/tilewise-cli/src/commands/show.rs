@@ -56,9 +56,7 @@ struct ArrayFields {
 /// Null where sizes can't be given, and `sizes_unavailable` says why.
 #[derive(Default, Serialize)]
 struct Sizes {
-    #[serde(skip_serializing_if = "Option::is_none")]
     physical_dimensions: Option<Vec<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     physical_elements: Option<u64>,
     logical_bytes: Option<u64>,
     physical_bytes: Option<u64>,

@@ -1,0 +1,11 @@
+//! What the command line prints, word for word: the transcripts in `tests/cmd` and in the README. `TRYCMD=overwrite` renews them.
+
+use std::{env, path::Path};
+
+#[test]
+fn transcripts_hold() {
+    // Transcripts name files as a reader of the README does: from the root.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    env::set_current_dir(root).expect("the workspace");
+    trycmd::TestCases::new().case("README.md").case("crates/tilewise-cli/tests/cmd/*.trycmd");
+}
