@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod cause;
+pub mod fix;
 mod report;
 
 pub use cause::causes;

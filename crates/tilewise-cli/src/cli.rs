@@ -1,5 +1,6 @@
 //! What can be asked on the command line.
 
+use crate::{limit::Limit, output::Format};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
@@ -38,15 +39,6 @@ pub(crate) struct FormatArgs {
     /// How results are written
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: Format,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    #[default]
-    Human,
-    /// JSON Lines: one object per item
-    Json,
 }
 
 #[derive(Args)]
@@ -171,7 +163,7 @@ pub(crate) struct AuditArgs {
     pub(crate) all: bool,
     /// Exit with status 1 if the padding in HBM is above this: a share of the bytes taken (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
-    pub(crate) fail_above: Option<crate::commands::audit::Limit>,
+    pub(crate) fail_above: Option<Limit>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

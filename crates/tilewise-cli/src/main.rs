@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod failure;
 mod input;
+mod limit;
 mod output;
 
 use clap::Parser;

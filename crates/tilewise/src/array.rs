@@ -1,6 +1,6 @@
 //! Arrays: an element type, dimensions, and usually a layout.
 
-use crate::{Dimension, ElementType, Error, ErrorKind, Layout, MAX_SIZE, SplitConfig, inline::InlineVec, size};
+use crate::{Dimension, ElementType, Error, ErrorKind, Layout, MAX_SIZE, SplitConfig, checked, inline::InlineVec};
 use alloc::format;
 
 /// An array's shape: element type, dimensions, and a layout unless the shape was read without inventing one.
@@ -35,8 +35,8 @@ impl ArrayShape {
 
     /// XLA's `ValidateShape` asks the same of elements × bytes, and text parsing forgets to (an unbounded dimension counts 1).
     pub(crate) fn check_size(&self) -> Result<(), Error> {
-        let elements = size::product(self.dimensions.iter().map(|d| d.bound().unwrap_or(1)));
-        let fits = elements.is_some_and(|n| size::bytes(n, self.logical_bits_per_element()).is_some());
+        let elements = checked::product(self.dimensions.iter().map(|d| d.bound().unwrap_or(1)));
+        let fits = elements.is_some_and(|n| checked::bytes(n, self.logical_bits_per_element()).is_some());
         if fits {
             return Ok(());
         }

@@ -19,10 +19,12 @@ pub(crate) enum InlineVec<T, const N: usize> {
 }
 
 impl<T: Default, const N: usize> InlineVec<T, N> {
+    #[inline]
     pub(crate) fn new() -> Self {
         Self::Inline { len: 0, items: core::array::from_fn(|_| T::default()) }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, item: T) {
         match self {
             Self::Inline { len, items } => {
@@ -30,14 +32,20 @@ impl<T: Default, const N: usize> InlineVec<T, N> {
                     *slot = item;
                     *len += 1;
                 } else {
-                    let mut heap = Vec::with_capacity(2 * N);
-                    heap.extend(items.iter_mut().map(core::mem::take));
-                    heap.push(item);
-                    *self = Self::Heap(heap);
+                    self.spill(item);
                 }
             }
             Self::Heap(heap) => heap.push(item),
         }
+    }
+
+    /// Moves the items to the heap, and adds one.
+    #[cold]
+    fn spill(&mut self, item: T) {
+        let mut heap = Vec::with_capacity(2 * N);
+        heap.extend(self.iter_mut().map(core::mem::take));
+        heap.push(item);
+        *self = Self::Heap(heap);
     }
 }
 

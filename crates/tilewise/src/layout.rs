@@ -284,8 +284,8 @@ pub(crate) fn physical_shape_not_allowed() -> Error {
 
 /// The first place at which the list stops being a permutation of 0 … N−1.
 pub(crate) fn first_not_in_permutation(list: &[usize]) -> Option<usize> {
-    if list.len() <= 128 {
-        let mut seen = 0u128;
+    if list.len() <= 64 {
+        let mut seen = 0u64;
         return list.iter().position(|&d| {
             let repeated = d >= list.len() || seen & (1 << d) != 0;
             seen |= if repeated { 0 } else { 1 << d };

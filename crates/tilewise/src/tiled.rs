@@ -1,9 +1,8 @@
 //! The one place where tiles are interpreted.
 
 use crate::{
-    ArrayShape, Error, ErrorKind, NestedAxis, Shape, TileDimension,
+    ArrayShape, Error, ErrorKind, NestedAxis, Shape, TileDimension, checked,
     digits::{Builder, Digit, Mixed},
-    size,
 };
 use alloc::{format, vec, vec::Vec};
 
@@ -91,11 +90,12 @@ impl Tiled {
 
         let physical_dimensions: Vec<u64> = physical_axes.iter().map(|&axis| bounds[axis]).collect();
         let elements = bounds[..array.rank()].iter().copied();
-        let tiled_elements = size::product(physical_dimensions.iter().copied());
-        let physical_elements = tiled_elements.and_then(|n| size::round_up(n, layout.tail_padding_alignment()));
+        let tiled_elements = checked::product(physical_dimensions.iter().copied());
+        let physical_elements = tiled_elements.and_then(|n| checked::round_up(n, layout.tail_padding_alignment()));
         let stored_bits = array.stored_bits_given().unwrap_or(u64::from(array.element_type().natural_bits()));
-        let logical_bytes = size::product(elements).and_then(|n| size::bytes(n, array.logical_bits_per_element()));
-        let physical_bytes = physical_elements.and_then(|n| size::bytes(n, stored_bits));
+        let logical_bytes =
+            checked::product(elements).and_then(|n| checked::bytes(n, array.logical_bits_per_element()));
+        let physical_bytes = physical_elements.and_then(|n| checked::bytes(n, stored_bits));
         let (Some(tiled_elements), Some(physical_elements), Some(logical_bytes), Some(physical_bytes)) =
             (tiled_elements, physical_elements, logical_bytes, physical_bytes)
         else {
@@ -241,7 +241,7 @@ impl Tiling {
         if let [axis] = parts[..] {
             return Ok(axis);
         }
-        let bound = size::product(parts.iter().map(|&part| self.bounds[part])).ok_or_else(|| {
+        let bound = checked::product(parts.iter().map(|&part| self.bounds[part])).ok_or_else(|| {
             Error::new(ErrorKind::Overflow, "the dimensions `*` merges multiply to more than 2^63 − 1")
         })?;
         let merged = self.axis(bound);

@@ -1,10 +1,7 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
 mod json;
-mod limit;
 mod table;
-
-pub(crate) use limit::Limit;
 
 use crate::{
     cli::AuditArgs,
@@ -15,7 +12,7 @@ use std::{
     io::{self, Read},
     path::Path,
 };
-use tilewise_audit::{BufferRow, Report, SpaceTotal};
+use tilewise_audit::{BufferRow, Report};
 use tilewise_hlo::Module;
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {

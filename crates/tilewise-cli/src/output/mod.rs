@@ -2,13 +2,24 @@
 
 pub(crate) mod human;
 
-use crate::{cli::Format, failure::Failure};
+use crate::failure::Failure;
 use anstream::AutoStream;
+use clap::ValueEnum;
 use serde::Serialize;
 use std::{
     io::{self, BufWriter, StdoutLock, Write},
     process::ExitCode,
 };
+
+/// How results are written.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Human,
+    /// JSON Lines: one object per item
+    Json,
+}
 
 /// How a run ended; a later one wins over an earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,11 +8,13 @@ use core::ops::Range;
 pub(super) struct Lexer<'a> {
     text: &'a str,
     position: usize,
+    /// Start and end of the last identifier or INT.
+    token: (usize, usize),
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, position: 0 }
+        Self { text, position: 0, token: (0, 0) }
     }
 
     pub(super) fn text(&self) -> &'a str {
@@ -77,59 +79,80 @@ impl<'a> Lexer<'a> {
     }
 
     /// Consumes `*`, or the documents' `∗` (U+2217).
+    #[inline]
     pub(super) fn eat_star(&mut self) -> Result<bool, Error> {
-        self.peek()?;
-        let rest = &self.text.as_bytes()[self.position..];
-        let length = if rest.starts_with(b"*") {
-            1
-        } else if rest.starts_with("∗".as_bytes()) {
-            "∗".len()
-        } else {
-            0
+        let length = match self.peek()? {
+            Some(b'*') => 1,
+            Some(0x80..) if self.text.as_bytes()[self.position..].starts_with("∗".as_bytes()) => "∗".len(),
+            _ => 0,
         };
         self.position += length;
         Ok(length > 0)
     }
 
+    /// The bytes of the last identifier or INT that was consumed.
+    pub(super) fn token(&self) -> Range<usize> {
+        self.token.0..self.token.1
+    }
+
     /// Consumes an identifier `[A-Za-z_][A-Za-z0-9_.-]*`, the longest there is.
-    pub(super) fn identifier(&mut self) -> Result<Option<(&'a str, Range<usize>)>, Error> {
+    #[inline]
+    pub(super) fn identifier(&mut self) -> Result<Option<&'a str>, Error> {
         if !matches!(self.peek()?, Some(b'A'..=b'Z' | b'a'..=b'z' | b'_')) {
             return Ok(None);
         }
         let start = self.position;
-        self.position += self.text.as_bytes()[start..].iter().take_while(|&&b| continues_identifier(b)).count();
-        Ok(Some((&self.text[start..self.position], start..self.position)))
+        self.position = self.end_of_identifier(start);
+        self.token = (start, self.position);
+        Ok(Some(&self.text[start..self.position]))
+    }
+
+    #[inline]
+    fn end_of_identifier(&self, start: usize) -> usize {
+        let rest = &self.text.as_bytes()[start..];
+        start + rest.iter().position(|&byte| !continues_identifier(byte)).unwrap_or(rest.len())
     }
 
     /// Consumes an INT, `[-]DIGIT{DIGIT}`; `what` says what it would have been.
     #[inline]
-    pub(super) fn int(&mut self, what: &str) -> Result<(i64, Range<usize>), Error> {
+    pub(super) fn int(&mut self, what: &str) -> Result<i64, Error> {
+        /// As many digits fit whatever they are.
+        const SAFE_DIGITS: usize = 18;
         self.peek()?;
         let start = self.position;
-        let bytes = self.text.as_bytes();
-        let negative = bytes.get(start) == Some(&b'-');
-        let digits = start + usize::from(negative);
-        let mut end = digits;
-        // Sums stay negative: that side holds −2^63 as well.
-        let mut value = Some(0i64);
-        while let Some(digit @ b'0'..=b'9') = bytes.get(end) {
-            value = value.and_then(|v| v.checked_mul(10)).and_then(|v| v.checked_sub(i64::from(digit - b'0')));
-            end += 1;
+        let rest = &self.text.as_bytes()[start..];
+        let negative = rest.first() == Some(&b'-');
+        let mut value = 0i64;
+        let mut length = usize::from(negative);
+        while let Some(digit @ b'0'..=b'9') = rest.get(length) {
+            value = value.wrapping_mul(10).wrapping_add(i64::from(digit - b'0'));
+            length += 1;
         }
-        if end == digits {
+        let digits = length - usize::from(negative);
+        let ends_well = !rest.get(length).is_some_and(|&byte| continues_identifier(byte));
+        if digits == 0 || digits > SAFE_DIGITS || !ends_well {
+            return self.unusual_int(digits, ends_well, start..start + length, what);
+        }
+        self.position = start + length;
+        self.token = (start, self.position);
+        Ok(if negative { -value } else { value })
+    }
+
+    #[cold]
+    fn unusual_int(&mut self, digits: usize, ends_well: bool, span: Range<usize>, what: &str) -> Result<i64, Error> {
+        if digits == 0 {
             return Err(self.expected(what));
         }
-        if bytes.get(end).is_some_and(|&b| continues_identifier(b)) {
-            end += bytes[end..].iter().take_while(|&&b| continues_identifier(b)).count();
-            let text = &self.text[start..end];
-            return Err(self.error(ErrorKind::Syntax, start..end, format!("`{text}` is not an integer")));
+        if !ends_well {
+            let span = span.start..self.end_of_identifier(span.end);
+            let text = &self.text[span.clone()];
+            return Err(self.error(ErrorKind::Syntax, span, format!("`{text}` is not an integer")));
         }
-        self.position = end;
-        let value = if negative { value } else { value.and_then(i64::checked_neg) };
-        match value {
-            Some(value) => Ok((value, start..end)),
-            None => Err(self.error(ErrorKind::Overflow, start..end, "this number does not fit in 64 bits with a sign")),
-        }
+        self.position = span.end;
+        self.token = (span.start, span.end);
+        self.text[span.clone()]
+            .parse()
+            .map_err(|_| self.error(ErrorKind::Overflow, span, "this number does not fit in 64 bits with a sign"))
     }
 
     pub(super) fn error(&self, kind: ErrorKind, span: Range<usize>, message: impl Into<String>) -> Error {
@@ -150,6 +173,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
+#[inline]
 fn continues_identifier(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
 }

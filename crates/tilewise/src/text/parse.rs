@@ -91,8 +91,35 @@ struct Frame {
 }
 
 /// The layout properties in the order in which XLA prints them, and the only order it reads.
-const PROPERTIES: [&str; 9] = ["D", "T", "L", "#", "*", "E", "S", "SC", "P"];
-const METADATA_PREFIX: usize = PROPERTIES.len();
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Property {
+    DimLevelTypes,
+    Tiles,
+    TailPadding,
+    IndexType,
+    PointerType,
+    ElementSize,
+    MemorySpace,
+    SplitConfigs,
+    PhysicalShape,
+    MetadataPrefix,
+}
+
+impl Property {
+    fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "D" => Self::DimLevelTypes,
+            "T" => Self::Tiles,
+            "L" => Self::TailPadding,
+            "E" => Self::ElementSize,
+            "S" => Self::MemorySpace,
+            "SC" => Self::SplitConfigs,
+            "P" => Self::PhysicalShape,
+            "M" => Self::MetadataPrefix,
+            _ => return None,
+        })
+    }
+}
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, missing: Missing) -> Self {
@@ -179,7 +206,7 @@ impl<'a> Parser<'a> {
             }
             Some(b'b') => {
                 let start = self.lexer.position();
-                if matches!(self.lexer.identifier()?, Some(("b", _))) && self.lexer.eat(b'(')? {
+                if matches!(self.lexer.identifier()?, Some("b")) && self.lexer.eat(b'(')? {
                     return Ok(Some(true));
                 }
                 self.lexer.rewind(start);
@@ -190,10 +217,12 @@ impl<'a> Parser<'a> {
     }
 
     /// An array, token or opaque.
+    #[inline]
     fn leaf(&mut self) -> Result<Node, Error> {
-        let Some((name, span)) = self.lexer.identifier()? else {
+        let Some(name) = self.lexer.identifier()? else {
             return Err(self.lexer.expected("a shape"));
         };
+        let span = self.lexer.token();
         if let Some(element_type) = ElementType::from_name(name) {
             return Ok(Node::Array(self.array(element_type, span.start)?));
         }
@@ -209,7 +238,7 @@ impl<'a> Parser<'a> {
         }
         if !self.lexer.eat(b']')? {
             let start = self.lexer.position();
-            self.dimensions()?;
+            self.dimensions(&mut InlineVec::new())?;
             return Err(self
                 .lexer
                 .error(
@@ -232,42 +261,46 @@ impl<'a> Parser<'a> {
         Ok(leaf)
     }
 
+    /// Reads into the shape in place: moving it about costs as much as reading it.
+    #[inline]
     fn array(&mut self, element_type: ElementType, start: usize) -> Result<ArrayShape, Error> {
         if !self.lexer.eat(b'[')? {
             return Err(self.lexer.expected(&format!("`[` after `{element_type}`")));
         }
-        let dimensions = self.dimensions()?;
+        let mut array = ArrayShape { element_type, dimensions: InlineVec::new(), layout: None };
+        self.dimensions(&mut array.dimensions)?;
         let after = self.lexer.position();
-        let layout = if self.layout_follows()? {
+        if self.layout_follows()? {
             self.lexer.eat(b'{')?;
-            Some(self.layout(&dimensions)?)
+            let layout = array.layout.insert(Layout::of_order(InlineVec::new()));
+            self.layout(layout, &array.dimensions)?;
         } else {
             self.lexer.rewind(after);
-            None
-        };
-        // XLA prints nothing for a scalar's empty layout, so a scalar without one has it all the same.
-        let fill = self.missing == Missing::Default || dimensions.is_empty();
-        let layout = layout.or_else(|| fill.then(|| Layout::row_major(dimensions.len())));
-        let array = ArrayShape { element_type, dimensions, layout };
+            // XLA prints nothing for a scalar's empty layout, so a scalar without one has it all the same.
+            if self.missing == Missing::Default || array.dimensions.is_empty() {
+                array.layout = Some(Layout::row_major(array.dimensions.len()));
+            }
+        }
         array.check_size().map_err(|error| error.at(start..self.lexer.position()))?;
         Ok(array)
     }
 
     /// `dim { "," dim } "]"`, the opening bracket consumed.
-    fn dimensions(&mut self) -> Result<InlineVec<Dimension, 6>, Error> {
-        let mut dimensions = InlineVec::new();
+    #[inline]
+    fn dimensions(&mut self, dimensions: &mut InlineVec<Dimension, 6>) -> Result<(), Error> {
         if self.lexer.eat(b']')? {
-            return Ok(dimensions);
+            return Ok(());
         }
         loop {
             dimensions.push(self.dimension()?);
             if self.lexer.eat(b']')? {
-                return Ok(dimensions);
+                return Ok(());
             }
             self.lexer.expect(b',', "`,` or `]` after a dimension")?;
         }
     }
 
+    #[inline]
     fn dimension(&mut self) -> Result<Dimension, Error> {
         let what = "a dimension";
         match self.lexer.peek()? {
@@ -294,9 +327,10 @@ impl<'a> Parser<'a> {
         }
     }
 
+    #[inline]
     fn bound(&mut self, what: &str) -> Result<u64, Error> {
-        let (value, span) = self.lexer.int(what)?;
-        bound_of_signed(value).map_err(|error| error.at(span))
+        let value = self.lexer.int(what)?;
+        bound_of_signed(value).map_err(|error| error.at(self.lexer.token()))
     }
 
     /// Whether `{` comes next and starts a layout; the cursor stands on it then.
@@ -315,31 +349,27 @@ impl<'a> Parser<'a> {
     }
 
     /// A layout up to its `}`, the `{` consumed.
-    fn layout(&mut self, dimensions: &[Dimension]) -> Result<Layout, Error> {
+    #[inline]
+    fn layout(&mut self, layout: &mut Layout, dimensions: &[Dimension]) -> Result<(), Error> {
         let start = self.lexer.position();
-        let mut order = InlineVec::<usize, 6>::new();
-        let mut next = self.lexer.peek()?;
-        if !matches!(next, Some(b':' | b'}')) {
+        if !matches!(self.lexer.peek()?, Some(b':' | b'}')) {
             loop {
-                let (value, _) = self.lexer.int("a dimension number")?;
+                let value = self.lexer.int("a dimension number")?;
                 // What is no dimension number at all is kept out of range, and named below.
-                order.push(usize::try_from(value).unwrap_or(usize::MAX));
+                layout.minor_to_major.push(usize::try_from(value).unwrap_or(usize::MAX));
                 if !self.lexer.eat(b',')? {
                     break;
                 }
             }
-            next = self.lexer.peek()?;
+            if !matches!(self.lexer.peek()?, Some(b':' | b'}')) {
+                return Err(self.lexer.expected("`,`, `:` or `}` in a layout"));
+            }
         }
-        if !matches!(next, Some(b':' | b'}')) {
-            return Err(self.lexer.expected("`,`, `:` or `}` in a layout"));
-        }
-        self.check_order(&order, dimensions.len(), start)?;
-        let mut layout = Layout::of_order(order);
+        self.check_order(&layout.minor_to_major, dimensions.len(), start)?;
         if self.lexer.eat(b':')? {
-            self.properties(&mut layout, dimensions)?;
+            self.properties(layout, dimensions)?;
         }
-        self.lexer.expect(b'}', "a layout property or `}`")?;
-        Ok(layout)
+        self.lexer.expect(b'}', "a layout property or `}`")
     }
 
     fn check_order(&mut self, order: &[usize], rank: usize, start: usize) -> Result<(), Error> {
@@ -356,97 +386,81 @@ impl<'a> Parser<'a> {
             again.eat(b',')?;
             found = again.int("a dimension number")?;
         }
-        Err(not_a_permutation(&format!("{}", found.0), order[at] < rank, rank).at(found.1))
+        Err(not_a_permutation(&format!("{found}"), order[at] < rank, rank).at(again.token()))
     }
 
     /// Everything between `:` and `}`.
     fn properties(&mut self, layout: &mut Layout, dimensions: &[Dimension]) -> Result<(), Error> {
-        // The least property that may still come.
-        let mut least = 0;
+        let mut last = None;
         loop {
+            let next = self.lexer.peek()?;
             let start = self.lexer.position();
-            let property = match self.lexer.peek()? {
+            let property = match next {
                 Some(b'}') => return Ok(()),
                 // An older edition of the tiled-layout document writes tiles without `T`.
-                Some(b'(') if least == 0 => 1,
-                Some(byte @ (b'#' | b'*')) => {
-                    self.lexer.eat(byte)?;
-                    if byte == b'#' { 3 } else { 4 }
+                Some(b'(') if last.is_none() => Property::Tiles,
+                Some(b'#') if self.lexer.eat(b'#')? => Property::IndexType,
+                Some(b'*') if self.lexer.eat(b'*')? => Property::PointerType,
+                _ => {
+                    let Some(name) = self.lexer.identifier()? else {
+                        return Err(self.lexer.expected("a layout property or `}`"));
+                    };
+                    Property::of_name(name).ok_or_else(|| self.unknown_property(name))?
                 }
-                _ => match self.lexer.identifier()? {
-                    Some(("M", _)) => METADATA_PREFIX,
-                    Some((name, span)) => match PROPERTIES.iter().position(|&p| p == name) {
-                        Some(property) => property,
-                        None => {
-                            return Err(self
-                                .lexer
-                                .error(ErrorKind::Syntax, span, format!("`{name}` is not a layout property"))
-                                .with_help("the properties are T L # * E S SC M, in this order"));
-                        }
-                    },
-                    None => return Err(self.lexer.expected("a layout property or `}`")),
-                },
             };
             let span = start..self.lexer.position();
-            if property < least {
+            if last.is_some_and(|last| property <= last) {
                 return Err(self
                     .lexer
                     .error(ErrorKind::AttributeOrder, span, "this property is repeated or comes too late")
                     .with_help("the order is T L # * E S SC M, each at most once"));
             }
-            least = property + 1;
+            last = Some(property);
             self.property(property, span, layout, dimensions)?;
         }
     }
 
+    #[cold]
+    fn unknown_property(&self, name: &str) -> Error {
+        self.lexer
+            .error(ErrorKind::Syntax, self.lexer.token(), format!("`{name}` is not a layout property"))
+            .with_help("the properties are T L # * E S SC M, in this order")
+    }
+
     fn property(
         &mut self,
-        property: usize,
+        property: Property,
         span: Range<usize>,
         layout: &mut Layout,
         dimensions: &[Dimension],
     ) -> Result<(), Error> {
         match property {
-            0 => Err(self
-                .lexer
-                .error(ErrorKind::SparseUnsupported, span, "dimension level types of sparse arrays are not supported")
-                .with_help("leave `D(…)` out: XLA drops it")),
-            1 => self.tiles(layout),
-            2 => {
-                layout.tail_padding_alignment = self.argument(layout::tail_padding_alignment)?;
-                Ok(())
-            }
-            3 => {
-                layout.index_primitive_type = Some(self.sparse_type(false)?);
-                Ok(())
-            }
-            4 => {
-                layout.pointer_primitive_type = Some(self.sparse_type(true)?);
-                Ok(())
-            }
-            5 => {
-                layout.element_size_in_bits = self.argument(layout::element_size_in_bits)?;
-                Ok(())
-            }
-            6 => {
-                layout.memory_space = self.argument(layout::memory_space)?;
-                Ok(())
-            }
-            7 => self.split_configs(layout, dimensions),
-            METADATA_PREFIX => {
+            Property::Tiles => return self.tiles(layout),
+            Property::TailPadding => layout.tail_padding_alignment = self.argument(layout::tail_padding_alignment)?,
+            Property::IndexType => layout.index_primitive_type = Some(self.sparse_type(false)?),
+            Property::PointerType => layout.pointer_primitive_type = Some(self.sparse_type(true)?),
+            Property::ElementSize => layout.element_size_in_bits = self.argument(layout::element_size_in_bits)?,
+            Property::MemorySpace => layout.memory_space = self.argument(layout::memory_space)?,
+            Property::SplitConfigs => return self.split_configs(layout, dimensions),
+            Property::MetadataPrefix => {
                 layout.dynamic_shape_metadata_prefix_bytes = self.argument(layout::metadata_prefix_bytes)?;
-                Ok(())
             }
-            _ => Err(physical_shape_not_allowed().at(span)),
+            Property::PhysicalShape => return Err(physical_shape_not_allowed().at(span)),
+            Property::DimLevelTypes => {
+                let message = "dimension level types of sparse arrays are not supported";
+                let error = self.lexer.error(ErrorKind::SparseUnsupported, span, message);
+                return Err(error.with_help("leave `D(…)` out: XLA drops it"));
+            }
         }
+        Ok(())
     }
 
     /// `"(" INT ")"`, the number checked.
     fn argument<T>(&mut self, check: impl FnOnce(i128) -> Result<T, Error>) -> Result<T, Error> {
         self.lexer.expect(b'(', "`(`")?;
-        let (value, span) = self.lexer.int("an integer")?;
+        let value = self.lexer.int("an integer")?;
         self.lexer.expect(b')', "`)`")?;
-        check(value.into()).map_err(|error| error.at(span))
+        check(value.into()).map_err(|error| error.at(self.lexer.token()))
     }
 
     fn tiles(&mut self, layout: &mut Layout) -> Result<(), Error> {
@@ -471,19 +485,21 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    #[inline]
     fn tile_dimension(&mut self) -> Result<TileDimension, Error> {
         if self.lexer.eat_star()? {
             return Ok(TileDimension::Combined);
         }
-        let (value, span) = self.lexer.int("a tile size or `*`")?;
-        TileDimension::of_signed(value).map_err(|error| error.at(span))
+        let value = self.lexer.int("a tile size or `*`")?;
+        TileDimension::of_signed(value).map_err(|error| error.at(self.lexer.token()))
     }
 
     fn sparse_type(&mut self, pointer: bool) -> Result<ElementType, Error> {
         self.lexer.expect(b'(', "`(`")?;
-        let Some((name, span)) = self.lexer.identifier()? else {
+        let Some(name) = self.lexer.identifier()? else {
             return Err(self.lexer.expected("u8, u16, u32 or u64"));
         };
+        let span = self.lexer.token();
         let named = ElementType::from_name(name).ok_or_else(|| super::unknown_element_type(name, span.clone()))?;
         if !named.is_index_type() {
             return Err(sparse_type_error(pointer, named).at(span));
@@ -499,12 +515,12 @@ impl<'a> Parser<'a> {
         }
         while self.lexer.eat(b'(')? {
             let start = self.lexer.position() - 1;
-            let (dimension, _) = self.lexer.int("a physical dimension")?;
+            let dimension = self.lexer.int("a physical dimension")?;
             self.lexer.expect(b':', "`:` after the physical dimension")?;
             let mut indices = Vec::new();
             if !self.lexer.eat(b')')? {
                 loop {
-                    indices.push(self.lexer.int("a split index")?.0);
+                    indices.push(self.lexer.int("a split index")?);
                     if self.lexer.eat(b')')? {
                         break;
                     }

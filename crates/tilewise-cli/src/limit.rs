@@ -1,7 +1,7 @@
 //! `--fail-above`: how much padding is too much.
 
-use super::SpaceTotal;
 use std::str::FromStr;
+use tilewise_audit::SpaceTotal;
 
 /// A share of the bytes taken, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
