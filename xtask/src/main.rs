@@ -1,5 +1,9 @@
 //! Development tasks, as `cargo xtask VERB`.
 
+mod conformance;
+mod fuzz;
+mod python;
+mod slow;
 mod test;
 
 use clap::{Parser, Subcommand};
@@ -18,6 +22,25 @@ struct Cli {
 enum Verb {
     /// Everything that must hold: formatting, lints, documentation, tests, builds without features
     Test,
+    /// Generated shapes before tilewise and before the XLA inside jaxlib
+    Conformance(conformance::Options),
+    /// Runs every fuzz target for some seconds, then the inputs of a gigabyte
+    Fuzz {
+        /// Seconds for each target
+        #[arg(default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Builds and tests the core on the oldest compiler it is for
+    Msrv,
+    /// Licenses, bans and sources of all dependencies
+    Deny,
+    /// The public interface against an earlier release
+    Semver {
+        /// A git revision or the folder of an earlier tree; without it the newest tag v…
+        baseline: Option<String>,
+    },
+    /// Which lines of the core its tests run
+    Coverage,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -26,5 +49,11 @@ fn main() -> anyhow::Result<()> {
     shell.change_dir(root);
     match Cli::parse().verb {
         Verb::Test => test::run(&shell),
+        Verb::Conformance(options) => conformance::run(&shell, &options),
+        Verb::Fuzz { seconds } => fuzz::run(&shell, seconds),
+        Verb::Msrv => slow::msrv(&shell),
+        Verb::Deny => slow::deny(&shell),
+        Verb::Semver { baseline } => slow::semver(&shell, baseline.as_deref()),
+        Verb::Coverage => slow::coverage(&shell),
     }
 }

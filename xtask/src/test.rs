@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must hold, from a bare checkout.
 
+use crate::{conformance, python};
 use anyhow::bail;
 use std::time::{Duration, Instant};
 use xshell::{Cmd, Shell, cmd};
@@ -9,7 +10,15 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let mut checks = Checks::default();
     checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
     checks.run("lints", cmd!(shell, "cargo clippy --workspace --all-targets --all-features -- --deny warnings"));
-    checks.run("tests", cmd!(shell, "cargo test --workspace --all-features"));
+    let python = checks.make("Python environment", || python::environment(shell));
+    let tests = cmd!(shell, "cargo test --workspace --all-features");
+    match &python {
+        Some(python) => {
+            checks.run("tests", tests.env("TILEWISE_PYTHON", python));
+            checks.run("live conformance", conformance::command(shell, python));
+        }
+        None => checks.run("tests", tests),
+    }
     checks.run(
         "documentation",
         cmd!(shell, "cargo doc --workspace --all-features --no-deps").env("RUSTDOCFLAGS", "--deny warnings"),
@@ -30,6 +39,15 @@ impl Checks {
         let start = Instant::now();
         let holds = command.quiet().run().is_ok();
         self.done.push((name, holds, start.elapsed()));
+    }
+
+    /// What later checks need, and none if it can't be made.
+    fn make<T>(&mut self, name: &'static str, make: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
+        eprintln!("\n== {name}");
+        let start = Instant::now();
+        let made = make().inspect_err(|error| eprintln!("{error:#}")).ok();
+        self.done.push((name, made.is_some(), start.elapsed()));
+        made
     }
 
     fn finish(self) -> anyhow::Result<()> {

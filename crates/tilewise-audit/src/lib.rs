@@ -22,14 +22,18 @@
 #![forbid(unsafe_code)]
 
 mod cause;
+mod explain;
 pub mod fix;
 mod report;
+mod sizes;
 
 pub use cause::causes;
-pub use report::{BufferRow, CopyRow, Report, SourceLine, SpaceTotal, Warning};
+pub use explain::{Allocation, Explanation, explain};
+pub use report::{BufferRow, CopyRow, Held, Report, SourceLine, SpaceTotal, Warning};
 
+use sizes::Sizes;
 use std::collections::HashMap;
-use tilewise::{Shape, ShapeKind, Tiled};
+use tilewise::{Shape, ShapeKind};
 use tilewise_hlo::{Buffer, Instruction, Module};
 
 /// Every buffer of the module with what it holds and takes, and the totals by memory space.
@@ -55,7 +59,9 @@ pub fn audit(module: &Module) -> Report {
         }
     }
     auditor.report_unsized();
-    Report::new(module, buffers, copies(module, &mut auditor), auditor.warnings)
+    let copies = copies(module, &mut auditor);
+    let held = held(module, &buffers, &mut auditor);
+    Report::new(module, buffers, copies, held, auditor.warnings)
 }
 
 /// Sizes shapes, each distinct one once: a program repeats a few hundred over and over.
@@ -67,20 +73,12 @@ struct Auditor {
     warnings: Vec<Warning>,
 }
 
-#[derive(Clone)]
-struct Sizes {
-    logical: u64,
-    physical: u64,
-    causes: Vec<String>,
-}
-
 impl Auditor {
     fn sizes(&mut self, shape: &Shape) -> Result<Sizes, tilewise::Error> {
         if let Some(known) = self.sizes.get(shape) {
             return Ok(known.clone());
         }
-        let tiled = Tiled::new(shape)?;
-        let sizes = Sizes { logical: tiled.logical_bytes(), physical: tiled.physical_bytes(), causes: causes(&tiled) };
+        let sizes = Sizes::of(shape)?;
         self.sizes.insert(shape.clone(), sizes.clone());
         Ok(sizes)
     }
@@ -126,6 +124,30 @@ impl Auditor {
             });
         }
     }
+}
+
+/// The bounds of what the program holds in the default memory.
+fn held(module: &Module, buffers: &[BufferRow], auditor: &mut Auditor) -> Held {
+    let mut held = Held::default();
+    let Some(entry) = module.entry() else { return held };
+    for buffer in buffers.iter().filter(|buffer| buffer.memory_space == 0) {
+        held.at_most_bytes = held.at_most_bytes.saturating_add(buffer.physical_bytes);
+        if buffer.opcode == "parameter" && buffer.computation == entry.name() {
+            held.argument_bytes = held.argument_bytes.saturating_add(buffer.physical_bytes);
+        }
+    }
+    let Some(Ok(result)) = entry.root().map(|root| root.shape()) else { return held };
+    let donated: Vec<Vec<usize>> =
+        module.input_output_aliases().unwrap_or_default().into_iter().map(|alias| alias.output_index).collect();
+    for (path, leaf) in result.leaves().filter(|(_, leaf)| memory_space(leaf) == 0) {
+        let bytes = auditor.sizes(&leaf).map_or(0, |sizes| sizes.physical);
+        held.output_bytes = held.output_bytes.saturating_add(bytes);
+        if donated.iter().any(|donated| path.starts_with(donated)) {
+            held.alias_bytes = held.alias_bytes.saturating_add(bytes);
+        }
+    }
+    held.at_most_bytes = held.at_most_bytes.saturating_sub(held.alias_bytes);
+    held
 }
 
 /// Every `copy` between two layouts, in computations that own buffers.

@@ -1,7 +1,11 @@
 //! What an audit finds.
 
+use crate::{
+    fix::{self, Advice},
+    sizes::expansion,
+};
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
-use tilewise::{Shape, memory_space_name};
+use tilewise::{Shape, memory_space_name, tpu::Generation};
 use tilewise_hlo::Module;
 
 /// An audit of one module.
@@ -20,6 +24,8 @@ pub struct Report {
     pub buffers: Vec<BufferRow>,
     /// Every `copy`, in the order of the text.
     pub copies: Vec<CopyRow>,
+    /// What the program holds in the device's default memory, as far as its text says.
+    pub held: Held,
     /// What could not be read or sized.
     pub warnings: Vec<Warning>,
 }
@@ -58,6 +64,42 @@ impl SpaceTotal {
     }
 }
 
+/// What a program holds in the device's default memory: the bounds that its text gives without packing its temporaries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// Bytes of the entry's arguments.
+    pub argument_bytes: u64,
+    /// Bytes of its results.
+    pub output_bytes: u64,
+    /// Bytes of the results that donated arguments provide.
+    pub alias_bytes: u64,
+    /// Bytes of all buffers, no two sharing memory but those of donated arguments.
+    pub at_most_bytes: u64,
+}
+
+impl Held {
+    /// Bytes the program holds at the least: arguments and results.
+    #[must_use]
+    pub fn at_least_bytes(&self) -> u64 {
+        self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes)
+    }
+
+    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share.
+    ///
+    /// Code and the compiler's own reserve are not counted.
+    #[must_use]
+    pub fn fits(&self, limit: u64) -> Option<bool> {
+        if self.at_most_bytes <= limit {
+            Some(true)
+        } else if self.at_least_bytes() > limit {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
 /// One buffer: an array that an instruction defines.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -93,6 +135,14 @@ impl BufferRow {
         (!self.causes.is_empty()).then(|| self.causes.join("; "))
     }
 
+    /// What to change so that it takes less; `None` without padding. The generation prices it, and is inferred from the tiles where
+    /// it is not given.
+    #[must_use]
+    pub fn advice(&self, generation: Option<Generation>) -> Option<Advice> {
+        let operation = self.op_name.as_deref().unwrap_or(&self.opcode);
+        (self.padding_bytes() > 0).then(|| fix::suggest(&self.shape, generation).for_operation(operation))
+    }
+
     /// Bytes that hold no data.
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {
@@ -102,7 +152,7 @@ impl BufferRow {
     /// How many times its logical size the buffer takes; 1 for an array without elements.
     #[must_use]
     pub fn expansion(&self) -> f64 {
-        if self.logical_bytes == 0 { 1.0 } else { ratio(self.physical_bytes, self.logical_bytes) }
+        expansion(self.physical_bytes, self.logical_bytes)
     }
 }
 
@@ -153,7 +203,13 @@ pub struct Warning {
 }
 
 impl Report {
-    pub(crate) fn new(module: &Module, buffers: Vec<BufferRow>, copies: Vec<CopyRow>, warnings: Vec<Warning>) -> Self {
+    pub(crate) fn new(
+        module: &Module,
+        buffers: Vec<BufferRow>,
+        copies: Vec<CopyRow>,
+        held: Held,
+        warnings: Vec<Warning>,
+    ) -> Self {
         let mut totals = BTreeMap::new();
         for buffer in &buffers {
             let memory_space = buffer.memory_space;
@@ -175,6 +231,7 @@ impl Report {
             memory_spaces: totals.into_values().collect(),
             buffers,
             copies,
+            held,
             warnings,
         }
     }
@@ -193,11 +250,8 @@ impl Report {
     }
 }
 
+/// A part of a whole, 0 … 1.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn ratio(a: u64, b: u64) -> f64 {
-    a as f64 / b as f64
-}
-
 fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { ratio(part, whole) }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Predict(PredictArgs),
     /// Find the padding waste of a compiled program
     Audit(AuditArgs),
+    /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
+    Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -144,12 +146,15 @@ impl FromStr for Tpu {
         if text == "all" {
             return Ok(Self::All);
         }
-        let unknown = |error: tilewise::Error| match error.help() {
-            Some(help) => format!("{error}: {help}"),
-            None => error.to_string(),
-        };
-        text.parse().map(Self::One).map_err(unknown)
+        parse_generation(text).map(Self::One)
     }
+}
+
+fn parse_generation(text: &str) -> Result<Generation, String> {
+    text.parse().map_err(|error: tilewise::Error| match error.help() {
+        Some(help) => format!("{error}: {help}"),
+        None => error.to_string(),
+    })
 }
 
 #[derive(Args)]
@@ -161,9 +166,48 @@ pub(crate) struct AuditArgs {
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     pub(crate) all: bool,
+    /// The TPU generation it is for: prices the fixes, and says whether the program fits: v2 v3 v4 v5e v5p v6e v7x
+    #[arg(long, value_name = "TPU", value_parser = parse_generation)]
+    pub(crate) tpu: Option<Generation>,
     /// Exit with status 1 if the padding in HBM is above this: a share of the bytes taken (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_above: Option<Limit>,
+    /// Say whether the program fits so much HBM, such as 16GiB; --tpu gives that of the generation
+    #[arg(long, value_name = "SIZE", value_parser = crate::limit::parse_size)]
+    pub(crate) hbm_limit: Option<u64>,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: AuditFormat,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditFormat {
+    /// For people
+    #[default]
+    Human,
+    /// JSON Lines: one object per program
+    Json,
+    /// A row per buffer
+    Csv,
+}
+
+impl From<AuditFormat> for Format {
+    fn from(format: AuditFormat) -> Self {
+        match format {
+            AuditFormat::Json => Self::Json,
+            AuditFormat::Human | AuditFormat::Csv => Self::Human,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct ExplainArgs {
+    /// A file that holds the message, with whatever is around it; - or nothing reads standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The TPU generation it is from, where the message's tiles do not tell: v2 v3 v4 v5e v5p v6e v7x
+    #[arg(long, value_name = "TPU", value_parser = parse_generation)]
+    pub(crate) tpu: Option<Generation>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

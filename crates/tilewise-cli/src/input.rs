@@ -1,7 +1,10 @@
 //! Items from arguments, or from standard input one a line.
 
 use crate::failure::Failure;
-use std::io::{self, BufRead, Read};
+use std::{
+    io::{self, BufRead, Read},
+    path::Path,
+};
 use tilewise::Shape;
 
 /// A shape in XLA's notation, or a ShapeProto as `proto:` and its bytes in hex.
@@ -73,4 +76,15 @@ fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
             None => lines.consume(length),
         }
     }
+}
+
+/// The one document in a file, plain or gzip; `-` is standard input.
+pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
+    if path.as_os_str() != "-" {
+        return Ok(tilewise_hlo::read(path)?);
+    }
+    let mut bytes = Vec::new();
+    let failed = |error| Failure::new("io", format!("can't read standard input: {error}"));
+    io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+    Ok(tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT)?)
 }

@@ -1,4 +1,4 @@
-//! `--fail-above`: how much padding is too much.
+//! Limits typed by hand: how much padding is too much, how much memory there is.
 
 use std::str::FromStr;
 use tilewise_audit::SpaceTotal;
@@ -23,27 +23,36 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let explain = || format!("`{text}` is neither a share such as 10% nor a size such as 512MiB or 1GiB");
-        let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(split);
-        let value: f64 = number.parse().map_err(|_| explain())?;
-        let scale = match unit.trim() {
-            "%" => return Ok(Self::Share(value / 100.0)),
-            "" | "B" => 1u64,
-            "KiB" | "K" => 1 << 10,
-            "MiB" | "M" => 1 << 20,
-            "GiB" | "G" => 1 << 30,
-            "TiB" | "T" => 1 << 40,
-            _ => return Err(explain()),
-        };
-        #[expect(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a limit typed by hand"
-        )]
-        Ok(Self::Bytes((value * scale as f64) as u64))
+        let share = text.strip_suffix('%').map(|number| number.trim().parse::<f64>());
+        match share {
+            Some(Ok(percent)) if percent >= 0.0 => Ok(Self::Share(percent / 100.0)),
+            Some(_) => Err(format!("`{text}` is not a share such as 10%")),
+            None => parse_size(text).map(Self::Bytes),
+        }
     }
+}
+
+/// A size in bytes, such as `512`, `512MiB` or `1.5GiB`; `K`, `M`, `G` and `T` are powers of 1024 as well, as XLA prints them.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    let explain = || format!("`{text}` is not a size such as 512MiB or 1.5GiB");
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let value: f64 = number.parse().map_err(|_| explain())?;
+    let scale = match unit.trim() {
+        "" | "B" => 1u64,
+        "KiB" | "K" => 1 << 10,
+        "MiB" | "M" => 1 << 20,
+        "GiB" | "G" => 1 << 30,
+        "TiB" | "T" => 1 << 40,
+        _ => return Err(explain()),
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a limit typed by hand"
+    )]
+    Ok((value * scale as f64) as u64)
 }
 
 #[cfg(test)]

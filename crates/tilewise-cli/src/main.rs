@@ -20,7 +20,8 @@ fn main() -> ExitCode {
         Command::Index(args) => Output::run(args.format.format, |output| commands::index::run(&args, output)),
         Command::Steps(args) => Output::run(args.format.format, |output| commands::steps::run(&args, output)),
         Command::Predict(args) => Output::run(args.format.format, |output| commands::predict::run(&args, output)),
-        Command::Audit(args) => Output::run(args.format.format, |output| commands::audit::run(&args, output)),
+        Command::Audit(args) => Output::run(args.format.into(), |output| commands::audit::run(&args, output)),
+        Command::Explain(args) => Output::run(args.format.format, |output| commands::explain::run(&args, output)),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man => commands::man::run(),
     };

@@ -7,5 +7,5 @@ fn transcripts_hold() {
     // Transcripts name files as a reader of the README does: from the root.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     env::set_current_dir(root).expect("the workspace");
-    trycmd::TestCases::new().case("README.md").case("crates/tilewise-cli/tests/cmd/*.trycmd");
+    trycmd::TestCases::new().case("README.md").case("docs/*.md").case("crates/tilewise-cli/tests/cmd/*.trycmd");
 }

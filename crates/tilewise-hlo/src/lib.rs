@@ -70,6 +70,7 @@ mod buffers;
 mod error;
 mod instruction;
 mod module;
+pub mod oom;
 mod parse;
 mod read;
 mod scan;

@@ -1,6 +1,6 @@
 //! Arrays: an element type, dimensions, and usually a layout.
 
-use crate::{Dimension, ElementType, Error, ErrorKind, Layout, MAX_SIZE, SplitConfig, checked, inline::InlineVec};
+use crate::{Dimension, ElementType, Error, ErrorKind, Layout, SplitConfig, checked, inline::InlineVec};
 use alloc::format;
 
 /// An array's shape: element type, dimensions, and a layout unless the shape was read without inventing one.
@@ -136,7 +136,11 @@ pub(crate) fn check_split(
     if earlier.iter().any(|other| other.dimension == config.dimension) {
         return invalid(format!("physical dimension {} is split twice", config.dimension));
     }
-    let bound = dimensions[minor_to_major[rank - 1 - config.dimension]].bound().unwrap_or(MAX_SIZE);
+    let bound = match dimensions[minor_to_major[rank - 1 - config.dimension]].bound() {
+        Some(bound) => bound,
+        None if config.split_indices.is_empty() => return Ok(()),
+        None => return invalid(format!("physical dimension {} has no bound to split below", config.dimension)),
+    };
     let mut least = 1;
     for &index in &config.split_indices {
         if index < least || index >= bound {

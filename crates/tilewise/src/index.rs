@@ -78,7 +78,7 @@ impl Tiled {
             let mut inside = true;
             for (dimension, line) in lines.iter().enumerate() {
                 let bound = self.bounds[dimension];
-                let column = rows[dimension..].iter().step_by(rank).copied();
+                let column = rows.chunks_exact(rank).map(|index| index[dimension]);
                 inside &= line.add(column, bound, offsets, dimension == 0);
             }
             if !inside {
@@ -192,7 +192,20 @@ fn out_of_bounds(dimension: usize, index: u64, bound: u64) -> Error {
 
 /// What one dimension adds to the offset, in the form that is quickest for a batch.
 enum Line<'a> {
+    /// One digit, the whole index.
     Stride(u64),
+    /// Two digits cut at a power of two, as TPU tiles do.
+    Cut {
+        shift: u32,
+        inner: u64,
+        outer: u64,
+    },
+    /// Three digits cut at powers of two, as tiles in tiles do.
+    CutTwice {
+        shifts: [u32; 2],
+        strides: [u64; 3],
+    },
+    /// A short dimension's answers, worked out beforehand.
     Table(Vec<u64>),
     Digits(&'a [Digit]),
 }
@@ -207,21 +220,48 @@ impl<'a> Line<'a> {
         let count = digits[start..].partition_point(|digit| digit.source == source);
         let digits = &digits[start..start + count];
         let bound = tiled.bounds[dimension];
+        let is_short = bound <= LONGEST_TABLE && usize::try_from(bound).is_ok_and(|bound| bound <= rows);
+        // Digits of one dimension follow each other from divisor 1 to the outermost, unless one of them adds nothing.
+        let follow = digits
+            .iter()
+            .try_fold(1, |divisor, digit| (digit.divisor == divisor).then_some(divisor.saturating_mul(digit.count)));
+        let complete = follow.is_some() && digits.last().is_some_and(|last| last.outermost);
         match digits {
             [] => Self::Stride(0),
-            [Digit { divisor: 1, outermost: true, stride, .. }] => Self::Stride(*stride),
-            _ if bound <= LONGEST_TABLE && usize::try_from(bound).is_ok_and(|bound| bound <= rows) => {
-                Self::Table((0..bound).map(|i| sum_of(digits, i)).collect())
+            [whole] if complete => Self::Stride(whole.stride),
+            [low, high] if complete && high.divisor.is_power_of_two() => {
+                Self::Cut { shift: high.divisor.trailing_zeros(), inner: low.stride, outer: high.stride }
             }
+            [low, middle, high] if complete && middle.divisor.is_power_of_two() && high.divisor.is_power_of_two() => {
+                Self::CutTwice {
+                    shifts: [middle.divisor.trailing_zeros(), high.divisor.trailing_zeros()],
+                    strides: [low.stride, middle.stride, high.stride],
+                }
+            }
+            _ if is_short => Self::Table((0..bound).map(|i| sum_of(digits, i)).collect()),
             _ => Self::Digits(digits),
         }
     }
 
     /// Adds the dimension's part to each offset (or starts the sums), and says whether every index was inside.
     fn add(&self, column: impl Iterator<Item = u64>, bound: u64, offsets: &mut [u64], first: bool) -> bool {
-        match self {
-            Self::Stride(stride) => accumulate(column, bound, offsets, first, |i| i.wrapping_mul(*stride)),
-            Self::Table(table) => {
+        match *self {
+            Self::Stride(stride) => accumulate(column, bound, offsets, first, |i| i.wrapping_mul(stride)),
+            Self::Cut { shift, inner, outer } => {
+                let low = (1 << shift) - 1;
+                accumulate(column, bound, offsets, first, |i| {
+                    (i & low).wrapping_mul(inner).wrapping_add((i >> shift).wrapping_mul(outer))
+                })
+            }
+            Self::CutTwice { shifts: [first_cut, second_cut], strides: [inner, middle, outer] } => {
+                let (low, high) = ((1 << first_cut) - 1, (1 << (second_cut - first_cut)) - 1);
+                accumulate(column, bound, offsets, first, |i| {
+                    let within =
+                        (i & low).wrapping_mul(inner).wrapping_add(((i >> first_cut) & high).wrapping_mul(middle));
+                    within.wrapping_add((i >> second_cut).wrapping_mul(outer))
+                })
+            }
+            Self::Table(ref table) => {
                 let at = |i: u64| usize::try_from(i).ok().and_then(|i| table.get(i)).copied().unwrap_or(0);
                 accumulate(column, bound, offsets, first, at)
             }
@@ -236,6 +276,8 @@ fn sum_of(digits: &[Digit], index: u64) -> u64 {
     digits.iter().map(|digit| digit.value(index) * digit.stride).sum()
 }
 
+/// Sums wrap: an index outside may add anything, and is reported afterwards.
+#[inline]
 fn accumulate(
     column: impl Iterator<Item = u64>,
     bound: u64,
@@ -243,11 +285,17 @@ fn accumulate(
     first: bool,
     part: impl Fn(u64) -> u64,
 ) -> bool {
-    let mut inside = true;
-    for (offset, index) in offsets.iter_mut().zip(column) {
-        inside &= index < bound;
-        let sum = if first { 0 } else { *offset };
-        *offset = sum.wrapping_add(part(index));
+    let mut outside = 0;
+    if first {
+        for (offset, index) in offsets.iter_mut().zip(column) {
+            outside |= u64::from(index >= bound);
+            *offset = part(index);
+        }
+    } else {
+        for (offset, index) in offsets.iter_mut().zip(column) {
+            outside |= u64::from(index >= bound);
+            *offset = offset.wrapping_add(part(index));
+        }
     }
-    inside
+    outside == 0
 }

@@ -163,6 +163,10 @@ fn faults_have_the_names_they_have_in_texts() {
         let config = SplitConfigProto { dimension, split_indices: indices.to_vec() };
         assert_refused(&with_layout(|l| l.split_configs = vec![config]), Kind::InvalidSplitConfig);
     }
+    // A dimension without a bound has nothing to split below, to XLA too; a split at no index is one.
+    let mut unbounded = shape("f32[?]{0:SC(0:)}").to_proto();
+    unbounded.layout.as_mut().expect("a layout").split_configs[0].split_indices.push(1);
+    assert_refused(&unbounded, Kind::InvalidSplitConfig);
     let changes: &[(Change, Kind)] = &[
         (|l| l.minor_to_major = vec![0], Kind::LayoutRankMismatch),
         (|l| l.minor_to_major = vec![], Kind::LayoutRankMismatch),
@@ -309,7 +313,7 @@ fn arrays() -> impl Strategy<Value = Shape> {
         let mut layout = array.layout().expect("a layout").clone();
         layout = layout.with_memory_space(space).expect("small").with_dynamic_shape_metadata_prefix_bytes(prefix);
         if split {
-            let order = layout.minor_to_major().iter().rev().map(|&d| dimensions[d].bound().unwrap_or(100));
+            let order = layout.minor_to_major().iter().rev().map(|&d| dimensions[d].bound().unwrap_or(0));
             let configs: Vec<_> = order
                 .enumerate()
                 .filter(|(_, bound)| *bound > 2)

@@ -1,24 +1,26 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
+mod csv;
 mod json;
 mod table;
 
 use crate::{
-    cli::AuditArgs,
-    failure::Failure,
+    cli::{AuditArgs, AuditFormat},
+    input::read_document,
     output::{Output, Status},
 };
-use std::{
-    io::{self, Read},
-    path::Path,
-};
+use std::io;
+use tilewise::tpu::Generation;
 use tilewise_audit::{BufferRow, Report};
 use tilewise_hlo::Module;
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
+    if args.format == AuditFormat::Csv {
+        output.text(csv::HEADER)?;
+    }
     for path in &args.paths {
         let source = path.to_string_lossy();
-        let report = read(path).and_then(|text| Ok(tilewise_audit::audit(&Module::parse(text)?)));
+        let report = read_document(path).and_then(|text| Ok(tilewise_audit::audit(&Module::parse(text)?)));
         if let Ok(report) = &report {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
@@ -27,8 +29,14 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                 output.raise(Status::Flagged);
             }
         }
-        let audited = report.map(|report| Audited { source: source.clone().into_owned(), report, all: args.all });
-        output.item(&source, audited, Audited::write)?;
+        let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
+        let source = source.into_owned();
+        let audited =
+            report.map(|report| Audited { source: source.clone(), report, all: args.all, tpu: args.tpu, limit });
+        match args.format {
+            AuditFormat::Csv => output.item(&source, audited, Audited::write_csv)?,
+            _ => output.item(&source, audited, Audited::write)?,
+        }
     }
     Ok(())
 }
@@ -38,6 +46,9 @@ struct Audited {
     source: String,
     report: Report,
     all: bool,
+    tpu: Option<Generation>,
+    /// Bytes of the memory it should fit.
+    limit: Option<u64>,
 }
 
 impl Audited {
@@ -52,14 +63,4 @@ impl Audited {
             self.report.largest_padding().take(at_most).collect()
         }
     }
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    if path.as_os_str() != "-" {
-        return Ok(tilewise_hlo::read(path)?);
-    }
-    let mut bytes = Vec::new();
-    let failed = |error| Failure::new("io", format!("can't read standard input: {error}"));
-    io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-    Ok(tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT)?)
 }

@@ -1,9 +1,10 @@
 //! A report as one JSON object.
 
 use super::Audited;
+use crate::output::fix_json::{self, FixJson};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use tilewise::memory_space_name;
+use tilewise::{memory_space_name, tpu::Generation};
 use tilewise_audit::{BufferRow, CopyRow, SourceLine, SpaceTotal, Warning};
 
 #[derive(Serialize)]
@@ -15,6 +16,16 @@ struct AuditJson<'a> {
     memory_spaces: Vec<SpaceJson>,
     buffers: Vec<BufferJson<'a>>,
     copies: Vec<CopyJson<'a>>,
+    argument_bytes: u64,
+    output_bytes: u64,
+    alias_bytes: u64,
+    at_least_bytes: u64,
+    at_most_bytes: u64,
+    hbm_limit_bytes: Option<u64>,
+    /// Null where no limit was given, or where it depends on how temporaries share.
+    fits: Option<bool>,
+    /// What is left if nothing shares memory; null unless that fits.
+    headroom_bytes: Option<u64>,
     warnings: Vec<WarningJson<'a>>,
 }
 
@@ -42,6 +53,8 @@ struct BufferJson<'a> {
     padding_bytes: u64,
     expansion: f64,
     cause: Option<String>,
+    fix: Option<String>,
+    fixes: Vec<FixJson>,
     op_name: Option<&'a str>,
     source: Option<SourceJson<'a>>,
 }
@@ -81,8 +94,16 @@ impl Serialize for Audited {
             entry: report.entry.as_deref(),
             is_scheduled: report.is_scheduled,
             memory_spaces: report.memory_spaces.iter().map(SpaceJson::from).collect(),
-            buffers: self.listed(Self::LISTED).into_iter().map(BufferJson::from).collect(),
+            buffers: self.listed(Self::LISTED).into_iter().map(|row| BufferJson::of(row, self.tpu)).collect(),
             copies: report.copies.iter().map(CopyJson::from).collect(),
+            argument_bytes: report.held.argument_bytes,
+            output_bytes: report.held.output_bytes,
+            alias_bytes: report.held.alias_bytes,
+            at_least_bytes: report.held.at_least_bytes(),
+            at_most_bytes: report.held.at_most_bytes,
+            hbm_limit_bytes: self.limit,
+            fits: self.limit.and_then(|limit| report.held.fits(limit)),
+            headroom_bytes: self.limit.and_then(|limit| limit.checked_sub(report.held.at_most_bytes)),
             warnings: report.warnings.iter().map(WarningJson::from).collect(),
         };
         audit.serialize(serializer)
@@ -102,8 +123,9 @@ impl From<&SpaceTotal> for SpaceJson {
     }
 }
 
-impl<'a> From<&'a BufferRow> for BufferJson<'a> {
-    fn from(row: &'a BufferRow) -> Self {
+impl<'a> BufferJson<'a> {
+    fn of(row: &'a BufferRow, tpu: Option<Generation>) -> Self {
+        let advice = row.advice(tpu);
         Self {
             instruction: &row.instruction,
             computation: &row.computation,
@@ -117,6 +139,8 @@ impl<'a> From<&'a BufferRow> for BufferJson<'a> {
             padding_bytes: row.padding_bytes(),
             expansion: row.expansion(),
             cause: row.cause(),
+            fix: fix_json::sentence(advice.as_ref()),
+            fixes: fix_json::fixes(advice.as_ref()),
             op_name: row.op_name.as_deref(),
             source: row.source.as_ref().map(SourceJson::from),
         }

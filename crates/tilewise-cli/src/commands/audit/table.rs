@@ -1,12 +1,15 @@
 //! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and cause.
 
 use super::Audited;
-use crate::output::human::{FAINT, STRONG, bytes, bytes_both, cut, percent, screen_width, styled, times, waste_style};
+use crate::output::{
+    human::{FAINT, STRONG, bytes, bytes_both, percent, screen_width, styled, waste_style},
+    rows::{Row, who, write_fix, write_header},
+};
 use std::io::{self, Write};
 use tilewise_audit::{BufferRow, SpaceTotal};
 
 /// Buffers shown without `--all`: what one screen holds.
-const SHOWN: usize = 8;
+const SHOWN: usize = 5;
 
 impl Audited {
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -18,6 +21,8 @@ impl Audited {
         writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", self.source)))?;
         writeln!(out)?;
         self.write_totals(out)?;
+        self.write_fit(out)?;
+        self.write_first(width, out)?;
 
         let rows = self.listed(SHOWN);
         let padded = report.buffers.iter().filter(|buffer| buffer.padding_bytes() > 0).count();
@@ -26,9 +31,9 @@ impl Audited {
             return writeln!(out, "No buffer is padded.\n");
         }
         writeln!(out, "{}", styled(STRONG, if self.all { "Every buffer" } else { "Most padding" }))?;
-        writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>6}  shape", "padding", "takes", "times")))?;
+        write_header(out)?;
         for row in &rows {
-            write_row(row, width, out)?;
+            self.write_row(row, width, out)?;
         }
         if !self.all && padded > rows.len() {
             let left: u64 = report.largest_padding().skip(rows.len()).map(BufferRow::padding_bytes).sum();
@@ -66,6 +71,56 @@ impl Audited {
         let note = "Sums of all buffers the program defines; those that never live at once share memory.";
         writeln!(out, "{}", styled(FAINT, note))
     }
+
+    /// Whether the program fits the memory it was asked about.
+    fn write_fit(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(limit) = self.limit else { return Ok(()) };
+        let held = &self.report.held;
+        let (least, most) = (held.at_least_bytes(), held.at_most_bytes);
+        let room = bytes(limit);
+        let (style, verdict) = match held.fits(limit) {
+            Some(true) => (STRONG, format!("Fits: at most {} of {room}, {} free.", bytes(most), bytes(limit - most))),
+            Some(false) => {
+                let short = bytes(least - limit);
+                (
+                    waste_style(f64::INFINITY),
+                    format!("Does not fit: arguments and results alone are {short} more than {room}."),
+                )
+            }
+            None => {
+                let words =
+                    format!("May fit {room}: between {} and {}, by how temporaries share.", bytes(least), bytes(most));
+                (waste_style(2.0), words)
+            }
+        };
+        writeln!(out, "{}", styled(style, verdict))
+    }
+
+    /// The one thing to do first: the fix that frees the most in the device's default memory.
+    fn write_first(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let candidates = self.report.largest_padding().filter(|buffer| buffer.memory_space == 0).take(SHOWN);
+        let advised =
+            candidates.filter_map(|buffer| Some((buffer, buffer.advice(self.tpu)?.fixes.into_iter().next()?)));
+        let first =
+            advised.reduce(|best, other| if other.1.bytes_saved() > best.1.bytes_saved() { other } else { best });
+        let Some((buffer, fix)) = first else { return Ok(()) };
+        writeln!(out, "\nFirst, {}:", who_of(buffer))?;
+        write_fix(&fix, width, out)
+    }
+
+    fn write_row(&self, buffer: &BufferRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let advice = buffer.advice(self.tpu);
+        let row = Row {
+            padding: Some(buffer.padding_bytes()),
+            takes: bytes(buffer.physical_bytes),
+            expansion: buffer.expansion(),
+            shape: buffer.shape.to_string(),
+            who: who_of(buffer),
+            causes: &buffer.causes,
+            fix: advice.as_ref().and_then(|advice| advice.best()),
+        };
+        row.write(width, out)
+    }
 }
 
 fn headline(hbm: &SpaceTotal) -> String {
@@ -74,29 +129,8 @@ fn headline(hbm: &SpaceTotal) -> String {
     format!("{padding} in HBM is padding, {share} of the {} its arrays take.", bytes_both(hbm.physical_bytes))
 }
 
-/// Two or three lines: what it costs and its shape; who makes it and where; why.
-fn write_row(row: &BufferRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    const INDENT: usize = 34;
-    let numbers = format!(
-        "  {:>10}  {:>10}  {:>6}",
-        bytes(row.padding_bytes()),
-        bytes(row.physical_bytes),
-        times(row.expansion())
-    );
-    let shape = row.shape.to_string();
-    writeln!(out, "{}  {}", styled(waste_style(row.expansion()), numbers), cut(&shape, width.saturating_sub(INDENT)))?;
-    let place: Vec<String> = row.shape_index.iter().map(usize::to_string).collect();
-    let place = if place.is_empty() { String::new() } else { format!("{{{}}}", place.join(",")) };
-    let mut who = format!("{}{place}", row.instruction);
-    if let Some(source) = &row.source {
-        who = format!("{}:{}  {who}", source.file, source.line);
-    }
-    if let Some(op_name) = &row.op_name {
-        who = format!("{who}  {op_name}");
-    }
-    writeln!(out, "      {}", cut(&who, width.saturating_sub(6)))?;
-    for cause in &row.causes {
-        writeln!(out, "      {}", styled(FAINT, cut(cause, width.saturating_sub(6))))?;
-    }
-    Ok(())
+fn who_of(buffer: &BufferRow) -> String {
+    let path: Vec<String> = buffer.shape_index.iter().map(usize::to_string).collect();
+    let place = if path.is_empty() { String::new() } else { format!("{{{}}}", path.join(",")) };
+    who(buffer.source.as_ref(), &format!("{}{place}", buffer.instruction), buffer.op_name.as_deref())
 }

@@ -1,0 +1,116 @@
+//! Questions to live XLA: child processes that run `ask_xla.py`, replaced when XLA dies.
+
+use crate::generate::Case;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::{
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+};
+use tilewise::{Error, Shape};
+
+/// The jaxlib that the ledger speaks of, as `requirements.txt` pins it.
+pub(crate) const VERSION: &str = "0.10.2";
+
+/// A text, what tilewise prints for it, and another text to compare it with.
+#[derive(Serialize)]
+pub(crate) struct Question<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) canonical: Option<String>,
+    pub(crate) other: Option<&'a str>,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(case: &'a Case, read: &Result<Shape, Error>) -> Self {
+        let canonical = read.as_ref().ok().map(Shape::to_string);
+        Self { text: &case.text, canonical, other: case.other.as_deref() }
+    }
+}
+
+/// What XLA makes of a text.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Answer {
+    /// The parser takes it.
+    Accepted(Accepted),
+    /// With this message.
+    Refused(String),
+    /// The process died, of this signal.
+    #[serde(skip)]
+    Crashed(String),
+}
+
+impl Answer {
+    /// Why it refuses, if it does and says so.
+    pub(crate) fn message(&self) -> &str {
+        if let Self::Refused(message) = self { message } else { "" }
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Accepted {
+    pub(crate) text: String,
+    pub(crate) without_layout: String,
+    /// In hex.
+    pub(crate) proto: String,
+    /// Whether `ShapeUtil::ValidateShape` passes.
+    pub(crate) valid: bool,
+    /// How XLA prints what tilewise prints.
+    pub(crate) reprinted: Option<String>,
+    /// Whether the shape equals the other, and the other the shape; nothing if XLA refuses the other.
+    pub(crate) equal: Option<[bool; 2]>,
+    pub(crate) same_hash: Option<bool>,
+}
+
+/// One answer for each question.
+pub(crate) fn ask(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<Vec<Answer>> {
+    let mut answers = Vec::with_capacity(questions.len());
+    while answers.len() < questions.len() {
+        answers.extend(ask_until_it_dies(python, &questions[answers.len()..])?);
+    }
+    Ok(answers)
+}
+
+/// All answers, or those up to and with a crash.
+fn ask_until_it_dies(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<Vec<Answer>> {
+    let mut child = Command::new(python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/ask_xla.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{} does not start", python.display()))?;
+    let mut input = child.stdin.take().context("its input is a pipe")?;
+    let mut output = BufReader::new(child.stdout.take().context("its output is a pipe")?).lines();
+
+    let version = output.next().context("jaxlib does not load")??;
+    if version != VERSION {
+        bail!("the ledger is about jaxlib {VERSION}, not {version}");
+    }
+    let mut answers = thread::scope(|scope| {
+        scope.spawn(move || {
+            for question in questions {
+                let Ok(mut line) = serde_json::to_vec(question) else { return };
+                line.push(b'\n');
+                // A process that died reads no more.
+                if input.write_all(&line).is_err() {
+                    return;
+                }
+            }
+        });
+        output.map(|line| Ok(serde_json::from_str(&line?)?)).collect::<anyhow::Result<Vec<Answer>>>()
+    })?;
+    let status = child.wait()?;
+    if answers.len() < questions.len() {
+        // What Python itself exits with after an error.
+        if status.code() == Some(1) {
+            bail!("ask_xla.py failed on {:?}", questions[answers.len()].text);
+        }
+        // `signal: 6 (SIGABRT)`, and perhaps ` (core dumped)`
+        let status = status.to_string();
+        let signal = status.split(['(', ')']).nth(1).unwrap_or(&status);
+        answers.push(Answer::Crashed(signal.to_owned()));
+    }
+    Ok(answers)
+}

@@ -1,0 +1,177 @@
+//! Why a TPU ran out of memory: a message's entries, with what their arrays take and why.
+
+use crate::{
+    SourceLine,
+    fix::{self, Advice, Fix},
+    sizes::{Sizes, expansion},
+};
+use tilewise::{
+    Shape,
+    tpu::{self, Generation},
+};
+use tilewise_hlo::oom::{Entry, Message};
+
+/// A message read and judged.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The message as it was read.
+    pub message: Message,
+    /// One row for each of the message's entries, in its order.
+    pub allocations: Vec<Allocation>,
+}
+
+/// One entry of the message: an allocation, an argument or an output.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// What the message says.
+    pub entry: Entry,
+    /// The array, with the tiles that the printed size tells of where the message prints none; `None` for an overlay, a tuple's table, or a shape that was cut off.
+    pub shape: Option<Shape>,
+    /// Bytes of data, computed; `None` without an array or without its layout.
+    pub logical_bytes: Option<u64>,
+    /// Bytes taken, computed; `None` likewise.
+    pub physical_bytes: Option<u64>,
+    /// What makes the padding, in words, the largest cause first.
+    pub causes: Vec<String>,
+    /// What to change; `None` without padding.
+    pub advice: Option<Advice>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+/// Judges what a TPU's out-of-memory message lists.
+///
+/// Arguments and outputs print no padding, and are computed like the rest. The generation prices the fixes; without one it is inferred
+/// from tiles where it can be.
+///
+/// ```
+/// use tilewise_hlo::oom::Message;
+///
+/// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
+///   Largest program allocations in hbm:
+///   1. Size: 195.31M
+///      Shape: f32[400000,12]{1,0:T(8,128)}
+///      Unpadded size: 18.31M
+///      ==========================";
+/// let explained = tilewise_audit::explain(Message::parse(text)?, None);
+/// let worst = explained.first_fix().expect("a fix");
+/// assert_eq!(worst.0.physical_bytes, Some(204_800_000));
+/// assert_eq!(explained.padding_bytes(), 185_600_000);
+/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// ```
+#[must_use]
+pub fn explain(message: Message, generation: Option<Generation>) -> Explanation {
+    let allocations = message.entries.iter().map(|entry| Allocation::of(entry, generation)).collect();
+    Explanation { message, allocations }
+}
+
+impl Allocation {
+    fn of(entry: &Entry, generation: Option<Generation>) -> Self {
+        let shape = entry.shape.as_ref().and_then(|written| written.parsed.as_ref().ok());
+        let shape = shape.filter(|shape| shape.as_array().is_some()).cloned();
+        let shape = shape.map(|shape| with_tiles_of_size(shape, entry, generation));
+        let sizes = shape.as_ref().and_then(|shape| Sizes::of(shape).ok());
+        let is_padded = sizes.as_ref().is_some_and(|sizes| sizes.physical > sizes.logical);
+        let operator = entry.operator.as_ref();
+        Self {
+            entry: entry.clone(),
+            logical_bytes: sizes.as_ref().map(|sizes| sizes.logical),
+            physical_bytes: sizes.as_ref().map(|sizes| sizes.physical),
+            causes: sizes.map(|sizes| sizes.causes).unwrap_or_default(),
+            advice: shape.as_ref().filter(|_| is_padded).map(|shape| {
+                let operation = operator.and_then(|operator| operator.op_name());
+                fix::suggest(shape, generation).for_operation(operation.unwrap_or_default())
+            }),
+            source: operator.and_then(|operator| {
+                Some(SourceLine {
+                    file: operator.source_file()?.to_owned(),
+                    line: operator.source_line()?,
+                    function: None,
+                })
+            }),
+            shape,
+        }
+    }
+
+    /// Bytes that hold no data; 0 where they can't be computed.
+    #[must_use]
+    pub fn padding_bytes(&self) -> u64 {
+        match (self.physical_bytes, self.logical_bytes) {
+            (Some(physical), Some(logical)) => physical - logical,
+            _ => 0,
+        }
+    }
+
+    /// How many times its logical size the array takes; 1 where it can't be computed.
+    #[must_use]
+    pub fn expansion(&self) -> f64 {
+        match (self.physical_bytes, self.logical_bytes) {
+            (Some(physical), Some(logical)) => expansion(physical, logical),
+            _ => 1.0,
+        }
+    }
+
+    /// The fix to try first.
+    #[must_use]
+    pub fn best_fix(&self) -> Option<&Fix> {
+        self.advice.as_ref().and_then(Advice::best)
+    }
+}
+
+/// Old compilers print layouts without tiles, and reports shapes without layouts. If such a shape does not take what the message says,
+/// and does with the tiles a TPU gives it, those are its tiles.
+fn with_tiles_of_size(shape: Shape, entry: &Entry, generation: Option<Generation>) -> Shape {
+    let untiled = shape.layout().is_none_or(|layout| layout.tiles().is_empty());
+    let Some(size) = entry.size.as_ref().filter(|_| untiled && entry.agrees() != Some(true)) else { return shape };
+    // The old rule and the new one.
+    let generations = generation.map_or(vec![Generation::V5e, Generation::V3], |generation| vec![generation]);
+    let tiled = generations.into_iter().filter_map(|generation| Some(tpu::predict(&shape, generation).ok()?.shape));
+    let agrees = |tiled: &Shape| Sizes::of(tiled).is_ok_and(|sizes| size.agrees_with(sizes.physical));
+    tiled.into_iter().find(agrees).unwrap_or(shape)
+}
+
+impl Explanation {
+    /// Padding of all the arrays that the message lists, in bytes.
+    #[must_use]
+    pub fn padding_bytes(&self) -> u64 {
+        self.allocations.iter().map(Allocation::padding_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// By how much the memory is exceeded, in bytes: as printed, or the difference of what is needed and what there is.
+    #[must_use]
+    pub fn shortfall_bytes(&self) -> Option<u64> {
+        let message = &self.message;
+        let difference = || message.used.as_ref()?.bytes().checked_sub(message.limit.as_ref()?.bytes());
+        message.exceeded.as_ref().map(|exceeded| exceeded.bytes()).or_else(difference)
+    }
+
+    /// The one thing to do first: the fix that frees the most, with its allocation.
+    #[must_use]
+    pub fn first_fix(&self) -> Option<(&Allocation, &Fix)> {
+        let fixes = self.allocations.iter().filter_map(|allocation| Some((allocation, allocation.best_fix()?)));
+        // Of equals the first: the message sorts by size.
+        fixes.reduce(|best, other| if other.1.bytes_saved() > best.1.bytes_saved() { other } else { best })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_that_are_not_printed_follow_from_the_size() {
+        let text =
+            "Ran out of memory in memory space vmem. Used 29.95M of 16.00M vmem. Exceeded vmem capacity by 13.95M.
+  Largest program allocations in vmem:
+  1. Size: 64.0K
+     Shape: f32[128,3]{1,0}
+     Unpadded size: 1.5K
+     ==========================";
+        let explained = explain(Message::parse(text).expect("a message"), None);
+        let [row] = &explained.allocations[..] else { panic!("one row") };
+        assert_eq!(row.shape.as_ref().map(Shape::to_string).as_deref(), Some("f32[128,3]{1,0:T(8,128)}"));
+        assert_eq!((row.logical_bytes, row.physical_bytes), (Some(1536), Some(65_536)));
+    }
+}

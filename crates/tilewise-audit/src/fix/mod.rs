@@ -1,0 +1,372 @@
+//! What to change so that an array takes less: every answer searched for and priced, none canned.
+//!
+//! A TPU pads the two most minor dimensions of an array to the lanes and rows of a tile. How much that costs follows from the bounds, the
+//! element type and the order of dimensions, and all three are the program's to change. [`suggest`] tries what a user can really do,
+//! asks [`tpu`] what the compiler would make of each, and keeps the best of each kind.
+//!
+//! ```
+//! use tilewise_audit::fix::{self, FixKind};
+//!
+//! let advice = fix::suggest(&"s32[32768,8,4]{2,1,0:T(8,128)}".parse()?, None);
+//! let kinds: Vec<_> = advice.fixes.iter().map(|fix| fix.kind).collect();
+//! assert_eq!(kinds, [FixKind::Order, FixKind::Transpose, FixKind::Reshape, FixKind::Narrow]);
+//!
+//! let reshape = &advice.fixes[2];
+//! assert_eq!((reshape.bytes_before, reshape.bytes_after), (134_217_728, 4_194_304));
+//! assert_eq!(reshape.sentence, "merge dimensions 1 (size 8) and 2 (size 4) into one of 32: reshape to [32768,32]");
+//! assert_eq!(reshape.jax, "x = x.reshape(32768, 32)  # s32[32768,32]");
+//! # Ok::<(), tilewise::Error>(())
+//! ```
+//!
+//! # What is tried
+//!
+//! | kind | change | what it costs the user |
+//! |---|---|---|
+//! | [`Order`](FixKind::Order) | the compiler's own order of dimensions | nothing, unless a kernel needs the other order |
+//! | [`Transpose`](FixKind::Transpose) | `[N,4]` → `[4,N]` | axis numbers in the program |
+//! | [`Reshape`](FixKind::Reshape) | drop dimensions of size 1, `[N,8,4]` → `[N,32]`, `[N,10]` → `[N/64,640]`, flatten | a reshape wherever the array is used |
+//! | [`Split`](FixKind::Split) | an array for each component, or two cut where tiles end | several arrays in place of one |
+//! | [`Batch`](FixKind::Batch) | 128 small arrays in one | a batched program |
+//! | [`Resize`](FixKind::Resize) | 130 → 128, at most an eighth of a dimension | the model changes |
+//! | [`Narrow`](FixKind::Narrow) | f32 → bf16, s32 → s16 | precision or range |
+//!
+//! Padding a dimension by hand to a larger size is not tried: what an array takes never falls when a bound grows (tested for types of 4
+//! bits and more).
+//!
+//! # How they are ranked
+//!
+//! By the bytes they free, except that a simpler kind comes first, in the order of the table, if it frees 96 % of what the best does and
+//! leaves at most half the data again in padding, or 80 % and at most a tenth. Once a fix that keeps every value leaves at most a tenth, those
+//! that change values stand behind all that don't. Fixes that remove less than 5 % of the padding are left out, and so are splitting and
+//! batching where something simpler frees as much; splitting stays where the array's order is not the default one.
+//!
+//! # Where it stops
+//!
+//! New orders and reshapes are priced as arrays that the compiler lays out freely, and splits, sizes and types in the order the array has,
+//! both as [`tpu::predict`] does, checked with [`tpu::CHECKED_WITH`]. Compiled programs agree for arguments: `s32[524288,8,4]` forced to
+//! row-major takes 2 GiB, in its default order, transposed or merged 64 MiB.
+//!
+//! Only the shape is looked at. Inside a program an operation may insist on an order, and then transposing moves the padding elsewhere. With
+//! that compiler for v5e, a step of a graph network that gathers 400,000 rows of `f32[100000,12]`, multiplies and sums them needs 208 MB of
+//! temporaries. With the layout constraint on the gathered rows it is the same, gathering from the transposed array it is 205 MB, and
+//! gathering each component on its own 17 MB: there, [`Split`](FixKind::Split) is the fix.
+//!
+//! Arrays with dynamic dimensions are not reshaped, split, batched or resized.
+
+mod rank;
+mod search;
+mod words;
+
+use rank::Now;
+use search::Search;
+use std::fmt;
+use tilewise::{
+    ArrayShape, Shape, Tiled,
+    tpu::{self, Generation},
+};
+
+/// The most fixes an [`Advice`] holds.
+pub const MAX_FIXES: usize = 5;
+
+/// What [`suggest`] found.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// The fixes, the best first, each of another kind; at most [`MAX_FIXES`].
+    pub fixes: Vec<Fix>,
+    /// Why there is no fix; `None` if there is one.
+    pub no_fix: Option<NoFix>,
+    /// The generation whose rule priced the fixes.
+    pub generation: Generation,
+    /// How the generation is known.
+    pub basis: Basis,
+}
+
+impl Advice {
+    /// The fix to try first.
+    #[must_use]
+    pub fn best(&self) -> Option<&Fix> {
+        self.fixes.first()
+    }
+
+    /// The advice for an array that this operation makes, by its opcode or by the framework's name of it.
+    ///
+    /// A gather or scatter takes whole rows and insists on their order, so that another order only moves the padding into a
+    /// temporary: there an array for each component comes first.
+    ///
+    /// ```
+    /// use tilewise_audit::fix::{self, FixKind};
+    ///
+    /// let advice = fix::suggest(&"f32[400000,12]{1,0:T(8,128)}".parse()?, None);
+    /// assert_eq!(advice.best().map(|fix| fix.kind), Some(FixKind::Order));
+    /// let advice = advice.for_operation("jit(f)/gather");
+    /// assert_eq!(advice.best().map(|fix| fix.kind), Some(FixKind::Split));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn for_operation(mut self, operation: &str) -> Self {
+        let name = operation.rsplit('/').next().unwrap_or(operation);
+        if name.starts_with("gather") || name.starts_with("scatter") {
+            // Stable: the others keep their order.
+            self.fixes.sort_by_key(|fix| fix.kind != FixKind::Split);
+        }
+        self
+    }
+}
+
+/// How the generation is known whose rule prices fixes. Layouts differ only between v2, v3 and everything since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Basis {
+    /// The caller named it.
+    Given,
+    /// The array's tiles occur only on this side of the divide.
+    Inferred,
+    /// The array's tiles tell nothing; the rule since v4 is taken.
+    Assumed,
+}
+
+impl Basis {
+    /// The basis in one word: `given`, `inferred` or `assumed`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Inferred => "inferred",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
+/// What a fix changes, the simplest kind first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FixKind {
+    /// The order of dimensions is left to the compiler.
+    Order,
+    /// The dimensions change places in the program.
+    Transpose,
+    /// The same elements under other bounds.
+    Reshape,
+    /// Several arrays in place of one.
+    Split,
+    /// One array in place of many small ones.
+    Batch,
+    /// A dimension shrinks.
+    Resize,
+    /// The elements become smaller.
+    Narrow,
+}
+
+impl FixKind {
+    /// The kind in one word, such as `transpose`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Transpose => "transpose",
+            Self::Reshape => "reshape",
+            Self::Split => "split",
+            Self::Batch => "batch",
+            Self::Resize => "resize",
+            Self::Narrow => "narrow",
+        }
+    }
+}
+
+/// One change to a program, and what it saves.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Fix {
+    /// What changes.
+    pub kind: FixKind,
+    /// What takes the array's place, in device memory. New orders, reshapes and batches have their default layouts, the others keep the
+    /// array's order.
+    pub arrays: Vec<NewArray>,
+    /// How many such arrays these replace: 1, and more only for [`FixKind::Batch`].
+    pub replaced: u64,
+    /// Bytes the array takes now.
+    pub bytes_before: u64,
+    /// Bytes it takes afterwards, all new arrays together; for a batch its share of them, rounded up.
+    pub bytes_after: u64,
+    /// Bytes of data afterwards, counted in the same way.
+    pub logical_bytes_after: u64,
+    /// Whether elements are dropped or lose precision or range.
+    pub changes_values: bool,
+    /// What to do, in a sentence without a full stop, with axes named.
+    pub sentence: String,
+    /// The line of JAX that does it to an array `x`, or to the list `xs` that a batch is made of, and a comment with what comes out.
+    ///
+    /// `Layout` and `with_layout_constraint` are those of `jax.experimental.layout`.
+    pub jax: String,
+}
+
+impl Fix {
+    /// Bytes the change frees, for each array as it is now.
+    #[must_use]
+    pub fn bytes_saved(&self) -> u64 {
+        self.bytes_before - self.bytes_after
+    }
+
+    /// How many times its logical size the data takes afterwards.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn expansion(&self) -> f64 {
+        self.bytes_after as f64 / self.logical_bytes_after as f64
+    }
+}
+
+/// An array that a fix puts in place of the old one.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NewArray {
+    /// Its shape, layout included.
+    pub shape: Shape,
+    /// How many of it.
+    pub count: u64,
+}
+
+/// Why no fix is suggested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoFix {
+    /// A tuple, a token or an opaque value: only its leaves are laid out.
+    NotAnArray,
+    /// The size is not known: a dimension is `?`, or the array is larger than 2^63 − 1 bytes.
+    Unsized,
+    /// No generation's layout for the element type is known.
+    UnknownElementType,
+    /// Layouts in this memory space are not predicted.
+    MemorySpace(u8),
+    /// A scalar takes the least a buffer can be.
+    Scalar,
+    /// Nothing is padded.
+    NoPadding,
+    /// The padding is at most 2 % of the data.
+    LittlePadding,
+    /// Nothing that was tried frees a twentieth of the padding.
+    NothingHelps,
+}
+
+impl NoFix {
+    /// A stable name in snake case, such as `nothing_helps`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotAnArray => "not_an_array",
+            Self::Unsized => "unsized",
+            Self::UnknownElementType => "unknown_element_type",
+            Self::MemorySpace(_) => "memory_space",
+            Self::Scalar => "scalar",
+            Self::NoPadding => "no_padding",
+            Self::LittlePadding => "little_padding",
+            Self::NothingHelps => "nothing_helps",
+        }
+    }
+}
+
+impl fmt::Display for NoFix {
+    /// One clause: `nothing is padded`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAnArray => "this is no array; ask for each of its leaves",
+            Self::Unsized => "the array's size is not known",
+            Self::UnknownElementType => "what layout a TPU gives this element type is not known",
+            Self::MemorySpace(space) => {
+                return write!(f, "layouts in memory space {space} ({}) are not known", tpu::memory_space_name(*space));
+            }
+            Self::Scalar => "a scalar takes a granule, the least a buffer is made of",
+            Self::NoPadding => "nothing is padded",
+            Self::LittlePadding => "the padding is at most 2% of the data",
+            Self::NothingHelps => {
+                "no other order, reshape, split, size or type that was tried frees a twentieth of the padding"
+            }
+        })
+    }
+}
+
+/// The changes that would free the most of what this array takes, and the reason if there are none.
+///
+/// The shape is one found in a compiled program or a message, with its tiles; without a layout it is taken to have the default one.
+/// Without a generation, the array's tiles may tell on which side of the divide between v3 and v4 it was compiled; else the rule since v4
+/// prices the fixes. [`Advice::basis`] says which of these it was.
+///
+/// ```
+/// use tilewise_audit::fix::{self, Basis, NoFix};
+/// use tilewise::tpu::Generation;
+///
+/// // A bf16 tile of four rows for a dimension of size 1: only v2 and v3 do that.
+/// let advice = fix::suggest(&"bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}".parse()?, None);
+/// assert_eq!((advice.generation, advice.basis), (Generation::V3, Basis::Inferred));
+/// let best = advice.best().expect("a fix");
+/// assert_eq!((best.bytes_before, best.bytes_after), (4 << 30, 1 << 30));
+///
+/// let tight = fix::suggest(&"f32[1024,1024]{1,0:T(8,128)}".parse()?, Some(Generation::V5e));
+/// assert_eq!(tight.no_fix, Some(NoFix::NoPadding));
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[must_use]
+pub fn suggest(shape: &Shape, generation: Option<Generation>) -> Advice {
+    let mut advice = Advice { fixes: Vec::new(), no_fix: None, generation: Generation::V5e, basis: Basis::Assumed };
+    if let Some(given) = generation {
+        (advice.generation, advice.basis) = (given, Basis::Given);
+    }
+    match fixes(shape, &mut advice) {
+        Ok(fixes) => advice.fixes = fixes,
+        Err(reason) => advice.no_fix = Some(reason),
+    }
+    advice
+}
+
+fn fixes(shape: &Shape, advice: &mut Advice) -> Result<Vec<Fix>, NoFix> {
+    let array = shape.as_array().ok_or(NoFix::NotAnArray)?;
+    let bounds: Vec<u64> = array.dimensions().iter().map(|d| d.bound()).collect::<Option<_>>().ok_or(NoFix::Unsized)?;
+    if advice.basis != Basis::Given
+        && let Some(generation) = inferred(array, &bounds)
+    {
+        (advice.generation, advice.basis) = (generation, Basis::Inferred);
+    }
+    let usual =
+        tpu::default_layout(array.element_type(), &bounds, advice.generation).map_err(|error| match error.kind() {
+            tilewise::ErrorKind::UnsupportedElementType => NoFix::UnknownElementType,
+            _ => NoFix::Unsized,
+        })?;
+    let laid_out = if array.layout().is_some() { shape } else { &usual };
+    let tiled = Tiled::new(laid_out).map_err(|_| NoFix::Unsized)?;
+    let order = |shape: &Shape| shape.layout().map(|layout| layout.minor_to_major().to_vec());
+    let now = Now {
+        physical: tiled.physical_bytes(),
+        logical: tiled.logical_bytes(),
+        is_usual: order(laid_out) == order(&usual),
+    };
+    let padding = tiled.padding_bytes();
+    match array.memory_space() {
+        _ if padding == 0 => return Err(NoFix::NoPadding),
+        _ if bounds.is_empty() => return Err(NoFix::Scalar),
+        _ if padding <= now.logical / 50 => return Err(NoFix::LittlePadding),
+        // Device memory, VMEM, v4's common memory and host memory use the tiles of device memory; the others have tiles of their own.
+        0 | 1 | 3 | 5 => {}
+        other => return Err(NoFix::MemorySpace(other)),
+    }
+    let search = Search { array: tiled.array(), bounds: &bounds, generation: advice.generation, now, usual: &usual };
+    let ranked = rank::rank(search.candidates(), now);
+    let fixes: Vec<Fix> = ranked.into_iter().take(MAX_FIXES).map(|candidate| candidate.into_fix(&search)).collect();
+    if fixes.is_empty() { Err(NoFix::NothingHelps) } else { Ok(fixes) }
+}
+
+/// The only side of the divide whose tiles these are, if there is just one: v3 or v5e.
+fn inferred(array: &ArrayShape, bounds: &[u64]) -> Option<Generation> {
+    let layout = array.layout().filter(|layout| !layout.tiles().is_empty())?;
+    let fits = |generation| {
+        let predicted =
+            tpu::layout_for_order(array.element_type(), bounds, layout.minor_to_major(), generation).ok()?;
+        let predicted = predicted.layout()?;
+        let same =
+            predicted.tiles() == layout.tiles() && predicted.element_size_in_bits() == layout.element_size_in_bits();
+        same.then_some(generation)
+    };
+    match (fits(Generation::V3), fits(Generation::V5e)) {
+        (Some(only), None) | (None, Some(only)) => Some(only),
+        _ => None,
+    }
+}

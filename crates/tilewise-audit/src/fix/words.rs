@@ -1,0 +1,184 @@
+//! Fixes in words and in JAX.
+
+use super::search::{Candidate, Change, Search};
+use std::fmt::Display;
+use tilewise::{ElementKind, ElementType, Shape};
+
+/// What to do, without a full stop.
+pub(super) fn sentence(candidate: &Candidate, search: &Search<'_>) -> String {
+    let dimension = |number: usize| format!("dimension {number} (size {})", search.bounds[number]);
+    let new = || candidate.arrays.first().map(|array| bounds_of(&array.shape)).unwrap_or_default();
+    let text = || candidate.arrays.first().map(|array| array.shape.without_layout().to_string()).unwrap_or_default();
+    match &candidate.change {
+        Change::Order => {
+            let mut words = String::from("leave the order of dimensions to the compiler");
+            match search.usual.layout().map(|layout| layout.minor_to_major()) {
+                Some(&[lanes, rows, ..]) => {
+                    let (lanes, rows) = (dimension(lanes), dimension(rows));
+                    words.push_str(&format!(": it puts {lanes} on the 128 lanes and {rows} on the rows of a tile"));
+                }
+                Some(&[line]) => words.push_str(&format!(": it cuts {} into tiles", dimension(line))),
+                _ => {}
+            }
+            words
+        }
+        Change::Transpose { permutation } => match permutation[..] {
+            [.., minor] if minor + 1 != permutation.len() => {
+                format!("make {} the minor one: store the array transposed, as [{}]", dimension(minor), new())
+            }
+            [.., second, _] => {
+                format!("make {} the second-minor one: store the array as [{}]", dimension(second), new())
+            }
+            _ => format!("store the array transposed, as [{}]", new()),
+        },
+        Change::Squeeze => {
+            let ones: Vec<usize> = (0..search.bounds.len()).filter(|&d| search.bounds[d] == 1).collect();
+            let which = match ones[..] {
+                [only] => format!("dimension {only}, of size 1"),
+                _ => format!("the dimensions of size 1 ({})", list(&ones)),
+            };
+            format!("drop {which}: reshape to [{}]", new())
+        }
+        Change::Merge { run } if run.len() == search.bounds.len() => {
+            format!("flatten the array to one dimension of {}", new())
+        }
+        Change::Merge { run } => {
+            let merged: u64 = search.bounds[run.clone()].iter().product();
+            let named = |number: usize| format!("{number} (size {})", search.bounds[number]);
+            let first: Vec<String> = (run.start..run.end - 1).map(named).collect();
+            let (first, last) = (first.join(", "), named(run.end - 1));
+            format!("merge dimensions {first} and {last} into one of {merged}: reshape to [{}]", new())
+        }
+        Change::Fold { run, rows } => {
+            let before = dimension(run.start - 1);
+            let into = match run.len() {
+                1 => dimension(run.start),
+                _ => format!("dimensions {} to {} ({})", run.start, run.end - 1, times(&search.bounds[run.clone()])),
+            };
+            format!("move {rows} of {before} into {into}, for a multiple of the 128 lanes: reshape to [{}]", new())
+        }
+        Change::Unstack { dimension: number } => {
+            let count = search.bounds[*number];
+            format!(
+                "keep each of the {count} parts along dimension {number} as an array of its own: {count} × {}",
+                text()
+            )
+        }
+        Change::Cut { dimension: number, at } => {
+            let both: Vec<String> = candidate.arrays.iter().map(|a| a.shape.without_layout().to_string()).collect();
+            format!("cut {} at {at}, where tiles end, into two arrays: {}", dimension(*number), both.join(" and "))
+        }
+        Change::Batch => {
+            format!("if there are many of these, keep {} of them as one array, {}", super::search::BATCH, text())
+        }
+        Change::Resize { dimension: number, to } => {
+            format!(
+                "choose {to} instead of {} for dimension {number}, which then fills its tiles",
+                search.bounds[*number]
+            )
+        }
+        Change::Narrow { to } => {
+            let from = search.array.element_type();
+            let halved = candidate.after.checked_mul(2) == Some(search.now.physical);
+            let share = if halved { ": half the bytes, padding included" } else { "" };
+            format!("store {to} instead of {from} {}{share}", condition(*to))
+        }
+        Change::Byte => format!(
+            "store the predicates as s8: the compiler of this layout spends {} bits on each",
+            search.stored_bits()
+        ),
+    }
+}
+
+/// The line of JAX that does it to an array `x`, and in a comment what comes out.
+pub(super) fn jax(candidate: &Candidate, search: &Search<'_>) -> String {
+    let new = || candidate.arrays.first().map(|array| bounds_of(&array.shape)).unwrap_or_default();
+    let code = match &candidate.change {
+        Change::Order => {
+            let order: Vec<usize> = search.usual.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
+            format!("x = with_layout_constraint(x, Layout(major_to_minor=({}{})))", list(&order), comma(order.len()))
+        }
+        Change::Transpose { permutation } => format!("x = {}", transposed(permutation)),
+        Change::Merge { run } if run.len() == search.bounds.len() => "x = x.reshape(-1)".into(),
+        Change::Squeeze | Change::Merge { .. } | Change::Fold { .. } => {
+            format!("x = x.reshape({})", new().replace(',', ", "))
+        }
+        Change::Unstack { dimension } => format!("xs = jnp.unstack(x, axis={dimension})"),
+        Change::Cut { dimension, at } => format!("a, b = jnp.split(x, [{at}], axis={dimension})"),
+        Change::Batch => "x = jnp.stack(xs, axis=-1)".into(),
+        Change::Resize { dimension, to } => format!("x = jax.lax.slice_in_dim(x, 0, {to}, axis={dimension})"),
+        Change::Narrow { to } => format!("x = x.astype(jnp.{})", jax_name(*to)),
+        Change::Byte => "x = x.astype(jnp.int8)".into(),
+    };
+    let arrays: Vec<String> = candidate
+        .arrays
+        .iter()
+        .map(|array| match (&candidate.change, array.count) {
+            (Change::Order, _) => array.shape.to_string(),
+            (_, 1) => array.shape.without_layout().to_string(),
+            (_, count) => format!("{count} × {}", array.shape.without_layout()),
+        })
+        .collect();
+    format!("{code}  # {}", arrays.join(" and "))
+}
+
+/// The shortest call that permutes the dimensions so.
+fn transposed(permutation: &[usize]) -> String {
+    let rank = permutation.len();
+    let moved: Vec<usize> = (0..rank).filter(|&at| permutation[at] != at).collect();
+    if rank == 2 {
+        return "x.T".into();
+    }
+    if let [a, b] = moved[..] {
+        return format!("jnp.swapaxes(x, {a}, {b})");
+    }
+    match permutation.last() {
+        // All others keep their order.
+        Some(&last) if permutation[..rank - 1].is_sorted() => format!("jnp.moveaxis(x, {last}, -1)"),
+        _ => format!("jnp.transpose(x, ({}))", list(permutation)),
+    }
+}
+
+/// When the narrower type serves as well.
+fn condition(to: ElementType) -> String {
+    let bits = to.bits();
+    match to.kind() {
+        ElementKind::Signed => {
+            let half = 1i64 << (bits.min(63) - 1);
+            format!("if every value lies in {} … {}", -half, half - 1)
+        }
+        ElementKind::Unsigned => format!("if every value lies in 0 … {}", (1u64 << bits.min(63)) - 1),
+        _ if to == ElementType::Bf16 => "if 8 bits of precision do".into(),
+        _ => "if its precision does".into(),
+    }
+}
+
+/// `jax.numpy`'s name of a type that others are narrowed to.
+fn jax_name(element_type: ElementType) -> String {
+    match element_type.kind() {
+        ElementKind::Signed => format!("int{}", element_type.bits()),
+        ElementKind::Unsigned => format!("uint{}", element_type.bits()),
+        ElementKind::Complex => format!("complex{}", element_type.bits()),
+        _ if element_type == ElementType::Bf16 => "bfloat16".into(),
+        _ => format!("float{}", element_type.bits()),
+    }
+}
+
+/// The bounds as they stand between brackets.
+fn bounds_of(shape: &Shape) -> String {
+    let bounds: Vec<String> = shape.dimensions().iter().map(ToString::to_string).collect();
+    bounds.join(",")
+}
+
+fn list(items: &[impl Display]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn times(items: &[u64]) -> String {
+    items.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ")
+}
+
+/// A Python tuple of one needs a comma.
+fn comma(items: usize) -> &'static str {
+    if items == 1 { "," } else { "" }
+}

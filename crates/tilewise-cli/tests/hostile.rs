@@ -1,0 +1,228 @@
+//! Inputs that nobody wrote in good faith, given to the program itself: an exit status, a named error, bounded memory.
+//!
+//! On Linux the program runs under `ulimit -v`, and dies if it wants more.
+
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
+use serde_json::Value;
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    thread,
+};
+
+const MEGABYTE: usize = 1 << 20;
+
+/// The program, given `megabytes` of address space: its code, stacks and libraries among them.
+fn tilewise(megabytes: usize) -> Command {
+    let program = env!("CARGO_BIN_EXE_tilewise");
+    if !cfg!(target_os = "linux") {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v \"$0\" && exec \"$@\"", &(megabytes * 1024).to_string(), program]);
+    command
+}
+
+/// Runs it with what `write` gives it to read; the JSON objects that it wrote.
+fn run(
+    mut command: Command,
+    arguments: &[&str],
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'static,
+) -> (ExitStatus, Vec<Value>) {
+    command.args(arguments).args(["--format", "json"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut stdin = child.stdin.take().unwrap();
+    // A program that has died reads no more; its status says so.
+    let writer = thread::spawn(move || drop(write(&mut stdin)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let lines = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    (output.status, lines.map(|line| serde_json::from_slice(line).expect("a JSON object")).collect())
+}
+
+/// The names of the errors of each line of `text`, empty where there is none.
+fn kinds(verb: &str, text: impl Into<Vec<u8>>) -> Vec<String> {
+    let text = text.into();
+    let (status, objects) = run(tilewise(256), &[verb, "-"], move |stdin| stdin.write_all(&text));
+    let kinds: Vec<String> = objects.iter().map(kind).collect();
+    let expected = if kinds.iter().all(String::is_empty) { 0 } else { 2 };
+    assert_eq!(status.code(), Some(expected), "{verb}: {kinds:?}");
+    kinds
+}
+
+fn kind(object: &Value) -> String {
+    object["error"]["kind"].as_str().unwrap_or_default().to_owned()
+}
+
+/// A file for one test, in the folder that cargo has for them.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// The audit of a file: its exit status and the name of its error.
+fn audit(path: &Path, megabytes: usize) -> (Option<i32>, String) {
+    let (status, objects) = run(tilewise(megabytes), &["audit", path.to_str().unwrap()], |_| Ok(()));
+    (status.code(), objects.first().map_or("nothing was written".to_owned(), kind))
+}
+
+#[test]
+fn lines_of_shapes() {
+    let lines: [(&[u8], &str); 14] = [
+        (b"f32[2]", ""),
+        (b"f32[2]\r", ""),
+        (b"", "empty_input"),
+        (b"\xff\xfe", "not_utf8"),
+        (b"f32[2\xc3", "not_utf8"),
+        (b"\xef\xbb\xbff32[2]", "syntax"),
+        (b"f32[2]\0", "trailing_input"),
+        (b"\0", "syntax"),
+        (b"proto:", "invalid_proto"),
+        (b"proto:1", "invalid_proto"),
+        (b"proto:ffffffffffffffff7f", "invalid_proto"),
+        (b"proto:100b1affffffff07", "invalid_proto"),
+        ("ｆ32[2]".as_bytes(), "syntax"),
+        (b"f32[2]", ""),
+    ];
+    let text: Vec<u8> = lines.iter().flat_map(|(line, _)| [line, &b"\n"[..]].concat()).collect();
+    for verb in ["show", "steps"] {
+        assert_eq!(kinds(verb, text.clone()), lines.map(|(_, kind)| kind), "{verb}");
+    }
+}
+
+#[test]
+fn deep_and_wide_shapes() {
+    for (text, expected) in [
+        ("(".repeat(20_000), "nesting_too_deep"),
+        ("b(".repeat(20_000), "nesting_too_deep"),
+        ("(".repeat(1024) + &")".repeat(1024), ""),
+        (format!("f32[{}]", vec!["1"; 100_000].join(",")), ""),
+        (format!("f32[{}]", "9".repeat(MEGABYTE)), "overflow"),
+        (format!("f32[2]{{0:T({})}}", vec!["1"; 20_000].join(",")), ""),
+        (format!("f32[2]{{0:T{}}}", "(1)".repeat(20_000)), ""),
+    ] {
+        assert_eq!(kinds("show", text), [expected]);
+    }
+}
+
+#[test]
+fn batch_lines() {
+    let lines = [
+        ("f32[3,5]{1,0:T(2,2)}\t2,3", ""),
+        ("f32[3,5]{1,0:T(2,2)}\t@17", ""),
+        ("f32[]\t", ""),
+        ("f32[2]\t1\r", ""),
+        ("f32[/*\t*/2]\t1", ""),
+        ("", "malformed_batch_line"),
+        ("f32[2]", "malformed_batch_line"),
+        ("\t", "empty_input"),
+        ("\t0", "empty_input"),
+        ("f32[2]\t", "index_rank_mismatch"),
+        ("f32[2]\t0,0", "index_rank_mismatch"),
+        ("f32[2]\t0,", "syntax"),
+        ("f32[2]\t,", "syntax"),
+        ("f32[2]\tx", "syntax"),
+        ("f32[2]\t+1", "syntax"),
+        ("f32[2]\t１", "syntax"),
+        ("f32[2]\t@", "syntax"),
+        ("f32[2]\t@@1", "syntax"),
+        ("f32[2]\t@1,1", "syntax"),
+        ("f32[2]\t-1", "index_out_of_bounds"),
+        ("f32[2]\t2", "index_out_of_bounds"),
+        ("f32[2]\t18446744073709551615", "index_out_of_bounds"),
+        ("f32[2]\t18446744073709551616", "overflow"),
+        ("f32[2]\t@2", "offset_out_of_range"),
+        ("f32[0]\t@0", "offset_out_of_range"),
+        ("f32[2]\t@18446744073709551615", "offset_out_of_range"),
+        ("f32[2]\t@18446744073709551616", "overflow"),
+        ("f32[?]\t0", "unbounded_dimension"),
+        ("(f32[2])\t0", "not_an_array"),
+        ("token[]\t", "not_an_array"),
+        ("f32[2]\t0\t1", "trailing_input"),
+    ];
+    let text: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let found = kinds("index", text);
+    for ((line, expected), found) in lines.iter().zip(&found) {
+        assert_eq!(found, expected, "{line:?}");
+    }
+    assert_eq!(found.len(), lines.len());
+    assert_eq!(kinds("index", format!("f32[2]\t{}", "0,".repeat(MEGABYTE))), ["syntax"]);
+    assert_eq!(kinds("index", format!("f32[2]\t{}", "9".repeat(MEGABYTE))), ["overflow"]);
+    assert_eq!(kinds("index", "\t".repeat(MEGABYTE)), ["empty_input"]);
+}
+
+/// A line of that many megabytes, and one that can be read behind it. What is kept of a line is 64 MiB, in a list that grows.
+fn long_line(megabytes: usize) {
+    let (status, objects) = run(tilewise(320), &["show", "-"], move |stdin| {
+        let part = vec![b'1'; MEGABYTE];
+        (0..megabytes).try_for_each(|_| stdin.write_all(&part))?;
+        stdin.write_all(b"\nf32[2]\n")
+    });
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(objects.iter().map(kind).collect::<Vec<_>>(), ["line_too_long", ""]);
+}
+
+#[test]
+fn a_line_above_the_limit() {
+    long_line(65);
+}
+
+#[test]
+#[ignore = "slow: `cargo xtask fuzz` runs it"]
+fn a_line_of_a_gigabyte() {
+    long_line(1024);
+}
+
+#[test]
+fn files_that_are_no_programs() {
+    let cases: [(&str, &[u8], &str); 9] = [
+        ("empty", b"", "not_hlo"),
+        ("nul", b"\0\0\0\0", "not_hlo"),
+        ("latin1", b"x = f32[2] add(caf\xe9)", "not_utf8"),
+        ("utf16", b"\xff\xfex\0", "not_utf8"),
+        ("half-gzip", b"\x1f\x8b\x08\0", "io"),
+        ("header", b"HloModule m, is_scheduled=true\n\nENTRY e {\n", "not_hlo"),
+        ("truncated", b"HloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n  ROOT y = f32[8]{0", ""),
+        ("bom", b"\xef\xbb\xbfHloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n}\n", ""),
+        (
+            "circle",
+            b"ENTRY f {\n a = f32[8]{0} call(a), to_apply=g\n}\ng {\n b = f32[8]{0} while(b), body=f, condition=g\n}\n",
+            "",
+        ),
+    ];
+    for (name, bytes, expected) in cases {
+        let status = if expected.is_empty() { 0 } else { 2 };
+        assert_eq!(audit(&file(name, bytes), 256), (Some(status), expected.to_owned()), "{name}");
+    }
+    assert_eq!(audit(Path::new(env!("CARGO_TARGET_TMPDIR")), 256), (Some(2), "io".to_owned()), "a folder");
+}
+
+/// Compresses that many megabytes of blanks, a member for each, and audits them.
+fn gzip_bomb(name: &str, megabytes: usize, memory: usize) {
+    let blank = file("blank", &vec![b' '; MEGABYTE]);
+    let member = Command::new("gzip").arg("-9c").arg(&blank).output().expect("gzip").stdout;
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut bomb = File::create(&path).unwrap();
+    (0..megabytes).for_each(|_| bomb.write_all(&member).unwrap());
+    assert_eq!(audit(&path, memory), (Some(2), "not_hlo".to_owned()));
+    fs::remove_file(path).unwrap();
+}
+
+/// What is decompressed grows by doubling, and stays up to the limit of 4 GiB.
+#[test]
+#[cfg(unix)]
+fn a_gzip_bomb() {
+    gzip_bomb("bomb.gz", 64, 320);
+}
+
+#[test]
+#[cfg(unix)]
+#[ignore = "slow: `cargo xtask fuzz` runs it"]
+fn a_gzip_bomb_of_a_gigabyte() {
+    gzip_bomb("large-bomb.gz", 1024, 3200);
+}

@@ -1,0 +1,218 @@
+//! Undoing what terminals, logs, web pages and `repr` do to a message.
+
+use super::words::find_words;
+
+/// What takes the place of the raw proto behind a message.
+pub(super) const TAIL: &str = "[type.googleapis.com/";
+
+/// The text with line feeds alone as line ends, without escapes, entities, line prefixes, fences and proto tails.
+pub(super) fn clean(text: &str) -> String {
+    let mut text = without_tails(&plain(text));
+    for _ in 0..3 {
+        if !is_escaped(&text) {
+            break;
+        }
+        text = unescape(&text);
+    }
+    without_prefixes(&text)
+}
+
+/// Drops terminal colours and carriage returns, and replaces HTML entities and hard spaces.
+fn plain(text: &str) -> String {
+    const ENTITIES: [(&str, &str); 12] = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&#039;", "'"),
+        ("&#x27;", "'"),
+        ("&#x2F;", "/"),
+        ("&apos;", "'"),
+        ("&nbsp;", " "),
+        ("&#10;", "\n"),
+        ("&amp;", "&"),
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['\x1b', '\r', '&', '\u{a0}', '\u{feff}']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = if let Some((entity, plain)) = ENTITIES.iter().find(|(entity, _)| rest.starts_with(entity)) {
+            out.push_str(plain);
+            entity.len()
+        } else if let Some(sequence) = rest.strip_prefix("\x1b[") {
+            // Parameters, then one letter; a sequence is short.
+            let parameters = sequence.bytes().take(32).take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+            2 + parameters + usize::from(sequence.as_bytes().get(parameters).is_some_and(u8::is_ascii_alphabetic))
+        } else {
+            let first = rest.chars().next().unwrap_or(' ');
+            match first {
+                '&' => out.push('&'),
+                '\u{a0}' => out.push(' '),
+                // A lone carriage return is a line end, too.
+                '\r' if !rest[1..].starts_with('\n') => out.push('\n'),
+                _ => {}
+            }
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Cuts the raw protos that follow messages: they repeat the message's beginning.
+fn without_tails(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(TAIL) {
+        let start = at + TAIL.len();
+        out.push_str(&rest[..start]);
+        let line = rest[start..].find('\n').map_or(rest.len(), |end| start + end);
+        let end = rest[start..line].find("[truncated]").map_or(line, |end| {
+            let after = start + end + "[truncated]".len();
+            after + rest[after..].bytes().take_while(|byte| matches!(byte, b'\\' | b'\'' | b']')).count()
+        });
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether line ends or quotes are written with backslashes, as in the `repr` of an exception or in JSON.
+fn is_escaped(text: &str) -> bool {
+    const ANCHORS: [&str; 7] = [
+        "Ran out of memory",
+        "Allocation (size=",
+        "HLO temporaries (",
+        "unlikely to have enough memory",
+        "That was not possible",
+        "Largest program",
+        "Allocation type:",
+    ];
+    ANCHORS.iter().filter_map(|anchor| find_words(text, 0, anchor)).any(|(at, _)| {
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+        let line = &text[start..end];
+        line.contains("\\n") || line.contains("=\\\"")
+    })
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let escaped = rest[at + 1..].chars().next();
+        let mut length = 1 + escaped.map_or(0, char::len_utf8);
+        match escaped {
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some('r') => {}
+            Some(same @ ('"' | '\'' | '\\' | '/')) => out.push(same),
+            Some('u') => {
+                let digits = rest.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+                let character = digits.and_then(char::from_u32);
+                out.push(character.unwrap_or('u'));
+                length += if character.is_some() { 4 } else { 0 };
+            }
+            Some(other) => out.extend(['\\', other]),
+            None => out.push('\\'),
+        }
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Drops code fences, and what a log, a quotation or a box puts in front of every line.
+fn without_prefixes(text: &str) -> String {
+    let prefix = prefix(text).unwrap_or("");
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let line = strip(line, prefix);
+        let line = if line.trim_start().starts_with("```") { "\n" } else { line };
+        out.push_str(line.trim_end_matches(['\n', '│', ' ']));
+        out.push_str(if line.ends_with('\n') { "\n" } else { "" });
+    }
+    out
+}
+
+/// What stands in front of the first line that can only be one of the lists' lines.
+fn prefix(text: &str) -> Option<&str> {
+    const ANCHORS: [&str; 10] = [
+        "Largest program a",
+        "Program hbm requirement ",
+        "Program vmem requirement ",
+        "Total hbm usage >= ",
+        "XLA label: ",
+        "Unpadded size: ",
+        "Extra memory due to padding: ",
+        "Allocation type: ",
+        ". Size: ",
+        "Output size ",
+    ];
+    const HEADLINES: [&str; 6] =
+        ["Ran out of memory", "memory space", "Exceeded", "That was not possible", "HLO temp", "would exceed"];
+    let mut lines = text.lines();
+    let line = lines.find(|line| ANCHORS.iter().any(|anchor| line.contains(anchor)))?;
+    let mut at = ANCHORS.iter().filter_map(|anchor| line.find(anchor)).min()?;
+    if line[at..].starts_with(". Size: ") {
+        at = line[..at].trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    }
+    let prefix = line[..at].trim_end();
+    // It is in front of the lines that follow, too, or it is no prefix but a line that was wrapped elsewhere.
+    let (mut with, mut without) = (0, 0);
+    for line in lines.take(8) {
+        *(if strip(line, prefix).len() < line.len() { &mut with } else { &mut without }) += 1;
+    }
+    let is_prefix = prefix.len() <= 256 && 2 * with >= without && !HEADLINES.iter().any(|words| prefix.contains(words));
+    is_prefix.then_some(prefix)
+}
+
+/// The line without the prefix, in which numbers and the width of blanks may differ from line to line.
+fn strip<'a>(line: &'a str, prefix: &str) -> &'a str {
+    fn run(text: &str, of: fn(&char) -> bool) -> usize {
+        text.chars().take_while(of).map(char::len_utf8).sum()
+    }
+    let (mut rest, mut wanted) = (line, prefix);
+    while let Some(next) = wanted.chars().next() {
+        let of: fn(&char) -> bool = match next {
+            '0'..='9' => char::is_ascii_digit,
+            _ if next.is_whitespace() => |c| c.is_whitespace() && *c != '\n',
+            _ => {
+                let Some(after) = rest.strip_prefix(next) else { return line };
+                (rest, wanted) = (after, &wanted[next.len_utf8()..]);
+                continue;
+            }
+        };
+        let length = run(rest, of);
+        if length == 0 {
+            return line;
+        }
+        (rest, wanted) = (&rest[length..], &wanted[run(wanted, of)..]);
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn surroundings_go() {
+        assert_eq!(clean("a\r\n&lt;b&gt; \x1b[31mred\x1b[0m &amp;\u{a0}c"), "a\n<b> red & c");
+        assert_eq!(clean("x [type.googleapis.com/a='\\n...[truncated]']\ny"), "x [type.googleapis.com/\ny");
+        assert_eq!(clean("'Ran out of memory.\\n  op=\\'a\\' \\\\n'"), "'Ran out of memory.\n  op='a' \\n'");
+        assert_eq!(clean("Ran out of memory \\u003e\\n\\"), "Ran out of memory >\n\\");
+    }
+
+    #[test]
+    fn prefixes_are_learnt() {
+        let text = "a\n10:59 x.cc:7]   1. Size: 4.0K\n11:00 x.cc:12]      Shape: s8[]\n```\nz\n";
+        assert_eq!(clean(text), "a\n   1. Size: 4.0K\n      Shape: s8[]\n\nz\n");
+        assert_eq!(strip("> a", ">"), " a");
+        assert_eq!(strip("[process 13]\n", "[process 2]"), "\n");
+    }
+}

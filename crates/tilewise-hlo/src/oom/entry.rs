@@ -1,0 +1,281 @@
+//! One allocation, argument or output of a message.
+
+use tilewise::{Shape, Tiled};
+
+use super::size::PrintedSize;
+use crate::scan;
+
+/// The list that an entry stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Section {
+    /// `Largest program allocations in …`; also the one allocation of a message without lists.
+    Allocations,
+    /// `Largest program arguments and outputs in …`.
+    ArgumentsAndOutputs,
+}
+
+impl Section {
+    /// A stable name in snake case, for machines.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allocations => "allocations",
+            Self::ArgumentsAndOutputs => "arguments_and_outputs",
+        }
+    }
+}
+
+/// A shape as a message prints it, and read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrittenShape {
+    /// The shape as printed.
+    pub text: String,
+    /// The shape as written, with no layout where none is printed; the error if it isn't one, say because it was cut.
+    pub parsed: Result<Shape, tilewise::Error>,
+}
+
+impl WrittenShape {
+    pub(super) fn new(text: String) -> Self {
+        let parsed = Shape::parse_as_written(&text);
+        Self { text, parsed }
+    }
+}
+
+/// Where in the program a buffer comes from: the text after `Operator:`, attributes such as
+/// `op_name="jit(f)/gather" source_file="model.py" source_line=12`.
+///
+/// ```
+/// let text = "1. Size: 4.0K
+///      Operator: op_name=\"jit(f)/gather\" source_file=\"model.py\" source_line=12
+///      XLA label: gather = gather(x, y)";
+/// let message = tilewise_hlo::oom::Message::parse(text)?;
+/// let operator = message.entries[0].operator.as_ref().unwrap();
+/// assert_eq!((operator.source_file(), operator.source_line()), (Some("model.py"), Some(12)));
+/// assert_eq!(operator.get("op_name"), operator.op_name());
+/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operator {
+    /// All attributes, as printed.
+    pub text: String,
+    /// Names and values in order, the values without their quotes.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl Operator {
+    pub(super) fn new(text: String) -> Self {
+        let mut attributes = Vec::new();
+        let mut rest = text.as_str();
+        while let Some((name, value)) = rest.split_once('=') {
+            let (value, after) = if let Some(quoted) = value.strip_prefix('"') {
+                let end = quote_end(quoted);
+                (&quoted[..end], quoted.get(end + 1..).unwrap_or(""))
+            } else {
+                value.split_at(value.find(char::is_whitespace).unwrap_or(value.len()))
+            };
+            let name = name.rsplit(|c: char| c.is_whitespace() || c == ',').next().unwrap_or("");
+            attributes.push((name.to_owned(), value.to_owned()));
+            rest = after;
+        }
+        Self { text, attributes }
+    }
+
+    /// The value of an attribute, without its quotes.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The path of the operation in the traced program, `jit(gnn)/gather`.
+    #[must_use]
+    pub fn op_name(&self) -> Option<&str> {
+        self.get("op_name")
+    }
+
+    /// The source file, where the message names one.
+    #[must_use]
+    pub fn source_file(&self) -> Option<&str> {
+        self.get("source_file")
+    }
+
+    /// The line in the source file, from 1.
+    #[must_use]
+    pub fn source_line(&self) -> Option<u32> {
+        self.get("source_line")?.parse().ok()
+    }
+}
+
+/// Where the quotation ends whose opening quote is past: at a quote without a backslash, or with the text.
+fn quote_end(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().position(|byte| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    });
+    end.unwrap_or(text.len())
+}
+
+/// What an entry of [`ArgumentsAndOutputs`](Section::ArgumentsAndOutputs) is to the program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// `Argument 2 index {0}`: the argument's number, and the place inside it if it is a tuple.
+    Argument(u32, Vec<u32>),
+    /// `Output index {1}`: the place inside the result.
+    Output(Vec<u32>),
+}
+
+/// One allocation, argument or output.
+///
+/// Fields are `None` where the message leaves them out; [which lines are optional](super#the-lists) depends on the
+/// allocation.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The list that holds the entry.
+    pub section: Section,
+    /// The number in front of it, from 1 in each list.
+    pub number: Option<u32>,
+    /// `Size:` what the allocation takes, padding included.
+    pub size: Option<PrintedSize>,
+    /// `Operator:` where it comes from.
+    pub operator: Option<Operator>,
+    /// `Shape:` what it holds; absent for code (`overlays`).
+    pub shape: Option<WrittenShape>,
+    /// `Unpadded size:` what the elements alone would take.
+    pub unpadded: Option<PrintedSize>,
+    /// `Extra memory due to padding:` the difference of the two.
+    pub padding: Option<PrintedSize>,
+    /// The quotient of the two, to one decimal: `(10.7x expansion)`.
+    pub expansion: Option<f64>,
+    /// `XLA label:` an instruction, `Argument 0 index {}`, `overlays`, `constant literal`.
+    pub label: Option<String>,
+    /// `Allocation type:` `HLO temp`, `overlays`, `global`, `scoped`.
+    pub allocation_type: Option<String>,
+    /// `Tag:` what a kernel needs it for.
+    pub tag: Option<String>,
+    /// Whether the entry is whole; not so where the text was cut inside it.
+    pub complete: bool,
+}
+
+impl Entry {
+    pub(super) fn new(section: Section, number: Option<u32>) -> Self {
+        Self {
+            section,
+            number,
+            size: None,
+            operator: None,
+            shape: None,
+            unpadded: None,
+            padding: None,
+            expansion: None,
+            label: None,
+            allocation_type: None,
+            tag: None,
+            complete: false,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.size.is_none() && self.shape.is_none() && self.label.is_none()
+    }
+
+    /// The bytes that the shape takes by its own layout ([`Tiled::physical_bytes`]); `None` without a shape and for
+    /// a tuple, whose entry is the table of its pointers alone.
+    ///
+    /// # Errors
+    ///
+    /// [`tilewise`]'s, where the shape can't be read or has no layout.
+    ///
+    /// ```
+    /// let text = "Largest program allocations in hbm:
+    ///   1. Size: 195.31M
+    ///      Shape: f32[400000,12]{1,0:T(8,128)}
+    ///      ==========================";
+    /// let message = tilewise_hlo::oom::Message::parse(text)?;
+    /// let entry = &message.entries[0];
+    /// assert_eq!(entry.computed_bytes(), Some(Ok(204_800_000)));
+    /// assert_eq!(entry.agrees(), Some(true));
+    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn computed_bytes(&self) -> Option<Result<u64, tilewise::Error>> {
+        let size = |shape: &Shape| Some(Tiled::of_array(shape.as_array()?).map(|tiled| tiled.physical_bytes()));
+        match &self.shape.as_ref()?.parsed {
+            Ok(shape) => size(shape),
+            Err(error) => Some(Err(error.clone())),
+        }
+    }
+
+    /// The bytes that the shape's elements take without padding; `None` and errors as for
+    /// [`computed_bytes`](Entry::computed_bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`tilewise`]'s, where the shape can't be read or has no layout.
+    #[must_use]
+    pub fn computed_unpadded_bytes(&self) -> Option<Result<u64, tilewise::Error>> {
+        let size = |shape: &Shape| Some(Tiled::of_array(shape.as_array()?).map(|tiled| tiled.logical_bytes()));
+        match &self.shape.as_ref()?.parsed {
+            Ok(shape) => size(shape),
+            Err(error) => Some(Err(error.clone())),
+        }
+    }
+
+    /// Whether the printed size is, digit for digit, that of [`computed_bytes`](Entry::computed_bytes); `None` where
+    /// there is nothing to compare.
+    ///
+    /// It is not with old compilers, which printed layouts without tiles, and may not be where several values share
+    /// an allocation.
+    #[must_use]
+    pub fn agrees(&self) -> Option<bool> {
+        let bytes = self.computed_bytes()?.ok()?;
+        Some(self.size.as_ref()?.agrees_with(bytes))
+    }
+
+    /// What an argument or output is to the program, from its label.
+    ///
+    /// ```
+    /// use tilewise_hlo::oom::{Message, Role};
+    ///
+    /// let message = Message::parse("1. Size: 4.0K\n XLA label: Argument 2 index {0,1}\n ====")?;
+    /// assert_eq!(message.entries[0].role(), Some(Role::Argument(2, vec![0, 1])));
+    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn role(&self) -> Option<Role> {
+        let label = self.label.as_deref()?;
+        let (what, index) = label.split_once("index {")?;
+        let index = index.strip_suffix('}')?.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let index = index.map(str::parse).collect::<Result<_, _>>().ok()?;
+        let mut words = what.split_whitespace();
+        match (words.next(), words.next().map(str::parse)) {
+            (Some("Argument"), Some(Ok(number))) => Some(Role::Argument(number, index)),
+            (Some("Output"), None) => Some(Role::Output(index)),
+            _ => None,
+        }
+    }
+
+    /// The name and the opcode of the instruction that the label shows, without `%`.
+    ///
+    /// ```
+    /// let text = "1. Size: 512B\n XLA label: copy-start.1 = copy-start(x.1)\n Allocation type: HLO temp\n ====";
+    /// let message = tilewise_hlo::oom::Message::parse(text)?;
+    /// assert_eq!(message.entries[0].instruction(), Some(("copy-start.1", "copy-start")));
+    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn instruction(&self) -> Option<(&str, &str)> {
+        let (name, definition) = self.label.as_deref()?.split_once(" = ")?;
+        let opcode = &definition[shape_length(definition)..].trim_start();
+        let end = scan::identifier_end(opcode.as_bytes(), 0);
+        (end > 0 && opcode[end..].starts_with('(')).then(|| (scan::bare(name), &opcode[..end]))
+    }
+}
+
+/// The length of the shape at the start of an instruction's right side; 0 if it starts with the opcode.
+pub(super) fn shape_length(definition: &str) -> usize {
+    scan::shape_end(definition.as_bytes(), 0).unwrap_or(0)
+}

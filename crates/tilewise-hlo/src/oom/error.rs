@@ -1,0 +1,52 @@
+//! What [`Message::parse`](super::Message::parse) says to a text without a message.
+
+use std::fmt;
+
+/// The text holds no TPU out-of-memory message.
+///
+/// Its `Display` says what is looked for, and what was found instead where that is known.
+///
+/// ```
+/// use tilewise_hlo::oom::Message;
+///
+/// let error = Message::parse("Segmentation fault").unwrap_err();
+/// assert_eq!(error.as_str(), "not_an_oom_message");
+/// assert!(error.to_string().contains("Ran out of memory in memory space"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub(super) found: Option<&'static str>,
+}
+
+impl Error {
+    /// A stable name in snake case, for machines.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        "not_an_oom_message"
+    }
+
+    /// What the text looks like instead.
+    pub(super) fn of(text: &str) -> Self {
+        let known = [
+            ("Out of memory while trying to allocate", "this looks like a message of a GPU or CPU"),
+            ("CUDA_ERROR_OUT_OF_MEMORY", "this looks like a message of a GPU"),
+            ("HloModule ", "this looks like HLO text; audit it instead"),
+            ("RESOURCE_EXHAUSTED", "the text has RESOURCE_EXHAUSTED, but not the sentence that should follow"),
+        ];
+        let found = known.iter().find(|(needle, _)| text.contains(needle)).map(|(_, found)| *found);
+        Self { found: found.or(text.trim().is_empty().then_some("the text is empty")) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "no TPU out-of-memory message: looked for `Ran out of memory in memory space …`, `Ran out of memory on HBM`, \
+             `Allocation (size=…) would exceed memory`, `unlikely to have enough memory`, `That was not possible. There \
+             are … free`, or a list `Largest program allocations in …`; paste the message from `RESOURCE_EXHAUSTED:` on",
+        )?;
+        self.found.map_or(Ok(()), |found| write!(f, " ({found})"))
+    }
+}
+
+impl std::error::Error for Error {}

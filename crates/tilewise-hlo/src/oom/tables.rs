@@ -1,0 +1,193 @@
+//! The tables between the headline and the lists.
+
+use super::size::PrintedSize;
+use super::words::{Reader, find_words};
+
+/// A row of a table: `program 299.19M`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What takes the memory: `reserved`, `program`, `arguments`; `global`, `scoped`, `HLO temp`, `overlays`.
+    pub name: String,
+    /// How much.
+    pub size: PrintedSize,
+}
+
+/// `Total hbm usage >= …`: all that the memory holds.
+///
+/// ```
+/// let text = "Total hbm usage >= 16.00G: reserved 258.00M program 2.33M arguments 15.75G";
+/// let usage = tilewise_hlo::oom::Message::parse(text)?.usage.unwrap();
+/// assert_eq!(usage.total.text(), "16.00G");
+/// assert_eq!(usage.get("arguments").unwrap().text(), "15.75G");
+/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The sum, a lower bound.
+    pub total: PrintedSize,
+    /// Its parts: `reserved`, `program`, `arguments`.
+    pub rows: Vec<Row>,
+}
+
+/// `Output size …; shares … with arguments.`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// What the results take.
+    pub size: PrintedSize,
+    /// The part of it that donated arguments provide.
+    pub shared: Option<PrintedSize>,
+}
+
+/// `Program hbm requirement …`: what the program itself takes.
+///
+/// ```
+/// let text = "Program hbm requirement 299.19M:
+///     HLO temp        294.56M (9.8% utilization: Unpadded (29.00M) Padded (294.50M), 0.0% fragmentation (66.0K))
+///     overlays          4.62M";
+/// let requirement = tilewise_hlo::oom::Message::parse(text)?.requirement.unwrap();
+/// assert_eq!(requirement.get("overlays").unwrap().text(), "4.62M");
+/// assert_eq!(requirement.utilization.unwrap().percent, 9.8);
+/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// The sum.
+    pub total: PrintedSize,
+    /// Its parts: `global`, `scoped`, `HLO temp`, `overlays`; only those that are not 0.
+    pub rows: Vec<Row>,
+    /// How well the `HLO temp` row is used.
+    pub utilization: Option<Utilization>,
+}
+
+/// `9.8% utilization: Unpadded (29.00M) Padded (294.50M), 0.0% fragmentation (66.0K)`, of the temporaries alive at the
+/// peak.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Utilization {
+    /// Unpadded by padded bytes, in percent, to one decimal.
+    pub percent: f64,
+    /// The sum of what the elements take.
+    pub unpadded: PrintedSize,
+    /// The sum of what the buffers take.
+    pub padded: PrintedSize,
+    /// What packing the buffers lost, in percent of all temporaries, to one decimal.
+    pub fragmentation_percent: Option<f64>,
+    /// What packing the buffers lost.
+    pub fragmentation: Option<PrintedSize>,
+}
+
+impl Usage {
+    /// The size of the row with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&PrintedSize> {
+        get(&self.rows, name)
+    }
+
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut reader = first(text, "usage >=")?;
+        let total = reader.size()?;
+        reader.eat(":");
+        Some(Self { total, rows: rows(&mut reader).0 })
+    }
+}
+
+impl Output {
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut reader = first(text, "Output size")?;
+        let size = reader.size()?;
+        Some(Self { size, shared: reader.eat("; shares").then(|| reader.size()).flatten() })
+    }
+}
+
+impl Requirement {
+    /// The size of the row with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&PrintedSize> {
+        get(&self.rows, name)
+    }
+
+    pub(super) fn read(text: &str) -> Option<Self> {
+        // `Program requirement:` of run-time messages has no memory space, and is another table.
+        let (mut from, word) = (0, "requirement");
+        loop {
+            let (start, end) = find_words(text, from, word)?;
+            let near = (start.saturating_sub(64)..=start).find_map(|near| text.get(near..start)).unwrap_or("");
+            let program = near.split_whitespace().rev().nth(1) == Some("Program");
+            let mut reader = Reader::new(text, end);
+            if let (true, Some(total)) = (program, reader.size()) {
+                reader.eat(":");
+                let (rows, utilization) = rows(&mut reader);
+                return Some(Self { total, rows, utilization });
+            }
+            from = end;
+        }
+    }
+}
+
+fn get<'a>(rows: &'a [Row], name: &str) -> Option<&'a PrintedSize> {
+    rows.iter().find(|row| row.name == name).map(|row| &row.size)
+}
+
+fn first<'a>(text: &'a str, words: &str) -> Option<Reader<'a>> {
+    find_words(text, 0, words).map(|(_, end)| Reader::new(text, end))
+}
+
+/// Rows of a name, a size and, for temporaries, their use in brackets.
+fn rows(reader: &mut Reader<'_>) -> (Vec<Row>, Option<Utilization>) {
+    let (mut rows, mut utilization) = (Vec::new(), None);
+    while let Some(name) = name(reader) {
+        // `program unknown size`
+        if reader.eat("unknown size") {
+            continue;
+        }
+        let Some(size) = reader.size() else { break };
+        rows.push(Row { name, size });
+        let mut brackets = *reader;
+        if brackets.eat("(") {
+            utilization = utilization.or(self::utilization(&mut brackets));
+            let rest = brackets.rest();
+            // The brackets hold brackets, and end with their line.
+            let end = rest.find(['\n', '(']).filter(|end| rest[*end..].starts_with('\n'));
+            let closing = rest.find(')').filter(|close| end.is_none_or(|end| *close < end));
+            let Some(close) = closing else { break };
+            brackets.at += close + 1;
+            brackets.eat(")");
+            *reader = brackets;
+        }
+    }
+    (rows, utilization)
+}
+
+/// The words in front of a size. Names begin in lower case, but for `HLO temp`: what begins otherwise is no row.
+fn name(reader: &mut Reader<'_>) -> Option<String> {
+    let mut name = String::new();
+    let mut ahead = *reader;
+    for _ in 0..8 {
+        ahead.skip_space();
+        let rest = ahead.rest();
+        let mut probe = ahead;
+        if !name.is_empty() && (probe.eat("unknown size") || probe.size().is_some()) {
+            *reader = ahead;
+            return Some(name);
+        }
+        let word = rest.split(char::is_whitespace).next().filter(|word| !word.is_empty() && word.len() < 64)?;
+        if name.is_empty() && !word.starts_with(|c: char| c.is_ascii_lowercase()) && word != "HLO" {
+            return None;
+        }
+        if !name.is_empty() {
+            name.push(' ');
+        }
+        name.push_str(word);
+        ahead.at += word.len();
+    }
+    None
+}
+
+fn utilization(reader: &mut Reader<'_>) -> Option<Utilization> {
+    let percent = reader.percent()?;
+    let unpadded = reader.eat("utilization: Unpadded (").then(|| reader.size()).flatten()?;
+    let padded = reader.eat(") Padded (").then(|| reader.size()).flatten()?;
+    let fragmentation_percent = reader.eat("),").then(|| reader.percent()).flatten();
+    let fragmentation = reader.eat("fragmentation (").then(|| reader.size()).flatten();
+    Some(Utilization { percent, unpadded, padded, fragmentation_percent, fragmentation })
+}

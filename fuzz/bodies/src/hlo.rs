@@ -1,0 +1,75 @@
+//! HLO text, and the messages of programs that run out of memory.
+
+use std::hint::black_box;
+use tilewise_hlo::{Module, WarningKind, oom::Message};
+
+/// A file of HLO text, perhaps compressed: reads it, asks everything of every part, and audits it.
+pub fn hlo_text(data: &[u8]) {
+    let Ok(text) = tilewise_hlo::decode(data.to_vec(), 1 << 20) else { return };
+    match Module::parse(text.clone()) {
+        Ok(module) => {
+            assert_eq!(module.source(), text);
+            walk(&module);
+            let report = tilewise_audit::audit(&module);
+            black_box(report.largest_padding().count());
+            for row in &report.buffers {
+                assert!(row.logical_bytes <= row.physical_bytes, "{}", row.shape);
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// Asks everything of everything.
+fn walk(module: &Module) {
+    let source = module.source();
+    for warning in module.warnings() {
+        let is_the_end = matches!(warning.kind(), WarningKind::NoEntry | WarningKind::EntryMissing);
+        assert!(source.get(warning.span()).is_some_and(|text| !text.is_empty() || is_the_end), "{warning}");
+    }
+    black_box((module.name(), module.is_scheduled(), module.entry_computation_layout()));
+    black_box((module.input_output_aliases().is_ok(), module.attributes().count()));
+    for computation in module.computations() {
+        black_box((computation.signature(), computation.execution_thread(), computation.owns_buffers()));
+        black_box(computation.root().map(|root| root.name()));
+        let same_name = module.computation(computation.name());
+        assert!(computation.name().is_empty() || same_name.is_some_and(|first| first.index() <= computation.index()));
+    }
+    for instruction in module.instructions() {
+        assert!(source.get(instruction.span()).is_some_and(|text| text.starts_with(instruction.name())));
+        assert!(instruction.computation().instruction(instruction.name()).is_some());
+        black_box((instruction.shape().is_ok(), instruction.parameter_number(), instruction.source()));
+        black_box((instruction.defines(&[]).is_ok(), instruction.defines(&[1, 0]).is_ok()));
+        black_box((instruction.attributes().count(), instruction.frames().count()));
+        for operand in instruction.operands() {
+            black_box((operand.name(), operand.shape_text(), operand.instruction().is_some()));
+        }
+        for call in instruction.called_computations() {
+            black_box(call.computation().is_some());
+        }
+        if let Some(metadata) = instruction.metadata() {
+            black_box((metadata.op_name(), metadata.op_type(), metadata.source_file(), metadata.source_line()));
+        }
+    }
+    for buffer in module.buffers() {
+        match buffer {
+            Ok(buffer) => assert!(buffer.shape.as_array().is_some()),
+            Err(error) => assert!(error.span().is_none_or(|span| source.get(span).is_some()), "{error}"),
+        }
+    }
+}
+
+/// An out-of-memory message: what is read of it can be asked for, whatever surrounds it and wherever it is cut.
+pub fn oom_message(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Message::parse(text) {
+        Ok(message) => {
+            black_box((message.memory_space_number(), message.truncated));
+            for entry in &message.entries {
+                black_box((entry.computed_bytes().is_some(), entry.computed_unpadded_bytes().is_some(), entry.agrees()));
+                black_box(entry.operator.as_ref().map(|operator| (operator.op_name(), operator.source_line())));
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
