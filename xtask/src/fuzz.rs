@@ -15,7 +15,7 @@ const MEMORY: &str = "-rss_limit_mb=2048";
 ///
 /// What they find new goes to `fuzz/target`, and stays there for the next run: the corpora in the tree are for the tests.
 pub(crate) fn run(shell: &Shell, seconds: u64) -> anyhow::Result<()> {
-    install(shell, "cargo-fuzz")?;
+    install(shell, "fuzz")?;
     let nightly_switches = shell.push_env("RUSTC_BOOTSTRAP", "1");
     cmd!(shell, "cargo fuzz build").run()?;
     let targets = cmd!(shell, "cargo fuzz list").read()?;

@@ -10,13 +10,15 @@ use xshell::{Shell, cmd};
 /// The core's `rust-version`.
 const MSRV: &str = "1.85.0";
 
-/// Installs a cargo tool unless it is there.
+/// Installs `cargo-TOOL` unless it is there.
 pub(crate) fn install(shell: &Shell, tool: &str) -> anyhow::Result<()> {
-    if cmd!(shell, "{tool} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
+    if cmd!(shell, "cargo {tool} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
         return Ok(());
     }
     // A lock file may name what a registry does not have; without it a dependency may want a newer compiler.
-    cmd!(shell, "cargo install {tool}").run().or_else(|_| cmd!(shell, "cargo install --locked {tool}").run())?;
+    cmd!(shell, "cargo install cargo-{tool}")
+        .run()
+        .or_else(|_| cmd!(shell, "cargo install --locked cargo-{tool}").run())?;
     Ok(())
 }
 
@@ -98,7 +100,7 @@ fn copy_folder(shell: &Shell, from: &Path, to: &Path) -> anyhow::Result<()> {
 
 /// `cargo xtask deny`: licenses, bans and sources of all dependencies, as `deny.toml` has them.
 pub(crate) fn deny(shell: &Shell) -> anyhow::Result<()> {
-    install(shell, "cargo-deny")?;
+    install(shell, "deny")?;
     cmd!(shell, "cargo deny --all-features check licenses bans sources").run()?;
     let packages =
         cmd!(shell, "cargo tree --workspace --all-features --edges normal,build --prefix none --no-dedupe").quiet();
@@ -127,7 +129,7 @@ pub(crate) fn semver(shell: &Shell, baseline: Option<&str>) -> anyhow::Result<()
             tag.to_owned()
         }
     };
-    install(shell, "cargo-semver-checks")?;
+    install(shell, "semver-checks")?;
     let option = if shell.current_dir().join(&baseline).is_dir() { "--baseline-root" } else { "--baseline-rev" };
     let crates = ["tilewise", "tilewise-hlo", "tilewise-audit"];
     for name in crates {
@@ -142,7 +144,7 @@ const LEAST_COVERAGE: f64 = 95.0;
 
 /// `cargo xtask coverage`: which lines of the core its tests run.
 pub(crate) fn coverage(shell: &Shell) -> anyhow::Result<()> {
-    install(shell, "cargo-llvm-cov")?;
+    install(shell, "llvm-cov")?;
     let _tools = llvm_tools(shell)?
         .map(|[cov, profdata]| (shell.push_env("LLVM_COV", cov), shell.push_env("LLVM_PROFDATA", profdata)));
     let json = target_folder(shell).join("coverage.json");
