@@ -20,7 +20,7 @@ pub(crate) fn run(shell: &Shell, seconds: u64) -> anyhow::Result<()> {
     cmd!(shell, "cargo fuzz build").run()?;
     let targets = cmd!(shell, "cargo fuzz list").read()?;
     let mut failed = Vec::new();
-    let mut report = String::new();
+    let mut report = Vec::new();
     for target in targets.lines() {
         let found = format!("fuzz/target/corpus/{target}");
         shell.create_dir(&found)?;
@@ -41,7 +41,9 @@ pub(crate) fn run(shell: &Shell, seconds: u64) -> anyhow::Result<()> {
         };
         let (executions, memory) = (stat("number_of_executed_units"), stat("peak_rss_mb"));
         let result = if output.status.success() { "holds" } else { "FAILED" };
-        report += &format!("{target:<18} {executions:>12} executions  peak {memory:>5} MB  {result}\n");
+        let line = format!("{target:<18} {executions:>12} executions  peak {memory:>5} MB  {result}");
+        eprintln!("{line}");
+        report.push(line);
         if !output.status.success() {
             let end: Vec<&str> = log.lines().rev().take(60).collect();
             end.iter().rev().for_each(|line| eprintln!("{line}"));
@@ -55,7 +57,7 @@ pub(crate) fn run(shell: &Shell, seconds: u64) -> anyhow::Result<()> {
     if large.is_err() {
         failed.push("a gigabyte");
     }
-    eprintln!("\n{report}");
+    eprintln!("\n{}", report.join("\n"));
     if !failed.is_empty() {
         bail!("failed: {}; the inputs are in fuzz/artifacts", failed.join(", "));
     }

@@ -66,7 +66,11 @@ pub fn oom_message(data: &[u8]) {
         Ok(message) => {
             black_box((message.memory_space_number(), message.truncated));
             for entry in &message.entries {
-                black_box((entry.computed_bytes().is_some(), entry.computed_unpadded_bytes().is_some(), entry.agrees()));
+                black_box((
+                    entry.computed_bytes().is_some(),
+                    entry.computed_unpadded_bytes().is_some(),
+                    entry.agrees(),
+                ));
                 black_box(entry.operator.as_ref().map(|operator| (operator.op_name(), operator.source_line())));
             }
         }

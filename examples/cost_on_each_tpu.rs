@@ -1,0 +1,25 @@
+//! What an array will take on each TPU generation, and what to change if that is too much.
+//!
+//! `cargo run -p tilewise-audit --example cost_on_each_tpu -- 'f32[32768,8,4]{2,1,0}'`
+
+use tilewise::{
+    Error, Shape, Tiled,
+    tpu::{Generation, predict},
+};
+use tilewise_audit::fix;
+
+fn main() -> Result<(), Error> {
+    let text = std::env::args().nth(1).unwrap_or_else(|| "f32[32768,8,4]{2,1,0}".to_owned());
+    // As written: without a layout the TPU picks the order, with one it picks the tiles.
+    let shape = Shape::parse_as_written(&text)?;
+    for &generation in Generation::ALL {
+        let laid_out = predict(&shape, generation)?.shape;
+        let tiled = Tiled::new(&laid_out)?;
+        println!("{generation:>4}  {:>12} bytes, {:.2}x  {laid_out}", tiled.physical_bytes(), tiled.expansion());
+    }
+    let advice = fix::suggest(&predict(&shape, Generation::V5e)?.shape, Some(Generation::V5e));
+    for fix in &advice.fixes {
+        println!("saves {} bytes: {}\n    {}", fix.bytes_saved(), fix.sentence, fix.jax);
+    }
+    Ok(())
+}
