@@ -65,8 +65,15 @@ impl Failure {
     }
 }
 
-/// The part of the input around a span, on character boundaries, and the span within it.
-fn excerpt(input: &str, [start, end]: [usize; 2]) -> Option<(&str, Range<usize>)> {
+/// The part of the input around a span, on one line and on character boundaries, and the span within it.
+///
+/// `None` where the span is not inside the input.
+///
+/// ```
+/// assert_eq!(tilewise_cli::excerpt("f32[2]\nb16[2,3]", [7, 10]), Some(("b16[2,3]", 0..3)));
+/// ```
+#[must_use]
+pub fn excerpt(input: &str, [start, end]: [usize; 2]) -> Option<(&str, Range<usize>)> {
     input.get(start..end)?;
     let line = input[..start].rfind('\n').map_or(0, |newline| newline + 1);
     let from = floor(input, start.saturating_sub(SHOWN / 2).max(line));

@@ -20,7 +20,7 @@ pub(crate) fn parse_shape(input: &str) -> Result<Shape, Failure> {
 }
 
 /// Longer lines are no shapes, and are not kept in memory.
-const LONGEST_LINE: u64 = 64 << 20;
+const LONGEST_LINE: u64 = 4 << 20;
 
 /// Calls `each` with every argument, or, where one is `-`, with every line of standard input in its place.
 ///
@@ -38,14 +38,14 @@ pub(crate) fn each_item(
         let mut line = Vec::new();
         loop {
             line.clear();
-            if lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+            if lines.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? == 0 {
                 break;
             }
             let complete = line.pop_if(|last| *last == b'\n').is_some();
-            if !complete && line.len() as u64 == LONGEST_LINE {
+            if !complete && line.len() as u64 > LONGEST_LINE {
                 skip_line(&mut lines)?;
                 let start = String::from_utf8_lossy(&line[..80]).into_owned();
-                each(&start, Err(Failure::new("line_too_long", "the line is longer than 64 MiB")))?;
+                each(&start, Err(Failure::new("line_too_long", "the line is longer than 4 MiB")))?;
                 continue;
             }
             match std::str::from_utf8(&line) {

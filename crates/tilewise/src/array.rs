@@ -1,7 +1,7 @@
 //! Arrays: an element type, dimensions, and usually a layout.
 
 use crate::{Dimension, ElementType, Error, ErrorKind, Layout, SplitConfig, checked, inline::InlineVec};
-use alloc::format;
+use alloc::{collections::BTreeSet, format};
 
 /// An array's shape: element type, dimensions, and a layout unless the shape was read without inventing one.
 ///
@@ -24,8 +24,9 @@ impl ArrayShape {
             if layout.minor_to_major.len() != dimensions.len() {
                 return Err(rank_mismatch(layout.minor_to_major.len(), dimensions.len()));
             }
-            for (at, config) in layout.split_configs.iter().enumerate() {
-                check_split(config, &layout.split_configs[..at], &layout.minor_to_major, &dimensions)?;
+            let mut split = BTreeSet::new();
+            for config in &layout.split_configs {
+                check_split(config, &mut split, &layout.minor_to_major, &dimensions)?;
             }
         }
         let array = Self { element_type, dimensions, layout };
@@ -124,7 +125,7 @@ pub(crate) fn rank_mismatch(named: usize, rank: usize) -> Error {
 /// XLA's `LayoutUtil::ValidateLayoutForShape` on split configs: which parse, and would be ignored or divide wrongly.
 pub(crate) fn check_split(
     config: &SplitConfig,
-    earlier: &[SplitConfig],
+    split: &mut BTreeSet<usize>,
     minor_to_major: &[usize],
     dimensions: &[Dimension],
 ) -> Result<(), Error> {
@@ -133,7 +134,7 @@ pub(crate) fn check_split(
     if config.dimension >= rank {
         return invalid(format!("there is no physical dimension {} in an array of rank {rank}", config.dimension));
     }
-    if earlier.iter().any(|other| other.dimension == config.dimension) {
+    if !split.insert(config.dimension) {
         return invalid(format!("physical dimension {} is split twice", config.dimension));
     }
     let bound = match dimensions[minor_to_major[rank - 1 - config.dimension]].bound() {

@@ -229,18 +229,23 @@ impl Deriving<'_> {
     fn tile(&mut self, steps: &[Step]) {
         let bound = |axis: Axis| self.tiled.bounds[axis];
         // Each axis, and how many of this tile's operand it is made of.
-        let mut combined: Vec<(Axis, usize)> = self.axes.iter().map(|&axis| (axis, 1)).collect();
-        for step in steps {
-            match step {
-                Step::Prepend { axis } => combined.insert(0, (*axis, 0)),
-                Step::Merge { parts, merged } => {
-                    let start = combined.iter().position(|(axis, _)| parts.first() == Some(axis)).unwrap_or(0);
-                    let end = combined.len().min(start + parts.len());
-                    let operands = combined.drain(start..end).map(|(_, operands)| operands).sum();
-                    combined.insert(start, (*merged, operands));
+        let prepended =
+            steps.iter().filter_map(|step| if let Step::Prepend { axis } = step { Some((*axis, 0)) } else { None });
+        let mut uncombined = prepended.chain(self.axes.iter().map(|&axis| (axis, 1)));
+        // The merges come in the order of the axes.
+        let merges = steps
+            .iter()
+            .filter_map(|step| if let Step::Merge { parts, merged } = step { Some((parts, *merged)) } else { None });
+        let mut merges = merges.peekable();
+        let mut combined: Vec<(Axis, usize)> = Vec::new();
+        while let Some((axis, operands)) = uncombined.next() {
+            combined.push(match merges.next_if(|(parts, _)| parts.first() == Some(&axis)) {
+                None => (axis, operands),
+                Some((parts, merged)) => {
+                    let others = uncombined.by_ref().take(parts.len() - 1).map(|(_, operands)| operands);
+                    (merged, operands + others.sum::<usize>())
                 }
-                Step::Split { .. } => {}
-            }
+            });
         }
         let groups = combined.iter().map(|&(_, operands)| (operands, 1)).collect();
         let bounds = combined.iter().map(|&(axis, _)| bound(axis)).collect();
@@ -305,6 +310,11 @@ impl Deriving<'_> {
     }
 }
 
+/// The width of a column that holds these: what is much longer than a line stands out of it, and formatting has a limit.
+pub(crate) fn widest(widths: impl Iterator<Item = usize>) -> usize {
+    widths.max().unwrap_or(0).min(200)
+}
+
 impl fmt::Display for Derivation {
     /// One line a step: what it does, the bounds before and after, what becomes of the bytes, and the part of the layout it is for.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -312,7 +322,7 @@ impl fmt::Display for Derivation {
             return f.write_str("nothing to do: the buffer is the array in row-major order");
         }
         let bounds: Vec<String> = self.steps.iter().map(DerivationStep::bounds).collect();
-        let width = bounds.iter().map(|bounds| bounds.chars().count()).max().unwrap_or(0);
+        let width = widest(bounds.iter().map(|bounds| bounds.chars().count()));
         for (line, (step, bounds)) in self.steps.iter().zip(&bounds).enumerate() {
             if line > 0 {
                 f.write_str("\n")?;

@@ -214,11 +214,9 @@ impl Tiling {
 
     /// SEMANTICS of one tile (the document's definition): longer tile, combine, pad, reshape, transpose.
     fn apply(&mut self, tile: &[TileDimension]) -> Result<(), Error> {
-        for _ in self.axes.len()..tile.len() {
-            let axis = self.axis(1);
-            self.steps.push(Step::Prepend { axis });
-            self.axes.insert(0, axis);
-        }
+        let missing: Vec<Axis> = (self.axes.len()..tile.len()).map(|_| self.axis(1)).collect();
+        self.steps.extend(missing.iter().map(|&axis| Step::Prepend { axis }));
+        self.axes.splice(0..0, missing);
         let suffix = self.axes.split_off(self.axes.len() - tile.len());
         let mut inner_axes = Vec::with_capacity(tile.len());
         let mut merging = Vec::new();

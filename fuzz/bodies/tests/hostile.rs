@@ -184,7 +184,6 @@ fn large_layouts_are_worked_out() {
 }
 
 #[test]
-#[ignore = "a formatting width above 65,535 panics"]
 fn long_bounds_are_rendered() {
     let _turn = turn();
     let (ones, numbers) = rank(20_000);

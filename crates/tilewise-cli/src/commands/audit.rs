@@ -7,7 +7,7 @@ mod table;
 use crate::{
     cli::{AuditArgs, AuditFormat},
     input::read_document,
-    output::{Output, Status},
+    output::{Output, Status, human::screen_width, plain},
 };
 use std::io;
 use tilewise::tpu::Generation;
@@ -35,25 +35,36 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             report.map(|report| Audited { source: source.clone(), report, all: args.all, tpu: args.tpu, limit });
         match args.format {
             AuditFormat::Csv => output.item(&source, audited, Audited::write_csv)?,
-            _ => output.item(&source, audited, Audited::write)?,
+            _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out))?,
         }
     }
     Ok(())
 }
 
-/// A report, where it came from, and how much of it is asked for.
-struct Audited {
-    source: String,
-    report: Report,
-    all: bool,
-    tpu: Option<Generation>,
+/// A report, where it came from, and how much of it is asked for: what `tilewise audit` prints.
+#[derive(Clone, Debug)]
+pub struct Audited {
+    /// The file, or whatever the text came from.
+    pub source: String,
+    /// What the audit found.
+    pub report: Report,
+    /// Whether every buffer is listed, not only those with the most padding.
+    pub all: bool,
+    /// The generation that prices the fixes; inferred where it is not given.
+    pub tpu: Option<Generation>,
     /// Bytes of the memory it should fit.
-    limit: Option<u64>,
+    pub limit: Option<u64>,
 }
 
 impl Audited {
     /// Without `--all`, this many buffers are listed.
     const LISTED: usize = 20;
+
+    /// The report for people, in lines of so many columns where words can be cut or wrapped.
+    #[must_use]
+    pub fn to_text(&self, width: usize) -> String {
+        plain(|out| self.write(width, out))
+    }
 
     /// The buffers to list: all in the order of the text, or those with the most padding.
     fn listed(&self, at_most: usize) -> Vec<&BufferRow> {

@@ -8,6 +8,7 @@ use crate::{
         Output,
         fix_json::{self, FixJson},
         human::{FAINT, STRONG, bytes, bytes_both, percent, screen_width, styled, waste_style},
+        plain,
         rows::{Row, who, write_fix, write_header},
     },
 };
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> io::Result<()> {
             .map_err(|error| Failure::new(error.as_str(), error.to_string()).with_help(HOW_TO_ASK))?;
         Ok(Explained(tilewise_audit::explain(message, args.tpu)))
     });
-    output.item(&input, explained, Explained::write)
+    output.item(&input, explained, |explained, out| explained.write(screen_width(), out))
 }
 
 const HOW_TO_ASK: &str = "paste the whole text of the error that begins with RESOURCE_EXHAUSTED";
@@ -35,7 +36,9 @@ const HOW_TO_ASK: &str = "paste the whole text of the error that begins with RES
 /// Allocations shown: what two screens hold.
 const SHOWN: usize = 8;
 
-struct Explained(Explanation);
+/// What `tilewise explain` prints.
+#[derive(Clone, Debug)]
+pub struct Explained(pub Explanation);
 
 #[derive(Serialize)]
 struct ExplainedJson<'a> {
@@ -143,9 +146,14 @@ impl<'a> AllocationJson<'a> {
 }
 
 impl Explained {
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// The explanation for people, in lines of so many columns where words can be cut or wrapped.
+    #[must_use]
+    pub fn to_text(&self, width: usize) -> String {
+        plain(|out| self.write(width, out))
+    }
+
+    fn write(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let Self(explanation) = self;
-        let width = screen_width();
         writeln!(out, "{}", styled(STRONG, headline(&explanation.message)))?;
         self.write_share(out)?;
         if let Some((allocation, fix)) = explanation.first_fix() {

@@ -65,8 +65,16 @@ impl From<&DerivationStep> for StepJson {
     }
 }
 
+/// Tiles × axes of the longest derivation that is written.
+const LONGEST: usize = 100_000;
+
 fn derive(input: &str, rendering: Rendering) -> Result<Derived, Failure> {
     let tiled = Tiled::new(&parse_shape(input)?).map_err(|error| Failure::from(error).within(0..input.len()))?;
+    // Each step names the bounds of every axis, and each tile adds axes and steps.
+    let tiles = tiled.array().layout().map_or(0, |layout| layout.tiles().len());
+    if tiles.saturating_mul(tiled.physical_dimensions().len()) > LONGEST {
+        return Err(Failure::new("derivation_too_long", "these tiles make more steps than anyone can read"));
+    }
     let derivation = tiled.derivation();
     let too_large = || Failure::new("overflow", "the affine map of these nested tiles has more than 10,000 terms");
     let rendered = match rendering {

@@ -8,10 +8,7 @@ use crate::failure::Failure;
 use anstream::AutoStream;
 use clap::ValueEnum;
 use serde::Serialize;
-use std::{
-    io::{self, BufWriter, StdoutLock, Write},
-    process::ExitCode,
-};
+use std::io::{self, BufWriter, StdoutLock, Write};
 
 /// How results are written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -34,13 +31,14 @@ pub(crate) enum Status {
     BadInput,
 }
 
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        Self::from(match status {
-            Status::Fine => 0,
-            Status::Flagged => 1,
-            Status::BadInput => 2,
-        })
+impl Status {
+    /// The exit status.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Flagged => 1,
+            Self::BadInput => 2,
+        }
     }
 }
 
@@ -111,4 +109,12 @@ impl Output {
     pub(crate) fn raise(&mut self, status: Status) {
         self.status = self.status.max(status);
     }
+}
+
+/// What `write` writes, as text without styles.
+pub(crate) fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut styled = Vec::new();
+    // Writing to memory can't fail.
+    let _ = write(&mut styled);
+    anstream::adapter::strip_bytes(&styled).into_vec().try_into().unwrap_or_default()
 }

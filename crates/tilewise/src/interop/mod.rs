@@ -9,7 +9,7 @@ pub use einops::Einops;
 pub use mlir::AffineMap;
 pub use numpy::NumPy;
 
-use crate::Derivation;
+use crate::{Derivation, steps::widest};
 use alloc::{
     format,
     string::{String, ToString},
@@ -56,7 +56,7 @@ fn python(
 fn function(f: &mut fmt::Formatter<'_>, signature: &str, doc: &str, shape: &str, lines: &[Line]) -> fmt::Result {
     writeln!(f, "def {signature}:\n    \"\"\"{doc}\"\"\"")?;
     writeln!(f, "    x = np.asarray(x)\n    assert x.shape == {shape}")?;
-    let width = lines.iter().map(|line| line.code.len()).max().unwrap_or(0);
+    let width = widest(lines.iter().map(|line| line.code.len()));
     for Line { code, cause } in lines {
         if cause.is_empty() {
             writeln!(f, "    x = {code}")?;

@@ -10,7 +10,7 @@ use crate::{
     layout::{self, first_not_in_permutation, not_a_permutation, physical_shape_not_allowed},
     shape::{MAX_NESTING, Node, invalid_buffer, nesting_too_deep},
 };
-use alloc::{format, vec::Vec};
+use alloc::{collections::BTreeSet, format, vec::Vec};
 use core::{ops::Range, str::FromStr};
 
 impl FromStr for Shape {
@@ -513,6 +513,7 @@ impl<'a> Parser<'a> {
         if self.lexer.peek()? != Some(b'(') {
             return Err(self.lexer.expected("`(` after `SC`"));
         }
+        let mut split = BTreeSet::new();
         while self.lexer.eat(b'(')? {
             let start = self.lexer.position() - 1;
             let dimension = self.lexer.int("a physical dimension")?;
@@ -528,7 +529,7 @@ impl<'a> Parser<'a> {
                 }
             }
             let config = SplitConfig::of_signed(dimension, &indices);
-            check_split(&config, &layout.split_configs, &layout.minor_to_major, dimensions)
+            check_split(&config, &mut split, &layout.minor_to_major, dimensions)
                 .map_err(|error| error.at(start..self.lexer.position()))?;
             layout.split_configs.push(config);
         }

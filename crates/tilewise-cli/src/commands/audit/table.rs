@@ -2,7 +2,7 @@
 
 use super::Audited;
 use crate::output::{
-    human::{FAINT, STRONG, bytes, bytes_both, percent, screen_width, styled, waste_style},
+    human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
     rows::{Row, who, write_fix, write_header},
 };
 use std::io::{self, Write};
@@ -12,9 +12,8 @@ use tilewise_audit::{BufferRow, SpaceTotal};
 const SHOWN: usize = 5;
 
 impl Audited {
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let report = &self.report;
-        let width = screen_width();
         let entry =
             report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
         let module = if report.module.is_empty() { "HLO without a module" } else { &report.module };

@@ -1,0 +1,54 @@
+//! The `tilewise` command line as a library: what the binary runs, and the texts it prints.
+//!
+//! [`run`] is the whole program. [`Audited`] and [`Explained`] are the reports of `tilewise audit` and `tilewise explain`, for
+//! whoever shows them elsewhere.
+
+mod cli;
+mod commands;
+mod failure;
+mod input;
+mod limit;
+mod output;
+
+pub use commands::{audit::Audited, explain::Explained};
+pub use failure::excerpt;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use output::Output;
+use std::ffi::OsString;
+
+/// Runs the command line with these arguments, the program's name first, on the process's standard streams.
+///
+/// Returns the exit status, and never ends the process: 0 where all went well, 1 where something was flagged as asked, 2 for bad usage or
+/// bad input.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let Cli { color, command } = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Help and version are such errors too, with status 0.
+            let _ = usage.print();
+            return u8::try_from(usage.exit_code()).unwrap_or(2);
+        }
+    };
+    color.write_global();
+    let run = match command {
+        Command::Show(args) => Output::run(args.format.into(), |output| commands::show::run(&args, output)),
+        Command::Index(args) => Output::run(args.format.format, |output| commands::index::run(&args, output)),
+        Command::Steps(args) => Output::run(args.format.format, |output| commands::steps::run(&args, output)),
+        Command::Predict(args) => Output::run(args.format.format, |output| commands::predict::run(&args, output)),
+        Command::Audit(args) => Output::run(args.format.into(), |output| commands::audit::run(&args, output)),
+        Command::Explain(args) => Output::run(args.format.format, |output| commands::explain::run(&args, output)),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Man => commands::man::run(),
+    };
+    match run {
+        Ok(status) => status.code(),
+        // Whoever reads us has read enough: `tilewise … | head`.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            anstream::eprintln!("error: can't write the results: {error}");
+            2
+        }
+    }
+}
