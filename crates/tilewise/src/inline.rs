@@ -49,6 +49,12 @@ impl<T: Default, const N: usize> InlineVec<T, N> {
     }
 }
 
+impl<T: Default, const N: usize> Extend<T> for InlineVec<T, N> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        items.into_iter().for_each(|item| self.push(item));
+    }
+}
+
 impl<T, const N: usize> Deref for InlineVec<T, N> {
     type Target = [T];
 
@@ -72,9 +78,7 @@ impl<T, const N: usize> DerefMut for InlineVec<T, N> {
 impl<T: Default, const N: usize> FromIterator<T> for InlineVec<T, N> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut list = Self::new();
-        for item in items {
-            list.push(item);
-        }
+        list.extend(items);
         list
     }
 }

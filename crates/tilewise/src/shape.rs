@@ -51,6 +51,15 @@ pub(crate) enum Node {
 }
 
 impl Node {
+    /// Makes the node an array of that type, without dimensions and layout for now.
+    pub(crate) fn insert_array(&mut self, element_type: ElementType) -> &mut ArrayShape {
+        *self = Self::Array(ArrayShape { element_type, dimensions: InlineVec::new(), layout: None });
+        match self {
+            Self::Array(array) => array,
+            _ => unreachable!("it was inserted"),
+        }
+    }
+
     /// How many nodes the shape that starts here takes.
     pub(crate) fn extent(&self) -> usize {
         if let Self::Tuple(descendants) = self { descendants + 1 } else { 1 }
@@ -173,6 +182,17 @@ impl Shape {
                 let all = 0..nodes.len();
                 Self(Repr::Tuple(nodes.into(), all))
             }
+        }
+    }
+
+    /// The one node of a leaf; a tuple becomes a leaf for it.
+    pub(crate) fn as_leaf_mut(&mut self) -> &mut Node {
+        if let Repr::Tuple(..) = self.0 {
+            self.0 = Repr::Leaf(Node::Token);
+        }
+        match &mut self.0 {
+            Repr::Leaf(node) => node,
+            Repr::Tuple(..) => unreachable!("it was replaced"),
         }
     }
 

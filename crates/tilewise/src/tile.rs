@@ -64,7 +64,7 @@ impl fmt::Display for TileDimension {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tile {
-    dimensions: InlineVec<TileDimension, 3>,
+    dimensions: InlineVec<TileDimension, 2>,
 }
 
 impl Tile {
@@ -91,7 +91,7 @@ impl Tile {
         Self::of(dimensions.into_iter().collect())
     }
 
-    pub(crate) fn of(dimensions: InlineVec<TileDimension, 3>) -> Result<Self, Error> {
+    pub(crate) fn of(dimensions: InlineVec<TileDimension, 2>) -> Result<Self, Error> {
         match dimensions.last() {
             None => Err(invalid("a tile needs at least one size")),
             Some(TileDimension::Combined) => {

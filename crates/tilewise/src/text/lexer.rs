@@ -118,9 +118,16 @@ impl<'a> Lexer<'a> {
     pub(super) fn int(&mut self, what: &str) -> Result<i64, Error> {
         /// As many digits fit whatever they are.
         const SAFE_DIGITS: usize = 18;
-        self.peek()?;
+        let next = self.peek()?;
         let start = self.position;
         let rest = &self.text.as_bytes()[start..];
+        if let (Some(digit @ b'0'..=b'9'), false) = (next, rest.get(1).is_some_and(|&byte| continues_identifier(byte)))
+        {
+            // Most numbers in layouts have one digit.
+            self.position = start + 1;
+            self.token = (start, start + 1);
+            return Ok(i64::from(digit - b'0'));
+        }
         let negative = rest.first() == Some(&b'-');
         let mut value = 0i64;
         let mut length = usize::from(negative);
@@ -175,5 +182,14 @@ impl<'a> Lexer<'a> {
 
 #[inline]
 fn continues_identifier(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+    const TABLE: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 128u8 {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+            byte += 1;
+        }
+        table
+    };
+    TABLE[usize::from(byte)]
 }

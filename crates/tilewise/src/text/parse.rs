@@ -21,7 +21,9 @@ impl FromStr for Shape {
     /// # Errors
     /// The first thing that is wrong, with its bytes. Whatever XLA accepts by accident, or dies of, is refused by name.
     fn from_str(text: &str) -> Result<Self, Error> {
-        Parser::new(text, Missing::Default).whole()
+        let mut shape = Shape::token();
+        Parser::new(text, Missing::Default).whole(&mut shape)?;
+        Ok(shape)
     }
 }
 
@@ -43,7 +45,9 @@ impl Shape {
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     pub fn parse_as_written(text: &str) -> Result<Self, Error> {
-        Parser::new(text, Missing::Leave).whole()
+        let mut shape = Self::token();
+        Parser::new(text, Missing::Leave).whole(&mut shape)?;
+        Ok(shape)
     }
 
     /// Reads the shape that the text begins with, as written, and says how many bytes it took.
@@ -63,7 +67,8 @@ impl Shape {
     /// ```
     pub fn parse_prefix(text: &str) -> Result<(Self, usize), Error> {
         let mut parser = Parser { prefix: true, ..Parser::new(text, Missing::Leave) };
-        let shape = parser.shape()?;
+        let mut shape = Self::token();
+        parser.shape(&mut shape)?;
         Ok((shape, parser.lexer.position()))
     }
 }
@@ -126,21 +131,22 @@ impl<'a> Parser<'a> {
         Self { lexer: Lexer::new(text), missing, prefix: false }
     }
 
-    fn whole(mut self) -> Result<Shape, Error> {
+    fn whole(mut self, out: &mut Shape) -> Result<(), Error> {
         if self.lexer.peek()?.is_none() {
             return Err(self.lexer.error(ErrorKind::EmptyInput, 0..self.lexer.position(), "there is no shape here"));
         }
-        let shape = self.shape()?;
+        self.shape(out)?;
         if self.lexer.peek()?.is_some() {
             let start = self.lexer.position();
             let rest = self.lexer.expected("the end");
             return Err(Error::new(ErrorKind::TrailingInput, "the shape ends here, and more text follows")
                 .at(rest.span().unwrap_or(start..start)));
         }
-        Ok(shape)
+        Ok(())
     }
 
-    fn shape(&mut self) -> Result<Shape, Error> {
+    /// Reads one shape. What is read is written where it is to stay: moving a shape about costs as much as reading it.
+    fn shape(&mut self, out: &mut Shape) -> Result<(), Error> {
         let mut nodes = Vec::new();
         let mut frames: Vec<Frame> = Vec::new();
         loop {
@@ -160,16 +166,21 @@ impl<'a> Parser<'a> {
                     }
                 }
                 None => {
-                    let leaf = self.leaf()?;
                     if frames.is_empty() {
-                        return Ok(Shape::of_leaf(leaf));
+                        return self.leaf(out.as_leaf_mut());
                     }
-                    nodes.push(leaf);
+                    nodes.push(Node::Token);
+                    if let Some(leaf) = nodes.last_mut() {
+                        self.leaf(leaf)?;
+                    }
                 }
             }
             // A shape is complete: close what ends here.
             loop {
-                let Some(frame) = frames.last() else { return Ok(Shape::of_nodes(nodes)) };
+                let Some(frame) = frames.last() else {
+                    *out = Shape::of_nodes(nodes);
+                    return Ok(());
+                };
                 let is_empty_tuple = !frame.is_buffer && nodes.len() == frame.node + 1;
                 if !frame.is_buffer && !is_empty_tuple && self.lexer.eat(b',')? {
                     break;
@@ -218,15 +229,15 @@ impl<'a> Parser<'a> {
 
     /// An array, token or opaque.
     #[inline]
-    fn leaf(&mut self) -> Result<Node, Error> {
+    fn leaf(&mut self, out: &mut Node) -> Result<(), Error> {
         let Some(name) = self.lexer.identifier()? else {
             return Err(self.lexer.expected("a shape"));
         };
         let span = self.lexer.token();
         if let Some(element_type) = ElementType::from_name(name) {
-            return Ok(Node::Array(self.array(element_type, span.start)?));
+            return self.array(out.insert_array(element_type), span.start);
         }
-        let leaf = if name.eq_ignore_ascii_case("token") {
+        *out = if name.eq_ignore_ascii_case("token") {
             Node::Token
         } else if name.eq_ignore_ascii_case("opaque") {
             Node::Opaque
@@ -258,16 +269,14 @@ impl<'a> Parser<'a> {
             ));
         }
         self.lexer.rewind(after);
-        Ok(leaf)
+        Ok(())
     }
 
-    /// Reads into the shape in place: moving it about costs as much as reading it.
     #[inline]
-    fn array(&mut self, element_type: ElementType, start: usize) -> Result<ArrayShape, Error> {
+    fn array(&mut self, array: &mut ArrayShape, start: usize) -> Result<(), Error> {
         if !self.lexer.eat(b'[')? {
-            return Err(self.lexer.expected(&format!("`[` after `{element_type}`")));
+            return Err(self.lexer.expected(&format!("`[` after `{}`", array.element_type)));
         }
-        let mut array = ArrayShape { element_type, dimensions: InlineVec::new(), layout: None };
         self.dimensions(&mut array.dimensions)?;
         let after = self.lexer.position();
         if self.layout_follows()? {
@@ -278,11 +287,11 @@ impl<'a> Parser<'a> {
             self.lexer.rewind(after);
             // XLA prints nothing for a scalar's empty layout, so a scalar without one has it all the same.
             if self.missing == Missing::Default || array.dimensions.is_empty() {
-                array.layout = Some(Layout::row_major(array.dimensions.len()));
+                let layout = array.layout.insert(Layout::of_order(InlineVec::new()));
+                layout.minor_to_major.extend((0..array.dimensions.len()).rev());
             }
         }
-        array.check_size().map_err(|error| error.at(start..self.lexer.position()))?;
-        Ok(array)
+        array.check_size().map_err(|error| error.at(start..self.lexer.position()))
     }
 
     /// `dim { "," dim } "]"`, the opening bracket consumed.
