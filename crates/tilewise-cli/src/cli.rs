@@ -1,6 +1,9 @@
 //! What can be asked on the command line.
 
-use crate::{limit::Limit, output::Format};
+use crate::{
+    output::Format,
+    values::{Limit, Slice, parse_size},
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
@@ -24,6 +27,8 @@ pub(crate) enum Command {
     Index(IndexArgs),
     /// How the buffer is made from the logical array: pad, reshape, transpose
     Steps(StepsArgs),
+    /// The picture of a layout, in the terminal or as SVG or PNG
+    Draw(DrawArgs),
     /// The layout a TPU generation picks for an array, and what it really takes
     Predict(PredictArgs),
     /// Find the padding waste of a compiled program
@@ -81,6 +86,12 @@ pub(crate) struct StepsArgs {
     /// In which language
     #[arg(long = "as", value_enum, default_value_t, value_name = "LANGUAGE")]
     pub(crate) rendering: Rendering,
+    /// Draw them as a strip of pictures
+    #[arg(long, conflicts_with = "rendering")]
+    pub(crate) draw: bool,
+    /// Write the strip to a file, .svg or .png
+    #[arg(short, long = "out", value_name = "FILE", requires = "draw")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -115,6 +126,62 @@ pub(crate) struct IndexArgs {
     pub(crate) offsets: Vec<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise draw 'f32[3,5]{1,0:T(2,2)}' --highlight 2,3
+  tilewise draw 'bf16[16,256]{1,0:T(8,128)(2,1)}' --view word -o words.svg
+  tilewise draw 'f32[8,128]{1,0}' 'f32[8,128]{0,1}'     two layouts of one array compared")]
+pub(crate) struct DrawArgs {
+    /// A shape with its layout; a second one is compared with it
+    #[arg(required = true, num_args = 1..=2, value_name = "SHAPE")]
+    pub(crate) shapes: Vec<String>,
+    /// Write the picture to a file, .svg or .png
+    #[arg(short, long = "out", value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// What is drawn [default: both, or compare with two shapes]
+    #[arg(long, value_enum, value_name = "VIEW")]
+    pub(crate) view: Option<DrawView>,
+    /// The index along a dimension that is not drawn, such as 0=3 or -1=3
+    #[arg(long = "slice", value_name = "DIM=N", allow_hyphen_values = true)]
+    pub(crate) slices: Vec<Slice>,
+    /// Trace one element, such as 2,3: its tile, its place inside, its offset
+    #[arg(long, value_name = "INDEX")]
+    pub(crate) highlight: Option<String>,
+    /// Colours for light or dark paper; auto lets an SVG follow its reader
+    #[arg(long, value_enum, default_value_t, value_name = "THEME")]
+    pub(crate) theme: DrawTheme,
+    /// Pixels of a PNG for each unit of the picture
+    #[arg(long, default_value_t = 2.0, value_name = "FACTOR")]
+    pub(crate) scale: f32,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrawView {
+    /// The array, each cell with its offset
+    Logical,
+    /// Memory in order, padding white
+    Memory,
+    /// The array and memory
+    Both,
+    /// Which elements share a 32-bit word
+    Word,
+    /// Two layouts of one array
+    Compare,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrawTheme {
+    /// As the reader's screen is
+    #[default]
+    Auto,
+    /// Dark on light
+    Light,
+    /// Light on dark
+    Dark,
 }
 
 #[derive(Args)]
@@ -173,7 +240,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_above: Option<Limit>,
     /// Say whether the program fits so much HBM, such as 16GiB; --tpu gives that of the generation
-    #[arg(long, value_name = "SIZE", value_parser = crate::limit::parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) hbm_limit: Option<u64>,
     /// How results are written
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]

@@ -45,6 +45,12 @@ impl Failure {
         self
     }
 
+    /// The error as one about a text that is not the echoed input.
+    #[must_use]
+    pub(crate) fn about(self, what: &str, text: &str) -> Self {
+        Self { message: format!("{what} `{text}`: {}", self.message), span: None, ..self }
+    }
+
     pub(crate) fn has_span(&self) -> bool {
         self.span.is_some()
     }

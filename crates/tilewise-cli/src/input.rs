@@ -88,3 +88,32 @@ pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
     io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
     Ok(tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT)?)
 }
+
+/// An index given as an option of its own.
+pub(crate) fn parse_index(text: &str) -> Result<Vec<u64>, Failure> {
+    numbers(text, 0).map_err(|failure| failure.about("the index", text))
+}
+
+/// The comma-separated numbers of an index; none is a scalar's.
+pub(crate) fn numbers(text: &str, start: usize) -> Result<Vec<u64>, Failure> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut at = start;
+    let parse = |part: &str| {
+        let value = number(part, at);
+        at += part.len() + 1;
+        value
+    };
+    text.split(',').map(parse).collect()
+}
+
+pub(crate) fn number(text: &str, start: usize) -> Result<u64, Failure> {
+    let span = start..start + text.len();
+    let digits = text.trim_matches([' ', '\r']);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let kind = if digits.starts_with('-') { "index_out_of_bounds" } else { "syntax" };
+        return Err(Failure::new(kind, format!("`{text}` is not a number from 0 on")).at(span));
+    }
+    digits.parse().map_err(|_| Failure::new("overflow", format!("`{digits}` does not fit in 64 bits")).at(span))
+}

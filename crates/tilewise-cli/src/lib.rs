@@ -7,8 +7,8 @@ mod cli;
 mod commands;
 mod failure;
 mod input;
-mod limit;
 mod output;
+mod values;
 
 pub use commands::{audit::Audited, explain::Explained};
 pub use failure::excerpt;
@@ -36,6 +36,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Show(args) => Output::run(args.format.into(), |output| commands::show::run(&args, output)),
         Command::Index(args) => Output::run(args.format.format, |output| commands::index::run(&args, output)),
         Command::Steps(args) => Output::run(args.format.format, |output| commands::steps::run(&args, output)),
+        Command::Draw(args) => Output::run(args.format.format, |output| commands::draw::run(&args, output)),
         Command::Predict(args) => Output::run(args.format.format, |output| commands::predict::run(&args, output)),
         Command::Audit(args) => Output::run(args.format.into(), |output| commands::audit::run(&args, output)),
         Command::Explain(args) => Output::run(args.format.format, |output| commands::explain::run(&args, output)),

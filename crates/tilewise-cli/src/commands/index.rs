@@ -3,7 +3,7 @@
 use crate::{
     cli::IndexArgs,
     failure::Failure,
-    input::{each_item, parse_shape},
+    input::{each_item, number, numbers, parse_shape},
     output::{
         Output, Status,
         human::{STRONG, styled},
@@ -83,30 +83,6 @@ fn batch_line(line: &str) -> Result<Located, Failure> {
         })
     };
     locate().map_err(|failure| failure.pointing_at(question))
-}
-
-/// The comma-separated numbers of an index; none is a scalar's.
-fn numbers(text: &str, start: usize) -> Result<Vec<u64>, Failure> {
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut at = start;
-    let parse = |part: &str| {
-        let value = number(part, at);
-        at += part.len() + 1;
-        value
-    };
-    text.split(',').map(parse).collect()
-}
-
-fn number(text: &str, start: usize) -> Result<u64, Failure> {
-    let span = start..start + text.len();
-    let digits = text.trim_matches([' ', '\r']);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        let kind = if digits.starts_with('-') { "index_out_of_bounds" } else { "syntax" };
-        return Err(Failure::new(kind, format!("`{text}` is not a number from 0 on")).at(span));
-    }
-    digits.parse().map_err(|_| Failure::new("overflow", format!("`{digits}` does not fit in 64 bits")).at(span))
 }
 
 impl Failure {

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod completions;
+pub(crate) mod draw;
 pub(crate) mod explain;
 pub(crate) mod index;
 pub(crate) mod man;

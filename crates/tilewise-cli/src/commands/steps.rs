@@ -1,5 +1,6 @@
 //! `tilewise steps`: how the buffer is made from the logical array.
 
+use super::draw::run_steps;
 use crate::{
     cli::{Rendering, StepsArgs},
     failure::Failure,
@@ -14,6 +15,9 @@ use std::io::{self, Write};
 use tilewise::{DerivationStep, Operation, Tiled};
 
 pub(crate) fn run(args: &StepsArgs, output: &mut Output) -> io::Result<()> {
+    if args.draw {
+        return run_steps(&args.shapes, args.out.as_ref(), output);
+    }
     each_item(&args.shapes, |input, readable| {
         let derived = readable.and_then(|()| derive(input, args.rendering));
         output.item(input, derived, Derived::write)

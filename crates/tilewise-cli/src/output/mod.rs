@@ -1,5 +1,6 @@
 //! Where results go: standard output for people or as JSON Lines; errors go to standard error.
 
+pub(crate) mod file;
 pub(crate) mod fix_json;
 pub(crate) mod human;
 pub(crate) mod rows;
@@ -93,6 +94,18 @@ impl Output {
                 Ok(())
             }
         }
+    }
+
+    /// Whether people read the output.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.format == Format::Human
+    }
+
+    /// Says something on standard error.
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.flush()?;
+        anstream::eprintln!("{text}");
+        Ok(())
     }
 
     /// Writes text that only people need.

@@ -1,4 +1,4 @@
-//! Limits typed by hand: how much padding is too much, how much memory there is.
+//! Values typed by hand: limits, sizes, slices.
 
 use std::str::FromStr;
 use tilewise_audit::SpaceTotal;
@@ -53,6 +53,25 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         reason = "a limit typed by hand"
     )]
     Ok((value * scale as f64) as u64)
+}
+
+/// `--slice DIM=N`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Slice {
+    pub(crate) dimension: i64,
+    pub(crate) index: u64,
+}
+
+impl FromStr for Slice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (dimension, index) = text.split_once('=')?;
+            Some(Self { dimension: dimension.parse().ok()?, index: index.parse().ok()? })
+        };
+        parse().ok_or_else(|| format!("`{text}` is not DIMENSION=INDEX, such as 0=3 or -1=3"))
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,137 @@
+//! `tilewise draw`: the picture of a layout, in the terminal or in a file.
+
+use crate::{
+    cli::{DrawArgs, DrawTheme, DrawView},
+    failure::Failure,
+    input::{each_item, parse_index, parse_shape},
+    output::{Output, file, human::screen_width},
+};
+use anstream::{AutoStream, ColorChoice};
+use serde::Serialize;
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+};
+use tilewise::Tiled;
+use tilewise_draw::{ColorMode, Options, Scene, Theme, View};
+
+pub(crate) fn run(args: &DrawArgs, output: &mut Output) -> io::Result<()> {
+    let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
+    let drawn = options(args, others).and_then(|options| {
+        let tiled = tiled(input)?;
+        Drawn::new(&tiled, &Scene::of(&tiled, &options)?, args.out.as_ref(), args.scale)
+    });
+    show(input, drawn, output)
+}
+
+/// `tilewise steps --draw`: the derivation as a strip of pictures.
+pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut Output) -> io::Result<()> {
+    each_item(shapes, |input, readable| {
+        let drawn = readable.and_then(|()| {
+            let tiled = tiled(input)?;
+            let options = Options::new().with_color(color_mode()).with_ascii(!terminal_has_unicode());
+            Drawn::new(&tiled, &Scene::steps(&tiled, &options)?, out, SCALE)
+        });
+        show(input, drawn, output)
+    })
+}
+
+/// Pixels of a PNG for each unit of the picture: sharp on most screens.
+pub(crate) const SCALE: f32 = 2.0;
+
+fn show(input: &str, drawn: Result<Drawn, Failure>, output: &mut Output) -> io::Result<()> {
+    match drawn {
+        Ok(Drawn { written: Some(path), .. }) if output.is_for_people() => output.note(&format!("wrote {path}")),
+        drawn => output.item(input, drawn, |drawn, out| out.write_all(drawn.picture.as_bytes())),
+    }
+}
+
+/// A picture: for the terminal, or where it was written.
+#[derive(Serialize)]
+struct Drawn {
+    shape: String,
+    /// The picture itself, as SVG; empty where it went to a file.
+    svg: String,
+    #[serde(skip)]
+    picture: String,
+    #[serde(rename = "file")]
+    written: Option<String>,
+}
+
+impl Drawn {
+    fn new(tiled: &Tiled, scene: &Scene, out: Option<&PathBuf>, scale: f32) -> Result<Self, Failure> {
+        let shape = tilewise::Shape::from(tiled.array().clone()).to_string();
+        let Some(path) = out else {
+            return Ok(Self { shape, svg: scene.to_svg(), picture: scene.to_terminal(screen_width()), written: None });
+        };
+        let bytes = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => scene.to_svg().into_bytes(),
+            Some("png") => scene.to_png(scale)?,
+            _ => return Err(Failure::new("unknown_picture_format", "a picture is written as .svg or .png")),
+        };
+        write(path, &bytes)?;
+        Ok(Self { shape, svg: String::new(), picture: String::new(), written: Some(path.display().to_string()) })
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    file::write(path, bytes).map_err(|error| Failure::new("io", format!("can't write {}: {error}", path.display())))
+}
+
+fn tiled(text: &str) -> Result<Tiled, Failure> {
+    Tiled::new(&parse_shape(text)?).map_err(|error| Failure::from(error).within(0..text.len()))
+}
+
+fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
+    let view = match (args.view, others) {
+        (Some(DrawView::Compare) | None, [other]) => View::Compare(Box::new(tiled(other)?)),
+        (Some(DrawView::Compare), _) | (_, [_, ..]) => {
+            return Err(Failure::new("syntax", "comparing takes two shapes: `tilewise draw A B`"));
+        }
+        (Some(DrawView::Logical), []) => View::Logical,
+        (Some(DrawView::Memory), []) => View::Memory,
+        (Some(DrawView::Word), []) => View::Word,
+        (Some(DrawView::Both) | None, []) => View::Both,
+    };
+    let theme = match args.theme {
+        DrawTheme::Auto => Theme::Auto,
+        DrawTheme::Light => Theme::Light,
+        DrawTheme::Dark => Theme::Dark,
+    };
+    let mut options = Options::new().with_view(view).with_theme(theme);
+    options = options.with_color(color_mode()).with_ascii(!terminal_has_unicode());
+    for slice in &args.slices {
+        options = options.with_slice(slice.dimension, slice.index);
+    }
+    match &args.highlight {
+        Some(index) => Ok(options.with_highlight(parse_index(index)?)),
+        None => Ok(options),
+    }
+}
+
+/// What the terminal can show; none in a pipe, or where colour is switched off.
+fn color_mode() -> ColorMode {
+    let is_on = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+    let names_true_color = |name: String| matches!(name.as_str(), "truecolor" | "24bit");
+    match (is_on, env::var("COLORTERM").is_ok_and(names_true_color)) {
+        (false, _) => ColorMode::None,
+        (true, true) => ColorMode::TrueColor,
+        (true, false) => ColorMode::Palette256,
+    }
+}
+
+/// Whether box-drawing characters can be shown: by the locale on Unix, always on Windows.
+fn terminal_has_unicode() -> bool {
+    if cfg!(windows) {
+        return true;
+    }
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| env::var(name).ok());
+    let locale = locale.into_iter().find(|value| !value.is_empty()).unwrap_or_default().to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+impl From<tilewise_draw::Error> for Failure {
+    fn from(error: tilewise_draw::Error) -> Self {
+        Self::new(error.kind().as_str(), error.to_string())
+    }
+}

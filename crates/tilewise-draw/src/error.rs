@@ -1,0 +1,99 @@
+//! The one error type of this crate.
+
+use std::fmt;
+
+/// Why there is no picture.
+///
+/// Ask it for its [`kind`](Error::kind), and print it for a message that says what and where.
+///
+/// ```
+/// use tilewise_draw::{ErrorKind, Options, Scene};
+///
+/// let tiled = tilewise::Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+/// let error = Scene::of(&tiled, &Options::new().with_highlight([3, 0])).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::IndexOutOfBounds);
+/// assert_eq!(error.to_string(), "index 3 is outside dimension 0, which has bound 3");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// The error's name.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// An index that the core refuses.
+impl From<tilewise::Error> for Error {
+    fn from(error: tilewise::Error) -> Self {
+        let kind = match error.kind() {
+            tilewise::ErrorKind::IndexRankMismatch => ErrorKind::IndexRankMismatch,
+            _ => ErrorKind::IndexOutOfBounds,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// The kinds of [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A highlighted or sliced index at or past its bound, or the number of a dimension that the array doesn't have.
+    IndexOutOfBounds,
+    /// A highlighted index with more or fewer components than dimensions.
+    IndexRankMismatch,
+    /// One dimension sliced at two indices.
+    InvalidSlice,
+    /// The two layouts to compare are of different arrays.
+    ShapeMismatch,
+    /// A PNG scale that is no positive number.
+    InvalidScale,
+    /// A PNG of more pixels than the limit.
+    ImageTooLarge,
+    /// The rasteriser failed.
+    Rendering,
+}
+
+impl ErrorKind {
+    /// A stable name in snake case, for machines.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_draw::ErrorKind::InvalidSlice.as_str(), "invalid_slice");
+    /// ```
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::IndexOutOfBounds => "index_out_of_bounds",
+            Self::IndexRankMismatch => "index_rank_mismatch",
+            Self::InvalidSlice => "invalid_slice",
+            Self::ShapeMismatch => "shape_mismatch",
+            Self::InvalidScale => "invalid_scale",
+            Self::ImageTooLarge => "image_too_large",
+            Self::Rendering => "rendering",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

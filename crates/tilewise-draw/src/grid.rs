@@ -1,0 +1,211 @@
+//! Cells in rows and columns, with the borders of tiles between them.
+
+use crate::{
+    tracks::Axis,
+    whole::{Blocks, LEVELS, NOWHERE},
+};
+use std::collections::HashMap;
+
+/// A grid of cells, all of the same size.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grid {
+    pub(crate) rows: Axis,
+    pub(crate) columns: Axis,
+    /// Row by row.
+    pub(crate) cells: Vec<Cell>,
+    /// Cells, by number, that are joined by a line.
+    pub(crate) links: Vec<Link>,
+    /// Whether rows are as high as those of a grid with notes, beside which this one stands.
+    pub(crate) tall: bool,
+}
+
+/// A line between two cells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) moved: bool,
+}
+
+/// One cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    /// Its track in [`Grid::rows`].
+    pub(crate) row: usize,
+    /// Its track in [`Grid::columns`].
+    pub(crate) column: usize,
+    pub(crate) spot: Spot,
+    /// The number of its color, if it has one.
+    pub(crate) color: Option<usize>,
+    pub(crate) edges: Edges,
+}
+
+/// What a cell stands for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spot {
+    pub(crate) kind: Kind,
+    /// The logical index of the element.
+    pub(crate) index: Option<Vec<u64>>,
+    /// Where it lies in memory.
+    pub(crate) offset: Option<u64>,
+    /// What is written in the cell.
+    pub(crate) text: String,
+    /// What is written below, smaller.
+    pub(crate) note: String,
+    /// What comes out in the same color.
+    pub(crate) shade: Option<u64>,
+    pub(crate) highlighted: bool,
+    pub(crate) moved: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    #[default]
+    Element,
+    /// Padding of a tile.
+    Padding,
+    /// Padding behind the last tile.
+    Tail,
+}
+
+/// The border on each side: 0 is none, 1 that of a tile or of the grid, 2 and above those of tiles within tiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Edges {
+    pub(crate) left: u8,
+    pub(crate) top: u8,
+    pub(crate) right: u8,
+    pub(crate) bottom: u8,
+}
+
+/// What a grid is made from.
+pub(crate) struct Source<'a> {
+    pub(crate) rows: Axis,
+    pub(crate) columns: Axis,
+    /// What stands at a row and column; nothing behind the end of memory.
+    pub(crate) spot: &'a dyn Fn(u64, u64) -> Option<Spot>,
+    /// Its blocks: borders run where they change.
+    pub(crate) blocks: &'a dyn Fn(u64, u64) -> Option<Blocks>,
+    /// Whether tiles within tiles are outlined from row to row, too.
+    pub(crate) inner_between_rows: bool,
+}
+
+impl Source<'_> {
+    pub(crate) fn build(self, colors: &mut Colors) -> Grid {
+        let mut cells: Vec<Cell> = Vec::with_capacity(self.rows.tracks.len() * self.columns.tracks.len());
+        let mut neighbours = Vec::with_capacity(cells.capacity());
+        // Deeper tiles are outlined only where a block has cells side by side.
+        let mut outlined = [false; LEVELS];
+        for (row, row_track) in self.rows.tracks.iter().enumerate() {
+            for (column, column_track) in self.columns.tracks.iter().enumerate() {
+                let (y, x) = (row_track.position, column_track.position);
+                let Some(spot) = (self.spot)(y, x) else { continue };
+                let blocks = (self.blocks)(y, x).unwrap_or([NOWHERE; LEVELS]);
+                let at = |y: Option<u64>, x: Option<u64>| {
+                    let (y, x) = (y?, x?);
+                    if y < self.rows.extent && x < self.columns.extent { (self.blocks)(y, x) } else { None }
+                };
+                let around = [
+                    at(Some(y), x.checked_sub(1)),
+                    at(y.checked_sub(1), Some(x)),
+                    at(Some(y), Some(x + 1)),
+                    at(Some(y + 1), Some(x)),
+                ];
+                for other in around.iter().flatten() {
+                    for (level, outlined) in outlined.iter_mut().enumerate() {
+                        *outlined |= blocks[level] != NOWHERE && blocks[level] == other[level];
+                    }
+                }
+                let color = spot.shade.map(|shade| {
+                    let beside = |row: usize, column: usize| {
+                        let cell = cells.iter().rev().take(self.columns.tracks.len());
+                        cell.into_iter()
+                            .find(|cell| (cell.row, cell.column) == (row, column))
+                            .and_then(|cell| cell.color)
+                    };
+                    let left = column.checked_sub(1).and_then(|column| beside(row, column));
+                    let above = row.checked_sub(1).and_then(|row| beside(row, column));
+                    colors.of(shade, [left, above])
+                });
+                cells.push(Cell { row, column, spot, color, edges: Edges::default() });
+                neighbours.push((blocks, around));
+            }
+        }
+        for (cell, (blocks, [left, top, right, bottom])) in cells.iter_mut().zip(&neighbours) {
+            let edge = |other: &Option<Blocks>, levels: usize| match other {
+                None => 1,
+                Some(other) => {
+                    let changed = (0..levels).find(|&l| blocks[l] != other[l] && (l == 0 || outlined[l]));
+                    changed.map_or(0, |level| u8::try_from(level + 1).unwrap_or(u8::MAX))
+                }
+            };
+            let down = if self.inner_between_rows { LEVELS } else { 1 };
+            cell.edges = Edges {
+                left: edge(left, LEVELS),
+                top: edge(top, down),
+                right: edge(right, LEVELS),
+                bottom: edge(bottom, down),
+            };
+        }
+        Grid { rows: self.rows, columns: self.columns, cells, ..Grid::default() }
+    }
+}
+
+impl Grid {
+    /// The grid with only as many columns as there is space for.
+    pub(crate) fn narrowed(&self, most: usize) -> Self {
+        if self.columns.tracks.len() <= most {
+            return self.clone();
+        }
+        let kept = self.columns.narrowed(most);
+        let columns =
+            Axis { tracks: kept.iter().map(|&at| self.columns.tracks[at].clone()).collect(), ..self.columns.clone() };
+        let cells = self.cells.iter().filter_map(|cell| {
+            let column = kept.binary_search(&cell.column).ok()?;
+            Some(Cell { column, ..cell.clone() })
+        });
+        Self { rows: self.rows.clone(), columns, cells: cells.collect(), ..Self::default() }
+    }
+
+    /// The cells by row and column.
+    pub(crate) fn table(&self) -> Vec<Option<&Cell>> {
+        let width = self.columns.tracks.len();
+        let mut table = vec![None; self.rows.tracks.len() * width];
+        for cell in &self.cells {
+            table[cell.row * width + cell.column] = Some(cell);
+        }
+        table
+    }
+
+    pub(crate) fn highlighted(&self) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.spot.highlighted)
+    }
+
+    /// Whether some border is that of a tile within a tile.
+    pub(crate) fn has_inner(&self) -> bool {
+        self.cells.iter().any(|cell| {
+            let Edges { left, top, right, bottom } = cell.edges;
+            [left, top, right, bottom].into_iter().any(|edge| edge > 1)
+        })
+    }
+}
+
+/// Colors for blocks, the same in all grids of a scene; neighbours get different ones.
+#[derive(Debug, Default)]
+pub(crate) struct Colors {
+    of: HashMap<u64, usize>,
+    next: usize,
+}
+
+impl Colors {
+    fn of(&mut self, shade: u64, beside: [Option<usize>; 2]) -> usize {
+        const COUNT: usize = crate::palette::TILES;
+        if let Some(&color) = self.of.get(&shade) {
+            return color;
+        }
+        let candidates = (0..COUNT).map(|step| (self.next + step) % COUNT);
+        let color = candidates.into_iter().find(|color| !beside.contains(&Some(*color))).unwrap_or(self.next);
+        self.next = (color + 1) % COUNT;
+        self.of.insert(shade, color);
+        color
+    }
+}

@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod error;
+mod grid;
+mod options;
+mod palette;
+mod plane;
+#[cfg(feature = "png")]
+mod png;
+mod scene;
+mod svg;
+mod terminal;
+mod text;
+mod trace;
+mod tracks;
+mod views;
+mod whole;
+
+pub use error::{Error, ErrorKind};
+pub use options::{ColorMode, Options, Theme, View};
+pub use scene::Scene;

@@ -1,0 +1,101 @@
+//! Colors that people with any color vision tell apart, each with text that is readable on it.
+//!
+//! The light ones are Paul Tol's *light* scheme, made for filling labelled cells; the dark ones have its hues.
+
+/// How many colors tiles have.
+pub(crate) const TILES: usize = 8;
+
+/// Red, green and blue.
+pub(crate) type Rgb = [u8; 3];
+
+/// The colors of a picture.
+pub(crate) struct Palette {
+    pub(crate) background: Rgb,
+    /// Text, and the borders of tiles and of tiles within tiles.
+    pub(crate) ink: Rgb,
+    /// Labels.
+    pub(crate) muted: Rgb,
+    /// Lines between cells.
+    pub(crate) hairline: Rgb,
+    pub(crate) padding: Rgb,
+    /// The lines padding is hatched with.
+    pub(crate) hatch: Rgb,
+    /// What is highlighted or moved.
+    pub(crate) accent: Rgb,
+    pub(crate) tiles: [Rgb; TILES],
+    /// Text on tiles.
+    pub(crate) on_tile: Rgb,
+}
+
+pub(crate) const LIGHT: Palette = Palette {
+    background: [0xff, 0xff, 0xff],
+    ink: [0x1b, 0x1f, 0x24],
+    muted: [0x57, 0x60, 0x6a],
+    hairline: [0xff, 0xff, 0xff],
+    padding: [0xff, 0xff, 0xff],
+    hatch: [0xd0, 0xd7, 0xde],
+    accent: [0xb3, 0x00, 0x4b],
+    tiles: [
+        [0x8f, 0xbb, 0xe8],
+        [0xf4, 0xa5, 0x82],
+        [0xf0, 0xe0, 0x94],
+        [0xf7, 0xb9, 0xcb],
+        [0x7f, 0xd1, 0xb5],
+        [0xa9, 0xe4, 0xff],
+        [0xc9, 0xd3, 0x65],
+        [0xcf, 0xc3, 0xe8],
+    ],
+    on_tile: [0x14, 0x17, 0x1a],
+};
+
+pub(crate) const DARK: Palette = Palette {
+    background: [0x0d, 0x11, 0x17],
+    ink: [0xe6, 0xed, 0xf3],
+    muted: [0x9d, 0xa7, 0xb3],
+    hairline: [0x0d, 0x11, 0x17],
+    padding: [0x0d, 0x11, 0x17],
+    hatch: [0x3a, 0x42, 0x4d],
+    accent: [0xff, 0x8f, 0xb8],
+    tiles: [
+        [0x24, 0x54, 0x8c],
+        [0x94, 0x46, 0x22],
+        [0x6e, 0x5c, 0x12],
+        [0x8c, 0x3a, 0x58],
+        [0x14, 0x66, 0x4e],
+        [0x1b, 0x6b, 0x86],
+        [0x58, 0x66, 0x16],
+        [0x5b, 0x4a, 0x8e],
+    ],
+    on_tile: [0xf6, 0xf8, 0xfa],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn luminance(color: Rgb) -> f64 {
+        let linear = color.map(|c| {
+            let c = f64::from(c) / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        });
+        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    }
+
+    fn contrast(a: Rgb, b: Rgb) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// WCAG asks 4.5 for text, and 3 for what isn't.
+    #[test]
+    fn text_is_readable_on_everything_it_stands_on() {
+        for palette in [LIGHT, DARK] {
+            for tile in palette.tiles {
+                assert!(contrast(palette.on_tile, tile) >= 5.0, "{tile:x?}");
+            }
+            for text in [palette.ink, palette.muted, palette.accent] {
+                assert!(contrast(text, palette.background) >= 4.5, "{text:x?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Characters and escape sequences: what a terminal can show.
+
+use crate::{
+    ColorMode, Options, Theme,
+    palette::{DARK, LIGHT, Palette, Rgb},
+};
+
+pub(crate) struct Ink {
+    mode: ColorMode,
+    ascii: bool,
+    palette: &'static Palette,
+}
+
+/// How a cell looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// The number of a tile's colour.
+    pub(crate) color: Option<usize>,
+    pub(crate) highlighted: bool,
+    pub(crate) muted: bool,
+}
+
+impl Ink {
+    pub(crate) fn new(options: &Options) -> Self {
+        let palette = if options.theme == Theme::Dark { &DARK } else { &LIGHT };
+        Self { mode: options.color, ascii: options.ascii, palette }
+    }
+
+    /// Text in the characters that the terminal has.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        if !self.ascii {
+            return text.to_owned();
+        }
+        let mut plain = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '→' => plain.push_str("->"),
+                '↓' => plain.push('v'),
+                '…' => plain.push_str("..."),
+                '–' | '−' => plain.push('-'),
+                '×' => plain.push('x'),
+                '·' => plain.push('*'),
+                '≤' => plain.push_str("<="),
+                c if c.is_ascii() => plain.push(c),
+                _ => plain.push('?'),
+            }
+        }
+        plain
+    }
+
+    pub(crate) fn padding(&self) -> char {
+        if self.ascii { '.' } else { '·' }
+    }
+
+    pub(crate) fn mark(&self) -> char {
+        if self.ascii { '#' } else { '●' }
+    }
+
+    pub(crate) fn dot(&self) -> char {
+        if self.ascii { '-' } else { '○' }
+    }
+
+    /// What stands for a link whose element stays, or moves.
+    pub(crate) fn link(&self, moved: bool) -> char {
+        match (moved, self.ascii) {
+            (false, false) => '│',
+            (false, true) => '|',
+            (true, false) => '╳',
+            (true, true) => 'X',
+        }
+    }
+
+    pub(crate) fn vertical(&self, edge: u8) -> char {
+        match (edge, self.ascii) {
+            (0, _) => ' ',
+            (1, false) => '│',
+            (1, true) => '|',
+            (_, false) => '┊',
+            (_, true) => ':',
+        }
+    }
+
+    pub(crate) fn horizontal(&self, edge: u8) -> char {
+        match (edge, self.ascii) {
+            (0, _) => ' ',
+            (1, false) => '─',
+            (1, true) => '-',
+            (_, false) => '┄',
+            (_, true) => '.',
+        }
+    }
+
+    /// Where borders meet: those to the left, to the right, upwards and downwards.
+    pub(crate) fn corner(&self, [left, right, up, down]: [u8; 4]) -> char {
+        let arms = [left, right, up, down].map(|edge| edge == 1);
+        let corner = match arms {
+            [false, false, false, false] => {
+                let (across, along) = (left.max(right), up.max(down));
+                return match (across, along) {
+                    (0, along) => self.vertical(along),
+                    (across, 0) => self.horizontal(across),
+                    _ => self.vertical(2),
+                };
+            }
+            [true, true, false, false] | [true, false, false, false] | [false, true, false, false] => '─',
+            [false, false, true, true] | [false, false, true, false] | [false, false, false, true] => '│',
+            [false, true, false, true] => '┌',
+            [true, false, false, true] => '┐',
+            [false, true, true, false] => '└',
+            [true, false, true, false] => '┘',
+            [false, true, true, true] => '├',
+            [true, false, true, true] => '┤',
+            [true, true, false, true] => '┬',
+            [true, true, true, false] => '┴',
+            [true, true, true, true] => '┼',
+        };
+        match (self.ascii, corner) {
+            (false, corner) => corner,
+            (true, '─') => '-',
+            (true, '│') => '|',
+            (true, _) => '+',
+        }
+    }
+
+    pub(crate) fn strong(&self, text: &str) -> String {
+        self.wrapped("1", text)
+    }
+
+    pub(crate) fn muted(&self, text: &str) -> String {
+        self.wrapped("2", text)
+    }
+
+    pub(crate) fn cell(&self, look: Look, text: &str) -> String {
+        if self.mode == ColorMode::None || look == Look::default() {
+            return text.to_owned();
+        }
+        let mut codes: Vec<String> = Vec::new();
+        if let Some(color) = look.color {
+            codes.push(self.color(48, self.palette.tiles[color % self.palette.tiles.len()]));
+            codes.push(self.color(38, self.palette.on_tile));
+        } else if look.muted {
+            codes.push("2".to_owned());
+        }
+        if look.highlighted {
+            codes.push("1;7".to_owned());
+        }
+        self.wrapped(&codes.join(";"), text)
+    }
+
+    fn wrapped(&self, codes: &str, text: &str) -> String {
+        if self.mode == ColorMode::None || text.trim().is_empty() && !codes.contains("8;") {
+            return text.to_owned();
+        }
+        format!("\x1b[{codes}m{text}\x1b[0m")
+    }
+
+    fn color(&self, ground: u8, [r, g, b]: Rgb) -> String {
+        if self.mode == ColorMode::TrueColor {
+            return format!("{ground};2;{r};{g};{b}");
+        }
+        // The nearest of xterm's 6 × 6 × 6 cube, whose steps are 0, 95, 135, 175, 215 and 255.
+        let step = |c: u8| match c {
+            0..48 => 0,
+            48..115 => 1,
+            _ => (u16::from(c) - 35) / 40,
+        };
+        format!("{ground};5;{}", 16 + 36 * step(r) + 6 * step(g) + step(b))
+    }
+}

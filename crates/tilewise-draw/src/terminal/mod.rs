@@ -1,0 +1,122 @@
+//! A scene as lines of text.
+
+mod ink;
+mod table;
+
+use crate::{
+    ColorMode, Scene,
+    scene::{Slider, Swatch},
+    text::grouped,
+};
+use ink::Ink;
+
+pub(crate) fn write(scene: &Scene, width: usize) -> String {
+    let width = width.max(1);
+    let ink = Ink::new(&scene.options);
+    let mut out = String::new();
+    let mut lines = |text: &str, style: &dyn Fn(&str) -> String| {
+        for line in wrap(&ink.plain(text), width) {
+            out.push_str(&style(&line));
+            out.push('\n');
+        }
+    };
+    lines(&scene.title, &|line| ink.strong(line));
+    lines(&scene.summary, &|line| ink.muted(line));
+    for slider in &scene.sliders {
+        lines(&on_rail(slider, &ink), &|line| ink.muted(line));
+    }
+    for panel in &scene.panels {
+        out.push('\n');
+        for line in wrap(&ink.plain(&panel.heading), width) {
+            out.push_str(&ink.strong(&line));
+            out.push('\n');
+        }
+        table::write(&mut out, &panel.grid, &ink, width);
+    }
+    let legend = legend(scene, &ink);
+    if !legend.is_empty() {
+        out.push('\n');
+        for line in wrap(&ink.plain(&legend), width) {
+            out.push_str(&ink.muted(&line));
+            out.push('\n');
+        }
+    }
+    if !scene.captions.is_empty() {
+        out.push('\n');
+    }
+    for caption in &scene.captions {
+        for line in wrap(&ink.plain(caption), width) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// `dimension 0 (z) at 3 of size 4  ···●`
+fn on_rail(slider: &Slider, ink: &Ink) -> String {
+    const LONGEST: u64 = 16;
+    let cells = slider.size.clamp(1, LONGEST);
+    let scaled = u128::from(slider.at) * u128::from(cells) / u128::from(slider.size.max(1));
+    let rail: String = (0..cells).map(|at| if u128::from(at) == scaled { ink.mark() } else { ink.dot() }).collect();
+    let Slider { label, at, size } = slider;
+    format!("{label} at {} of size {}  {rail}", grouped(*at), grouped(*size))
+}
+
+fn legend(scene: &Scene, ink: &Ink) -> String {
+    let colored = scene.options.color != ColorMode::None;
+    let (tile, inner) = (ink.vertical(1), ink.vertical(2));
+    let items = scene.legend.iter().filter_map(|(swatch, text)| match swatch {
+        Swatch::Tiles if colored => Some(format!("{tile} one colour per {text}")),
+        Swatch::Words if colored => Some(format!("{inner} one colour per {text}")),
+        Swatch::Runs if colored => Some(format!("one colour per {text}")),
+        Swatch::Tiles => Some(format!("{tile} {text}")),
+        Swatch::Inner | Swatch::Words => Some(format!("{inner} {text}")),
+        Swatch::Padding => Some(format!("{} {text}", ink.padding())),
+        Swatch::Highlight => Some(format!("[ ] {text}")),
+        // The words in the cells say so.
+        Swatch::Runs | Swatch::Moved => None,
+    });
+    items.collect::<Vec<_>>().join("   ")
+}
+
+/// Lines of at most that many characters, broken at spaces where there are any.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        let mut length = 0;
+        for word in paragraph.split_inclusive(' ') {
+            let needed = word.trim_end().chars().count();
+            if length > 0 && length + needed > width {
+                lines.push(std::mem::take(&mut line).trim_end().to_owned());
+                length = 0;
+            }
+            for c in word.chars() {
+                if length == width {
+                    lines.push(std::mem::take(&mut line).trim_end().to_owned());
+                    length = 0;
+                    if c == ' ' {
+                        continue;
+                    }
+                }
+                line.push(c);
+                length += 1;
+            }
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wraps_at_spaces_and_cuts_what_has_none() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh ij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\nb", 80), ["a", "b"]);
+    }
+}

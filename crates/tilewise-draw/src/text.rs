@@ -1,0 +1,68 @@
+//! Numbers and lists as people read them.
+
+/// `1,264`
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `1,264 rows`
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// `2,3`
+pub(crate) fn list<T: ToString>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// `(2,3)`, with an ellipsis in the middle of what no line can hold.
+pub(crate) fn tuple<T: ToString>(items: &[T]) -> String {
+    const LONGEST: usize = 12;
+    if items.len() <= LONGEST {
+        return format!("({})", list(items));
+    }
+    format!("({},…,{})", list(&items[..3]), list(&items[items.len() - 3..]))
+}
+
+/// An index that fits a cell: `2,3`, or its last components behind an ellipsis.
+pub(crate) fn short_index(index: &[u64]) -> String {
+    const LONGEST: usize = 14;
+    if index.is_empty() {
+        return "()".to_owned();
+    }
+    let whole = list(index);
+    if index.len() <= LONGEST && whole.len() <= LONGEST {
+        return whole;
+    }
+    let mut text = String::new();
+    for component in index.iter().rev() {
+        let longer = if text.is_empty() { component.to_string() } else { format!("{component},{text}") };
+        if longer.len() > LONGEST - 2 && !text.is_empty() {
+            break;
+        }
+        text = longer;
+    }
+    format!("…,{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_indices() {
+        assert_eq!((grouped(7), grouped(1264), grouped(1_000_000)), ("7".into(), "1,264".into(), "1,000,000".into()));
+        assert_eq!((counted(1, "row"), counted(2000, "row")), ("1 row".into(), "2,000 rows".into()));
+        assert_eq!((short_index(&[]), short_index(&[2, 3])), ("()".into(), "2,3".into()));
+        assert_eq!(short_index(&[1, 6, 7, 10, 9, 1000, 4]), "…,10,9,1000,4");
+        assert_eq!(tuple(&[0; 100]), "(0,0,0,…,0,0,0)");
+    }
+}

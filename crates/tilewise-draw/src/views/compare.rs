@@ -1,0 +1,183 @@
+//! Two layouts of one array: which elements move, and where to.
+
+use super::{Subject, title};
+use crate::{
+    Error, ErrorKind, Options, Scene,
+    grid::{Colors, Grid, Kind, Link, Source, Spot},
+    plane::Plane,
+    scene::{Panel, Swatch},
+    text::grouped,
+    tracks::{Axis, Interest},
+    whole::{NOWHERE, Whole},
+};
+use std::collections::HashMap;
+use tilewise::Tiled;
+
+/// Offsets in the strips that lines join.
+const STRIP: u64 = 16;
+
+/// Rows and columns drawn, if not all, so that two arrays stand side by side.
+const MOST_CELLS: (usize, usize) = (8, 6);
+
+/// Elements that are counted one by one.
+const MOST_COUNTED: u64 = 1 << 16;
+
+pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene, Error> {
+    let (a, b) = (from.array(), to.array());
+    if from.logical_dimensions() != to.logical_dimensions() || a.element_type() != b.element_type() {
+        let message = format!("only layouts of one array can be compared, not {} and {}", title(from), title(to));
+        return Err(Error::new(ErrorKind::ShapeMismatch, message));
+    }
+    let mut before = Subject::of(from, options)?;
+    let whole = Whole::of(to);
+    let plane = moved_plane(&before, &whole);
+    let highlighted = options.highlight.as_ref().map(|index| to.offset_of(index)).transpose()?;
+    let followed = options.highlight.clone();
+    let mut after = Subject { tiled: to, whole, plane, followed, highlighted, periods: Vec::new() };
+    // Both draw the same rows and columns.
+    (before.periods, after.periods) = (after.periods_by_dimension(), before.periods_by_dimension());
+
+    let mut colors = Colors::default();
+    let mut panels = Vec::new();
+    if from.tiled_elements() > 0 {
+        let mut first = before.array_within(MOST_CELLS, &mut colors);
+        first.heading = "A: each cell shows its offset".to_owned();
+        first.grid.tall = true;
+        panels.push(first);
+        panels.push(after.array_after(&before, &mut colors));
+        panels.push(strips(&before, &after, &mut colors));
+    }
+    let mut legend = before.legend(&panels, false);
+    for (_, text) in legend.iter_mut().filter(|(swatch, _)| matches!(swatch, Swatch::Tiles | Swatch::Runs)) {
+        text.push_str(" in A");
+    }
+    legend.retain(|(swatch, _)| *swatch != Swatch::Inner);
+    if panels.iter().any(|panel| panel.grid.cells.iter().any(|cell| cell.spot.moved)) {
+        legend.push((Swatch::Moved, "at another offset in B".to_owned()));
+    }
+    let captions = match &options.highlight {
+        None => Vec::new(),
+        Some(index) => {
+            let (a, b) = (grouped(from.offset_of(index)?), grouped(to.offset_of(index)?));
+            vec![format!("Element {}: offset {a} in A, {b} in B.", crate::text::tuple(index))]
+        }
+    };
+    Ok(Scene {
+        title: format!("A: {}\nB: {}", title(from), title(to)),
+        summary: summary(from, to),
+        sliders: before.sliders(),
+        panels,
+        legend,
+        captions,
+        options: options.clone(),
+    })
+}
+
+/// The same plane of the array, in the dimension numbers of the other layout.
+fn moved_plane(before: &Subject<'_>, whole: &Whole) -> Plane {
+    let old = before.whole.added();
+    let moved = |dimension: Option<usize>| Some(dimension?.checked_sub(old)? + whole.added());
+    let place = |place: &[u64]| whole.place(&place[old..]);
+    let Plane { row, column, at, focus } = &before.plane;
+    Plane { row: moved(*row), column: moved(*column), at: place(at), focus: focus.as_deref().map(place) }
+}
+
+/// How many elements lie elsewhere.
+fn summary(from: &Tiled, to: &Tiled) -> String {
+    let bounds = from.logical_dimensions();
+    let total = bounds.iter().fold(1, |product: u64, &bound| product.saturating_mul(bound));
+    let bytes = format!("{} bytes in A, {} in B.", grouped(from.physical_bytes()), grouped(to.physical_bytes()));
+    if total > MOST_COUNTED {
+        return format!("{} elements; {bytes}", grouped(total));
+    }
+    let mut index = vec![0; bounds.len()];
+    let mut moved = 0;
+    for _ in 0..total {
+        moved += u64::from(from.offset_of(&index).ok() != to.offset_of(&index).ok());
+        for (at, bound) in index.iter_mut().zip(bounds).rev() {
+            *at += 1;
+            if *at < *bound {
+                break;
+            }
+            *at = 0;
+        }
+    }
+    match moved {
+        0 => format!("All {} elements have the same offset; {bytes}", grouped(total)),
+        _ => format!("{} of {} elements have another offset in B; {bytes}", grouped(moved), grouped(total)),
+    }
+}
+
+impl Subject<'_> {
+    /// The array in this layout, with what was before, in the colours of before.
+    fn array_after(&self, before: &Subject<'_>, colors: &mut Colors) -> Panel {
+        let spot = |row, column| {
+            let spot = self.spot(&self.plane.place(row, column))?;
+            let Some(index) = &spot.index else { return Some(spot) };
+            let old = before.tiled.offset_of(index).ok();
+            let moved = old != spot.offset;
+            let note = old.filter(|_| moved).map_or_else(String::new, |old| format!("was {old}"));
+            let shade = spot.shade.and_then(|_| before.shade(&before.whole.place(index)));
+            Some(Spot { note, moved, shade, ..spot })
+        };
+        let blocks = |row, column| Some(self.whole.blocks(&self.plane.place(row, column)));
+        let heading = "B: offsets, and what they were";
+        Panel { beside: true, ..self.array_of("array-after", heading, MOST_CELLS, &spot, &blocks, colors) }
+    }
+}
+
+/// The start of memory in both layouts, with lines from each element's old offset to its new one.
+fn strips(before: &Subject<'_>, after: &Subject<'_>, colors: &mut Colors) -> Panel {
+    let both = [before, after];
+    let longest = before.tiled.physical_elements().max(after.tiled.physical_elements());
+    let length = longest.min(STRIP);
+    let all = Interest { most: 32, ..Interest::default() };
+    let rows = Axis::new(2, 2, "layout", &all).with_names(|row| if row == 0 { "A".to_owned() } else { "B".to_owned() });
+    let columns = Axis::new(longest, longest, "offset", &Interest::default());
+    let first = Axis::new(length, length, "offset", &all);
+    let columns = Axis { tracks: first.tracks, ..columns }.with_label("offset");
+    let spot = |row: u64, column: u64| {
+        let subject = both[usize::from(row > 0)];
+        if column >= subject.tiled.physical_elements() {
+            return None;
+        }
+        let spot = subject.spot_at(column);
+        let Some(index) = &spot.index else { return Some(spot) };
+        let shade = before.shade(&before.whole.place(index));
+        let other = both[usize::from(row == 0)].tiled.offset_of(index).ok()?;
+        let moved = other != column;
+        let note = match (moved, row) {
+            (false, _) => String::new(),
+            (true, 0) => format!("to {other}"),
+            (true, _) => format!("was {other}"),
+        };
+        Some(Spot { note, moved, shade, ..spot })
+    };
+    let blocks = |row: u64, column: u64| {
+        let subject = both[usize::from(row > 0)];
+        let place = subject.whole.place_at(column).filter(|_| column < subject.tiled.physical_elements());
+        Some(place.map_or([row | (1 << 63), NOWHERE, NOWHERE], |place| subject.whole.blocks(&place)))
+    };
+    let source = Source { rows, columns, spot: &spot, blocks: &blocks, inner_between_rows: false };
+    let mut grid = source.build(colors);
+    for cell in &mut grid.cells {
+        // The strips stand apart.
+        (cell.edges.top, cell.edges.bottom) = (1, 1);
+    }
+    grid.links = links(&grid);
+    let heading = "The start of memory in A and in B".to_owned();
+    Panel { name: "strips", heading, grid, beside: false }
+}
+
+fn links(grid: &Grid) -> Vec<Link> {
+    let elements = |row: usize| {
+        let cells = grid.cells.iter().enumerate();
+        cells.filter(move |(_, cell)| cell.row == row && cell.spot.kind == Kind::Element)
+    };
+    let targets: HashMap<_, _> = elements(1).map(|(at, cell)| (cell.spot.index.clone(), at)).collect();
+    let link = |(from, cell): (usize, &crate::grid::Cell)| {
+        let to = *targets.get(&cell.spot.index)?;
+        Some(Link { from, to, moved: cell.spot.moved })
+    };
+    elements(0).filter_map(link).collect()
+}

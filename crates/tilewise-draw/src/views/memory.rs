@@ -1,0 +1,122 @@
+//! Memory in its order, each cell with the index of its element.
+
+use super::{MOST_ROWS, Subject, most_columns};
+use crate::{
+    grid::{Colors, Kind, Source, Spot},
+    scene::Panel,
+    text::short_index,
+    tracks::{Axis, Interest},
+};
+use tilewise::Tiled;
+
+impl Subject<'_> {
+    pub(super) fn memory(&self, colors: &mut Colors) -> Panel {
+        let heading = "Memory: each cell's index in the array";
+        self.memory_of(heading, &|spot| spot, colors)
+    }
+
+    /// Memory with something else said in each cell.
+    pub(super) fn memory_of(&self, heading: &str, told: &dyn Fn(Spot) -> Spot, colors: &mut Colors) -> Panel {
+        let line = line(self.tiled);
+        let (rows, columns) = self.lines(line);
+        let offset = |row: u64, column: u64| {
+            let offset = row.checked_mul(line)?.checked_add(column)?;
+            (offset < self.tiled.physical_elements()).then_some(offset)
+        };
+        let spot = |row, column| Some(told(self.spot_at(offset(row, column)?)));
+        let blocks = |row, column| {
+            let place = self.whole.place_at(offset(row, column)?);
+            Some(place.map_or([crate::whole::NOWHERE; crate::whole::LEVELS], |place| self.whole.blocks(&place)))
+        };
+        let source = Source { rows, columns, spot: &spot, blocks: &blocks, inner_between_rows: false };
+        Panel { name: "memory", heading: heading.to_owned(), grid: source.build(colors), beside: false }
+    }
+
+    /// What lies at an offset: the index of an element in the colour of its tile, or padding.
+    pub(super) fn spot_at(&self, offset: u64) -> Spot {
+        let kind = self.kind(offset);
+        let index = if kind == Kind::Element { self.tiled.index_of(offset).ok().flatten() } else { None };
+        let shade = index.as_ref().and_then(|index| self.shade(&self.whole.place(index)));
+        Spot {
+            kind,
+            offset: Some(offset),
+            text: index.as_ref().map_or_else(String::new, |index| short_index(index)),
+            index,
+            shade,
+            highlighted: self.highlighted == Some(offset),
+            ..Spot::default()
+        }
+    }
+
+    fn lines(&self, line: u64) -> (Axis, Axis) {
+        let total = self.tiled.physical_elements();
+        let lines = total.div_ceil(line);
+        let first = self.whole.index(&self.plane.place(0, 0)).and_then(|index| self.tiled.offset_of(&index).ok());
+        // The highlighted element, and the slice that is drawn.
+        let focus: Vec<u64> = self.highlighted.or(first).into_iter().collect();
+        let block = self.whole.levels().first().map_or(0, |level| level.elements / line);
+
+        let rows = Interest {
+            most: MOST_ROWS - 4,
+            periods: vec![block],
+            focus: focus.iter().map(|offset| offset / line).collect(),
+        };
+        let rows = Axis::new(lines, lines, "line", &rows);
+        let columns = Interest {
+            most: most_columns(index_length(self.tiled)),
+            periods: Vec::new(),
+            focus: focus.iter().map(|offset| offset % line).collect(),
+        };
+        let columns = Axis::new(line, self.first_padding(line), "element", &columns);
+        if lines == 1 {
+            return (rows.with_names(|_| String::new()), columns.with_label("offset"));
+        }
+        let mut rows = rows.with_names(|row| (row * line).to_string());
+        rows.each = format!(" of {line} elements");
+        let columns = columns.with_label("offset = number on the left + number above");
+        (rows, columns.with_names(|column| format!("+{column}")))
+    }
+
+    /// Where padding starts in the first line.
+    fn first_padding(&self, line: u64) -> u64 {
+        const LONGEST_SEARCH: u64 = 1024;
+        if line > LONGEST_SEARCH {
+            return line;
+        }
+        (0..line).find(|&offset| self.kind(offset) != Kind::Element).unwrap_or(line).max(1)
+    }
+}
+
+/// How many elements stand in a line: whole axes of memory, most minor first, as far as they fit.
+pub(super) fn line(tiled: &Tiled) -> u64 {
+    // As many cells as are drawn without an ellipsis.
+    let longest_line = most_columns(index_length(tiled)) as u64 * 4 / 3;
+    let mut line = 1;
+    for &bound in tiled.physical_dimensions().iter().rev() {
+        let longer = bound.saturating_mul(line);
+        if longer <= longest_line {
+            line = longer;
+            continue;
+        }
+        if line == 1 {
+            return bound;
+        }
+        // Several of a small block, a whole number of times in the next axis if that comes out.
+        let several = longest_line / line;
+        let fitting =
+            (1..=several).rev().find(|&times| bound.is_multiple_of(times) && times * line >= longest_line / 2);
+        return line * fitting.unwrap_or(several);
+    }
+    // Tail padding may be longer than all else.
+    if tiled.physical_elements() > line && line < longest_line / 2 {
+        longest_line.min(tiled.physical_elements())
+    } else {
+        line
+    }
+}
+
+/// Characters of the longest index, as cells show it.
+pub(super) fn index_length(tiled: &Tiled) -> usize {
+    let last: Vec<u64> = tiled.logical_dimensions().iter().map(|bound| bound.saturating_sub(1)).collect();
+    short_index(&last).chars().count()
+}

@@ -1,0 +1,244 @@
+//! Scenes: which panels a view has, and the words around them.
+
+mod array;
+pub(crate) mod compare;
+mod memory;
+pub(crate) mod steps;
+mod word;
+
+use crate::{
+    Error, Options, Scene,
+    grid::{Colors, Kind},
+    plane::Plane,
+    scene::{Panel, Slider, Swatch},
+    text::{counted, grouped},
+    trace,
+    whole::Whole,
+};
+use tilewise::{ArrayShape, Shape, Tiled};
+
+/// A panel of a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Array,
+    Memory,
+    WordsOfArray,
+    Words,
+}
+
+/// Dimensions that are not drawn and have a slider; the rest are counted.
+const MOST_SLIDERS: usize = 6;
+
+/// What every panel looks at.
+pub(crate) struct Subject<'a> {
+    pub(crate) tiled: &'a Tiled,
+    pub(crate) whole: Whole,
+    pub(crate) plane: Plane,
+    /// Index of the highlighted element.
+    pub(crate) followed: Option<Vec<u64>>,
+    /// Its offset.
+    pub(crate) highlighted: Option<u64>,
+    /// Tile sizes of another layout of the array, by dimension number, whose borders are to be seen as well.
+    pub(crate) periods: Vec<Vec<u64>>,
+}
+
+pub(crate) fn scene(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<Scene, Error> {
+    let subject = Subject::of(tiled, options)?;
+    let mut colors = Colors::default();
+    let mut panels = Vec::new();
+    if tiled.tiled_elements() > 0 {
+        panels.extend(parts.iter().map(|part| subject.panel(*part, &mut colors)));
+    }
+    let words = parts.contains(&Part::Words);
+    let legend = subject.legend(&panels, words);
+    let mut captions = subject.captions(options, parts);
+    if words {
+        captions.extend(subject.highlighted.map(|offset| word::caption(tiled, offset)));
+    }
+    Ok(Scene {
+        title: title(tiled),
+        summary: summary(tiled),
+        sliders: subject.sliders(),
+        panels,
+        legend,
+        captions,
+        options: options.clone(),
+    })
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn of(tiled: &'a Tiled, options: &Options) -> Result<Self, Error> {
+        let whole = Whole::of(tiled);
+        let plane = Plane::of(tiled, &whole, options)?;
+        let highlighted = options.highlight.as_ref().map(|index| tiled.offset_of(index)).transpose()?;
+        let followed = options.highlight.clone();
+        Ok(Self { tiled, whole, plane, followed, highlighted, periods: Vec::new() })
+    }
+
+    fn panel(&self, part: Part, colors: &mut Colors) -> Panel {
+        match part {
+            Part::Array => self.array(colors),
+            Part::Memory => self.memory(colors),
+            Part::WordsOfArray => self.words_of_array(colors),
+            Part::Words => self.words(colors),
+        }
+    }
+
+    /// Places of one shade have one colour: those of one tile, and without tiles those of one run along the fastest dimension drawn.
+    pub(crate) fn shade(&self, place: &[u64]) -> Option<u64> {
+        if self.whole.levels().is_empty() {
+            return Some(self.across().map_or(0, |dimension| place[dimension]));
+        }
+        Some(self.whole.blocks(place)[0])
+    }
+
+    /// Of the two dimensions drawn, the slower one.
+    fn across(&self) -> Option<usize> {
+        let (row, column) = (self.plane.row?, self.plane.column?);
+        let fastest = self.whole.minor_to_major().find(|&dimension| dimension == row || dimension == column)?;
+        Some(if fastest == row { column } else { row })
+    }
+
+    /// Whether an element or padding lies at an offset.
+    pub(crate) fn kind(&self, offset: u64) -> Kind {
+        if offset >= self.tiled.tiled_elements() {
+            return Kind::Tail;
+        }
+        match self.tiled.index_of(offset) {
+            Ok(Some(_)) => Kind::Element,
+            _ => Kind::Padding,
+        }
+    }
+
+    /// What runs along a dimension.
+    pub(crate) fn dimension_label(&self, dimension: Option<usize>) -> String {
+        let Some(dimension) = dimension else { return String::new() };
+        match dimension.checked_sub(self.whole.added()) {
+            Some(dimension) => dimension_label(self.tiled.array(), dimension),
+            None => "added by the tile, size 1".to_owned(),
+        }
+    }
+
+    fn sliders(&self) -> Vec<Slider> {
+        let slider = |dimension: usize| Slider {
+            label: named(self.tiled.array(), dimension - self.whole.added()),
+            at: self.plane.at[dimension],
+            size: self.whole.bounds()[dimension],
+        };
+        self.hidden().map(slider).take(MOST_SLIDERS).collect()
+    }
+
+    /// Dimensions that aren't drawn, and have more than one index.
+    fn hidden(&self) -> impl Iterator<Item = usize> + '_ {
+        let drawn = [self.plane.row, self.plane.column];
+        let own = self.whole.added()..self.whole.extents().len();
+        own.filter(move |&dimension| !drawn.contains(&Some(dimension)) && self.whole.bounds()[dimension] > 1)
+    }
+
+    fn legend(&self, panels: &[Panel], words: bool) -> Vec<(Swatch, String)> {
+        let cells = || panels.iter().flat_map(|panel| &panel.grid.cells);
+        let mut legend = Vec::new();
+        let tiles = self.whole.levels();
+        let shown = cells().any(|cell| cell.color.is_some());
+        match (words, tiles.first()) {
+            _ if !shown => {}
+            (true, _) => legend.push((Swatch::Words, word::unit(self.tiled).to_owned())),
+            (false, Some(tile)) => legend.push((Swatch::Tiles, format!("tile {}", tile.text))),
+            (false, None) => {
+                if let (Some(_), Some(across)) = (self.plane.row, self.across()) {
+                    let along = if self.plane.row == Some(across) { self.plane.column } else { self.plane.row };
+                    let along = along.map_or(0, |dimension| dimension - self.whole.added());
+                    let run = format!("run along {}", named(self.tiled.array(), along));
+                    legend.push((Swatch::Runs, run));
+                }
+            }
+        }
+        if !words && panels.iter().any(|panel| panel.grid.has_inner()) {
+            let inner: Vec<&str> = tiles.iter().skip(1).map(|tile| tile.text.as_str()).collect();
+            legend.push((Swatch::Inner, format!("tile {} inside it", inner.join(" and "))));
+        }
+        if cells().any(|cell| cell.spot.kind != Kind::Element) {
+            legend.push((Swatch::Padding, "padding".to_owned()));
+        }
+        if cells().any(|cell| cell.spot.highlighted) {
+            legend.push((Swatch::Highlight, "the element followed below".to_owned()));
+        }
+        legend
+    }
+
+    fn captions(&self, options: &Options, parts: &[Part]) -> Vec<String> {
+        let mut captions = Vec::new();
+        if self.tiled.tiled_elements() == 0 {
+            captions.push("The array has no elements, so there is nothing to draw: it takes 0 bytes.".to_owned());
+            return captions;
+        }
+        if let Some(index) = &options.highlight {
+            captions.extend(trace::captions(self.tiled, &self.whole, index));
+            if self.plane.focus.is_none() {
+                captions.push("This element lies outside the slice that is drawn.".to_owned());
+            }
+        }
+        if let Some(more @ 1..) = self.hidden().count().checked_sub(MOST_SLIDERS) {
+            captions.push(format!("Of {}, too, one index is drawn.", counted(more as u64, "more dimension")));
+        }
+        let places = self.whole.extents().iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
+        let elsewhere = self.tiled.physical_elements().saturating_sub(places);
+        if elsewhere > 0 && !parts.contains(&Part::Memory) {
+            let padding = counted(elsewhere, "more place");
+            captions.push(format!("{padding} of padding belong to no row and column; the memory view shows them."));
+        }
+        captions
+    }
+}
+
+pub(crate) fn title(tiled: &Tiled) -> String {
+    Shape::from(tiled.array().clone()).to_string()
+}
+
+/// What the array takes.
+pub(crate) fn summary(tiled: &Tiled) -> String {
+    let elements = tiled.logical_dimensions().iter().fold(1, |product: u64, &bound| product.saturating_mul(bound));
+    let padding = tiled.physical_elements().saturating_sub(elements);
+    let bytes = match (tiled.logical_bytes(), tiled.physical_bytes()) {
+        (logical, physical) if logical == physical => format!("{}.", counted(physical, "byte")),
+        (logical, physical) => format!("{} of data take {}.", counted(logical, "byte"), grouped(physical)),
+    };
+    let elements_in_words = counted(elements, "element");
+    match padding {
+        0 => format!("{elements_in_words}, no padding, {bytes}"),
+        _ => {
+            let places = grouped(tiled.physical_elements());
+            let are = if padding == 1 { "is" } else { "are" };
+            format!("{elements_in_words} in {places} places, {} {are} padding; {bytes}", grouped(padding))
+        }
+    }
+}
+
+/// `dimension 1 (x)`
+pub(crate) fn named(array: &ArrayShape, dimension: usize) -> String {
+    match array.dimension_letter(dimension) {
+        Some(letter) => format!("dimension {dimension} ({letter})"),
+        None => format!("dimension {dimension}"),
+    }
+}
+
+/// `dimension 1 (x), size 5`
+fn dimension_label(array: &ArrayShape, dimension: usize) -> String {
+    let size = array.dimensions().get(dimension).copied().unwrap_or_default();
+    let bound = grouped(size.bound().unwrap_or(0));
+    let at_most = if size.is_dynamic() { "at most " } else { "" };
+    format!("{}, size {at_most}{bound}", named(array, dimension))
+}
+
+/// How many columns are drawn, if not all, of cells with texts of that many characters.
+pub(crate) fn most_columns(characters: usize) -> usize {
+    match characters {
+        0..=4 => 12,
+        5..=6 => 10,
+        7..=9 => 8,
+        _ => 6,
+    }
+}
+
+/// How many rows are drawn, if not all.
+pub(crate) const MOST_ROWS: usize = 12;

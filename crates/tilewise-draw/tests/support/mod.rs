@@ -1,0 +1,54 @@
+//! Reading pictures back.
+
+#![allow(dead_code, reason = "each test uses a part")]
+
+use roxmltree::{Document, Node};
+use tilewise::Tiled;
+
+pub(crate) fn tiled(text: &str) -> Tiled {
+    Tiled::new(&text.parse().expect(text)).expect(text)
+}
+
+/// A cell as the SVG has it.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) class: String,
+    pub(crate) index: Option<Vec<u64>>,
+    pub(crate) offset: Option<u64>,
+    pub(crate) padding: Option<String>,
+    pub(crate) hatched: bool,
+    pub(crate) text: String,
+    pub(crate) corner: (f64, f64),
+    pub(crate) size: (f64, f64),
+}
+
+/// The cells of the panels of that name, row by row.
+pub(crate) fn cells(document: &Document<'_>, panel: &str) -> Vec<Cell> {
+    let panels = document.descendants().filter(|node| node.attribute("data-panel") == Some(panel));
+    let nodes = panels.flat_map(|panel| panel.children().collect::<Vec<_>>());
+    nodes.filter(|node| is_cell(*node)).map(cell).collect()
+}
+
+pub(crate) fn is_cell(node: Node<'_, '_>) -> bool {
+    node.attribute("class").is_some_and(|class| class.split(' ').any(|class| class == "tw-c"))
+}
+
+fn cell(node: Node<'_, '_>) -> Cell {
+    let number = |name: &str| node.attribute(name).expect("a measure").parse::<f64>().expect("a number");
+    let numbers = |text: &str| match text {
+        "" => Vec::new(),
+        text => text.split(',').map(|number| number.parse().expect("a number")).collect(),
+    };
+    let next = node.next_sibling_element();
+    let own = next.filter(|node| node.attribute("class").is_some_and(|class| class.starts_with("tw-cell")));
+    Cell {
+        class: node.attribute("class").unwrap_or_default().to_owned(),
+        index: node.attribute("data-index").map(numbers),
+        offset: node.attribute("data-offset").map(|offset| offset.parse().expect("a number")),
+        padding: node.attribute("data-padding").map(str::to_owned),
+        hatched: node.attribute("fill") == Some("url(#tw-padding)"),
+        text: own.and_then(|node| node.text()).unwrap_or_default().to_owned(),
+        corner: (number("x"), number("y")),
+        size: (number("width"), number("height")),
+    }
+}
