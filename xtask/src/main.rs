@@ -1,5 +1,6 @@
 //! Development tasks, as `cargo xtask VERB`.
 
+mod bench;
 mod conformance;
 mod fuzz;
 mod python;
@@ -24,6 +25,12 @@ enum Verb {
     Test,
     /// Generated shapes before tilewise and before the XLA inside jaxlib
     Conformance(conformance::Options),
+    /// Measures our engines beside their rivals, and renews bench/RESULTS.md
+    Bench {
+        /// Smaller inputs and fewer rounds, to see that everything runs
+        #[arg(long)]
+        quick: bool,
+    },
     /// Runs every fuzz target for some seconds, then the inputs of a gigabyte
     Fuzz {
         /// Seconds for each target
@@ -50,6 +57,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().verb {
         Verb::Test => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
+        Verb::Bench { quick } => bench::run(&shell, quick),
         Verb::Fuzz { seconds } => fuzz::run(&shell, seconds),
         Verb::Msrv => slow::msrv(&shell),
         Verb::Deny => slow::deny(&shell),
