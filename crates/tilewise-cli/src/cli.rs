@@ -195,6 +195,9 @@ pub(crate) struct PredictArgs {
     /// The TPU generation: v2 v3 v4 v5e v5p v6e v7x, or all
     #[arg(long, value_name = "TPU")]
     pub(crate) tpu: Tpu,
+    /// Say what to change so that it takes less
+    #[arg(long)]
+    pub(crate) suggest: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

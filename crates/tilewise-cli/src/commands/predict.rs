@@ -7,7 +7,9 @@ use crate::{
     input::each_item,
     output::{
         Output,
-        human::{FAINT, STRONG, bytes, bytes_both, styled, times, waste_style},
+        fix_json::{self, FixJson},
+        human::{FAINT, STRONG, bytes, bytes_both, screen_width, styled, times, waste_style},
+        rows::write_fix,
     },
 };
 use serde::Serialize;
@@ -16,6 +18,7 @@ use tilewise::{
     Shape, Tiled,
     tpu::{self, Generation},
 };
+use tilewise_audit::fix::{self, Advice};
 
 pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
@@ -23,16 +26,20 @@ pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
         match (shape, args.tpu) {
             (Err(failure), _) => output.item(input, Err(failure), Predicted::write),
             (Ok(shape), Tpu::One(generation)) => {
-                output.item(input, predicted(&shape, input, generation), Predicted::write)
+                output.item(input, predicted(&shape, input, generation, args.suggest), Predicted::write)
             }
             (Ok(shape), Tpu::All) => {
                 for (position, &generation) in Generation::ALL.iter().enumerate() {
-                    output.item(input, predicted(&shape, input, generation), |row: &Predicted, out| {
-                        if position == 0 {
-                            writeln!(out, "{}", styled(STRONG, input))?;
-                        }
-                        row.write_row(out)
-                    })?;
+                    output.item(
+                        input,
+                        predicted(&shape, input, generation, args.suggest),
+                        |row: &Predicted, out| {
+                            if position == 0 {
+                                writeln!(out, "{}", styled(STRONG, input))?;
+                            }
+                            row.write_row(out)
+                        },
+                    )?;
                 }
                 output.text("\n")
             }
@@ -49,13 +56,21 @@ struct Predicted {
     hbm_bytes: u64,
     #[serde(flatten)]
     shown: Shown,
+    /// What would take less, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fixes: Option<Vec<FixJson>>,
+    #[serde(skip)]
+    advice: Option<Advice>,
     #[serde(skip)]
     tiled: Option<Tiled>,
 }
 
-fn predicted(shape: &Shape, input: &str, generation: Generation) -> Result<Predicted, Failure> {
+fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) -> Result<Predicted, Failure> {
     let prediction = tpu::predict(shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))?;
+    let advice = suggest.then(|| fix::suggest(&prediction.shape, Some(generation)));
     Ok(Predicted {
+        fixes: advice.as_ref().map(|advice| fix_json::fixes(Some(advice))),
+        advice,
         tpu: generation.name(),
         policy: prediction.policy.as_str(),
         checked_with: tpu::CHECKED_WITH,
@@ -77,7 +92,19 @@ impl Predicted {
             let (takes, holds) = (bytes_both(tiled.physical_bytes()), bytes_both(self.hbm_bytes));
             writeln!(out, "{}", styled(waste_style(f64::INFINITY), format!("Does not fit: {takes} of {holds} HBM.")))?;
         }
-        self.shown.write(out)
+        self.shown.write(out)?;
+        self.write_advice(out)
+    }
+
+    fn write_advice(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(advice) = &self.advice else { return Ok(()) };
+        if let Some(reason) = advice.no_fix {
+            writeln!(out, "  Nothing to change: {reason}.")?;
+        }
+        for fix in &advice.fixes {
+            write_fix(fix, screen_width(), out)?;
+        }
+        writeln!(out)
     }
 
     fn write_row(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -86,6 +113,10 @@ impl Predicted {
             None => ("-".to_owned(), 1.0),
         };
         let numbers = styled(waste_style(expansion), format!("{size:>12}  {:>7}", times(expansion)));
-        writeln!(out, "  {:<4}{numbers}  {}", self.tpu, self.shown.shape())
+        writeln!(out, "  {:<4}{numbers}  {}", self.tpu, self.shown.shape())?;
+        match self.advice.as_ref().and_then(Advice::best) {
+            Some(fix) => write_fix(fix, screen_width(), out),
+            None => Ok(()),
+        }
     }
 }
