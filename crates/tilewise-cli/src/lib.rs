@@ -10,7 +10,7 @@ mod input;
 mod output;
 mod values;
 
-pub use commands::{audit::Audited, explain::Explained};
+pub use commands::{audit::Audited, explain::Explained, index::answer_line};
 pub use failure::excerpt;
 
 use clap::Parser;

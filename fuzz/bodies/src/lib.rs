@@ -3,10 +3,12 @@
 //! The targets in `fuzz/fuzz_targets` hand their bytes to these functions, and `tests/corpus.rs` hands them every file of
 //! `fuzz/corpus`. A function returns if all is well and panics if not.
 
+mod batch;
 mod hlo;
 mod index;
 mod shape;
 
+pub use batch::batch_line;
 pub use hlo::{hlo_text, oom_message};
 pub use index::index_round_trip;
 pub use shape::{shape_proto, shape_text};
@@ -15,7 +17,8 @@ pub use shape::{shape_proto, shape_text};
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its program and of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Body); 5] = [
+pub const TARGETS: [(&str, Body); 6] = [
+    ("batch_line", batch_line),
     ("hlo_text", hlo_text),
     ("index_round_trip", index_round_trip),
     ("oom_message", oom_message),

@@ -7,6 +7,7 @@ use crate::{
     output::{
         Output, Status,
         human::{STRONG, styled},
+        json_text,
     },
 };
 use serde::Serialize;
@@ -37,6 +38,20 @@ pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
         output.item(&input, batch_line(&input), Located::write)?;
     }
     Ok(())
+}
+
+/// The JSON object that `tilewise index -` answers to one line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
+///
+/// # Errors
+/// None that a line can cause: what is wrong with it stands in the object.
+///
+/// ```
+/// let answer = tilewise_cli::answer_line("f32[3,5]{1,0:T(2,2)}\t2,3")?;
+/// assert!(answer.contains(r#""linear_index":17"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn answer_line(line: &str) -> serde_json::Result<String> {
+    json_text(line, &batch_line(line))
 }
 
 /// An answer in either direction.

@@ -43,6 +43,14 @@ impl Status {
     }
 }
 
+/// One item's JSON object as text, for those who ask without a run.
+pub(crate) fn json_text<T: Serialize>(input: &str, result: &Result<T, Failure>) -> serde_json::Result<String> {
+    match result {
+        Ok(body) => serde_json::to_string(&Item { schema: 1, input, body }),
+        Err(error) => serde_json::to_string(&Item { schema: 1, input, body: Failed { error } }),
+    }
+}
+
 /// The two streams of one run, and its status so far.
 pub(crate) struct Output {
     format: Format,
