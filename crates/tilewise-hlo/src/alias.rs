@@ -94,7 +94,10 @@ struct Cursor<'t> {
 impl Cursor<'_> {
     fn error(&self, expected: &str) -> Error {
         let at = self.base + self.at;
-        let end = at + usize::from(self.at < self.bytes.len());
+        // All bytes of the character: the first, and those that only continue it.
+        let rest = self.bytes.get(self.at + 1..).unwrap_or(&[]);
+        let continuing = rest.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count();
+        let end = at + usize::from(self.at < self.bytes.len()) + continuing;
         Error::new(ErrorKind::Syntax, Some(at..end), format!("expected {expected} in an alias list"))
     }
 
@@ -166,6 +169,7 @@ mod tests {
     fn errors_say_where() {
         let error = operand_aliases("{{}: (x, {})}", 100).unwrap_err();
         assert_eq!((error.kind(), error.span()), (ErrorKind::Syntax, Some(106..107)));
+        assert_eq!(operand_aliases("{{}: (∗, {})}", 0).unwrap_err().span(), Some(6..9), "a whole character");
         for text in
             ["", "{", "{{", "{{}: (0, {}, may-alias)}", "{{}: (99999999999999999999999, {})}", "{{0 1}: (0, {})}"]
         {
