@@ -66,12 +66,22 @@ impl Drawn {
         };
         let bytes = match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => scene.to_svg().into_bytes(),
-            Some("png") => scene.to_png(scale)?,
+            Some("png") => png(scene, scale)?,
             _ => return Err(Failure::new("unknown_picture_format", "a picture is written as .svg or .png")),
         };
         write(path, &bytes)?;
         Ok(Self { shape, svg: String::new(), picture: String::new(), written: Some(path.display().to_string()) })
     }
+}
+
+#[cfg(feature = "png")]
+fn png(scene: &Scene, scale: f32) -> Result<Vec<u8>, Failure> {
+    Ok(scene.to_png(scale)?)
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_: &Scene, _: f32) -> Result<Vec<u8>, Failure> {
+    Err(Failure::new("unknown_picture_format", "this build writes no PNG; write .svg"))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
