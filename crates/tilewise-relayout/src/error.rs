@@ -1,0 +1,85 @@
+//! The one error type of this crate.
+
+use std::fmt;
+
+/// What went wrong, as a stable name.
+///
+/// New kinds may be added; match with a wildcard arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The two shapes differ in their dimensions or in their element type.
+    ShapeMismatch,
+    /// A buffer of another length than the layout takes.
+    BufferLengthMismatch,
+    /// A layout's `E(n)` has fewer bits than the element type.
+    UnsupportedElementSize,
+    /// One of the shapes has no layout to speak of, or is larger than XLA allows: the core's answer.
+    Layout(tilewise::ErrorKind),
+}
+
+impl ErrorKind {
+    /// The kind's name in snake case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ShapeMismatch => "shape_mismatch",
+            Self::BufferLengthMismatch => "buffer_length_mismatch",
+            Self::UnsupportedElementSize => "unsupported_element_size",
+            Self::Layout(kind) => kind.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why two layouts make no plan, or a plan does not run on two buffers.
+///
+/// ```
+/// use tilewise_relayout::{ErrorKind, Plan};
+///
+/// let plan = Plan::new(&"f32[3,5]".parse()?, &"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+/// let error = plan.run(&[0; 59], &mut [0; 96]).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::BufferLengthMismatch);
+/// assert_eq!(error.to_string(), "the source has 59 bytes, its layout takes 60");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// The error's name.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<tilewise::Error> for Error {
+    fn from(error: tilewise::Error) -> Self {
+        let message = match error.help() {
+            Some(help) => format!("{error}; {help}"),
+            None => error.to_string(),
+        };
+        Self::new(ErrorKind::Layout(error.kind()), message)
+    }
+}

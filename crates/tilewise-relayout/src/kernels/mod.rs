@@ -1,0 +1,321 @@
+//! The bodies of loop nests: what is done with bytes once a plan has decided where they lie.
+//!
+//! One algorithm for each body, generic over a [vector](vector::Vector) and a [sink](vector::Sink), in `run`, `zip` and `blocks`; thin
+//! instantiations for each instruction set here. Which one runs is decided once, by [`Level::detect`].
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod blocks;
+mod portable;
+mod run;
+mod vector;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+mod zip;
+
+use crate::nest::Convert;
+pub(crate) use blocks::Grid;
+pub(crate) use vector::Ahead;
+pub(crate) use zip::{Apart, Together};
+
+/// An instruction set that kernels exist for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Sse2,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+}
+
+impl Level {
+    /// Every level this CPU has, the best last.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        #[cfg(target_arch = "x86_64")]
+        let all = [Self::Portable, Self::Sse2, Self::Avx2, Self::Avx512];
+        #[cfg(target_arch = "aarch64")]
+        let all = [Self::Portable, Self::Neon];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let all = [Self::Portable];
+        all.into_iter().filter(|level| level.is_available()).collect()
+    }
+
+    /// The best level this CPU has. The standard library asks the CPU once.
+    pub(crate) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        let best = [Self::Avx512, Self::Avx2, Self::Sse2];
+        #[cfg(target_arch = "aarch64")]
+        let best = [Self::Neon];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        let best = [];
+        best.into_iter().find(|level| level.is_available()).unwrap_or(Self::Portable)
+    }
+
+    pub(crate) fn is_available(self) -> bool {
+        match self {
+            Self::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Sse2 => std::is_x86_feature_detected!("sse2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => std::is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                std::is_x86_feature_detected!("avx512bw")
+                    && std::is_x86_feature_detected!("avx512vl")
+                    && std::is_x86_feature_detected!("avx512vbmi")
+            }
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+        }
+    }
+}
+
+/// What one call does, over and over at a distance.
+#[derive(Clone, Copy)]
+pub(crate) struct Job {
+    pub(crate) source: *const u8,
+    pub(crate) destination: *mut u8,
+    /// Two loops around the body, the outer one first.
+    pub(crate) repeats: [Repeat; 2],
+    pub(crate) body: Body,
+}
+
+/// A loop around a body: how often, and how far apart in source and destination.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeat {
+    pub(crate) count: usize,
+    pub(crate) source: usize,
+    pub(crate) destination: usize,
+}
+
+impl Repeat {
+    pub(crate) const ONCE: Self = Self { count: 1, source: 0, destination: 0 };
+}
+
+/// Does something for every place of a job's loops. (A closure might end up outside the function that has the instructions.)
+macro_rules! repeat {
+    ($job:expr, |$from:ident, $to:ident| $body:expr) => {
+        let [outer, inner] = $job.repeats;
+        for value in 0..outer.count {
+            let mut $from = $job.source.wrapping_add(value * outer.source);
+            let mut $to = $job.destination.wrapping_add(value * outer.destination);
+            for _ in 0..inner.count {
+                $body
+                $from = $from.wrapping_add(inner.source);
+                $to = $to.wrapping_add(inner.destination);
+            }
+        }
+    };
+}
+use repeat;
+
+/// The work of one repeat.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// `bytes` destination bytes from a contiguous source, then `zeros`.
+    Run { bytes: usize, zeros: usize, convert: Convert },
+    /// Rows together.
+    Together(Together),
+    /// Rows apart.
+    Apart(Apart),
+    /// A transpose in squares.
+    Blocks(Grid),
+}
+
+/// The end of what was written last, so that the next kernel can go on in the middle of a line.
+#[repr(align(64))]
+pub(crate) struct Stream {
+    pending: [u8; 64],
+    at: *mut u8,
+    low: usize,
+    /// Whether writes pass the caches.
+    past_caches: bool,
+    pub(crate) ahead: Ahead,
+}
+
+impl Stream {
+    pub(crate) fn new(past_caches: bool) -> Self {
+        Self { pending: [0; 64], at: core::ptr::null_mut(), low: 0, past_caches, ahead: Ahead::nothing() }
+    }
+}
+
+/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job. The
+/// vectors are the one for bytes in order, and one each for squares of 1, 2, 4, 8 and 16-byte units.
+macro_rules! level {
+    ($name:ident, [$(#[$features:meta])?], $vector:ty, $past:ty, [$one:ty, $two:ty, $four:ty, $eight:ty, $sixteen:ty]) => {
+        mod $name {
+            use super::vector::{Plain, Sink, Vector};
+            #[allow(clippy::wildcard_imports, reason = "each level names some of them")]
+            use super::*;
+
+            type V = $vector;
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn copy<S: Sink<V>>(job: &Job, stream: &mut Stream) {
+                // SAFETY: passed on, as in all functions of this module.
+                unsafe { run::copy_runs::<V, S>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn pack<S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+                unsafe { run::pack_runs::<V, S, WAYS>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn merge<S: Sink<V>>(job: &Job, stream: &mut Stream) {
+                unsafe { run::merge_runs::<V, S>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn unpack<S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+                unsafe { run::unpack_runs::<V, S, WAYS>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn together<S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+                unsafe { zip::together::<V, S, U, WAYS>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn apart<S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+                unsafe { zip::apart::<V, S, U, WAYS>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn blocks<S: Sink<V>, W: Vector, const U: usize, const N: usize>(job: &Job, stream: &mut Stream) {
+                unsafe { blocks::blocks::<V, S, W, U, N>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
+            unsafe fn finish_past_caches(stream: &mut Stream) {
+                unsafe { run::finish::<V, $past>(stream) }
+            }
+
+            unsafe fn run_into<S: Sink<V>>(job: &Job, stream: &mut Stream) {
+                unsafe {
+                    match &job.body {
+                        Body::Run { convert: Convert::Copy, .. } => copy::<S>(job, stream),
+                        Body::Run { convert: Convert::Pack { bits, pitch: 1 }, .. } => match bits {
+                            4 => pack::<S, 2>(job, stream),
+                            2 => pack::<S, 4>(job, stream),
+                            _ => pack::<S, 8>(job, stream),
+                        },
+                        Body::Run { convert: Convert::Pack { .. }, .. } => merge::<S>(job, stream),
+                        Body::Run { convert: Convert::Unpack { bits, .. }, .. } => match bits {
+                            4 => unpack::<S, 2>(job, stream),
+                            2 => unpack::<S, 4>(job, stream),
+                            _ => unpack::<S, 8>(job, stream),
+                        },
+                        Body::Together(body) => zip::by_unit_and_ways!(together, S, job, stream, body),
+                        Body::Apart(body) => zip::by_unit_and_ways!(apart, S, job, stream, body),
+                        Body::Blocks(grid) => match grid.unit {
+                            1 => blocks::<S, $one, 1, { size_of::<$one>() }>(job, stream),
+                            2 => blocks::<S, $two, 2, { size_of::<$two>() / 2 }>(job, stream),
+                            4 => blocks::<S, $four, 4, { size_of::<$four>() / 4 }>(job, stream),
+                            8 => blocks::<S, $eight, 8, { size_of::<$eight>() / 8 }>(job, stream),
+                            _ => blocks::<S, $sixteen, 16, { size_of::<$sixteen>() / 16 }>(job, stream),
+                        },
+                    }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::run`], and the CPU has the level.
+            pub(super) unsafe fn run(job: &Job, stream: &mut Stream) {
+                unsafe {
+                    if stream.past_caches { run_into::<$past>(job, stream) } else { run_into::<Plain>(job, stream) }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::finish`], and the CPU has the level.
+            pub(super) unsafe fn finish(stream: &mut Stream) {
+                if stream.past_caches {
+                    unsafe { finish_past_caches(stream) }
+                }
+            }
+        }
+    };
+}
+
+level!(portable_level, [], portable::Block, Plain, [V, V, V, V, V]);
+
+#[cfg(target_arch = "x86_64")]
+level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, vector::Pieces, [V, V, V, V, V]);
+
+#[cfg(target_arch = "x86_64")]
+level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, vector::Pieces, [x86_64::__m128i, V, V, V, V]);
+
+#[cfg(target_arch = "x86_64")]
+level!(
+    avx512,
+    [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]],
+    x86_64::__m512i,
+    x86_64::Carry,
+    [x86_64::__m128i, x86_64::__m256i, V, V, V]
+);
+
+#[cfg(target_arch = "aarch64")]
+level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, vector::Pieces, [V, V, V, V, V]);
+
+/// Does a job.
+///
+/// # Safety
+/// The CPU has the level. Every byte the job reads is inside a readable buffer, every byte it writes inside a buffer that
+/// the caller may write, and the two do not overlap; `stream` was left by a job of the same level on the same destination.
+pub(crate) unsafe fn run(level: Level, job: &Job, stream: &mut Stream) {
+    // SAFETY: passed on.
+    unsafe {
+        match level {
+            Level::Portable => portable_level::run(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Level::Sse2 => sse2::run(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => avx2::run(job, stream),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => avx512::run(job, stream),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => neon::run(job, stream),
+        }
+    }
+}
+
+/// Writes what a stream still holds, and waits until other threads can see all of it.
+///
+/// # Safety
+/// As for [`run`].
+pub(crate) unsafe fn finish(level: Level, stream: &mut Stream) {
+    // SAFETY: passed on.
+    unsafe {
+        match level {
+            Level::Portable => portable_level::finish(stream),
+            #[cfg(target_arch = "x86_64")]
+            Level::Sse2 => sse2::finish(stream),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => avx2::finish(stream),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => avx512::finish(stream),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => neon::finish(stream),
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    if stream.past_caches {
+        // SAFETY: SSE is part of x86-64.
+        unsafe { core::arch::x86_64::_mm_sfence() };
+    }
+}

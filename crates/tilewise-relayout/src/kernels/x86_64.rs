@@ -1,0 +1,504 @@
+//! SSE2, AVX2 and AVX-512 vectors, and the sink that only AVX-512 affords.
+
+use super::{
+    Stream,
+    vector::{Ahead, Sink, Vector},
+};
+use core::arch::x86_64::*;
+pub(super) use core::arch::x86_64::{__m128i, __m256i, __m512i};
+
+macro_rules! same_for_all {
+    () => {
+        #[inline(always)]
+        unsafe fn prefetch<const NEAR: bool>(at: *const u8) {
+            // SAFETY: a prefetch never faults, whatever the address.
+            unsafe {
+                if NEAR {
+                    _mm_prefetch::<_MM_HINT_T0>(at.cast());
+                } else {
+                    _mm_prefetch::<_MM_HINT_T1>(at.cast());
+                }
+            }
+        }
+
+        #[inline(always)]
+        unsafe fn stream_16(from: *const u8, to: *mut u8) {
+            // SAFETY: 16 bytes are valid by the trait's contract.
+            unsafe { _mm_stream_si128(to.cast(), _mm_loadu_si128(from.cast())) }
+        }
+    };
+}
+
+// SAFETY (all blocks of this file): the trait's contract says that the instructions exist and the bytes are valid.
+
+impl Vector for __m128i {
+    const BYTES: usize = 16;
+    same_for_all!();
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        unsafe { _mm_setzero_si128() }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        unsafe { _mm_set1_epi8(byte.cast_signed()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        unsafe { _mm_loadu_si128(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        unsafe { _mm_storeu_si128(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u8) {
+        unsafe { _mm_stream_si128(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe {
+            match U {
+                1 => (_mm_unpacklo_epi8(self, other), _mm_unpackhi_epi8(self, other)),
+                2 => (_mm_unpacklo_epi16(self, other), _mm_unpackhi_epi16(self, other)),
+                4 => (_mm_unpacklo_epi32(self, other), _mm_unpackhi_epi32(self, other)),
+                8 => (_mm_unpacklo_epi64(self, other), _mm_unpackhi_epi64(self, other)),
+                _ => (self, other),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        unsafe { _mm_and_si128(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        unsafe { _mm_or_si128(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        unsafe { _mm_xor_si128(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        unsafe { _mm_sub_epi8(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn up<const BITS: i32>(self) -> Self {
+        unsafe { _mm_slli_epi16::<BITS>(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn down<const BITS: i32>(self) -> Self {
+        unsafe { _mm_srli_epi16::<BITS>(self) }
+    }
+}
+
+impl Vector for __m256i {
+    const BYTES: usize = 32;
+    same_for_all!();
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        unsafe { _mm256_set1_epi8(byte.cast_signed()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        unsafe { _mm256_storeu_si256(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u8) {
+        unsafe {
+            if to.addr().is_multiple_of(32) {
+                _mm256_stream_si256(to.cast(), self);
+            } else {
+                _mm_stream_si128(to.cast(), _mm256_castsi256_si128(self));
+                _mm_stream_si128(to.add(16).cast(), _mm256_extracti128_si256::<1>(self));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe {
+            let (low, high) = match U {
+                1 => (_mm256_unpacklo_epi8(self, other), _mm256_unpackhi_epi8(self, other)),
+                2 => (_mm256_unpacklo_epi16(self, other), _mm256_unpackhi_epi16(self, other)),
+                4 => (_mm256_unpacklo_epi32(self, other), _mm256_unpackhi_epi32(self, other)),
+                8 => (_mm256_unpacklo_epi64(self, other), _mm256_unpackhi_epi64(self, other)),
+                _ => (self, other),
+            };
+            (_mm256_permute2x128_si256::<0x20>(low, high), _mm256_permute2x128_si256::<0x31>(low, high))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn unzip<const U: usize>(self, other: Self) -> (Self, Self) {
+        // Even units to the lower half of each 16 bytes, then of the whole register, then of both.
+        let halves = |v: Self| unsafe {
+            let lanes = match U {
+                1 => _mm256_shuffle_epi8(v, order(0x0E0C_0A08_0604_0200, 0x0F0D_0B09_0705_0301)),
+                2 => _mm256_shuffle_epi8(v, order(0x0D0C_0908_0504_0100, 0x0F0E_0B0A_0706_0302)),
+                4 => _mm256_shuffle_epi32::<0b11_01_10_00>(v),
+                _ => v,
+            };
+            if U == 16 { lanes } else { _mm256_permute4x64_epi64::<0b11_01_10_00>(lanes) }
+        };
+        let (a, b) = (halves(self), halves(other));
+        unsafe { (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        unsafe { _mm256_and_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        unsafe { _mm256_or_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        unsafe { _mm256_xor_si256(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        unsafe { _mm256_sub_epi8(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn up<const BITS: i32>(self) -> Self {
+        unsafe { _mm256_slli_epi16::<BITS>(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn down<const BITS: i32>(self) -> Self {
+        unsafe { _mm256_srli_epi16::<BITS>(self) }
+    }
+}
+
+/// The same 16 places in both halves.
+#[inline(always)]
+unsafe fn order(low: i64, high: i64) -> __m256i {
+    unsafe { _mm256_set_epi64x(high, low, high, low) }
+}
+
+/// 64 places for a permutation of bytes: the units of both operands in turn, or every other unit, from the `start`th on.
+const fn places(unit: usize, zip: bool, second: usize) -> [u8; 64] {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        let (at, byte) = (i / unit, i % unit);
+        let place = if zip {
+            let at = at + second * (64 / unit);
+            at / 2 * unit + at % 2 * 64 + byte
+        } else {
+            (2 * at + second) * unit + byte
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
+        {
+            places[i] = place as u8;
+        }
+        i += 1;
+    }
+    places
+}
+
+/// Permutations of the units of two registers.
+struct Places<const U: usize>;
+
+impl<const U: usize> Places<U> {
+    const ZIP: [[u8; 64]; 2] = [places(U, true, 0), places(U, true, 1)];
+    const UNZIP: [[u8; 64]; 2] = [places(U, false, 0), places(U, false, 1)];
+}
+
+#[inline(always)]
+unsafe fn permute(a: __m512i, places: &[u8; 64], b: __m512i) -> __m512i {
+    unsafe { _mm512_permutex2var_epi8(a, _mm512_loadu_si512(places.as_ptr().cast()), b) }
+}
+
+impl Vector for __m512i {
+    const BYTES: usize = 64;
+    same_for_all!();
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        unsafe { _mm512_setzero_si512() }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        unsafe { _mm512_set1_epi8(byte.cast_signed()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u8) {
+        unsafe {
+            if to.addr().is_multiple_of(64) {
+                _mm512_stream_si512(to.cast(), self);
+            } else {
+                _mm_stream_si128(to.cast(), _mm512_castsi512_si128(self));
+                _mm_stream_si128(to.add(16).cast(), _mm512_extracti32x4_epi32::<1>(self));
+                _mm_stream_si128(to.add(32).cast(), _mm512_extracti32x4_epi32::<2>(self));
+                _mm_stream_si128(to.add(48).cast(), _mm512_extracti32x4_epi32::<3>(self));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe { (permute(self, &Places::<U>::ZIP[0], other), permute(self, &Places::<U>::ZIP[1], other)) }
+    }
+
+    #[inline(always)]
+    unsafe fn unzip<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe { (permute(self, &Places::<U>::UNZIP[0], other), permute(self, &Places::<U>::UNZIP[1], other)) }
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        unsafe { _mm512_and_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        unsafe { _mm512_or_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        unsafe { _mm512_xor_si512(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        unsafe { _mm512_sub_epi8(self, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn up<const BITS: i32>(self) -> Self {
+        unsafe { _mm512_sll_epi16(self, _mm_cvtsi32_si128(BITS)) }
+    }
+
+    #[inline(always)]
+    unsafe fn down<const BITS: i32>(self) -> Self {
+        unsafe { _mm512_srl_epi16(self, _mm_cvtsi32_si128(BITS)) }
+    }
+}
+
+/// Whole lines past the caches from whatever address on: the part of a line that is known is kept in a register until the rest
+/// comes. One permutation for each line.
+pub(super) struct Carry {
+    /// The next byte to append.
+    at: *mut u8,
+    /// The line that `at` is in, as far as it is known.
+    pending: __m512i,
+    /// Bytes at the start of that line that are not the sink's.
+    low: usize,
+    /// Rotates a vector up by `at mod 64`.
+    rotation: __m512i,
+}
+
+const ASCENDING: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+        {
+            places[i] = i as u8;
+        }
+        i += 1;
+    }
+    places
+};
+
+/// Ones for lanes `from..to` of 64.
+#[inline(always)]
+fn lanes(from: usize, to: usize) -> u64 {
+    let below = |n: usize| if n >= 64 { u64::MAX } else { (1 << n) - 1 };
+    below(to) & !below(from)
+}
+
+impl Carry {
+    #[inline(always)]
+    fn phase(&self) -> usize {
+        self.at.addr() % 64
+    }
+
+    #[inline(always)]
+    unsafe fn turn(&mut self) {
+        unsafe {
+            #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+            let phase = _mm512_set1_epi8((self.phase() as u8).cast_signed());
+            self.rotation = _mm512_sub_epi8(_mm512_loadu_si512(ASCENDING.as_ptr().cast()), phase);
+        }
+    }
+
+    /// Writes a whole line; `at` is somewhere in it.
+    #[inline(always)]
+    unsafe fn emit(&mut self, line: __m512i) {
+        unsafe {
+            let to = self.at.wrapping_sub(self.phase());
+            if self.low == 0 {
+                _mm512_stream_si512(to.cast(), line);
+            } else {
+                _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, 64), line);
+                self.low = 0;
+            }
+        }
+    }
+}
+
+impl Sink<__m512i> for Carry {
+    const STREAMS: bool = true;
+
+    #[inline(always)]
+    unsafe fn resume(stream: &Stream) -> Self {
+        unsafe {
+            let pending = _mm512_loadu_si512(stream.pending.as_ptr().cast());
+            let mut sink = Self { at: stream.at, pending, low: stream.low, rotation: pending };
+            sink.turn();
+            sink
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn save(self, stream: &mut Stream) {
+        unsafe { _mm512_storeu_si512(stream.pending.as_mut_ptr().cast(), self.pending) };
+        (stream.at, stream.low) = (self.at, self.low);
+    }
+
+    #[inline(always)]
+    unsafe fn start(at: *mut u8) -> Self {
+        unsafe {
+            let pending = _mm512_setzero_si512();
+            let mut sink = Self { at, pending, low: at.addr() % 64, rotation: pending };
+            sink.turn();
+            sink
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&mut self) {
+        unsafe {
+            let to = self.at.wrapping_sub(self.phase());
+            _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, self.phase()), self.pending);
+            self.low = self.phase();
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn seek(&mut self, to: *mut u8) {
+        if to != self.at {
+            unsafe {
+                self.finish();
+                self.at = to;
+                self.low = self.phase();
+                self.turn();
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push(&mut self, vector: __m512i) {
+        unsafe {
+            let turned = _mm512_permutexvar_epi8(self.rotation, vector);
+            let line = _mm512_mask_blend_epi8(lanes(self.phase(), 64), self.pending, turned);
+            self.emit(line);
+            self.pending = turned;
+            self.at = self.at.add(64);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, mut from: *const u8, n: usize, ahead: &mut Ahead) {
+        unsafe {
+            if n.is_multiple_of(64) {
+                for _ in 0..n / 64 {
+                    ahead.read::<__m512i>(from);
+                    self.push(_mm512_loadu_si512(from.cast()));
+                    from = from.add(64);
+                }
+                return;
+            }
+            let phase = self.phase();
+            let end = phase + n;
+            let first = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), from.wrapping_sub(phase).cast());
+            if end < 64 {
+                self.pending = first;
+            } else {
+                ahead.read::<__m512i>(from);
+                self.emit(first);
+                from = from.wrapping_sub(phase);
+                let mut to = self.at.wrapping_sub(phase);
+                for _ in 1..end / 64 {
+                    from = from.wrapping_add(64);
+                    to = to.wrapping_add(64);
+                    ahead.read::<__m512i>(from);
+                    _mm512_stream_si512(to.cast(), _mm512_loadu_si512(from.cast()));
+                }
+                self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), from.wrapping_add(64).cast());
+            }
+            self.at = self.at.add(n);
+            self.turn();
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zeros(&mut self, n: usize) {
+        unsafe {
+            let phase = self.phase();
+            let end = phase + n;
+            let first = _mm512_mask_mov_epi8(self.pending, lanes(phase, end), _mm512_setzero_si512());
+            if end < 64 {
+                self.pending = first;
+            } else {
+                self.emit(first);
+                let mut to = self.at.wrapping_sub(phase);
+                for _ in 1..end / 64 {
+                    to = to.wrapping_add(64);
+                    _mm512_stream_si512(to.cast(), _mm512_setzero_si512());
+                }
+                self.pending = _mm512_setzero_si512();
+            }
+            self.at = self.at.add(n);
+            if !n.is_multiple_of(64) {
+                self.turn();
+            }
+        }
+    }
+}

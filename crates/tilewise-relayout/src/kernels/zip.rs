@@ -1,0 +1,266 @@
+//! Rows together and rows apart: the (2,1) and (4,1) of TPU layouts, and everything else that interleaves a few rows.
+
+use super::{
+    Body, Job, Stream, repeat,
+    run::{merge_rows, merge_rows_short},
+    vector::{Ahead, Sink, Vector, copy_short},
+};
+
+/// `ways` rows become one: unit 0 of each row, unit 1 of each row, and so on.
+#[derive(Clone, Copy)]
+pub(crate) struct Together {
+    pub(crate) unit: usize,
+    pub(crate) ways: usize,
+    /// Rows that exist; the others count as zero.
+    pub(crate) rows: usize,
+    /// Source bytes from a row to the next.
+    pub(crate) pitch: usize,
+    pub(crate) columns: usize,
+    /// Zeros after the last column.
+    pub(crate) zeros: usize,
+    /// Where each row is itself several rows of narrow elements: bits, and source bytes between those.
+    pub(crate) merge: Option<(u32, usize)>,
+}
+
+/// One row of interleaved units becomes `ways` rows.
+#[derive(Clone, Copy)]
+pub(crate) struct Apart {
+    pub(crate) unit: usize,
+    pub(crate) ways: usize,
+    /// Rows wanted.
+    pub(crate) rows: usize,
+    /// Destination bytes from a row to the next.
+    pub(crate) pitch: usize,
+    /// Columns in all.
+    pub(crate) columns: usize,
+    /// Columns after which the source goes on elsewhere, and the distance.
+    pub(crate) run: usize,
+    pub(crate) run_step: usize,
+}
+
+/// Zips `WAYS` rows: each round interleaves rows half of all apart.
+#[inline(always)]
+unsafe fn zip_rows<V: Vector, const U: usize, const WAYS: usize>(mut rows: [V; WAYS]) -> [V; WAYS] {
+    let mut rounds = WAYS;
+    while rounds > 1 {
+        let mut next = rows;
+        for i in 0..WAYS / 2 {
+            // SAFETY: `V` is available.
+            (next[2 * i], next[2 * i + 1]) = unsafe { rows[i].zip::<U>(rows[i + WAYS / 2]) };
+        }
+        rows = next;
+        rounds /= 2;
+    }
+    rows
+}
+
+/// The inverse of [`zip_rows`].
+#[inline(always)]
+unsafe fn unzip_rows<V: Vector, const U: usize, const WAYS: usize>(mut rows: [V; WAYS]) -> [V; WAYS] {
+    let mut rounds = WAYS;
+    while rounds > 1 {
+        let mut next = rows;
+        for i in 0..WAYS / 2 {
+            // SAFETY: `V` is available.
+            (next[i], next[i + WAYS / 2]) = unsafe { rows[2 * i].unzip::<U>(rows[2 * i + 1]) };
+        }
+        rows = next;
+        rounds /= 2;
+    }
+    rows
+}
+
+/// A square of units, transposed.
+#[inline(always)]
+pub(super) unsafe fn transpose<V: Vector, const U: usize, const N: usize>(rows: [V; N]) -> [V; N] {
+    // SAFETY: `V` is available. With as many rows as units in each, every register ends up with one column.
+    unsafe { zip_rows::<V, U, N>(rows) }
+}
+
+/// Every pair of unit and ways that plans have: two rows, or groups of at most 16 bytes.
+macro_rules! by_unit_and_ways {
+    ($function:ident, $s:ty, $job:ident, $stream:ident, $body:ident) => {
+        match ($body.unit, $body.ways) {
+            (1, 2) => $function::<$s, 1, 2>($job, $stream),
+            (1, 4) => $function::<$s, 1, 4>($job, $stream),
+            (1, 8) => $function::<$s, 1, 8>($job, $stream),
+            (1, 16) => $function::<$s, 1, 16>($job, $stream),
+            (2, 2) => $function::<$s, 2, 2>($job, $stream),
+            (2, 4) => $function::<$s, 2, 4>($job, $stream),
+            (2, 8) => $function::<$s, 2, 8>($job, $stream),
+            (4, 2) => $function::<$s, 4, 2>($job, $stream),
+            (4, 4) => $function::<$s, 4, 4>($job, $stream),
+            (8, 2) => $function::<$s, 8, 2>($job, $stream),
+            (16, 2) => $function::<$s, 16, 2>($job, $stream),
+            _ => unreachable!("plans have no other unit or number of rows"),
+        }
+    };
+}
+pub(super) use by_unit_and_ways;
+
+/// A vector of each row from a column on; of rows that are not there, zeros. `short` counts the units that are there, if not all are.
+#[inline(always)]
+unsafe fn load_rows<V: Vector, const U: usize, const WAYS: usize>(
+    body: &Together,
+    at: *const u8,
+    short: Option<usize>,
+) -> [V; WAYS] {
+    // SAFETY: `rows` rows have the units asked for, and whole vectors are read only where those are.
+    unsafe {
+        let mut rows = [V::zero(); WAYS];
+        for (i, row) in rows.iter_mut().enumerate().take(body.rows) {
+            let at = at.wrapping_add(i * body.pitch);
+            *row = match (body.merge.filter(|_| U == 1), short) {
+                (None, None) => V::load(at),
+                (None, Some(columns)) => {
+                    let mut part = [0; 64];
+                    copy_short(at, part.as_mut_ptr(), columns * U);
+                    V::load(part.as_ptr())
+                }
+                (Some((bits, pitch)), None) => merge_rows::<V>(at, bits, pitch),
+                (Some((bits, pitch)), Some(columns)) => merge_rows_short::<V>(at, columns, bits, pitch),
+            };
+        }
+        rows
+    }
+}
+
+/// Prefetches for a vector of each row.
+#[inline(always)]
+unsafe fn read_rows<V: Vector>(body: &Together, at: *const u8, parts: usize, ahead: &mut Ahead) {
+    for i in 0..body.rows {
+        for part in 0..parts {
+            let pitch = body.merge.map_or(0, |(_, pitch)| pitch);
+            // SAFETY: `V` is available.
+            unsafe { ahead.read::<V>(at.wrapping_add(i * body.pitch + part * pitch)) };
+        }
+    }
+}
+
+/// # Safety
+/// As for [`super::run`].
+#[inline(always)]
+pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize>(
+    job: &Job,
+    stream: &mut Stream,
+) {
+    let Body::Together(body) = job.body else { return };
+    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let whole = V::BYTES / U;
+    let parts = body.merge.map_or(1, |(bits, _)| 8 / bits as usize);
+    let plain = body.rows == WAYS && (U > 1 || body.merge.is_none());
+    // SAFETY: each of `rows` rows has `columns` units, and the sink room for `WAYS` times as many.
+    unsafe {
+        let mut sink = S::resume(stream);
+        repeat!(job, |from, to| {
+            sink.seek(to);
+            let mut at = from;
+            let mut columns = body.columns;
+            if plain {
+                // The same as below with all that is known taken out of the loop.
+                while columns >= whole {
+                    let rows: [V; WAYS] = core::array::from_fn(|i| {
+                        let at = at.wrapping_add(i * body.pitch);
+                        if S::STREAMS {
+                            ahead.read::<V>(at);
+                        }
+                        V::load(at)
+                    });
+                    for vector in zip_rows::<V, U, WAYS>(rows) {
+                        sink.push(vector);
+                    }
+                    at = at.wrapping_add(V::BYTES);
+                    columns -= whole;
+                }
+            }
+            while columns >= whole {
+                if S::STREAMS {
+                    read_rows::<V>(&body, at, parts, &mut ahead);
+                }
+                for vector in zip_rows::<V, U, WAYS>(load_rows::<V, U, WAYS>(&body, at, None)) {
+                    sink.push(vector);
+                }
+                at = at.wrapping_add(V::BYTES);
+                columns -= whole;
+            }
+            if columns > 0 {
+                let mut zipped = [0; 16 * 64];
+                let rows = zip_rows::<V, U, WAYS>(load_rows::<V, U, WAYS>(&body, at, Some(columns)));
+                for (i, vector) in rows.into_iter().enumerate() {
+                    vector.store(zipped.as_mut_ptr().add(i * V::BYTES));
+                }
+                sink.copy(zipped.as_ptr(), columns * U * WAYS, &mut Ahead::nothing());
+            }
+            if body.zeros != 0 {
+                sink.zeros(body.zeros);
+            }
+        });
+        sink.save(stream);
+        if S::STREAMS {
+            stream.ahead = ahead;
+        }
+    }
+}
+
+/// # Safety
+/// As for [`super::run`].
+#[inline(always)]
+pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+    let Body::Apart(body) = job.body else { return };
+    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let whole = V::BYTES / U;
+    // SAFETY: the source has `columns` groups of `WAYS` units (in runs), each of `rows` rows room for `columns` units.
+    unsafe {
+        repeat!(job, |from, to| {
+            let mut sinks: [S; WAYS] = core::array::from_fn(|row| {
+                let row = row.min(body.rows - 1);
+                S::start(to.wrapping_add(row * body.pitch))
+            });
+            let mut run = from;
+            let mut left = body.columns;
+            while left > 0 {
+                let mut columns = left.min(body.run);
+                left -= columns;
+                let mut at = run;
+                while columns >= whole {
+                    let rows = core::array::from_fn(|i| {
+                        let at = at.wrapping_add(i * V::BYTES);
+                        if S::STREAMS {
+                            ahead.read::<V>(at);
+                        }
+                        V::load(at)
+                    });
+                    let rows = unzip_rows::<V, U, WAYS>(rows);
+                    if body.rows == WAYS {
+                        for (sink, row) in sinks.iter_mut().zip(rows) {
+                            sink.push(row);
+                        }
+                    } else {
+                        for (sink, row) in sinks.iter_mut().zip(rows).take(body.rows) {
+                            sink.push(row);
+                        }
+                    }
+                    at = at.wrapping_add(WAYS * V::BYTES);
+                    columns -= whole;
+                }
+                if columns > 0 {
+                    let mut zipped = [0; 16 * 64];
+                    core::ptr::copy_nonoverlapping(at, zipped.as_mut_ptr(), columns * U * WAYS);
+                    let rows = core::array::from_fn(|i| V::load(zipped.as_ptr().add(i * V::BYTES)));
+                    for (sink, row) in sinks.iter_mut().zip(unzip_rows::<V, U, WAYS>(rows)).take(body.rows) {
+                        let mut short = [0; 64];
+                        row.store(short.as_mut_ptr());
+                        sink.copy(short.as_ptr(), columns * U, &mut Ahead::nothing());
+                    }
+                }
+                run = run.wrapping_add(body.run_step);
+            }
+            for sink in sinks.iter_mut().take(body.rows) {
+                sink.finish();
+            }
+        });
+        if S::STREAMS {
+            stream.ahead = ahead;
+        }
+    }
+}

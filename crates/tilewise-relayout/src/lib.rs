@@ -1,0 +1,98 @@
+//! Converts buffers between any two XLA tiled layouts of the same shape, in one pass at memory speed.
+//!
+//! XLA stores arrays in tiled layouts: `bf16[4096,8192]{1,0:T(8,128)(2,1)}` cuts the rows into tiles of 8 × 128 and puts pairs of
+//! rows into common 32-bit words. Programs that read or write such buffers outside XLA have to move every element. A [`Plan`]
+//! does, from any layout to any layout: tiled or not, ragged or not, padded, permuted, packed into 4, 2 or 1 bits.
+//!
+//! ```
+//! use tilewise_relayout::Plan;
+//!
+//! // 16 × 256 numbers as a host has them, and as a TPU wants them.
+//! let host = "bf16[16,256]{1,0}".parse()?;
+//! let device = "bf16[16,256]{1,0:T(8,128)(2,1)}".parse()?;
+//! let plan = Plan::new(&host, &device)?;
+//!
+//! let rows: Vec<u8> = (0..16 * 256_u16).flat_map(u16::to_le_bytes).collect();
+//! let mut tiles = vec![0; plan.destination_bytes().try_into()?];
+//! plan.run(&rows, &mut tiles)?;
+//! // Element (0,0), then (1,0) in the same word, then (0,1).
+//! assert_eq!(tiles[..6], [0, 0, 0, 1, 1, 0]);
+//!
+//! let back = Plan::new(&device, &host)?;
+//! let mut again = vec![0; rows.len()];
+//! back.run(&tiles, &mut again)?;
+//! assert_eq!(again, rows);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`tile`] and [`untile`] do the same for a row-major array in one call, with a new vector for the result.
+//!
+//! # Speed
+//!
+//! Writing into memory that is touched for the first time costs several times the conversion: keep the destination
+//! and run plans into it. Large buffers gain from huge pages (`madvise` on Linux), and most from starting on a cache line.
+//! [`Plan::run_with_threads`] helps transposes; otherwise one thread nearly saturates memory on most machines.
+//!
+//! # Values
+//!
+//! Elements move as bits. Between different element sizes, as in `s4[8]{0}` and `s4[8]{0:E(4)}`, packing drops a value's upper
+//! bits, and widening repeats the sign of signed integers and fills with zeros otherwise. The destination's padding is zero unless
+//! the plan was made to [leave](Padding::Leave) it; the source's padding is never looked at.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod axes;
+mod error;
+mod exec;
+mod kernels;
+mod nest;
+mod pack;
+mod plan;
+mod words;
+
+pub use error::{Error, ErrorKind};
+#[doc(hidden)]
+pub use kernels::Level;
+pub use plan::{Padding, Plan};
+use tilewise::Shape;
+
+/// A row-major array's bytes in the layout of `shape`.
+///
+/// The array has `shape`'s dimensions and element type in XLA's default layout, without an element size.
+///
+/// # Errors
+/// As for [`Plan::new`] and [`Plan::run`].
+///
+/// ```
+/// let shape = "f32[3,5]{1,0:T(2,2)}".parse()?;
+/// let tiled = tilewise_relayout::tile(&[0; 60], &shape)?;
+/// assert_eq!(tiled.len(), 96);
+/// assert_eq!(tilewise_relayout::untile(&tiled, &shape)?, [0; 60]);
+/// # Ok::<(), tilewise_relayout::Error>(())
+/// ```
+pub fn tile(array: &[u8], shape: &Shape) -> Result<Vec<u8>, Error> {
+    run_into_new(&Plan::new(&row_major(shape)?, shape)?, array)
+}
+
+/// The row-major array in a buffer that has the layout of `shape`; the inverse of [`tile`].
+///
+/// # Errors
+/// As for [`Plan::new`] and [`Plan::run`].
+pub fn untile(buffer: &[u8], shape: &Shape) -> Result<Vec<u8>, Error> {
+    run_into_new(&Plan::new(shape, &row_major(shape)?)?, buffer)
+}
+
+fn row_major(shape: &Shape) -> Result<Shape, Error> {
+    Ok(shape.with_layout(tilewise::Layout::row_major(shape.dimensions().len()))?)
+}
+
+fn run_into_new(plan: &Plan, source: &[u8]) -> Result<Vec<u8>, Error> {
+    plan.check_source(source)?;
+    let bytes = usize::try_from(plan.destination_bytes()).map_err(|_| {
+        let message = format!("{} bytes are more than this machine can address", plan.destination_bytes());
+        Error::new(ErrorKind::BufferLengthMismatch, message)
+    })?;
+    let mut destination = vec![0; bytes];
+    plan.run(source, &mut destination)?;
+    Ok(destination)
+}
