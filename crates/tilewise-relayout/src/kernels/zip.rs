@@ -110,7 +110,7 @@ unsafe fn load_rows<V: Vector, const U: usize, const WAYS: usize>(
         let mut rows = [V::zero(); WAYS];
         for (i, row) in rows.iter_mut().enumerate().take(body.rows) {
             let at = at.wrapping_add(i * body.pitch);
-            *row = match (body.merge.filter(|_| U == 1), short) {
+            *row = match (body.merge, short) {
                 (None, None) => V::load(at),
                 (None, Some(columns)) => {
                     let mut part = [0; 64];
@@ -118,7 +118,7 @@ unsafe fn load_rows<V: Vector, const U: usize, const WAYS: usize>(
                     V::load(part.as_ptr())
                 }
                 (Some((bits, pitch)), None) => merge_rows::<V>(at, bits, pitch),
-                (Some((bits, pitch)), Some(columns)) => merge_rows_short::<V>(at, columns, bits, pitch),
+                (Some((bits, pitch)), Some(columns)) => merge_rows_short::<V>(at, columns * U, bits, pitch),
             };
         }
         rows
@@ -148,7 +148,7 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
     let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
     let whole = V::BYTES / U;
     let parts = body.merge.map_or(1, |(bits, _)| 8 / bits as usize);
-    let plain = body.rows == WAYS && (U > 1 || body.merge.is_none());
+    let plain = body.rows == WAYS && body.merge.is_none();
     // SAFETY: each of `rows` rows has `columns` units, and the sink room for `WAYS` times as many.
     unsafe {
         let mut sink = S::resume(stream);
