@@ -40,7 +40,7 @@ pub(crate) fn msrv(shell: &Shell) -> anyhow::Result<()> {
     let facts = workspace.join("conformance/facts");
     copy_folder(shell, Path::new("conformance/facts"), &facts)?;
     let crates = workspace.join("crates");
-    cmd!(shell, "tar --extract --gzip --file {archive} --directory {crates}").run()?;
+    cmd!(shell, "tar --extract --touch --gzip --file {archive} --directory {crates}").run()?;
     let core = crates.join("tilewise");
     fs::rename(crates.join(format!("tilewise-{version}")), &core)?;
     shell.remove_path(core.join("Cargo.lock"))?;
