@@ -6,8 +6,8 @@ use crate::{
     input::read_document,
     output::{
         Output,
-        fix_json::{self, FixJson},
         human::{FAINT, STRONG, bytes, bytes_both, percent, screen_width, styled, waste_style},
+        parts::{self, FixJson, SourceJson},
         plain,
         rows::{Row, who, write_fix, write_header},
     },
@@ -81,13 +81,6 @@ struct AllocationJson<'a> {
     source: Option<SourceJson<'a>>,
 }
 
-#[derive(Serialize)]
-struct SourceJson<'a> {
-    file: &'a str,
-    line: u32,
-    function: Option<&'a str>,
-}
-
 impl Serialize for Explained {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let message = &self.0.message;
@@ -133,14 +126,10 @@ impl<'a> AllocationJson<'a> {
             padding_bytes: sized.then(|| allocation.padding_bytes()),
             expansion: sized.then(|| allocation.expansion()),
             cause: (!allocation.causes.is_empty()).then(|| allocation.causes.join("; ")),
-            fix: fix_json::sentence(allocation.advice.as_ref()),
-            fixes: fix_json::fixes(allocation.advice.as_ref()),
+            fix: parts::sentence(allocation.advice.as_ref()),
+            fixes: parts::fixes(allocation.advice.as_ref()),
             op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()),
-            source: allocation.source.as_ref().map(|source| SourceJson {
-                file: &source.file,
-                line: source.line,
-                function: source.function.as_deref(),
-            }),
+            source: allocation.source.as_ref().map(SourceJson::from),
         }
     }
 }

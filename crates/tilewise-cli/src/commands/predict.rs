@@ -7,8 +7,8 @@ use crate::{
     input::each_item,
     output::{
         Output,
-        fix_json::{self, FixJson},
         human::{FAINT, STRONG, bytes, bytes_both, screen_width, styled, times, waste_style},
+        parts::{self, FixJson},
         rows::write_fix,
     },
 };
@@ -69,7 +69,7 @@ fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) 
     let prediction = tpu::predict(shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))?;
     let advice = suggest.then(|| fix::suggest(&prediction.shape, Some(generation)));
     Ok(Predicted {
-        fixes: advice.as_ref().map(|advice| fix_json::fixes(Some(advice))),
+        fixes: advice.as_ref().map(|advice| parts::fixes(Some(advice))),
         advice,
         tpu: generation.name(),
         policy: prediction.policy.as_str(),

@@ -1,8 +1,8 @@
 //! Where results go: standard output for people or as JSON Lines; errors go to standard error.
 
 pub(crate) mod file;
-pub(crate) mod fix_json;
 pub(crate) mod human;
+pub(crate) mod parts;
 pub(crate) mod rows;
 
 use crate::failure::Failure;

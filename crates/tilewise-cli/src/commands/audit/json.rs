@@ -1,11 +1,11 @@
 //! A report as one JSON object.
 
 use super::Audited;
-use crate::output::fix_json::{self, FixJson};
+use crate::output::parts::{self, FixJson, SourceJson};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use tilewise::{memory_space_name, tpu::Generation};
-use tilewise_audit::{BufferRow, CopyRow, SourceLine, SpaceTotal, Warning};
+use tilewise_audit::{BufferRow, CopyRow, SpaceTotal, Warning};
 
 #[derive(Serialize)]
 struct AuditJson<'a> {
@@ -72,13 +72,6 @@ struct CopyJson<'a> {
 }
 
 #[derive(Serialize)]
-struct SourceJson<'a> {
-    file: &'a str,
-    line: u32,
-    function: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 struct WarningJson<'a> {
     kind: &'a str,
     message: &'a str,
@@ -139,8 +132,8 @@ impl<'a> BufferJson<'a> {
             padding_bytes: row.padding_bytes(),
             expansion: row.expansion(),
             cause: row.cause(),
-            fix: fix_json::sentence(advice.as_ref()),
-            fixes: fix_json::fixes(advice.as_ref()),
+            fix: parts::sentence(advice.as_ref()),
+            fixes: parts::fixes(advice.as_ref()),
             op_name: row.op_name.as_deref(),
             source: row.source.as_ref().map(SourceJson::from),
         }
@@ -159,12 +152,6 @@ impl<'a> From<&'a CopyRow> for CopyJson<'a> {
             op_name: row.op_name.as_deref(),
             source: row.source.as_ref().map(SourceJson::from),
         }
-    }
-}
-
-impl<'a> From<&'a SourceLine> for SourceJson<'a> {
-    fn from(line: &'a SourceLine) -> Self {
-        Self { file: &line.file, line: line.line, function: line.function.as_deref() }
     }
 }
 

@@ -1,7 +1,24 @@
-//! A fix as JSON.
+//! Parts of the JSON objects that several verbs print: source lines and fixes.
 
 use serde::Serialize;
-use tilewise_audit::fix::{Advice, Fix};
+use tilewise_audit::{
+    SourceLine,
+    fix::{Advice, Fix},
+};
+
+/// A line of the user's program.
+#[derive(Serialize)]
+pub(crate) struct SourceJson<'a> {
+    file: &'a str,
+    line: u32,
+    function: Option<&'a str>,
+}
+
+impl<'a> From<&'a SourceLine> for SourceJson<'a> {
+    fn from(line: &'a SourceLine) -> Self {
+        Self { file: &line.file, line: line.line, function: line.function.as_deref() }
+    }
+}
 
 /// One change, priced.
 #[derive(Serialize)]
