@@ -3,6 +3,7 @@
 mod bench;
 mod conformance;
 mod fuzz;
+mod package;
 mod python;
 mod slow;
 mod test;
@@ -37,6 +38,8 @@ enum Verb {
         #[arg(default_value_t = 60)]
         seconds: u64,
     },
+    /// Builds, installs and tests the Python package
+    Python,
     /// Builds and tests the core on the oldest compiler it is for
     Msrv,
     /// Licenses, bans and sources of all dependencies
@@ -59,6 +62,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Bench { quick } => bench::run(&shell, quick),
         Verb::Fuzz { seconds } => fuzz::run(&shell, seconds),
+        Verb::Python => package::run(&shell),
         Verb::Msrv => slow::msrv(&shell),
         Verb::Deny => slow::deny(&shell),
         Verb::Semver { baseline } => slow::semver(&shell, baseline.as_deref()),

@@ -1,0 +1,92 @@
+"""XLA shapes and tiled layouts: explained, indexed, converted, and TPU programs audited for padding.
+
+XLA, the compiler under JAX, TensorFlow and PyTorch/XLA, stores arrays in tiled layouts such as
+``bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}``. That string decides what an array really takes.
+
+>>> import tilewise as tw
+>>> s = tw.Shape("f32[3,5]{1,0:T(2,2)}")
+>>> s.offset((2, 3)), s.logical_bytes, s.physical_bytes
+(17, 60, 96)
+>>> tw.predict("f32[400000,12]{1,0}", tpu="v5e").expansion
+10.666666666666666
+
+Bounds, indices and offsets are in elements; sizes are in bytes.
+"""
+
+from tilewise._audit import audit
+from tilewise._errors import (
+    DrawError,
+    Error,
+    HloError,
+    MessageError,
+    OutOfRangeError,
+    ParseError,
+    RelayoutError,
+    ShapeError,
+)
+from tilewise._explain import explain, explain_oom
+from tilewise._jax import from_jax, to_jax
+from tilewise._tilewise import (
+    CHECKED_WITH,
+    TPU_GENERATIONS,
+    Allocation,
+    Buffer,
+    Copy,
+    Drawing,
+    ElementType,
+    Explanation,
+    Fix,
+    Layout,
+    Report,
+    ReportWarning,
+    Shape,
+    SourceLine,
+    SpaceTotal,
+    Step,
+    Steps,
+    __version__,
+    hbm_bytes,
+    predict,
+    relayout,
+    tile,
+    untile,
+)
+
+__all__ = [
+    "CHECKED_WITH",
+    "TPU_GENERATIONS",
+    "Allocation",
+    "Buffer",
+    "Copy",
+    "DrawError",
+    "Drawing",
+    "ElementType",
+    "Error",
+    "Explanation",
+    "Fix",
+    "HloError",
+    "Layout",
+    "MessageError",
+    "OutOfRangeError",
+    "ParseError",
+    "RelayoutError",
+    "Report",
+    "ReportWarning",
+    "Shape",
+    "ShapeError",
+    "SourceLine",
+    "SpaceTotal",
+    "Step",
+    "Steps",
+    "__version__",
+    "audit",
+    "explain",
+    "explain_oom",
+    "from_jax",
+    "hbm_bytes",
+    "predict",
+    "relayout",
+    "tile",
+    "to_jax",
+    "untile",
+]

@@ -1,0 +1,109 @@
+"""Out-of-memory messages, from texts and from exceptions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tilewise import _tilewise
+from tilewise._errors import MessageError
+
+if TYPE_CHECKING:
+    from tilewise._tilewise import Explanation
+    from tilewise._types import Tpu
+
+
+def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | None = None) -> Explanation:
+    """Explain a TPU's out-of-memory message: what is wasted, why, and what to change.
+
+    Args:
+        message: the text, with whatever is around it; the exception that carries it, or one raised from that;
+            or a path.
+        tpu: the generation it is from, where the message's tiles do not tell.
+
+    Raises:
+        MessageError: the text holds no such message.
+        ParseError: no TPU generation of that name.
+        OSError: the file can't be read.
+
+    Examples:
+        >>> explained = explain('''RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm.
+        ... Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
+        ...   Largest program allocations in hbm:
+        ...   1. Size: 195.31M
+        ...      Shape: f32[400000,12]{1,0:T(8,128)}
+        ...      Unpadded size: 18.31M
+        ...      ==========================''')
+        >>> explained.padding_bytes
+        185600000
+        >>> explained.first_fix[1].kind
+        'order'
+    """
+    if isinstance(message, BaseException):
+        return _explain_exception(message, tpu)
+    if isinstance(message, os.PathLike):
+        message = _tilewise.read(message)
+    return _tilewise.explain_text(message, tpu)
+
+
+def _explain_exception(error: BaseException, tpu: Tpu | None) -> Explanation:
+    first: MessageError | None = None
+    for link in _chain(error):
+        try:
+            return _tilewise.explain_text(str(link), tpu)
+        except MessageError as none:
+            first = first or none
+    assert first is not None
+    raise first
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The exception, and those it was raised from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@contextmanager
+def explain_oom(*, tpu: Tpu | None = None) -> Generator[None]:
+    """Explain the out-of-memory errors of what runs inside.
+
+    An exception that carries an XLA ``RESOURCE_EXHAUSTED`` message of a TPU gets the explanation as a note (PEP 678),
+    which tracebacks print, and is raised again, itself. All other exceptions pass as they are. Works as a decorator,
+    too.
+
+    On Python 3.10, which has no notes, the explanation is added to the exception's message.
+
+    Args:
+        tpu: the generation that the program is for, where the message's tiles do not tell.
+
+    Raises:
+        ParseError: no TPU generation of that name.
+
+    Examples:
+        >>> with explain_oom():  # doctest: +SKIP
+        ...     train_step.lower(state, batch).compile()
+    """
+    if tpu is not None:
+        _tilewise.hbm_bytes(tpu)  # A wrong name is an error now, not in front of another one.
+    try:
+        yield
+    except Exception as error:
+        try:
+            explanation = explain(error, tpu=tpu)
+        except MessageError:
+            explanation = None
+        if explanation is not None:
+            _add_note(error, explanation.table())
+        raise
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    if hasattr(error, "add_note"):
+        error.add_note(note)
+    elif error.args and isinstance(error.args[0], str):
+        error.args = (f"{error.args[0]}\n\n{note}", *error.args[1:])

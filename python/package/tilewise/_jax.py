@@ -1,0 +1,97 @@
+"""Layouts from JAX and to it. JAX is only imported where a value of it is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, overload
+
+from tilewise._errors import ShapeError
+from tilewise._tilewise import Layout, Shape
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.experimental.layout import Format
+    from jax.experimental.layout import Layout as JaxLayout
+
+_HOST = 5
+
+
+@overload
+def from_jax(value: Array, /) -> Shape: ...
+@overload
+def from_jax(value: Format | JaxLayout, /) -> Layout: ...
+def from_jax(value: Any, /) -> Shape | Layout:
+    """The layout in a value of JAX.
+
+    Args:
+        value: a ``jax.Array``, a ``Format`` such as ``array.format``, or a ``Layout`` of ``jax.experimental.layout``.
+
+    Returns:
+        Of an array its `Shape`, as one device holds it: a sharded array's shape is that of a shard. Of anything else
+        its `Layout`.
+
+    Raises:
+        ShapeError: the layout is left to the compiler.
+        TypeError: no such value.
+
+    Examples:
+        >>> import jax.numpy as jnp
+        >>> from_jax(jnp.ones((3, 5)))
+        Shape('f32[3,5]{1,0}')
+        >>> from_jax(jnp.ones((3, 5)).format)
+        Layout((1, 0))
+    """
+    if hasattr(value, "major_to_minor"):
+        return _layout(value, memory_space=0)
+    if hasattr(value, "format"):
+        dimensions = value.sharding.shard_shape(value.shape)
+        return Shape.array(value.dtype, dimensions, _layout_of_format(value.format))
+    if hasattr(value, "layout") and hasattr(value, "sharding"):
+        return _layout_of_format(value)
+    message = f"from_jax takes a jax.Array, a Format or a Layout, not {type(value).__name__}"
+    raise TypeError(message)
+
+
+def _layout_of_format(form: Any) -> Layout:
+    if not hasattr(form.layout, "major_to_minor"):
+        raise ShapeError("the layout is left to the compiler", kind="missing_layout")
+    on_host = form.sharding.memory_kind == "pinned_host"
+    return _layout(form.layout, memory_space=_HOST if on_host else 0)
+
+
+def _layout(layout: Any, *, memory_space: int) -> Layout:
+    return Layout(
+        tuple(reversed(layout.major_to_minor)),
+        # XLA's `*` is a negative size.
+        tiles=[[size if size >= 0 else None for size in tile] for tile in layout.tiling or ()],
+        element_size_in_bits=layout.sub_byte_element_size_in_bits or None,
+        memory_space=memory_space,
+    )
+
+
+def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> JaxLayout:
+    """The layout as JAX writes it, for ``with_layout_constraint``, ``Format`` and ``jax.jit``'s layouts.
+
+    Args:
+        layout: a `Layout`, or a `Shape` that has one.
+        tiles: whether to fix the tiles too; programs usually fix the order and leave tiles to the compiler.
+
+    Raises:
+        ImportError: JAX is not installed.
+
+    Examples:
+        >>> to_jax(Shape("f32[400000,12]{0,1:T(8,128)}")).major_to_minor
+        (1, 0)
+    """
+    from jax.experimental.layout import Layout as JaxLayout
+
+    if isinstance(layout, Shape):
+        layout = layout.layout
+    order = tuple(reversed(layout.minor_to_major))
+    if not tiles:
+        return JaxLayout(major_to_minor=order)
+    combined = -(2**63)
+    return JaxLayout(
+        major_to_minor=order,
+        tiling=tuple(tuple(combined if size is None else size for size in tile) for tile in layout.tiles),
+        sub_byte_element_size_in_bits=layout.element_size_in_bits or 0,
+    )

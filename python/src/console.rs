@@ -1,0 +1,12 @@
+//! The command line in this process.
+
+use pyo3::prelude::*;
+use std::ffi::OsString;
+
+/// Runs the `tilewise` command line with these arguments, the program's name first, and returns its exit status.
+///
+/// It reads and writes the process's standard streams.
+#[pyfunction]
+pub(crate) fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| tilewise_cli::run(arguments))
+}

@@ -1,0 +1,167 @@
+//! `ElementType`, and its names among NumPy's.
+
+use crate::errors::{Class, Error, Result};
+use numpy::{PyArrayDescr, PyArrayDescrMethods};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+use tilewise::{ElementKind, ElementType};
+
+/// The type of an array's elements, by XLA's name of it.
+///
+/// Takes XLA's names (`"bf16"`, `"f8e4m3fn"`, `"pred"`), NumPy's full names (`"bfloat16"`), and whatever `numpy.dtype` takes: scalar
+/// types of NumPy, ml_dtypes and JAX, and dtypes.
+///
+/// NumPy's abbreviations are not read: `"u8"` is XLA's 8-bit type.
+///
+/// Raises:
+///     ParseError: a text that names no type.
+///     ShapeError: a dtype that XLA has no type for.
+///
+/// Examples:
+///     >>> import numpy as np
+///     >>> ElementType("bf16")
+///     ElementType('bf16')
+///     >>> ElementType(np.float32) == ElementType("f32")
+///     True
+///     >>> ElementType("s4").bits
+///     4
+#[pyclass(frozen, eq, hash, module = "tilewise", name = "ElementType")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PyElementType(pub(crate) ElementType);
+
+#[pymethods]
+impl PyElementType {
+    #[new]
+    #[pyo3(signature = (value, /), text_signature = "(value, /)")]
+    fn new(value: &Bound<'_, PyAny>) -> Result<Self> {
+        element_type(value).map(Self)
+    }
+
+    /// XLA's name, such as `'f8e4m3fn'`.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// What the values are: `'predicate'`, `'signed'`, `'unsigned'`, `'float'` or `'complex'`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.0.kind() {
+            ElementKind::Predicate => "predicate",
+            ElementKind::Signed => "signed",
+            ElementKind::Unsigned => "unsigned",
+            ElementKind::Complex => "complex",
+            _ => "float",
+        }
+    }
+
+    /// Bits of information in one element: 1 for `pred`, 4 for `s4`, 128 for `c128`.
+    #[getter]
+    fn bits(&self) -> u32 {
+        self.0.bits()
+    }
+
+    /// Bits one element occupies where the layout gives no element size: whole bytes.
+    #[getter]
+    fn natural_bits(&self) -> u32 {
+        self.0.natural_bits()
+    }
+
+    /// NumPy's dtype of the same values; of types that NumPy hasn't got, that of ml_dtypes.
+    ///
+    /// Raises:
+    ///     ImportError: the type is one of ml_dtypes, which is not installed.
+    ///     ShapeError: the installed ml_dtypes has no such type.
+    ///
+    /// Examples:
+    ///     >>> ElementType("s16").dtype
+    ///     dtype('int16')
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyArrayDescr>> {
+        dtype_of(py, self.0)
+    }
+
+    /// Every element type, in the order of XLA's documentation.
+    #[staticmethod]
+    fn all() -> Vec<Self> {
+        ElementType::ALL.iter().copied().map(Self).collect()
+    }
+
+    fn __str__(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ElementType('{}')", self.0)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (&'static str,)) {
+        (slf.get_type().into_any(), (slf.get().0.name(),))
+    }
+}
+
+/// The element type that a Python value stands for.
+pub(crate) fn element_type(value: &Bound<'_, PyAny>) -> Result<ElementType> {
+    if let Ok(known) = value.cast::<PyElementType>() {
+        return Ok(known.get().0);
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        let text = text.to_str()?;
+        return match text.parse() {
+            Ok(known) => Ok(known),
+            Err(error) => of_numpy_name(text).ok_or_else(|| Error::in_text(error, text)),
+        };
+    }
+    if value.is_none() {
+        return Err(PyTypeError::new_err("an element type is a text or a dtype, not None").into());
+    }
+    of_dtype(&PyArrayDescr::new(value.py(), value)?)
+}
+
+/// The element type of a dtype, whatever its byte order.
+pub(crate) fn of_dtype(dtype: &Bound<'_, PyArrayDescr>) -> Result<ElementType> {
+    let name: String = dtype.getattr("name")?.extract()?;
+    of_numpy_name(&name).ok_or_else(|| {
+        let message = format!("XLA has no element type for the dtype {name}");
+        Error::new(Class::Shape, "unsupported_element_type", message)
+    })
+}
+
+/// The dtype of the same values.
+pub(crate) fn dtype_of(py: Python<'_>, element_type: ElementType) -> Result<Bound<'_, PyArrayDescr>> {
+    let name = numpy_name(element_type);
+    let numpy = py.import("numpy")?;
+    if let Some(scalar) = numpy.getattr_opt(&*name)? {
+        return Ok(PyArrayDescr::new(py, scalar)?);
+    }
+    let Some(scalar) = py.import("ml_dtypes")?.getattr_opt(&*name)? else {
+        let message = format!("the installed ml_dtypes has no {name}");
+        return Err(Error::new(Class::Shape, "unsupported_element_type", message));
+    };
+    Ok(PyArrayDescr::new(py, scalar)?)
+}
+
+/// Whether elements lie in memory as XLA has them: least significant byte first, on the machines XLA runs on.
+pub(crate) fn is_native(dtype: &Bound<'_, PyArrayDescr>) -> bool {
+    dtype.is_native_byteorder() != Some(false)
+}
+
+fn of_numpy_name(name: &str) -> Option<ElementType> {
+    ElementType::ALL.iter().copied().find(|&known| numpy_name(known) == name)
+}
+
+/// `float8_e4m3fn` for `f8e4m3fn`, `int4` for `s4`.
+fn numpy_name(element_type: ElementType) -> String {
+    let name = element_type.name();
+    let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    match element_type.kind() {
+        ElementKind::Predicate => "bool".to_owned(),
+        ElementKind::Signed => format!("int{digits}"),
+        ElementKind::Unsigned => format!("uint{digits}"),
+        ElementKind::Complex => format!("complex{digits}"),
+        _ if element_type == ElementType::Bf16 => "bfloat16".to_owned(),
+        _ => match digits.split_once('e') {
+            Some((bits, format)) => format!("float{bits}_e{format}"),
+            None => format!("float{digits}"),
+        },
+    }
+}

@@ -1,0 +1,163 @@
+//! What goes wrong, as Python's exceptions.
+
+use pyo3::{prelude::*, types::PyDict};
+use std::ops::Range;
+
+/// An error on its way to Python: one of ours, or one that Python raised.
+#[derive(Debug)]
+pub(crate) enum Error {
+    Tilewise(Box<Detail>),
+    Python(PyErr),
+}
+
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The classes of `tilewise._errors`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Class {
+    Parse,
+    Shape,
+    OutOfRange,
+    Hlo,
+    Message,
+    Relayout,
+    Draw,
+}
+
+impl Class {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "ParseError",
+            Self::Shape => "ShapeError",
+            Self::OutOfRange => "OutOfRangeError",
+            Self::Hlo => "HloError",
+            Self::Message => "MessageError",
+            Self::Relayout => "RelayoutError",
+            Self::Draw => "DrawError",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Detail {
+    class: Class,
+    kind: &'static str,
+    message: String,
+    help: Option<String>,
+    text: Option<String>,
+    /// In bytes of the text.
+    span: Option<Range<usize>>,
+}
+
+impl Error {
+    pub(crate) fn new(class: Class, kind: &'static str, message: impl Into<String>) -> Self {
+        Self::Tilewise(Box::new(Detail { class, kind, message: message.into(), help: None, text: None, span: None }))
+    }
+
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        if let Self::Tilewise(detail) = &mut self {
+            detail.help = Some(help.into());
+        }
+        self
+    }
+
+    /// The error of reading this text; without a span of its own it means all of it.
+    pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
+        let mut of_text = Self::from(error);
+        if let Self::Tilewise(detail) = &mut of_text {
+            detail.class = Class::Parse;
+            detail.text = Some(text.to_owned());
+            detail.span.get_or_insert(0..text.len());
+        }
+        of_text
+    }
+}
+
+impl From<tilewise::Error> for Error {
+    fn from(error: tilewise::Error) -> Self {
+        use tilewise::ErrorKind::{IndexOutOfBounds, OffsetOutOfRange};
+        let class = match error.kind() {
+            IndexOutOfBounds | OffsetOutOfRange => Class::OutOfRange,
+            _ => Class::Shape,
+        };
+        Self::Tilewise(Box::new(Detail {
+            class,
+            kind: error.kind().as_str(),
+            message: error.to_string(),
+            help: error.help().map(str::to_owned),
+            text: None,
+            span: error.span(),
+        }))
+    }
+}
+
+impl From<tilewise_hlo::Error> for Error {
+    fn from(error: tilewise_hlo::Error) -> Self {
+        // The text is a whole program: the message says where, and no excerpt is shown.
+        Self::new(Class::Hlo, error.kind().as_str(), error.to_string())
+    }
+}
+
+impl From<tilewise_hlo::oom::Error> for Error {
+    fn from(error: tilewise_hlo::oom::Error) -> Self {
+        Self::new(Class::Message, error.as_str(), error.to_string())
+    }
+}
+
+impl From<tilewise_relayout::Error> for Error {
+    fn from(error: tilewise_relayout::Error) -> Self {
+        Self::new(Class::Relayout, error.kind().as_str(), error.to_string())
+    }
+}
+
+impl From<tilewise_draw::Error> for Error {
+    fn from(error: tilewise_draw::Error) -> Self {
+        let class = match error.kind() {
+            tilewise_draw::ErrorKind::IndexOutOfBounds => Class::OutOfRange,
+            _ => Class::Draw,
+        };
+        Self::new(class, error.kind().as_str(), error.to_string())
+    }
+}
+
+impl From<PyErr> for Error {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Python(error) => error,
+            Error::Tilewise(detail) => Python::attach(|py| detail.exception(py).unwrap_or_else(|failed| failed)),
+        }
+    }
+}
+
+impl Detail {
+    fn exception(&self, py: Python<'_>) -> PyResult<PyErr> {
+        let class = py.import("tilewise._errors")?.getattr(self.class.name())?;
+        let values = PyDict::new(py);
+        values.set_item("kind", self.kind)?;
+        values.set_item("help", self.help.as_deref())?;
+        values.set_item("text", self.text.as_deref())?;
+        if let (Some(text), Some(span)) = (&self.text, &self.span) {
+            // Python counts characters.
+            let characters = |end: usize| text.get(..end).map(|part| part.chars().count());
+            values.set_item("span", characters(span.start).zip(characters(span.end)))?;
+            values.set_item("excerpt", pointed(text, span))?;
+        }
+        Ok(PyErr::from_value(class.call((&self.message,), Some(&values))?))
+    }
+}
+
+/// The line of the text that is meant, and carets under the span.
+fn pointed(text: &str, span: &Range<usize>) -> Option<String> {
+    let (line, span) = tilewise_cli::excerpt(text, [span.start, span.end])?;
+    let visible = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
+    let shown: String = line.chars().map(visible).collect();
+    let before: String = line[..span.start].chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
+    let carets = "^".repeat(line[span].chars().count().max(1));
+    Some(format!("{shown}\n{before}{carets}"))
+}

@@ -1,0 +1,222 @@
+//! `Layout`.
+
+use crate::{
+    element_type::PyElementType,
+    errors::{Error, Result},
+};
+use pyo3::{prelude::*, types::PyTuple};
+use tilewise::{Layout, SplitConfig, Tile, TileDimension};
+
+/// How an array lies in memory: the order of its dimensions, its tiles, and what else XLA writes between braces.
+///
+/// Args:
+///     minor_to_major: dimension numbers from the fastest-varying to the slowest, each of 0 … N−1 once.
+///     tiles: sizes in elements, major to minor, each tile applied to what the one before produced; `None` is XLA's `*`, which
+///         merges a dimension into the next.
+///     tail_padding_alignment: elements that the end is padded to a multiple of, XLA's `L(n)`.
+///     element_size_in_bits: bits of one stored element, XLA's `E(n)`; `None` for the type's whole bytes.
+///     memory_space: 0 … 127, XLA's `S(n)`; 0 is the device's default memory.
+///     split_configs: physical dimensions that are split between memories, and before which indices, XLA's `SC(…)`.
+///     dynamic_shape_metadata_prefix_bytes: bytes of run-time sizes in front of the data, XLA's `M(n)`; never compared.
+///
+/// Raises:
+///     ShapeError: no permutation, a tile without sizes, a number out of its range.
+///
+/// Examples:
+///     >>> layout = Layout((1, 0), tiles=[(8, 128), (2, 1)])
+///     >>> str(layout)
+///     '{1,0:T(8,128)(2,1)}'
+///     >>> str(Shape.array("bf16", (16, 256), layout))
+///     'bf16[16,256]{1,0:T(8,128)(2,1)}'
+#[pyclass(frozen, eq, hash, module = "tilewise", name = "Layout")]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct PyLayout(pub(crate) Layout);
+
+type Split = (usize, Vec<u64>);
+
+#[pymethods]
+impl PyLayout {
+    #[new]
+    #[pyo3(signature = (minor_to_major, *, tiles = Vec::new(), tail_padding_alignment = 1, element_size_in_bits = None,
+                        memory_space = 0, split_configs = Vec::new(), dynamic_shape_metadata_prefix_bytes = 0),
+           text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, memory_space=0, \
+                             split_configs=(), dynamic_shape_metadata_prefix_bytes=0)")]
+    fn new(
+        minor_to_major: Vec<usize>,
+        tiles: Vec<Vec<Option<u64>>>,
+        tail_padding_alignment: u64,
+        element_size_in_bits: Option<u64>,
+        memory_space: u8,
+        split_configs: Vec<Split>,
+        dynamic_shape_metadata_prefix_bytes: u64,
+    ) -> Result<Self> {
+        let tiles: Vec<Tile> = tiles.into_iter().map(tile).collect::<Result<_, _>>()?;
+        let splits =
+            split_configs.into_iter().map(|(dimension, split_indices)| SplitConfig { dimension, split_indices });
+        let layout = Layout::new(minor_to_major)?
+            .with_tiles(tiles)?
+            .with_tail_padding_alignment(tail_padding_alignment)?
+            .with_element_size_in_bits(element_size_in_bits.unwrap_or(0))?
+            .with_memory_space(memory_space)?
+            .with_split_configs(splits)
+            .with_dynamic_shape_metadata_prefix_bytes(dynamic_shape_metadata_prefix_bytes);
+        Ok(Self(layout))
+    }
+
+    /// XLA's default layout of that rank: the last dimension varies fastest.
+    ///
+    /// Examples:
+    ///     >>> Layout.row_major(3)
+    ///     Layout((2, 1, 0))
+    #[staticmethod]
+    #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
+    fn row_major(rank: usize) -> Self {
+        Self(Layout::row_major(rank))
+    }
+
+    /// Dimension numbers from the fastest-varying to the slowest.
+    #[getter]
+    fn minor_to_major<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        tuple(py, self.0.minor_to_major())
+    }
+
+    /// The tiles in the order in which they are applied, each a tuple of sizes in elements; `None` is XLA's `*`.
+    #[getter]
+    fn tiles<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let sizes = |tile: &Tile| tuple(py, tile.dimensions().iter().map(|d| d.size()));
+        tuple(py, self.0.tiles().iter().map(sizes).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The element count is padded to a multiple of this, in elements; 1 is no padding at the end.
+    #[getter]
+    fn tail_padding_alignment(&self) -> u64 {
+        self.0.tail_padding_alignment()
+    }
+
+    /// Bits of one stored element; `None` for the type's whole bytes.
+    #[getter]
+    fn element_size_in_bits(&self) -> Option<u64> {
+        self.0.element_size_in_bits()
+    }
+
+    /// The memory space, 0 … 127.
+    #[getter]
+    fn memory_space(&self) -> u8 {
+        self.0.memory_space()
+    }
+
+    /// The memory space's name on a TPU, such as `'hbm'`.
+    #[getter]
+    fn memory_space_name(&self) -> String {
+        tilewise::memory_space_name(self.0.memory_space()).into_owned()
+    }
+
+    /// Physical dimensions that are split between memories: (dimension, indices) pairs.
+    #[getter]
+    fn split_configs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let pair = |split: &SplitConfig| Ok((split.dimension, tuple(py, &split.split_indices)?));
+        tuple(py, self.0.split_configs().iter().map(pair).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The index type of a sparse array, which XLA reads and no longer validates.
+    #[getter]
+    fn index_primitive_type(&self) -> Option<PyElementType> {
+        self.0.index_primitive_type().map(PyElementType)
+    }
+
+    /// The pointer type of a sparse array, which XLA reads and no longer validates.
+    #[getter]
+    fn pointer_primitive_type(&self) -> Option<PyElementType> {
+        self.0.pointer_primitive_type().map(PyElementType)
+    }
+
+    /// Bytes of run-time sizes in front of the data; never compared, and counted by no size.
+    #[getter]
+    fn dynamic_shape_metadata_prefix_bytes(&self) -> u64 {
+        self.0.dynamic_shape_metadata_prefix_bytes()
+    }
+
+    /// What the order of dimensions is called: `'row-major'`, `'column-major'`, `'dim 1 is minor'`.
+    #[getter]
+    fn order_name(&self) -> String {
+        self.0.order_name()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let layout = &self.0;
+        let mut parts = vec![tuple_text(layout.minor_to_major().iter().map(ToString::to_string))];
+        let size = |d: &TileDimension| d.size().map_or("None".to_owned(), |size| size.to_string());
+        if !layout.tiles().is_empty() {
+            let tiles = layout.tiles().iter().map(|tile| tuple_text(tile.dimensions().iter().map(size)));
+            parts.push(format!("tiles={}", tuple_text(tiles)));
+        }
+        let mut number = |name: &str, value: u64, usual: u64| {
+            if value != usual {
+                parts.push(format!("{name}={value}"));
+            }
+        };
+        number("tail_padding_alignment", layout.tail_padding_alignment(), 1);
+        number("element_size_in_bits", layout.element_size_in_bits().unwrap_or(0), 0);
+        number("memory_space", layout.memory_space().into(), 0);
+        number("dynamic_shape_metadata_prefix_bytes", layout.dynamic_shape_metadata_prefix_bytes(), 0);
+        if !layout.split_configs().is_empty() {
+            let splits = layout.split_configs().iter().map(|split| {
+                let indices = tuple_text(split.split_indices.iter().map(ToString::to_string));
+                format!("({}, {indices})", split.dimension)
+            });
+            parts.push(format!("split_configs={}", tuple_text(splits)));
+        }
+        format!("Layout({})", parts.join(", "))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let layout = &slf.get().0;
+        let order = layout.minor_to_major();
+        // An array that it fits, as small as its splits allow: the text of a shape carries every part of a layout.
+        let mut bounds = vec![1; order.len()];
+        for split in layout.split_configs() {
+            if let (Some(&axis), Some(last)) = (order.iter().rev().nth(split.dimension), split.split_indices.last()) {
+                bounds[axis] = last.saturating_add(1);
+            }
+        }
+        let bounds: Vec<String> = bounds.iter().map(u64::to_string).collect();
+        let restore = slf.py().import("tilewise._tilewise")?.getattr("layout_of")?;
+        Ok((restore, (format!("pred[{}]{layout}", bounds.join(",")),)))
+    }
+}
+
+/// The layout of a shape's text: what pickles hold.
+#[pyfunction]
+pub(crate) fn layout_of(text: &str) -> Result<PyLayout> {
+    let shape = tilewise::Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text))?;
+    Ok(PyLayout(shape.layout().cloned().unwrap_or_else(|| Layout::row_major(0))))
+}
+
+fn tile(sizes: Vec<Option<u64>>) -> Result<Tile, tilewise::Error> {
+    let dimension = |size: Option<u64>| match size {
+        None => Ok(TileDimension::Combined),
+        Some(size) => Ok(Tile::new([size])?.dimensions()[0]),
+    };
+    Tile::from_dimensions(sizes.into_iter().map(dimension).collect::<Result<Vec<_>, tilewise::Error>>()?)
+}
+
+/// A Python tuple of these.
+pub(crate) fn tuple<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, items)
+}
+
+/// `(1, 0)`, `(1,)`.
+fn tuple_text(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    match &items[..] {
+        [one] => format!("({one},)"),
+        _ => format!("({})", items.join(", ")),
+    }
+}

@@ -1,0 +1,58 @@
+//! What a TPU would choose.
+
+use crate::{
+    errors::{Error, Result},
+    shape::{PyShape, open_shape_of},
+};
+use pyo3::{prelude::*, types::PyString};
+use tilewise::tpu::{self, Generation};
+
+/// The shape with the layout that a TPU generation picks.
+///
+/// Args:
+///     shape: an array whose layout is left open, such as `"bf16[2048,1,2048,128]"`, or anything with a `shape` and a `dtype`: a NumPy
+///         or JAX array, a `jax.ShapeDtypeStruct`. A text or a `Shape` with a layout keeps its order of dimensions and gets the tiles
+///         for that order.
+///     tpu: a generation by any name of it, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
+///
+/// Raises:
+///     ParseError: no shape, or no TPU.
+///     ShapeError: no array, an unbounded dimension, an element type whose layout is not known.
+///
+/// Examples:
+///     >>> predict("bf16[2048,1,2048,128]", tpu="v5e")
+///     Shape('bf16[2048,1,2048,128]{3,2,1,0:T(8,128)(2,1)}')
+///     >>> predict("f32[400000,12]{1,0}", tpu="v5e").expansion
+///     10.666666666666666
+#[pyfunction]
+#[pyo3(signature = (shape, *, tpu))]
+pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Result<PyShape> {
+    Ok(PyShape::new(tpu::predict(&open_shape_of(shape)?, generation(tpu)?)?.shape))
+}
+
+/// The HBM one device of a TPU generation offers to programs, in bytes.
+///
+/// Raises:
+///     ParseError: no TPU.
+///
+/// Examples:
+///     >>> hbm_bytes("v5e") / 2**30
+///     15.75
+#[pyfunction]
+#[pyo3(signature = (tpu, /))]
+pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
+    Ok(generation(tpu)?.hbm_bytes())
+}
+
+/// A generation by a name of it, or that of a JAX device.
+pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
+    let name = match value.cast::<PyString>() {
+        Ok(name) => name.clone(),
+        Err(no_text) => match value.getattr_opt("device_kind")? {
+            Some(kind) => kind.cast_into::<PyString>().map_err(PyErr::from)?,
+            None => return Err(PyErr::from(no_text).into()),
+        },
+    };
+    let name = name.to_str()?;
+    name.parse().map_err(|error| Error::in_text(error, name))
+}

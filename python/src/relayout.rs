@@ -1,0 +1,253 @@
+//! Buffers from one layout to another.
+
+use crate::{
+    element_type::{dtype_of, is_native, of_dtype},
+    errors::{Class, Error, Result},
+    layout::PyLayout,
+    shape::shape_of,
+};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::PyString,
+};
+use tilewise::{Layout, Shape};
+use tilewise_relayout::{Padding, Plan};
+
+/// Converts a buffer from one layout to another of the same array.
+///
+/// Args:
+///     buffer: the array's bytes in `from_shape`'s layout: bytes, a memoryview or any other buffer, a NumPy array, or an array on the
+///         CPU that speaks DLPack. An array of `from_shape`'s element type is checked against it; one of another dtype than that and uint8
+///         is refused. Read without a copy if it is contiguous.
+///     from_shape: a `Shape` or its text.
+///     to_shape: another layout of the same array.
+///     out: a contiguous uint8 array of exactly `to_shape`'s physical bytes to write into; a new one where there is none.
+///     padding: `"zero"` clears the result's padding; `"leave"` writes elements only, into `out`.
+///     threads: how many threads to use.
+///
+/// Returns:
+///     A one-dimensional `numpy.ndarray` of uint8 with `to_shape`'s physical bytes: `out` if that was given.
+///
+/// Raises:
+///     RelayoutError: different arrays, a buffer of another length, an element type that the shape has not.
+///     TypeError: nothing that holds bytes.
+///
+/// The GIL is released. Other threads must not write to the buffers meanwhile.
+///
+/// Examples:
+///     >>> import numpy as np
+///     >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+///     >>> y = relayout(x, "f32[3,5]", "f32[3,5]{1,0:T(2,2)}")
+///     >>> y.view(np.float32)[17] == x[2, 3]
+///     np.True_
+#[pyfunction]
+#[pyo3(signature = (buffer, from_shape, to_shape, *, out = None, padding = "zero", threads = 1))]
+pub(crate) fn relayout<'py>(
+    buffer: &Bound<'py, PyAny>,
+    from_shape: &Bound<'py, PyAny>,
+    to_shape: &Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyArray1<u8>>>,
+    padding: &str,
+    threads: usize,
+) -> Result<Bound<'py, PyArray1<u8>>> {
+    let (from, to) = (shape_of(from_shape)?, shape_of(to_shape)?);
+    let padding = match padding {
+        "zero" => Padding::Zero,
+        "leave" => Padding::Leave,
+        other => {
+            let message = format!("padding is zero or leave, not {other:?}");
+            return Err(PyValueError::new_err(message).into());
+        }
+    };
+    if padding == Padding::Leave && out.is_none() {
+        return Err(PyValueError::new_err("padding can only be left where it is in `out`").into());
+    }
+    run(&Plan::with_padding(&from, &to, padding)?, &bytes_of(buffer, &from)?, out, threads)
+}
+
+fn run<'py>(
+    plan: &Plan,
+    source: &PyReadonlyArray1<'py, u8>,
+    out: Option<Bound<'py, PyArray1<u8>>>,
+    threads: usize,
+) -> Result<Bound<'py, PyArray1<u8>>> {
+    let py = source.py();
+    let source = source.as_slice().map_err(|error| not_contiguous(&error))?;
+    if source.len() as u64 != plan.source_bytes() {
+        // Says so, before memory for the result is asked for.
+        plan.run(source, &mut [])?;
+    }
+    let out = match out {
+        Some(out) => out,
+        None => {
+            let length = usize::try_from(plan.destination_bytes()).unwrap_or(usize::MAX);
+            // Of all ways to ask for memory, NumPy's has the largest pages. The plan writes every byte.
+            py.import("numpy")?.call_method1("empty", (length, "uint8"))?.cast_into().map_err(PyErr::from)?
+        }
+    };
+    {
+        let mut writable = out.try_readwrite().map_err(|error| {
+            Error::new(Class::Relayout, "buffer_not_writable", format!("can't write into `out`: {error}"))
+        })?;
+        let destination = writable.as_slice_mut().map_err(|error| not_contiguous(&error))?;
+        py.detach(|| plan.run_with_threads(source, destination, threads))?;
+    }
+    Ok(out)
+}
+
+fn not_contiguous(error: &impl std::fmt::Display) -> Error {
+    Error::new(Class::Relayout, "buffer_not_contiguous", error.to_string())
+}
+
+/// The bytes of whatever holds them, as a NumPy array of uint8.
+fn bytes_of<'py>(buffer: &Bound<'py, PyAny>, shape: &Shape) -> Result<PyReadonlyArray1<'py, u8>> {
+    let py = buffer.py();
+    let numpy = py.import("numpy")?;
+    if let Some(array) = as_array(buffer)? {
+        check_elements(&array, shape)?;
+        // A copy only of what is not contiguous.
+        let array = numpy.call_method1("ascontiguousarray", (array,))?;
+        let bytes = array.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
+        return Ok(bytes.cast_into::<PyArray1<u8>>().map_err(PyErr::from)?.readonly());
+    }
+    // A memoryview of bytes, whatever its items were; only contiguous ones have that.
+    let view = py.import("builtins")?.call_method1("memoryview", (buffer,))?;
+    let view = if view.getattr("c_contiguous")?.extract()? { view } else { view.call_method0("tobytes")? };
+    let array = numpy.call_method1("frombuffer", (view, "uint8"))?;
+    Ok(array.cast_into::<PyArray1<u8>>().map_err(PyErr::from)?.readonly())
+}
+
+/// The NumPy array that this is, or that shares its memory through DLPack or NumPy's own protocol; `None` for plain buffers.
+fn as_array<'py>(buffer: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntypedArray>>> {
+    if let Ok(array) = buffer.cast::<PyUntypedArray>() {
+        return Ok(Some(array.clone()));
+    }
+    let numpy = buffer.py().import("numpy")?;
+    // ml_dtypes have no number in DLPack, so JAX's arrays come the other way.
+    let array = if buffer.hasattr("__array__")? {
+        numpy.call_method1("asarray", (buffer,))?
+    } else if buffer.hasattr("__dlpack__")? {
+        numpy.call_method1("from_dlpack", (buffer,))?
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(array.cast_into().map_err(PyErr::from)?))
+}
+
+/// An array of elements must be the one that is meant; bytes may be anything.
+fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()> {
+    let dtype = array.dtype();
+    let refuse = |kind, message| Err(Error::new(Class::Relayout, kind, message));
+    if !is_native(&dtype) {
+        return refuse("byte_order", format!("the array's dtype {dtype} has another byte order than XLA"));
+    }
+    let wanted = shape.element_type();
+    match of_dtype(&dtype) {
+        Ok(found) if Some(found) == wanted => {}
+        Ok(tilewise::ElementType::U8) => return Ok(()),
+        _ => {
+            return refuse(
+                "element_type_mismatch",
+                format!("the array's dtype is {dtype}, `{shape}` has other elements"),
+            );
+        }
+    }
+    // As many elements as memory has places: a buffer, whatever its form. Else the array itself, in its own form.
+    let row_major = shape.layout().is_none_or(|layout| layout.order_name() == "row-major" && layout.tiles().is_empty());
+    let bounds: Vec<u64> = array.shape().iter().map(|&bound| bound as u64).collect();
+    let wanted: Vec<u64> = shape.dimensions().iter().filter_map(|d| d.bound()).collect();
+    if row_major && bounds.len() > 1 && bounds != wanted {
+        return refuse("shape_mismatch", format!("the array has the shape {bounds:?}, `{shape}` another"));
+    }
+    Ok(())
+}
+
+/// An array in another layout: the bytes as a device holds them.
+///
+/// Args:
+///     array: a NumPy array (bfloat16, float8 and int4 of ml_dtypes too), or one on the CPU that NumPy can see, such as JAX's.
+///     layout: a `Layout`, its text such as `"{1,0:T(8,128)(2,1)}"`, or the whole `Shape` or its text.
+///     out, threads: as for `relayout`.
+///
+/// Returns:
+///     A one-dimensional `numpy.ndarray` of uint8 with the layout's physical bytes; padding is zero.
+///
+/// Raises:
+///     ParseError: no layout.
+///     RelayoutError: a shape that is not the array's.
+///     ShapeError: a layout of another rank, a dtype that XLA has not got.
+///
+/// Examples:
+///     >>> import numpy as np
+///     >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+///     >>> tile(x, "{1,0:T(2,2)}").view(np.float32)[:4]
+///     array([0., 1., 5., 6.], dtype=float32)
+#[pyfunction]
+#[pyo3(signature = (array, layout, *, out = None, threads = 1))]
+pub(crate) fn tile<'py>(
+    array: &Bound<'py, PyAny>,
+    layout: &Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyArray1<u8>>>,
+    threads: usize,
+) -> Result<Bound<'py, PyArray1<u8>>> {
+    let Some(array) = as_array(array)? else {
+        return Err(PyTypeError::new_err("tile takes an array; relayout takes bytes").into());
+    };
+    let row_major =
+        || Shape::array(of_dtype(&array.dtype())?, array.shape().iter().map(|&b| b as u64)).map_err(Error::from);
+    let to = if let Ok(layout) = layout.cast::<PyLayout>() {
+        row_major()?.with_layout(layout.get().0.clone())?
+    } else {
+        match layout.cast::<PyString>().ok().map(|text| text.to_str()).transpose()? {
+            Some(text) if text.trim_start().starts_with('{') => {
+                let text = format!("{}{text}", row_major()?.without_layout());
+                text.parse().map_err(|error| Error::in_text(error, &text))?
+            }
+            _ => shape_of(layout)?,
+        }
+    };
+    let from = in_row_major(&to)?;
+    run(&Plan::new(&from, &to)?, &bytes_of(array.as_any(), &from)?, out, threads)
+}
+
+/// The array in a buffer that has a device's layout; the inverse of `tile`.
+///
+/// Args:
+///     buffer: the bytes, as `relayout` takes them.
+///     shape: a `Shape` or its text: the layout that the bytes have.
+///     threads: as for `relayout`.
+///
+/// Returns:
+///     A `numpy.ndarray` of the shape's dimensions and dtype, in row-major order.
+///
+/// Raises:
+///     ImportError: the dtype is one of ml_dtypes, which is not installed.
+///     RelayoutError: a buffer of another length.
+///     ShapeError: no array, or one without a layout.
+///
+/// Examples:
+///     >>> import numpy as np
+///     >>> x = np.arange(15, dtype=np.float32).reshape(3, 5)
+///     >>> np.array_equal(untile(tile(x, "{1,0:T(2,2)}"), "f32[3,5]{1,0:T(2,2)}"), x)
+///     True
+#[pyfunction]
+#[pyo3(signature = (buffer, shape, *, threads = 1))]
+pub(crate) fn untile<'py>(
+    buffer: &Bound<'py, PyAny>,
+    shape: &Bound<'py, PyAny>,
+    threads: usize,
+) -> Result<Bound<'py, PyAny>> {
+    let from = shape_of(shape)?;
+    let to = in_row_major(&from)?;
+    let plan = Plan::new(&from, &to)?;
+    let dtype = to.element_type().map(|element_type| dtype_of(buffer.py(), element_type)).transpose()?;
+    let bytes = run(&plan, &bytes_of(buffer, &from)?, None, threads)?;
+    let bounds: Vec<u64> = to.dimensions().iter().filter_map(|d| d.bound()).collect();
+    Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?)
+}
+
+fn in_row_major(shape: &Shape) -> Result<Shape> {
+    Ok(shape.with_layout(Layout::row_major(shape.dimensions().len()))?)
+}

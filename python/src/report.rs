@@ -1,0 +1,276 @@
+//! `Report`: the padding of a compiled program.
+
+use crate::{
+    columns::{Column, Columns},
+    errors::Result,
+    html,
+    predict::generation,
+    rows::{PyBuffer, PyCopy, PyReportWarning, PySpaceTotal},
+};
+use pyo3::{
+    exceptions::PyOSError,
+    prelude::*,
+    types::{PyCapsule, PyDict},
+};
+use std::{path::PathBuf, sync::Arc};
+use tilewise_audit::{BufferRow, SpaceTotal};
+use tilewise_cli::Audited;
+use tilewise_hlo::Module;
+
+/// Audits HLO text.
+#[pyfunction]
+pub(crate) fn audit_text(
+    py: Python<'_>,
+    text: String,
+    source: String,
+    tpu: Option<&Bound<'_, PyAny>>,
+    hbm_limit: Option<u64>,
+) -> Result<PyReport> {
+    let tpu = tpu.map(generation).transpose()?;
+    let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(tilewise_audit::audit(&Module::parse(text)?)))?;
+    let limit = hbm_limit.or(tpu.map(tilewise::tpu::Generation::hbm_bytes));
+    Ok(PyReport(Arc::new(Audited { source, report, all: false, tpu, limit })))
+}
+
+/// A file's text, plain or gzip.
+#[pyfunction]
+pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
+    match py.detach(|| tilewise_hlo::read(&path)) {
+        Ok(text) => Ok(text),
+        Err(error) => match system_error(&error) {
+            Some(number) => {
+                let words = py.import("os")?.call_method1("strerror", (number,))?.unbind();
+                Err(PyOSError::new_err((number, words, path.into_os_string())).into())
+            }
+            None => Err(error.into()),
+        },
+    }
+}
+
+/// Bytes as text, plain or gzip.
+#[pyfunction]
+pub(crate) fn decode(py: Python<'_>, bytes: Vec<u8>) -> Result<String> {
+    Ok(py.detach(|| tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT))?)
+}
+
+/// The system's number of what went wrong, if that was it.
+fn system_error(error: &tilewise_hlo::Error) -> Option<i32> {
+    std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?.raw_os_error()
+}
+
+/// The audit of one program: every buffer it defines, with what it holds and takes. Sizes are in bytes.
+///
+/// Made by `audit`. `str` is the table that the command line prints. Its rows are a table for pandas, Polars, and whatever speaks the Arrow
+/// PyCapsule interface.
+#[pyclass(frozen, module = "tilewise", name = "Report")]
+pub(crate) struct PyReport(Arc<Audited>);
+
+#[pymethods]
+impl PyReport {
+    /// The module's name.
+    #[getter]
+    fn module(&self) -> &str {
+        &self.0.report.module
+    }
+
+    /// Where the text came from: a path, or the kind of object.
+    #[getter]
+    fn source(&self) -> &str {
+        &self.0.source
+    }
+
+    /// The entry computation's name.
+    #[getter]
+    fn entry(&self) -> Option<&str> {
+        self.0.report.entry.as_deref()
+    }
+
+    /// Whether the text says the module is scheduled.
+    #[getter]
+    fn is_scheduled(&self) -> bool {
+        self.0.report.is_scheduled
+    }
+
+    /// Totals of the buffers in each memory space, by rising number.
+    #[getter]
+    fn memory_spaces(&self) -> Vec<PySpaceTotal> {
+        self.0.report.memory_spaces.iter().copied().map(PySpaceTotal).collect()
+    }
+
+    /// Every buffer, in the order of the text.
+    #[getter]
+    fn buffers(&self) -> Vec<PyBuffer> {
+        (0..self.0.report.buffers.len()).map(|number| PyBuffer { of: self.0.clone(), number }).collect()
+    }
+
+    /// Every `copy` between two layouts, in the order of the text.
+    #[getter]
+    fn copies(&self) -> Vec<PyCopy> {
+        self.0.report.copies.iter().cloned().map(PyCopy).collect()
+    }
+
+    /// What could not be read or sized.
+    #[getter]
+    fn warnings(&self) -> Vec<PyReportWarning> {
+        self.0.report.warnings.iter().cloned().map(PyReportWarning).collect()
+    }
+
+    /// Bytes of all buffers in HBM that hold no data. Buffers that never live at once share memory, and are counted each.
+    #[getter]
+    fn padding_bytes(&self) -> u64 {
+        self.0.report.memory_space(0).map_or(0, SpaceTotal::padding_bytes)
+    }
+
+    /// Padding as a share of the bytes all buffers in HBM take, 0 … 1.
+    #[getter]
+    fn padding_share(&self) -> f64 {
+        self.0.report.memory_space(0).map_or(0.0, SpaceTotal::padding_share)
+    }
+
+    /// Bytes of the entry's arguments in HBM.
+    #[getter]
+    fn argument_bytes(&self) -> u64 {
+        self.0.report.held.argument_bytes
+    }
+
+    /// Bytes of its results.
+    #[getter]
+    fn output_bytes(&self) -> u64 {
+        self.0.report.held.output_bytes
+    }
+
+    /// Bytes of the results that donated arguments provide.
+    #[getter]
+    fn alias_bytes(&self) -> u64 {
+        self.0.report.held.alias_bytes
+    }
+
+    /// Bytes of HBM the program holds at the least: arguments and results.
+    #[getter]
+    fn at_least_bytes(&self) -> u64 {
+        self.0.report.held.at_least_bytes()
+    }
+
+    /// Bytes of HBM the program holds if no two buffers share memory.
+    #[getter]
+    fn at_most_bytes(&self) -> u64 {
+        self.0.report.held.at_most_bytes
+    }
+
+    /// The HBM it was asked to fit, in bytes.
+    #[getter]
+    fn hbm_limit(&self) -> Option<u64> {
+        self.0.limit
+    }
+
+    /// Whether it fits; `None` if no limit was given, or if that depends on how temporaries share memory.
+    #[getter]
+    fn fits(&self) -> Option<bool> {
+        self.0.report.held.fits(self.0.limit?)
+    }
+
+    /// The buffers with padding, those with the most of it first.
+    ///
+    /// Args:
+    ///     count: how many at most; all where it is `None`.
+    #[pyo3(signature = (count = None))]
+    fn largest_padding(&self, count: Option<usize>) -> Vec<PyBuffer> {
+        let buffers = &self.0.report.buffers;
+        let mut numbers: Vec<usize> = (0..buffers.len()).filter(|&n| buffers[n].padding_bytes() > 0).collect();
+        numbers.sort_by_key(|&number| std::cmp::Reverse(buffers[number].padding_bytes()));
+        numbers.truncate(count.unwrap_or(usize::MAX));
+        numbers.into_iter().map(|number| PyBuffer { of: self.0.clone(), number }).collect()
+    }
+
+    /// The report as text, as the command line prints it.
+    ///
+    /// Args:
+    ///     all: every buffer, not only those with the most padding.
+    ///     width: columns to keep to where words can be cut or wrapped.
+    #[pyo3(signature = (*, all = false, width = 100))]
+    fn table(&self, py: Python<'_>, all: bool, width: usize) -> String {
+        py.detach(|| Audited { all, ..(*self.0).clone() }.to_text(width))
+    }
+
+    /// Every buffer as columns: a dict of NumPy arrays, and of lists where values may be missing.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        py.detach(|| self.columns()).into_dict(py)
+    }
+
+    /// Every buffer as a row of a `pandas.DataFrame`.
+    ///
+    /// Raises:
+    ///     ImportError: pandas is not installed.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.detach(|| self.columns()).into_pandas(py)
+    }
+
+    /// Every buffer as a row of a `polars.DataFrame`.
+    ///
+    /// Raises:
+    ///     ImportError: Polars is not installed.
+    fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    /// Every buffer as a row, by the Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyCapsule>> {
+        // A wish, which the interface allows to be passed over.
+        drop(requested_schema);
+        py.detach(|| self.columns()).into_arrow_stream(py)
+    }
+
+    /// For notebooks: the totals, and the buffers with the most padding, each with its picture.
+    fn _repr_html_(&self) -> String {
+        html::report(&self.0)
+    }
+
+    fn __str__(&self, py: Python<'_>) -> String {
+        self.table(py, false, 100)
+    }
+
+    fn __repr__(&self) -> String {
+        let report = &self.0.report;
+        let (buffers, padding) = (report.buffers.len(), self.padding_bytes());
+        format!("<Report of {}: {buffers} buffers, {padding} bytes of padding in HBM>", report.module)
+    }
+}
+
+impl PyReport {
+    /// The columns of `tilewise audit --format csv`.
+    fn columns(&self) -> Columns {
+        let audited = &self.0;
+        let rows = &audited.report.buffers;
+        let text = |of: &dyn Fn(&BufferRow) -> Option<String>| Column::Text(rows.iter().map(of).collect());
+        let count = |of: &dyn Fn(&BufferRow) -> u64| Column::Count(rows.iter().map(of).collect());
+        let best = |row: &BufferRow| Some(row.advice(audited.tpu)?.best()?.sentence.clone());
+        Columns(vec![
+            ("source", text(&|_| Some(audited.source.clone()))),
+            ("module", text(&|_| Some(audited.report.module.clone()))),
+            ("instruction", text(&|row| Some(row.instruction.clone()))),
+            ("shape_index", text(&|row| Some(dotted(&row.shape_index)))),
+            ("computation", text(&|row| Some(row.computation.clone()))),
+            ("opcode", text(&|row| Some(row.opcode.clone()))),
+            ("shape", text(&|row| Some(row.shape.to_string()))),
+            ("memory_space", count(&|row| row.memory_space.into())),
+            ("logical_bytes", count(&|row| row.logical_bytes)),
+            ("physical_bytes", count(&|row| row.physical_bytes)),
+            ("padding_bytes", count(&BufferRow::padding_bytes)),
+            ("expansion", Column::Ratio(rows.iter().map(|row| Some(row.expansion())).collect())),
+            ("cause", text(&BufferRow::cause)),
+            ("fix", text(&best)),
+            ("op_name", text(&|row| row.op_name.clone())),
+            ("file", text(&|row| Some(row.source.as_ref()?.file.clone()))),
+            ("line", Column::MaybeCount(rows.iter().map(|row| Some(row.source.as_ref()?.line.into())).collect())),
+        ])
+    }
+}
+
+fn dotted(path: &[usize]) -> String {
+    path.iter().map(usize::to_string).collect::<Vec<_>>().join(".")
+}

@@ -1,0 +1,152 @@
+//! `Steps` and `Step`: how memory is made from the array.
+
+use crate::{
+    errors::{Class, Error, Result},
+    layout::tuple,
+};
+use pyo3::{
+    exceptions::PyIndexError,
+    prelude::*,
+    types::{PyIterator, PyTuple},
+};
+use tilewise::{Derivation, DerivationStep, Operation, Tiled};
+
+/// How a buffer is made from its array: a sequence of steps, each from a row-major array to a row-major array.
+///
+/// `str` tells them in words, a line each.
+///
+/// Examples:
+///     >>> steps = Shape("f32[3,5]{1,0:T(2,2)}").steps()
+///     >>> [step.operation for step in steps]
+///     ['pad', 'reshape', 'transpose', 'reshape']
+#[pyclass(frozen, sequence, module = "tilewise", name = "Steps")]
+pub(crate) struct PySteps {
+    tiled: Tiled,
+    derivation: Derivation,
+}
+
+impl PySteps {
+    pub(crate) fn of(tiled: &Tiled) -> Self {
+        Self { tiled: tiled.clone(), derivation: tiled.derivation() }
+    }
+}
+
+#[pymethods]
+impl PySteps {
+    /// A NumPy program of two functions, `to_buffer(x)` and `from_buffer(x)`, as text.
+    ///
+    /// Examples:
+    ///     >>> import numpy as np
+    ///     >>> program = {}
+    ///     >>> exec(Shape("f32[3,5]{1,0:T(2,2)}").steps().as_numpy(), program)
+    ///     >>> buffer = program["to_buffer"](np.arange(15).reshape(3, 5))
+    ///     >>> buffer[17] == 2 * 5 + 3
+    ///     np.True_
+    fn as_numpy(&self) -> String {
+        self.derivation.numpy().to_string()
+    }
+
+    /// The same with einops, as text.
+    fn as_einops(&self) -> String {
+        self.derivation.einops().to_string()
+    }
+
+    /// MLIR's affine maps of an index to the index in memory and to the offset, as text, a line each.
+    ///
+    /// Raises:
+    ///     ShapeError: nested tiles whose map has too many terms.
+    fn as_mlir(&self) -> Result<String> {
+        match (self.tiled.affine_map(), self.tiled.affine_offset_map()) {
+            (Some(physical), Some(offset)) => Ok(format!("{physical}\n{offset}\n")),
+            _ => Err(Error::new(Class::Shape, "overflow", "the affine map of these nested tiles has too many terms")),
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.derivation.steps().len()
+    }
+
+    fn __getitem__(&self, number: isize) -> PyResult<PyStep> {
+        let steps = self.derivation.steps();
+        let position = if number < 0 { steps.len().checked_add_signed(number) } else { Some(number.unsigned_abs()) };
+        let step = position.and_then(|position| steps.get(position));
+        step.map(|step| PyStep(step.clone())).ok_or_else(|| PyIndexError::new_err("there are fewer steps"))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let steps = self.derivation.steps().iter().map(|step| PyStep(step.clone()));
+        PyTuple::new(py, steps.collect::<Vec<_>>())?.try_iter()
+    }
+
+    fn __str__(&self) -> String {
+        self.derivation.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{} steps of {}>", self.derivation.steps().len(), self.derivation.shape())
+    }
+}
+
+/// One step: a pad, a reshape or a transpose.
+#[pyclass(frozen, eq, module = "tilewise", name = "Step")]
+#[derive(PartialEq, Eq)]
+pub(crate) struct PyStep(DerivationStep);
+
+#[pymethods]
+impl PyStep {
+    /// `'pad'`, `'reshape'` or `'transpose'`.
+    #[getter]
+    fn operation(&self) -> &'static str {
+        self.0.operation.name()
+    }
+
+    /// The bounds before, major to minor, in elements.
+    #[getter]
+    fn before<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        tuple(py, &self.0.from)
+    }
+
+    /// The bounds after, major to minor, in elements.
+    #[getter]
+    fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        tuple(py, &self.0.to)
+    }
+
+    /// The tile it belongs to, 0 the first; `None` in front of the tiles and behind them.
+    #[getter]
+    fn tile(&self) -> Option<usize> {
+        self.0.level
+    }
+
+    /// What becomes of the bytes: `'bitcast'`, `'append'` or `'move'`.
+    #[getter]
+    fn effect(&self) -> &'static str {
+        self.0.effect.as_str()
+    }
+
+    /// Of a transpose, for each axis of the result that of the operand; otherwise `None`.
+    #[getter]
+    fn permutation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.0.operation {
+            Operation::Transpose { permutation } => tuple(py, permutation).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Of a pad, how many elements each axis grows; otherwise `None`.
+    #[getter]
+    fn padding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        match &self.0.operation {
+            Operation::Pad { padding } => tuple(py, padding).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{}>", self.0)
+    }
+}

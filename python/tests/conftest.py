@@ -1,0 +1,55 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewise as tw
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """Rows of the conformance facts."""
+    with open(ROOT / "conformance" / "facts" / name, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def unescaped(fact: dict[str, str]) -> str:
+    """The text of a row that may be written as the body of a JSON string."""
+    return str(json.loads(f'"{fact["text"]}"')) if fact["escaped"] == "1" else fact["text"]
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(",") if number)
+
+
+@pytest.fixture
+def message() -> str:
+    return (EXAMPLES / "out_of_memory.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def program() -> Path:
+    return EXAMPLES / "gnn_large.v5e.hlo"
+
+
+@pytest.fixture(autouse=True)
+def _names(doctest_namespace: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "python")
+    doctest_namespace.update({name: getattr(tw, name) for name in tw.__all__})
+
+
+def place_by_place(array: np.ndarray, shape: tw.Shape) -> np.ndarray:
+    """What `tile` is to answer, an element at a time."""
+    width = array.dtype.itemsize
+    buffer = np.zeros((shape.physical_bytes // width, width), np.uint8)
+    for index in np.ndindex(*array.shape):
+        buffer[shape.offset(index)] = np.frombuffer(array[index].tobytes(), np.uint8)
+    return buffer.reshape(-1)

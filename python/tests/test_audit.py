@@ -1,0 +1,140 @@
+"""Audits, their rows, and their tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas
+import polars
+import pyarrow
+import pytest
+from conftest import EXAMPLES
+
+import tilewise as tw
+
+PROGRAMS = sorted(EXAMPLES.glob("*.hlo"))
+
+
+def test_the_example(program: Path) -> None:
+    report = tw.audit(program, tpu="v5e")
+    assert (report.module, report.entry, report.is_scheduled) == ("jit_f", "main.2", True)
+    assert (report.padding_bytes, round(report.padding_share, 3)) == (281_621_948, 0.863)
+    assert [(space.name, space.buffers) for space in report.memory_spaces] == [
+        ("hbm", 9),
+        ("vmem", 11),
+        ("semaphore", 2),
+    ]
+    worst = report.largest_padding(1)[0]
+    assert (worst.instruction, worst.op_name, str(worst.source)) == ("fusion.6", "jit(f)/dot_general", "model.py:439")
+    assert worst.shape == tw.Shape("f32[400000,12]{1,0:T(8,128)}")
+    assert worst.padding_bytes == worst.shape.padding_bytes
+    assert worst.fix is not None
+    assert worst.fix.jax.startswith("x = with_layout_constraint(x")
+    assert worst.fixes[0].kind == worst.fix.kind
+    assert (report.hbm_limit, report.fits) == (tw.hbm_bytes("v5e"), True)
+    assert tw.audit(program, hbm_limit=1000).fits is False
+    assert tw.audit(program).fits is None
+    assert report.at_least_bytes <= report.at_most_bytes
+    assert report.copies[0].from_shape.dimensions == report.copies[0].to_shape.dimensions
+    assert report.warnings == []
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_as_the_command_line_says(path: Path) -> None:
+    command = [sys.executable, "-m", "tilewise", "audit", "--tpu", "v5e", str(path)]
+    printed = json.loads(
+        subprocess.run([*command, "--all", "--format", "json"], capture_output=True, check=True).stdout
+    )
+    report = tw.audit(path, tpu="v5e")
+    table = report.to_dict()
+    for name in ("instruction", "shape", "padding_bytes", "expansion", "cause", "fix", "op_name"):
+        assert list(table[name]) == [row[name] for row in printed["buffers"]], name
+    assert report.at_most_bytes == printed["at_most_bytes"]
+    text = subprocess.run(command, capture_output=True, check=True).stdout.decode()
+    assert report.table(width=80) == text
+
+
+def test_every_form_of_a_program(program: Path, tmp_path: Path) -> None:
+    text = program.read_text()
+    packed = tmp_path / "program.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+
+    class Compiled:
+        def as_text(self) -> str:
+            return text
+
+    class HloModule:
+        def to_string(self) -> str:
+            return text
+
+    expected = tw.audit(program).to_dict()["padding_bytes"].tolist()
+    for form in (str(program), text, text.encode(), gzip.compress(text.encode()), packed, Compiled(), HloModule()):
+        assert tw.audit(form).to_dict()["padding_bytes"].tolist() == expected
+    assert tw.audit(Compiled()).source == "Compiled"
+
+
+def test_what_is_no_program(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        tw.audit("no/such/file.hlo")
+    assert caught.value.filename == "no/such/file.hlo"
+    with pytest.raises(OSError, match="directory"):
+        tw.audit(tmp_path)
+    with pytest.raises(tw.HloError) as refused:
+        tw.audit("module @jit_f {\n}")
+    assert refused.value.kind == "not_hlo"
+    with pytest.raises(tw.HloError):
+        tw.audit(b"\x0a\xff\x00")
+    for value in (3, None, object()):
+        with pytest.raises(TypeError, match="compiled program"):
+            tw.audit(value)  # type: ignore[arg-type]
+
+    class Textless:
+        def as_text(self) -> None:
+            return None
+
+    with pytest.raises(TypeError, match="no text"):
+        tw.audit(Textless())
+    with pytest.raises(tw.ParseError):
+        tw.audit("x = f32[2] parameter(0)", tpu="v99")
+
+
+def test_frames(program: Path) -> None:
+    report = tw.audit(program)
+    padding = [buffer.padding_bytes for buffer in report.buffers]
+    frame = report.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["padding_bytes"].tolist() == padding
+    assert str(frame["padding_bytes"].dtype) == "uint64"
+    other = report.to_polars()
+    assert isinstance(other, polars.DataFrame)
+    assert other["padding_bytes"].to_list() == padding
+    assert other.columns == list(frame.columns) == list(report.to_dict())
+    assert other["line"].null_count() == sum(buffer.source is None for buffer in report.buffers)
+    table = pyarrow.table(report)
+    assert table.column("shape").to_pylist() == [str(buffer.shape) for buffer in report.buffers]
+    assert pyarrow.table(report).equals(table)
+    # A capsule that nobody reads releases its memory.
+    for _ in range(1000):
+        report.__arrow_c_stream__()
+
+
+def test_for_people(program: Path) -> None:
+    report = tw.audit(program)
+    assert str(report) == report.table()
+    assert "First, model.py:439  fusion.6" in report.table(width=70)
+    assert len(report.table(all=True).splitlines()) > len(report.table().splitlines())
+    assert "\x1b" not in report.table()
+    html = report._repr_html_()
+    assert html.count("<svg") == 3
+    assert "fusion.6" in html
+    assert repr(report) == "<Report of jit_f: 22 buffers, 281621948 bytes of padding in HBM>"
+
+
+def test_warnings() -> None:
+    report = tw.audit("ENTRY main {\n  x = f32[?]{0} parameter(0)\n  what is this\n}")
+    assert report.warnings
+    assert all(warning.kind and str(warning) == warning.message for warning in report.warnings)

@@ -1,0 +1,82 @@
+"""Every example in docstrings and the README, and that all that is public has a docstring and a type."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tilewise as tw
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parent / "package" / "tilewise"
+
+
+def documented() -> dict[str, Any]:
+    """Everything public, by its name."""
+    found: dict[str, Any] = {"tilewise": tw}
+    for name in tw.__all__:
+        value = getattr(tw, name)
+        if inspect.isclass(value) or callable(value):
+            found[name] = value
+        if inspect.isclass(value):
+            members = vars(value) if not issubclass(value, Exception) else {}
+            found.update(
+                {f"{name}.{member}": getattr(value, member) for member in members if not member.startswith("_")}
+            )
+    return found
+
+
+@pytest.mark.parametrize(("name", "value"), documented().items(), ids=documented())
+def test_docstrings(name: str, value: Any, doctest_namespace: dict[str, Any]) -> None:
+    text = inspect.getdoc(value)
+    assert text, f"{name} has no docstring"
+    if "jax" in text and ">>>" in text:
+        pytest.importorskip("jax")
+    test = doctest.DocTestParser().get_doctest(text, dict(doctest_namespace), name, None, None)
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    runner = doctest.DocTestRunner(optionflags=flags)
+    output: list[str] = []
+    runner.run(test, out=output.append)
+    assert runner.failures == 0, "".join(output)
+
+
+def test_the_readme() -> None:
+    pytest.importorskip("jax")
+    text = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    program: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) >= 5
+    for block in blocks:
+        exec(block, program)
+    shown = re.search(r"```\ntilewise\.ParseError: (.*?)```", text, re.DOTALL)
+    assert shown
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("b16[2,3]")
+    assert str(caught.value) == shown[1].rstrip()
+
+
+def run(*command: str) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=HERE.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_types_are_complete_and_right() -> None:
+    run("mypy", "--strict", "--config-file", "pyproject.toml", str(PACKAGE), str(HERE / "typed.py"))
+    run("mypy.stubtest", "tilewise", "--mypy-config-file", "pyproject.toml")
+
+
+def test_style() -> None:
+    run("ruff", "check", ".")
+    run("ruff", "format", "--check", ".")
+
+
+def test_pyright() -> None:
+    pytest.importorskip("pyright")
+    run("pyright", "--pythonpath", sys.executable, str(PACKAGE), str(HERE / "typed.py"))

@@ -1,0 +1,63 @@
+"""Errors: classes, kinds, carets, pickling."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import tilewise as tw
+
+
+def test_a_caret_under_the_text() -> None:
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("b16[2,3]")
+    error = caught.value
+    assert str(error) == "`b16` is not an element type\n  b16[2,3]\n  ^^^\nhelp: did you mean `bf16`?"
+    assert (error.kind, error.span, error.help) == ("unknown_element_type", (0, 3), "did you mean `bf16`?")
+    assert error.text is not None
+    assert error.text[slice(*error.span or ())] == "b16"
+
+
+def test_spans_count_characters() -> None:
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("f32[2]/*é*/x")
+    assert caught.value.text is not None
+    assert caught.value.text[slice(*caught.value.span or ())] == "x"
+
+
+def test_long_and_odd_texts_stay_readable() -> None:
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("f32[" + "2," * 5000 + "x]")
+    assert max(map(len, str(caught.value).splitlines())) < 200
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("f32[\x1b[31m]")
+    assert "\x1b" not in str(caught.value).splitlines()[1]
+
+
+def test_classes() -> None:
+    shape = tw.Shape("f32[3,5]{1,0:T(2,2)}")
+    for ask in (lambda: shape.offset((3, 0)), lambda: shape.offset((-1, 0)), lambda: shape.index(24)):
+        with pytest.raises(IndexError) as caught:
+            ask()
+        assert isinstance(caught.value, tw.OutOfRangeError)
+        assert isinstance(caught.value, ValueError)
+    with pytest.raises(tw.ShapeError, match="1 components"):
+        shape.offset((1,))
+    with pytest.raises(tw.HloError):
+        tw.audit(b"no program")
+    with pytest.raises(tw.MessageError):
+        tw.explain("all is well")
+    for error in (tw.ParseError, tw.ShapeError, tw.HloError, tw.MessageError, tw.RelayoutError, tw.DrawError):
+        assert issubclass(error, tw.Error)
+        assert issubclass(error, ValueError)
+        assert error.__module__ == "tilewise"
+
+
+def test_errors_are_pickled_and_copied() -> None:
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("f32[3")
+    for again in (pickle.loads(pickle.dumps(caught.value)), copy.copy(caught.value)):
+        assert type(again) is tw.ParseError
+        assert (str(again), again.__dict__) == (str(caught.value), caught.value.__dict__)

@@ -1,0 +1,98 @@
+"""Out-of-memory messages and the exceptions that carry them."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+
+import polars
+import pytest
+from conftest import EXAMPLES
+
+import tilewise as tw
+
+
+def test_the_example(message: str) -> None:
+    explained = tw.explain(message)
+    assert (explained.form, explained.memory_space_name) == ("assignment", "hbm")
+    assert explained.shortfall_bytes == 488_960
+    assert explained.used_bytes is not None
+    assert explained.limit_bytes is not None
+    assert explained.padding_bytes == sum(row.padding_bytes for row in explained.allocations)
+    assert explained.first_fix is not None
+    allocation, fix = explained.first_fix
+    assert (allocation.instruction, fix.kind) == ("fusion.6", "order")
+    assert allocation.shape is not None
+    assert str(allocation.shape) == allocation.shape_text == "f32[400000,12]{1,0:T(8,128)}"
+    assert allocation.physical_bytes == allocation.shape.physical_bytes
+    assert str(explained) == explained.table()
+    assert "First, fusion.6" in explained.table()
+    assert tw.explain(EXAMPLES / "out_of_memory.txt").padding_bytes == explained.padding_bytes
+    frame = explained.to_polars()
+    assert isinstance(frame, polars.DataFrame)
+    assert frame["padding_bytes"].sum() == explained.padding_bytes
+    assert list(explained.to_pandas().columns) == frame.columns
+    assert "<svg" in explained._repr_html_()
+
+
+def test_exceptions_and_what_they_were_raised_from(message: str) -> None:
+    error = RuntimeError(message)
+    assert tw.explain(error).padding_bytes == tw.explain(message).padding_bytes
+    with pytest.raises(ValueError, match="training loop") as caught:
+        raise ValueError("in the training loop") from error
+    assert tw.explain(caught.value).padding_bytes == tw.explain(message).padding_bytes
+    with pytest.raises(tw.MessageError):
+        tw.explain(RuntimeError("something else"))
+    loop = RuntimeError("one")
+    loop.__context__ = ValueError("two")
+    loop.__context__.__context__ = loop
+    with pytest.raises(tw.MessageError):
+        tw.explain(loop)
+
+
+def printed(error: BaseException) -> str:
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def test_explain_oom_adds_a_note_to_the_same_exception(message: str) -> None:
+    class Error(RuntimeError):
+        pass
+
+    original = Error(message)
+    with pytest.raises(Error) as caught, tw.explain_oom():
+        raise original
+    assert caught.value is original
+    assert "with_layout_constraint" in printed(original)
+    if sys.version_info >= (3, 11):
+        assert str(original) == message
+        assert original.__notes__ == [tw.explain(message).table()]
+
+
+def test_explain_oom_leaves_the_rest_alone(message: str) -> None:
+    for error in (RuntimeError("something else"), KeyError("x"), KeyboardInterrupt()):
+        with pytest.raises(type(error)) as caught, tw.explain_oom():
+            raise error
+        assert caught.value is error
+        assert not getattr(error, "__notes__", [])
+    with tw.explain_oom():
+        pass
+
+    @tw.explain_oom(tpu="v5e")
+    def step() -> None:
+        raise RuntimeError(message)
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as caught:
+            step()
+        assert "First, fusion.6" in printed(caught.value)
+
+
+def test_a_wrong_name_hides_no_error() -> None:
+    with pytest.raises(tw.ParseError), tw.explain_oom(tpu="v99"):
+        pytest.fail("the work has begun")
+
+
+def test_a_path_that_is_not_there() -> None:
+    with pytest.raises(FileNotFoundError):
+        tw.explain(Path("no/such/message.txt"))

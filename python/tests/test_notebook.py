@@ -1,0 +1,51 @@
+"""The tutorial in `examples`: it runs, and shows what it shows. `NOTEBOOK=overwrite` renews what is stored."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytest.importorskip("jax")
+
+NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "layouts.ipynb"
+
+
+def outputs(notebook: Any) -> Iterator[tuple[str, str]]:
+    """Each output's kind and what people see of it."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream":
+                yield output.name, output.text
+            for kind, data in sorted(output.get("data", {}).items()):
+                # Objects without a text of their own print their address.
+                yield kind, re.sub(r" at 0x\w+", "", data)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="shows notes of exceptions")
+def test_the_notebook_runs_and_shows_what_is_stored() -> None:
+    stored = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(NOTEBOOK.parent)}})
+    client.execute()
+    if os.environ.get("NOTEBOOK") == "overwrite":
+        for cell in notebook.cells:
+            cell.metadata = {}
+        notebook.metadata.pop("language_info", None)
+        nbformat.write(notebook, NOTEBOOK)
+        stored = notebook
+    fresh, known = list(outputs(notebook)), list(outputs(stored))
+    assert fresh == known
+    kinds = [kind for kind, _ in fresh]
+    assert kinds.count("image/svg+xml") >= 2
+    assert kinds.count("text/html") >= 2
+    assert "stderr" not in kinds

@@ -1,0 +1,91 @@
+"""Threads: everything may be shared, and long work lets others run."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewise as tw
+
+ARRAY = np.random.default_rng(3).standard_normal((1030, 2050), dtype=np.float32)
+SHAPE = tw.Shape("f32[1030,2050]{1,0:T(8,128)}")
+
+
+def test_relayout_from_eight_threads_at_once() -> None:
+    expected = tw.tile(ARRAY, SHAPE)
+    start = threading.Barrier(8)
+
+    def work(number: int) -> bool:
+        start.wait()
+        out = np.empty(SHAPE.physical_bytes, np.uint8)
+        for turn in range(5):
+            tw.tile(ARRAY, SHAPE, out=out, threads=1 + (number + turn) % 3)
+            if not np.array_equal(out, expected) or not np.array_equal(tw.untile(out, SHAPE), ARRAY):
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
+
+
+def test_values_are_shared_between_threads(program: Path) -> None:
+    shape = tw.Shape("bf16[300,500]{1,0:T(8,128)(2,1)}")
+    indices = np.random.default_rng(5).integers(0, 300, (20_000, 2))
+    expected, report = shape.offsets(indices), tw.audit(program)
+
+    def work(_: int) -> bool:
+        fresh = np.array_equal(shape.offsets(indices), expected) and shape.offset((1, 0)) == 1
+        return fresh and str(tw.audit(program)) == str(report) and len(report.buffers) == len(report.to_dict()["shape"])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(32)))
+
+
+def lets_others_run(work: object) -> bool:
+    """Whether another thread gets on while this one works, though it would never be interrupted otherwise."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    ticks, done = 0, threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.is_set():
+            ticks += 1
+            time.sleep(0)
+
+    other = threading.Thread(target=tick)
+    try:
+        other.start()
+        before = ticks
+        work()  # type: ignore[operator]
+        return ticks > before
+    finally:
+        done.set()
+        sys.setswitchinterval(interval)
+        other.join()
+
+
+def test_the_gil_is_released() -> None:
+    out = np.empty(SHAPE.physical_bytes, np.uint8)
+    indices = np.zeros((2_000_000, 2), np.int64)
+    text = "ENTRY main {\n" + "  x = f32[400000,12]{1,0:T(8,128)} negate(y)\n" * 30_000 + "}\n"
+    for work in (
+        lambda: tw.tile(ARRAY, SHAPE, out=out),
+        lambda: SHAPE.offsets(indices),
+        lambda: SHAPE.indices(indices[:200_000, 0]),
+        lambda: tw.audit(text),
+    ):
+        # On a busy machine the other thread may come too late.
+        assert any(lets_others_run(work) for _ in range(20))
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs free-threaded Python")
+def test_free_threaded_python_stays_so() -> None:
+    assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
