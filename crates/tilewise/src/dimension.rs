@@ -30,6 +30,7 @@ impl Dimension {
     ///
     /// # Errors
     /// [`ErrorKind::Overflow`] above 2^63 − 1.
+    #[inline]
     pub fn fixed(size: u64) -> Result<Self, Error> {
         if size <= MAX_SIZE { Ok(Self { bound: size, dynamic: false }) } else { Err(overflow(size)) }
     }
@@ -38,6 +39,7 @@ impl Dimension {
     ///
     /// # Errors
     /// [`ErrorKind::Overflow`] above 2^63 − 1.
+    #[inline]
     pub fn bounded(bound: u64) -> Result<Self, Error> {
         if bound <= MAX_SIZE { Ok(Self { bound, dynamic: true }) } else { Err(overflow(bound)) }
     }
@@ -62,6 +64,7 @@ impl Dimension {
 }
 
 /// A bound as texts and protos hold it.
+#[inline]
 pub(crate) fn bound_of_signed(value: i64) -> Result<u64, Error> {
     let negative = |_| Error::new(ErrorKind::InvalidDimension, format!("a dimension can't be negative: {value}"));
     u64::try_from(value).map_err(negative)

@@ -14,6 +14,7 @@ pub enum TileDimension {
 
 impl TileDimension {
     /// A tile's dimension as texts and protos hold it: the documents write `*` as −1, XLA as the least int64.
+    #[inline]
     pub(crate) fn of_signed(value: i64) -> Result<Self, Error> {
         if value == -1 || value == i64::MIN {
             return Ok(Self::Combined);
@@ -91,6 +92,7 @@ impl Tile {
         Self::of(dimensions.into_iter().collect())
     }
 
+    #[inline]
     pub(crate) fn of(dimensions: InlineVec<TileDimension, 2>) -> Result<Self, Error> {
         match dimensions.last() {
             None => Err(invalid("a tile needs at least one size")),

@@ -78,6 +78,17 @@ impl<'a> Lexer<'a> {
         if self.eat(byte)? { Ok(()) } else { Err(self.expected(what)) }
     }
 
+    /// Consumes what follows an item of a list: `,` gives false, the closing bracket true.
+    #[inline]
+    pub(super) fn list_ends(&mut self, close: u8, what: &str) -> Result<bool, Error> {
+        let next = self.peek()?;
+        if next != Some(b',') && next != Some(close) {
+            return Err(self.expected(what));
+        }
+        self.position += 1;
+        Ok(next == Some(close))
+    }
+
     /// Consumes `*`, or the documents' `∗` (U+2217).
     #[inline]
     pub(super) fn eat_star(&mut self) -> Result<bool, Error> {
@@ -114,20 +125,27 @@ impl<'a> Lexer<'a> {
     }
 
     /// Consumes an INT, `[-]DIGIT{DIGIT}`; `what` says what it would have been.
-    #[inline]
+    #[inline(always)]
     pub(super) fn int(&mut self, what: &str) -> Result<i64, Error> {
+        // Most numbers in layouts have one digit.
+        let start = self.position;
+        let bytes = self.text.as_bytes();
+        match (bytes.get(start), bytes.get(start + 1)) {
+            (Some(digit @ b'0'..=b'9'), Some(&next)) if !continues_identifier(next) => {
+                self.position = start + 1;
+                self.token = (start, start + 1);
+                Ok(i64::from(digit - b'0'))
+            }
+            _ => self.any_int(what),
+        }
+    }
+
+    fn any_int(&mut self, what: &str) -> Result<i64, Error> {
         /// As many digits fit whatever they are.
         const SAFE_DIGITS: usize = 18;
-        let next = self.peek()?;
+        self.peek()?;
         let start = self.position;
         let rest = &self.text.as_bytes()[start..];
-        if let (Some(digit @ b'0'..=b'9'), false) = (next, rest.get(1).is_some_and(|&byte| continues_identifier(byte)))
-        {
-            // Most numbers in layouts have one digit.
-            self.position = start + 1;
-            self.token = (start, start + 1);
-            return Ok(i64::from(digit - b'0'));
-        }
         let negative = rest.first() == Some(&b'-');
         let mut value = 0i64;
         let mut length = usize::from(negative);

@@ -302,10 +302,9 @@ impl<'a> Parser<'a> {
         }
         loop {
             dimensions.push(self.dimension()?);
-            if self.lexer.eat(b']')? {
+            if self.lexer.list_ends(b']', "`,` or `]` after a dimension")? {
                 return Ok(());
             }
-            self.lexer.expect(b',', "`,` or `]` after a dimension")?;
         }
     }
 
@@ -482,10 +481,9 @@ impl<'a> Parser<'a> {
             if !self.lexer.eat(b')')? {
                 loop {
                     dimensions.push(self.tile_dimension()?);
-                    if self.lexer.eat(b')')? {
+                    if self.lexer.list_ends(b')', "`,` or `)` in a tile")? {
                         break;
                     }
-                    self.lexer.expect(b',', "`,` or `)` in a tile")?;
                 }
             }
             let tile = Tile::of(dimensions).map_err(|error| error.at(start..self.lexer.position()))?;
@@ -531,10 +529,9 @@ impl<'a> Parser<'a> {
             if !self.lexer.eat(b')')? {
                 loop {
                     indices.push(self.lexer.int("a split index")?);
-                    if self.lexer.eat(b')')? {
+                    if self.lexer.list_ends(b')', "`,` or `)` after a split index")? {
                         break;
                     }
-                    self.lexer.expect(b',', "`,` or `)` after a split index")?;
                 }
             }
             let config = SplitConfig::of_signed(dimension, &indices);
