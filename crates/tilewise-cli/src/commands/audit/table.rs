@@ -35,7 +35,8 @@ impl Audited {
             self.write_row(row, width, out)?;
         }
         if !self.all && padded > rows.len() {
-            let left: u64 = report.largest_padding().skip(rows.len()).map(BufferRow::padding_bytes).sum();
+            let left_bytes = report.largest_padding().skip(rows.len()).map(BufferRow::padding_bytes);
+            let left = left_bytes.fold(0, u64::saturating_add);
             let left_out = padded - rows.len();
             writeln!(
                 out,
