@@ -45,9 +45,11 @@ mod axes;
 mod error;
 mod exec;
 mod kernels;
+mod moves;
 mod nest;
 mod pack;
 mod plan;
+mod walk;
 mod words;
 
 pub use error::{Error, ErrorKind};

@@ -252,7 +252,8 @@ impl Nest {
     fn choose_panel(&mut self) {
         let mut reach = self.leaf_reach();
         for (level, outer) in self.loops.iter().enumerate().rev() {
-            if outer.source >= reach && outer.source <= (reach + reach / 4).min(LARGEST_PANEL) {
+            // A ragged digit's reach goes a little beyond the panel's end.
+            if outer.source + outer.source / 16 >= reach && outer.source <= (reach + reach / 4).min(LARGEST_PANEL) {
                 self.panel = Some(level);
             }
             reach += (outer.count - 1) * outer.source;
@@ -263,8 +264,9 @@ impl Nest {
 /// Source bytes that are read over and over, or prefetched, while they share the second-level cache with what is written.
 const LARGEST_PANEL: u64 = 384 << 10;
 
-/// How many runs of the same row to prefetch ahead.
+/// How many runs of the same row to prefetch ahead, and how many bytes where a run is longer than that.
 const NEAR: u64 = 4;
+const NEAR_BYTES: u64 = 1024;
 
 /// Joint digits on their way to becoming loops.
 struct Digits<'a> {
@@ -400,10 +402,11 @@ impl<'a> Digits<'a> {
         Leaf::Run { source_unit: self.source_unit, unit: self.unit, run, convert: self.convert }
     }
 
-    /// The next digit of the same number continues a row.
+    /// Where a row goes on after a run: with the next digit of the same number, or, where runs are long, right behind.
     fn set_near(&mut self, number: Option<usize>) {
         let continues = self.loops.iter().zip(&self.numbers).filter(|(_, n)| Some(**n) == number);
-        self.near = continues.map(|(l, _)| l).min_by_key(|l| l.divisor).map_or(0, |l| NEAR * l.source);
+        let next = continues.map(|(l, _)| l).min_by_key(|l| l.divisor);
+        self.near = next.filter(|_| self.unit < NEAR_BYTES).map_or(NEAR_BYTES, |l| NEAR * l.source);
     }
 
     /// A transpose, if short runs are all that both sides have in common.

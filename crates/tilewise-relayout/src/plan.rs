@@ -3,6 +3,7 @@
 use crate::{
     Error, ErrorKind,
     axes::{Axes, Axis, Terms},
+    moves::Moves,
     nest::{Loop, Nest},
     pack::Elements,
 };
@@ -56,6 +57,8 @@ pub(crate) struct Work {
     pub(crate) irregular: Option<Box<Irregular>>,
     /// What becomes zero before anything is written.
     pub(crate) clear: Clear,
+    /// The same as all of these, for a few elements.
+    pub(crate) moves: Option<Moves>,
 }
 
 /// Padding that the nest does not write on its way.
@@ -170,7 +173,7 @@ fn elements(source: &Tiled, destination: &Tiled) -> Result<Elements, Error> {
 
 impl Work {
     fn nothing() -> Self {
-        Self { nest: Nest::nothing(), edges: Vec::new(), irregular: None, clear: Clear::Nothing }
+        Self { nest: Nest::nothing(), edges: Vec::new(), irregular: None, clear: Clear::Nothing, moves: None }
     }
 
     fn of(source: &Tiled, destination: &Tiled, elements: Elements, padding: Padding) -> Self {
@@ -207,7 +210,8 @@ impl Work {
             let finds_all = alone.irregular.is_empty() && around.fills;
             if finds_all { Clear::Around(Box::new(around)) } else { Clear::Everything }
         };
-        Self { nest, edges, irregular, clear }
+        let moves = Moves::of(source, destination, elements, padded);
+        Self { nest, edges, irregular, clear, moves }
     }
 }
 

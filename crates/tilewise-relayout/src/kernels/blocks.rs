@@ -48,6 +48,17 @@ impl Grid {
             && (self.column_jump.is_multiple_of(LINE) || self.columns <= self.column_run)
     }
 
+    /// Whether the runs of neighbouring columns follow each other in the destination without a gap, and all of them are whole.
+    fn columns_follow(&self) -> bool {
+        (self.row_run * self.unit).is_multiple_of(LINE)
+            && self.column_step == self.row_run * self.unit
+            && self.row_jump == self.column_run * self.column_step
+            && self.rows.is_multiple_of(self.row_run)
+            && self.columns.is_multiple_of(self.column_run)
+            && self.rows > self.row_run
+            && self.row_run * self.pitch >= self.column_run * self.unit
+    }
+
     /// The rows from one on that make (at most) one line of each column.
     fn piece(&self, row: usize, phase: usize) -> usize {
         let to_line = (LINE - (phase + self.row(row)) % LINE).div_ceil(self.unit);
@@ -161,6 +172,8 @@ unsafe fn load_square<W: Vector, const U: usize, const N: usize>(
     }
 }
 
+/// # Safety
+/// As for [`super::run`]; both addresses are where the grid begins.
 #[inline(always)]
 unsafe fn one<V: Vector, const U: usize, const N: usize>(
     source: *const u8,
@@ -176,21 +189,33 @@ unsafe fn one<V: Vector, const U: usize, const N: usize>(
     let phase = if shift && grid.aligned_columns() { destination.addr() % LINE } else { 0 };
     let skew = if shift && grid.pitch.is_multiple_of(LINE) { (source.addr().wrapping_neg() % LINE / U) % N } else { 0 };
     let strip = (STRIP / U).max(N);
+    let crosses = past_caches && V::BYTES == LINE && phase != 0 && grid.columns_follow();
+    let start = if crosses {
+        // SAFETY: passed on.
+        unsafe { first_pieces::<U>(source, destination, grid, (LINE - phase) / U) };
+        (LINE - phase) / U
+    } else {
+        0
+    };
 
     let mut first = 0;
     while first < grid.columns {
         let strip_end = if first == 0 { strip + skew } else { first + strip }.min(grid.columns);
-        let mut row = 0;
+        let mut row = start;
         while row < grid.rows {
             // A few lines of each column.
             let mut pieces = [(0, 0); LINES];
             let mut end = row;
             for piece in &mut pieces {
-                let rows = if end < grid.rows { grid.piece(end, phase) } else { 0 };
+                let rows = match crosses {
+                    _ if end >= grid.rows => 0,
+                    true => per_line,
+                    false => grid.piece(end, phase),
+                };
                 *piece = (end, rows);
                 end += rows;
             }
-            let taken = end - row;
+            let taken = end.min(grid.rows) - row;
             let mut next = source.wrapping_add(end * grid.pitch + first * U);
             let (mut next_row, mut next_at) = (0, 0);
             let strip_bytes = (strip_end - first) * U;
@@ -229,7 +254,9 @@ unsafe fn one<V: Vector, const U: usize, const N: usize>(
                     let from = source.wrapping_add(row * grid.pitch + column * U);
                     // SAFETY: `rows` rows from `row` on and `present` columns from `column` on are inside the grid.
                     unsafe {
-                        if rows == per_line && present == N {
+                        if crosses && rows > 0 && row % grid.row_run + per_line > grid.row_run {
+                            cross::<V, U, N>(source, grid, (row, column), &columns);
+                        } else if rows == per_line && present == N {
                             line::<V, U, N, true>(from, grid, rows, &columns, grid.row(row), past_caches);
                         } else if rows > 0 {
                             line::<V, U, N, false>(from, grid, rows, &columns, grid.row(row), past_caches);
@@ -302,6 +329,83 @@ unsafe fn line<V: Vector, const U: usize, const N: usize, const WHOLE: bool>(
                 }
             } else {
                 short_line::<V>(line, to, rows * U, past_caches);
+            }
+        }
+    }
+}
+
+/// What lies before the first whole line of each run of columns that [`cross`] goes through.
+///
+/// # Safety
+/// As for [`one`].
+#[inline(always)]
+unsafe fn first_pieces<const U: usize>(source: *const u8, destination: *mut u8, grid: &Grid, rows: usize) {
+    for column in (0..grid.columns).step_by(grid.column_run) {
+        for row in 0..rows {
+            let from = source.wrapping_add(row * grid.pitch + column * U);
+            // SAFETY: row and column are inside the grid.
+            unsafe { copy_short(from, destination.wrapping_add(grid.column(column) + row * U), U) };
+        }
+    }
+}
+
+/// The lines of up to `N` columns in which one run of rows ends and that of the next column begins.
+///
+/// # Safety
+/// As for [`one`], with [`Grid::columns_follow`]; `row` is less than a line from the end of its run, and the columns are in the grid.
+#[inline(always)]
+unsafe fn cross<V: Vector, const U: usize, const N: usize>(
+    source: *const u8,
+    grid: &Grid,
+    (row, column): (usize, usize),
+    columns: &Columns<N>,
+) {
+    let tail = grid.row_run - row % grid.row_run;
+    let run = row - row % grid.row_run;
+    let offset = grid.row(row);
+    let run_end = run + grid.row_run;
+    let at = |row: usize, column: usize| source.wrapping_add(row * grid.pitch + column * U);
+    // SAFETY: rows and columns are inside the grid. The last of a run of columns is followed by the first in the next run of rows:
+    // those are read to the left of `column`, which is inside the row or, from a whole run of rows on, at least inside the source.
+    unsafe {
+        if columns.present == N && column + N < grid.columns && run_end < grid.rows {
+            // Ones for the last columns of their runs.
+            let mut last = [0; LINE];
+            let mut lane = grid.column_run - 1 - column % grid.column_run;
+            while lane < N {
+                last[lane * U..][..U].fill(0xff);
+                lane += grid.column_run;
+            }
+            let last = V::load(last.as_ptr());
+            let same = at(run, column + 1);
+            let next = at(run_end, column).wrapping_sub((grid.column_run - 1) * U);
+            let rows = core::array::from_fn(|i| {
+                if i < tail {
+                    V::load(at(row + i, column))
+                } else {
+                    let head = (i - tail) * grid.pitch;
+                    let (same, next) = (V::load(same.wrapping_add(head)), V::load(next.wrapping_add(head)));
+                    same.xor(same.xor(next).and(last))
+                }
+            });
+            for (vector, to) in transpose::<V, U, N>(rows).into_iter().zip(columns.at) {
+                vector.stream(to.wrapping_add(offset));
+            }
+            return;
+        }
+        for (k, to) in columns.at.iter().enumerate().take(columns.present) {
+            let to = to.wrapping_add(offset);
+            for i in 0..tail {
+                copy_short(at(row + i, column + k), to.wrapping_add(i * U), U);
+            }
+            let (head, follower) = match (column + k + 1) % grid.column_run {
+                0 => (run_end, column + k + 1 - grid.column_run),
+                _ => (run, column + k + 1),
+            };
+            if head < grid.rows {
+                for i in 0..LINE / U - tail {
+                    copy_short(at(head + i, follower), to.wrapping_add((tail + i) * U), U);
+                }
             }
         }
     }

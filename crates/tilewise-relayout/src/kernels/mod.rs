@@ -115,11 +115,19 @@ macro_rules! repeat {
 }
 use repeat;
 
+/// What one run writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) bytes: usize,
+    /// Zeros behind it.
+    pub(crate) zeros: usize,
+}
+
 /// The work of one repeat.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
-    /// `bytes` destination bytes from a contiguous source, then `zeros`.
-    Run { bytes: usize, zeros: usize, convert: Convert },
+    /// Destination bytes from a contiguous source, then zeros; `last` instead of `each` at the end of the inner loop.
+    Run { each: Span, last: Span, convert: Convert },
     /// Rows together.
     Together(Together),
     /// Rows apart.

@@ -1,7 +1,7 @@
 //! Runs that are contiguous on both sides, as they are or with their elements packed or unpacked.
 
 use super::{
-    Body, Job, Stream, repeat,
+    Body, Job, Span, Stream, repeat,
     vector::{Ahead, Sink, Vector, copy_short},
 };
 use crate::nest::Convert;
@@ -9,18 +9,26 @@ use crate::nest::Convert;
 /// Runs `$body` for every repeat, with the sink where the repeat starts, and zeros behind it.
 macro_rules! runs {
     ($job:ident, $stream:ident, $s:ty, |$sink:ident, $from:ident, $bytes:ident, $ahead:ident| $body:expr) => {
-        let Body::Run { bytes: $bytes, zeros, .. } = $job.body else { return };
+        let Body::Run { each, last, .. } = $job.body else { return };
+        let [outer, inner] = $job.repeats;
         let mut $ahead = if <$s>::STREAMS { $stream.ahead } else { Ahead::nothing() };
         // SAFETY: the job's contract.
         unsafe {
             let mut $sink = <$s>::resume($stream);
-            repeat!($job, |$from, to| {
-                $sink.seek(to);
-                $body;
-                if zeros != 0 {
-                    $sink.zeros(zeros);
+            for value in 0..outer.count {
+                let mut $from = $job.source.wrapping_add(value * outer.source);
+                let mut to = $job.destination.wrapping_add(value * outer.destination);
+                for left in (0..inner.count).rev() {
+                    let Span { bytes: $bytes, zeros } = if left == 0 { last } else { each };
+                    $sink.seek(to);
+                    $body;
+                    if zeros != 0 {
+                        $sink.zeros(zeros);
+                    }
+                    $from = $from.wrapping_add(inner.source);
+                    to = to.wrapping_add(inner.destination);
                 }
-            });
+            }
             $sink.save($stream);
         }
         if <$s>::STREAMS {
@@ -33,7 +41,44 @@ macro_rules! runs {
 /// As for [`super::run`].
 #[inline(always)]
 pub(super) unsafe fn copy_runs<V: Vector, S: Sink<V>>(job: &Job, stream: &mut Stream) {
+    if let Body::Run { each, last, .. } = job.body
+        && each == last
+        && each.zeros == 0
+        && each.bytes.is_multiple_of(V::BYTES)
+        && each.bytes < SHORT
+    {
+        // SAFETY: passed on.
+        return unsafe { copy_vectors::<V, S>(job, stream, each.bytes / V::BYTES) };
+    }
     runs!(job, stream, S, |sink, from, bytes, ahead| sink.copy(from, bytes, &mut ahead));
+}
+
+/// Runs of fewer bytes gain nothing from a sink's way to copy long ones.
+const SHORT: usize = 512;
+
+/// Short runs of whole vectors: nothing is left to decide in the loop.
+#[inline(always)]
+unsafe fn copy_vectors<V: Vector, S: Sink<V>>(job: &Job, stream: &mut Stream, vectors: usize) {
+    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    // SAFETY: the job's contract.
+    unsafe {
+        let mut sink = S::resume(stream);
+        repeat!(job, |from, to| {
+            sink.seek(to);
+            let mut at = from;
+            for _ in 0..vectors {
+                if S::STREAMS {
+                    ahead.read::<V>(at);
+                }
+                sink.push(V::load(at));
+                at = at.wrapping_add(V::BYTES);
+            }
+        });
+        sink.save(stream);
+    }
+    if S::STREAMS {
+        stream.ahead = ahead;
+    }
 }
 
 /// # Safety

@@ -383,6 +383,58 @@ impl Carry {
     }
 }
 
+impl Carry {
+    /// Copies to the end of a run that lies in its lines as in those of the destination.
+    #[inline(always)]
+    unsafe fn copy_lines(&mut self, mut line: *const u8, end: usize, ahead: &mut Ahead) {
+        unsafe {
+            let mut to = self.at.wrapping_sub(self.phase());
+            ahead.read::<__m512i>(line);
+            self.emit(_mm512_mask_loadu_epi8(self.pending, lanes(self.phase(), 64), line.cast()));
+            for _ in 1..end / 64 {
+                line = line.wrapping_add(64);
+                to = to.wrapping_add(64);
+                ahead.read::<__m512i>(line);
+                _mm512_stream_si512(to.cast(), _mm512_loadu_si512(line.cast()));
+            }
+            self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), line.wrapping_add(64).cast());
+        }
+    }
+
+    /// Copies to the end of a run that lies `skew` bytes further on in its lines. Each is read once, and each two neighbours make
+    /// one line of the destination: loads across lines would read most of them twice.
+    #[inline(always)]
+    unsafe fn copy_skewed(&mut self, mut line: *const u8, skew: usize, end: usize, ahead: &mut Ahead) {
+        unsafe {
+            let (phase, lines) = (self.phase(), end / 64);
+            let mut to = self.at.wrapping_sub(phase);
+            #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+            let skew_everywhere = _mm512_set1_epi8((skew as u8).cast_signed());
+            let places = _mm512_add_epi8(_mm512_loadu_si512(ASCENDING.as_ptr().cast()), skew_everywhere);
+            // Only the run's own bytes are read.
+            let part = |line: *const u8, number: usize| {
+                let inside = |at: usize| at.saturating_sub(64 * number);
+                _mm512_maskz_loadu_epi8(lanes(inside(skew + phase), inside(skew + end)), line.cast())
+            };
+            let first = part(line, 0);
+            line = line.wrapping_add(64);
+            ahead.read::<__m512i>(line);
+            let mut low = part(line, 1);
+            let joined = _mm512_permutex2var_epi8(first, places, low);
+            self.emit(_mm512_mask_blend_epi8(lanes(phase, 64), self.pending, joined));
+            for number in 2..=lines {
+                line = line.wrapping_add(64);
+                to = to.wrapping_add(64);
+                ahead.read::<__m512i>(line);
+                let high = if number < lines { _mm512_loadu_si512(line.cast()) } else { part(line, number) };
+                _mm512_stream_si512(to.cast(), _mm512_permutex2var_epi8(low, places, high));
+                low = high;
+            }
+            self.pending = _mm512_permutex2var_epi8(low, places, part(line.wrapping_add(64), lines + 1));
+        }
+    }
+}
+
 impl Sink<__m512i> for Carry {
     const STREAMS: bool = true;
 
@@ -445,33 +497,19 @@ impl Sink<__m512i> for Carry {
     }
 
     #[inline(always)]
-    unsafe fn copy(&mut self, mut from: *const u8, n: usize, ahead: &mut Ahead) {
+    unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead) {
         unsafe {
-            if n.is_multiple_of(64) {
-                for _ in 0..n / 64 {
-                    ahead.read::<__m512i>(from);
-                    self.push(_mm512_loadu_si512(from.cast()));
-                    from = from.add(64);
-                }
-                return;
-            }
             let phase = self.phase();
             let end = phase + n;
-            let first = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), from.wrapping_sub(phase).cast());
+            // What would be at the start of the line, were the run that long.
+            let start = from.wrapping_sub(phase);
+            let skew = start.addr() % 64;
             if end < 64 {
-                self.pending = first;
+                self.pending = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), start.cast());
+            } else if skew == 0 {
+                self.copy_lines(start, end, ahead);
             } else {
-                ahead.read::<__m512i>(from);
-                self.emit(first);
-                from = from.wrapping_sub(phase);
-                let mut to = self.at.wrapping_sub(phase);
-                for _ in 1..end / 64 {
-                    from = from.wrapping_add(64);
-                    to = to.wrapping_add(64);
-                    ahead.read::<__m512i>(from);
-                    _mm512_stream_si512(to.cast(), _mm512_loadu_si512(from.cast()));
-                }
-                self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), from.wrapping_add(64).cast());
+                self.copy_skewed(start.wrapping_sub(skew), skew, end, ahead);
             }
             self.at = self.at.add(n);
             self.turn();

@@ -149,6 +149,11 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
     let whole = V::BYTES / U;
     let parts = body.merge.map_or(1, |(bits, _)| 8 / bits as usize);
     let plain = body.rows == WAYS && body.merge.is_none();
+    if plain && body.columns.is_multiple_of(whole) && body.zeros == 0 {
+        // SAFETY: passed on.
+        unsafe { together_whole::<V, S, U, WAYS>(job, stream, &body) };
+        return;
+    }
     // SAFETY: each of `rows` rows has `columns` units, and the sink room for `WAYS` times as many.
     unsafe {
         let mut sink = S::resume(stream);
@@ -156,23 +161,6 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
             sink.seek(to);
             let mut at = from;
             let mut columns = body.columns;
-            if plain {
-                // The same as below with all that is known taken out of the loop.
-                while columns >= whole {
-                    let rows: [V; WAYS] = core::array::from_fn(|i| {
-                        let at = at.wrapping_add(i * body.pitch);
-                        if S::STREAMS {
-                            ahead.read::<V>(at);
-                        }
-                        V::load(at)
-                    });
-                    for vector in zip_rows::<V, U, WAYS>(rows) {
-                        sink.push(vector);
-                    }
-                    at = at.wrapping_add(V::BYTES);
-                    columns -= whole;
-                }
-            }
             while columns >= whole {
                 if S::STREAMS {
                     read_rows::<V>(&body, at, parts, &mut ahead);
@@ -193,6 +181,42 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
             }
             if body.zeros != 0 {
                 sink.zeros(body.zeros);
+            }
+        });
+        sink.save(stream);
+        if S::STREAMS {
+            stream.ahead = ahead;
+        }
+    }
+}
+
+/// The same where all rows are there and take whole vectors: nothing is left to decide in the loop.
+#[inline(always)]
+unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize>(
+    job: &Job,
+    stream: &mut Stream,
+    body: &Together,
+) {
+    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let (pitch, vectors) = (body.pitch, body.columns / (V::BYTES / U));
+    // SAFETY: each of `WAYS` rows has `vectors` vectors, and the sink room for all of them.
+    unsafe {
+        let mut sink = S::resume(stream);
+        repeat!(job, |from, to| {
+            sink.seek(to);
+            let mut at = from;
+            for _ in 0..vectors {
+                let rows: [V; WAYS] = core::array::from_fn(|i| {
+                    let at = at.wrapping_add(i * pitch);
+                    if S::STREAMS {
+                        ahead.read::<V>(at);
+                    }
+                    V::load(at)
+                });
+                for vector in zip_rows::<V, U, WAYS>(rows) {
+                    sink.push(vector);
+                }
+                at = at.wrapping_add(V::BYTES);
             }
         });
         sink.save(stream);

@@ -158,7 +158,11 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
             return Some(format!("{way:?}: byte {at} is {:#04x}, wanted {:#04x}\n{plan}", got[at], wanted[at]));
         }
     }
-    None
+    let mut got = before;
+    if let Err(error) = plan.run(&source, &mut got) {
+        return Some(error.to_string());
+    }
+    (got != wanted).then(|| format!("the public way differs\n{plan}"))
 }
 
 /// Every level, with and without stores past the caches, one thread and three.

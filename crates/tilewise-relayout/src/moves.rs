@@ -1,0 +1,67 @@
+//! Arrays of a few elements: a list of moves takes less time than the walk through any loops.
+
+use crate::pack::Elements;
+use tilewise::Tiled;
+
+/// Whole elements, each with its place on both sides in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Moves {
+    bytes: usize,
+    /// Whether the destination has more bytes than elements fill.
+    padded: bool,
+    places: Vec<(usize, usize)>,
+}
+
+impl Moves {
+    /// More elements than this are left to loops and their kernels.
+    const MOST: u64 = 32;
+    /// The padding is cleared with the whole destination, which should take no longer than the moves.
+    const LONGEST: u64 = 4096;
+
+    /// The moves, if they are few and of whole bytes that stay as they are.
+    pub(crate) fn of(source: &Tiled, destination: &Tiled, elements: Elements, padded: bool) -> Option<Self> {
+        let bounds = source.logical_dimensions();
+        let count = bounds.iter().product();
+        let few = count <= Self::MOST && (!padded || destination.physical_bytes() <= Self::LONGEST);
+        let whole = elements.source == elements.destination && elements.source.is_multiple_of(8);
+        if !few || !whole || count == 0 {
+            return None;
+        }
+        let bytes = usize::try_from(elements.source / 8).ok()?;
+        let place =
+            |tiled: &Tiled, index: &[u64]| usize::try_from(tiled.offset_of(index).ok()?).ok()?.checked_mul(bytes);
+        let mut places = Vec::with_capacity(usize::try_from(count).ok()?);
+        let mut index = vec![0; bounds.len()];
+        for mut flat in 0..count {
+            for (digit, bound) in index.iter_mut().zip(bounds).rev() {
+                (*digit, flat) = (flat % bound, flat / bound);
+            }
+            places.push((place(source, &index)?, place(destination, &index)?));
+        }
+        Some(Self { bytes, padded, places })
+    }
+
+    /// Converts buffers of the lengths that the layouts take.
+    pub(crate) fn run(&self, source: &[u8], destination: &mut [u8]) {
+        if self.padded {
+            destination.fill(0);
+        }
+        match self.bytes {
+            1 => self.each::<1>(source, destination),
+            2 => self.each::<2>(source, destination),
+            4 => self.each::<4>(source, destination),
+            8 => self.each::<8>(source, destination),
+            bytes => {
+                for &(from, to) in &self.places {
+                    destination[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
+                }
+            }
+        }
+    }
+
+    fn each<const BYTES: usize>(&self, source: &[u8], destination: &mut [u8]) {
+        for &(from, to) in &self.places {
+            destination[to..to + BYTES].copy_from_slice(&source[from..from + BYTES]);
+        }
+    }
+}
