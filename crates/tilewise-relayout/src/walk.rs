@@ -235,6 +235,11 @@ impl Walk<'_> {
 
     /// From here on, reads elsewhere prefetch what follows `at`.
     fn look_ahead(&mut self, at: u64) {
+        /// Both buffers together, in bytes: fewer are in the second-level cache anyway.
+        const LEAST: usize = 1 << 20;
+        if self.source.len() + self.to.length < LEAST {
+            return;
+        }
         self.stream.ahead = Ahead { far: self.source.as_ptr().wrapping_add(size(at)), near: size(self.nest.near) };
     }
 

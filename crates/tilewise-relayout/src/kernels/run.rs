@@ -11,7 +11,7 @@ macro_rules! runs {
     ($job:ident, $stream:ident, $s:ty, |$sink:ident, $from:ident, $bytes:ident, $ahead:ident| $body:expr) => {
         let Body::Run { each, last, .. } = $job.body else { return };
         let [outer, inner] = $job.repeats;
-        let mut $ahead = if <$s>::STREAMS { $stream.ahead } else { Ahead::nothing() };
+        let mut $ahead = $stream.ahead;
         // SAFETY: the job's contract.
         unsafe {
             let mut $sink = <$s>::resume($stream);
@@ -31,9 +31,7 @@ macro_rules! runs {
             }
             $sink.save($stream);
         }
-        if <$s>::STREAMS {
-            $stream.ahead = $ahead;
-        }
+        $stream.ahead = $ahead;
     };
 }
 
@@ -59,7 +57,7 @@ const SHORT: usize = 512;
 /// Short runs of whole vectors: nothing is left to decide in the loop.
 #[inline(always)]
 unsafe fn copy_vectors<V: Vector, S: Sink<V>>(job: &Job, stream: &mut Stream, vectors: usize) {
-    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let mut ahead = stream.ahead;
     // SAFETY: the job's contract.
     unsafe {
         let mut sink = S::resume(stream);
@@ -67,18 +65,14 @@ unsafe fn copy_vectors<V: Vector, S: Sink<V>>(job: &Job, stream: &mut Stream, ve
             sink.seek(to);
             let mut at = from;
             for _ in 0..vectors {
-                if S::STREAMS {
-                    ahead.read::<V>(at);
-                }
+                ahead.read::<V>(at);
                 sink.push(V::load(at));
                 at = at.wrapping_add(V::BYTES);
             }
         });
         sink.save(stream);
     }
-    if S::STREAMS {
-        stream.ahead = ahead;
-    }
+    stream.ahead = ahead;
 }
 
 /// # Safety

@@ -59,7 +59,7 @@ pub(super) trait Vector: Copy {
 /// # Safety
 /// As for [`Vector`]; and all bytes from where the sink starts to where it ends are written, so they must be the caller's.
 pub(super) trait Sink<V: Vector>: Sized {
-    /// Whether reads are worth a prefetch: writes pass the caches.
+    /// Whether writes pass the caches.
     const STREAMS: bool;
     /// Continues where a kernel left off.
     unsafe fn resume(stream: &Stream) -> Self;
@@ -150,9 +150,15 @@ impl<V: Vector> Sink<V> for Plain {
     }
 
     #[inline(always)]
-    unsafe fn copy(&mut self, from: *const u8, n: usize, _: &mut Ahead) {
+    unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead) {
         // SAFETY: `n` bytes are valid on both sides.
         unsafe {
+            if ahead.near != 0 {
+                // Apart from the copy, which has the shorter loop without.
+                for at in (0..n).step_by(V::BYTES) {
+                    ahead.read::<V>(from.wrapping_add(at));
+                }
+            }
             copy::<V>(from, self.at, n);
             self.at = self.at.add(n);
         }

@@ -145,7 +145,7 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
     stream: &mut Stream,
 ) {
     let Body::Together(body) = job.body else { return };
-    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let mut ahead = stream.ahead;
     let whole = V::BYTES / U;
     let parts = body.merge.map_or(1, |(bits, _)| 8 / bits as usize);
     let plain = body.rows == WAYS && body.merge.is_none();
@@ -162,9 +162,7 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
             let mut at = from;
             let mut columns = body.columns;
             while columns >= whole {
-                if S::STREAMS {
-                    read_rows::<V>(&body, at, parts, &mut ahead);
-                }
+                read_rows::<V>(&body, at, parts, &mut ahead);
                 for vector in zip_rows::<V, U, WAYS>(load_rows::<V, U, WAYS>(&body, at, None)) {
                     sink.push(vector);
                 }
@@ -184,9 +182,7 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
             }
         });
         sink.save(stream);
-        if S::STREAMS {
-            stream.ahead = ahead;
-        }
+        stream.ahead = ahead;
     }
 }
 
@@ -197,7 +193,7 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
     stream: &mut Stream,
     body: &Together,
 ) {
-    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let mut ahead = stream.ahead;
     let (pitch, vectors) = (body.pitch, body.columns / (V::BYTES / U));
     // SAFETY: each of `WAYS` rows has `vectors` vectors, and the sink room for all of them.
     unsafe {
@@ -208,9 +204,7 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
             for _ in 0..vectors {
                 let rows: [V; WAYS] = core::array::from_fn(|i| {
                     let at = at.wrapping_add(i * pitch);
-                    if S::STREAMS {
-                        ahead.read::<V>(at);
-                    }
+                    ahead.read::<V>(at);
                     V::load(at)
                 });
                 for vector in zip_rows::<V, U, WAYS>(rows) {
@@ -220,9 +214,7 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
             }
         });
         sink.save(stream);
-        if S::STREAMS {
-            stream.ahead = ahead;
-        }
+        stream.ahead = ahead;
     }
 }
 
@@ -231,7 +223,7 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
 #[inline(always)]
 pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
     let Body::Apart(body) = job.body else { return };
-    let mut ahead = if S::STREAMS { stream.ahead } else { Ahead::nothing() };
+    let mut ahead = stream.ahead;
     let whole = V::BYTES / U;
     // SAFETY: the source has `columns` groups of `WAYS` units (in runs), each of `rows` rows room for `columns` units.
     unsafe {
@@ -249,9 +241,7 @@ pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: us
                 while columns >= whole {
                     let rows = core::array::from_fn(|i| {
                         let at = at.wrapping_add(i * V::BYTES);
-                        if S::STREAMS {
-                            ahead.read::<V>(at);
-                        }
+                        ahead.read::<V>(at);
                         V::load(at)
                     });
                     let rows = unzip_rows::<V, U, WAYS>(rows);
@@ -283,8 +273,6 @@ pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: us
                 sink.finish();
             }
         });
-        if S::STREAMS {
-            stream.ahead = ahead;
-        }
+        stream.ahead = ahead;
     }
 }
