@@ -68,7 +68,7 @@ pub enum ErrorKind {
     InvalidScale,
     /// A PNG of more pixels than the limit.
     ImageTooLarge,
-    /// The rasteriser failed.
+    /// The image can't be encoded.
     Rendering,
 }
 

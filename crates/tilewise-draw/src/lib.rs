@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod figure;
 mod grid;
 mod options;
 mod palette;

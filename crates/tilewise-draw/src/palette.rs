@@ -8,23 +8,54 @@ pub(crate) const TILES: usize = 8;
 /// Red, green and blue.
 pub(crate) type Rgb = [u8; 3];
 
+/// What a color is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
+    Background,
+    /// Text, and the borders of tiles and of tiles within tiles.
+    Ink,
+    /// Labels.
+    Muted,
+    /// Lines between cells.
+    Hairline,
+    Padding,
+    /// The lines padding is hatched with.
+    Hatch,
+    /// What is highlighted or moved.
+    Accent,
+    /// A tile, by the number of its color.
+    Tile(usize),
+    /// Text on tiles.
+    OnTile,
+}
+
 /// The colors of a picture.
 pub(crate) struct Palette {
-    pub(crate) background: Rgb,
-    /// Text, and the borders of tiles and of tiles within tiles.
-    pub(crate) ink: Rgb,
-    /// Labels.
-    pub(crate) muted: Rgb,
-    /// Lines between cells.
-    pub(crate) hairline: Rgb,
-    pub(crate) padding: Rgb,
-    /// The lines padding is hatched with.
-    pub(crate) hatch: Rgb,
-    /// What is highlighted or moved.
-    pub(crate) accent: Rgb,
-    pub(crate) tiles: [Rgb; TILES],
-    /// Text on tiles.
-    pub(crate) on_tile: Rgb,
+    background: Rgb,
+    ink: Rgb,
+    muted: Rgb,
+    hairline: Rgb,
+    padding: Rgb,
+    hatch: Rgb,
+    accent: Rgb,
+    tiles: [Rgb; TILES],
+    on_tile: Rgb,
+}
+
+impl Palette {
+    pub(crate) fn rgb(&self, color: Color) -> Rgb {
+        match color {
+            Color::Background => self.background,
+            Color::Ink => self.ink,
+            Color::Muted => self.muted,
+            Color::Hairline => self.hairline,
+            Color::Padding => self.padding,
+            Color::Hatch => self.hatch,
+            Color::Accent => self.accent,
+            Color::Tile(number) => self.tiles[number % TILES],
+            Color::OnTile => self.on_tile,
+        }
+    }
 }
 
 pub(crate) const LIGHT: Palette = Palette {

@@ -2,7 +2,7 @@
 
 use crate::{
     ColorMode, Options, Theme,
-    palette::{DARK, LIGHT, Palette, Rgb},
+    palette::{Color, DARK, LIGHT, Palette, Rgb},
 };
 
 pub(crate) struct Ink {
@@ -136,8 +136,8 @@ impl Ink {
         }
         let mut codes: Vec<String> = Vec::new();
         if let Some(color) = look.color {
-            codes.push(self.color(48, self.palette.tiles[color % self.palette.tiles.len()]));
-            codes.push(self.color(38, self.palette.on_tile));
+            codes.push(self.color(48, self.palette.rgb(Color::Tile(color))));
+            codes.push(self.color(38, self.palette.rgb(Color::OnTile)));
         } else if look.muted {
             codes.push("2".to_owned());
         }

@@ -14,7 +14,7 @@ use tilewise::Tiled;
 const WORD: u64 = 32;
 
 /// Words drawn, if not all.
-const MOST_WORDS: usize = 8;
+const MOST_WORDS: usize = 7;
 
 /// Rows and columns of the array drawn, if not all: cells have much to say.
 const MOST_ROWS: usize = 8;
@@ -89,7 +89,7 @@ impl Subject<'_> {
             true => "Memory, word by word",
             false => "Memory, element by element",
         };
-        Panel { name: "words", heading: heading.to_owned(), grid: source.build(colors), beside: true }
+        Panel { name: "words", heading: heading.to_owned(), grid: source.build(colors), beside: false }
     }
 }
 

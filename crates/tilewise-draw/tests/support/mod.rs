@@ -25,8 +25,12 @@ pub(crate) struct Cell {
 /// The cells of the panels of that name, row by row.
 pub(crate) fn cells(document: &Document<'_>, panel: &str) -> Vec<Cell> {
     let panels = document.descendants().filter(|node| node.attribute("data-panel") == Some(panel));
-    let nodes = panels.flat_map(|panel| panel.children().collect::<Vec<_>>());
-    nodes.filter(|node| is_cell(*node)).map(cell).collect()
+    panels.flat_map(cells_of).collect()
+}
+
+/// The cells of a panel.
+pub(crate) fn cells_of(panel: Node<'_, '_>) -> Vec<Cell> {
+    panel.children().filter(|node| is_cell(*node)).map(cell).collect()
 }
 
 pub(crate) fn is_cell(node: Node<'_, '_>) -> bool {

@@ -1,17 +1,21 @@
 //! One grid: where its tracks, cells and borders go.
 
 use super::{
-    canvas::{Canvas, Escaped, N},
+    class::{Class, Style},
+    mark::{Anchor, Group, Line, Point, Text},
     measure::{strong_width, width, wrap_strong},
-    style::{CELL, HEADING, LABEL, NOTE},
 };
 use crate::{
-    grid::{Cell, Edges, Grid, Kind},
+    grid::{Cell, Edges, Grid},
     scene::Panel,
-    text::list,
     tracks::{Axis, Item},
 };
-use std::{collections::HashSet, fmt::Write as _};
+use std::collections::HashSet;
+
+const CELL: f64 = Style::Cell.size();
+const HEADING: f64 = Style::Heading.size();
+const LABEL: f64 = Style::Label.size();
+const NOTE: f64 = Style::Note.size();
 
 /// The space a gap takes.
 const GAP: f64 = 20.0;
@@ -68,6 +72,8 @@ impl<'a> Placed<'a> {
             top += LABEL * LINE;
         }
         top += 4.0;
+        // Lines of odd width between cells are sharp if they run through the middle of a pixel.
+        (left, top) = (left.ceil() + 0.5, top.ceil() + 0.5);
         let labels_width = labels_above.map(|label| width(label, LABEL) + 14.0).fold(0.0, f64::max);
 
         let mut placed = Self {
@@ -107,176 +113,146 @@ impl<'a> Placed<'a> {
         remarks
     }
 
-    pub(crate) fn write(&self, canvas: &mut Canvas, x: f64, y: f64) {
-        let grid = &self.panel.grid;
-        canvas.write(format_args!(
-            "<g data-panel=\"{}\" transform=\"translate({} {})\">\n",
-            self.panel.name,
-            N(x),
-            N(y)
-        ));
+    /// The panel's marks, its corner there.
+    pub(crate) fn group(&self, corner: Point) -> Group<'a> {
+        let mut group = Group::new(Some(self.panel.name), corner);
         for (number, line) in self.heading.iter().enumerate() {
-            canvas.text("tw-heading", 0.0, HEADING + number as f64 * HEADING * LINE, line);
+            group.text(Text::new(Style::Heading, (0.0, HEADING + number as f64 * HEADING * LINE), line));
         }
-        self.write_labels(canvas);
-        for cell in &grid.cells {
-            self.write_cell(canvas, cell);
+        self.label(&mut group);
+        let cells = &self.panel.grid.cells;
+        for cell in cells {
+            self.fill(&mut group, cell);
         }
-        self.write_borders(canvas);
-        self.write_gaps(canvas);
-        self.write_links(canvas);
-        for cell in grid.cells.iter().filter(|cell| cell.spot.highlighted) {
-            let (x, y) = self.corner(cell);
-            let (w, h) = self.cell;
-            canvas.rect("tw-halo", x, y, w, h, " rx=\"3\"");
-            canvas.rect("tw-ring", x, y, w, h, " rx=\"3\"");
+        self.outline(&mut group);
+        self.tell_gaps(&mut group);
+        self.link(&mut group);
+        for cell in cells.iter().filter(|cell| cell.spot.highlighted) {
+            group.round_rect(Class::Halo, self.corner(cell), self.cell, 3.0);
+            group.round_rect(Class::Ring, self.corner(cell), self.cell, 3.0);
         }
-        canvas.out.push_str("</g>\n");
+        group
     }
 
-    fn write_labels(&self, canvas: &mut Canvas) {
+    fn label(&self, group: &mut Group<'a>) {
         let grid = &self.panel.grid;
         let (left, top) = self.origin;
-        let names = grid.columns.tracks.iter().any(|track| !track.name.is_empty());
+        let label = |x: f64, y: f64, text: &str| Text::new(Style::Label, (x, y), text);
         let mut y = top - 6.0;
-        if names {
+        if grid.columns.tracks.iter().any(|track| !track.name.is_empty()) {
             for (item, track) in tracks(&grid.columns, &self.columns) {
-                canvas.text("tw-label tw-middle", left + self.xs[item] + self.cell.0 / 2.0, y, &track.name);
+                let middle = left + self.xs[item] + self.cell.0 / 2.0;
+                group.text(label(middle, y, &track.name).anchored(Anchor::Middle));
             }
             y -= LABEL * LINE;
         }
         if !grid.columns.label.is_empty() {
-            canvas.text("tw-label", left, y, &format!("→ {}", grid.columns.label));
+            group.text(label(left, y, &format!("→ {}", grid.columns.label)));
             y -= LABEL * LINE;
         }
         for (item, track) in tracks(&grid.rows, &self.rows) {
             let middle = top + self.ys[item] + self.cell.1 / 2.0 + LABEL * 0.36;
-            canvas.text("tw-label tw-end", left - 6.0, middle, &track.name);
+            group.text(label(left - 6.0, middle, &track.name).anchored(Anchor::End));
         }
         if grid.rows.label.is_empty() {
             return;
         }
         if self.upward {
-            canvas.upward_text("tw-label", LABEL - 1.0, top + last(&self.ys) / 2.0, &grid.rows.label);
+            group.text(label(LABEL - 1.0, top + last(&self.ys) / 2.0, &grid.rows.label).upward());
         } else {
-            canvas.text("tw-label", left, y, &format!("↓ {}", grid.rows.label));
+            group.text(label(left, y, &format!("↓ {}", grid.rows.label)));
         }
     }
 
-    fn write_cell(&self, canvas: &mut Canvas, cell: &Cell) {
+    fn fill(&self, group: &mut Group<'a>, cell: &'a Cell) {
         let ((x, y), (w, h)) = (self.corner(cell), self.cell);
         let spot = &cell.spot;
-        let mut data = String::new();
-        if let Some(index) = &spot.index {
-            let _ = write!(data, " data-index=\"{}\"", list(index));
-        }
-        if let Some(offset) = spot.offset {
-            let _ = write!(data, " data-offset=\"{offset}\"");
-        }
-        match spot.kind {
-            Kind::Element => {}
-            Kind::Padding => data.push_str(" data-padding=\"tile\""),
-            Kind::Tail => data.push_str(" data-padding=\"tail\""),
-        }
-        let (class, on) = match cell.color {
-            Some(color) => (format!("tw-c tw-{color}"), "tw-on"),
-            None => {
-                data.push_str(" fill=\"url(#tw-padding)\"");
-                ("tw-c".to_owned(), "tw-muted")
-            }
-        };
-        canvas.rect(&class, x, y, w, h, &data);
+        group.cell(cell.color, (x, y), (w, h), spot);
         let middle = x + w / 2.0;
         let wide = width(&spot.text, CELL);
         let size = if wide > w - 6.0 { (CELL * (w - 6.0) / wide).max(6.0) } else { CELL };
-        let baseline = if spot.note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 + 1.0 };
+        let baseline = if spot.note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 };
+        let muted = cell.color.is_none();
         if !spot.text.is_empty() {
-            let class = format!("tw-cell {on}");
-            if size < CELL {
-                canvas.sized_text(&class, middle, baseline, size, &spot.text);
-            } else {
-                canvas.text(&class, middle, baseline, &spot.text);
-            }
+            group.text(Text { size, muted, ..Text::new(Style::Cell, (middle, baseline), &spot.text) });
         }
         if !spot.note.is_empty() {
-            canvas.text(&format!("tw-note {on}"), middle, y + h - 5.0, &spot.note);
+            group.text(Text { muted, ..Text::new(Style::Note, (middle, y + h - 5.0), &spot.note) });
         }
         if spot.moved {
-            let right = x + w - 2.5;
-            canvas.path("tw-accent", &format!("M{} {}h-7l7 7z", N(right), N(y + 2.5)));
+            group.corner(Class::Accent, (x + w - 2.5, y + 2.5), 7.0);
         }
     }
 
-    fn write_borders(&self, canvas: &mut Canvas) {
-        let (mut tile, mut inner) = (String::new(), String::new());
+    fn outline(&self, group: &mut Group<'a>) {
+        let (mut tile, mut inner) = (Vec::new(), Vec::new());
         // Neighbours have the same border.
         let mut drawn = HashSet::new();
         for cell in &self.panel.grid.cells {
             let ((x, y), (w, h)) = (self.corner(cell), self.cell);
             let Edges { left, top, right, bottom } = cell.edges;
-            for (edge, x, y, along) in [
-                (top, x, y, ("h", w)),
-                (bottom, x, y + h, ("h", w)),
-                (left, x, y, ("v", h)),
-                (right, x + w, y, ("v", h)),
+            for (edge, line) in [
+                (top, Line::across((x, y), w)),
+                (bottom, Line::across((x, y + h), w)),
+                (left, Line::down((x, y), h)),
+                (right, Line::down((x + w, y), h)),
             ] {
-                let path = match edge {
+                let lines = match edge {
                     0 => continue,
                     1 => &mut tile,
                     _ => &mut inner,
                 };
-                let segment = format!("M{} {}{}{}", N(x), N(y), along.0, N(along.1));
-                if !drawn.contains(&segment) {
-                    path.push_str(&segment);
-                    drawn.insert(segment);
+                #[expect(clippy::cast_possible_truncation, reason = "a position in a picture")]
+                let place = |at: f64| (at * 10.0).round() as i64;
+                if drawn.insert((place(line.from.0), place(line.from.1), line.down)) {
+                    lines.push(line);
                 }
             }
         }
-        canvas.path("tw-inner", &inner);
-        canvas.path("tw-tile", &tile);
+        group.lines(Class::Inner, inner);
+        group.lines(Class::Tile, tile);
     }
 
-    fn write_gaps(&self, canvas: &mut Canvas) {
+    fn tell_gaps(&self, group: &mut Group<'a>) {
         let grid = &self.panel.grid;
         let (left, top) = self.origin;
+        let label = |x: f64, y: f64, text: &str| Text::new(Style::Label, (x, y), text);
         // Words about columns keep out of the way of words about rows.
         let across = last(&self.xs);
         let middle = left + across / 2.0;
         for (item, text) in gaps(&grid.rows, &self.rows) {
             let text = if width(&text, LABEL) > across { "…" } else { &text };
-            canvas.text("tw-label tw-middle", middle, top + self.ys[item] + GAP / 2.0 + 4.0, text);
+            group.text(label(middle, top + self.ys[item] + GAP / 2.0 + 4.0, text).anchored(Anchor::Middle));
         }
         let down = longest_run(&self.rows, &self.ys);
         let middle = top + (down.0 + down.1) / 2.0;
         for (item, text) in gaps(&grid.columns, &self.columns) {
             let x = left + self.xs[item] + GAP / 2.0;
             if width(&text, LABEL) > down.1 - down.0 {
-                canvas.text("tw-label tw-middle", x, middle + 3.0, "…");
+                group.text(label(x, middle + 3.0, "…").anchored(Anchor::Middle));
             } else {
-                canvas.upward_text("tw-label", x + 4.0, middle, &text);
+                group.text(label(x + 4.0, middle, &text).upward());
             }
         }
         let down = last(&self.ys);
         for (number, text) in self.remarks.iter().enumerate() {
-            canvas.text("tw-label", left, top + down + 2.0 + (number + 1) as f64 * LABEL * LINE, text);
+            group.text(label(left, top + down + 2.0 + (number + 1) as f64 * LABEL * LINE, text));
         }
     }
 
-    fn write_links(&self, canvas: &mut Canvas) {
+    fn link(&self, group: &mut Group<'a>) {
         let grid = &self.panel.grid;
         for moved in [false, true] {
-            let mut data = String::new();
+            let mut curves = Vec::new();
             for link in grid.links.iter().filter(|link| link.moved == moved) {
                 let (Some(from), Some(to)) = (grid.cells.get(link.from), grid.cells.get(link.to)) else { continue };
                 let ((x1, y1), (x2, y2)) = (self.corner(from), self.corner(to));
-                let (x1, y1, x2) = (x1 + self.cell.0 / 2.0, y1 + self.cell.1 + 2.0, x2 + self.cell.0 / 2.0);
-                let y2 = y2 - 2.0;
-                let bend = (y2 - y1) / 2.0;
-                let (y1, y2, c1, c2) = (N(y1), N(y2), N(y1 + bend), N(y2 - bend));
-                let (x1, x2) = (N(x1), N(x2));
-                let _ = write!(data, "M{x1} {y1}C{x1} {c1} {x2} {c2} {x2} {y2}");
+                let middle = self.cell.0 / 2.0;
+                let (x1, y1, x2, y2) = (x1 + middle, y1 + self.cell.1 + 2.0, x2 + middle, y2 - 2.0);
+                let halfway = (y1 + y2) / 2.0;
+                curves.push([(x1, y1), (x1, halfway), (x2, halfway), (x2, y2)]);
             }
-            canvas.path(if moved { "tw-moved-link" } else { "tw-link" }, &data);
+            group.curves(if moved { Class::MovedLink } else { Class::Link }, curves);
         }
     }
 
@@ -343,9 +319,4 @@ fn gaps<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize, S
         Item::Gap { from, hidden } => Some((at, axis.gap_in_words(from, hidden))),
         Item::Track(_) => None,
     })
-}
-
-/// What a heading or caption would be without markup.
-pub(crate) fn described(canvas: &mut Canvas, element: &str, text: &str) {
-    canvas.write(format_args!("<{element}>{}</{element}>\n", Escaped(text)));
 }

@@ -1,0 +1,121 @@
+//! What marks stand for, and so how they look: the one place that SVG's style sheet and PNG's painter share.
+
+use crate::palette::Color;
+
+/// What a shape stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Background,
+    /// A cell in the colour of its tile; one of padding has none.
+    Cell(Option<usize>),
+    /// A colour of the legend, or what padding looks like.
+    Swatch(Option<usize>),
+    /// What points at something.
+    Accent,
+    /// The border of a tile,
+    Tile,
+    /// of a tile inside it.
+    Inner,
+    Link,
+    MovedLink,
+    /// A dimension that isn't drawn.
+    Rail,
+    /// Around a highlighted cell,
+    Ring,
+    /// and what sets it off.
+    Halo,
+}
+
+/// How the inside of a shape looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    None,
+    Plain(Color),
+    /// Padding: lines of [`HATCH_WIDTH`] every [`HATCH_SPACING`], from bottom left to top right.
+    Hatched,
+}
+
+pub(crate) const HATCH_SPACING: f64 = 6.0;
+pub(crate) const HATCH_WIDTH: f64 = 1.2;
+
+impl Class {
+    /// Those of which there is one of a kind.
+    pub(crate) const SINGLE: [Self; 9] = [
+        Self::Background,
+        Self::Accent,
+        Self::Tile,
+        Self::Inner,
+        Self::Link,
+        Self::MovedLink,
+        Self::Rail,
+        Self::Ring,
+        Self::Halo,
+    ];
+
+    pub(crate) fn fill(self) -> Fill {
+        match self {
+            Self::Background => Fill::Plain(Color::Background),
+            Self::Cell(tile) | Self::Swatch(tile) => tile.map_or(Fill::Hatched, |tile| Fill::Plain(Color::Tile(tile))),
+            Self::Accent => Fill::Plain(Color::Accent),
+            Self::Tile | Self::Inner | Self::Link | Self::MovedLink | Self::Rail | Self::Ring | Self::Halo => {
+                Fill::None
+            }
+        }
+    }
+
+    /// The outline's colour and width; all outlines have square ends.
+    pub(crate) fn stroke(self) -> Option<(Color, f64)> {
+        match self {
+            Self::Background | Self::Swatch(Some(_)) | Self::Accent => None,
+            Self::Cell(_) => Some((Color::Hairline, 1.0)),
+            Self::Swatch(None) | Self::Rail => Some((Color::Hatch, 1.0)),
+            Self::Tile => Some((Color::Ink, 2.8)),
+            Self::Inner => Some((Color::Ink, 1.3)),
+            Self::Link => Some((Color::Hatch, 1.2)),
+            Self::MovedLink => Some((Color::Accent, 1.6)),
+            Self::Ring => Some((Color::Accent, 3.5)),
+            Self::Halo => Some((Color::Background, 7.0)),
+        }
+    }
+}
+
+/// What a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Title,
+    Heading,
+    Text,
+    /// Text of less weight.
+    Aside,
+    /// At axes and gaps.
+    Label,
+    /// In a cell,
+    Cell,
+    /// and smaller below.
+    Note,
+}
+
+impl Style {
+    pub(crate) const fn size(self) -> f64 {
+        match self {
+            Self::Title => 17.0,
+            Self::Heading => 13.0,
+            Self::Text | Self::Aside => 12.5,
+            Self::Label => 11.5,
+            Self::Cell => 14.0,
+            Self::Note => 11.0,
+        }
+    }
+
+    pub(crate) fn is_strong(self) -> bool {
+        matches!(self, Self::Title | Self::Heading)
+    }
+
+    pub(crate) fn color(self) -> Color {
+        match self {
+            Self::Title | Self::Heading | Self::Text => Color::Ink,
+            Self::Aside | Self::Label => Color::Muted,
+            Self::Cell | Self::Note => Color::OnTile,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a laid-out picture consists of.
+
+use super::class::{Class, Style};
+use crate::grid::Spot;
+
+/// Across from the left, and down from the top.
+pub(crate) type Point = (f64, f64);
+
+/// Marks that are placed together, in the order in which they cover each other.
+pub(crate) struct Group<'a> {
+    /// The panel's name for machines, if the group is a panel.
+    pub(crate) panel: Option<&'static str>,
+    pub(crate) corner: Point,
+    pub(crate) marks: Vec<Mark<'a>>,
+}
+
+/// A shape or a text, at its place from the group's corner.
+pub(crate) enum Mark<'a> {
+    Rect(Rect<'a>),
+    /// Lines across or down.
+    Lines(Class, Vec<Line>),
+    /// Each from a point by two control points to another.
+    Curves(Class, Vec<[Point; 4]>),
+    /// A triangle in an upper right corner, with two sides of a length.
+    Corner(Class, Point, f64),
+    Text(Text),
+}
+
+pub(crate) struct Rect<'a> {
+    pub(crate) class: Class,
+    pub(crate) corner: Point,
+    pub(crate) size: Point,
+    /// Of round corners.
+    pub(crate) radius: f64,
+    /// What a cell stands for.
+    pub(crate) spot: Option<&'a Spot>,
+}
+
+/// A line to the right or downwards.
+#[derive(Clone, Copy)]
+pub(crate) struct Line {
+    pub(crate) from: Point,
+    pub(crate) length: f64,
+    pub(crate) down: bool,
+}
+
+pub(crate) struct Text {
+    pub(crate) style: Style,
+    /// Whether it is muted, where texts of its style needn't be.
+    pub(crate) muted: bool,
+    pub(crate) size: f64,
+    /// A point of the baseline.
+    pub(crate) at: Point,
+    /// Which part of the text is there.
+    pub(crate) anchor: Anchor,
+    /// Whether it runs from the bottom to the top.
+    pub(crate) upward: bool,
+    pub(crate) text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl<'a> Group<'a> {
+    pub(crate) fn new(panel: Option<&'static str>, corner: Point) -> Self {
+        Self { panel, corner, marks: Vec::new() }
+    }
+
+    pub(crate) fn rect(&mut self, class: Class, corner: Point, size: Point) {
+        self.round_rect(class, corner, size, 0.0);
+    }
+
+    pub(crate) fn round_rect(&mut self, class: Class, corner: Point, size: Point, radius: f64) {
+        self.marks.push(Mark::Rect(Rect { class, corner, size, radius, spot: None }));
+    }
+
+    pub(crate) fn cell(&mut self, tile: Option<usize>, corner: Point, size: Point, spot: &'a Spot) {
+        self.marks.push(Mark::Rect(Rect { class: Class::Cell(tile), corner, size, radius: 0.0, spot: Some(spot) }));
+    }
+
+    pub(crate) fn lines(&mut self, class: Class, lines: Vec<Line>) {
+        if !lines.is_empty() {
+            self.marks.push(Mark::Lines(class, lines));
+        }
+    }
+
+    pub(crate) fn curves(&mut self, class: Class, curves: Vec<[Point; 4]>) {
+        if !curves.is_empty() {
+            self.marks.push(Mark::Curves(class, curves));
+        }
+    }
+
+    pub(crate) fn corner(&mut self, class: Class, at: Point, side: f64) {
+        self.marks.push(Mark::Corner(class, at, side));
+    }
+
+    pub(crate) fn text(&mut self, text: Text) {
+        self.marks.push(Mark::Text(text));
+    }
+}
+
+impl Line {
+    pub(crate) fn across(from: Point, length: f64) -> Self {
+        Self { from, length, down: false }
+    }
+
+    pub(crate) fn down(from: Point, length: f64) -> Self {
+        Self { from, length, down: true }
+    }
+}
+
+impl Text {
+    /// Text of its style's size, in the middle of cells and to the right of a point elsewhere.
+    pub(crate) fn new(style: Style, at: Point, text: impl Into<String>) -> Self {
+        let anchor = if matches!(style, Style::Cell | Style::Note) { Anchor::Middle } else { Anchor::Start };
+        Self { style, muted: false, size: style.size(), at, anchor, upward: false, text: text.into() }
+    }
+
+    pub(crate) fn anchored(self, anchor: Anchor) -> Self {
+        Self { anchor, ..self }
+    }
+
+    /// Text that runs upwards, its middle at the point.
+    pub(crate) fn upward(self) -> Self {
+        Self { upward: true, anchor: Anchor::Middle, ..self }
+    }
+}

@@ -1,0 +1,181 @@
+//! A scene laid out: every mark at its place, for SVG and PNG alike. One unit is a pixel of a screen at its usual size.
+
+pub(crate) mod class;
+pub(crate) mod mark;
+pub(crate) mod measure;
+mod panel;
+
+use crate::{
+    Scene,
+    scene::{Slider, Swatch},
+    text::grouped,
+};
+use class::{Class, Style};
+use mark::{Group, Line, Point, Text};
+use measure::{strong_width, width, wrap, wrap_strong};
+use panel::Placed;
+
+const MARGIN: f64 = 18.0;
+
+/// Between panels.
+const SPACE: f64 = 22.0;
+
+/// Panels stand side by side up to this width.
+const WIDEST: f64 = 980.0;
+
+/// Words have at least this width.
+const NARROWEST: f64 = 340.0;
+
+const LINE: f64 = 1.45;
+
+/// A panel and where it goes.
+struct Position<'a> {
+    placed: Placed<'a>,
+    x: f64,
+    y: f64,
+}
+
+/// A picture, ready to be written.
+pub(crate) struct Figure<'a> {
+    pub(crate) size: Point,
+    pub(crate) groups: Vec<Group<'a>>,
+}
+
+impl<'a> Figure<'a> {
+    pub(crate) fn of(scene: &'a Scene) -> Self {
+        let (panels, panels_width, panels_height) = arranged(scene);
+        let title_width = scene.title.lines().map(|line| strong_width(line, Style::Title.size())).fold(0.0, f64::max);
+        let content = panels_width.max(title_width.min(480.0)).max(NARROWEST);
+
+        let mut head = Group::new(None, (0.0, 0.0));
+        let mut y = MARGIN;
+        for line in wrap_strong(&scene.title, Style::Title.size(), content) {
+            y += Style::Title.size() * 1.25;
+            head.text(Text::new(Style::Title, (MARGIN, y - 4.0), line));
+        }
+        y = paragraph(&mut head, Style::Aside, &scene.summary, content, y + 2.0);
+        y = sliders(&mut head, &scene.sliders, y);
+        if !panels.is_empty() {
+            y += SPACE * 0.7;
+        }
+        let mut groups: Vec<_> = panels
+            .iter()
+            .map(|panel| panel.placed.group(((MARGIN + panel.x).round(), (y + panel.y).round())))
+            .collect();
+        y += panels_height;
+        let mut foot = Group::new(None, (0.0, 0.0));
+        y = legend(&mut foot, &scene.legend, content, y);
+        if !scene.captions.is_empty() {
+            y += 6.0;
+        }
+        for caption in &scene.captions {
+            y = paragraph(&mut foot, Style::Text, caption, content, y + 3.0);
+        }
+        let size = ((content + 2.0 * MARGIN).ceil(), (y + MARGIN).ceil());
+        let mut ground = Group::new(None, (0.0, 0.0));
+        ground.round_rect(Class::Background, (0.0, 0.0), size, 8.0);
+        groups.splice(0..0, [ground, head]);
+        groups.push(foot);
+        Self { size, groups }
+    }
+}
+
+/// Panels in lines, as the words of a text.
+fn arranged(scene: &Scene) -> (Vec<Position<'_>>, f64, f64) {
+    let (mut panels, mut widest, mut height): (Vec<Position<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
+    let (mut x, mut top): (f64, f64) = (0.0, 0.0);
+    for panel in &scene.panels {
+        let placed = Placed::of(panel);
+        let fits = panel.beside && x + placed.width <= WIDEST;
+        if !fits && !panels.is_empty() {
+            top = height + SPACE;
+            x = 0.0;
+        }
+        height = height.max(top + placed.height);
+        widest = widest.max(x + placed.width);
+        let next = x + placed.width + SPACE * 1.4;
+        panels.push(Position { placed, x, y: top });
+        x = next;
+    }
+    (panels, widest, height)
+}
+
+fn paragraph(group: &mut Group<'_>, style: Style, text: &str, content: f64, mut y: f64) -> f64 {
+    for line in wrap(text, style.size(), content) {
+        y += style.size() * LINE;
+        group.text(Text::new(style, (MARGIN, y - 4.0), line));
+    }
+    y
+}
+
+/// A rail for each dimension that isn't drawn, with a mark where the picture lies.
+fn sliders(group: &mut Group<'_>, sliders: &[Slider], mut y: f64) -> f64 {
+    const RAIL: f64 = 96.0;
+    const HEIGHT: f64 = 19.0;
+    let labels = sliders.iter().map(|slider| width(&slider.label, Style::Aside.size())).fold(0.0, f64::max);
+    if !sliders.is_empty() {
+        y += 6.0;
+    }
+    for slider in sliders {
+        y += HEIGHT;
+        let x = MARGIN + labels + 10.0;
+        let middle = y - 8.0;
+        group.text(Text::new(Style::Aside, (MARGIN, y - 4.0), &slider.label));
+        #[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
+        let (at, size) = (slider.at as f64, slider.size.max(1) as f64);
+        let step = RAIL / size;
+        let mut rail = vec![Line::across((x, middle), RAIL)];
+        if step >= 4.0 {
+            for tick in 0..=slider.size {
+                #[expect(clippy::cast_precision_loss, reason = "at most 24")]
+                let along = x + tick as f64 * step;
+                rail.push(Line::down((along, middle - 4.0), 8.0));
+            }
+        }
+        group.lines(Class::Rail, rail);
+        let wide = step.max(5.0);
+        group.rect(Class::Accent, ((x + at * step).min(x + RAIL - wide), middle - 4.0), (wide, 8.0));
+        let words = format!("at {} of size {}", grouped(slider.at), grouped(slider.size));
+        group.text(Text::new(Style::Aside, (x + RAIL + 10.0, y - 4.0), words));
+    }
+    y
+}
+
+fn legend(group: &mut Group<'_>, legend: &[(Swatch, String)], content: f64, mut y: f64) -> f64 {
+    const SIDE: f64 = 13.0;
+    const HEIGHT: f64 = 21.0;
+    if legend.is_empty() {
+        return y;
+    }
+    y += 10.0 + HEIGHT;
+    let mut x = 0.0;
+    for (swatch, text) in legend {
+        let many = matches!(swatch, Swatch::Tiles | Swatch::Runs | Swatch::Words);
+        let sides = if many { Swatch::COLORS.len() as f64 } else { 1.0 };
+        let text = if many { format!("one colour per {text}") } else { text.clone() };
+        let wide = sides * SIDE + 6.0 + width(&text, Style::Aside.size());
+        if x > 0.0 && x + wide > content {
+            x = 0.0;
+            y += HEIGHT;
+        }
+        let (left, top) = (MARGIN + x, y - SIDE - 2.0);
+        let mut square = |class, inset: f64, radius| {
+            let side = SIDE - 2.0 * inset;
+            group.round_rect(class, (left + inset, top + inset), (side, side), radius);
+        };
+        match swatch {
+            Swatch::Tiles | Swatch::Runs | Swatch::Words => {
+                for (at, color) in Swatch::COLORS.into_iter().enumerate() {
+                    group.rect(Class::Swatch(Some(color)), (left + at as f64 * SIDE, top), (SIDE, SIDE));
+                }
+            }
+            Swatch::Inner => square(Class::Inner, 1.0, 0.0),
+            Swatch::Padding => square(Class::Swatch(None), 0.5, 0.0),
+            Swatch::Highlight => square(Class::Ring, 1.5, 2.0),
+            Swatch::Moved => group.corner(Class::Accent, (left + SIDE - 1.0, top + 2.0), 9.0),
+        }
+        group.text(Text::new(Style::Aside, (left + sides * SIDE + 6.0, y - 4.0), text));
+        x += wide + 18.0;
+    }
+    y
+}

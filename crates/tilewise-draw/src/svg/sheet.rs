@@ -1,0 +1,92 @@
+//! The style sheet: colours are in classes only, so that a reader's colour scheme can change them.
+
+use crate::{
+    Theme,
+    figure::class::{Class, Fill, Style},
+    palette::{Color, DARK, LIGHT, Palette, TILES},
+};
+use std::{borrow::Cow, fmt::Write as _};
+
+pub(super) fn class(class: Class) -> Cow<'static, str> {
+    Cow::Borrowed(match class {
+        Class::Background => "tw-background",
+        Class::Cell(None) => "tw-c",
+        Class::Cell(Some(tile)) => return Cow::Owned(format!("tw-c tw-{tile}")),
+        Class::Swatch(None) => "tw-hatch",
+        Class::Swatch(Some(tile)) => return Cow::Owned(format!("tw-{tile}")),
+        Class::Accent => "tw-accent",
+        Class::Tile => "tw-tile",
+        Class::Inner => "tw-inner",
+        Class::Link => "tw-link",
+        Class::MovedLink => "tw-moved-link",
+        Class::Rail => "tw-rail",
+        Class::Ring => "tw-ring",
+        Class::Halo => "tw-halo",
+    })
+}
+
+pub(super) fn style(style: Style) -> &'static str {
+    match style {
+        Style::Title => "tw-title",
+        Style::Heading => "tw-heading",
+        Style::Text => "",
+        Style::Aside => "tw-muted",
+        Style::Label => "tw-label",
+        Style::Cell => "tw-cell",
+        Style::Note => "tw-note",
+    }
+}
+
+pub(super) fn css(theme: Theme) -> String {
+    let mut css = String::from(".tw{stroke-linecap:square}");
+    let _ = write!(
+        css,
+        ".tw text{{font-family:Inter,system-ui,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;font-size:{}px}}",
+        Style::Text.size()
+    );
+    for style in [Style::Title, Style::Heading, Style::Label, Style::Cell, Style::Note] {
+        let _ = write!(css, ".tw .{}{{font-size:{}px", self::style(style), style.size());
+        css.push_str(if style.is_strong() { ";font-weight:600}" } else { "}" });
+    }
+    css.push_str(".tw .tw-cell,.tw .tw-note,.tw .tw-middle{text-anchor:middle}.tw .tw-end{text-anchor:end}");
+    for shape in Class::SINGLE {
+        if let Some((_, width)) = shape.stroke() {
+            let _ = write!(css, ".{}{{fill:none;stroke-width:{width}}}", class(shape));
+        }
+    }
+    match theme {
+        Theme::Auto => {
+            css.push_str(&colors(&LIGHT));
+            let _ = write!(css, "@media (prefers-color-scheme:dark){{{}}}", colors(&DARK));
+        }
+        Theme::Light => css.push_str(&colors(&LIGHT)),
+        Theme::Dark => css.push_str(&colors(&DARK)),
+    }
+    css
+}
+
+fn colors(palette: &Palette) -> String {
+    let mut css = String::new();
+    let mut rule = |selector: &str, property: &str, color: Color| {
+        let [r, g, b] = palette.rgb(color);
+        let _ = write!(css, "{selector}{{{property}:#{r:02x}{g:02x}{b:02x}}}");
+    };
+    rule(".tw text", "fill", Style::Text.color());
+    for text in [Style::Cell, Style::Note, Style::Label, Style::Aside] {
+        rule(&format!(".tw .{}", style(text)), "fill", text.color());
+    }
+    rule(".tw-blank", "fill", Color::Padding);
+    for shape in Class::SINGLE.into_iter().chain([Class::Cell(None), Class::Swatch(None)]) {
+        let selector = format!(".{}", class(shape));
+        if let Fill::Plain(color) = shape.fill() {
+            rule(&selector, "fill", color);
+        }
+        if let Some((color, _)) = shape.stroke() {
+            rule(&selector, "stroke", color);
+        }
+    }
+    for tile in 0..TILES {
+        rule(&format!(".{}", class(Class::Swatch(Some(tile)))), "fill", Color::Tile(tile));
+    }
+    css
+}
