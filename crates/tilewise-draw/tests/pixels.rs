@@ -136,7 +136,6 @@ fn check_borders(svg: &str, image: &Image, panel: Node<'_, '_>, (left, top): (f6
             let (x, y) = start.split_once(' ').expect("a point");
             let [x, y, length] = [x, y, length].map(|number| number.parse::<f64>().expect("a number"));
             let middle = if line.contains('h') { (x + length / 2.0, y) } else { (x, y + length / 2.0) };
-            // A tile's border runs over an inner one.
             let rgb = image.rgb(pixel((left + middle.0, top + middle.1)));
             assert_eq!(rgb, ink, "{class} at {start}");
         }
