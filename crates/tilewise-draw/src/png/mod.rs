@@ -13,6 +13,7 @@ use crate::{
     palette::{self, DARK, LIGHT, Palette},
 };
 use glyphs::Glyphs;
+use std::io::{self, Write as _};
 use tiny_skia::{
     Color, FillRule, GradientStop, LineCap, LinearGradient, Paint, PathBuilder, Pixmap, Shader, SpreadMode, Stroke,
     Transform,
@@ -20,6 +21,9 @@ use tiny_skia::{
 
 /// Pixels of an image, at most.
 const MOST_PIXELS: f64 = 1e8;
+
+/// Rows that are painted at once, and encoded while they are still near the processor.
+const BAND: u32 = 128;
 
 pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
     if !(scale.is_finite() && scale > 0.0) {
@@ -33,24 +37,47 @@ pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and below the limit")]
     let (width, height) = (width.ceil().max(1.0) as u32, height.ceil().max(1.0) as u32);
-    let Some(pixels) = Pixmap::new(width, height) else {
+    let Some(pixels) = Pixmap::new(width, height.min(BAND)) else {
         return Err(Error::new(ErrorKind::ImageTooLarge, format!("{width} × {height} pixels make no image")));
     };
     let palette = if scene.options.theme == Theme::Dark { &DARK } else { &LIGHT };
     let mut painter = Painter { pixels, palette, place: Transform::identity(), glyphs: Glyphs::default() };
-    for group in &figure.groups {
-        let (x, y) = point(group.corner);
-        painter.place = Transform::from_scale(scale, scale).pre_translate(x, y);
-        group.marks.iter().for_each(|mark| painter.mark(mark));
-    }
-    encoded(painter.pixels)
+    image(&mut painter, &figure, scale, height)
         .map_err(|error| Error::new(ErrorKind::Rendering, format!("the image can't be encoded: {error}")))
 }
 
+/// The figure as an image of that many rows, painted and encoded band by band.
+fn image(painter: &mut Painter<'_>, figure: &Figure<'_>, scale: f32, height: u32) -> io::Result<Vec<u8>> {
+    let mut image = Vec::new();
+    let mut encoder = png::Encoder::new(&mut image, painter.pixels.width(), height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Eight);
+    // Flat colours need no filter, and compress well without trying hard, which takes several times longer.
+    encoder.set_deflate_compression(png::DeflateCompression::Level(1));
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer = encoder.write_header()?;
+    let mut rows = writer.stream_writer_with_size(1 << 16)?;
+    for top in (0..height).step_by(BAND as usize) {
+        painter.pixels.fill(Color::TRANSPARENT);
+        for group in &figure.groups {
+            let (x, y) = point(group.corner);
+            painter.place = Transform::from_translate(0.0, -(top as f32)).pre_scale(scale, scale).pre_translate(x, y);
+            group.marks.iter().for_each(|mark| painter.mark(mark));
+        }
+        straighten(painter.pixels.data_mut());
+        let last = 4 * painter.pixels.width() as usize * (height - top).min(BAND) as usize;
+        rows.write_all(&painter.pixels.data()[..last])?;
+    }
+    rows.finish()?;
+    writer.finish()?;
+    Ok(image)
+}
+
 struct Painter<'a> {
+    /// A band of the image.
     pixels: Pixmap,
     palette: &'a Palette,
-    /// Where marks go, and how large.
+    /// Where in the band marks go, and how large.
     place: Transform,
     glyphs: Glyphs,
 }
@@ -103,8 +130,8 @@ impl Painter<'_> {
     fn area(&mut self, (x, y): Point, (width, height): Point, margin: f64, paint: &Paint<'_>) {
         let ((x, y), (width, height)) =
             (point((x - margin, y - margin)), point((width + 2.0 * margin, height + 2.0 * margin)));
-        if let Some(rect) = tiny_skia::Rect::from_xywh(x, y, width, height).and_then(|rect| rect.transform(self.place))
-        {
+        let rect = tiny_skia::Rect::from_xywh(x, y, width, height).and_then(|rect| rect.transform(self.place));
+        if let Some(rect) = rect.filter(|rect| self.shows(rect.top(), rect.bottom())) {
             self.pixels.fill_rect(rect, paint, Transform::identity(), None);
         }
     }
@@ -126,6 +153,10 @@ impl Painter<'_> {
         let font = if text.style.is_strong() { &*font::SEMIBOLD } else { &*font::REGULAR };
         let color = self.palette.rgb(if text.muted { palette::Color::Muted } else { text.style.color() });
         let (x, y) = point(text.at);
+        let (baseline, reach) = (self.place.ty + y * self.place.sy, single(text.size) * self.place.sy);
+        if !text.upward && !self.shows(baseline - reach, baseline + reach) {
+            return;
+        }
         let size = font.scale(single(text.size));
         let start = self.place.pre_translate(x, y);
         let start = if text.upward { start.pre_rotate(-90.0) } else { start }.pre_scale(size, -size);
@@ -140,6 +171,11 @@ impl Painter<'_> {
             self.glyphs.paint(&mut self.pixels, font, character, start.pre_translate(along, 0.0), color);
             along += advance(character);
         }
+    }
+
+    /// Whether some of the rows between are in this band.
+    fn shows(&self, top: f32, bottom: f32) -> bool {
+        bottom > 0.0 && top < self.pixels.height() as f32
     }
 
     fn paint(&self, color: palette::Color) -> Paint<'static> {
@@ -193,28 +229,15 @@ fn single(x: f64) -> f32 {
     x as f32
 }
 
-/// Flat colours need no filter, and compress well without trying hard, which takes several times longer.
-fn encoded(pixels: Pixmap) -> Result<Vec<u8>, png::EncodingError> {
-    let mut image = Vec::new();
-    let mut encoder = png::Encoder::new(&mut image, pixels.width(), pixels.height());
-    encoder.set_color(png::ColorType::Rgba);
-    encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_deflate_compression(png::DeflateCompression::Level(1));
-    encoder.set_filter(png::Filter::NoFilter);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(&straight(pixels))?;
-    writer.finish()?;
-    Ok(image)
-}
-
-/// Red, green, blue and alpha of each pixel, not multiplied; alpha is less than 255 only at the round corners of the whole.
-fn straight(pixels: Pixmap) -> Vec<u8> {
-    let mut data = pixels.take();
+/// Makes colours that are multiplied by alpha what they were; alpha is less than 255 only at the round corners of the whole.
+fn straighten(data: &mut [u8]) {
     let (pixels, _) = data.as_chunks_mut::<4>();
+    if pixels.iter().fold(u8::MAX, |all, pixel| all & pixel[3]) == u8::MAX {
+        return;
+    }
     for [color @ .., alpha] in pixels.iter_mut().filter(|pixel| pixel[3] < u8::MAX && pixel[3] > 0) {
         for part in color {
             *part = u8::try_from(u16::from(*part) * 255 / u16::from(*alpha)).unwrap_or(u8::MAX);
         }
     }
-    data
 }
