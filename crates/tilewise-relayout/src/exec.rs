@@ -9,6 +9,9 @@ use crate::{
 };
 use std::thread;
 
+/// More threads than machines have cores.
+const MOST_THREADS: usize = 1024;
+
 impl Plan {
     /// Converts a buffer, on one thread.
     ///
@@ -21,6 +24,7 @@ impl Plan {
 
     /// Converts a buffer, on up to `threads` threads. They are started for this call and end with it.
     ///
+    /// There are fewer where the work is too small to be worth more, or where the system has no more; the result is the same.
     /// Transposes of large arrays gain; most other conversions keep memory busy with a single thread.
     ///
     /// # Errors
@@ -31,6 +35,9 @@ impl Plan {
             moves.run(source, destination);
             return Ok(());
         }
+        /// What a thread should at least write, in bytes: starting it takes as long.
+        const SHARE: usize = 64 << 10;
+        let threads = threads.min(destination.len() / SHARE + 1).min(MOST_THREADS);
         self.run_at(Level::detect(), source, destination, threads)
     }
 
@@ -90,7 +97,10 @@ impl Plan {
             thread::scope(|scope| {
                 let walk = &walk;
                 for index in 1..threads {
-                    scope.spawn(move || walk(Part { index, of: threads }));
+                    let part = Part { index, of: threads };
+                    if thread::Builder::new().spawn_scoped(scope, move || walk(part)).is_err() {
+                        walk(part);
+                    }
                 }
                 walk(Part { index: 0, of: threads });
             });

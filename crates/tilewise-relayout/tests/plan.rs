@@ -90,3 +90,16 @@ fn plans_can_be_shared() {
     fn shared<T: Send + Sync + Clone>() {}
     shared::<Plan>();
 }
+
+/// More threads than any system has must not be tried: the work is divided into pieces that are worth one.
+#[test]
+fn any_number_of_threads() {
+    let plan = plan("f32[300,500]", "f32[300,500]{0,1}").expect("a plan");
+    let source: Vec<u8> = (0..600_000_u32).map(|at| at.to_le_bytes()[0]).collect();
+    let (mut one, mut many) = (vec![0; source.len()], vec![0; source.len()]);
+    plan.run(&source, &mut one).expect("lengths");
+    plan.run_with_threads(&source, &mut many, usize::MAX).expect("lengths");
+    assert!(one == many);
+    plan.run_with_threads(&source, &mut many, 0).expect("lengths");
+    assert!(one == many);
+}
