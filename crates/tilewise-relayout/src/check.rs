@@ -20,9 +20,9 @@ impl Plan {
     ///
     /// Elements are found by [`Tiled::fill_offsets`] and compared one by one, so the answer does not rest on what ran the plan.
     /// Between different element sizes the source's low bits count, as many as the type has, and in a wider element their
-    /// extension. Padding is not looked at. The array is walked in boxes of some ten thousand elements; if several elements differ,
-    /// one in the first such box is named. `seen` is called with the number of elements of each box that holds, from any of the
-    /// `threads`.
+    /// extension. Padding is not looked at. The array is walked in boxes of up to 65536 elements along the source's memory; if
+    /// several elements differ, one in the first such box is named. `seen` is called with the number of elements of each box that
+    /// holds, from any of the `threads`.
     ///
     /// # Errors
     /// [`ErrorKind::BufferLengthMismatch`](crate::ErrorKind::BufferLengthMismatch), as for [`run`](Plan::run).
@@ -60,6 +60,9 @@ impl Plan {
                 // Boxes are taken in order and each is finished, so the first that differs is among those found.
                 let number = next.fetch_add(1, Relaxed);
                 let Some(bounds) = comparison.bounds_of(number) else { return };
+                if bounds.iter().any(Range::is_empty) {
+                    continue;
+                }
                 match comparison.difference_in(&bounds, [source, destination]).transpose() {
                     None => seen(bounds.iter().map(|range| range.end - range.start).product()),
                     Some(difference) => {
@@ -86,7 +89,11 @@ type Found = (u64, Result<Vec<u64>, Error>);
 /// Elements of a box, at most: its tables of offsets stay in the nearest caches.
 const BOX: u64 = 1 << 16;
 
-/// Two layouts of one array, and how the array is cut into boxes.
+/// Bits that boxes which follow each other read at a stretch in either buffer, before they go elsewhere: mapped files larger than
+/// memory are read in such pieces.
+const STRETCH: u64 = 8 << 16;
+
+/// Two layouts of one array, and how the array is cut into boxes, and these grouped.
 struct Comparison {
     sides: [Tiled; 2],
     /// Stored bits per element.
@@ -94,12 +101,21 @@ struct Comparison {
     /// Bits of the type.
     bits: u64,
     signed: bool,
-    /// Length of a box along each dimension.
-    lengths: Vec<u64>,
-    /// The dimensions in which boxes follow each other, the slowest first.
-    order: Vec<usize>,
     /// Along which elements lie closest in the source: the innermost loop. None in a scalar.
     row: Option<usize>,
+    cuts: Vec<Cut>,
+    /// The dimensions in which groups follow each other, and boxes in a group, the slowest first.
+    order: Vec<usize>,
+}
+
+/// How a dimension is cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    bound: u64,
+    /// Of a box.
+    length: u64,
+    /// Boxes in a group; those past the bound are empty.
+    boxes: u64,
 }
 
 impl Comparison {
@@ -109,54 +125,74 @@ impl Comparison {
             let given = tiled.array().layout().and_then(|layout| layout.element_size_in_bits());
             given.unwrap_or(u64::from(element_type.natural_bits()))
         };
+        let widths = [width(&sides[0]), width(&sides[1])];
         let bounds = sides[0].logical_dimensions();
-        let minor_to_major = |tiled: &Tiled| -> Vec<usize> {
-            let (long, short): (Vec<usize>, Vec<usize>) =
-                tiled.array().major_to_minor().rev().partition(|&d| bounds[d] > 1);
+        let minor_to_major = |side: usize| -> Vec<usize> {
+            let order = sides[side].array().major_to_minor().rev();
+            let (long, short): (Vec<usize>, Vec<usize>) = order.partition(|&d| bounds[d] > 1);
             [long, short].concat()
         };
-        let (source, destination) = (minor_to_major(&sides[0]), minor_to_major(&sides[1]));
-        let row = source.first().copied();
-        // Boxes are long where either buffer runs on, so that cache lines and pages are read once, whatever the transposition.
-        let column = destination.iter().copied().find(|&d| Some(d) != row);
-        let others = || source.iter().copied().filter(|&d| Some(d) != row && Some(d) != column);
-        let order = others().collect::<Vec<_>>().into_iter().rev().chain(row).chain(column).collect();
+        let orders = [minor_to_major(0), minor_to_major(1)];
+        let row = orders[0].first().copied();
+        let column = orders[1].iter().copied().find(|&d| Some(d) != row);
         let mut lengths = vec![1; bounds.len()];
-        // Only in a sum of one function a dimension do offsets along one dimension tell those along another.
-        let separable = sides.iter().all(|tiled| tiled.nested_axes().is_empty());
         let mut grow = |dimension: usize, limit: u64| {
             let around: u64 = lengths.iter().product::<u64>() / lengths[dimension];
             lengths[dimension] = bounds[dimension].min(limit).min(BOX / around).max(1);
         };
-        if separable {
+        // Only in a sum of one function a dimension do offsets along one dimension tell those along another.
+        if sides.iter().all(|tiled| tiled.nested_axes().is_empty()) {
             row.into_iter().for_each(|d| grow(d, 1024));
             column.into_iter().for_each(|d| grow(d, 64));
-            others().chain(column).for_each(|d| grow(d, BOX));
+            orders[0].iter().for_each(|&d| {
+                if Some(d) != row && Some(d) != column {
+                    grow(d, BOX)
+                }
+            });
+            column.into_iter().for_each(|d| grow(d, BOX));
         }
         row.into_iter().for_each(|d| grow(d, BOX));
+        let mut groups = lengths.clone();
+        for (order, width) in orders.iter().zip(widths) {
+            let mut stretch = width;
+            for &d in order {
+                groups[d] = groups[d].max(bounds[d].min(STRETCH.div_ceil(stretch)));
+                stretch = stretch.saturating_mul(groups[d]);
+            }
+        }
+        let cut = |d: usize| Cut { bound: bounds[d], length: lengths[d], boxes: groups[d].div_ceil(lengths[d]) };
         Self {
-            widths: [width(&sides[0]), width(&sides[1])],
+            widths,
             bits: u64::from(element_type.bits()),
             signed: element_type.kind() == ElementKind::Signed,
-            lengths,
-            order,
             row,
+            cuts: (0..bounds.len()).map(cut).collect(),
+            order: orders[0].iter().rev().copied().collect(),
             sides,
         }
     }
 
     /// The indices of a box, or none past the last.
     fn bounds_of(&self, number: u64) -> Option<Vec<Range<u64>>> {
-        let bounds = self.sides[0].logical_dimensions();
-        let mut indices = vec![0..0; bounds.len()];
         let mut rest = number;
+        let mut digit = |count: u64| {
+            let digit = rest.checked_rem(count)?;
+            rest /= count;
+            Some(digit)
+        };
+        let mut boxes = vec![0; self.cuts.len()];
         for &d in self.order.iter().rev() {
-            let boxes = bounds[d].div_ceil(self.lengths[d]);
-            let start = rest.checked_rem(boxes)? * self.lengths[d];
-            indices[d] = start..bounds[d].min(start + self.lengths[d]);
-            rest /= boxes;
+            boxes[d] = digit(self.cuts[d].boxes)?;
         }
-        (rest == 0).then_some(indices)
+        for &d in self.order.iter().rev() {
+            let Cut { bound, length, boxes: grouped } = self.cuts[d];
+            boxes[d] += digit(bound.div_ceil(length).div_ceil(grouped))? * grouped;
+        }
+        let range = |(cut, number): (&Cut, &u64)| {
+            let start = (cut.length * number).min(cut.bound);
+            start..cut.bound.min(start + cut.length)
+        };
+        (rest == 0).then(|| self.cuts.iter().zip(&boxes).map(range).collect())
     }
 
     fn difference_in(&self, bounds: &[Range<u64>], buffers: [&[u8]; 2]) -> Result<Option<Vec<u64>>, Error> {
