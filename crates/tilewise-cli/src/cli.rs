@@ -231,12 +231,11 @@ fn parse_generation(text: &str) -> Result<Generation, String> {
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tilewise relayout rows.bin tiles.bin --from 'bf16[300,500]' --to 'bf16[300,500]{1,0:T(8,128)(2,1)}'
-  tilewise relayout weights.npy tiles.bin --to 'f32[300,500]{1,0:T(8,128)}' --check
-  tilewise relayout model.safetensors w.npy --name encoder.w --to 'f32[300,500]{0,1}'
+  tilewise relayout rows.bin tiles.bin --from 'f32[300,500]' --to 'f32[300,500]{1,0:T(8,128)}'
+  tilewise relayout rows.npy tiles.bin --to 'f32[300,500]{1,0:T(8,128)}' --check
+  tilewise relayout model.safetensors w.npy --name w --to 'f32[300,500]{0,1}'
 
-Files that end in .npy and .safetensors have their headers read and written; all others are raw bytes. Existing files are
-replaced when everything is written.")]
+A .npy and a .safetensors have headers, all other files are raw bytes. OUT is replaced when everything is written.")]
 pub(crate) struct RelayoutArgs {
     /// The file to read: raw bytes, .npy or .safetensors
     #[arg(value_name = "IN")]
@@ -244,7 +243,7 @@ pub(crate) struct RelayoutArgs {
     /// The file to write: raw bytes, .npy or .safetensors
     #[arg(value_name = "OUT")]
     pub(crate) destination: PathBuf,
-    /// The array in IN and its layout; a header's word is enough
+    /// The array in IN and its layout [default: what IN's header says]
     #[arg(long, value_name = "SHAPE")]
     pub(crate) from: Option<String>,
     /// The same array in the layout that OUT is to have
