@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Draw(DrawArgs),
     /// The layout a TPU generation picks for an array, and what it really takes
     Predict(PredictArgs),
+    /// Convert a real buffer from one layout to another
+    Relayout(RelayoutArgs),
     /// Find the padding waste of a compiled program
     Audit(AuditArgs),
     /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
@@ -225,6 +227,42 @@ fn parse_generation(text: &str) -> Result<Generation, String> {
         Some(help) => format!("{error}: {help}"),
         None => error.to_string(),
     })
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise relayout rows.bin tiles.bin --from 'f32[300,500]' --to 'f32[300,500]{1,0:T(8,128)}'
+  tilewise relayout rows.npy tiles.bin --to 'f32[300,500]{1,0:T(8,128)}' --check
+  tilewise relayout model.safetensors w.npy --name w --to 'f32[300,500]{0,1}'
+
+A .npy and a .safetensors have headers, all other files are raw bytes. OUT is replaced when everything is written.")]
+pub(crate) struct RelayoutArgs {
+    /// The file to read: raw bytes, .npy or .safetensors
+    #[arg(value_name = "IN")]
+    pub(crate) source: PathBuf,
+    /// The file to write: raw bytes, .npy or .safetensors
+    #[arg(value_name = "OUT")]
+    pub(crate) destination: PathBuf,
+    /// The array in IN and its layout [default: what IN's header says]
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) from: Option<String>,
+    /// The same array in the layout that OUT is to have
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) to: String,
+    /// The tensor's name in a .safetensors
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Threads to use, no more than there are CPUs [default: one for each CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Before OUT gets its name, look every element up in it and compare it with IN
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Say how: the loops around the innermost work
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
 }
 
 #[derive(Args)]

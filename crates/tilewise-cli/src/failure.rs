@@ -2,7 +2,7 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
-use std::ops::Range;
+use std::{ops::Range, path::Path};
 
 /// Why an item could not be done: the `error` of its JSON object, or a message with a caret under the text.
 #[derive(Debug, Serialize)]
@@ -49,6 +49,12 @@ impl Failure {
     #[must_use]
     pub(crate) fn about(self, what: &str, text: &str) -> Self {
         Self { message: format!("{what} `{text}`: {}", self.message), span: None, ..self }
+    }
+
+    /// The error as one about a file.
+    #[must_use]
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        Self { message: format!("{}: {}", path.display(), self.message), ..self }
     }
 
     pub(crate) fn has_span(&self) -> bool {

@@ -3,8 +3,11 @@
 //! [`run`] is the whole program. [`Audited`] and [`Explained`] are the reports of `tilewise audit` and `tilewise explain`, for
 //! whoever shows them elsewhere.
 
+#![forbid(unsafe_code)]
+
 mod cli;
 mod commands;
+mod container;
 mod failure;
 mod input;
 mod output;
@@ -38,6 +41,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Steps(args) => Output::run(args.format.format, |output| commands::steps::run(&args, output)),
         Command::Draw(args) => Output::run(args.format.format, |output| commands::draw::run(&args, output)),
         Command::Predict(args) => Output::run(args.format.format, |output| commands::predict::run(&args, output)),
+        Command::Relayout(args) => Output::run(args.format.format, |output| commands::relayout::run(&args, output)),
         Command::Audit(args) => Output::run(args.format.into(), |output| commands::audit::run(&args, output)),
         Command::Explain(args) => Output::run(args.format.format, |output| commands::explain::run(&args, output)),
         Command::Completions(args) => commands::completions::run(&args),

@@ -42,8 +42,11 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod axes;
+mod check;
 mod error;
 mod exec;
+#[cfg(feature = "file")]
+mod file;
 mod kernels;
 mod moves;
 mod nest;
@@ -53,6 +56,8 @@ mod walk;
 mod words;
 
 pub use error::{Error, ErrorKind};
+#[cfg(feature = "file")]
+pub use file::Mapped;
 #[doc(hidden)]
 pub use kernels::Level;
 pub use plan::{Padding, Plan};

@@ -14,7 +14,7 @@ pub(crate) struct Elements {
 }
 
 /// Up to 64 bits, from any bit on; those past the end of the buffer are 0.
-fn get(buffer: &[u8], bit: u64, bits: u64) -> u64 {
+pub(crate) fn get(buffer: &[u8], bit: u64, bits: u64) -> u64 {
     let start = index(bit / 8);
     let mut window = [0; 16];
     let end = buffer.len().min(start + 9);
@@ -66,7 +66,7 @@ impl Elements {
     }
 }
 
-fn mask(bits: u64) -> u64 {
+pub(crate) fn mask(bits: u64) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 

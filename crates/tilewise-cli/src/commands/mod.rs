@@ -7,5 +7,6 @@ pub(crate) mod explain;
 pub(crate) mod index;
 pub(crate) mod man;
 pub(crate) mod predict;
+pub(crate) mod relayout;
 pub(crate) mod show;
 pub(crate) mod steps;

@@ -1,22 +1,176 @@
 //! Files that are written whole or not at all.
 
 use std::{
+    fs::{self, File},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
-/// Writes beside the file and renames: whoever reads it sees the old bytes or all of the new ones.
+/// Writes a file: whoever reads it sees the old bytes or all of the new ones.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
+    let mut draft = Draft::of(path)?;
+    draft.file_mut().write_all(bytes)?;
+    draft.finish()
+}
+
+/// A file on its way to a name, which it gets when it is finished. Dropped before, it leaves nothing behind.
+pub(crate) struct Draft {
+    unfinished: Unfinished,
+    path: PathBuf,
+}
+
+enum Unfinished {
+    /// Has no name at all: it is gone however the process ends.
+    #[cfg(target_os = "linux")]
+    Nameless(File),
+    /// Has a name of its own beside the final one.
+    Named(NamedTempFile),
+}
+
+impl Draft {
+    /// An empty file, to be read and written, in the folder of `path`. Where `path` is a link, what it points to is replaced.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let existing = match fs::metadata(&path) {
+            Ok(existing) if !existing.is_file() => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file"));
+            }
+            existing => existing.ok(),
+        };
+        let folder = folder_of(&path);
+        if !folder.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no folder {}", folder.display())));
+        }
+        #[cfg(target_os = "linux")]
+        let unfinished = nameless(folder).map(Unfinished::Nameless);
+        #[cfg(not(target_os = "linux"))]
+        let unfinished = None;
+        let unfinished = match unfinished {
+            Some(unfinished) => unfinished,
+            None => Unfinished::Named(named(folder)?),
+        };
+        let draft = Self { unfinished, path };
+        if let Some(existing) = existing {
+            draft.file().set_permissions(existing.permissions())?;
+        }
+        Ok(draft)
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        match &self.unfinished {
+            #[cfg(target_os = "linux")]
+            Unfinished::Nameless(file) => file,
+            Unfinished::Named(file) => file.as_file(),
+        }
+    }
+
+    pub(crate) fn file_mut(&mut self) -> &mut File {
+        match &mut self.unfinished {
+            #[cfg(target_os = "linux")]
+            Unfinished::Nameless(file) => file,
+            Unfinished::Named(file) => file.as_file_mut(),
+        }
+    }
+
+    /// Gives the file its name, in one step.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self.unfinished {
+            #[cfg(target_os = "linux")]
+            Unfinished::Nameless(file) => {
+                // Only a name can replace another one: the file gets one first.
+                Builder::new().make_in(folder_of(&self.path), |name| link(&file, name))?.persist(&self.path)?;
+            }
+            Unfinished::Named(file) => {
+                file.persist(&self.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn named(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A temporary file is its owner's alone; a result is not.
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        // A temporary file is its owner's alone; a result is whose the umask says.
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    file.persist(path)?;
-    Ok(())
+    builder.tempfile_in(folder)
+}
+
+/// A file without a name, where the file system has them and it can be given one.
+#[cfg(target_os = "linux")]
+fn nameless(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    fs::metadata(descriptor(&file)).is_ok().then_some(file)
+}
+
+#[cfg(target_os = "linux")]
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD};
+    Ok(rustix::fs::linkat(CWD, descriptor(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// The one name that a nameless file has.
+#[cfg(target_os = "linux")]
+fn descriptor(file: &File) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A named draft, as on systems that know no other.
+    fn named_draft(path: &Path) -> Draft {
+        Draft { unfinished: Unfinished::Named(named(folder_of(path)).expect("a folder")), path: path.to_owned() }
+    }
+
+    #[test]
+    fn drafts_appear_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        for draft in [|path: &Path| Draft::of(path).expect("a folder"), named_draft] {
+            let names = || fs::read_dir(folder.path()).expect("a folder").count();
+            fs::write(&path, "old").expect("a folder");
+            let mut dropped = draft(&path);
+            dropped.file_mut().write_all(b"half").expect("space");
+            drop(dropped);
+            assert_eq!((fs::read(&path).expect("a file"), names()), (b"old".to_vec(), 1));
+
+            let mut finished = draft(&path);
+            finished.file_mut().write_all(b"new").expect("space");
+            finished.finish().expect("a name");
+            assert_eq!((fs::read(&path).expect("a file"), names()), (b"new".to_vec(), 1));
+            fs::remove_file(&path).expect("a file");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn drafts_keep_what_stands_around_them() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().expect("a folder");
+        let [path, link] = ["file", "link"].map(|name| folder.path().join(name));
+        fs::write(&path, "old").expect("a folder");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("a file");
+        symlink(&path, &link).expect("a link");
+        write(&link, b"new").expect("space");
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&path).expect("a file"), b"new");
+        assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o640);
+        for unfit in [folder.path(), Path::new("/dev/null"), &folder.path().join("none/file")] {
+            assert!(write(unfit, b"new").is_err(), "{}", unfit.display());
+        }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
+    }
 }

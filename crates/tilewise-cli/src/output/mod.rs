@@ -3,6 +3,7 @@
 pub(crate) mod file;
 pub(crate) mod human;
 pub(crate) mod parts;
+pub(crate) mod progress;
 pub(crate) mod rows;
 
 use crate::failure::Failure;

@@ -1,0 +1,308 @@
+//! `tilewise relayout`: a real buffer, from one layout to another.
+
+use crate::{
+    cli::RelayoutArgs,
+    container::{Container, Header, METADATA, SameBytes, Stored},
+    failure::Failure,
+    input::parse_shape,
+    output::{
+        Output,
+        file::Draft,
+        human::{FAINT, STRONG, bytes_both, styled},
+        progress,
+    },
+};
+use serde::Serialize;
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    ops::Range,
+    path::Path,
+    sync::atomic::Ordering::Relaxed,
+    thread,
+    time::Instant,
+};
+use tilewise::{Shape, Tiled};
+use tilewise_relayout::{ErrorKind, Mapped, Plan};
+
+pub(crate) fn run(args: &RelayoutArgs, output: &mut Output) -> io::Result<()> {
+    let request = Request::new(args);
+    let moved = request.answer();
+    output.item(&request.input, moved, Moved::write)
+}
+
+/// The arguments, and both shapes as one text that errors point into.
+struct Request<'a> {
+    args: &'a RelayoutArgs,
+    /// `FROM<TAB>TO`, or TO alone.
+    input: String,
+    from: Option<Range<usize>>,
+    to: Range<usize>,
+}
+
+impl<'a> Request<'a> {
+    fn new(args: &'a RelayoutArgs) -> Self {
+        let input = match &args.from {
+            Some(from) => format!("{from}\t{}", args.to),
+            None => args.to.clone(),
+        };
+        let to = input.len() - args.to.len()..input.len();
+        Self { args, input, from: args.from.as_ref().map(|from| 0..from.len()), to }
+    }
+
+    fn answer(&self) -> Result<Moved, Failure> {
+        let Self { args, .. } = self;
+        if [&args.source, &args.destination].into_iter().any(|path| path.as_os_str() == "-") {
+            let streams = Failure::new("not_a_file", "standard input and output can't be mapped into memory");
+            return Err(streams.with_help("name two files"));
+        }
+        let name = args.name.as_deref();
+        let [source, destination] = [&args.source, &args.destination].map(|path| Container::of(path));
+        check_name(name, [source, destination])?;
+        let to = self.layout_at(&self.to)?;
+        let from = self.from.as_ref().map(|at| self.layout_at(at)).transpose()?;
+        let (file, stored) = find(&args.source, source, name)?;
+        let from = match (from, &stored.header) {
+            (Some(from), None) => from,
+            (from, Some(header)) => self.as_header_says(from, header)?,
+            (None, None) => {
+                let message = format!("{} holds raw bytes, which do not say what they are", args.source.display());
+                let help = "say it with --from, such as --from 'bf16[300,500]{1,0}'";
+                return Err(Failure::new("missing_shape", message).with_help(help));
+            }
+        };
+        let plan = self.plan(&from, &to)?;
+        if stored.bytes != plan.source_bytes() {
+            return Err(self.wrong_size(stored.bytes, &plan, &from));
+        }
+        let header = destination.header_for(&to, name.unwrap_or_default());
+        let header = header.map_err(|failure| failure.within(self.to.clone()))?;
+        self.convert(&plan, (&file, stored.at), &header)
+    }
+
+    fn layout_at(&self, at: &Range<usize>) -> Result<Tiled, Failure> {
+        let layout = parse_shape(&self.input[at.clone()]).and_then(|shape| Ok(Tiled::new(&shape)?));
+        layout.map_err(|failure| failure.within(at.clone()))
+    }
+
+    /// The source as its file describes it, which --from may repeat in words of its own.
+    fn as_header_says(&self, given: Option<Tiled>, header: &Header) -> Result<Tiled, Failure> {
+        let at = self.from.clone().unwrap_or_default();
+        let held = header.shape(given.as_ref().map(|given| given.array().element_type()));
+        let held = held.map_err(|failure| {
+            let failure = failure.in_file(&self.args.source);
+            if given.is_some() { failure.at(at.clone()) } else { failure }
+        })?;
+        let held_layout = Tiled::new(&held)?;
+        match given {
+            None => Ok(held_layout),
+            Some(given) if held_layout.has_bytes_of(&given) => Ok(given),
+            Some(_) => {
+                let message = format!("{} holds {held}", self.args.source.display());
+                let help = "leave --from out; what lies there in another layout can be read from a file of raw bytes";
+                Err(Failure::new("shape_mismatch", message).at(at).with_help(help))
+            }
+        }
+    }
+
+    fn plan(&self, from: &Tiled, to: &Tiled) -> Result<Plan, Failure> {
+        let [from_shape, to_shape] = [from, to].map(|tiled| Shape::from(tiled.array().clone()));
+        let text = &self.input[self.to.clone()];
+        let bracket = text.find('[').unwrap_or(text.len());
+        let differs = if from.array().element_type() != to.array().element_type() {
+            Some(("element type differs", 0..bracket))
+        } else if from.logical_dimensions() != to.logical_dimensions() {
+            Some(("dimensions differ", bracket..text[bracket..].find(']').map_or(text.len(), |end| bracket + end + 1)))
+        } else {
+            None
+        };
+        if let Some((what, at)) = differs {
+            let failure = Failure::new("shape_mismatch", format!("the {what} from the source's, {from_shape}"));
+            let failure = failure.at(at).within(self.to.clone());
+            let meant = to_shape.layout().cloned().and_then(|layout| from_shape.with_layout(layout).ok());
+            return Err(failure.with_help(match meant {
+                Some(meant) => format!("relayout moves elements as they are: --to '{meant}'"),
+                None => "relayout moves elements as they are, within one array".to_owned(),
+            }));
+        }
+        Plan::new(&from_shape, &to_shape).map_err(|error| {
+            let is_narrow = |tiled: &Tiled| stored_bits(tiled) < u64::from(tiled.array().element_type().bits());
+            let at = self.from.as_ref().filter(|_| is_narrow(from)).unwrap_or(&self.to);
+            Failure::new(error.kind().as_str(), error.to_string()).at(at.clone())
+        })
+    }
+
+    /// Names both numbers, and what the bytes may be.
+    fn wrong_size(&self, held: u64, plan: &Plan, from: &Tiled) -> Failure {
+        let file = self.args.source.display();
+        let message = format!("{file} has {held} bytes, {} takes {}", plan.from(), plan.source_bytes());
+        let plain = Shape::array(from.array().element_type(), from.logical_dimensions().iter().copied()).ok();
+        let help = match plain {
+            Some(plain) if Tiled::new(&plain).is_ok_and(|plain| plain.physical_bytes() == held) => {
+                format!("{held} bytes are the array without tiles or padding: --from '{plain}'")
+            }
+            _ if plan.destination_bytes() == held => "that is what --to takes: exchange --from and --to".to_owned(),
+            _ => "--from is the array and the layout that the file's bytes have".to_owned(),
+        };
+        let failure = Failure::new(ErrorKind::BufferLengthMismatch.as_str(), message).with_help(help);
+        match &self.from {
+            Some(at) => failure.at(at.clone()),
+            None => failure,
+        }
+    }
+
+    fn convert(&self, plan: &Plan, source: (&File, u64), header: &[u8]) -> Result<Moved, Failure> {
+        let Self { args, .. } = self;
+        let failed = |error| Failure::new("io", format!("can't write {}: {error}", args.destination.display()));
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let threads = args.threads.map_or(cpus, |threads| cpus.min(threads.into()));
+        let bytes_each_way = [plan.source_bytes(), plan.destination_bytes()];
+        let bytes = bytes_each_way[0].saturating_add(bytes_each_way[1]);
+
+        let mut draft = Draft::of(&args.destination).map_err(failed)?;
+        draft.file_mut().write_all(header).map_err(failed)?;
+        let mut mapped = Mapped::new(plan, source, (draft.file(), header.len() as u64)).map_err(failed)?;
+        let start = Instant::now();
+        progress::during("converting", bytes, |_| mapped.run(threads)).map_err(failed)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let checked_elements = args.check.then(|| check(plan, &mapped, threads)).transpose()?;
+        let start = Instant::now();
+        progress::during("writing to the disk", bytes_each_way[1], |_| mapped.flush()).map_err(failed)?;
+        let flush_seconds = start.elapsed().as_secs_f64();
+        drop(mapped);
+        draft.finish().map_err(failed)?;
+        Ok(Moved {
+            source: args.source.display().to_string(),
+            destination: args.destination.display().to_string(),
+            from: plan.from().to_string(),
+            to: plan.to().to_string(),
+            bytes,
+            seconds,
+            gigabytes_per_second: gigabytes(bytes) / seconds.max(f64::MIN_POSITIVE),
+            flush_seconds,
+            threads,
+            checked_elements,
+            plan: args.verbose.then(|| plan.to_string()),
+            bytes_each_way,
+            checked_bits: dropped_to(plan),
+        })
+    }
+}
+
+fn check_name(name: Option<&str>, containers: [Container; 2]) -> Result<(), Failure> {
+    match name {
+        Some(_) if !containers.contains(&Container::Safetensors) => {
+            Err(Failure::new("unknown_name", "--name is a tensor's in a .safetensors, and neither file is one"))
+        }
+        Some(METADATA) => Err(Failure::new("unknown_name", format!("no tensor has the name `{METADATA}`"))),
+        // Without a name, a source of that kind answers which names there are.
+        None if containers[0] != Container::Safetensors && containers[1] == Container::Safetensors => {
+            Err(Failure::new("missing_name", "the tensor in OUT needs a name").with_help("give it one, with --name"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens a file and finds the array in it.
+fn find(path: &Path, container: Container, name: Option<&str>) -> Result<(File, Stored), Failure> {
+    let failed = |error| Failure::new("io", format!("can't read {}: {error}", path.display()));
+    let not_a_file = || {
+        let message = format!("{} is not a regular file: what is read is mapped into memory", path.display());
+        Failure::new("not_a_file", message).with_help("write the bytes to a file first")
+    };
+    // Opening a pipe waits for its other end.
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(not_a_file());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(not_a_file());
+    }
+    let stored = container.find(io::BufReader::new(&file), metadata.len(), name);
+    Ok((file, stored.map_err(|failure| failure.in_file(path))?))
+}
+
+/// Compares every element with the source's; how many there are.
+fn check(plan: &Plan, mapped: &Mapped<'_>, threads: usize) -> Result<u64, Failure> {
+    let elements = plan.from().dimensions().iter().filter_map(|dimension| dimension.bound()).product();
+    let difference = progress::during("checking", plan.source_bytes(), |done| {
+        mapped.find_difference(threads, |count| {
+            let share = u128::from(count) * u128::from(plan.source_bytes()) / u128::from(elements);
+            done.fetch_add(u64::try_from(share).unwrap_or(0), Relaxed);
+        })
+    });
+    match difference.map_err(|error| Failure::new("io", format!("can't check the result: {error}")))? {
+        None => Ok(elements),
+        Some(index) => {
+            let message = format!("element {index:?} is not what it was; nothing was written");
+            let help = "this is a defect of tilewise or of the machine: please report it";
+            Err(Failure::new("check_failed", message).with_help(help))
+        }
+    }
+}
+
+fn stored_bits(tiled: &Tiled) -> u64 {
+    let given = tiled.array().layout().and_then(|layout| layout.element_size_in_bits());
+    given.unwrap_or_else(|| tiled.array().element_type().natural_bits().into())
+}
+
+/// The bits that remain of an element where the destination has fewer than the source.
+fn dropped_to(plan: &Plan) -> Option<u64> {
+    let (from, to) = (Tiled::new(plan.from()).ok()?, Tiled::new(plan.to()).ok()?);
+    (stored_bits(&to) < stored_bits(&from)).then(|| to.array().element_type().bits().into())
+}
+
+/// What was done.
+#[derive(Serialize)]
+struct Moved {
+    source: String,
+    destination: String,
+    from: String,
+    to: String,
+    /// Read and written.
+    bytes: u64,
+    seconds: f64,
+    gigabytes_per_second: f64,
+    /// From then on until everything was on the disk.
+    flush_seconds: f64,
+    threads: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked_elements: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    #[serde(skip)]
+    bytes_each_way: [u64; 2],
+    /// Of each element, where packing drops the others.
+    #[serde(skip)]
+    checked_bits: Option<u64>,
+}
+
+impl Moved {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}  {} → {}", styled(STRONG, &self.destination), self.from, self.to)?;
+        for line in self.plan.iter().flat_map(|plan| plan.lines().skip(1)) {
+            writeln!(out, "{}", styled(FAINT, format!("  {line}")))?;
+        }
+        let [read, written] = self.bytes_each_way.map(bytes_both);
+        let (time, flush) = (duration(self.seconds), duration(self.flush_seconds));
+        let speed = self.gigabytes_per_second;
+        writeln!(out, "  read {read}, wrote {written} in {time}, {speed:.2} GB/s; on the disk after {flush} more")?;
+        match (self.checked_elements, self.checked_bits) {
+            (None, _) => Ok(()),
+            (Some(elements), None) => writeln!(out, "  checked: {elements} elements"),
+            (Some(elements), Some(bits)) => {
+                writeln!(out, "  checked: {elements} elements, the low {bits} bits of each")
+            }
+        }
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.2} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
+fn gigabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e9
+}

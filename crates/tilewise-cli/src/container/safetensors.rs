@@ -1,0 +1,124 @@
+//! `.safetensors`: <https://huggingface.co/docs/safetensors/index#format>.
+
+use super::{Element, Header, Order, Stored, malformed, quoted, read_text, shortened, unfit, unreadable};
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use std::{collections::BTreeMap, io::Read};
+use tilewise::{
+    ElementType::{self, *},
+    Tiled,
+};
+
+const TYPES: [(&str, ElementType); 19] = [
+    ("BOOL", Pred),
+    ("I8", S8),
+    ("I16", S16),
+    ("I32", S32),
+    ("I64", S64),
+    ("U8", U8),
+    ("U16", U16),
+    ("U32", U32),
+    ("U64", U64),
+    ("F8_E5M2", F8e5m2),
+    ("F8_E4M3", F8e4m3fn),
+    ("F8_E5M2FNUZ", F8e5m2fnuz),
+    ("F8_E4M3FNUZ", F8e4m3fnuz),
+    ("F8_E8M0", F8e8m0fnu),
+    ("F16", F16),
+    ("BF16", Bf16),
+    ("F32", F32),
+    ("F64", F64),
+    ("C64", C64),
+];
+
+/// The format's own limit.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// A name that no tensor has.
+pub(crate) const METADATA: &str = "__metadata__";
+
+#[derive(Deserialize)]
+struct Tensors {
+    /// Named as [`METADATA`].
+    #[serde(rename = "__metadata__", default)]
+    _metadata: IgnoredAny,
+    #[serde(flatten)]
+    by_name: BTreeMap<String, Tensor>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Tensor {
+    dtype: String,
+    shape: Vec<u64>,
+    /// From where to where, counted from the end of the header.
+    data_offsets: [u64; 2],
+}
+
+pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Result<Stored, Failure> {
+    let mut size = [0; 8];
+    file.read_exact(&mut size).map_err(unreadable)?;
+    let size = u64::from_le_bytes(size);
+    let text = read_text(file, size, LONGEST_HEADER)?;
+    let tensors: Tensors = serde_json::from_str(&text)
+        .map_err(|error| malformed(format!("its header can't be read: {}", shortened(&error.to_string()))))?;
+    let tensors = tensors.by_name;
+    let Some(name) = name else {
+        let message = format!("it holds {} tensors: say which, with --name", tensors.len());
+        return Err(Failure::new("missing_name", message).with_help(list(&tensors)));
+    };
+    let Some(tensor) = tensors.get(name) else {
+        let message = format!("it holds no tensor {}", quoted(name));
+        return Err(Failure::new("unknown_name", message).with_help(list(&tensors)));
+    };
+    let Some(&(_, element_type)) = TYPES.iter().find(|(dtype, _)| *dtype == tensor.dtype) else {
+        let message = format!("the tensor's {} is none of XLA's types as they are stored", quoted(&tensor.dtype));
+        return Err(Failure::new("unsupported_element_type", message));
+    };
+    let dimensions = tensor.shape.clone();
+    let header = Header { element: Element::Typed(element_type), dimensions, order: Order::RowMajor };
+    let [start, end] = tensor.data_offsets;
+    let (bytes, held) = (header.bytes()?, end.checked_sub(start));
+    if held != Some(bytes) {
+        let message = format!("its header tells of {bytes} bytes, and puts them at {start} to {end}");
+        return Err(Failure::new("buffer_length_mismatch", message));
+    }
+    let data = 8 + size;
+    if data.checked_add(end).is_none_or(|end| end > length) {
+        let message =
+            format!("the tensor ends {end} bytes behind the header, the file {}", length.saturating_sub(data));
+        return Err(Failure::new("buffer_length_mismatch", message));
+    }
+    Ok(Stored { at: data + start, bytes, header: Some(header) })
+}
+
+/// What there is to choose from.
+fn list(tensors: &BTreeMap<String, Tensor>) -> String {
+    const SHOWN: usize = 20;
+    let tensor = |(name, tensor): (&String, &Tensor)| {
+        let dimensions: Vec<String> = tensor.shape.iter().take(8).map(u64::to_string).collect();
+        format!("{} {}[{}]", quoted(name), tensor.dtype.escape_debug(), dimensions.join(","))
+    };
+    let mut names: Vec<String> = tensors.iter().take(SHOWN).map(tensor).collect();
+    if tensors.len() > SHOWN {
+        names.push(format!("and {} more", tensors.len() - SHOWN));
+    }
+    if names.is_empty() { "it is empty".to_owned() } else { format!("there are {}", names.join(", ")) }
+}
+
+/// Of a file with one tensor.
+pub(super) fn header(tiled: &Tiled, name: &str) -> Result<Vec<u8>, Failure> {
+    let element_type = tiled.array().element_type();
+    let Some((dtype, _)) = TYPES.iter().find(|(_, known)| *known == element_type) else {
+        return Err(unfit(format!("a .safetensors has no {element_type}")));
+    };
+    let tensor = Tensor {
+        dtype: (*dtype).to_owned(),
+        shape: tiled.logical_dimensions().to_vec(),
+        data_offsets: [0, tiled.physical_bytes()],
+    };
+    let tensors = BTreeMap::from([(name, tensor)]);
+    let mut text = serde_json::to_string(&tensors).map_err(|error| malformed(error.to_string()))?;
+    let size = (8 + text.len()).next_multiple_of(64) - 8;
+    text.extend(std::iter::repeat_n(' ', size - text.len()));
+    Ok([&(size as u64).to_le_bytes(), text.as_bytes()].concat())
+}

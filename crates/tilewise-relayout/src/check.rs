@@ -1,0 +1,292 @@
+//! Compares two buffers element by element, where the core says the elements lie: neither loops nor kernels vouch for themselves.
+
+use crate::{
+    Error, Plan,
+    pack::{get, mask},
+    plan::length_mismatch,
+};
+use std::{
+    ops::Range,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    thread,
+};
+use tilewise::{ElementKind, Tiled};
+
+impl Plan {
+    /// The index of an element that the destination does not hold as a run of the plan leaves it, or `None` if it holds them all.
+    ///
+    /// Elements are found by [`Tiled::fill_offsets`] and compared one by one, so the answer does not rest on what ran the plan.
+    /// Between different element sizes the source's low bits count, as many as the type has, and in a wider element their
+    /// extension. Padding is not looked at. The array is walked in boxes of up to 65536 elements along the source's memory; if
+    /// several elements differ, one in the first such box is named. `seen` is called with the number of elements of each box that
+    /// holds, from any of the `threads`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::BufferLengthMismatch`](crate::ErrorKind::BufferLengthMismatch), as for [`run`](Plan::run).
+    ///
+    /// ```
+    /// use tilewise_relayout::Plan;
+    ///
+    /// let plan = Plan::new(&"s8[2,3]{1,0}".parse()?, &"s8[2,3]{1,0:T(2,2)}".parse()?)?;
+    /// let source = [1, 2, 3, 4, 5, 6];
+    /// let mut destination = [0; 8];
+    /// plan.run(&source, &mut destination)?;
+    /// assert_eq!(plan.find_difference(&source, &destination, 1, |_| ())?, None);
+    /// destination[4] = 7;
+    /// assert_eq!(plan.find_difference(&source, &destination, 1, |_| ())?, Some(vec![0, 2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn find_difference(
+        &self,
+        source: &[u8],
+        destination: &[u8],
+        threads: usize,
+        seen: impl Fn(u64) + Sync,
+    ) -> Result<Option<Vec<u64>>, Error> {
+        let buffers = [("source", source, self.source_bytes()), ("destination", destination, self.destination_bytes())];
+        for (which, buffer, bytes) in buffers {
+            if u64::try_from(buffer.len()) != Ok(bytes) {
+                return Err(length_mismatch(which, buffer.len(), bytes));
+            }
+        }
+        let comparison = Comparison::new([Tiled::new(self.from())?, Tiled::new(self.to())?]);
+        let (next, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+        let found: Mutex<Vec<Found>> = Mutex::default();
+        let work = || {
+            while !ended.load(Relaxed) {
+                // Boxes are taken in order and each is finished, so the first that differs is among those found.
+                let number = next.fetch_add(1, Relaxed);
+                let Some(bounds) = comparison.bounds_of(number) else { return };
+                if bounds.iter().any(Range::is_empty) {
+                    continue;
+                }
+                match comparison.difference_in(&bounds, [source, destination]).transpose() {
+                    None => seen(bounds.iter().map(|range| range.end - range.start).product()),
+                    Some(difference) => {
+                        ended.store(true, Relaxed);
+                        found.lock().unwrap_or_else(PoisonError::into_inner).push((number, difference));
+                    }
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.into_iter().min_by_key(|(number, _)| *number).map(|(_, difference)| difference).transpose()
+    }
+}
+
+/// A box, by its number, and what differs there.
+type Found = (u64, Result<Vec<u64>, Error>);
+
+/// Elements of a box, at most: its tables of offsets stay in the nearest caches.
+const BOX: u64 = 1 << 16;
+
+/// Bits that boxes which follow each other read at a stretch in either buffer, before they go elsewhere: mapped files larger than
+/// memory are read in such pieces.
+const STRETCH: u64 = 8 << 16;
+
+/// Two layouts of one array, and how the array is cut into boxes, and these grouped.
+struct Comparison {
+    sides: [Tiled; 2],
+    /// Stored bits per element.
+    widths: [u64; 2],
+    /// Bits of the type.
+    bits: u64,
+    signed: bool,
+    /// Along which elements lie closest in the source: the innermost loop. None in a scalar.
+    row: Option<usize>,
+    cuts: Vec<Cut>,
+    /// The dimensions in which groups follow each other, and boxes in a group, the slowest first.
+    order: Vec<usize>,
+}
+
+/// How a dimension is cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    bound: u64,
+    /// Of a box.
+    length: u64,
+    /// Boxes in a group; those past the bound are empty.
+    boxes: u64,
+}
+
+impl Comparison {
+    fn new(sides: [Tiled; 2]) -> Self {
+        let element_type = sides[0].array().element_type();
+        let width = |tiled: &Tiled| {
+            let given = tiled.array().layout().and_then(|layout| layout.element_size_in_bits());
+            given.unwrap_or(u64::from(element_type.natural_bits()))
+        };
+        let widths = [width(&sides[0]), width(&sides[1])];
+        let bounds = sides[0].logical_dimensions();
+        let minor_to_major = |side: usize| -> Vec<usize> {
+            let order = sides[side].array().major_to_minor().rev();
+            let (long, short): (Vec<usize>, Vec<usize>) = order.partition(|&d| bounds[d] > 1);
+            [long, short].concat()
+        };
+        let orders = [minor_to_major(0), minor_to_major(1)];
+        let row = orders[0].first().copied();
+        let column = orders[1].iter().copied().find(|&d| Some(d) != row);
+        let mut lengths = vec![1; bounds.len()];
+        let mut grow = |dimension: usize, limit: u64| {
+            let around: u64 = lengths.iter().product::<u64>() / lengths[dimension];
+            lengths[dimension] = bounds[dimension].min(limit).min(BOX / around).max(1);
+        };
+        // Only in a sum of one function a dimension do offsets along one dimension tell those along another.
+        if sides.iter().all(|tiled| tiled.nested_axes().is_empty()) {
+            row.into_iter().for_each(|d| grow(d, 1024));
+            column.into_iter().for_each(|d| grow(d, 64));
+            orders[0].iter().for_each(|&d| {
+                if Some(d) != row && Some(d) != column {
+                    grow(d, BOX)
+                }
+            });
+            column.into_iter().for_each(|d| grow(d, BOX));
+        }
+        row.into_iter().for_each(|d| grow(d, BOX));
+        let mut groups = lengths.clone();
+        for (order, width) in orders.iter().zip(widths) {
+            let mut stretch = width;
+            for &d in order {
+                groups[d] = groups[d].max(bounds[d].min(STRETCH.div_ceil(stretch)));
+                stretch = stretch.saturating_mul(groups[d]);
+            }
+        }
+        let cut = |d: usize| Cut { bound: bounds[d], length: lengths[d], boxes: groups[d].div_ceil(lengths[d]) };
+        Self {
+            widths,
+            bits: u64::from(element_type.bits()),
+            signed: element_type.kind() == ElementKind::Signed,
+            row,
+            cuts: (0..bounds.len()).map(cut).collect(),
+            order: orders[0].iter().rev().copied().collect(),
+            sides,
+        }
+    }
+
+    /// The indices of a box, or none past the last.
+    fn bounds_of(&self, number: u64) -> Option<Vec<Range<u64>>> {
+        let mut rest = number;
+        let mut digit = |count: u64| {
+            let digit = rest.checked_rem(count)?;
+            rest /= count;
+            Some(digit)
+        };
+        let mut boxes = vec![0; self.cuts.len()];
+        for &d in self.order.iter().rev() {
+            boxes[d] = digit(self.cuts[d].boxes)?;
+        }
+        for &d in self.order.iter().rev() {
+            let Cut { bound, length, boxes: grouped } = self.cuts[d];
+            boxes[d] += digit(bound.div_ceil(length).div_ceil(grouped))? * grouped;
+        }
+        let range = |(cut, number): (&Cut, &u64)| {
+            let start = (cut.length * number).min(cut.bound);
+            start..cut.bound.min(start + cut.length)
+        };
+        (rest == 0).then(|| self.cuts.iter().zip(&boxes).map(range).collect())
+    }
+
+    fn difference_in(&self, bounds: &[Range<u64>], buffers: [&[u8]; 2]) -> Result<Option<Vec<u64>>, Error> {
+        let corner: Vec<u64> = bounds.iter().map(|range| range.start).collect();
+        let along = |side: usize, dimension: Option<usize>| {
+            let indices = dimension.map_or(0..1, |d| bounds[d].clone());
+            let rows = indices.flat_map(|i| {
+                let at = move |(d, &start): (usize, &u64)| if Some(d) == dimension { i } else { start };
+                corner.iter().enumerate().map(at)
+            });
+            let count = dimension.map_or(1, |d| bounds[d].end - bounds[d].start);
+            let mut offsets = vec![0; size(count)];
+            self.sides[side].fill_offsets(&rows.collect::<Vec<_>>(), &mut offsets)?;
+            Ok::<_, Error>(offsets)
+        };
+        let rows = [along(0, self.row)?, along(1, self.row)?];
+        let mut columns = Vec::with_capacity(bounds.len());
+        for d in (0..bounds.len()).filter(|&d| Some(d) != self.row) {
+            columns.push((d, [along(0, Some(d))?, along(1, Some(d))?]));
+        }
+        let mut index = corner.clone();
+        loop {
+            // What this row's offsets have more than those of the first; sums wrap, where a dimension's parts do not rise.
+            let shift = |side: usize| {
+                let more = |(d, offsets): &(usize, [Vec<u64>; 2])| {
+                    offsets[side][size(index[*d] - corner[*d])].wrapping_sub(offsets[side][0])
+                };
+                columns.iter().map(more).fold(0, u64::wrapping_add)
+            };
+            if let Some(at) = self.difference_in_row(&rows, [shift(0), shift(1)], buffers) {
+                if let Some(row) = self.row {
+                    index[row] += at as u64;
+                }
+                return Ok(Some(index));
+            }
+            let Some(&(next, _)) = columns.iter().rev().find(|(d, _)| index[*d] + 1 < bounds[*d].end) else {
+                return Ok(None);
+            };
+            index[next] += 1;
+            for &(d, _) in columns.iter().filter(|(d, _)| *d > next) {
+                index[d] = corner[d];
+            }
+        }
+    }
+
+    /// The place in a row of the first element that differs.
+    fn difference_in_row(&self, rows: &[Vec<u64>; 2], shift: [u64; 2], buffers: [&[u8]; 2]) -> Option<usize> {
+        match self.widths {
+            [8, 8] => difference_in_bytes::<1>(rows, shift, buffers),
+            [16, 16] => difference_in_bytes::<2>(rows, shift, buffers),
+            [32, 32] => difference_in_bytes::<4>(rows, shift, buffers),
+            [64, 64] => difference_in_bytes::<8>(rows, shift, buffers),
+            [128, 128] => difference_in_bytes::<16>(rows, shift, buffers),
+            _ => {
+                let offsets = rows[0].iter().zip(&rows[1]);
+                let mut offsets = offsets.map(|(from, to)| [from.wrapping_add(shift[0]), to.wrapping_add(shift[1])]);
+                offsets.position(|offsets| !self.holds(offsets, buffers))
+            }
+        }
+    }
+
+    /// Whether an element of any width is what it was, packed or widened.
+    fn holds(&self, [from, to]: [u64; 2], [source, destination]: [&[u8]; 2]) -> bool {
+        let [from_width, to_width] = self.widths;
+        let (from, to) = (from * from_width, to * to_width);
+        let kept = if from_width == to_width { from_width } else { self.bits };
+        let is_negative = self.signed && get(source, from + kept - 1, 1) == 1;
+        let extension = if is_negative { u64::MAX } else { 0 };
+        (0..to_width).step_by(64).all(|at| {
+            let bits = (to_width - at).min(64);
+            let copied = kept.saturating_sub(at).min(bits);
+            let expected = get(source, from + at, copied) | extension & !mask(copied) & mask(bits);
+            get(destination, to + at, bits) == expected
+        })
+    }
+}
+
+fn difference_in_bytes<const WIDTH: usize>(
+    [from, to]: &[Vec<u64>; 2],
+    shift: [u64; 2],
+    [source, destination]: [&[u8]; 2],
+) -> Option<usize> {
+    let element = |buffer: &[u8], offset: u64| -> Option<[u8; WIDTH]> {
+        let start = size(offset).checked_mul(WIDTH)?;
+        buffer.get(start..)?.first_chunk().copied()
+    };
+    from.iter().zip(to).position(|(from, to)| {
+        let from = element(source, from.wrapping_add(shift[0]));
+        from.is_none() || from != element(destination, to.wrapping_add(shift[1]))
+    })
+}
+
+/// An offset in a buffer that exists, or a length in a box.
+#[expect(clippy::cast_possible_truncation, reason = "a buffer is no longer than usize")]
+fn size(n: u64) -> usize {
+    n as usize
+}
