@@ -27,11 +27,7 @@ enum Verb {
     /// Generated shapes before tilewise and before the XLA inside jaxlib
     Conformance(conformance::Options),
     /// Measures our engines beside their rivals, and renews bench/RESULTS.md
-    Bench {
-        /// Smaller inputs and fewer rounds, to see that everything runs
-        #[arg(long)]
-        quick: bool,
-    },
+    Bench(bench::Options),
     /// Runs every fuzz target for some seconds, then the inputs of a gigabyte
     Fuzz {
         /// Seconds for each target
@@ -60,7 +56,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().verb {
         Verb::Test => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
-        Verb::Bench { quick } => bench::run(&shell, quick),
+        Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz { seconds } => fuzz::run(&shell, seconds),
         Verb::Python => package::run(&shell),
         Verb::Msrv => slow::msrv(&shell),
