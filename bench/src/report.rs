@@ -3,8 +3,9 @@
 use std::{fmt::Write, fs, path::Path};
 
 /// What stands above the sections.
-const HEAD: &str = "# Measured\n\nWritten by `cargo xtask bench`, which renews the sections it is told to: medians of rounds in which the contenders \
-                    take turns, one thread unless a table says otherwise. A ratio in one run is what counts; absolute times drift between machines.\n";
+const HEAD: &str = "# Measured\n\nWritten by `cargo xtask bench`, which renews the sections it is told to: medians of rounds in which \
+                    the contenders take turns, one thread unless a table says otherwise. A ratio in one run is what counts; \
+                    absolute times drift between machines.\n";
 
 /// One section, in Markdown.
 pub(crate) struct Report {

@@ -108,19 +108,19 @@ fn conversions(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow:
     }
     report.heading("Against the fastest copy");
     let words = format!(
-        "The speed of `Plan::run` into a buffer that is there, divided by that of the fastest plain copy of as many bytes right before: `memcpy` \
-         or 32-byte non-temporal stores, whichever is faster. Buffers are ordinary vectors, filled. {} of {} reach what they are to; *back* is \
-         the opposite conversion.",
+        "The speed of `Plan::run` into a buffer that is there, divided by that of the fastest plain copy of as many bytes right \
+         before: `memcpy` or 32-byte non-temporal stores, whichever is faster. Buffers are ordinary vectors, filled. {} of {} \
+         reach what they are to; *back* is the opposite conversion.",
         CASES.len() - short,
         CASES.len()
     );
     report.table(&words, &["case", "layouts", "to reach", "ratio", "reached", "back"], &rows);
     report.heading("Rivals");
     report.table(
-        "The same ratio for those who do it with an array library, as a view that is then made contiguous: each in turn in the same rounds, on \
-         one core, its result checked against ours. Those in Python time themselves, in a process of their own that waits while others move; \
-         their speed is divided by that of the copy before their turn. *Kept* is into an array that is there, otherwise the \
-         result is a new array.",
+        "The same ratio for those who do it with an array library, as a view that is then made contiguous: each in turn in the same \
+         rounds, on one core, its result checked against ours. Those in Python time themselves, in a process of their own that \
+         waits while others move; their speed is divided by that of the copy before their turn. *Kept* is into an array that is \
+         there, otherwise the result is a new array.",
         &rivals_header("case"),
         &rivals_rows,
     );
@@ -234,8 +234,8 @@ fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     }
     report.heading("Growth");
     let words = format!(
-        "Time a byte read or written, and the ratio to the fastest copy, by the size of the source. From {LARGE} MiB on, the most is above the least \
-         by: {}. To reach: 20 %.",
+        "Time a byte read or written, and the ratio to the fastest copy, by the size of the source. From {LARGE} MiB on, the most \
+         is above the least by: {}. To reach: 20 %.",
         spreads.join(", ")
     );
     report.table(&words, &["size", "tile f32", "ratio", "pack bf16", "ratio"], &rows);
@@ -268,8 +268,8 @@ fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
         rows.push([vec![case.name.to_owned()], cells.into(), vec![reached.to_owned()]].concat());
     }
     report.heading("Two threads");
-    let words = "Ratios to the fastest copy on one thread. To reach: 1.3 times one thread's speed for transposes, which wait for memory most; 0.9 of what \
-                 two threads copy elsewhere, since one nearly saturates memory.";
+    let words = "Ratios to the fastest copy on one thread. To reach: 1.3 times one thread's speed for transposes, which wait for \
+                 memory most; 0.9 of what two threads copy elsewhere, since one nearly saturates memory.";
     let header = ["case", "one thread", "two", "two ÷ one", "copy on two", "two, of a copy on two", "reached"];
     report.table(words, &header, &rows);
     Ok(())
@@ -298,8 +298,8 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
         rows.push(row);
     }
     report.heading("Stores past the caches");
-    let words = "Where the engine's switch belongs: speed with plain and with non-temporal stores, divided by that of `memcpy`, by the size of the source; \
-                 four runs a turn.";
+    let words = "Where the engine's switch belongs: speed with plain and with non-temporal stores, divided by that of `memcpy`, by \
+                 the size of the source; four runs a turn.";
     let header = ["size", "tile f32: plain", "past", "pack bf16: plain", "past", "transpose f32: plain", "past"];
     report.table(words, &header, &rows);
     Ok(())
