@@ -15,7 +15,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) fn new(quick: bool) -> Self {
-        let (rounds, turns, milliseconds) = if quick { (3, 3, 50) } else { (9, 21, 1000) };
+        let (rounds, turns, milliseconds) = if quick { (3, 3, 50) } else { (9, 21, 700) };
         Self { quick, rounds, turns, budget: Duration::from_millis(milliseconds) }
     }
 }

@@ -120,7 +120,7 @@ fn conversions(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow:
         "The same ratio for those who do it with an array library, as a view that is then made contiguous: each in turn in the same \
          rounds, on one core, its result checked against ours. Those in Python time themselves, in a process of their own that \
          waits while others move; their speed is divided by that of the copy before their turn. *Kept* is into an array that is \
-         there, otherwise the result is a new array.",
+         there, otherwise the result is a new array. PyTorch is among them with `--torch`.",
         &rivals_header("case"),
         &rivals_rows,
     );
