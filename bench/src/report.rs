@@ -42,8 +42,14 @@ impl Report {
     }
 
     /// Puts the section in its place among those that the file has; `order` names all there can be.
-    pub(crate) fn write(self, path: &Path, order: &[&str]) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, path: &Path, order: &[&str]) -> anyhow::Result<()> {
         let file = fs::read_to_string(path).unwrap_or_default();
+        let new = path.with_extension("new");
+        fs::write(&new, self.among(&file, order))?;
+        Ok(fs::rename(new, path)?)
+    }
+
+    fn among(&self, file: &str, order: &[&str]) -> String {
         let section = |title: &str| {
             if title == self.title {
                 return Some(self.text.as_str());
@@ -52,10 +58,8 @@ impl Report {
             let rest = &file[start..];
             Some(rest[1..].find("\n## ").map_or(rest, |end| &rest[..=end]))
         };
-        let sections: Vec<&str> = order.iter().filter_map(|&title| section(title)).collect();
-        let new = path.with_extension("new");
-        fs::write(&new, format!("{HEAD}{}", sections.concat()))?;
-        Ok(fs::rename(new, path)?)
+        let sections: String = order.iter().filter_map(|&title| section(title)).collect();
+        format!("{HEAD}{sections}")
     }
 }
 
@@ -80,4 +84,20 @@ fn machine() -> String {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_renewed_and_the_others_stay() {
+        let section = |title, text: &str| Report { title, text: format!("{}{text}\n", title_line(title)) };
+        let order = ["A", "B", "C"];
+        let mut file = String::new();
+        for report in [section("B", "old\n\n### part"), section("C", "c"), section("A", "a"), section("B", "new")] {
+            file = report.among(&file, &order);
+        }
+        assert_eq!(file, format!("{HEAD}\n## A\n\na\n\n## B\n\nnew\n\n## C\n\nc\n"));
+    }
 }
