@@ -2,14 +2,18 @@
 
     hlo FILE               jaxlib parses the file's HLO text
     offsets LAYOUT N FILE  NumPy computes the offsets of N indices (little-endian int64 in FILE) by the document's formula
+    relayout CASE          the answer is who can move the bytes of the case (JSON) as ours did, and is ready to
+    move RIVAL N           one of those moves them N times
 """
 
+import importlib.metadata
+import json
+import os
 import sys
 import time
+import zlib
 
-import jaxlib
 import numpy as np
-from jaxlib._hlo import hlo_module_from_text
 
 
 def timed(work):
@@ -19,6 +23,8 @@ def timed(work):
 
 
 def hlo(path):
+    from jaxlib._hlo import hlo_module_from_text
+
     with open(path) as file:
         text = file.read()
     return timed(lambda: hlo_module_from_text(text))[0]
@@ -51,11 +57,112 @@ def offsets(layout, count, path):
     return seconds
 
 
+def filled(size):
+    """The bytes that `filled` in src/relayout/mod.rs makes."""
+    period = np.arange(1_000_003, dtype=np.uint64) * np.uint64(2_654_435_761) >> np.uint64(13)
+    return np.resize(period.astype(np.uint8), size)
+
+
+def rearrange(array, steps, pad, transpose):
+    """The case as people write it with an array library."""
+    for step in steps:
+        ((name, argument),) = step.items()
+        if name == "reshape":
+            array = array.reshape(argument)
+        elif name == "transpose":
+            array = transpose(array, argument)
+        elif name == "pad":
+            array = pad(array, argument)
+        elif name == "cut":
+            array = array[tuple(slice(bound) for bound in argument)]
+        else:
+            array = array[..., 0::2] & 15 | array[..., 1::2] << 4
+    return array
+
+
+def numpy_rivals(source, steps):
+    def view():
+        return rearrange(source, steps, np.pad, np.transpose)
+
+    kept = np.ones_like(view(), order="C")
+
+    def into_kept():
+        np.copyto(kept, view())
+        return kept
+
+    return {"numpy": lambda: np.ascontiguousarray(view()), "numpy_into": into_kept}
+
+
+def jax_rivals(source, steps):
+    import jax
+    import jax.numpy as jnp
+
+    array = jnp.asarray(source)
+    jitted = jax.jit(lambda a: rearrange(a, steps, jnp.pad, jnp.transpose))
+    return {"jax": lambda: jitted(array).block_until_ready()}
+
+
+def torch_rivals(source, steps):
+    import torch
+
+    def pad(array, widths):
+        return torch.nn.functional.pad(array, [width for pair in reversed(widths) for width in pair])
+
+    torch.set_num_threads(1)
+    array = torch.from_numpy(source.view({1: np.uint8, 2: np.int16, 4: np.int32}[source.itemsize]))
+
+    def view():
+        return rearrange(array, steps, pad, torch.permute)
+
+    kept = torch.ones_like(view(), memory_format=torch.contiguous_format)
+    return {"torch": lambda: view().contiguous(), "torch_into": lambda: kept.copy_(view())}
+
+
+def installed(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+MOVES = {}
+
+
+def relayout(case):
+    case = json.loads(case)
+    if hasattr(os, "sched_setaffinity"):
+        # All on one core, whatever pools of threads they have.
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    MOVES.clear()
+    source = filled(case["bytes"]).view(f"<u{case['width']}")
+    for package, rivals in {"numpy": numpy_rivals, "jax": jax_rivals, "torch": torch_rivals}.items():
+        if installed(package):
+            MOVES.update(rivals(source, case["steps"]))
+    for name, move in MOVES.items():
+        result = np.ascontiguousarray(move()).reshape(-1).view(np.uint8)
+        assert zlib.crc32(result.data) == case["crc32"], f"{name} gives another result: {case}"
+    return " ".join(MOVES)
+
+
+def move(rival, count):
+    work, count = MOVES[rival], int(count)
+    if count > 1:
+        work()  # So that the caches are warm.
+
+    def works():
+        for _ in range(count):
+            work()
+
+    return timed(works)[0]
+
+
 def main():
-    print(f"jaxlib {jaxlib.__version__}, NumPy {np.__version__}", flush=True)
+    names = {"jax": "JAX", "jaxlib": "jaxlib", "numpy": "NumPy", "torch": "PyTorch"}
+    print(", ".join(f"{name} {installed(package)}" for package, name in names.items() if installed(package)), flush=True)
+    works = {"hlo": hlo, "offsets": offsets, "relayout": relayout, "move": move}
     for line in sys.stdin:
         work, *arguments = line.rstrip("\n").split("\t")
-        print({"hlo": hlo, "offsets": offsets}[work](*arguments), flush=True)
+        print(works[work](*arguments), flush=True)
 
 
 if __name__ == "__main__":

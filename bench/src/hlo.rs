@@ -1,7 +1,7 @@
 //! Reading HLO text, against jaxlib's own parser and a copy of the same bytes.
 
 use crate::{
-    measure::{Contender, median, medians},
+    measure::{Contender, Effort, median, medians},
     report::Report,
     rivals::Rivals,
 };
@@ -12,7 +12,8 @@ use tilewise_hlo::Module;
 /// The real TPU program that large inputs are made of.
 const PROGRAM: &str = include_str!("../../examples/gnn_large.v5e.hlo");
 
-pub(crate) fn run(rounds: usize, megabytes: usize, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, megabytes) = (effort.rounds, if effort.quick { 4 } else { 100 });
     let mut rows = Vec::new();
     let mut size = 1;
     while size <= megabytes {
@@ -52,7 +53,7 @@ pub(crate) fn run(rounds: usize, megabytes: usize, rivals: &Rivals, report: &mut
     let header = ["text", "read", "read and audit", "jaxlib's parser", "jaxlib ÷ read", "copy"];
     let words = "A real TPU program, its computations repeated under new names until the text is this long. Reading takes \
                  the text over; freeing it is counted.";
-    report.table("HLO text", words, &header, &rows);
+    report.table(words, &header, &rows);
     Ok(())
 }
 

@@ -4,24 +4,30 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+mod copy;
 mod hlo;
 mod measure;
 mod offsets;
+mod relayout;
 mod report;
 mod rivals;
 mod shapes;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use measure::Effort;
 use report::Report;
+use rivals::Rivals;
 use std::path::PathBuf;
 
 /// Measures tilewise and its rivals.
 #[derive(Parser)]
 struct Args {
-    /// The Python interpreter that has numpy and jaxlib
+    /// What to measure; everything if nothing is named
+    sections: Vec<Section>,
+    /// The Python interpreter that has the rivals
     #[arg(long)]
     python: PathBuf,
-    /// Where the table goes
+    /// Where the tables go
     #[arg(long)]
     out: PathBuf,
     /// Smaller inputs and fewer rounds, to see that everything runs
@@ -29,13 +35,50 @@ struct Args {
     quick: bool,
 }
 
+/// A section of the results.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Section {
+    /// Reading and printing shapes
+    Shapes,
+    /// Offsets in bulk
+    Offsets,
+    /// Reading HLO text
+    Hlo,
+    /// Moving buffers between layouts
+    Relayout,
+}
+
+impl Section {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Shapes => "Shapes",
+            Self::Offsets => "Offsets in bulk",
+            Self::Hlo => "HLO text",
+            Self::Relayout => "Relayout",
+        }
+    }
+
+    fn measure(self, effort: &Effort, rivals: &Rivals) -> anyhow::Result<Report> {
+        let versions = if self == Self::Shapes { "" } else { rivals.versions() };
+        let mut report = Report::new(self.title(), versions);
+        match self {
+            Self::Shapes => shapes::run(effort, &mut report),
+            Self::Offsets => offsets::run(effort, rivals, &mut report),
+            Self::Hlo => hlo::run(effort, rivals, &mut report),
+            Self::Relayout => relayout::run(effort, rivals, &mut report),
+        }?;
+        Ok(report)
+    }
+}
+
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let rounds = if args.quick { 3 } else { 9 };
-    let rivals = rivals::Rivals::start(&args.python)?;
-    let mut report = Report::new(&rivals);
-    shapes::run(rounds, &mut report)?;
-    offsets::run(rounds, if args.quick { 100_000 } else { 10_000_000 }, &rivals, &mut report)?;
-    hlo::run(rounds, if args.quick { 4 } else { 100 }, &rivals, &mut report)?;
-    report.write(&args.out)
+    let effort = Effort::new(args.quick);
+    let rivals = Rivals::start(&args.python)?;
+    let all = Section::value_variants();
+    for section in if args.sections.is_empty() { all } else { &args.sections } {
+        let titles: Vec<&str> = all.iter().map(|section| section.title()).collect();
+        section.measure(&effort, &rivals)?.write(&args.out, &titles)?;
+    }
+    Ok(())
 }

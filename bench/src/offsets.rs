@@ -1,7 +1,7 @@
 //! Offsets in bulk, against the formula written out and against NumPy.
 
 use crate::{
-    measure::{Contender, median, medians},
+    measure::{Contender, Effort, median, medians},
     report::Report,
     rivals::Rivals,
 };
@@ -20,7 +20,8 @@ const LAYOUTS: [(&str, Formula); 3] = [
     ("f32[30000,500]{1,0}", |y, x| y * 500 + x),
 ];
 
-pub(crate) fn run(rounds: usize, count: usize, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+    let (rounds, count) = (effort.rounds, if effort.quick { 100_000 } else { 10_000_000 });
     let folder = std::env::temp_dir().join(format!("tilewise-bench-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
     let file = folder.join("indices");
@@ -65,7 +66,7 @@ pub(crate) fn run(rounds: usize, count: usize, rivals: &Rivals, report: &mut Rep
         "{count} random indices, bounds checked by ours and by neither of the others; NumPy computes the same formula on columns, or \
          `ravel_multi_index` where there are no tiles. Time an offset."
     );
-    report.table("Offsets in bulk", &words, &header, &rows);
+    report.table(&words, &header, &rows);
     Ok(())
 }
 

@@ -41,12 +41,17 @@ impl Rivals {
         &self.versions
     }
 
-    /// The time a rival says its work took.
-    pub(crate) fn time(&self, request: &str) -> anyhow::Result<Duration> {
+    /// What the rivals answer.
+    pub(crate) fn ask(&self, request: &str) -> anyhow::Result<String> {
         let mut process = self.process.borrow_mut();
         writeln!(process.requests, "{request}")?;
         process.requests.flush()?;
-        let answer = process.read()?;
+        process.read()
+    }
+
+    /// The time a rival says its work took.
+    pub(crate) fn time(&self, request: &str) -> anyhow::Result<Duration> {
+        let answer = self.ask(request)?;
         let seconds = answer.parse().with_context(|| format!("the rival says {answer:?} to {request:?}"))?;
         Ok(Duration::from_secs_f64(seconds))
     }

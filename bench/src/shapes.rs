@@ -1,6 +1,9 @@
 //! How long it takes to read a shape, and to work out its layout.
 
-use crate::{measure::nanoseconds_a_call, report::Report};
+use crate::{
+    measure::{Effort, nanoseconds_a_call},
+    report::Report,
+};
 use std::hint::black_box;
 use tilewise::{Shape, Tiled};
 
@@ -12,23 +15,25 @@ const TEXTS: [&str; 5] = [
     "(f32[1024,1000]{0,1:T(8,128)S(1)}, f32[1024,1000]{0,1:T(8,128)}, u32[]{:S(2)})",
 ];
 
-pub(crate) fn run(rounds: usize, report: &mut Report) -> anyhow::Result<()> {
+pub(crate) fn run(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for text in TEXTS {
         let shape: Shape = text.parse()?;
-        let parse = nanoseconds_a_call(rounds, || {
+        let parse = nanoseconds_a_call(effort.rounds, || {
             black_box(black_box(text).parse::<Shape>().is_ok());
         });
-        let print = nanoseconds_a_call(rounds, || {
+        let print = nanoseconds_a_call(effort.rounds, || {
             black_box(black_box(&shape).to_string());
         });
         let tiled = match Tiled::new(&shape) {
-            Ok(_) => format!("{:.0} ns", nanoseconds_a_call(rounds, || _ = black_box(Tiled::new(black_box(&shape))))),
+            Ok(_) => {
+                format!("{:.0} ns", nanoseconds_a_call(effort.rounds, || _ = black_box(Tiled::new(black_box(&shape)))))
+            }
             Err(_) => "–".to_owned(),
         };
         rows.push(vec![format!("`{text}`"), format!("{parse:.0} ns"), format!("{print:.0} ns"), tiled]);
     }
     let header = ["shape", "parse", "print", "`Tiled::new`"];
-    report.table("Shapes", "One shape at a time, from text to value and back.", &header, &rows);
+    report.table("One shape at a time, from text to value and back.", &header, &rows);
     Ok(())
 }

@@ -1,14 +1,38 @@
 //! `cargo xtask bench`: measures, and renews `bench/RESULTS.md`.
 
-use crate::python;
+use crate::{python, slow::target_folder};
+use clap::Args;
 use std::path::Path;
 use xshell::{Shell, cmd};
 
-/// Builds the benchmark optimised and runs it beside the rivals of the Python environment.
-pub(crate) fn run(shell: &Shell, quick: bool) -> anyhow::Result<()> {
-    let python = python::environment(shell)?;
-    let quick = quick.then_some("--quick");
-    let out = Path::new("bench").join("RESULTS.md");
-    cmd!(shell, "cargo run --release --package tilewise-bench -- --python {python} --out {out} {quick...}").run()?;
+/// What to measure, and how.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The sections to renew: shapes, offsets, hlo, relayout; all if none is named
+    sections: Vec<String>,
+    /// Smaller inputs and fewer rounds, to see that everything runs; the figures go to bench-quick.md in the target folder
+    #[arg(long)]
+    quick: bool,
+    /// PyTorch among the rivals: four gigabytes, once
+    #[arg(long)]
+    torch: bool,
+}
+
+/// Builds the benchmark optimised and runs it beside the rivals of a Python environment of their own.
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let python = python::with_packages(shell, "venv-bench", Path::new("bench/requirements.txt"))?;
+    if options.torch {
+        let requirements = "bench/requirements-torch.txt";
+        cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --requirement {requirements}")
+            .run()?;
+    }
+    let (out, quick) = if options.quick {
+        (target_folder(shell).join("bench-quick.md"), Some("--quick"))
+    } else {
+        (Path::new("bench").join("RESULTS.md"), None)
+    };
+    let sections = &options.sections;
+    let bench = cmd!(shell, "cargo run --release --package tilewise-bench -- --python {python} --out {out}");
+    bench.args(quick).args(sections).run()?;
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! Development tasks, as `cargo xtask VERB`.
 
+mod aarch64;
 mod bench;
 mod conformance;
 mod fuzz;
 mod package;
 mod python;
+mod sanitize;
 mod slow;
 mod test;
 
@@ -27,17 +29,13 @@ enum Verb {
     /// Generated shapes before tilewise and before the XLA inside jaxlib
     Conformance(conformance::Options),
     /// Measures our engines beside their rivals, and renews bench/RESULTS.md
-    Bench {
-        /// Smaller inputs and fewer rounds, to see that everything runs
-        #[arg(long)]
-        quick: bool,
-    },
+    Bench(bench::Options),
     /// Runs every fuzz target for some seconds, then the inputs of a gigabyte
-    Fuzz {
-        /// Seconds for each target
-        #[arg(default_value_t = 60)]
-        seconds: u64,
-    },
+    Fuzz(fuzz::Options),
+    /// The relayout engine's tests under AddressSanitizer
+    Sanitize,
+    /// The relayout engine's tests for aarch64, under qemu
+    Aarch64,
     /// Builds, installs and tests the Python package
     Python,
     /// Builds and tests the core on the oldest compiler it is for
@@ -60,8 +58,10 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().verb {
         Verb::Test => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
-        Verb::Bench { quick } => bench::run(&shell, quick),
-        Verb::Fuzz { seconds } => fuzz::run(&shell, seconds),
+        Verb::Bench(options) => bench::run(&shell, &options),
+        Verb::Fuzz(options) => fuzz::run(&shell, &options),
+        Verb::Sanitize => sanitize::run(&shell),
+        Verb::Aarch64 => aarch64::run(&shell),
         Verb::Python => package::run(&shell),
         Verb::Msrv => slow::msrv(&shell),
         Verb::Deny => slow::deny(&shell),

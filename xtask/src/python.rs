@@ -1,4 +1,4 @@
-//! The Python that tests run: a virtual environment with the packages of `conformance/requirements.txt`.
+//! The Pythons that tests and the benchmark run: virtual environments, each with the packages of a `requirements.txt`.
 
 use crate::slow::target_folder;
 use anyhow::Context;
@@ -8,13 +8,17 @@ use std::{
 };
 use xshell::{Shell, cmd};
 
-/// The environment's interpreter. The environment is made anew only after a change of the requirements.
+/// The interpreter that tests and the conformance run use.
+pub(crate) fn environment(shell: &Shell) -> anyhow::Result<PathBuf> {
+    with_packages(shell, "venv", Path::new("conformance/requirements.txt"))
+}
+
+/// The interpreter of the environment of that name. It is made anew only after a change of the requirements.
 ///
 /// `PYTHON` names the interpreter to make it with, if not the usual one.
-pub(crate) fn environment(shell: &Shell) -> anyhow::Result<PathBuf> {
-    let venv = target_folder(shell).join("xtask").join("venv");
+pub(crate) fn with_packages(shell: &Shell, name: &str, requirements: &Path) -> anyhow::Result<PathBuf> {
+    let venv = target_folder(shell).join("xtask").join(name);
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let requirements = Path::new("conformance/requirements.txt");
     // Written last, so that half an environment is none.
     let stamp = venv.join("requirements.txt");
 

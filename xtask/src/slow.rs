@@ -173,13 +173,12 @@ fn line_share(json: &str) -> Option<f64> {
 /// LLVM's tools of the version that rustc is made with; none where rustup has them.
 fn llvm_tools(shell: &Shell) -> anyhow::Result<Option<[PathBuf; 2]>> {
     let sysroot = cmd!(shell, "rustc --print sysroot").quiet().read()?;
-    let version = cmd!(shell, "rustc --version --verbose").quiet().read()?;
-    let field = |name: &str| version.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let host = field("host:").context("rustc names its host")?;
+    let host = rustc_says(shell, "host:")?;
     if Path::new(&sysroot).join("lib/rustlib").join(host).join("bin/llvm-cov").exists() {
         return Ok(None);
     }
-    let llvm = field("LLVM version:").and_then(|version| version.split('.').next()).context("rustc names its LLVM")?;
+    let version = rustc_says(shell, "LLVM version:")?;
+    let llvm = version.split('.').next().context("rustc names its LLVM")?;
     let tools = ["cov", "profdata"].map(|tool| PathBuf::from(format!("/usr/bin/llvm-{tool}-{llvm}")));
     if !tools.iter().all(|tool| tool.exists()) {
         cmd!(shell, "apt-get install --yes --no-install-recommends llvm-{llvm}")
@@ -187,6 +186,13 @@ fn llvm_tools(shell: &Shell) -> anyhow::Result<Option<[PathBuf; 2]>> {
             .with_context(|| format!("no LLVM {llvm}: `rustup component add llvm-tools`, or install it"))?;
     }
     Ok(Some(tools))
+}
+
+/// What the compiler says of itself after that word, such as `host:`.
+pub(crate) fn rustc_says(shell: &Shell, word: &str) -> anyhow::Result<String> {
+    let version = cmd!(shell, "rustc --version --verbose").quiet().read()?;
+    let rest = version.lines().find_map(|line| line.strip_prefix(word));
+    Ok(rest.with_context(|| format!("rustc does not say its {word}"))?.trim().to_owned())
 }
 
 /// Where cargo builds.

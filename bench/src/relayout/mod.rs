@@ -1,0 +1,306 @@
+//! Moving buffers between layouts, against the fastest copy of the same bytes and against everyone else who does it.
+
+mod cases;
+mod rivals;
+
+use crate::{
+    copy::Copy,
+    measure::{Contender, Effort, Figure, contest, medians, mover, nanoseconds_a_call},
+    report::Report,
+    rivals::Rivals,
+};
+use cases::{CASES, Case, FAMILIES, PACK, SMALL, Step, TILE, TRANSPOSE, XLA_SHAPES};
+use rivals::{RIVALS, Standing, compare};
+use std::{cell::RefCell, fs, hint::black_box};
+use tilewise::Shape;
+use tilewise_relayout::{Error, Level, Plan};
+
+const MIB: u64 = 1 << 20;
+
+pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+    conversions(effort, rivals, report)?;
+    xla_shapes(effort, rivals, report)?;
+    small(effort, report)?;
+    in_cache(effort, report)?;
+    growth(effort, report)?;
+    two_threads(effort, report)?;
+    past_caches(effort, report)
+}
+
+/// A plan with its buffers.
+struct Work {
+    plan: Plan,
+    source: Vec<u8>,
+    destination: RefCell<Vec<u8>>,
+}
+
+impl Work {
+    /// Has been run once, so that all memory is there.
+    fn new((from, to): &(Shape, Shape)) -> anyhow::Result<Self> {
+        let plan = Plan::new(from, to)?;
+        let (source, destination) = (filled(plan.source_bytes())?, filled(plan.destination_bytes())?);
+        let work = Self { plan, source, destination: destination.into() };
+        work.plan.run(&work.source, &mut work.destination.borrow_mut())?;
+        Ok(work)
+    }
+
+    /// Read and written.
+    fn bytes(&self) -> u64 {
+        self.plan.source_bytes() + self.plan.destination_bytes()
+    }
+
+    /// Runs the plan in one of its ways; the lengths are right.
+    fn run(&self, way: impl FnOnce(&Plan, &[u8], &mut [u8]) -> Result<(), Error>) {
+        _ = black_box(way(&self.plan, &self.source, &mut self.destination.borrow_mut()));
+    }
+
+    /// How the engine does on one thread.
+    fn figure(&self, effort: &Effort) -> anyhow::Result<Figure> {
+        Ok(contest(effort, self.bytes(), &mut [mover(|| self.run(Plan::run))])?[0])
+    }
+}
+
+/// A buffer without pages of zeros. `rivals.py` makes the same.
+fn filled(bytes: u64) -> anyhow::Result<Vec<u8>> {
+    const PERIOD: u64 = 1_000_003;
+    let period: Vec<u8> = (0..PERIOD).map(|i| ((i * 2_654_435_761) >> 13).to_le_bytes()[0]).collect();
+    let bytes = usize::try_from(bytes)?;
+    let mut buffer = Vec::with_capacity(bytes);
+    while buffer.len() < bytes {
+        let rest = bytes - buffer.len();
+        buffer.extend_from_slice(&period[..rest.min(period.len())]);
+    }
+    Ok(buffer)
+}
+
+impl Case {
+    fn shapes(&self) -> anyhow::Result<(Shape, Shape)> {
+        Ok((self.from.parse()?, self.to.parse()?))
+    }
+
+    /// The case in a table's first cells.
+    fn cells(&self) -> Vec<String> {
+        let layout = self.to.find('{').map_or("", |start| &self.to[start..]);
+        vec![self.name.to_owned(), format!("`{}` → `{layout}`", self.from)]
+    }
+}
+
+fn ratio(ratio: f64) -> String {
+    if ratio < 0.095 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
+}
+
+/// What is to be reached, what is, and whether that is enough.
+fn judged(target: f64, reached: f64) -> [String; 3] {
+    [format!("{target:.2}"), ratio(reached), if reached >= target { "yes" } else { "**no**" }.to_owned()]
+}
+
+/// Every case against the copy, and its rivals.
+fn conversions(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+    let (mut rows, mut rivals_rows) = (Vec::new(), Vec::new());
+    let mut short = 0;
+    for case in &CASES {
+        let (from, to) = case.shapes()?;
+        let standing = compare(effort, rivals, &from, &to, case.steps)?;
+        let back = Work::new(&(to, from))?.figure(effort)?;
+        short += usize::from(standing.ours.ratio < case.target);
+        rows.push([case.cells(), judged(case.target, standing.ours.ratio).into(), vec![ratio(back.ratio)]].concat());
+        rivals_rows.push(rivals_row(case.name, &standing));
+    }
+    report.heading("Against the fastest copy");
+    let words = format!(
+        "The speed of `Plan::run` into a buffer that is there, divided by that of the fastest plain copy of as many bytes right \
+         before: `memcpy` or 32-byte non-temporal stores, whichever is faster. Buffers are ordinary vectors, filled. {} of {} \
+         reach what they are to; *back* is the opposite conversion.",
+        CASES.len() - short,
+        CASES.len()
+    );
+    report.table(&words, &["case", "layouts", "to reach", "ratio", "reached", "back"], &rows);
+    report.heading("Rivals");
+    report.table(
+        "The same ratio for those who do it with an array library, as a view that is then made contiguous: each in turn in the same \
+         rounds, on one core, its result checked against ours. Those in Python time themselves, in a process of their own that \
+         waits while others move; their speed is divided by that of the copy before their turn. *Kept* is into an array that is \
+         there, otherwise the result is a new array. PyTorch is among them with `--torch`.",
+        &rivals_header("case"),
+        &rivals_rows,
+    );
+    Ok(())
+}
+
+fn rivals_header(first: &'static str) -> Vec<&'static str> {
+    let rivals = RIVALS.map(|(_, title)| title);
+    [&[first, "ours"], &rivals[..], &["NumPy's time ÷ ours", "best rival's ÷ ours"]].concat()
+}
+
+fn rivals_row(name: &str, standing: &Standing) -> Vec<String> {
+    let none = || "–".to_owned();
+    let rivals = standing.rivals.iter().map(|figure| figure.map_or_else(none, |figure| ratio(figure.ratio)));
+    let leads = [standing.lead("numpy"), standing.lead("")].map(|lead| match lead {
+        Some(lead) if lead < 1.0 => format!("**{lead:.2}×**"),
+        lead => lead.map_or_else(none, |lead| format!("{lead:.1}×")),
+    });
+    [name.to_owned(), ratio(standing.ours.ratio)].into_iter().chain(rivals).chain(leads).collect()
+}
+
+/// The shapes of XLA's own transpose benchmark.
+fn xla_shapes(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow::Result<()> {
+    let list =
+        |numbers: &[usize], between: &str| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(between);
+    let mut rows = Vec::new();
+    for element in ["u8", "f32"] {
+        for (bounds, order) in XLA_SHAPES {
+            if effort.quick && bounds.iter().product::<usize>() > 1 << 22 {
+                continue;
+            }
+            let array = format!("{element}[{}]", list(bounds, ","));
+            let minor_to_major: Vec<usize> = order.iter().rev().copied().collect();
+            let from: Shape = array.parse()?;
+            let to: Shape = format!("{array}{{{}}}", list(&minor_to_major, ",")).parse()?;
+            let standing = compare(effort, rivals, &from, &to, &[Step::Reshape(bounds), Step::Transpose(order)])?;
+            rows.push(rivals_row(&format!("`{array}` {}", list(order, "")), &standing));
+        }
+    }
+    report.heading("The shapes of XLA's transpose benchmark");
+    let words = "Bounds and permutation; the same ratios. Up to 8 MiB a side everything is done many times a turn, in the caches.";
+    report.table(words, &rivals_header("transpose"), &rows);
+    Ok(())
+}
+
+/// Fixed costs.
+fn small(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for (from, to) in SMALL {
+        let shapes: (Shape, Shape) = (from.parse()?, to.parse()?);
+        let plan = nanoseconds_a_call(effort.rounds, || {
+            black_box(Plan::new(black_box(&shapes.0), black_box(&shapes.1)).is_ok());
+        });
+        let work = Work::new(&shapes)?;
+        let run = nanoseconds_a_call(effort.rounds, || work.run(Plan::run));
+        let mut copy = Copy::new(usize::try_from(work.bytes() / 2)?);
+        let copy = nanoseconds_a_call(effort.rounds, || copy.plain());
+        let times = [plan, run, copy].map(|time| format!("{time:.0} ns"));
+        rows.push([&[format!("`{from}`"), format!("`{to}`")], &times[..]].concat());
+    }
+    report.heading("Small arrays");
+    let words = "To reach: a plan for `f32[128,128]` below 2 µs, and a run of `f32[3,5]` below 100 ns.";
+    report.table(words, &["from", "to", "`Plan::new`", "`Plan::run`", "`memcpy` of as many bytes"], &rows);
+    Ok(())
+}
+
+/// Sizes that the second and the third cache hold.
+fn in_cache(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for family in &FAMILIES {
+        let mut row = vec![family.name.to_owned()];
+        for (bytes, target) in [256 << 10, 8 * MIB].into_iter().zip(family.in_cache) {
+            let figure = Work::new(&family.member(bytes)?)?.figure(effort)?;
+            row.extend(judged(target, figure.ratio));
+        }
+        rows.push(row);
+    }
+    report.heading("In the caches");
+    let words = "The speed divided by that of `memcpy` of as many bytes, both with their data in the cache.";
+    let header = ["case", "256 KiB: to reach", "ratio", "reached", "8 MiB: to reach", "ratio", "reached"];
+    report.table(words, &header, &rows);
+    Ok(())
+}
+
+/// Time by size.
+fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
+    /// Where every cache is far behind, in MiB.
+    const LARGE: u64 = 64;
+    let sizes: &[u64] = if effort.quick { &[1, 4, 16, LARGE] } else { &[1, 4, 16, LARGE, 256, 1024, 4096] };
+    let mut rows: Vec<Vec<String>> = sizes.iter().map(|size| vec![format!("{size} MiB")]).collect();
+    let mut spreads = Vec::new();
+    for family in [TILE, PACK] {
+        let mut times = Vec::new();
+        for (&size, row) in sizes.iter().zip(&mut rows) {
+            // The buffers, and those that are copied.
+            if available_memory().is_some_and(|available| (2 * size + 600) * MIB > available) {
+                row.extend(["too little memory", "–"].map(str::to_owned));
+                continue;
+            }
+            let work = Work::new(&family.member(size * MIB)?)?;
+            let figure = work.figure(effort)?;
+            let time = figure.seconds * 1e12 / work.bytes() as f64;
+            row.extend([format!("{time:.1} ps"), ratio(figure.ratio)]);
+            if size >= LARGE {
+                times.push(time);
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        let (least, most) = (times.first().unwrap_or(&0.0), times.last().unwrap_or(&0.0));
+        spreads.push(format!("{} {:.0} %", family.name, (most / least - 1.0) * 100.0));
+    }
+    report.heading("Growth");
+    let words = format!(
+        "Time a byte read or written, and the ratio to the fastest copy, by the size of the source. From {LARGE} MiB on, the most \
+         is above the least by: {}. To reach: 20 %.",
+        spreads.join(", ")
+    );
+    report.table(&words, &["size", "tile f32", "ratio", "pack bf16", "ratio"], &rows);
+    Ok(())
+}
+
+/// Bytes that can be had without swapping, where Linux tells.
+fn available_memory() -> Option<u64> {
+    let memory = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// What a second thread brings.
+fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for case in &CASES {
+        let work = Work::new(&case.shapes()?)?;
+        let mut copy = Copy::new(usize::try_from(work.bytes() / 2)?);
+        let mut movers = [
+            mover(|| work.run(Plan::run)),
+            mover(|| work.run(|plan, source, destination| plan.run_with_threads(source, destination, 2))),
+            Box::new(|calls| Ok(copy.fastest(2, calls))),
+        ];
+        let figures = contest(effort, work.bytes(), &mut movers)?;
+        let [one, two, copy] = [0, 1, 2].map(|i: usize| figures[i].ratio);
+        let reached = if work.plan.to_string().contains("transpose") { two / one >= 1.3 } else { two / copy >= 0.9 };
+        let reached = if reached { "yes" } else { "**no**" };
+        let cells = [ratio(one), ratio(two), format!("{:.2}×", two / one), ratio(copy), ratio(two / copy)];
+        rows.push([vec![case.name.to_owned()], cells.into(), vec![reached.to_owned()]].concat());
+    }
+    report.heading("Two threads");
+    let words = "Ratios to the fastest copy on one thread. To reach: 1.3 times one thread's speed for transposes, which wait for \
+                 memory most; 0.9 of what two threads copy elsewhere, since one nearly saturates memory.";
+    let header = ["case", "one thread", "two", "two ÷ one", "copy on two", "two, of a copy on two", "reached"];
+    report.table(words, &header, &rows);
+    Ok(())
+}
+
+/// From which size on stores had better pass the caches.
+fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
+    const CALLS: u32 = 4;
+    let level = *Level::available().last().expect("one at least");
+    let mut rows = Vec::new();
+    for size in [8, 12, 16, 24, 32] {
+        let mut row = vec![format!("{size} MiB")];
+        for family in [TILE, PACK, TRANSPOSE] {
+            let work = Work::new(&family.member(size * MIB)?)?;
+            let mut copy = Copy::new(usize::try_from(work.bytes() / 2)?);
+            let run = |past_caches| {
+                (0..CALLS).for_each(|_| {
+                    work.run(|plan, source, destination| plan.run_as(level, past_caches, source, destination, 1));
+                });
+            };
+            let mut contenders: [Contender<'_>; 3] =
+                [Box::new(|| run(false)), Box::new(|| run(true)), Box::new(|| (0..CALLS).for_each(|_| copy.plain()))];
+            let times = medians(effort.turns, &mut contenders);
+            row.extend([0, 1].map(|way: usize| ratio(times[2].as_secs_f64() / times[way].as_secs_f64())));
+        }
+        rows.push(row);
+    }
+    report.heading("Stores past the caches");
+    let words = "Where the engine's switch belongs: speed with plain and with non-temporal stores, divided by that of `memcpy`, by \
+                 the size of the source; four runs a turn.";
+    let header = ["size", "tile f32: plain", "past", "pack bf16: plain", "past", "transpose f32: plain", "past"];
+    report.table(words, &header, &rows);
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! Buffers moved between layouts, against the definition element by element.
+
+use std::hint::black_box;
+use tilewise::{ElementKind, ElementType, Layout, Shape, Tile, TileDimension, Tiled};
+use tilewise_relayout::{Level, Padding, Plan};
+
+/// The largest buffer that is moved, in bytes.
+const LARGEST: u64 = 128 << 10;
+
+/// Elements of an array at most. Most are small: what takes large ones (vectors, lines, blocks) is rarer, and slow to check.
+const ELEMENTS: [u64; 16] = [100, 24_000, 4000, 1000, 500, 300, 200, 200, 100, 100, 60, 60, 60, 20, 20, 20];
+
+/// Bounds of dimensions: around the widths of vectors, lines and tiles.
+const BOUNDS: [u64; 48] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 30, 31, 32, 33, 40, 47, 48, 63, 64, 65, 66, 70, 96, 100,
+    120, 127, 128, 129, 130, 140, 192, 200, 255, 256, 257, 300, 333, 384, 512, 1000, 4097, 0,
+];
+
+/// Tiles that TPUs and GPUs use.
+const TILES: [&[&[u64]]; 20] = [
+    &[],
+    &[&[8, 128]],
+    &[&[8, 128], &[2, 1]],
+    &[&[8, 128], &[4, 1]],
+    &[&[8, 128], &[8, 1]],
+    &[&[16, 128]],
+    &[&[16, 128], &[2, 1]],
+    &[&[16, 128], &[16, 1]],
+    &[&[32, 128], &[4, 1]],
+    &[&[32, 128], &[32, 1]],
+    &[&[2, 128]],
+    &[&[2, 128], &[2, 1]],
+    &[&[4, 128]],
+    &[&[1, 128]],
+    &[&[128]],
+    &[&[1024]],
+    &[&[1024], &[128], &[2, 1]],
+    &[&[2, 2]],
+    &[&[2, 1]],
+    &[&[8, 16], &[4, 4]],
+];
+
+/// Sizes of tiles that nobody uses; 0 is `*`.
+const TILE_SIZES: [u64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 10, 16, 17, 32, 33, 64, 100, 128];
+
+/// An array and two layouts made from the bytes: its buffer is moved from one to the other and back. Every byte of both results is
+/// what the definition says, padding included, nothing outside is touched, and every element is restored.
+pub fn relayout_vs_naive(data: &[u8]) {
+    let mut choices = Choices(data);
+    // First, so that short inputs choose among them too.
+    let (way, way_back) = (Way::from_choices(&mut choices), Way::from_choices(&mut choices));
+    let padding = choices.of(&[Padding::Zero, Padding::Zero, Padding::Leave]);
+    let Some((from, to)) = shapes(&mut choices) else { return };
+    let (Ok(source_tiled), Ok(tiled)) = (Tiled::new(&from), Tiled::new(&to)) else { return };
+    let plan = Plan::with_padding(&from, &to, padding).expect("layouts of one array have a plan");
+    let back = Plan::new(&to, &from).expect("and a plan back");
+    black_box((plan.to_string(), back.to_string()));
+    if plan.source_bytes().max(plan.destination_bytes()) > LARGEST {
+        return;
+    }
+    let mut random = Random(choices.seed());
+    let source = random.bytes(plan.source_bytes());
+    let before = random.bytes(plan.destination_bytes());
+
+    let element = from.element_type().expect("an array");
+    let mover = Mover { element, from: width(&from), to: width(&to), places: places(&source_tiled, &tiled) };
+    let mut wanted = if padding == Padding::Zero { vec![0; before.len()] } else { before.clone() };
+    mover.move_all(&source, &mut wanted);
+    let got = way.run(&plan, &source, &before);
+    assert_same(&got, &wanted, &plan, &way);
+
+    let mover = mover.turned_round();
+    let mut wanted = vec![0; source.len()];
+    mover.move_all(&got, &mut wanted);
+    let again = way_back.run(&back, &got, &source);
+    assert_same(&again, &wanted, &back, &way_back);
+    let kept = mover.kept();
+    for &(_, place) in &mover.places {
+        let same = parts(0, kept).all(|(at, count)| {
+            let at = place * mover.to + at;
+            bits(&source, at, count) == bits(&again, at, count)
+        });
+        assert!(same, "{from} -> {to} and back changes what lies at {place}");
+    }
+}
+
+fn assert_same(got: &[u8], wanted: &[u8], plan: &Plan, way: &Way) {
+    if got != wanted {
+        let at = (0..wanted.len()).find(|&at| got[at] != wanted[at]).expect("as long");
+        let (from, to) = (plan.from(), plan.to());
+        panic!("{from} -> {to}, {way:?}: byte {at} is {:#04x}, wanted {:#04x}\n{plan}", got[at], wanted[at]);
+    }
+}
+
+/// Bytes of the input, each of which decides something; 0 when there are no more.
+struct Choices<'a>(&'a [u8]);
+
+impl Choices<'_> {
+    fn byte(&mut self) -> u8 {
+        self.0.split_off_first().copied().unwrap_or(0)
+    }
+
+    fn of<T: Copy>(&mut self, items: &[T]) -> T {
+        items[usize::from(self.byte()) % items.len()]
+    }
+
+    fn below(&mut self, count: u8) -> u8 {
+        self.byte() % count
+    }
+
+    /// What is left, as one number.
+    fn seed(&self) -> u64 {
+        self.0.iter().fold(0x9E37_79B9_7F4A_7C15, |seed, &byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+    }
+}
+
+fn shapes(choices: &mut Choices<'_>) -> Option<(Shape, Shape)> {
+    let element = choices.of(ElementType::ALL);
+    let rank = usize::from(choices.below(6));
+    let mut room = choices.of(&ELEMENTS);
+    let mut bounds = Vec::new();
+    for _ in 0..rank {
+        let bound = choices.of(&BOUNDS).min(room);
+        room /= bound.max(1);
+        bounds.push(bound);
+    }
+    let array = Shape::array(element, bounds).ok()?;
+    let from = array.with_layout(layout(choices, rank, element)?).ok()?;
+    let to = array.with_layout(layout(choices, rank, element)?).ok()?;
+    Some((from, to))
+}
+
+/// Any order of the dimensions, tiles that are used or some that are not, perhaps a tail and an element size.
+fn layout(choices: &mut Choices<'_>, rank: usize, element: ElementType) -> Option<Layout> {
+    let mut left: Vec<usize> = (0..rank).rev().collect();
+    let order: Vec<usize> = (0..rank).map(|_| left.remove(usize::from(choices.byte()) % left.len())).collect();
+    let mut layout = Layout::new(order).ok()?;
+    let preset = usize::from(choices.byte()) % (TILES.len() + 12);
+    let tiles: Result<Vec<Tile>, _> = match TILES.get(preset) {
+        Some(tiles) => tiles.iter().map(|tile| Tile::new(tile.iter().copied())).collect(),
+        None => (0..choices.below(4)).map(|_| any_tile(choices, rank)).collect(),
+    };
+    layout = layout.with_tiles(tiles.ok()?).ok()?;
+    layout = layout.with_tail_padding_alignment(choices.of(&[1, 1, 1, 1, 2, 3, 7, 16, 100, 1024])).ok()?;
+    let bits = u64::from(element.bits());
+    let size = choices.of(&[0, 0, 0, 0, bits, bits, bits + 1, bits + 3, bits * 2, bits + 24, bits + 61, 8, 16, 32]);
+    if size < bits { Some(layout) } else { layout.with_element_size_in_bits(size).ok() }
+}
+
+/// Up to one dimension longer than the array; the last is no `*`, which would have nothing to merge into.
+fn any_tile(choices: &mut Choices<'_>, rank: usize) -> Result<Tile, tilewise::Error> {
+    let length = 1 + usize::from(choices.byte()) % (rank + 1);
+    let dimension = |number: usize, size: u64| match std::num::NonZeroU64::new(size) {
+        Some(size) => TileDimension::Size(size),
+        None if number + 1 < length => TileDimension::Combined,
+        None => TileDimension::Size(std::num::NonZeroU64::MIN),
+    };
+    Tile::from_dimensions((0..length).map(|number| dimension(number, choices.of(&TILE_SIZES))))
+}
+
+/// How a plan is run, and where its buffers lie.
+#[derive(Debug)]
+struct Way {
+    level: Level,
+    past_caches: bool,
+    threads: usize,
+    source_at: usize,
+    destination_at: usize,
+}
+
+/// Bytes around the destination that nobody may write.
+const GUARD: [u8; 64] = [0xE7; 64];
+
+impl Way {
+    fn from_choices(choices: &mut Choices<'_>) -> Self {
+        let mut levels = Level::available();
+        // The best first: it is what users run, and what inputs that end early get.
+        levels.reverse();
+        Self {
+            level: choices.of(&levels),
+            past_caches: choices.of(&[false, true]),
+            threads: choices.of(&[1, 1, 1, 1, 1, 2, 3, 5]),
+            source_at: choices.below(64).into(),
+            destination_at: choices.below(64).into(),
+        }
+    }
+
+    /// What the plan makes of the source in a destination that held something before.
+    fn run(&self, plan: &Plan, source: &[u8], before: &[u8]) -> Vec<u8> {
+        // It ends where its memory ends, so that AddressSanitizer sees a read past it.
+        let source = [&GUARD[..self.source_at], source].concat();
+        let source = &source[self.source_at..];
+        let start = GUARD.len() + self.destination_at;
+        let mut destination = [&GUARD, &GUARD[..self.destination_at], before, &GUARD].concat();
+        let content = &mut destination[start..start + before.len()];
+        if let Some((_, short)) = source.split_first() {
+            assert!(plan.run(short, content).is_err() && content == before, "a short source");
+        }
+        plan.run_as(self.level, self.past_caches, source, content, self.threads).expect("both lengths are right");
+        let after = destination.split_off(start + before.len());
+        let content = destination.split_off(start);
+        assert!(
+            destination.starts_with(&GUARD) && destination.ends_with(&GUARD[..self.destination_at]) && after == GUARD,
+            "written outside: {self:?}\n{plan}"
+        );
+        content
+    }
+}
+
+/// The definition: each element on its own.
+struct Mover {
+    element: ElementType,
+    /// Stored bits of an element on both sides.
+    from: u64,
+    to: u64,
+    /// Each element's offsets on both sides.
+    places: Vec<(u64, u64)>,
+}
+
+impl Mover {
+    fn turned_round(mut self) -> Self {
+        for (from, to) in &mut self.places {
+            std::mem::swap(from, to);
+        }
+        Self { from: self.to, to: self.from, ..self }
+    }
+
+    /// The bits of an element that are moved: all that are stored if both sides store as many, otherwise the value's.
+    fn kept(&self) -> u64 {
+        if self.from == self.to { self.from } else { self.element.bits().into() }
+    }
+
+    /// Widening repeats the sign of signed integers and fills with zeros otherwise.
+    fn move_all(&self, source: &[u8], destination: &mut [u8]) {
+        let (kept, signed) = (self.kept(), self.element.kind() == ElementKind::Signed);
+        for &(from, to) in &self.places {
+            let (from, to) = (from * self.from, to * self.to);
+            for (at, count) in parts(0, kept) {
+                set_bits(destination, to + at, count, bits(source, from + at, count));
+            }
+            let filling = if signed && bits(source, from + kept - 1, 1) == 1 { 0xFF } else { 0 };
+            for (at, count) in parts(kept, self.to) {
+                set_bits(destination, to + at, count, filling);
+            }
+        }
+    }
+}
+
+/// The offsets of every element in both layouts.
+fn places(from: &Tiled, to: &Tiled) -> Vec<(u64, u64)> {
+    let bounds = from.logical_dimensions();
+    let mut at = vec![0; bounds.len()];
+    let mut places = Vec::new();
+    for _ in 0..bounds.iter().product() {
+        places.push((from.offset_of(&at).expect("inside"), to.offset_of(&at).expect("inside")));
+        for (i, bound) in at.iter_mut().zip(bounds).rev() {
+            *i += 1;
+            if *i < *bound {
+                break;
+            }
+            *i = 0;
+        }
+    }
+    places
+}
+
+fn width(shape: &Shape) -> u64 {
+    let natural = shape.element_type().map_or(0, ElementType::natural_bits);
+    shape.layout().and_then(Layout::element_size_in_bits).unwrap_or(natural.into())
+}
+
+/// A range of bits in parts of at most 8: where each starts, and how many it has.
+fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, u32)> {
+    (start..end).step_by(8).map(move |at| (at, u32::try_from(8.min(end - at)).expect("8 at most")))
+}
+
+/// At most 8 bits, in one byte or two.
+fn bits(buffer: &[u8], at: u64, count: u32) -> u8 {
+    let next = buffer.get(index(at / 8) + 1).copied().unwrap_or(0);
+    let [bits, _] = (u16::from_le_bytes([buffer[index(at / 8)], next]) >> (at % 8)).to_le_bytes();
+    bits & (0xFF >> (8 - count))
+}
+
+fn set_bits(buffer: &mut [u8], at: u64, count: u32, value: u8) {
+    let mask = (0xFF_u16 >> (8 - count)) << (at % 8);
+    let value = (u16::from(value) << (at % 8)) & mask;
+    for ((at, mask), value) in (index(at / 8)..).zip(mask.to_le_bytes()).zip(value.to_le_bytes()) {
+        if mask != 0 {
+            buffer[at] = buffer[at] & !mask | value;
+        }
+    }
+}
+
+fn index(at: u64) -> usize {
+    at.try_into().expect("inside a buffer")
+}
+
+/// A xorshift generator: what buffers hold steers nothing.
+struct Random(u64);
+
+impl Random {
+    fn bytes(&mut self, count: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(index(count) + 8);
+        while bytes.len() < index(count) {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            bytes.extend(self.0.to_le_bytes());
+        }
+        bytes.truncate(index(count));
+        bytes
+    }
+}
