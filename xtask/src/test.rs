@@ -25,6 +25,8 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     );
     checks.run("the core without features", cmd!(shell, "cargo build --package tilewise --no-default-features"));
     checks.run("the reader without features", cmd!(shell, "cargo build --package tilewise-hlo --no-default-features"));
+    checks
+        .run("relayout without features", cmd!(shell, "cargo build --package tilewise-relayout --no-default-features"));
     checks.finish()
 }
 

@@ -27,6 +27,9 @@
 //!
 //! [`tile`] and [`untile`] do the same for a row-major array in one call, with a new vector for the result.
 //!
+//! [`Plan::find_difference`] says whether one buffer holds another, without the engine. With the feature `file`, `Mapped` runs plans
+//! from file to file.
+//!
 //! # Speed
 //!
 //! Writing into memory that is touched for the first time costs several times the conversion: keep the destination

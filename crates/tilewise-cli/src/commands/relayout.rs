@@ -8,7 +8,7 @@ use crate::{
     output::{
         Output,
         file::Draft,
-        human::{FAINT, STRONG, bytes_both, styled},
+        human::{FAINT, STRONG, bytes_both, cut, styled},
         progress,
     },
 };
@@ -98,7 +98,7 @@ impl<'a> Request<'a> {
             None => Ok(held_layout),
             Some(given) if held_layout.has_bytes_of(&given) => Ok(given),
             Some(_) => {
-                let message = format!("{} holds {held}", self.args.source.display());
+                let message = format!("{} holds {}", self.args.source.display(), short(&held));
                 let help = "leave --from out; what lies there in another layout can be read from a file of raw bytes";
                 Err(Failure::new("shape_mismatch", message).at(at).with_help(help))
             }
@@ -117,7 +117,8 @@ impl<'a> Request<'a> {
             None
         };
         if let Some((what, at)) = differs {
-            let failure = Failure::new("shape_mismatch", format!("the {what} from the source's, {from_shape}"));
+            let failure =
+                Failure::new("shape_mismatch", format!("the {what} from the source's, {}", short(&from_shape)));
             let failure = failure.at(at).within(self.to.clone());
             let meant = to_shape.layout().cloned().and_then(|layout| from_shape.with_layout(layout).ok());
             return Err(failure.with_help(match meant {
@@ -135,7 +136,7 @@ impl<'a> Request<'a> {
     /// Names both numbers, and what the bytes may be.
     fn wrong_size(&self, held: u64, plan: &Plan, from: &Tiled) -> Failure {
         let file = self.args.source.display();
-        let message = format!("{file} has {held} bytes, {} takes {}", plan.from(), plan.source_bytes());
+        let message = format!("{file} has {held} bytes, {} takes {}", short(plan.from()), plan.source_bytes());
         let plain = Shape::array(from.array().element_type(), from.logical_dimensions().iter().copied()).ok();
         let help = match plain {
             Some(plain) if Tiled::new(&plain).is_ok_and(|plain| plain.physical_bytes() == held) => {
@@ -240,6 +241,11 @@ fn check(plan: &Plan, mapped: &Mapped<'_>, threads: usize) -> Result<u64, Failur
             Err(Failure::new("check_failed", message).with_help(help))
         }
     }
+}
+
+/// A shape in a message; headers may hold any.
+fn short(shape: &Shape) -> String {
+    cut(&shape.to_string(), 120)
 }
 
 fn stored_bits(tiled: &Tiled) -> u64 {
