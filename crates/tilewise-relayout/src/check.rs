@@ -2,6 +2,7 @@
 
 use crate::{
     Error, Plan,
+    exec::MOST_THREADS,
     pack::{get, mask},
     plan::length_mismatch,
 };
@@ -73,8 +74,11 @@ impl Plan {
             }
         };
         thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
+            for _ in 1..threads.min(MOST_THREADS) {
+                // Where the system has no more threads, those that are there do all the work.
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             work();
         });

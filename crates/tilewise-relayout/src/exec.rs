@@ -9,8 +9,8 @@ use crate::{
 };
 use std::thread;
 
-/// More threads than machines have cores.
-const MOST_THREADS: usize = 1024;
+/// More threads than machines have cores: asking for more is the same as asking for these.
+pub(crate) const MOST_THREADS: usize = 1024;
 
 impl Plan {
     /// Converts a buffer, on one thread.
