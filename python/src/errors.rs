@@ -61,6 +61,11 @@ impl Error {
         self
     }
 
+    /// Memory that another thread is writing to.
+    pub(crate) fn in_use(what: &str, error: &numpy::BorrowError) -> Self {
+        Self::new(Class::Shape, "buffer_in_use", format!("{what} are being written to by another call: {error}"))
+    }
+
     /// The error of reading this text; without a span of its own it means all of it.
     pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
         let mut of_text = Self::from(error);

@@ -9,6 +9,7 @@ mod explanation;
 mod fix;
 mod html;
 mod index;
+mod integers;
 mod layout;
 mod predict;
 mod relayout;

@@ -331,22 +331,30 @@ impl PyShape {
     ///
     /// Args:
     ///     offsets: integers of any dtype and of any shape (…): offsets in elements.
+    ///     out: a contiguous int64 array of shape (…, rank) to write into; a new one where there is none.
+    ///     threads: how many threads to use, where there are many offsets.
     ///
     /// Returns:
-    ///     `numpy.ndarray` of int64, of shape (…, rank); −1 all along the last axis where the offset holds padding.
+    ///     `numpy.ndarray` of int64, of shape (…, rank); −1 all along the last axis where the offset holds padding; `out` if that was given.
     ///
     /// Raises:
     ///     OutOfRangeError: an offset past the end of the buffer; also an `IndexError`.
-    ///     ShapeError: a shape without offsets.
+    ///     ShapeError: an `out` that does not fit, or a shape without offsets.
     ///     TypeError: not integers.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").indices([17, 9])
     ///     array([[ 2,  3],
     ///            [-1, -1]])
-    #[pyo3(signature = (offsets, /), text_signature = "($self, offsets, /)")]
-    fn indices<'py>(&self, offsets: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArrayDyn<i64>>> {
-        index::indices(self.tiled()?, offsets)
+    #[pyo3(signature = (offsets, /, *, out = None, threads = 1),
+           text_signature = "($self, offsets, /, *, out=None, threads=1)")]
+    fn indices<'py>(
+        &self,
+        offsets: &Bound<'py, PyAny>,
+        out: Option<Bound<'py, PyArrayDyn<i64>>>,
+        threads: usize,
+    ) -> Result<Bound<'py, PyArrayDyn<i64>>> {
+        index::indices(self.tiled()?, offsets, out, threads)
     }
 
     /// Bytes of the array's data, without padding.
