@@ -81,6 +81,10 @@ impl PyElementType {
     }
 
     /// Every element type, in the order of XLA's documentation.
+    ///
+    /// Examples:
+    ///     >>> [str(known) for known in ElementType.all()][:3]
+    ///     ['pred', 's1', 's2']
     #[staticmethod]
     fn all() -> Vec<Self> {
         ElementType::ALL.iter().copied().map(Self).collect()

@@ -1,10 +1,10 @@
 //! Buffers from one layout to another.
 
 use crate::{
+    arguments::shape_of,
     element_type::{dtype_of, is_native, of_dtype},
     errors::{Class, Error, Result},
     layout::PyLayout,
-    shape::shape_of,
 };
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{

@@ -37,6 +37,7 @@ def documented() -> dict[str, Any]:
 def test_docstrings(name: str, value: Any, doctest_namespace: dict[str, Any]) -> None:
     text = inspect.getdoc(value)
     assert text, f"{name} has no docstring"
+    assert ">>>" in text or inspect.isdatadescriptor(value), f"{name} has no example"
     if "jax" in text and ">>>" in text:
         pytest.importorskip("jax")
     test = doctest.DocTestParser().get_doctest(text, dict(doctest_namespace), name, None, None)
