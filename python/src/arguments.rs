@@ -18,14 +18,19 @@ pub(crate) fn shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
         let message = format!("a shape is a Shape or its text, not {}", value.get_type().name()?);
         return Err(PyTypeError::new_err(message).into());
     };
-    let text = text.to_str()?;
+    let text = str_of(text)?;
     text.parse().map_err(|error| Error::in_text(error, text))
+}
+
+/// A text in UTF-8.
+pub(crate) fn str_of<'a>(text: &'a Bound<'_, PyString>) -> Result<&'a str> {
+    text.to_str().map_err(|_| Error::not_unicode())
 }
 
 /// A `Shape`, a text read as it is written, or whatever has a `shape` and a `dtype`: an array with its layout left open.
 pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
     if let Ok(text) = value.cast::<PyString>() {
-        let text = text.to_str()?;
+        let text = str_of(text)?;
         return Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text));
     }
     if value.is_instance_of::<PyShape>() || !value.hasattr("dtype")? {
@@ -43,11 +48,14 @@ pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
 pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
     let name = match value.cast::<PyString>() {
         Ok(name) => name.clone(),
-        Err(no_text) => match value.getattr_opt("device_kind")? {
+        Err(_) => match value.getattr_opt("device_kind")? {
             Some(kind) => kind.cast_into::<PyString>().map_err(PyErr::from)?,
-            None => return Err(PyErr::from(no_text).into()),
+            None => {
+                let message = format!("a TPU is a name of it or a JAX device, not {}", value.get_type().name()?);
+                return Err(PyTypeError::new_err(message).into());
+            }
         },
     };
-    let name = name.to_str()?;
+    let name = str_of(&name)?;
     name.parse().map_err(|error| Error::in_text(error, name))
 }

@@ -1,6 +1,9 @@
 //! `ElementType`, and its names among NumPy's.
 
-use crate::errors::{Class, Error, Result};
+use crate::{
+    arguments::str_of,
+    errors::{Class, Error, Result},
+};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::{ElementKind, ElementType};
@@ -109,7 +112,7 @@ pub(crate) fn element_type(value: &Bound<'_, PyAny>) -> Result<ElementType> {
         return Ok(known.get().0);
     }
     if let Ok(text) = value.cast::<PyString>() {
-        let text = text.to_str()?;
+        let text = str_of(text)?;
         return match text.parse() {
             Ok(known) => Ok(known),
             Err(error) => of_numpy_name(text).ok_or_else(|| Error::in_text(error, text)),

@@ -8,7 +8,7 @@ use crate::{
     html,
     rows::PyAllocation,
 };
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use std::sync::Arc;
 use tilewise_audit::Allocation;
 use tilewise_cli::Explained;
@@ -18,11 +18,16 @@ use tilewise_hlo::oom::{Message, PrintedSize};
 #[pyfunction]
 pub(crate) fn explain_text<'py>(
     py: Python<'py>,
-    text: &str,
+    text: &Bound<'py, PyAny>,
     tpu: Option<&Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyExplanation>> {
     let tpu = tpu.map(generation).transpose()?;
-    let explained = py.detach(|| Ok::<_, Error>(Explained(tilewise_audit::explain(Message::parse(text)?, tpu))))?;
+    let Ok(text) = text.cast::<PyString>() else {
+        let message = format!("explain takes a message, an exception or a path, not {}", text.get_type().name()?);
+        return Err(PyTypeError::new_err(message).into());
+    };
+    let text = text.to_string_lossy();
+    let explained = py.detach(|| Ok::<_, Error>(Explained(tilewise_audit::explain(Message::parse(&text)?, tpu))))?;
     let explained = Arc::new(explained);
     Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation(explained)))?)
 }

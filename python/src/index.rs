@@ -3,8 +3,9 @@
 use crate::{
     errors::{Class, Error, Result},
     integers::{Failed, Integers},
+    memory::{empty, writable},
 };
-use numpy::{Element, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods, dtype};
+use numpy::{Element, PyArrayDyn, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;
 use tilewise::Tiled;
 
@@ -49,8 +50,8 @@ pub(crate) fn offsets<'py>(
     })?;
     let result = result(py, out, shape)?;
     {
-        let mut offsets = result.try_readwrite().map_err(refused)?;
-        let offsets = offsets.as_slice_mut().map_err(refused)?;
+        let mut offsets = writable(Class::Shape, &result)?;
+        let offsets = offsets.as_slice_mut().map_err(PyErr::from)?;
         let fill = |numbers: &[u64], offsets: &mut [u64]| tiled.fill_offsets(numbers, offsets);
         let filled = indices.convert(py, offsets, 1, threads, fill);
         filled.map_err(|failed| match failed {
@@ -75,8 +76,8 @@ pub(crate) fn indices<'py>(
         // Padding's largest number is −1 with a sign, and no index is anywhere near.
         let unsigned = result.call_method1("view", (dtype::<u64>(py),))?;
         let unsigned = unsigned.cast_into::<PyArrayDyn<u64>>().map_err(PyErr::from)?;
-        let mut indices = unsigned.try_readwrite().map_err(refused)?;
-        let indices = indices.as_slice_mut().map_err(refused)?;
+        let mut indices = writable(Class::Shape, &unsigned)?;
+        let indices = indices.as_slice_mut().map_err(PyErr::from)?;
         let fill = |numbers: &[u64], indices: &mut [u64]| tiled.fill_indices(numbers, indices);
         let filled = offsets.convert(py, indices, rank, threads, fill);
         filled.map_err(|failed| match failed {
@@ -93,21 +94,14 @@ fn result<'py, T: Element>(
     out: Option<Bound<'py, PyArrayDyn<T>>>,
     shape: Vec<usize>,
 ) -> Result<Bound<'py, PyArrayDyn<T>>> {
-    let Some(out) = out else {
-        // NumPy's own function asks for large pages. Every number is written.
-        let new = py.import("numpy")?.call_method1("empty", (shape, dtype::<T>(py)))?;
-        return Ok(new.cast_into().map_err(PyErr::from)?);
-    };
-    if out.shape() != shape {
-        let message = format!("`out` has the shape {:?}, the result has {shape:?}", out.shape());
-        return Err(Error::new(Class::Shape, "buffer_length_mismatch", message));
+    match out {
+        None => empty(py, shape),
+        Some(out) if out.shape() == shape => Ok(out),
+        Some(out) => {
+            let message = format!("`out` has the shape {:?}, the result has {shape:?}", out.shape());
+            Err(Error::new(Class::Shape, "buffer_length_mismatch", message))
+        }
     }
-    // The slice of a column-major array is its memory too, but in another order.
-    if out.is_c_contiguous() { Ok(out) } else { Err(refused("it is not contiguous")) }
-}
-
-fn refused(why: impl std::fmt::Display) -> Error {
-    Error::new(Class::Shape, "buffer_not_writable", format!("can't write into `out`: {why}"))
 }
 
 /// A Python integer, if 64 bits without a sign hold it.

@@ -1,13 +1,16 @@
 //! Integers of any dtype and any strides, as runs of 64-bit numbers.
 
-use crate::errors::{Error, Result};
+use crate::{
+    errors::{Class, Result},
+    memory,
+    memory::readable,
+};
 use numpy::{
-    Element, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods,
-    dtype,
+    Element, PyArrayDescrMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
     ndarray::{ArrayView2, Axis},
 };
 use pyo3::{exceptions::PyTypeError, prelude::*};
-use std::{num::NonZero, panic, thread};
+use std::{panic, thread};
 
 /// Rows of integers.
 pub(crate) struct Integers<'py> {
@@ -109,18 +112,14 @@ impl<'py> Rows<'py> {
         macro_rules! first_that_fits {
             ($($kind:ident)*) => {
                 $(if let Ok(rows) = rows.cast() {
-                    return Ok(Self::$kind(readable(rows)?));
+                    return Ok(Self::$kind(readable(Class::Shape, rows)?));
                 })*
             };
         }
         first_that_fits!(U64 I32 U32 I16 U16 I8 U8);
         let unsigned = rows.call_method1("view", (dtype::<u64>(rows.py()),))?;
-        Ok(Self::U64(readable(unsigned.cast().map_err(PyErr::from)?)?))
+        Ok(Self::U64(readable(Class::Shape, unsigned.cast().map_err(PyErr::from)?)?))
     }
-}
-
-fn readable<'py, T: Element>(rows: &Bound<'py, PyArray2<T>>) -> Result<PyReadonlyArray2<'py, T>> {
-    rows.try_readonly().map_err(|error| Error::in_use("the integers", &error))
 }
 
 /// An integer of NumPy.
@@ -166,8 +165,7 @@ fn in_parallel<T: Number>(
 ) -> Result<(), Failed> {
     /// Fewer rows than this take less time than a thread.
     const LEAST: usize = 1 << 16;
-    let threads = threads.clamp(1, thread::available_parallelism().map_or(1, NonZero::get));
-    let share = rows.nrows().div_ceil(threads).max(LEAST);
+    let share = rows.nrows().div_ceil(memory::threads(threads)).max(LEAST);
     if share >= rows.nrows() {
         return in_runs(rows, results, &fill);
     }

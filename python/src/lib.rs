@@ -12,6 +12,7 @@ mod html;
 mod index;
 mod integers;
 mod layout;
+mod memory;
 mod predict;
 mod records;
 mod relayout;

@@ -8,7 +8,7 @@ use crate::{
     records::{PyCopy, PyReportWarning, PySpaceTotal},
     rows::PyBuffer,
 };
-use pyo3::{exceptions::PyOSError, prelude::*};
+use pyo3::{exceptions::PyOSError, prelude::*, types::PyString};
 use std::{path::PathBuf, sync::Arc};
 use tilewise_audit::{BufferRow, SpaceTotal};
 use tilewise_cli::Audited;
@@ -18,12 +18,14 @@ use tilewise_hlo::Module;
 #[pyfunction]
 pub(crate) fn audit_text<'py>(
     py: Python<'py>,
-    text: String,
+    text: &Bound<'py, PyString>,
     source: String,
     tpu: Option<&Bound<'py, PyAny>>,
     hbm_limit: Option<u64>,
 ) -> Result<Bound<'py, PyReport>> {
     let tpu = tpu.map(generation).transpose()?;
+    // A program is read whatever odd characters its names have.
+    let text = text.to_string_lossy().into_owned();
     let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(tilewise_audit::audit(&Module::parse(text)?)))?;
     let limit = hbm_limit.or(tpu.map(tilewise::tpu::Generation::hbm_bytes));
     let audited = Arc::new(Audited { source, report, all: false, tpu, limit });

@@ -303,7 +303,7 @@ impl PyShape {
     /// Args:
     ///     indices: integers of any dtype, of shape (…, rank): the last axis is one index.
     ///     out: a contiguous uint64 array of shape (…) to write into; a new one where there is none.
-    ///     threads: how many threads to use, where there are many indices.
+    ///     threads: how many threads to use, if the machine has them and there are many indices.
     ///
     /// Returns:
     ///     `numpy.ndarray` of uint64, of shape (…): offsets in elements; `out` if that was given.
@@ -355,7 +355,7 @@ impl PyShape {
     /// Args:
     ///     offsets: integers of any dtype and of any shape (…): offsets in elements.
     ///     out: a contiguous int64 array of shape (…, rank) to write into; a new one where there is none.
-    ///     threads: how many threads to use, where there are many offsets.
+    ///     threads: how many threads to use, if the machine has them and there are many offsets.
     ///
     /// Returns:
     ///     `numpy.ndarray` of int64, of shape (…, rank); −1 all along the last axis where the offset holds padding; `out` if that was given.
