@@ -8,7 +8,7 @@ use crate::{
     memory,
     memory::{empty, readable, writable},
 };
-use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -210,14 +210,15 @@ pub(crate) fn tile<'py>(
 /// Args:
 ///     buffer: the bytes, as `relayout` takes them.
 ///     shape: a `Shape` or its text: the layout that the bytes have.
+///     out: a contiguous array of the shape's dimensions and dtype to write into; a new one where there is none.
 ///     threads: as for `relayout`.
 ///
 /// Returns:
-///     A `numpy.ndarray` of the shape's dimensions and dtype, in row-major order.
+///     A `numpy.ndarray` of the shape's dimensions and dtype, in row-major order: `out` if that was given.
 ///
 /// Raises:
 ///     ImportError: the dtype is one of ml_dtypes, which is not installed.
-///     RelayoutError: a buffer of another length.
+///     RelayoutError: a buffer of another length, an `out` that does not fit.
 ///     ShapeError: no array, or one without a layout.
 ///
 /// Examples:
@@ -226,19 +227,30 @@ pub(crate) fn tile<'py>(
 ///     >>> np.array_equal(untile(tile(x, "{1,0:T(2,2)}"), "f32[3,5]{1,0:T(2,2)}"), x)
 ///     True
 #[pyfunction]
-#[pyo3(signature = (buffer, shape, *, threads = 1))]
+#[pyo3(signature = (buffer, shape, *, out = None, threads = 1))]
 pub(crate) fn untile<'py>(
     buffer: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyUntypedArray>>,
     threads: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let from = shape_of(shape)?;
     let to = in_row_major(&from)?;
     let plan = Plan::new(&from, &to)?;
     let dtype = to.element_type().map(|element_type| dtype_of(buffer.py(), element_type)).transpose()?;
-    let bytes = run(&plan, &bytes_of(buffer, &from)?, None, threads)?;
-    let bounds: Vec<u64> = to.dimensions().iter().filter_map(|d| d.bound()).collect();
-    Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?)
+    let bounds: Vec<usize> = to.dimensions().iter().filter_map(|d| d.bound()?.try_into().ok()).collect();
+    let source = bytes_of(buffer, &from)?;
+    let Some(out) = out else {
+        let bytes = run(&plan, &source, None, threads)?;
+        return Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?);
+    };
+    if !dtype.is_some_and(|dtype| out.dtype().is_equiv_to(&dtype)) || out.shape() != bounds || !out.is_c_contiguous() {
+        let message = format!("`out` is to be a contiguous array of `{to}`'s dimensions and dtype");
+        return Err(Error::new(Class::Relayout, "buffer_not_writable", message));
+    }
+    let bytes = out.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
+    run(&plan, &source, Some(bytes.cast_into().map_err(PyErr::from)?), threads)?;
+    Ok(out.into_any())
 }
 
 fn in_row_major(shape: &Shape) -> Result<Shape> {

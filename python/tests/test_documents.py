@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -66,6 +67,14 @@ def test_the_readme() -> None:
 def run(*command: str) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=HERE.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_bench_runs() -> None:
+    """Which compares every contender's answer before it takes times."""
+    command = [sys.executable, "bench.py", "--quick", "--json"]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {row["contender"] for row in json.loads(done.stdout)} > {"floor", "`offsets(indices)`"}
 
 
 def test_types_are_complete_and_right() -> None:

@@ -147,6 +147,30 @@ def test_into_memory_that_is_there() -> None:
         tw.tile(ARRAY, SHAPE, out=bytearray(96))  # type: ignore[arg-type]
 
 
+def test_an_array_into_memory_that_is_there() -> None:
+    tiled, out = tw.tile(ARRAY, SHAPE), np.full((3, 5), 7, np.float32)
+    assert tw.untile(tiled, SHAPE, out=out) is out
+    np.testing.assert_array_equal(out, ARRAY)
+    scalar = np.zeros((), ml_dtypes.bfloat16)
+    tw.untile(tw.tile(np.ones((), ml_dtypes.bfloat16), "{}"), "bf16[]", out=scalar)
+    assert scalar == 1
+    frozen = out.copy()
+    frozen.flags.writeable = False
+    others = (
+        out.view(np.int32),
+        out.T,
+        out.reshape(-1),
+        np.asfortranarray(out),
+        np.zeros((3, 10), "f4")[:, ::2],
+        frozen,
+    )
+    for bad in (*others, out.astype(">f4")):
+        before = bad.copy()
+        with pytest.raises(tw.RelayoutError, match="out"):
+            tw.untile(tiled, SHAPE, out=bad)
+        np.testing.assert_array_equal(bad, before)
+
+
 def test_nothing_is_copied_needlessly() -> None:
     """The source's memory is read where it is: a write between two calls shows."""
     source, out = bytearray(ARRAY.tobytes()), np.zeros(96, np.uint8)
