@@ -12,7 +12,7 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// What has rows.
 pub(crate) trait Rows: Send + Sync {
@@ -57,7 +57,11 @@ impl PyTable {
     ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_pandas()["padding_bytes"].sum()
     ///     np.uint64(185600000)
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.import("pandas")?.call_method1("DataFrame", (self.to_dict(py)?,))
+        let (pandas, columns) = (py.import("pandas")?, py.detach(|| self.0.columns()));
+        // Left to itself, pandas makes floats of counts that may be missing.
+        let maybe: Vec<_> = columns.0.iter().filter(|(_, column)| matches!(column, Column::MaybeCount(_))).collect();
+        let dtypes: HashMap<_, _> = maybe.into_iter().map(|(name, _)| (*name, "UInt64")).collect();
+        pandas.call_method1("DataFrame", (columns.into_dict(py)?,))?.call_method1("astype", (dtypes,))
     }
 
     /// Every row, as a `polars.DataFrame`.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXAMPLES
 
 import tilewise as tw
 
@@ -83,8 +84,8 @@ def test_types_are_complete_and_right() -> None:
 
 
 def test_style() -> None:
-    run("ruff", "check", ".")
-    run("ruff", "format", "--check", ".")
+    for verb in (["check"], ["format", "--check"]):
+        run("ruff", *verb, "--config", "pyproject.toml", ".", str(EXAMPLES))
 
 
 def test_pyright() -> None:
