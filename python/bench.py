@@ -1,14 +1,16 @@
-"""The package beside NumPy: offsets of ten million indices, and a bfloat16 array into a TPU's tiles. Medians.
+"""The package beside NumPy: `--markdown` prints a section's body, `--json` the same as data, `--quick` takes less.
 
-The floor reads and writes as many bytes as the work has to, and does next to nothing else.
+Medians of rounds in which the contenders take turns. Every one's answer is compared before it is timed.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
-import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 
 import ml_dtypes
 import numpy as np
@@ -17,59 +19,163 @@ import numpy.typing as npt
 import tilewise as tw
 
 ROUNDS = 9
+INDEX_SHAPE = tw.Shape("bf16[30000,500]{1,0:T(8,128)(2,1)}")
+
+WORDS = """\
+The Python package on one thread, unless a row says otherwise. Each row asks for new memory for its answer, as NumPy's
+operators do, but for those with `out` and the floor: NumPy's fastest round of reading and writing as many bytes.
+"""
 
 
-def median(work: Callable[[], object]) -> float:
-    """Milliseconds."""
-    times = []
+@dataclass
+class Row:
+    """One contender."""
+
+    work: str
+    contender: str
+    milliseconds: float
+    #: This time ÷ that of the package's plain call.
+    ratio: float
+
+
+def race(work: str, ours: str, contenders: dict[str, Callable[[], object]]) -> list[Row]:
+    """The medians of all contenders, with what each takes for every millisecond of ours."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(ROUNDS):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+        for name, run in contenders.items():
+            start = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - start)
+    # A floor is the least that was seen.
+    of = {name: min if name == "floor" else statistics.median for name in times}
+    medians = {name: of[name](rounds) * 1e3 for name, rounds in times.items()}
+    return [Row(work, name, median, median / medians[ours]) for name, median in medians.items()]
 
 
-def show(what: str, numpy: float, new: float, into: float, floor: float) -> None:
-    """One row of the table, with how many times NumPy's time each saves."""
-    print(f"| {what} | {numpy:.1f} | {new:.1f} ({numpy / new:.1f}×) | {into:.1f} ({numpy / into:.1f}×) | {floor:.1f} |")
-
-
-def offsets(count: int) -> None:
-    """`Shape.offsets` beside the tiled-layout document's formula on columns."""
-    shape = tw.Shape("bf16[30000,500]{1,0:T(8,128)(2,1)}")
+def indices_of(count: int) -> npt.NDArray[np.int64]:
+    """Random indices, one a row, as `numpy.argwhere` has them."""
     random = np.random.default_rng(7)
-    indices = np.stack([random.integers(0, bound, count) for bound in (30000, 500)], axis=1)
+    return np.stack([random.integers(0, bound or 0, count) for bound in INDEX_SHAPE.dimensions], axis=1)
+
+
+def offsets(count: int) -> list[Row]:
+    """`Shape.offsets` beside the tiled-layout document's formula on columns."""
+    indices = indices_of(count)
+    y, x = indices[:, 0], indices[:, 1]
+    out = np.empty(count, np.uint64)
 
     def formula() -> npt.NDArray[np.int64]:
-        y, x = indices[:, 0], indices[:, 1]
         return (((y // 8 * 4 + x // 128) * 4 + y % 8 // 2) * 128 + x % 128) * 2 + y % 2
 
-    out = np.empty(count, np.uint64)
-    assert np.array_equal(shape.offsets(indices, out=out), formula())
-    # What has to be read and written, and nothing else.
-    floor = median(lambda: np.add(indices[:, 0], indices[:, 1], out=out.view(np.int64)))
-    new, into = median(lambda: shape.offsets(indices)), median(lambda: shape.offsets(indices, out=out))
-    show(f"offsets of {count:,} indices, `{shape}`", median(formula), new, into, floor)
+    def shifts() -> npt.NDArray[np.int64]:
+        return ((y >> 3) << 12) + ((x >> 7) << 10) + (((y >> 1) & 3) << 8) + ((x & 127) << 1) + (y & 1)
+
+    for answer in (INDEX_SHAPE.offsets(indices), INDEX_SHAPE.offsets(indices, out=out), shifts()):
+        assert np.array_equal(answer, formula())
+    return race(
+        f"{count:,} offsets in `{INDEX_SHAPE}`",
+        "`offsets(indices)`",
+        {
+            "NumPy, the formula with `//` and `%`": formula,
+            "NumPy, with shifts and masks": shifts,
+            "`offsets(indices)`": lambda: INDEX_SHAPE.offsets(indices),
+            "`offsets(indices, threads=2)`": lambda: INDEX_SHAPE.offsets(indices, threads=2),
+            "`offsets(indices, out=out)`": lambda: INDEX_SHAPE.offsets(indices, out=out),
+            "floor": lambda: np.add(y, x, out=out.view(np.int64)),
+        },
+    )
 
 
-def tiles(rows: int) -> None:
-    """`tile` beside NumPy's reshape and transpose."""
+def indices(count: int) -> list[Row]:
+    """`Shape.indices` beside the formula's inverse."""
+    expected = indices_of(count)
+    places = INDEX_SHAPE.offsets(expected).view(np.int64)
+    out = np.empty((count, 2), np.int64)
+
+    def formula() -> npt.NDArray[np.int64]:
+        word, row = places // 2, places % 2
+        tile, place = word // 512, word % 512
+        y = tile // 4 * 8 + place // 128 * 2 + row
+        x = tile % 4 * 128 + place % 128
+        return np.stack([np.where((y < 30000) & (x < 500), axis, -1) for axis in (y, x)], axis=1)
+
+    for answer in (INDEX_SHAPE.indices(places), INDEX_SHAPE.indices(places, out=out), formula()):
+        assert np.array_equal(answer, expected)
+    return race(
+        f"{count:,} indices in `{INDEX_SHAPE}`",
+        "`indices(offsets)`",
+        {
+            "NumPy, the formula with `//` and `%`": formula,
+            "`indices(offsets)`": lambda: INDEX_SHAPE.indices(places),
+            "`indices(offsets, threads=2)`": lambda: INDEX_SHAPE.indices(places, threads=2),
+            "`indices(offsets, out=out)`": lambda: INDEX_SHAPE.indices(places, out=out),
+            "floor": lambda: np.copyto(out, places[:, None]),
+        },
+    )
+
+
+def tiles(rows: int) -> list[Row]:
+    """`tile` and `untile` beside NumPy's reshape and transpose."""
     array = np.random.default_rng(7).integers(0, 100, (rows, 8192)).astype(ml_dtypes.bfloat16)
     shape = tw.Shape(f"bf16[{rows},8192]{{1,0:T(8,128)(2,1)}}")
+    tiled, out, back = tw.tile(array, shape), np.empty(array.nbytes, np.uint8), np.empty_like(array)
 
-    def transpose() -> npt.NDArray[np.uint16]:
-        parts = array.view(np.uint16).reshape(rows // 8, 4, 2, 64, 128)
-        return np.ascontiguousarray(parts.transpose(0, 3, 1, 4, 2))
+    def parts() -> npt.NDArray[np.uint16]:
+        return array.view(np.uint16).reshape(rows // 8, 4, 2, 64, 128).transpose(0, 3, 1, 4, 2)
 
-    out = np.empty(array.nbytes, np.uint8)
-    assert transpose().tobytes() == tw.tile(array, shape, out=out).tobytes()
-    floor = median(lambda: np.copyto(out, array.view(np.uint8).reshape(-1)))
-    new, into = median(lambda: tw.tile(array, shape)), median(lambda: tw.tile(array, shape, out=out))
-    show(f"`tile` into `{shape}`", median(transpose), new, into, floor)
+    def untiled() -> npt.NDArray[np.uint16]:
+        return tiled.view(np.uint16).reshape(rows // 8, 64, 4, 128, 2).transpose(0, 2, 4, 1, 3)
+
+    assert np.ascontiguousarray(parts()).tobytes() == tiled.tobytes()
+    assert untiled().tobytes() == tw.untile(tiled, shape, out=back).tobytes() == array.tobytes()
+    rows_of_tiles = back.view(np.uint16).reshape(untiled().shape)
+    into = out.view(np.uint16).reshape(parts().shape)
+    there = race(
+        f"`{shape}` from row-major",
+        "`tile(array, shape)`",
+        {
+            "NumPy, reshape and transpose": lambda: np.ascontiguousarray(parts()),
+            "NumPy, the same into `out`": lambda: np.copyto(into, parts()),
+            "`tile(array, shape)`": lambda: tw.tile(array, shape),
+            "`tile(array, shape, out=out)`": lambda: tw.tile(array, shape, out=out),
+            "floor": lambda: np.copyto(out, array.view(np.uint8).reshape(-1)),
+        },
+    )
+    return there + race(
+        f"`{shape}` to row-major",
+        "`untile(bytes, shape)`",
+        {
+            "NumPy, reshape and transpose": lambda: np.ascontiguousarray(untiled()),
+            "NumPy, the same into `out`": lambda: np.copyto(rows_of_tiles, untiled()),
+            "`untile(bytes, shape)`": lambda: tw.untile(tiled, shape),
+            "`untile(bytes, shape, out=out)`": lambda: tw.untile(tiled, shape, out=back),
+            "floor": lambda: np.copyto(back.view(np.uint8).reshape(-1), tiled),
+        },
+    )
+
+
+def markdown(rows: list[Row]) -> str:
+    """A paragraph and a table."""
+    lines = [WORDS, "| work | by | time | ÷ ours |", "| --- | --- | --- | --- |"]
+    previous = None
+    for row in rows:
+        work, previous = (row.work if row.work != previous else ""), row.work
+        lines.append(f"| {work} | {row.contender} | {row.milliseconds:.1f} ms | {row.ratio:.1f}× |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="a section's body; the default")
+    form.add_argument("--json", action="store_true", help="a list of rows")
+    parser.add_argument("--quick", action="store_true", help="smaller inputs")
+    options = parser.parse_args()
+    count = 100_000 if options.quick else 10_000_000
+    rows = offsets(count) + indices(count) + tiles(256 if options.quick else 4096)
+    print(json.dumps([asdict(row) for row in rows], indent=2) if options.json else markdown(rows))
 
 
 if __name__ == "__main__":
-    quick = "--quick" in sys.argv
-    print("| work | NumPy, ms | tilewise, new memory | tilewise, `out=` | floor, ms |\n|---|---|---|---|---|")
-    offsets(1_000_000 if quick else 10_000_000)
-    tiles(512 if quick else 4096)
+    main()

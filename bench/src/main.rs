@@ -8,6 +8,7 @@ mod copy;
 mod hlo;
 mod measure;
 mod offsets;
+mod package;
 mod relayout;
 mod report;
 mod rivals;
@@ -17,7 +18,7 @@ use clap::{Parser, ValueEnum};
 use measure::Effort;
 use report::Report;
 use rivals::Rivals;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Measures tilewise and its rivals.
 #[derive(Parser)]
@@ -27,6 +28,9 @@ struct Args {
     /// The Python interpreter that has the rivals
     #[arg(long)]
     python: PathBuf,
+    /// The Python interpreter that has the package
+    #[arg(long)]
+    package_python: Option<PathBuf>,
     /// Where the tables go
     #[arg(long)]
     out: PathBuf,
@@ -46,6 +50,8 @@ enum Section {
     Hlo,
     /// Moving buffers between layouts
     Relayout,
+    /// The Python package
+    Package,
 }
 
 impl Section {
@@ -55,17 +61,19 @@ impl Section {
             Self::Offsets => "Offsets in bulk",
             Self::Hlo => "HLO text",
             Self::Relayout => "Relayout",
+            Self::Package => "The Python package",
         }
     }
 
-    fn measure(self, effort: &Effort, rivals: &Rivals) -> anyhow::Result<Report> {
-        let versions = if self == Self::Shapes { "" } else { rivals.versions() };
+    fn measure(self, effort: &Effort, rivals: &Rivals, package: Option<&Path>) -> anyhow::Result<Report> {
+        let versions = if matches!(self, Self::Shapes | Self::Package) { "" } else { rivals.versions() };
         let mut report = Report::new(self.title(), versions);
         match self {
             Self::Shapes => shapes::run(effort, &mut report),
             Self::Offsets => offsets::run(effort, rivals, &mut report),
             Self::Hlo => hlo::run(effort, rivals, &mut report),
             Self::Relayout => relayout::run(effort, rivals, &mut report),
+            Self::Package => package::run(effort, package, &mut report),
         }?;
         Ok(report)
     }
@@ -78,7 +86,7 @@ fn main() -> anyhow::Result<()> {
     let all = Section::value_variants();
     for section in if args.sections.is_empty() { all } else { &args.sections } {
         let titles: Vec<&str> = all.iter().map(|section| section.title()).collect();
-        section.measure(&effort, &rivals)?.write(&args.out, &titles)?;
+        section.measure(&effort, &rivals, args.package_python.as_deref())?.write(&args.out, &titles)?;
     }
     Ok(())
 }

@@ -41,6 +41,12 @@ impl Report {
         println!("{}{body}", line(&header));
     }
 
+    /// Tables that somebody else has written.
+    pub(crate) fn body(&mut self, markdown: &str) {
+        let _ = write!(self.text, "\n{}\n", markdown.trim());
+        println!("{markdown}");
+    }
+
     /// Puts the section in its place among those that the file has; `order` names all there can be.
     pub(crate) fn write(&self, path: &Path, order: &[&str]) -> anyhow::Result<()> {
         let file = fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rows as columns: once for Arrow, pandas and Polars.
+//! `Table`: rows as columns, once for Arrow, pandas and Polars.
 
 use crate::errors::Result;
 use arrow_array::{
@@ -7,11 +7,87 @@ use arrow_array::{
 };
 use numpy::IntoPyArray;
 use pyo3::{
+    PyClass,
     exceptions::PyValueError,
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
+
+/// What has rows.
+pub(crate) trait Rows: Send + Sync {
+    /// All of them, in the order of the text.
+    fn columns(&self) -> Columns;
+}
+
+/// Rows with named columns, for pandas, Polars, and whatever speaks the Arrow PyCapsule interface. A `Report` is one of buffers, an
+/// `Explanation` one of allocations.
+///
+/// Examples:
+///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+///     >>> report.to_pandas()[["shape", "padding_bytes"]].values.tolist()
+///     [['f32[400000,12]{1,0:T(8,128)}', 185600000]]
+#[pyclass(frozen, subclass, module = "tilewise", name = "Table")]
+pub(crate) struct PyTable(Arc<dyn Rows>);
+
+impl PyTable {
+    /// A table, to which a class that extends it is added.
+    pub(crate) fn of<T: PyClass<BaseType = Self>>(rows: Arc<impl Rows + 'static>, class: T) -> PyClassInitializer<T> {
+        PyClassInitializer::from(Self(rows)).add_subclass(class)
+    }
+}
+
+#[pymethods]
+impl PyTable {
+    /// Every row, as columns: a dict of NumPy arrays, and of lists where values may be missing.
+    ///
+    /// Examples:
+    ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_dict()["logical_bytes"]
+    ///     array([19200000], dtype=uint64)
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        py.detach(|| self.0.columns()).into_dict(py)
+    }
+
+    /// Every row, as a `pandas.DataFrame`.
+    ///
+    /// Raises:
+    ///     ImportError: pandas is not installed.
+    ///
+    /// Examples:
+    ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_pandas()["padding_bytes"].sum()
+    ///     np.uint64(185600000)
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (pandas, columns) = (py.import("pandas")?, py.detach(|| self.0.columns()));
+        // Left to itself, pandas makes floats of counts that may be missing.
+        let maybe: Vec<_> = columns.0.iter().filter(|(_, column)| matches!(column, Column::MaybeCount(_))).collect();
+        let dtypes: HashMap<_, _> = maybe.into_iter().map(|(name, _)| (*name, "UInt64")).collect();
+        pandas.call_method1("DataFrame", (columns.into_dict(py)?,))?.call_method1("astype", (dtypes,))
+    }
+
+    /// Every row, as a `polars.DataFrame`.
+    ///
+    /// Raises:
+    ///     ImportError: Polars is not installed.
+    ///
+    /// Examples:
+    ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_polars()["padding_bytes"].sum()
+    ///     185600000
+    fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
+    }
+
+    /// Every row, by the Arrow PyCapsule interface.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyCapsule>> {
+        // A wish, which the interface allows to be passed over.
+        drop(requested_schema);
+        py.detach(|| self.0.columns()).into_arrow_stream(py)
+    }
+}
 
 /// The values of one column.
 pub(crate) enum Column {
@@ -28,7 +104,7 @@ pub(crate) struct Columns(pub(crate) Vec<(&'static str, Column)>);
 
 impl Columns {
     /// A dict of NumPy arrays, and of lists where a value may be missing.
-    pub(crate) fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let dict = PyDict::new(py);
         for (name, column) in self.0 {
             match column {
@@ -44,13 +120,8 @@ impl Columns {
         Ok(dict)
     }
 
-    /// A `pandas.DataFrame`.
-    pub(crate) fn into_pandas(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-        py.import("pandas")?.call_method1("DataFrame", (self.into_dict(py)?,))
-    }
-
     /// The Arrow C stream of one batch, in a capsule as the PyCapsule interface wants it.
-    pub(crate) fn into_arrow_stream(self, py: Python<'_>) -> Result<Bound<'_, PyCapsule>> {
+    fn into_arrow_stream(self, py: Python<'_>) -> Result<Bound<'_, PyCapsule>> {
         let arrays = self.0.into_iter().map(|(name, column)| {
             let array: ArrayRef = match column {
                 Column::Text(values) => Arc::new(StringArray::from(values)),

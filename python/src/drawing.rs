@@ -16,6 +16,12 @@ pub(crate) struct Request<'a> {
 }
 
 /// A picture: shown by notebooks, saved as SVG or PNG, printed as text.
+///
+/// Examples:
+///     >>> print(Shape("f32[2,2]{0,1}").draw(view="memory"), end="")
+///     f32[2,2]{0,1}
+///     4 elements, no padding, 16 bytes.
+///     ...
 #[pyclass(frozen, module = "tilewise", name = "Drawing")]
 pub(crate) struct PyDrawing(Scene);
 
@@ -53,6 +59,10 @@ fn unknown(what: &str, given: &str, known: &str) -> Error {
 #[pymethods]
 impl PyDrawing {
     /// The picture as an SVG document.
+    ///
+    /// Examples:
+    ///     >>> Shape("f32[2,2]").draw().to_svg()[:4]
+    ///     '<svg'
     fn to_svg(&self) -> String {
         self.0.to_svg()
     }
@@ -61,6 +71,10 @@ impl PyDrawing {
     ///
     /// Args:
     ///     width: columns to keep to, if the widest cell allows.
+    ///
+    /// Examples:
+    ///     >>> Shape("f32[2,2]").draw().to_text(width=60).splitlines()[0]
+    ///     'f32[2,2]{1,0}'
     #[pyo3(signature = (*, width = 100))]
     fn to_text(&self, width: usize) -> String {
         self.0.to_terminal(width)
@@ -73,6 +87,10 @@ impl PyDrawing {
     ///
     /// Raises:
     ///     DrawError: a scale that is no positive number, or an image of more than 100 million pixels.
+    ///
+    /// Examples:
+    ///     >>> Shape("f32[2,2]").draw().to_png(scale=1.0)[1:4]
+    ///     b'PNG'
     #[pyo3(signature = (*, scale = 2.0))]
     fn to_png<'py>(&self, py: Python<'py>, scale: f32) -> Result<Bound<'py, PyBytes>> {
         let png = py.detach(|| self.0.to_png(scale))?;
@@ -84,6 +102,13 @@ impl PyDrawing {
     /// Raises:
     ///     DrawError: another ending.
     ///     OSError: the file can't be written.
+    ///
+    /// Examples:
+    ///     >>> import os, tempfile
+    ///     >>> with tempfile.TemporaryDirectory() as folder:
+    ///     ...     Shape("f32[2,2]").draw().save(os.path.join(folder, "layout.svg"))
+    ///     ...     os.listdir(folder)
+    ///     ['layout.svg']
     #[pyo3(signature = (path, /), text_signature = "($self, path, /)")]
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());

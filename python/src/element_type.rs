@@ -1,6 +1,9 @@
 //! `ElementType`, and its names among NumPy's.
 
-use crate::errors::{Class, Error, Result};
+use crate::{
+    arguments::str_of,
+    errors::{Class, Error, Result},
+};
 use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::{ElementKind, ElementType};
@@ -81,6 +84,10 @@ impl PyElementType {
     }
 
     /// Every element type, in the order of XLA's documentation.
+    ///
+    /// Examples:
+    ///     >>> [str(known) for known in ElementType.all()][:3]
+    ///     ['pred', 's1', 's2']
     #[staticmethod]
     fn all() -> Vec<Self> {
         ElementType::ALL.iter().copied().map(Self).collect()
@@ -105,7 +112,7 @@ pub(crate) fn element_type(value: &Bound<'_, PyAny>) -> Result<ElementType> {
         return Ok(known.get().0);
     }
     if let Ok(text) = value.cast::<PyString>() {
-        let text = text.to_str()?;
+        let text = str_of(text)?;
         return match text.parse() {
             Ok(known) => Ok(known),
             Err(error) => of_numpy_name(text).ok_or_else(|| Error::in_text(error, text)),

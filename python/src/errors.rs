@@ -61,6 +61,15 @@ impl Error {
         self
     }
 
+    /// A text that is no Unicode: Python's have lone surrogates sometimes.
+    pub(crate) fn not_unicode() -> Self {
+        Self::new(
+            Class::Parse,
+            "not_unicode",
+            "the text has a surrogate without its other half, which no encoding writes",
+        )
+    }
+
     /// The error of reading this text; without a span of its own it means all of it.
     pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
         let mut of_text = Self::from(error);
@@ -148,16 +157,21 @@ impl Detail {
             values.set_item("span", characters(span.start).zip(characters(span.end)))?;
             values.set_item("excerpt", pointed(text, span))?;
         }
-        Ok(PyErr::from_value(class.call((&self.message,), Some(&values))?))
+        // What is quoted must neither move the cursor nor break the line.
+        let message: String = self.message.chars().map(visible).collect();
+        Ok(PyErr::from_value(class.call((message,), Some(&values))?))
     }
 }
 
 /// The line of the text that is meant, and carets under the span.
 fn pointed(text: &str, span: &Range<usize>) -> Option<String> {
     let (line, span) = tilewise_cli::excerpt(text, [span.start, span.end])?;
-    let visible = |c: char| if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c };
     let shown: String = line.chars().map(visible).collect();
     let before: String = line[..span.start].chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
     let carets = "^".repeat(line[span].chars().count().max(1));
     Some(format!("{shown}\n{before}{carets}"))
+}
+
+fn visible(c: char) -> char {
+    if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }
 }

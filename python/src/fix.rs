@@ -2,77 +2,61 @@
 
 use crate::shape::PyShape;
 use pyo3::prelude::*;
-use tilewise_audit::fix::{Advice, Fix};
+use tilewise_audit::fix::Fix;
 
-/// One change to a program, and what it saves. Sizes are in bytes.
-#[pyclass(frozen, module = "tilewise", name = "Fix")]
-pub(crate) struct PyFix(Fix);
+/// One change to a program, and what it saves. Sizes are in bytes, and for each array as it is now.
+///
+/// Examples:
+///     >>> fix = Shape("s32[32768,8,4]{2,1,0:T(8,128)}").fixes(tpu="v5e")[2]
+///     >>> fix.jax
+///     'x = x.reshape(32768, 32)  # s32[32768,32]'
+///     >>> fix.bytes_before, fix.bytes_after, fix.bytes_saved
+///     (134217728, 4194304, 130023424)
+#[pyclass(frozen, get_all, module = "tilewise", name = "Fix")]
+pub(crate) struct PyFix {
+    /// What changes: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'batch'`, `'resize'` or `'narrow'`.
+    kind: &'static str,
+    /// What to do, in a sentence.
+    sentence: String,
+    /// The line of JAX that does it to an array `x`, or to a list `xs`.
+    jax: String,
+    /// What takes the array's place: (shape, how many) pairs.
+    arrays: Vec<(PyShape, u64)>,
+    /// How many such arrays those replace: 1, and more only for a `'batch'`.
+    replaced: u64,
+    /// What the array takes now.
+    bytes_before: u64,
+    /// What it takes afterwards, all new arrays together; for a `'batch'` its share of them, rounded up.
+    bytes_after: u64,
+    /// What the change frees.
+    bytes_saved: u64,
+    /// Whether elements are dropped, or lose precision or range.
+    changes_values: bool,
+}
 
 impl PyFix {
     pub(crate) fn of(fix: &Fix) -> Self {
-        Self(fix.clone())
-    }
-
-    pub(crate) fn all(advice: Option<&Advice>) -> Vec<Self> {
-        advice.map_or(Vec::new(), |advice| advice.fixes.iter().map(Self::of).collect())
+        Self {
+            kind: fix.kind.as_str(),
+            sentence: fix.sentence.clone(),
+            jax: fix.jax.clone(),
+            arrays: fix.arrays.iter().map(|array| (PyShape::new(array.shape.clone()), array.count)).collect(),
+            replaced: fix.replaced,
+            bytes_before: fix.bytes_before,
+            bytes_after: fix.bytes_after,
+            bytes_saved: fix.bytes_saved(),
+            changes_values: fix.changes_values,
+        }
     }
 }
 
 #[pymethods]
 impl PyFix {
-    /// What changes: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'batch'`, `'resize'` or `'narrow'`.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.kind.as_str()
-    }
-
-    /// What to do, in a sentence.
-    #[getter]
-    fn sentence(&self) -> &str {
-        &self.0.sentence
-    }
-
-    /// The line of JAX that does it to an array `x`, or to a list `xs`.
-    #[getter]
-    fn jax(&self) -> &str {
-        &self.0.jax
-    }
-
-    /// What takes the array's place: (shape, how many) pairs.
-    #[getter]
-    fn arrays(&self) -> Vec<(PyShape, u64)> {
-        self.0.arrays.iter().map(|array| (PyShape::new(array.shape.clone()), array.count)).collect()
-    }
-
-    /// What the array takes now.
-    #[getter]
-    fn bytes_before(&self) -> u64 {
-        self.0.bytes_before
-    }
-
-    /// What is taken afterwards, all new arrays together.
-    #[getter]
-    fn bytes_after(&self) -> u64 {
-        self.0.bytes_after
-    }
-
-    /// What the change frees.
-    #[getter]
-    fn bytes_saved(&self) -> u64 {
-        self.0.bytes_saved()
-    }
-
-    /// Whether elements are dropped, or lose precision or range.
-    #[getter]
-    fn changes_values(&self) -> bool {
-        self.0.changes_values
-    }
-
     fn __str__(&self) -> &str {
-        &self.0.sentence
+        &self.sentence
     }
 
     fn __repr__(&self) -> String {
-        format!("<Fix {}: {}, frees {} bytes>", self.kind(), self.0.sentence, self.0.bytes_saved())
+        format!("<Fix {}: {}, frees {} bytes>", self.kind, self.sentence, self.bytes_saved)
     }
 }

@@ -50,7 +50,8 @@ pub(crate) fn explanation(explained: &Explained) -> String {
 }
 
 fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> String {
-    let mut html = format!("<div><pre>{}</pre>", escaped(text.trim_end()));
+    // Notebooks' own style of `pre` has another font for what a program shows as HTML.
+    let mut html = format!("<div><pre style=\"font-family:monospace\">{}</pre>", escaped(text.trim_end()));
     let mut shown: Vec<&Shape> = Vec::new();
     for shape in shapes {
         if shown.len() == PICTURES {

@@ -1,5 +1,6 @@
 //! The native half of the Python package `tilewise`: thin classes around the Rust crates.
 
+mod arguments;
 mod columns;
 mod console;
 mod drawing;
@@ -9,8 +10,11 @@ mod explanation;
 mod fix;
 mod html;
 mod index;
+mod integers;
 mod layout;
+mod memory;
 mod predict;
+mod records;
 mod relayout;
 mod report;
 mod rows;
@@ -25,16 +29,18 @@ mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};
     #[pymodule_export]
     use super::{
+        columns::PyTable,
         console::run,
         drawing::PyDrawing,
         element_type::PyElementType,
-        explanation::{PyAllocation, PyExplanation, explain_text},
+        explanation::{PyExplanation, explain_text},
         fix::PyFix,
         layout::{PyLayout, layout_of},
         predict::{hbm_bytes, predict},
+        records::{PyCopy, PyReportWarning, PySourceLine, PySpaceTotal},
         relayout::{relayout, tile, untile},
         report::{PyReport, audit_text, decode, read},
-        rows::{PyBuffer, PyCopy, PyReportWarning, PySourceLine, PySpaceTotal},
+        rows::{PyAllocation, PyBuffer, PyRow},
         shape::PyShape,
         steps::{PyStep, PySteps},
     };

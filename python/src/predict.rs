@@ -1,11 +1,12 @@
 //! What a TPU would choose.
 
 use crate::{
-    errors::{Error, Result},
-    shape::{PyShape, open_shape_of},
+    arguments::{generation, open_shape_of},
+    errors::Result,
+    shape::PyShape,
 };
-use pyo3::{prelude::*, types::PyString};
-use tilewise::tpu::{self, Generation};
+use pyo3::prelude::*;
+use tilewise::tpu;
 
 /// The shape with the layout that a TPU generation picks.
 ///
@@ -42,17 +43,4 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
 #[pyo3(signature = (tpu, /))]
 pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(generation(tpu)?.hbm_bytes())
-}
-
-/// A generation by a name of it, or that of a JAX device.
-pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
-    let name = match value.cast::<PyString>() {
-        Ok(name) => name.clone(),
-        Err(no_text) => match value.getattr_opt("device_kind")? {
-            Some(kind) => kind.cast_into::<PyString>().map_err(PyErr::from)?,
-            None => return Err(PyErr::from(no_text).into()),
-        },
-    };
-    let name = name.to_str()?;
-    name.parse().map_err(|error| Error::in_text(error, name))
 }

@@ -1,12 +1,14 @@
 //! Buffers from one layout to another.
 
 use crate::{
+    arguments::{shape_of, str_of},
     element_type::{dtype_of, is_native, of_dtype},
     errors::{Class, Error, Result},
     layout::PyLayout,
-    shape::shape_of,
+    memory,
+    memory::{empty, readable, writable},
 };
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
@@ -25,7 +27,7 @@ use tilewise_relayout::{Padding, Plan};
 ///     to_shape: another layout of the same array.
 ///     out: a contiguous uint8 array of exactly `to_shape`'s physical bytes to write into; a new one where there is none.
 ///     padding: `"zero"` clears the result's padding; `"leave"` writes elements only, into `out`.
-///     threads: how many threads to use.
+///     threads: how many threads to use, if the machine has them.
 ///
 /// Returns:
 ///     A one-dimensional `numpy.ndarray` of uint8 with `to_shape`'s physical bytes: `out` if that was given.
@@ -74,31 +76,22 @@ fn run<'py>(
     threads: usize,
 ) -> Result<Bound<'py, PyArray1<u8>>> {
     let py = source.py();
-    let source = source.as_slice().map_err(|error| not_contiguous(&error))?;
+    let source = source.as_slice().map_err(PyErr::from)?;
     if source.len() as u64 != plan.source_bytes() {
         // Says so, before memory for the result is asked for.
         plan.run(source, &mut [])?;
     }
     let out = match out {
         Some(out) => out,
-        None => {
-            let length = usize::try_from(plan.destination_bytes()).unwrap_or(usize::MAX);
-            // Of all ways to ask for memory, NumPy's has the largest pages. The plan writes every byte.
-            py.import("numpy")?.call_method1("empty", (length, "uint8"))?.cast_into().map_err(PyErr::from)?
-        }
+        // The plan writes every byte.
+        None => empty(py, plan.destination_bytes())?,
     };
     {
-        let mut writable = out.try_readwrite().map_err(|error| {
-            Error::new(Class::Relayout, "buffer_not_writable", format!("can't write into `out`: {error}"))
-        })?;
-        let destination = writable.as_slice_mut().map_err(|error| not_contiguous(&error))?;
-        py.detach(|| plan.run_with_threads(source, destination, threads))?;
+        let mut destination = writable(Class::Relayout, &out)?;
+        let destination = destination.as_slice_mut().map_err(PyErr::from)?;
+        py.detach(|| plan.run_with_threads(source, destination, memory::threads(threads)))?;
     }
     Ok(out)
-}
-
-fn not_contiguous(error: &impl std::fmt::Display) -> Error {
-    Error::new(Class::Relayout, "buffer_not_contiguous", error.to_string())
 }
 
 /// The bytes of whatever holds them, as a NumPy array of uint8.
@@ -110,13 +103,13 @@ fn bytes_of<'py>(buffer: &Bound<'py, PyAny>, shape: &Shape) -> Result<PyReadonly
         // A copy only of what is not contiguous.
         let array = numpy.call_method1("ascontiguousarray", (array,))?;
         let bytes = array.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
-        return Ok(bytes.cast_into::<PyArray1<u8>>().map_err(PyErr::from)?.readonly());
+        return readable(Class::Relayout, bytes.cast().map_err(PyErr::from)?);
     }
     // A memoryview of bytes, whatever its items were; only contiguous ones have that.
     let view = py.import("builtins")?.call_method1("memoryview", (buffer,))?;
     let view = if view.getattr("c_contiguous")?.extract()? { view } else { view.call_method0("tobytes")? };
     let array = numpy.call_method1("frombuffer", (view, "uint8"))?;
-    Ok(array.cast_into::<PyArray1<u8>>().map_err(PyErr::from)?.readonly())
+    readable(Class::Relayout, array.cast().map_err(PyErr::from)?)
 }
 
 /// The NumPy array that this is, or that shares its memory through DLPack or NumPy's own protocol; `None` for plain buffers.
@@ -200,7 +193,7 @@ pub(crate) fn tile<'py>(
     let to = if let Ok(layout) = layout.cast::<PyLayout>() {
         row_major()?.with_layout(layout.get().0.clone())?
     } else {
-        match layout.cast::<PyString>().ok().map(|text| text.to_str()).transpose()? {
+        match layout.cast::<PyString>().ok().map(str_of).transpose()? {
             Some(text) if text.trim_start().starts_with('{') => {
                 let text = format!("{}{text}", row_major()?.without_layout());
                 text.parse().map_err(|error| Error::in_text(error, &text))?
@@ -217,14 +210,15 @@ pub(crate) fn tile<'py>(
 /// Args:
 ///     buffer: the bytes, as `relayout` takes them.
 ///     shape: a `Shape` or its text: the layout that the bytes have.
+///     out: a contiguous array of the shape's dimensions and dtype to write into; a new one where there is none.
 ///     threads: as for `relayout`.
 ///
 /// Returns:
-///     A `numpy.ndarray` of the shape's dimensions and dtype, in row-major order.
+///     A `numpy.ndarray` of the shape's dimensions and dtype, in row-major order: `out` if that was given.
 ///
 /// Raises:
 ///     ImportError: the dtype is one of ml_dtypes, which is not installed.
-///     RelayoutError: a buffer of another length.
+///     RelayoutError: a buffer of another length, an `out` that does not fit.
 ///     ShapeError: no array, or one without a layout.
 ///
 /// Examples:
@@ -233,19 +227,30 @@ pub(crate) fn tile<'py>(
 ///     >>> np.array_equal(untile(tile(x, "{1,0:T(2,2)}"), "f32[3,5]{1,0:T(2,2)}"), x)
 ///     True
 #[pyfunction]
-#[pyo3(signature = (buffer, shape, *, threads = 1))]
+#[pyo3(signature = (buffer, shape, *, out = None, threads = 1))]
 pub(crate) fn untile<'py>(
     buffer: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,
+    out: Option<Bound<'py, PyUntypedArray>>,
     threads: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let from = shape_of(shape)?;
     let to = in_row_major(&from)?;
     let plan = Plan::new(&from, &to)?;
     let dtype = to.element_type().map(|element_type| dtype_of(buffer.py(), element_type)).transpose()?;
-    let bytes = run(&plan, &bytes_of(buffer, &from)?, None, threads)?;
-    let bounds: Vec<u64> = to.dimensions().iter().filter_map(|d| d.bound()).collect();
-    Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?)
+    let bounds: Vec<usize> = to.dimensions().iter().filter_map(|d| d.bound()?.try_into().ok()).collect();
+    let source = bytes_of(buffer, &from)?;
+    let Some(out) = out else {
+        let bytes = run(&plan, &source, None, threads)?;
+        return Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?);
+    };
+    if !dtype.is_some_and(|dtype| out.dtype().is_equiv_to(&dtype)) || out.shape() != bounds || !out.is_c_contiguous() {
+        let message = format!("`out` is to be a contiguous array of `{to}`'s dimensions and dtype");
+        return Err(Error::new(Class::Relayout, "buffer_not_writable", message));
+    }
+    let bytes = out.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
+    run(&plan, &source, Some(bytes.cast_into().map_err(PyErr::from)?), threads)?;
+    Ok(out.into_any())
 }
 
 fn in_row_major(shape: &Shape) -> Result<Shape> {

@@ -1,17 +1,14 @@
 //! `Report`: the padding of a compiled program.
 
 use crate::{
-    columns::{Column, Columns},
+    arguments::generation,
+    columns::{Column, Columns, PyTable, Rows},
     errors::Result,
     html,
-    predict::generation,
-    rows::{PyBuffer, PyCopy, PyReportWarning, PySpaceTotal},
+    records::{PyCopy, PyReportWarning, PySpaceTotal},
+    rows::PyBuffer,
 };
-use pyo3::{
-    exceptions::PyOSError,
-    prelude::*,
-    types::{PyCapsule, PyDict},
-};
+use pyo3::{exceptions::PyOSError, prelude::*, types::PyString};
 use std::{path::PathBuf, sync::Arc};
 use tilewise_audit::{BufferRow, SpaceTotal};
 use tilewise_cli::Audited;
@@ -19,17 +16,20 @@ use tilewise_hlo::Module;
 
 /// Audits HLO text.
 #[pyfunction]
-pub(crate) fn audit_text(
-    py: Python<'_>,
-    text: String,
+pub(crate) fn audit_text<'py>(
+    py: Python<'py>,
+    text: &Bound<'py, PyString>,
     source: String,
-    tpu: Option<&Bound<'_, PyAny>>,
+    tpu: Option<&Bound<'py, PyAny>>,
     hbm_limit: Option<u64>,
-) -> Result<PyReport> {
+) -> Result<Bound<'py, PyReport>> {
     let tpu = tpu.map(generation).transpose()?;
+    // A program is read whatever odd characters its names have.
+    let text = text.to_string_lossy().into_owned();
     let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(tilewise_audit::audit(&Module::parse(text)?)))?;
     let limit = hbm_limit.or(tpu.map(tilewise::tpu::Generation::hbm_bytes));
-    Ok(PyReport(Arc::new(Audited { source, report, all: false, tpu, limit })))
+    let audited = Arc::new(Audited { source, report, all: false, tpu, limit });
+    Ok(Bound::new(py, PyTable::of(audited.clone(), PyReport(audited)))?)
 }
 
 /// A file's text, plain or gzip.
@@ -60,9 +60,12 @@ fn system_error(error: &tilewise_hlo::Error) -> Option<i32> {
 
 /// The audit of one program: every buffer it defines, with what it holds and takes. Sizes are in bytes.
 ///
-/// Made by `audit`. `str` is the table that the command line prints. Its rows are a table for pandas, Polars, and whatever speaks the Arrow
-/// PyCapsule interface.
-#[pyclass(frozen, module = "tilewise", name = "Report")]
+/// Made by `audit`. `str` is the table that the command line prints. A `Table` of its buffers.
+///
+/// Examples:
+///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+///     <Report of text: 1 buffers, 185600000 bytes of padding in HBM>
+#[pyclass(frozen, extends = PyTable, module = "tilewise", name = "Report")]
 pub(crate) struct PyReport(Arc<Audited>);
 
 #[pymethods]
@@ -94,25 +97,25 @@ impl PyReport {
     /// Totals of the buffers in each memory space, by rising number.
     #[getter]
     fn memory_spaces(&self) -> Vec<PySpaceTotal> {
-        self.0.report.memory_spaces.iter().copied().map(PySpaceTotal).collect()
+        self.0.report.memory_spaces.iter().map(PySpaceTotal::of).collect()
     }
 
     /// Every buffer, in the order of the text.
     #[getter]
-    fn buffers(&self) -> Vec<PyBuffer> {
-        (0..self.0.report.buffers.len()).map(|number| PyBuffer { of: self.0.clone(), number }).collect()
+    fn buffers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
+        (0..self.0.report.buffers.len()).map(|number| PyBuffer::new(py, &self.0, number)).collect()
     }
 
     /// Every `copy` between two layouts, in the order of the text.
     #[getter]
     fn copies(&self) -> Vec<PyCopy> {
-        self.0.report.copies.iter().cloned().map(PyCopy).collect()
+        self.0.report.copies.iter().map(PyCopy::of).collect()
     }
 
     /// What could not be read or sized.
     #[getter]
     fn warnings(&self) -> Vec<PyReportWarning> {
-        self.0.report.warnings.iter().cloned().map(PyReportWarning).collect()
+        self.0.report.warnings.iter().map(PyReportWarning::of).collect()
     }
 
     /// Bytes of all buffers in HBM that hold no data. Buffers that never live at once share memory, and are counted each.
@@ -173,13 +176,19 @@ impl PyReport {
     ///
     /// Args:
     ///     count: how many at most; all where it is `None`.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> report = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"))
+    ///     >>> [buffer.instruction for buffer in report.largest_padding(2)]
+    ///     ['fusion.6', 'gather_fusion']
     #[pyo3(signature = (count = None))]
-    fn largest_padding(&self, count: Option<usize>) -> Vec<PyBuffer> {
+    fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
         let buffers = &self.0.report.buffers;
         let mut numbers: Vec<usize> = (0..buffers.len()).filter(|&n| buffers[n].padding_bytes() > 0).collect();
         numbers.sort_by_key(|&number| std::cmp::Reverse(buffers[number].padding_bytes()));
         numbers.truncate(count.unwrap_or(usize::MAX));
-        numbers.into_iter().map(|number| PyBuffer { of: self.0.clone(), number }).collect()
+        numbers.into_iter().map(|number| PyBuffer::new(py, &self.0, number)).collect()
     }
 
     /// The report as text, as the command line prints it.
@@ -187,42 +196,15 @@ impl PyReport {
     /// Args:
     ///     all: every buffer, not only those with the most padding.
     ///     width: columns to keep to where words can be cut or wrapped.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> print(audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).table(width=80))
+    ///     jit_f  ../examples/gnn_large.v5e.hlo, entry main.2
+    ///     ...
     #[pyo3(signature = (*, all = false, width = 100))]
     fn table(&self, py: Python<'_>, all: bool, width: usize) -> String {
         py.detach(|| Audited { all, ..(*self.0).clone() }.to_text(width))
-    }
-
-    /// Every buffer as columns: a dict of NumPy arrays, and of lists where values may be missing.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        py.detach(|| self.columns()).into_dict(py)
-    }
-
-    /// Every buffer as a row of a `pandas.DataFrame`.
-    ///
-    /// Raises:
-    ///     ImportError: pandas is not installed.
-    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        py.detach(|| self.columns()).into_pandas(py)
-    }
-
-    /// Every buffer as a row of a `polars.DataFrame`.
-    ///
-    /// Raises:
-    ///     ImportError: Polars is not installed.
-    fn to_polars<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("polars")?.call_method1("DataFrame", (slf,))
-    }
-
-    /// Every buffer as a row, by the Arrow PyCapsule interface.
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>> {
-        // A wish, which the interface allows to be passed over.
-        drop(requested_schema);
-        py.detach(|| self.columns()).into_arrow_stream(py)
     }
 
     /// For notebooks: the totals, and the buffers with the most padding, each with its picture.
@@ -235,23 +217,23 @@ impl PyReport {
     }
 
     fn __repr__(&self) -> String {
-        let report = &self.0.report;
+        let Audited { report, source, .. } = &*self.0;
+        let name = if report.module.is_empty() { source } else { &report.module };
         let (buffers, padding) = (report.buffers.len(), self.padding_bytes());
-        format!("<Report of {}: {buffers} buffers, {padding} bytes of padding in HBM>", report.module)
+        format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
     }
 }
 
-impl PyReport {
+impl Rows for Audited {
     /// The columns of `tilewise audit --format csv`.
     fn columns(&self) -> Columns {
-        let audited = &self.0;
-        let rows = &audited.report.buffers;
+        let rows = &self.report.buffers;
         let text = |of: &dyn Fn(&BufferRow) -> Option<String>| Column::Text(rows.iter().map(of).collect());
         let count = |of: &dyn Fn(&BufferRow) -> u64| Column::Count(rows.iter().map(of).collect());
-        let best = |row: &BufferRow| Some(row.advice(audited.tpu)?.best()?.sentence.clone());
+        let best = |row: &BufferRow| Some(row.advice(self.tpu)?.best()?.sentence.clone());
         Columns(vec![
-            ("source", text(&|_| Some(audited.source.clone()))),
-            ("module", text(&|_| Some(audited.report.module.clone()))),
+            ("source", text(&|_| Some(self.source.clone()))),
+            ("module", text(&|_| Some(self.report.module.clone()))),
             ("instruction", text(&|row| Some(row.instruction.clone()))),
             ("shape_index", text(&|row| Some(dotted(&row.shape_index)))),
             ("computation", text(&|row| Some(row.computation.clone()))),

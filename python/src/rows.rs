@@ -1,291 +1,177 @@
-//! The rows of a `Report`.
+//! `Row`: a buffer of a `Report`, an allocation of an `Explanation`.
 
-use crate::{fix::PyFix, layout::tuple, shape::PyShape};
+use crate::{fix::PyFix, layout::tuple, records::PySourceLine, shape::PyShape};
 use pyo3::{prelude::*, types::PyTuple};
 use std::sync::Arc;
-use tilewise_audit::{BufferRow, CopyRow, SourceLine, SpaceTotal, Warning};
-use tilewise_cli::Audited;
+use tilewise_audit::fix::Advice;
+use tilewise_cli::{Audited, Explained};
+use tilewise_hlo::oom::PrintedSize;
 
-/// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
-#[pyclass(frozen, module = "tilewise", name = "Buffer")]
-pub(crate) struct PyBuffer {
-    pub(crate) of: Arc<Audited>,
-    pub(crate) number: usize,
-}
-
-impl PyBuffer {
-    fn row(&self) -> &BufferRow {
-        &self.of.report.buffers[self.number]
-    }
+/// Something that takes memory, what of it is padding, why, and what to change: a `Buffer` or an `Allocation`. Sizes are in bytes.
+///
+/// Examples:
+///     >>> row = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").buffers[0]
+///     >>> row.padding_bytes, row.causes
+///     (185600000, ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used'])
+#[pyclass(frozen, subclass, module = "tilewise", name = "Row")]
+pub(crate) struct PyRow {
+    /// Bytes that hold no data; 0 where they can't be computed.
+    #[pyo3(get)]
+    padding_bytes: u64,
+    /// How many times its data the array takes; 1 where that can't be computed.
+    #[pyo3(get)]
+    expansion: f64,
+    /// What makes the padding, in words, the largest cause first.
+    #[pyo3(get)]
+    causes: Vec<String>,
+    /// The framework's name of the operation, such as `'jit(f)/dot_general'`.
+    #[pyo3(get)]
+    op_name: Option<String>,
+    /// The line of the user's program.
+    #[pyo3(get)]
+    source: Option<PySourceLine>,
+    /// Searched for when first asked for: a program has many buffers.
+    advice: Box<dyn Fn() -> Option<Advice> + Send + Sync>,
 }
 
 #[pymethods]
-impl PyBuffer {
-    /// The instruction that defines it.
-    #[getter]
-    fn instruction(&self) -> &str {
-        &self.row().instruction
-    }
-
-    /// The computation the instruction is in.
-    #[getter]
-    fn computation(&self) -> &str {
-        &self.row().computation
-    }
-
-    /// The instruction's opcode.
-    #[getter]
-    fn opcode(&self) -> &str {
-        &self.row().opcode
-    }
-
-    /// The array.
-    #[getter]
-    fn shape(&self) -> PyShape {
-        PyShape::new(self.row().shape.clone())
-    }
-
-    /// The array's place in the instruction's result; `()` if that is no tuple.
-    #[getter]
-    fn shape_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.row().shape_index)
-    }
-
-    /// The memory space's number, 0 for HBM.
-    #[getter]
-    fn memory_space(&self) -> u8 {
-        self.row().memory_space
-    }
-
-    /// Bytes of data.
-    #[getter]
-    fn logical_bytes(&self) -> u64 {
-        self.row().logical_bytes
-    }
-
-    /// Bytes taken.
-    #[getter]
-    fn physical_bytes(&self) -> u64 {
-        self.row().physical_bytes
-    }
-
-    /// Bytes that hold no data.
-    #[getter]
-    fn padding_bytes(&self) -> u64 {
-        self.row().padding_bytes()
-    }
-
-    /// How many times its data the buffer takes.
-    #[getter]
-    fn expansion(&self) -> f64 {
-        self.row().expansion()
-    }
-
-    /// What makes the padding, in words, the largest cause first.
-    #[getter]
-    fn causes(&self) -> Vec<String> {
-        self.row().causes.clone()
-    }
-
+impl PyRow {
     /// What to change so that it takes less, the best first.
     #[getter]
     fn fixes(&self) -> Vec<PyFix> {
-        PyFix::all(self.row().advice(self.of.tpu).as_ref())
+        (self.advice)().map_or(Vec::new(), |advice| advice.fixes.iter().map(PyFix::of).collect())
     }
 
     /// The best fix, if there is one.
     #[getter]
     fn fix(&self) -> Option<PyFix> {
-        self.row().advice(self.of.tpu)?.best().map(PyFix::of)
-    }
-
-    /// The framework's name of the operation, such as `'jit(f)/dot_general'`.
-    #[getter]
-    fn op_name(&self) -> Option<&str> {
-        self.row().op_name.as_deref()
-    }
-
-    /// The line of the user's program.
-    #[getter]
-    fn source(&self) -> Option<PySourceLine> {
-        self.row().source.clone().map(PySourceLine)
-    }
-
-    fn __repr__(&self) -> String {
-        let row = self.row();
-        format!("<Buffer {} {}: {} bytes of padding>", row.instruction, row.shape, row.padding_bytes())
+        (self.advice)()?.best().map(PyFix::of)
     }
 }
 
-/// The buffers of one memory space together. Sizes are in bytes.
-#[pyclass(frozen, module = "tilewise", name = "SpaceTotal")]
-pub(crate) struct PySpaceTotal(pub(crate) SpaceTotal);
-
-#[pymethods]
-impl PySpaceTotal {
+/// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
+///
+/// Examples:
+///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
+///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
+///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))  # ...')
+#[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Buffer")]
+pub(crate) struct PyBuffer {
+    /// The instruction that defines it.
+    instruction: String,
+    /// The computation the instruction is in.
+    computation: String,
+    /// The instruction's opcode.
+    opcode: String,
+    /// The array.
+    shape: PyShape,
+    /// The array's place in the instruction's result; `()` if that is no tuple.
+    shape_index: Py<PyTuple>,
     /// The memory space's number, 0 for HBM.
-    #[getter]
-    fn memory_space(&self) -> u8 {
-        self.0.memory_space
-    }
-
-    /// Its name on a TPU, such as `'hbm'`.
-    #[getter]
-    fn name(&self) -> String {
-        self.0.memory_space_name().into_owned()
-    }
-
-    /// How many buffers.
-    #[getter]
-    fn buffers(&self) -> usize {
-        self.0.buffers
-    }
-
+    memory_space: u8,
     /// Bytes of data.
-    #[getter]
-    fn logical_bytes(&self) -> u64 {
-        self.0.logical_bytes
-    }
-
+    logical_bytes: u64,
     /// Bytes taken.
-    #[getter]
-    fn physical_bytes(&self) -> u64 {
-        self.0.physical_bytes
-    }
+    physical_bytes: u64,
+}
 
-    /// Bytes that hold no data.
-    #[getter]
-    fn padding_bytes(&self) -> u64 {
-        self.0.padding_bytes()
-    }
-
-    /// Padding as a share of the bytes taken, 0 … 1.
-    #[getter]
-    fn padding_share(&self) -> f64 {
-        self.0.padding_share()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<SpaceTotal {}: {} of {} bytes are padding>", self.name(), self.padding_bytes(), self.0.physical_bytes)
+impl PyBuffer {
+    /// The buffer of that number in the report.
+    pub(crate) fn new<'py>(py: Python<'py>, audited: &Arc<Audited>, number: usize) -> PyResult<Bound<'py, Self>> {
+        let buffer = &audited.report.buffers[number];
+        let row = PyRow {
+            padding_bytes: buffer.padding_bytes(),
+            expansion: buffer.expansion(),
+            causes: buffer.causes.clone(),
+            op_name: buffer.op_name.clone(),
+            source: buffer.source.as_ref().map(PySourceLine::of),
+            advice: Box::new({
+                let audited = audited.clone();
+                move || audited.report.buffers[number].advice(audited.tpu)
+            }),
+        };
+        let buffer = Self {
+            instruction: buffer.instruction.clone(),
+            computation: buffer.computation.clone(),
+            opcode: buffer.opcode.clone(),
+            shape: PyShape::new(buffer.shape.clone()),
+            shape_index: tuple(py, &buffer.shape_index)?.unbind(),
+            memory_space: buffer.memory_space,
+            logical_bytes: buffer.logical_bytes,
+            physical_bytes: buffer.physical_bytes,
+        };
+        Bound::new(py, PyClassInitializer::from(row).add_subclass(buffer))
     }
 }
 
-/// One `copy` instruction. Sizes are in bytes.
-#[pyclass(frozen, module = "tilewise", name = "Copy")]
-pub(crate) struct PyCopy(pub(crate) CopyRow);
-
 #[pymethods]
-impl PyCopy {
-    /// The instruction.
-    #[getter]
-    fn instruction(&self) -> &str {
-        &self.0.instruction
-    }
-
-    /// The computation it is in.
-    #[getter]
-    fn computation(&self) -> &str {
-        &self.0.computation
-    }
-
-    /// What is copied.
-    #[getter(from_shape)]
-    fn source_shape(&self) -> PyShape {
-        PyShape::new(self.0.from.clone())
-    }
-
-    /// What it becomes.
-    #[getter(to_shape)]
-    fn result_shape(&self) -> PyShape {
-        PyShape::new(self.0.to.clone())
-    }
-
-    /// Bytes the source takes.
-    #[getter]
-    fn read_bytes(&self) -> u64 {
-        self.0.read_bytes
-    }
-
-    /// Bytes the result takes.
-    #[getter]
-    fn written_bytes(&self) -> u64 {
-        self.0.written_bytes
-    }
-
-    /// The framework's name of the operation.
-    #[getter]
-    fn op_name(&self) -> Option<&str> {
-        self.0.op_name.as_deref()
-    }
-
-    /// The line of the user's program.
-    #[getter]
-    fn source(&self) -> Option<PySourceLine> {
-        self.0.source.clone().map(PySourceLine)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Copy {}: {} to {}>", self.0.instruction, self.0.from, self.0.to)
+impl PyBuffer {
+    fn __repr__(slf: PyRef<'_, Self>) -> String {
+        format!("<Buffer {} {}: {} bytes of padding>", slf.instruction, slf.shape, slf.as_super().padding_bytes)
     }
 }
 
-/// Something in a program's text that could not be read or sized.
-#[pyclass(frozen, module = "tilewise", name = "ReportWarning")]
-pub(crate) struct PyReportWarning(pub(crate) Warning);
+/// One entry of an out-of-memory message: an allocation, an argument or an output. Sizes are in bytes.
+///
+/// Examples:
+///     >>> import pathlib
+///     >>> worst = explain(pathlib.Path("../examples/out_of_memory.txt")).allocations[0]
+///     >>> worst.instruction, worst.reported_bytes, worst.logical_bytes
+///     ('fusion.6', 204797379, 19200000)
+#[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Allocation")]
+pub(crate) struct PyAllocation {
+    /// The list that it stands in: `'allocations'` or `'arguments_and_outputs'`.
+    section: &'static str,
+    /// The instruction, where the message names it.
+    instruction: Option<String>,
+    /// The compiler's label, as printed.
+    label: Option<String>,
+    /// The shape, as printed.
+    shape_text: Option<String>,
+    /// The array, with the tiles that its printed size tells of where the message prints none; `None` if there is none to be read.
+    shape: Option<PyShape>,
+    /// The size, as printed.
+    reported_bytes: Option<u64>,
+    /// Bytes of data, computed.
+    logical_bytes: Option<u64>,
+    /// Bytes taken, computed.
+    physical_bytes: Option<u64>,
+}
 
-#[pymethods]
-impl PyReportWarning {
-    /// A stable name in snake case.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.0.kind
-    }
-
-    /// What it is about.
-    #[getter]
-    fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    fn __str__(&self) -> &str {
-        &self.0.message
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<ReportWarning {}: {}>", self.0.kind, self.0.message)
+impl PyAllocation {
+    /// The allocation of that number in the message.
+    pub(crate) fn new<'py>(py: Python<'py>, explained: &Arc<Explained>, number: usize) -> PyResult<Bound<'py, Self>> {
+        let allocation = &explained.0.allocations[number];
+        let entry = &allocation.entry;
+        let row = PyRow {
+            padding_bytes: allocation.padding_bytes(),
+            expansion: allocation.expansion(),
+            causes: allocation.causes.clone(),
+            op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
+            source: allocation.source.as_ref().map(PySourceLine::of),
+            advice: Box::new({
+                let explained = explained.clone();
+                move || explained.0.allocations[number].advice.clone()
+            }),
+        };
+        let allocation = Self {
+            section: entry.section.as_str(),
+            instruction: entry.instruction().map(|(name, _)| name.to_owned()),
+            label: entry.label.clone(),
+            shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),
+            shape: allocation.shape.clone().map(PyShape::new),
+            reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
+            logical_bytes: allocation.logical_bytes,
+            physical_bytes: allocation.physical_bytes,
+        };
+        Bound::new(py, PyClassInitializer::from(row).add_subclass(allocation))
     }
 }
 
-/// A line of the user's program; `str` gives `file:line`.
-#[pyclass(frozen, eq, hash, module = "tilewise", name = "SourceLine")]
-#[derive(PartialEq, Eq, Hash)]
-pub(crate) struct PySourceLine(pub(crate) SourceLine);
-
 #[pymethods]
-impl PySourceLine {
-    /// The file, as the compiler was told.
-    #[getter]
-    fn file(&self) -> &str {
-        &self.0.file
-    }
-
-    /// The line, from 1.
-    #[getter]
-    fn line(&self) -> u32 {
-        self.0.line
-    }
-
-    /// The function, where the text says.
-    #[getter]
-    fn function(&self) -> Option<&str> {
-        self.0.function.as_deref()
-    }
-
-    fn __str__(&self) -> String {
-        format!("{}:{}", self.0.file, self.0.line)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<SourceLine {self}>", self = self.__str__())
+impl PyAllocation {
+    fn __repr__(slf: PyRef<'_, Self>) -> String {
+        let name = slf.shape_text.as_deref().or(slf.label.as_deref()).unwrap_or("without a label");
+        format!("<Allocation {name}: {} bytes of padding>", slf.as_super().padding_bytes)
     }
 }

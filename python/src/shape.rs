@@ -1,20 +1,19 @@
 //! `Shape`.
 
 use crate::{
+    arguments::{generation, shape_of},
     drawing::{PyDrawing, Request},
     element_type::{PyElementType, element_type},
     errors::{Class, Error, Result},
     fix::PyFix,
     html, index,
     layout::{PyLayout, tuple},
-    predict::generation,
     steps::PySteps,
 };
-use numpy::{PyArrayDyn, PyUntypedArray};
+use numpy::PyArrayDyn;
 use pyo3::{
-    exceptions::PyTypeError,
     prelude::*,
-    types::{PyBytes, PyString, PyTuple},
+    types::{PyBytes, PyTuple},
 };
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -49,6 +48,7 @@ use tilewise::{ArrayShape, Shape, Tiled};
 ///       ^^^
 ///     help: did you mean `bf16`?
 #[pyclass(frozen, module = "tilewise", name = "Shape")]
+#[derive(Clone)]
 pub(crate) struct PyShape {
     shape: Shape,
     /// Where elements lie, worked out when first asked for.
@@ -60,7 +60,11 @@ impl PyShape {
         Self { shape, tiled: OnceLock::new() }
     }
 
-    pub(crate) fn tiled(&self) -> Result<&Tiled> {
+    pub(crate) fn as_shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn tiled(&self) -> Result<&Tiled> {
         self.tiled.get_or_init(|| Tiled::new(&self.shape)).as_ref().map_err(|error| error.clone().into())
     }
 
@@ -70,6 +74,12 @@ impl PyShape {
             let error = Error::new(Class::Shape, "not_an_array", format!("a {kind} is no array"));
             if kind == "tuple" { error.with_help("ask its elements or leaves()") } else { error }
         })
+    }
+}
+
+impl std::fmt::Display for PyShape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.shape.fmt(f)
     }
 }
 
@@ -138,6 +148,10 @@ impl PyShape {
     ///
     /// Raises:
     ///     ShapeError: bytes that are no such message.
+    ///
+    /// Examples:
+    ///     >>> Shape.from_proto(bytes.fromhex("100b1a0103"))
+    ///     Shape('f32[3]')
     #[staticmethod]
     #[pyo3(signature = (message, /), text_signature = "(message, /)")]
     fn from_proto(message: &[u8]) -> Result<Self> {
@@ -238,6 +252,10 @@ impl PyShape {
     ///
     /// Raises:
     ///     ShapeError: no array, or a layout that does not fit it.
+    ///
+    /// Examples:
+    ///     >>> Shape("f32[3,5]").with_layout(Layout((0, 1), tiles=[(2, 2)]))
+    ///     Shape('f32[3,5]{0,1:T(2,2)}')
     #[pyo3(signature = (layout, /), text_signature = "($self, layout, /)")]
     fn with_layout(&self, layout: &Bound<'_, PyLayout>) -> Result<Self> {
         Ok(Self::new(self.shape.with_layout(layout.get().0.clone())?))
@@ -253,6 +271,11 @@ impl PyShape {
     }
 
     /// Whether both print alike: stricter than `==`, which leaves out run-time metadata.
+    ///
+    /// Examples:
+    ///     >>> one, other = Shape("f32[3]{0:M(8)}"), Shape("f32[3]{0}")
+    ///     >>> one == other, one.identical(other)
+    ///     (True, False)
     #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
     fn identical(&self, other: &Bound<'_, Self>) -> bool {
         self.shape.identical(&other.get().shape)
@@ -280,7 +303,7 @@ impl PyShape {
     /// Args:
     ///     indices: integers of any dtype, of shape (…, rank): the last axis is one index.
     ///     out: a contiguous uint64 array of shape (…) to write into; a new one where there is none.
-    ///     threads: how many threads to use, where there are many indices.
+    ///     threads: how many threads to use, if the machine has them and there are many indices.
     ///
     /// Returns:
     ///     `numpy.ndarray` of uint64, of shape (…): offsets in elements; `out` if that was given.
@@ -331,22 +354,30 @@ impl PyShape {
     ///
     /// Args:
     ///     offsets: integers of any dtype and of any shape (…): offsets in elements.
+    ///     out: a contiguous int64 array of shape (…, rank) to write into; a new one where there is none.
+    ///     threads: how many threads to use, if the machine has them and there are many offsets.
     ///
     /// Returns:
-    ///     `numpy.ndarray` of int64, of shape (…, rank); −1 all along the last axis where the offset holds padding.
+    ///     `numpy.ndarray` of int64, of shape (…, rank); −1 all along the last axis where the offset holds padding; `out` if that was given.
     ///
     /// Raises:
     ///     OutOfRangeError: an offset past the end of the buffer; also an `IndexError`.
-    ///     ShapeError: a shape without offsets.
+    ///     ShapeError: an `out` that does not fit, or a shape without offsets.
     ///     TypeError: not integers.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").indices([17, 9])
     ///     array([[ 2,  3],
     ///            [-1, -1]])
-    #[pyo3(signature = (offsets, /), text_signature = "($self, offsets, /)")]
-    fn indices<'py>(&self, offsets: &Bound<'py, PyAny>) -> Result<Bound<'py, PyArrayDyn<i64>>> {
-        index::indices(self.tiled()?, offsets)
+    #[pyo3(signature = (offsets, /, *, out = None, threads = 1),
+           text_signature = "($self, offsets, /, *, out=None, threads=1)")]
+    fn indices<'py>(
+        &self,
+        offsets: &Bound<'py, PyAny>,
+        out: Option<Bound<'py, PyArrayDyn<i64>>>,
+        threads: usize,
+    ) -> Result<Bound<'py, PyArrayDyn<i64>>> {
+        index::indices(self.tiled()?, offsets, out, threads)
     }
 
     /// Bytes of the array's data, without padding.
@@ -505,34 +536,4 @@ impl PyShape {
         let restore = slf.get_type().getattr("parse_as_written")?;
         Ok((restore, (slf.get().shape.to_string(),)))
     }
-}
-
-/// A `Shape`, or the shape in a text.
-pub(crate) fn shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
-    if let Ok(shape) = value.cast::<PyShape>() {
-        return Ok(shape.get().shape.clone());
-    }
-    let Ok(text) = value.cast::<PyString>() else {
-        let message = format!("a shape is a Shape or its text, not {}", value.get_type().name()?);
-        return Err(PyTypeError::new_err(message).into());
-    };
-    let text = text.to_str()?;
-    text.parse().map_err(|error| Error::in_text(error, text))
-}
-
-/// A `Shape`, a text read as it is written, or whatever has a `shape` and a `dtype`: an array with its layout left open.
-pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
-    if let Ok(text) = value.cast::<PyString>() {
-        let text = text.to_str()?;
-        return Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text));
-    }
-    if value.is_instance_of::<PyShape>() || !value.hasattr("dtype")? {
-        return shape_of(value);
-    }
-    let bounds: Vec<u64> = match value.cast::<PyUntypedArray>() {
-        Ok(array) => numpy::PyUntypedArrayMethods::shape(array).iter().map(|&bound| bound as u64).collect(),
-        Err(_) => value.getattr("shape")?.extract()?,
-    };
-    let array = Shape::array(element_type(&value.getattr("dtype")?)?, bounds)?;
-    Ok(Shape::parse_as_written(&array.without_layout().to_string())?)
 }

@@ -47,6 +47,11 @@ impl PySteps {
     }
 
     /// The same with einops, as text.
+    ///
+    /// Examples:
+    ///     >>> program = Shape("f32[4,6]{1,0:T(2,2)}").steps().as_einops()
+    ///     >>> "rearrange(x, '(y y1) (x x1) -> (y x y1 x1)', y1=2, x1=2)" in program
+    ///     True
     fn as_einops(&self) -> String {
         self.derivation.einops().to_string()
     }
@@ -55,6 +60,11 @@ impl PySteps {
     ///
     /// Raises:
     ///     ShapeError: nested tiles whose map has too many terms.
+    ///
+    /// Examples:
+    ///     >>> print(Shape("f32[4,6]{1,0:T(2,2)}").steps().as_mlir(), end="")
+    ///     affine_map<(d0, d1) -> (d0 floordiv 2, d1 floordiv 2, d0 mod 2, d1 mod 2)>
+    ///     affine_map<(d0, d1) -> ((d0 mod 2) * 2 + (d0 floordiv 2) * 12 + d1 mod 2 + (d1 floordiv 2) * 4)>
     fn as_mlir(&self) -> Result<String> {
         match (self.tiled.affine_map(), self.tiled.affine_offset_map()) {
             (Some(physical), Some(offset)) => Ok(format!("{physical}\n{offset}\n")),
@@ -88,6 +98,11 @@ impl PySteps {
 }
 
 /// One step: a pad, a reshape or a transpose.
+///
+/// Examples:
+///     >>> step = Shape("f32[3,5]{1,0:T(2,2)}").steps()[0]
+///     >>> step.operation, step.before, step.after, step.padding
+///     ('pad', (3, 5), (4, 6), (1, 1))
 #[pyclass(frozen, eq, module = "tilewise", name = "Step")]
 #[derive(PartialEq, Eq)]
 pub(crate) struct PyStep(DerivationStep);

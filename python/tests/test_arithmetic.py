@@ -69,6 +69,9 @@ def test_offsets_into_memory_that_is_there() -> None:
     frozen = np.zeros(2, np.uint64)
     frozen.flags.writeable = False
     indices = np.array([[0, 4], [2, 3]], np.uint64)
+    grid = np.zeros((3, 4, 2), np.int64)
+    with pytest.raises(tw.ShapeError, match="out"):
+        shape.offsets(grid, out=np.zeros((3, 4), np.uint64, order="F"))
     for bad in (np.zeros(3, np.uint64), np.zeros((2, 1), np.uint64), np.zeros(4, np.uint64)[::2], frozen, indices[0]):
         before = bad.copy()
         with pytest.raises(tw.ShapeError, match="out"):
@@ -76,6 +79,52 @@ def test_offsets_into_memory_that_is_there() -> None:
         np.testing.assert_array_equal(bad, before)
     with pytest.raises(TypeError):
         shape.offsets(indices, out=np.zeros(2, np.int64))  # type: ignore[arg-type]
+
+
+def test_indices_into_memory_that_is_there() -> None:
+    shape = tw.Shape("bf16[300,500]{1,0:T(8,128)(2,1)}")
+    offsets = np.arange(shape.physical_elements)
+    expected = shape.indices(offsets)
+    out = np.zeros((len(offsets), 2), np.int64)
+    assert shape.indices(offsets, out=out, threads=2) is out
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(shape.indices(offsets[::-3]), expected[::-3])
+    for bad in (out[1:], np.asfortranarray(out), out.reshape(-1)):
+        with pytest.raises(tw.ShapeError, match="out"):
+            shape.indices(offsets, out=bad)
+    with pytest.raises(TypeError):
+        shape.indices(offsets, out=out.view(np.uint64))  # type: ignore[arg-type]
+
+
+def test_every_stride() -> None:
+    shape = tw.Shape("bf16[300,500]{1,0:T(8,128)(2,1)}")
+    random = np.random.default_rng(5)
+    for dtype in (np.int64, np.uint64, np.int32, np.uint16):
+        indices = np.stack([random.integers(0, bound, 40_000) for bound in (300, 500)], axis=-1).astype(dtype)
+        offsets = shape.offsets(indices)
+        record = np.zeros(len(indices), [("x", "u1"), ("index", dtype, 2)])
+        record["index"] = indices
+        for same in (
+            np.asfortranarray(indices),
+            np.stack([indices, indices], axis=1)[:, 1],
+            indices[::-1][::-1],
+            indices[:, ::-1][:, ::-1],
+            record["index"],
+            indices.astype(indices.dtype.newbyteorder()),
+            indices.tolist(),
+        ):
+            np.testing.assert_array_equal(shape.offsets(same), offsets)
+            np.testing.assert_array_equal(shape.offsets(same, threads=2), offsets)
+        np.testing.assert_array_equal(shape.offsets(indices[::-3, :]), offsets[::-3])
+        np.testing.assert_array_equal(
+            shape.offsets(indices.reshape(200, 200, 2)[::7, ::-9]), offsets.reshape(200, 200)[::7, ::-9]
+        )
+        np.testing.assert_array_equal(
+            shape.offsets(np.broadcast_to(indices[7], (70_000, 2))), np.full(70_000, offsets[7])
+        )
+    frozen = indices.copy()
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(shape.offsets(frozen), offsets)
 
 
 def test_numbers_outside_are_named() -> None:

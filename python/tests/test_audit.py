@@ -109,6 +109,8 @@ def test_frames(program: Path) -> None:
     assert isinstance(frame, pandas.DataFrame)
     assert frame["padding_bytes"].tolist() == padding
     assert str(frame["padding_bytes"].dtype) == "uint64"
+    assert str(frame["line"].dtype) == "UInt64"
+    assert frame["line"].isna().sum() == sum(buffer.source is None for buffer in report.buffers)
     other = report.to_polars()
     assert isinstance(other, polars.DataFrame)
     assert other["padding_bytes"].to_list() == padding

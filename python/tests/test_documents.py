@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXAMPLES
 
 import tilewise as tw
 
@@ -37,6 +39,7 @@ def documented() -> dict[str, Any]:
 def test_docstrings(name: str, value: Any, doctest_namespace: dict[str, Any]) -> None:
     text = inspect.getdoc(value)
     assert text, f"{name} has no docstring"
+    assert ">>>" in text or inspect.isdatadescriptor(value), f"{name} has no example"
     if "jax" in text and ">>>" in text:
         pytest.importorskip("jax")
     test = doctest.DocTestParser().get_doctest(text, dict(doctest_namespace), name, None, None)
@@ -67,14 +70,22 @@ def run(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_bench_runs() -> None:
+    """Which compares every contender's answer before it takes times."""
+    command = [sys.executable, "bench.py", "--quick", "--json"]
+    done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {row["contender"] for row in json.loads(done.stdout)} > {"floor", "`offsets(indices)`"}
+
+
 def test_types_are_complete_and_right() -> None:
     run("mypy", "--strict", "--config-file", "pyproject.toml", str(PACKAGE), str(HERE / "typed.py"))
     run("mypy.stubtest", "tilewise", "--mypy-config-file", "pyproject.toml")
 
 
 def test_style() -> None:
-    run("ruff", "check", ".")
-    run("ruff", "format", "--check", ".")
+    for verb in (["check"], ["format", "--check"]):
+        run("ruff", *verb, "--config", "pyproject.toml", ".", str(EXAMPLES))
 
 
 def test_pyright() -> None:

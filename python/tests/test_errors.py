@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import tilewise as tw
@@ -34,6 +36,54 @@ def test_long_and_odd_texts_stay_readable() -> None:
     with pytest.raises(tw.ParseError) as caught:
         tw.Shape("f32[\x1b[31m]")
     assert "\x1b" not in str(caught.value).splitlines()[1]
+
+
+HOSTILE: list[object] = [
+    "",
+    "\0",
+    "\ud800",
+    "f32[3]\0",
+    "f32[3]\x1b[2J",
+    "f32[\n\r",
+    "f32[" + "9" * 10_000 + "]",
+    "(" * 5_000,
+    "f32[3]{0:T(" + "2," * 100_000 + "2)}x",
+    "\N{COLLISION SYMBOL}" * 100,
+    "f32[-1]",
+    b"f32[3]",
+    3,
+    None,
+    ["f32[3]"],
+    object(),
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        tw.Shape,
+        tw.Shape.parse_as_written,
+        tw.ElementType,
+        tw.hbm_bytes,
+        tw.audit,
+        tw.explain,
+        lambda value: tw.predict(value, tpu="v5e"),
+        lambda value: tw.predict("f32[3]", tpu=value),
+        lambda value: tw.tile(np.zeros(3, np.float32), value),
+        lambda value: tw.relayout(b"", value, value),
+    ],
+)
+def test_whatever_is_no_answer_is_an_error_that_can_be_read(ask: Callable[[object], object], value: object) -> None:
+    with pytest.raises((tw.Error, TypeError, OSError, UnicodeEncodeError)) as caught:
+        ask(value)
+    if isinstance(caught.value, tw.Error):
+        assert not set(caught.value.message) & {*map(chr, range(32)), "\x7f"}
+
+
+def test_programs_and_messages_may_hold_odd_characters(message: str) -> None:
+    assert tw.audit("x = f32[3]{0} parameter(0) // \ud800").buffers[0].shape == tw.Shape("f32[3]")
+    assert tw.explain("\ud800 " + message).padding_bytes == tw.explain(message).padding_bytes
 
 
 def test_classes() -> None:

@@ -6,17 +6,17 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXAMPLES
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("jax")
 
-NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "layouts.ipynb"
+NOTEBOOK = EXAMPLES / "layouts.ipynb"
 
 
 def outputs(notebook: Any) -> Iterator[tuple[str, str]]:

@@ -47,6 +47,43 @@ def test_there_and_back(dtype: np.dtype, tiles: str, bounds: tuple[int, ...]) ->
     assert tw.relayout(tiled, shape, flat).tobytes() == array.tobytes()
 
 
+@pytest.mark.parametrize("element_type", tw.ElementType.all(), ids=str)
+def test_every_element_type(element_type: tw.ElementType) -> None:
+    array = RNG.integers(0, 2, (5, 7)).astype(element_type.dtype)
+    shape = tw.Shape.array(element_type, array.shape, tw.Layout((0, 1), tiles=[(2, 4), (2, 1)]))
+    tiled = tw.tile(array, shape)
+    np.testing.assert_array_equal(tiled, place_by_place(array, shape))
+    back = tw.untile(tiled, shape)
+    assert (back.dtype, back.tobytes()) == (array.dtype, array.tobytes())
+
+
+def test_every_kind_of_array() -> None:
+    expected = tw.tile(ARRAY, SHAPE)
+    frozen = ARRAY.copy()
+    frozen.flags.writeable = False
+    unaligned = np.empty(61, np.uint8)[1:].view(np.float32).reshape(3, 5)
+    unaligned[...] = ARRAY
+    for same in (
+        frozen,
+        unaligned,
+        np.asfortranarray(ARRAY),
+        ARRAY[::-1, ::-1].copy()[::-1, ::-1],
+        np.repeat(ARRAY, 3, axis=1)[:, ::3],
+        np.stack([ARRAY, ARRAY], axis=2)[:, :, 1],
+    ):
+        np.testing.assert_array_equal(tw.tile(same, SHAPE), expected)
+    np.testing.assert_array_equal(
+        tw.tile(np.broadcast_to(ARRAY[1], (3, 5)), SHAPE), tw.tile(np.stack([ARRAY[1]] * 3), SHAPE)
+    )
+
+
+def test_as_many_threads_as_there_are() -> None:
+    array = RNG.standard_normal((300, 500), np.float32)
+    expected = tw.tile(array, "{1,0:T(8,128)}")
+    for threads in (0, 3, 2**63 - 1):
+        np.testing.assert_array_equal(tw.tile(array, "{1,0:T(8,128)}", threads=threads), expected)
+
+
 def test_packed_types() -> None:
     array = np.arange(-8, 8).astype(ml_dtypes.int4).reshape(2, 8)
     packed = tw.tile(array, "s4[2,8]{1,0:E(4)}")
@@ -108,6 +145,30 @@ def test_into_memory_that_is_there() -> None:
         tw.relayout(out, SHAPE, "f32[3,5]{0,1:T(2,2)}", out=out)
     with pytest.raises(TypeError):
         tw.tile(ARRAY, SHAPE, out=bytearray(96))  # type: ignore[arg-type]
+
+
+def test_an_array_into_memory_that_is_there() -> None:
+    tiled, out = tw.tile(ARRAY, SHAPE), np.full((3, 5), 7, np.float32)
+    assert tw.untile(tiled, SHAPE, out=out) is out
+    np.testing.assert_array_equal(out, ARRAY)
+    scalar = np.zeros((), ml_dtypes.bfloat16)
+    tw.untile(tw.tile(np.ones((), ml_dtypes.bfloat16), "{}"), "bf16[]", out=scalar)
+    assert scalar == 1
+    frozen = out.copy()
+    frozen.flags.writeable = False
+    others = (
+        out.view(np.int32),
+        out.T,
+        out.reshape(-1),
+        np.asfortranarray(out),
+        np.zeros((3, 10), "f4")[:, ::2],
+        frozen,
+    )
+    for bad in (*others, out.astype(">f4")):
+        before = bad.copy()
+        with pytest.raises(tw.RelayoutError, match="out"):
+            tw.untile(tiled, SHAPE, out=bad)
+        np.testing.assert_array_equal(bad, before)
 
 
 def test_nothing_is_copied_needlessly() -> None:

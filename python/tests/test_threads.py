@@ -6,6 +6,7 @@ import sys
 import sysconfig
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,6 +34,29 @@ def test_relayout_from_eight_threads_at_once() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(work, range(8)))
+
+
+def test_memory_that_is_being_written_to_is_in_use() -> None:
+    out, indices = np.zeros(SHAPE.physical_bytes, np.uint8), np.zeros((1_000_000, 2), np.uint64)
+    offsets = np.zeros(len(indices), np.uint64)
+    refused = []
+
+    def ask(work: Callable[[], object]) -> None:
+        for _ in range(5):
+            try:
+                work()
+            except tw.Error as error:
+                refused.append(error.kind)
+
+    works = (
+        lambda: tw.tile(ARRAY, SHAPE, out=out),
+        lambda: tw.untile(out, SHAPE),
+        lambda: SHAPE.offsets(indices, out=offsets),
+        lambda: SHAPE.indices(offsets),
+    )
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, works * 2))
+    assert set(refused) <= {"buffer_in_use", "buffer_not_writable"}
 
 
 def test_values_are_shared_between_threads(program: Path) -> None:

@@ -1,6 +1,10 @@
 //! `cargo xtask bench`: measures, and renews `bench/RESULTS.md`.
 
-use crate::{python, slow::target_folder};
+use crate::{
+    package::{self, Profile},
+    python,
+    slow::target_folder,
+};
 use clap::Args;
 use std::path::Path;
 use xshell::{Shell, cmd};
@@ -8,7 +12,7 @@ use xshell::{Shell, cmd};
 /// What to measure, and how.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The sections to renew: shapes, offsets, hlo, relayout; all if none is named
+    /// The sections to renew: shapes, offsets, hlo, relayout, package; all if none is named
     sections: Vec<String>,
     /// Smaller inputs and fewer rounds, to see that everything runs; the figures go to bench-quick.md in the target folder
     #[arg(long)]
@@ -20,7 +24,7 @@ pub(crate) struct Options {
 
 /// Builds the benchmark optimised and runs it beside the rivals of a Python environment of their own.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
-    let python = python::with_packages(shell, "venv-bench", Path::new("bench/requirements.txt"))?;
+    let python = python::with_packages(shell, "venv-bench", &["bench/requirements.txt"])?;
     if options.torch {
         let requirements = "bench/requirements-torch.txt";
         cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --requirement {requirements}")
@@ -32,7 +36,14 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         (Path::new("bench").join("RESULTS.md"), None)
     };
     let sections = &options.sections;
+    let package = if sections.is_empty() || sections.iter().any(|section| section == "package") {
+        let python = python::environment(shell)?;
+        package::install(shell, &python, Profile::Release)?;
+        vec!["--package-python".into(), python]
+    } else {
+        Vec::new()
+    };
     let bench = cmd!(shell, "cargo run --release --package tilewise-bench -- --python {python} --out {out}");
-    bench.args(quick).args(sections).run()?;
+    bench.args(package).args(quick).args(sections).run()?;
     Ok(())
 }

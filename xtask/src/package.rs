@@ -1,25 +1,56 @@
-//! `cargo xtask python`: builds the Python package as a wheel, installs it into an environment of its own, and runs its checks.
+//! The Python package: built as a wheel, installed where its tests run, and checked.
 
-use crate::slow::target_folder;
+use crate::{python, slow::target_folder};
 use anyhow::Context;
-use std::env;
-use xshell::{Shell, cmd};
+use std::path::Path;
+use xshell::{Cmd, Shell, cmd};
 
-/// Everything from an empty environment, as a user has it.
+const MANIFEST: &str = "python/Cargo.toml";
+
+/// `cargo xtask python`: everything that must hold of the package.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
+    let python = python::environment(shell)?;
+    for check in style(shell) {
+        check.run()?;
+    }
+    install(shell, &python, Profile::Tests)?;
+    Ok(tests(shell, &python).run()?)
+}
+
+/// Formatting and lints of its Rust.
+pub(crate) fn style(shell: &Shell) -> [Cmd<'_>; 2] {
+    [
+        cmd!(shell, "cargo fmt --check --manifest-path {MANIFEST}"),
+        cmd!(shell, "cargo clippy --manifest-path {MANIFEST} --all-targets -- --deny warnings")
+            .env("CARGO_TARGET_DIR", target_folder(shell).join("python")),
+    ]
+}
+
+/// What a wheel is for.
+#[derive(Clone, Copy)]
+pub(crate) enum Profile {
+    /// Built soon, with every check of overflow.
+    Tests,
+    /// As users have it.
+    Release,
+}
+
+/// Builds the wheel, and installs it into the environment.
+pub(crate) fn install(shell: &Shell, python: &Path, profile: Profile) -> anyhow::Result<()> {
     let target = target_folder(shell).join("python");
-    let (venv, wheels) = (target.join("venv"), target.join("wheels"));
-    let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let base = env::var("PYTHON").unwrap_or_else(|_| if cfg!(windows) { "python" } else { "python3" }.to_owned());
+    let wheels = target.join("wheels");
     shell.remove_path(&wheels)?;
-    cmd!(shell, "{base} -m venv --clear {venv}").run().context("Python 3.10 or newer, with venv, is needed")?;
-    cmd!(shell, "{python} -m pip install --quiet --requirement python/requirements-test.txt").run()?;
-    let _target = shell.push_env("CARGO_TARGET_DIR", &target);
-    cmd!(shell, "{python} -m maturin build --manifest-path python/Cargo.toml --out {wheels}").run()?;
+    let release = matches!(profile, Profile::Release).then_some("--release");
+    cmd!(shell, "{python} -m maturin build --quiet --manifest-path {MANIFEST} --out {wheels} {release...}")
+        .env("CARGO_TARGET_DIR", &target)
+        .run()?;
     let wheel = shell.read_dir(&wheels)?.pop().context("maturin left no wheel")?;
-    cmd!(shell, "{python} -m pip install --quiet --force-reinstall --no-deps {wheel}").run()?;
-    cmd!(shell, "{python} -m pytest -q -p no:cacheprovider python").run()?;
-    cmd!(shell, "cargo fmt --check --manifest-path python/Cargo.toml").run()?;
-    cmd!(shell, "cargo clippy --manifest-path python/Cargo.toml --all-targets -- --deny warnings").run()?;
+    cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps {wheel}")
+        .run()?;
     Ok(())
+}
+
+/// Its tests, the type checkers and the notebook among them.
+pub(crate) fn tests<'a>(shell: &'a Shell, python: &Path) -> Cmd<'a> {
+    cmd!(shell, "{python} -m pytest --quiet -p no:cacheprovider python")
 }

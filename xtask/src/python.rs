@@ -1,35 +1,34 @@
-//! The Pythons that tests and the benchmark run: virtual environments, each with the packages of a `requirements.txt`.
+//! The Pythons that tests and the benchmark run: virtual environments, each with the packages of some `requirements.txt`.
 
 use crate::slow::target_folder;
 use anyhow::Context;
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::{env, fs, path::PathBuf};
 use xshell::{Shell, cmd};
 
-/// The interpreter that tests and the conformance run use.
+/// The interpreter that tests use: it has what the conformance tests need, and what those of the Python package need besides.
 pub(crate) fn environment(shell: &Shell) -> anyhow::Result<PathBuf> {
-    with_packages(shell, "venv", Path::new("conformance/requirements.txt"))
+    with_packages(shell, "venv", &["conformance/requirements.txt", "python/requirements-test.txt"])
 }
 
 /// The interpreter of the environment of that name. It is made anew only after a change of the requirements.
 ///
 /// `PYTHON` names the interpreter to make it with, if not the usual one.
-pub(crate) fn with_packages(shell: &Shell, name: &str, requirements: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn with_packages(shell: &Shell, name: &str, requirements: &[&str]) -> anyhow::Result<PathBuf> {
     let venv = target_folder(shell).join("xtask").join(name);
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     // Written last, so that half an environment is none.
     let stamp = venv.join("requirements.txt");
 
-    let wanted = shell.read_file(requirements)?;
+    let wanted = requirements.iter().map(|file| shell.read_file(file)).collect::<Result<String, _>>()?;
     if python.exists() && fs::read_to_string(&stamp).is_ok_and(|made| made == wanted) {
         return Ok(python);
     }
     let base = env::var("PYTHON").unwrap_or_else(|_| if cfg!(windows) { "python" } else { "python3" }.to_owned());
     eprintln!("making a virtual environment in {}", venv.display());
     cmd!(shell, "{base} -m venv --clear {venv}").quiet().run().context("Python 3.11 or newer, with venv, is needed")?;
-    cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --requirement {requirements}")
+    let requirements = requirements.iter().flat_map(|file| ["--requirement", file]);
+    // Most of what is installed is never imported: whatever is, Python compiles then.
+    cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --no-compile {requirements...}")
         .quiet()
         .run()?;
     shell.write_file(stamp, wanted)?;

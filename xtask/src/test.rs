@@ -1,21 +1,41 @@
 //! `cargo xtask test`: everything that must hold, from a bare checkout.
 
-use crate::{conformance, python};
-use anyhow::bail;
-use std::time::{Duration, Instant};
+use crate::{
+    conformance,
+    package::{self, Profile},
+    python,
+};
+use anyhow::{anyhow, bail};
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 use xshell::{Cmd, Shell, cmd};
 
 /// Runs every check even if one fails, so that one run shows all that is wrong.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let mut checks = Checks::default();
+    // Downloads leave the processors to the compiler.
+    let environment = thread::spawn({
+        let shell = shell.clone();
+        move || python::environment(&shell)
+    });
+    let [package_formatting, package_lints] = package::style(shell);
     checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
+    checks.run("the package's formatting", package_formatting);
     checks.run("lints", cmd!(shell, "cargo clippy --workspace --all-targets --all-features -- --deny warnings"));
-    let python = checks.make("Python environment", || python::environment(shell));
+    checks.run("the package's lints", package_lints);
+    let python = checks.make("the Python environment", || {
+        environment.join().unwrap_or_else(|_| Err(anyhow!("making the environment panicked")))
+    });
     let tests = cmd!(shell, "cargo test --workspace --all-features");
     match &python {
         Some(python) => {
             checks.run("tests", tests.env("TILEWISE_PYTHON", python));
             checks.run("live conformance", conformance::command(shell, python));
+            if checks.make("the Python package", || package::install(shell, python, Profile::Tests)).is_some() {
+                checks.run("its tests", package::tests(shell, python));
+            }
         }
         None => checks.run("tests", tests),
     }

@@ -1,6 +1,6 @@
-//! Logical index → offset, offset → logical index or padding.
+//! Logical index → offset, offset → logical index or padding, one by one.
 
-use crate::{Digit, DigitSource, Error, ErrorKind, Tiled, tiled::Step};
+use crate::{Digit, DigitSource, Error, ErrorKind, Tiled, bulk::Block};
 use alloc::{format, vec, vec::Vec};
 
 impl Tiled {
@@ -21,76 +21,16 @@ impl Tiled {
         if index.len() != bounds.len() {
             return Err(rank_mismatch(index.len(), bounds.len()));
         }
-        if let Some(dimension) = (0..index.len()).find(|&d| index[d] >= bounds[d]) {
-            return Err(out_of_bounds(dimension, index[dimension], bounds[dimension]));
-        }
-        Ok(self.offset(index, &mut Vec::new()))
-    }
-
-    /// The offset of an index known to be inside the bounds.
-    fn offset(&self, index: &[u64], nested: &mut Vec<u64>) -> u64 {
-        nested.clear();
+        self.check(index)?;
+        let mut nested = Vec::with_capacity(self.nested_axes().len());
         for axis in self.nested_axes() {
-            nested.push(sum(&axis.digits, index, nested));
+            nested.push(sum(&axis.digits, index, &nested));
         }
-        sum(self.digits(), index, nested)
+        Ok(sum(self.digits(), index, &nested))
     }
 
-    /// Offsets of many indices at once: `indices` holds them one after the other, rank numbers each, and `offsets` takes one each.
-    ///
-    /// # Errors
-    /// [`ErrorKind::BufferLengthMismatch`] unless `indices` is rank times as long as `offsets`; [`ErrorKind::IndexOutOfBounds`]
-    /// for the first index outside, with what `offsets` then holds unspecified.
-    ///
-    /// ```
-    /// use tilewise::Tiled;
-    ///
-    /// let tiled = Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
-    /// let mut offsets = [0; 2];
-    /// tiled.fill_offsets(&[0, 4, 2, 3], &mut offsets)?;
-    /// assert_eq!(offsets, [8, 17]);
-    /// # Ok::<(), tilewise::Error>(())
-    /// ```
-    pub fn fill_offsets(&self, indices: &[u64], offsets: &mut [u64]) -> Result<(), Error> {
-        let rank = self.array.rank();
-        if Some(indices.len()) != offsets.len().checked_mul(rank) {
-            return Err(Error::new(
-                ErrorKind::BufferLengthMismatch,
-                format!("{} numbers are not {} indices of rank {rank}", indices.len(), offsets.len()),
-            ));
-        }
-        if rank == 0 {
-            offsets.fill(0);
-            return Ok(());
-        }
-        if !self.nested_axes().is_empty() {
-            let mut nested = Vec::with_capacity(self.nested_axes().len());
-            for (index, offset) in indices.chunks_exact(rank).zip(offsets) {
-                self.check(index)?;
-                *offset = self.offset(index, &mut nested);
-            }
-            return Ok(());
-        }
-        let lines: Vec<Line<'_>> = (0..rank).map(|d| Line::of(self, d, offsets.len())).collect();
-        // A block of rows stays in the nearest cache while each dimension in turn adds its part.
-        const BLOCK: usize = 512;
-        for (rows, offsets) in indices.chunks(BLOCK * rank).zip(offsets.chunks_mut(BLOCK)) {
-            let mut inside = true;
-            for (dimension, line) in lines.iter().enumerate() {
-                let bound = self.bounds[dimension];
-                let column = rows.chunks_exact(rank).map(|index| index[dimension]);
-                inside &= line.add(column, bound, offsets, dimension == 0);
-            }
-            if !inside {
-                for index in rows.chunks_exact(rank) {
-                    self.check(index)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check(&self, index: &[u64]) -> Result<(), Error> {
+    /// Whether an index of the right rank is inside the bounds.
+    pub(crate) fn check(&self, index: &[u64]) -> Result<(), Error> {
         let bounds = self.logical_dimensions();
         match (0..index.len()).find(|&d| index[d] >= bounds[d]) {
             None => Ok(()),
@@ -112,36 +52,9 @@ impl Tiled {
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     pub fn index_of(&self, offset: u64) -> Result<Option<Vec<u64>>, Error> {
-        let Some(physical) = self.physical_index_of(offset)? else { return Ok(None) };
-        let mut values = vec![0; self.bounds.len()];
-        for (&axis, value) in self.physical_axes.iter().zip(physical) {
-            values[axis] = value;
-        }
-        // Every axis is made by the step that is undone here, so its value is known by then.
-        for step in self.steps.iter().rev() {
-            match step {
-                Step::Prepend { axis } => {
-                    if values[*axis] != 0 {
-                        return Ok(None);
-                    }
-                }
-                &Step::Split { axis, tile, outer, inner } => {
-                    values[axis] = values[outer] * tile + values[inner];
-                    if values[axis] >= self.bounds[axis] {
-                        return Ok(None);
-                    }
-                }
-                Step::Merge { parts, merged } => {
-                    let mut rest = values[*merged];
-                    for &part in parts.iter().rev() {
-                        values[part] = rest % self.bounds[part];
-                        rest /= self.bounds[part];
-                    }
-                }
-            }
-        }
-        values.truncate(self.array.rank());
-        Ok(Some(values))
+        let mut block = Block::new(self, 1);
+        block.invert(&[offset])?;
+        Ok((!block.is_padding(0)).then(|| block.index(0).collect()))
     }
 
     /// The index along each of [`physical_dimensions`](Tiled::physical_dimensions) at an offset; `None` in the tail padding.
@@ -149,12 +62,7 @@ impl Tiled {
     /// # Errors
     /// As for [`index_of`](Tiled::index_of).
     pub fn physical_index_of(&self, offset: u64) -> Result<Option<Vec<u64>>, Error> {
-        if offset >= self.physical_elements() {
-            return Err(Error::new(
-                ErrorKind::OffsetOutOfRange,
-                format!("offset {offset} is past the buffer's {} elements", self.physical_elements()),
-            ));
-        }
+        self.check_offset(offset)?;
         if offset >= self.tiled_elements() {
             return Ok(None);
         }
@@ -165,6 +73,15 @@ impl Tiled {
             rest /= bound;
         }
         Ok(Some(index))
+    }
+
+    /// Whether an offset is inside the buffer.
+    pub(crate) fn check_offset(&self, offset: u64) -> Result<(), Error> {
+        if offset < self.physical_elements() {
+            return Ok(());
+        }
+        let message = format!("offset {offset} is past the buffer's {} elements", self.physical_elements());
+        Err(Error::new(ErrorKind::OffsetOutOfRange, message))
     }
 }
 
@@ -188,114 +105,4 @@ fn out_of_bounds(dimension: usize, index: u64, bound: u64) -> Error {
         ErrorKind::IndexOutOfBounds,
         format!("index {index} is outside dimension {dimension}, which has bound {bound}"),
     )
-}
-
-/// What one dimension adds to the offset, in the form that is quickest for a batch.
-enum Line<'a> {
-    /// One digit, the whole index.
-    Stride(u64),
-    /// Two digits cut at a power of two, as TPU tiles do.
-    Cut {
-        shift: u32,
-        inner: u64,
-        outer: u64,
-    },
-    /// Three digits cut at powers of two, as tiles in tiles do.
-    CutTwice {
-        shifts: [u32; 2],
-        strides: [u64; 3],
-    },
-    /// A short dimension's answers, worked out beforehand.
-    Table(Vec<u64>),
-    Digits(&'a [Digit]),
-}
-
-impl<'a> Line<'a> {
-    fn of(tiled: &'a Tiled, dimension: usize, rows: usize) -> Self {
-        /// Longer tables fall out of the nearest cache.
-        const LONGEST_TABLE: u64 = 1 << 13;
-        let source = DigitSource::Dimension(dimension);
-        let digits = tiled.digits();
-        let start = digits.partition_point(|digit| digit.source < source);
-        let count = digits[start..].partition_point(|digit| digit.source == source);
-        let digits = &digits[start..start + count];
-        let bound = tiled.bounds[dimension];
-        let is_short = bound <= LONGEST_TABLE && usize::try_from(bound).is_ok_and(|bound| bound <= rows);
-        // Digits of one dimension follow each other from divisor 1 to the outermost, unless one of them adds nothing.
-        let follow = digits
-            .iter()
-            .try_fold(1, |divisor, digit| (digit.divisor == divisor).then_some(divisor.saturating_mul(digit.count)));
-        let complete = follow.is_some() && digits.last().is_some_and(|last| last.outermost);
-        match digits {
-            [] => Self::Stride(0),
-            [whole] if complete => Self::Stride(whole.stride),
-            [low, high] if complete && high.divisor.is_power_of_two() => {
-                Self::Cut { shift: high.divisor.trailing_zeros(), inner: low.stride, outer: high.stride }
-            }
-            [low, middle, high] if complete && middle.divisor.is_power_of_two() && high.divisor.is_power_of_two() => {
-                Self::CutTwice {
-                    shifts: [middle.divisor.trailing_zeros(), high.divisor.trailing_zeros()],
-                    strides: [low.stride, middle.stride, high.stride],
-                }
-            }
-            _ if is_short => Self::Table((0..bound).map(|i| sum_of(digits, i)).collect()),
-            _ => Self::Digits(digits),
-        }
-    }
-
-    /// Adds the dimension's part to each offset (or starts the sums), and says whether every index was inside.
-    fn add(&self, column: impl Iterator<Item = u64>, bound: u64, offsets: &mut [u64], first: bool) -> bool {
-        match *self {
-            Self::Stride(stride) => accumulate(column, bound, offsets, first, |i| i.wrapping_mul(stride)),
-            Self::Cut { shift, inner, outer } => {
-                let low = (1 << shift) - 1;
-                accumulate(column, bound, offsets, first, |i| {
-                    (i & low).wrapping_mul(inner).wrapping_add((i >> shift).wrapping_mul(outer))
-                })
-            }
-            Self::CutTwice { shifts: [first_cut, second_cut], strides: [inner, middle, outer] } => {
-                let (low, high) = ((1 << first_cut) - 1, (1 << (second_cut - first_cut)) - 1);
-                accumulate(column, bound, offsets, first, |i| {
-                    let within =
-                        (i & low).wrapping_mul(inner).wrapping_add(((i >> first_cut) & high).wrapping_mul(middle));
-                    within.wrapping_add((i >> second_cut).wrapping_mul(outer))
-                })
-            }
-            Self::Table(ref table) => {
-                let at = |i: u64| usize::try_from(i).ok().and_then(|i| table.get(i)).copied().unwrap_or(0);
-                accumulate(column, bound, offsets, first, at)
-            }
-            Self::Digits(digits) => {
-                accumulate(column, bound, offsets, first, |i| if i < bound { sum_of(digits, i) } else { 0 })
-            }
-        }
-    }
-}
-
-fn sum_of(digits: &[Digit], index: u64) -> u64 {
-    digits.iter().map(|digit| digit.value(index) * digit.stride).sum()
-}
-
-/// Sums wrap: an index outside may add anything, and is reported afterwards.
-#[inline]
-fn accumulate(
-    column: impl Iterator<Item = u64>,
-    bound: u64,
-    offsets: &mut [u64],
-    first: bool,
-    part: impl Fn(u64) -> u64,
-) -> bool {
-    let mut outside = 0;
-    if first {
-        for (offset, index) in offsets.iter_mut().zip(column) {
-            outside |= u64::from(index >= bound);
-            *offset = part(index);
-        }
-    } else {
-        for (offset, index) in offsets.iter_mut().zip(column) {
-            outside |= u64::from(index >= bound);
-            *offset = offset.wrapping_add(part(index));
-        }
-    }
-    outside == 0
 }

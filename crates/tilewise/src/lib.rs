@@ -7,6 +7,7 @@ extern crate alloc;
 extern crate std;
 
 mod array;
+mod bulk;
 mod checked;
 mod digits;
 mod dimension;

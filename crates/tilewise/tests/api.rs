@@ -160,10 +160,14 @@ fn indices_and_batches_refuse() {
     assert_kind(tiled.offset_of(&[3, 0]), ErrorKind::IndexOutOfBounds);
     assert_kind(tiled.physical_index_of(24), ErrorKind::OffsetOutOfRange);
     assert_kind(tiled.fill_offsets(&[0, 0, 1], &mut [0; 2]), ErrorKind::BufferLengthMismatch);
+    assert_kind(tiled.fill_indices(&[0, 1], &mut [0; 3]), ErrorKind::BufferLengthMismatch);
+    assert_kind(tiled.fill_indices(&[u64::MAX], &mut [0; 2]), ErrorKind::OffsetOutOfRange);
     let scalar = crate::tiled("f32[]{:T(128)}");
     let mut offsets = [7; 3];
     assert_eq!(scalar.fill_offsets(&[], &mut offsets), Ok(()));
     assert_eq!(offsets, [0; 3]);
+    assert_eq!(scalar.fill_indices(&[127], &mut []), Ok(()));
+    assert_kind(scalar.fill_indices(&[0, 128], &mut []), ErrorKind::OffsetOutOfRange);
 }
 
 #[test]

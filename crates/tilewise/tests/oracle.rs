@@ -56,11 +56,45 @@ proptest! {
         for (index, offset) in rows.iter().zip(&offsets) {
             prop_assert_eq!(tiled.offset_of(index)?, *offset);
         }
-        // One index outside, anywhere in the batch, is an error.
+        let places: Vec<u64> = (0..rows.len()).map(|i| (i * 7919 + seed) as u64 % tiled.physical_elements()).collect();
+        let mut indices = vec![7; places.len() * bounds.len()];
+        tiled.fill_indices(&places, &mut indices)?;
+        for (number, &place) in places.iter().enumerate() {
+            let index = tiled.index_of(place)?.unwrap_or(vec![u64::MAX; bounds.len()]);
+            prop_assert_eq!(&index, &indices[number * bounds.len()..][..bounds.len()]);
+        }
+        // One that is outside, anywhere in the batch, is an error.
         if let (Some(last), false) = (rows.len().checked_sub(1), bounds.is_empty()) {
             let mut flat = rows.concat();
             flat[(seed % (last + 1)) * bounds.len()] = bounds[0] as u64;
             prop_assert_eq!(tiled.fill_offsets(&flat, &mut offsets).unwrap_err().kind(), ErrorKind::IndexOutOfBounds);
+            let mut places = places;
+            places[seed % (last + 1)] = tiled.physical_elements();
+            prop_assert_eq!(tiled.fill_indices(&places, &mut indices).unwrap_err().kind(), ErrorKind::OffsetOutOfRange);
+        }
+    }
+
+    #[test]
+    fn batches_of_large_arrays_answer_like_single_questions(seed in 0..u64::MAX) {
+        // Numbers on both sides of 2^32, tiles that are no powers of two, more dimensions than usual.
+        for text in [
+            "s8[20000,4294967297]{1,0}",
+            "s8[8589934592]{0:T(1024)}",
+            "s8[4294967296,3]{1,0:T(8,128)}",
+            "s8[30000,4294967295]{0,1:T(8,128)(4,1)}",
+            "s8[70000,90000]{1,0:T(6,100)}",
+            "s8[3,1,70000,5,9000]{0,2,1,4,3:T(8,128)}",
+            "s8[100000,100000,7]{2,1,0:T(*,3,2)}",
+        ] {
+            let tiled = Tiled::new(&text.parse()?)?;
+            let row = |i: u64| tiled.logical_dimensions().iter().map(move |bound| seed.wrapping_mul(2 * i + 1) % bound);
+            let rows: Vec<Vec<u64>> = (0..20).map(|i| row(i).collect()).collect();
+            let mut offsets = vec![0; rows.len()];
+            tiled.fill_offsets(&rows.concat(), &mut offsets)?;
+            for (index, offset) in rows.iter().zip(&offsets) {
+                prop_assert_eq!(tiled.offset_of(index)?, *offset, "{} {:?}", text, index);
+                prop_assert_eq!(tiled.index_of(*offset)?, Some(index.clone()), "{} @{}", text, offset);
+            }
         }
     }
 

@@ -29,6 +29,9 @@ pub fn index_round_trip(data: &[u8]) {
     let mut filled = vec![0; offsets.len()];
     tiled.fill_offsets(&indices, &mut filled).expect("all inside");
     assert_eq!(filled, offsets, "{shape}");
+    let mut found = vec![0; indices.len()];
+    tiled.fill_indices(&offsets, &mut found).expect("all inside");
+    assert_eq!(found, indices, "{shape}");
     let found = (0..tiled.physical_elements()).filter(|&offset| tiled.index_of(offset).expect("inside").is_some());
     assert_eq!(found.count() as u64, elements, "{shape}");
     assert!(tiled.index_of(tiled.physical_elements()).is_err());

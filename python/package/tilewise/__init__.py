@@ -11,6 +11,14 @@ XLA, the compiler under JAX, TensorFlow and PyTorch/XLA, stores arrays in tiled 
 10.666666666666666
 
 Bounds, indices and offsets are in elements; sizes are in bytes.
+
+``TPU_GENERATIONS`` names the generations that are known, and ``CHECKED_WITH`` the TPU compiler whose choices `predict`
+was compared with:
+
+>>> tw.TPU_GENERATIONS
+('v2', 'v3', 'v4', 'v5e', 'v5p', 'v6e', 'v7x')
+>>> tw.CHECKED_WITH
+'libtpu 0.0.51'
 """
 
 from tilewise._audit import audit
@@ -39,11 +47,13 @@ from tilewise._tilewise import (
     Layout,
     Report,
     ReportWarning,
+    Row,
     Shape,
     SourceLine,
     SpaceTotal,
     Step,
     Steps,
+    Table,
     __version__,
     hbm_bytes,
     predict,
@@ -72,12 +82,14 @@ __all__ = [
     "RelayoutError",
     "Report",
     "ReportWarning",
+    "Row",
     "Shape",
     "ShapeError",
     "SourceLine",
     "SpaceTotal",
     "Step",
     "Steps",
+    "Table",
     "__version__",
     "audit",
     "explain",

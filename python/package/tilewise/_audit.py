@@ -51,7 +51,8 @@ def _text_of(program: Program) -> tuple[str, str]:
     if isinstance(program, str) and _is_hlo(program):
         return program, "text"
     if isinstance(program, (str, os.PathLike)):
-        return _tilewise.read(program), os.fspath(program)
+        # A path may be of bytes, or of characters that stand for bytes.
+        return _tilewise.read(program), os.fsencode(program).decode(errors="replace")
     if isinstance(program, (bytes, bytearray, memoryview)):
         return _tilewise.decode(bytes(program)), "bytes"
     source = type(program).__name__

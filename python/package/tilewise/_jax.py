@@ -8,17 +8,17 @@ from tilewise._errors import ShapeError
 from tilewise._tilewise import Layout, Shape
 
 if TYPE_CHECKING:
-    from jax import Array
-    from jax.experimental.layout import Format
-    from jax.experimental.layout import Layout as JaxLayout
+    from jax.experimental.layout import Layout as _JaxLayout
+
+    from tilewise._types import HasFormat, HasLayout, HasMajorToMinor
 
 _HOST = 5
 
 
 @overload
-def from_jax(value: Array, /) -> Shape: ...
+def from_jax(value: HasFormat, /) -> Shape: ...
 @overload
-def from_jax(value: Format | JaxLayout, /) -> Layout: ...
+def from_jax(value: HasLayout | HasMajorToMinor, /) -> Layout: ...
 def from_jax(value: Any, /) -> Shape | Layout:
     """The layout in a value of JAX.
 
@@ -68,7 +68,7 @@ def _layout(layout: Any, *, memory_space: int) -> Layout:
     )
 
 
-def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> JaxLayout:
+def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> _JaxLayout:
     """The layout as JAX writes it, for ``with_layout_constraint``, ``Format`` and ``jax.jit``'s layouts.
 
     Args:

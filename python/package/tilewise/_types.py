@@ -51,6 +51,38 @@ class HasShape(Protocol):
         ...
 
 
+class HasMajorToMinor(Protocol):
+    """A ``Layout`` of ``jax.experimental.layout``."""
+
+    @property
+    def major_to_minor(self) -> tuple[int, ...]:
+        """Dimension numbers from the slowest-varying to the fastest."""
+        ...
+
+
+class HasLayout(Protocol):
+    """A ``Format`` of ``jax.experimental.layout``."""
+
+    @property
+    def layout(self) -> Any:
+        """A ``Layout``, or what leaves it to the compiler."""
+        ...
+
+    @property
+    def sharding(self) -> Any:
+        """The devices that hold it."""
+        ...
+
+
+class HasFormat(HasShape, Protocol):
+    """A ``jax.Array``."""
+
+    @property
+    def format(self) -> Any:
+        """Its ``Format``."""
+        ...
+
+
 class SupportsArray(Protocol):
     """What NumPy can see as an array."""
 
