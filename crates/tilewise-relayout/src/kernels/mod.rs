@@ -6,6 +6,7 @@
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod blocks;
+#[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 mod run;
 mod vector;
@@ -22,6 +23,7 @@ pub(crate) use zip::{Apart, Together};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Level {
+    #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     Portable,
     #[cfg(target_arch = "x86_64")]
     Sse2,
@@ -34,31 +36,35 @@ pub enum Level {
 }
 
 impl Level {
+    /// All there are, the best last.
+    const ALL: &[Self] = &[
+        #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+        Self::Portable,
+        #[cfg(target_arch = "x86_64")]
+        Self::Sse2,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Self::Avx512,
+        #[cfg(target_arch = "aarch64")]
+        Self::Neon,
+    ];
+
     /// Every level this CPU has, the best last.
     #[must_use]
     pub fn available() -> Vec<Self> {
-        #[cfg(target_arch = "x86_64")]
-        let all = [Self::Portable, Self::Sse2, Self::Avx2, Self::Avx512];
-        #[cfg(target_arch = "aarch64")]
-        let all = [Self::Portable, Self::Neon];
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let all = [Self::Portable];
-        all.into_iter().filter(|level| level.is_available()).collect()
+        Self::ALL.iter().copied().filter(|level| level.is_available()).collect()
     }
 
     /// The best level this CPU has. The standard library asks the CPU once.
     pub(crate) fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        let best = [Self::Avx512, Self::Avx2, Self::Sse2];
-        #[cfg(target_arch = "aarch64")]
-        let best = [Self::Neon];
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-        let best = [];
-        best.into_iter().find(|level| level.is_available()).unwrap_or(Self::Portable)
+        // SSE2 is part of x86-64, and NEON of aarch64 with a standard library.
+        Self::ALL.iter().rev().copied().find(|level| level.is_available()).unwrap_or(Self::ALL[0])
     }
 
     pub(crate) fn is_available(self) -> bool {
         match self {
+            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
             Self::Portable => true,
             #[cfg(target_arch = "x86_64")]
             Self::Sse2 => std::is_x86_feature_detected!("sse2"),
@@ -260,6 +266,7 @@ macro_rules! level {
     };
 }
 
+#[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 level!(portable_level, [], portable::Block, Plain, [V, V, V, V, V]);
 
 #[cfg(target_arch = "x86_64")]
@@ -289,6 +296,7 @@ pub(crate) unsafe fn run(level: Level, job: &Job, stream: &mut Stream) {
     // SAFETY: passed on.
     unsafe {
         match level {
+            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
             Level::Portable => portable_level::run(job, stream),
             #[cfg(target_arch = "x86_64")]
             Level::Sse2 => sse2::run(job, stream),
@@ -310,6 +318,7 @@ pub(crate) unsafe fn finish(level: Level, stream: &mut Stream) {
     // SAFETY: passed on.
     unsafe {
         match level {
+            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
             Level::Portable => portable_level::finish(stream),
             #[cfg(target_arch = "x86_64")]
             Level::Sse2 => sse2::finish(stream),
