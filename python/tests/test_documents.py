@@ -65,6 +65,18 @@ def test_the_readme() -> None:
     assert str(caught.value) == shown[1].rstrip()
 
 
+def test_the_project_s_readme() -> None:
+    jax = pytest.importorskip("jax")
+    text = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
+    program: dict[str, Any] = {"jax": jax, "f": jax.numpy.tanh, "x": jax.numpy.ones(3), "step": id, "state": None}
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(block, program)
+        for expression, answer in re.findall(r"^(s\..*?) +# (.*)$", block, re.MULTILINE):
+            assert str(eval(expression, program)) == f"({answer})"
+
+
 def run(*command: str) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=HERE.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
