@@ -22,7 +22,7 @@ ROUNDS = 9
 INDEX_SHAPE = tw.Shape("bf16[30000,500]{1,0:T(8,128)(2,1)}")
 
 WORDS = """\
-The Python package on one thread, unless a row says otherwise. Each row asks for new memory for its answer, as NumPy's
+The Python package on one thread. Each row asks for new memory for its answer, as NumPy's
 operators do, but for those with `out` and the floor: NumPy's fastest round of reading and writing as many bytes.
 """
 
@@ -79,7 +79,6 @@ def offsets(count: int) -> list[Row]:
             "NumPy, the formula with `//` and `%`": formula,
             "NumPy, with shifts and masks": shifts,
             "`offsets(indices)`": lambda: INDEX_SHAPE.offsets(indices),
-            "`offsets(indices, threads=2)`": lambda: INDEX_SHAPE.offsets(indices, threads=2),
             "`offsets(indices, out=out)`": lambda: INDEX_SHAPE.offsets(indices, out=out),
             "floor": lambda: np.add(y, x, out=out.view(np.int64)),
         },
@@ -107,7 +106,6 @@ def indices(count: int) -> list[Row]:
         {
             "NumPy, the formula with `//` and `%`": formula,
             "`indices(offsets)`": lambda: INDEX_SHAPE.indices(places),
-            "`indices(offsets, threads=2)`": lambda: INDEX_SHAPE.indices(places, threads=2),
             "`indices(offsets, out=out)`": lambda: INDEX_SHAPE.indices(places, out=out),
             "floor": lambda: np.copyto(out, places[:, None]),
         },

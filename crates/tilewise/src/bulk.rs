@@ -122,14 +122,13 @@ impl Sum {
 
     /// Fills the sums of as many rows, and says whether every index was inside. Sums of others are arbitrary.
     fn fill(&self, rows: &[u64], rank: usize, nested: &[[u64; BLOCK]], sums: &mut [u64]) -> bool {
-        sums.fill(0);
         let mut inside = true;
-        for part in &self.parts {
+        for (number, part) in self.parts.iter().enumerate() {
             let column = match part.source {
                 DigitSource::Dimension(number) => Column { rows, rank, number },
                 DigitSource::Nested(axis) => Column { rows: &nested[axis][..sums.len()], rank: 1, number: 0 },
             };
-            inside &= part.term.add(column, part.bound, sums);
+            inside &= part.term.add(column, part.bound, sums, number == 0);
         }
         inside
     }
@@ -196,17 +195,19 @@ impl Term {
         matches!(self, Self::One([cut]) if cut.stride == 0)
     }
 
-    /// Adds to each sum, and says whether every number of the column was below the bound.
-    fn add(&self, column: Column<'_>, bound: u64, sums: &mut [u64]) -> bool {
+    /// Starts the sums or adds to them, and says whether every number of the column was below the bound.
+    fn add(&self, column: Column<'_>, bound: u64, sums: &mut [u64], first: bool) -> bool {
         match self {
-            Self::One(cuts) => add_cuts(column, bound, sums, *cuts),
-            Self::Two(cuts) => add_cuts(column, bound, sums, *cuts),
-            Self::Three(cuts) => add_cuts(column, bound, sums, *cuts),
+            Self::One(cuts) => add_cuts(column, bound, sums, first, *cuts),
+            Self::Two(cuts) => add_cuts(column, bound, sums, first, *cuts),
+            Self::Three(cuts) => add_cuts(column, bound, sums, first, *cuts),
             Self::Table(table) => {
                 let value = |i: u64| usize::try_from(i).ok().and_then(|i| table.get(i)).copied().unwrap_or(0);
-                add::<0>(column, bound, sums, value)
+                add::<0>(column, bound, sums, first, value)
             }
-            Self::Digits(digits) => add::<0>(column, bound, sums, |i| if i < bound { sum_of(digits, i) } else { 0 }),
+            Self::Digits(digits) => {
+                add::<0>(column, bound, sums, first, |i| if i < bound { sum_of(digits, i) } else { 0 })
+            }
         }
     }
 }
@@ -215,19 +216,25 @@ fn sum_of(digits: &[Digit], value: u64) -> u64 {
     digits.iter().map(|digit| digit.value(value) * digit.stride).sum()
 }
 
-fn add_cuts<const N: usize>(column: Column<'_>, bound: u64, sums: &mut [u64], cuts: [Cut; N]) -> bool {
+fn add_cuts<const N: usize>(column: Column<'_>, bound: u64, sums: &mut [u64], first: bool, cuts: [Cut; N]) -> bool {
     let value = |i| cuts.iter().fold(0, |sum: u64, cut| sum.wrapping_add(cut.value(i)));
     match column.rank {
-        1 => add::<1>(column, bound, sums, value),
-        2 => add::<2>(column, bound, sums, value),
-        3 => add::<3>(column, bound, sums, value),
-        4 => add::<4>(column, bound, sums, value),
-        _ => add::<0>(column, bound, sums, value),
+        1 => add::<1>(column, bound, sums, first, value),
+        2 => add::<2>(column, bound, sums, first, value),
+        3 => add::<3>(column, bound, sums, first, value),
+        4 => add::<4>(column, bound, sums, first, value),
+        _ => add::<0>(column, bound, sums, first, value),
     }
 }
 
 /// `RANK` is the column's, or 0 for any: the compiler makes vectors of what it knows the distance of.
-fn add<const RANK: usize>(column: Column<'_>, bound: u64, sums: &mut [u64], value: impl Fn(u64) -> u64) -> bool {
+fn add<const RANK: usize>(
+    column: Column<'_>,
+    bound: u64,
+    sums: &mut [u64],
+    first: bool,
+    value: impl Fn(u64) -> u64,
+) -> bool {
     let Column { rows, rank, number } = column;
     let rank = if RANK == 0 { rank } else { RANK };
     if number >= rank {
@@ -235,10 +242,16 @@ fn add<const RANK: usize>(column: Column<'_>, bound: u64, sums: &mut [u64], valu
     }
     // Bounds are below 2^63: the top bit is set in what is not below the bound, or in its distance from the last that is.
     let (last, mut outside) = (bound.wrapping_sub(1), 0);
-    for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(rank)) {
-        let i = row[number];
-        outside |= last.wrapping_sub(i) | i;
-        *sum = sum.wrapping_add(value(i));
+    let mut checked = |row: &[u64]| {
+        outside |= last.wrapping_sub(row[number]) | row[number];
+        row[number]
+    };
+    let both = sums.iter_mut().zip(rows.chunks_exact(rank));
+    // Two loops: a choice in one of them would cost more than it saves.
+    if first {
+        both.for_each(|(sum, row)| *sum = value(checked(row)));
+    } else {
+        both.for_each(|(sum, row)| *sum = sum.wrapping_add(value(checked(row))));
     }
     outside >> 63 == 0
 }
