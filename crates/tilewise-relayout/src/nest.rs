@@ -114,6 +114,8 @@ pub(crate) struct Nest {
     pub(crate) panel: Option<usize>,
     /// Source bytes from a run to its continuation in the same row, 0 if there is none.
     pub(crate) near: u64,
+    /// Whether the source is read from its start to its end, so that nobody need be told what comes next.
+    pub(crate) reads_linearly: bool,
 }
 
 impl Nest {
@@ -126,6 +128,7 @@ impl Nest {
             fills: false,
             panel: None,
             near: 0,
+            reads_linearly: false,
         }
     }
 
@@ -161,7 +164,16 @@ impl Nest {
         let mut loops = digits.loops;
         loops.sort_by_key(|inner| core::cmp::Reverse(inner.destination));
         let fills = fill && linear && !matches!(leaf, Leaf::Elements(_));
-        let mut nest = Self { loops, leaf, scale, limits: axes.bounds.clone(), fills, panel: None, near: digits.near };
+        let mut nest = Self {
+            loops,
+            leaf,
+            scale,
+            limits: axes.bounds.clone(),
+            fills,
+            panel: None,
+            near: digits.near,
+            reads_linearly: false,
+        };
         if linear && !matches!(nest.leaf, Leaf::Elements(_)) {
             nest.gather_reads();
         }
@@ -251,12 +263,19 @@ impl Nest {
     /// Finds the outermost loop that steps through the source panel by panel, each dense and small enough for a cache.
     fn choose_panel(&mut self) {
         let mut reach = self.leaf_reach();
+        let rows_together = matches!(self.leaf, Leaf::Run { convert: Convert::Pack { pitch, .. }, .. } if pitch > 1);
+        self.reads_linearly = matches!(self.leaf, Leaf::Run { .. }) && !rows_together;
         for (level, outer) in self.loops.iter().enumerate().rev() {
             // A ragged digit's reach goes a little beyond the panel's end.
-            if outer.source + outer.source / 16 >= reach && outer.source <= (reach + reach / 4).min(LARGEST_PANEL) {
+            let follows = outer.source + outer.source / 16 >= reach;
+            if follows && outer.source <= (reach + reach / 4).min(LARGEST_PANEL) {
                 self.panel = Some(level);
             }
+            self.reads_linearly &= follows;
             reach += (outer.count - 1) * outer.source;
+        }
+        if self.reads_linearly {
+            self.panel = None;
         }
     }
 }

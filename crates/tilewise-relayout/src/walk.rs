@@ -233,14 +233,19 @@ impl Walk<'_> {
         same
     }
 
+    /// Whether the buffers are so large that they are not in the second-level cache anyway.
+    fn is_worth_prefetching(&self) -> bool {
+        /// Both together, in bytes.
+        const LEAST: usize = 1 << 20;
+        self.source.len() + self.to.length >= LEAST
+    }
+
     /// From here on, reads elsewhere prefetch what follows `at`.
     fn look_ahead(&mut self, at: u64) {
-        /// Both buffers together, in bytes: fewer are in the second-level cache anyway.
-        const LEAST: usize = 1 << 20;
-        if self.source.len() + self.to.length < LEAST {
-            return;
+        if self.is_worth_prefetching() {
+            let far = self.source.as_ptr().wrapping_add(size(at));
+            self.stream.ahead = Ahead { far, lines: true, near: size(self.nest.near) };
         }
-        self.stream.ahead = Ahead { far: self.source.as_ptr().wrapping_add(size(at)), near: size(self.nest.near) };
     }
 
     /// Writes the padding behind each repeat of a leaf.
@@ -273,6 +278,9 @@ impl Walk<'_> {
             repeats,
             body,
         };
+        if self.nest.reads_linearly && self.is_worth_prefetching() {
+            self.stream.ahead = Ahead { far: job.source, lines: false, near: 0 };
+        }
         // SAFETY: the level was checked when the run began; for the addresses see the head of this file.
         unsafe { kernels::run(self.level, &job, &mut self.stream) };
     }

@@ -1,8 +1,10 @@
 //! Transposes: squares in registers, taken in blocks that read long runs of the source and write whole lines.
 
 use super::{
-    Body, Job, Stream, repeat,
-    vector::{Ahead, Sink, Vector, copy, copy_short},
+    Body, Job, Stream,
+    ahead::Ahead,
+    repeat,
+    vector::{Sink, Vector, copy, copy_short},
     zip::transpose,
 };
 use core::mem::MaybeUninit;

@@ -5,6 +5,7 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+mod ahead;
 mod blocks;
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
@@ -15,8 +16,8 @@ mod x86_64;
 mod zip;
 
 use crate::nest::Convert;
+pub(crate) use ahead::Ahead;
 pub(crate) use blocks::Grid;
-pub(crate) use vector::Ahead;
 pub(crate) use zip::{Apart, Together};
 
 /// An instruction set that kernels exist for.

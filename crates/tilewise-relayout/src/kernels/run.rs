@@ -1,8 +1,10 @@
 //! Runs that are contiguous on both sides, as they are or with their elements packed or unpacked.
 
 use super::{
-    Body, Job, Span, Stream, repeat,
-    vector::{Ahead, Sink, Vector, copy_short},
+    Body, Job, Span, Stream,
+    ahead::Ahead,
+    repeat,
+    vector::{Sink, Vector, copy_short},
 };
 use crate::nest::Convert;
 

@@ -1,6 +1,9 @@
 //! What the generic kernels ask of a machine: vectors that zip, and sinks that vectors go to in address order.
 
-use super::Stream;
+use super::{
+    Stream,
+    ahead::{Ahead, look_up},
+};
 
 /// A vector register.
 ///
@@ -77,36 +80,6 @@ pub(super) trait Sink<V: Vector>: Sized {
     unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead);
     /// Appends `n` zeros.
     unsafe fn zeros(&mut self, n: usize);
-}
-
-/// What to prefetch: one line of the next panel for every line read, and the same row a little further on.
-#[derive(Clone, Copy)]
-pub(crate) struct Ahead {
-    /// The next address in a linear pass over what is read later.
-    pub(crate) far: *const u8,
-    /// Bytes from a read to its continuation.
-    pub(crate) near: usize,
-}
-
-impl Ahead {
-    /// No prefetch.
-    pub(crate) const fn nothing() -> Self {
-        Self { far: core::ptr::null(), near: 0 }
-    }
-
-    /// A vector is read here.
-    #[inline(always)]
-    pub(super) unsafe fn read<V: Vector>(&mut self, at: *const u8) {
-        if !self.far.is_null() {
-            // SAFETY: the caller's `V` is available; a prefetch may name any address.
-            unsafe { V::prefetch::<false>(self.far) };
-            self.far = self.far.wrapping_add(V::BYTES);
-        }
-        if self.near != 0 {
-            // SAFETY: as above.
-            unsafe { V::prefetch::<true>(at.wrapping_add(self.near)) };
-        }
-    }
 }
 
 /// Plain stores, for what fits into a cache.
@@ -211,6 +184,7 @@ impl<V: Vector> Sink<V> for Pieces {
     unsafe fn push(&mut self, vector: V) {
         // SAFETY: the sink's bytes are the caller's.
         unsafe {
+            look_up::<V>(self.at);
             if self.at.addr().is_multiple_of(16) {
                 vector.stream(self.at);
             } else {
@@ -229,6 +203,7 @@ impl<V: Vector> Sink<V> for Pieces {
             let mut rest = n;
             while fits && rest >= V::BYTES {
                 ahead.read::<V>(from);
+                look_up::<V>(self.at);
                 V::load(from).stream(self.at);
                 self.at = self.at.add(V::BYTES);
                 from = from.add(V::BYTES);

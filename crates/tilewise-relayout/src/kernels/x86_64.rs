@@ -2,7 +2,8 @@
 
 use super::{
     Stream,
-    vector::{Ahead, Sink, Vector},
+    ahead::{Ahead, look_up},
+    vector::{Sink, Vector},
 };
 use core::arch::x86_64::*;
 pub(super) use core::arch::x86_64::{__m128i, __m256i, __m512i};
@@ -320,6 +321,15 @@ impl Vector for __m512i {
     }
 }
 
+/// Writes a whole line past the caches.
+#[inline(always)]
+unsafe fn write(to: *mut u8, line: __m512i) {
+    unsafe {
+        look_up::<__m512i>(to);
+        _mm512_stream_si512(to.cast(), line);
+    }
+}
+
 /// Whole lines past the caches from whatever address on: the part of a line that is known is kept in a register until the rest
 /// comes. One permutation for each line.
 pub(super) struct Carry {
@@ -374,7 +384,7 @@ impl Carry {
         unsafe {
             let to = self.at.wrapping_sub(self.phase());
             if self.low == 0 {
-                _mm512_stream_si512(to.cast(), line);
+                write(to, line);
             } else {
                 _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, 64), line);
                 self.low = 0;
@@ -395,7 +405,7 @@ impl Carry {
                 line = line.wrapping_add(64);
                 to = to.wrapping_add(64);
                 ahead.read::<__m512i>(line);
-                _mm512_stream_si512(to.cast(), _mm512_loadu_si512(line.cast()));
+                write(to, _mm512_loadu_si512(line.cast()));
             }
             self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), line.wrapping_add(64).cast());
         }
@@ -427,7 +437,7 @@ impl Carry {
                 to = to.wrapping_add(64);
                 ahead.read::<__m512i>(line);
                 let high = if number < lines { _mm512_loadu_si512(line.cast()) } else { part(line, number) };
-                _mm512_stream_si512(to.cast(), _mm512_permutex2var_epi8(low, places, high));
+                write(to, _mm512_permutex2var_epi8(low, places, high));
                 low = high;
             }
             self.pending = _mm512_permutex2var_epi8(low, places, part(line.wrapping_add(64), lines + 1));
@@ -529,7 +539,7 @@ impl Sink<__m512i> for Carry {
                 let mut to = self.at.wrapping_sub(phase);
                 for _ in 1..end / 64 {
                     to = to.wrapping_add(64);
-                    _mm512_stream_si512(to.cast(), _mm512_setzero_si512());
+                    write(to, _mm512_setzero_si512());
                 }
                 self.pending = _mm512_setzero_si512();
             }

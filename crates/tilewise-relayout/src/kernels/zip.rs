@@ -1,9 +1,11 @@
 //! Rows together and rows apart: the (2,1) and (4,1) of TPU layouts, and everything else that interleaves a few rows.
 
 use super::{
-    Body, Job, Stream, repeat,
+    Body, Job, Stream,
+    ahead::Ahead,
+    repeat,
     run::{merge_rows, merge_rows_short},
-    vector::{Ahead, Sink, Vector, copy_short},
+    vector::{Sink, Vector, copy_short},
 };
 
 /// `ways` rows become one: unit 0 of each row, unit 1 of each row, and so on.
@@ -202,11 +204,12 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
             sink.seek(to);
             let mut at = from;
             for _ in 0..vectors {
-                let rows: [V; WAYS] = core::array::from_fn(|i| {
+                let mut rows = [V::zero(); WAYS];
+                for (i, row) in rows.iter_mut().enumerate() {
                     let at = at.wrapping_add(i * pitch);
                     ahead.read::<V>(at);
-                    V::load(at)
-                });
+                    *row = V::load(at);
+                }
                 for vector in zip_rows::<V, U, WAYS>(rows) {
                     sink.push(vector);
                 }
@@ -239,11 +242,12 @@ pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: us
                 left -= columns;
                 let mut at = run;
                 while columns >= whole {
-                    let rows = core::array::from_fn(|i| {
+                    let mut rows = [V::zero(); WAYS];
+                    for (i, row) in rows.iter_mut().enumerate() {
                         let at = at.wrapping_add(i * V::BYTES);
                         ahead.read::<V>(at);
-                        V::load(at)
-                    });
+                        *row = V::load(at);
+                    }
                     let rows = unzip_rows::<V, U, WAYS>(rows);
                     if body.rows == WAYS {
                         for (sink, row) in sinks.iter_mut().zip(rows) {
