@@ -18,7 +18,7 @@
 
 use crate::{
     exec::{Part, Split},
-    kernels::{self, Ahead, Apart, Body, Grid, Job, Level, Repeat, Span, Stream, Together},
+    kernels::{self, Ahead, Apart, Body, Grid, Job, Level, Repeat, Side, Span, Stream, Stride, Together},
     nest::{Chain, Convert, Leaf, Loop, Nest, Transpose},
     pack::Bytes,
     plan::Irregular,
@@ -400,17 +400,7 @@ impl Walk<'_> {
             };
             column_extent = end - start;
         }
-        let grid = Grid {
-            unit: size(unit),
-            rows: size(row_extent),
-            pitch: size(rows.inner.source),
-            row_run: size(rows.inner.count),
-            row_jump: rows.outer.map_or(0, |outer| size(outer.destination)),
-            columns: size(column_extent),
-            column_step: size(columns.inner.destination),
-            column_run: size(columns.inner.count),
-            column_jump: columns.outer.map_or(0, |outer| size(outer.destination)),
-        };
+        let grid = Grid { unit: size(unit), rows: rows.side(row_extent), columns: columns.side(column_extent) };
         self.job(repeats, from, to, Body::Blocks(grid));
     }
 }
@@ -421,6 +411,19 @@ const AS_IS: [Repeat; 2] = [Repeat::ONCE; 2];
 impl Loop {
     fn repeat(&self, count: u64) -> Repeat {
         Repeat { count: size(count), source: size(self.source), destination: size(self.destination) }
+    }
+}
+
+impl Chain {
+    /// As much of it as there is.
+    fn side(&self, count: u64) -> Side {
+        let jump = |stride: &dyn Fn(&Loop) -> u64| self.outer.as_ref().map_or(0, |outer| size(stride(outer)));
+        Side {
+            count: size(count),
+            run: size(self.inner.count),
+            source: Stride { step: size(self.inner.source), jump: jump(&|outer| outer.source) },
+            destination: Stride { step: size(self.inner.destination), jump: jump(&|outer| outer.destination) },
+        }
     }
 }
 

@@ -39,7 +39,7 @@ impl Ahead {
 }
 
 /// Pages of the smallest size there is.
-pub(super) const PAGE: usize = 4096;
+const PAGE: usize = 4096;
 /// Pages that are looked up together.
 const PAGES: usize = 16;
 

@@ -1,11 +1,14 @@
 //! Transposes: squares in registers, taken in blocks that read long runs of the source and write whole lines.
+//!
+//! A square is as many rows as a line of the destination has units, and as many columns as a vector has. Each 16 bytes of a vector are
+//! a *lane*. First, rows are transposed lane by lane, as many together as a lane has units; what comes out is kept in a
+//! scratch that stays in the nearest cache. Then each column's lanes are put together to its line.
 
 use super::{
     Body, Job, Stream,
     ahead::Ahead,
     repeat,
     vector::{Sink, Vector, copy, copy_short},
-    zip::transpose,
 };
 use core::mem::MaybeUninit;
 
@@ -13,17 +16,67 @@ use core::mem::MaybeUninit;
 #[derive(Clone, Copy)]
 pub(crate) struct Grid {
     pub(crate) unit: usize,
-    pub(crate) rows: usize,
-    /// Source bytes from a row to the next.
-    pub(crate) pitch: usize,
-    /// Rows after which the destination goes on elsewhere, and the distance from run to run.
-    pub(crate) row_run: usize,
-    pub(crate) row_jump: usize,
-    pub(crate) columns: usize,
-    /// Destination bytes from a column to the next, after how many columns that changes, and the distance from run to run.
-    pub(crate) column_step: usize,
-    pub(crate) column_run: usize,
-    pub(crate) column_jump: usize,
+    pub(crate) rows: Side,
+    pub(crate) columns: Side,
+}
+
+/// Rows or columns: runs of units.
+#[derive(Clone, Copy)]
+pub(crate) struct Side {
+    pub(crate) count: usize,
+    /// Units of a run; the last may be shorter.
+    pub(crate) run: usize,
+    pub(crate) source: Stride,
+    pub(crate) destination: Stride,
+}
+
+/// Bytes from a unit to the next, and from a run to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Stride {
+    pub(crate) step: usize,
+    pub(crate) jump: usize,
+}
+
+impl Side {
+    fn place(&self, stride: Stride, at: usize) -> usize {
+        at / self.run * stride.jump + at % self.run * stride.step
+    }
+
+    fn places(&self, stride: Stride, at: usize) -> Places {
+        let (start, inside) = (at / self.run * stride.jump, at % self.run);
+        Places { stride, run: self.run, start, place: start + inside * stride.step, left: self.run - inside }
+    }
+
+    fn has_one_run(&self) -> bool {
+        self.count <= self.run
+    }
+
+    /// Whether all places are a multiple of lines apart.
+    fn is_in_lines(&self, stride: Stride) -> bool {
+        (stride.step.is_multiple_of(LINE) || self.run == 1) && (stride.jump.is_multiple_of(LINE) || self.has_one_run())
+    }
+}
+
+/// The places of neighbouring units of a [`Side`], one after the other.
+struct Places {
+    stride: Stride,
+    run: usize,
+    start: usize,
+    place: usize,
+    left: usize,
+}
+
+impl Places {
+    #[inline(always)]
+    fn next(&mut self) -> usize {
+        let place = self.place;
+        (self.place, self.left) = (place + self.stride.step, self.left - 1);
+        if self.left == 0 {
+            self.start += self.stride.jump;
+            (self.place, self.left) = (self.start, self.run);
+        }
+        place
+    }
 }
 
 const LINE: usize = 64;
@@ -33,113 +86,220 @@ const LINES: usize = 4;
 impl Grid {
     /// Whether each column follows the one before it in the destination.
     fn is_linear(&self) -> bool {
-        self.rows <= self.row_run && self.columns <= self.column_run && self.column_step == self.rows * self.unit
+        self.rows.has_one_run()
+            && self.columns.has_one_run()
+            && self.columns.destination.step == self.rows.count * self.unit
     }
 
-    fn column(&self, column: usize) -> usize {
-        column / self.column_run * self.column_jump + column % self.column_run * self.column_step
-    }
-
-    fn row(&self, row: usize) -> usize {
-        row / self.row_run * self.row_jump + row % self.row_run * self.unit
-    }
-
-    /// Whether every column starts at the same place in a line.
-    fn aligned_columns(&self) -> bool {
-        (self.column_step.is_multiple_of(LINE) || self.column_run == 1)
-            && (self.column_jump.is_multiple_of(LINE) || self.columns <= self.column_run)
+    /// Whether runs of rows follow each other in the destination.
+    fn rows_follow(&self) -> bool {
+        self.rows.has_one_run() || self.rows.destination.jump == self.rows.run * self.unit
     }
 
     /// Whether the runs of neighbouring columns follow each other in the destination without a gap, and all of them are whole.
     fn columns_follow(&self) -> bool {
-        (self.row_run * self.unit).is_multiple_of(LINE)
-            && self.column_step == self.row_run * self.unit
-            && self.row_jump == self.column_run * self.column_step
-            && self.rows.is_multiple_of(self.row_run)
-            && self.columns.is_multiple_of(self.column_run)
-            && self.rows > self.row_run
-            && self.row_run * self.pitch >= self.column_run * self.unit
+        let (rows, columns) = (&self.rows, &self.columns);
+        (rows.run * self.unit).is_multiple_of(LINE)
+            && columns.destination.step == rows.run * self.unit
+            && rows.destination.jump == columns.run * columns.destination.step
+            && rows.count.is_multiple_of(rows.run)
+            && columns.count.is_multiple_of(columns.run)
+            && rows.count > rows.run
+            && rows.source.jump == rows.run * rows.source.step
+            && rows.source.jump >= columns.run * self.unit
     }
 
     /// The rows from one on that make (at most) one line of each column.
     fn piece(&self, row: usize, phase: usize) -> usize {
-        let to_line = (LINE - (phase + self.row(row)) % LINE).div_ceil(self.unit);
-        to_line.min(self.row_run - row % self.row_run).min(self.rows - row)
+        let rows = &self.rows;
+        let to_line = (LINE - (phase + rows.place(rows.destination, row)) % LINE).div_ceil(self.unit);
+        let run = if self.rows_follow() { rows.count } else { rows.run - row % rows.run };
+        to_line.min(run).min(rows.count - row)
     }
 }
 
-/// Destination addresses of neighbouring columns, as many as a square has.
-struct Columns<const N: usize> {
-    at: [*mut u8; N],
-    present: usize,
+/// Rows that make a line, by where they start; more than there are units in a line are not used.
+type Rows = [*const u8; LINE];
+
+/// A square of bytes, of which some may never be written.
+#[repr(align(64))]
+struct Square([u8; LINE * LINE]);
+
+impl Square {
+    fn new() -> Self {
+        Self([0; LINE * LINE])
+    }
 }
 
-/// Squares are of vectors `W`; what leaves in address order goes through the sink.
+/// What squares go through.
+struct Scratch {
+    /// Rows too short for a vector.
+    staged: Square,
+    /// Between the two steps.
+    turned: Square,
+}
+
+/// Transposes each lane: `K` units of as many rows. After a round, neighbours are twice as long.
+#[inline(always)]
+unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
+    let mut rounds = K;
+    while rounds > 1 {
+        let mut next = rows;
+        for i in 0..K / 2 {
+            // SAFETY: `V` is available.
+            (next[2 * i], next[2 * i + 1]) = unsafe { rows[i].zip_lanes::<U>(rows[i + K / 2]) };
+        }
+        rows = next;
+        rounds /= 2;
+    }
+    rows
+}
+
+/// The first step: `groups` times `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
 ///
 /// # Safety
-/// As for [`super::run`]; `N` units of `U` bytes make a `W`.
+/// `V` is available and valid in each row; `scratch` has room for as many vectors.
 #[inline(always)]
-pub(super) unsafe fn blocks<V: Vector, S: Sink<V>, W: Vector, const U: usize, const N: usize>(
+unsafe fn turn<V: Vector, const U: usize, const K: usize>(rows: &Rows, skip: usize, groups: usize, scratch: *mut u8) {
+    for (group, rows) in rows.as_chunks::<K>().0.iter().enumerate().take(groups) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut lanes = [V::zero(); K];
+            for i in 0..K {
+                lanes[i] = V::load(rows[i].wrapping_add(skip));
+            }
+            let lanes = transpose_lanes::<V, U, K>(lanes);
+            for (i, vector) in lanes.into_iter().enumerate() {
+                vector.store(scratch.add((group * K + i) * V::BYTES));
+            }
+        }
+    }
+}
+
+/// The second step: the `part`th vector of a column's line.
+///
+/// # Safety
+/// `V` is available, and `scratch` as [`turn`] left it.
+#[inline(always)]
+unsafe fn column_part<V: Vector, const K: usize>(scratch: *const u8, column: usize, part: usize) -> V {
+    let first = part * (V::BYTES / 16) * K + column % K;
+    // SAFETY: inside the scratch.
+    unsafe { V::load_lanes(scratch.add(first * V::BYTES + column / K * 16), K * V::BYTES) }
+}
+
+/// Both steps at once, where a whole square fits into registers: a vector of each of `N` rows, `skip` bytes on.
+///
+/// # Safety
+/// `V`, of a line's length, is available and valid in each row.
+#[inline(always)]
+unsafe fn square<V: Vector, const U: usize, const K: usize, const N: usize>(rows: &Rows, skip: usize) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut square = [V::zero(); N];
+        for group in 0..N / K {
+            let mut lanes = [V::zero(); K];
+            for i in 0..K {
+                lanes[i] = V::load(rows[group * K + i].wrapping_add(skip));
+            }
+            let lanes = transpose_lanes::<V, U, K>(lanes);
+            for i in 0..K {
+                square[group * K + i] = lanes[i];
+            }
+        }
+        let mut columns = square;
+        for i in 0..K {
+            let lanes = V::turn_lanes([square[i], square[K + i], square[2 * K + i], square[3 * K + i]]);
+            for (lane, vector) in lanes.into_iter().enumerate() {
+                columns[lane * K + i] = vector;
+            }
+        }
+        columns
+    }
+}
+
+/// # Safety
+/// As for [`super::run`]; `K` units of `U` bytes make a lane, and `N` a vector.
+#[inline(always)]
+pub(super) unsafe fn blocks<V: Vector, S: Sink<V>, const U: usize, const K: usize, const N: usize>(
     job: &Job,
     stream: &mut Stream,
 ) {
     let Body::Blocks(grid) = job.body else { return };
-    if grid.is_linear() && grid.rows * U <= ROW_BUFFER {
+    let whole_lines = grid.rows.count.is_multiple_of(LINE / U);
+    if grid.is_linear() && grid.rows.count <= MOST_ROWS && (S::STREAMS || !whole_lines) {
         // SAFETY: passed on.
-        unsafe { linear::<V, S, W, U, N>(job, stream, &grid) };
+        unsafe { linear::<V, S, U, K, N>(job, stream, &grid) };
         return;
     }
+    let mut scratch = Scratch { staged: Square::new(), turned: Square::new() };
     repeat!(job, |from, to| {
         // SAFETY: passed on.
-        unsafe { one::<W, U, N>(from, to, &grid, S::STREAMS) }
+        unsafe { one::<V, U, K, N>(from, to, &grid, &mut scratch, S::STREAMS) }
     });
 }
 
-/// Bytes of a column that [`linear`] has room for.
-const ROW_BUFFER: usize = 1024;
+/// Rows that [`linear`] has room for.
+const MOST_ROWS: usize = 256;
 
-/// Columns that follow each other in the destination: each square's worth of them is collected, and leaves in one piece.
+/// Columns that follow each other in the destination leave in one piece.
 #[inline(always)]
-unsafe fn linear<V: Vector, S: Sink<V>, W: Vector, const U: usize, const N: usize>(
+unsafe fn linear<V: Vector, S: Sink<V>, const U: usize, const K: usize, const N: usize>(
     job: &Job,
     stream: &mut Stream,
     grid: &Grid,
 ) {
     #[repr(align(64))]
-    struct Buffer([MaybeUninit<u8>; 16 * ROW_BUFFER]);
-    let mut buffer = Buffer([MaybeUninit::uninit(); 16 * ROW_BUFFER]);
-    let buffer = buffer.0.as_mut_ptr().cast::<u8>();
-    let length = grid.rows * U;
-    // SAFETY: rows and columns are inside the grid; a buffer row is read no further than it was written.
+    struct Squares([MaybeUninit<u8>; MOST_ROWS * LINE]);
+    let mut squares = Squares([MaybeUninit::uninit(); MOST_ROWS * LINE]);
+    let squares = squares.0.as_mut_ptr().cast::<u8>();
+    let mut staged = Square::new();
+    let (wide, deep) = (N, LINE / U);
+    let (pitch, count) = (grid.rows.source.step, grid.rows.count);
+    // SAFETY: rows and columns are inside the grid; the squares are read where they were written, the last one also where not all
+    // rows are there.
     unsafe {
+        if !count.is_multiple_of(deep) {
+            squares.add(count / deep * deep * V::BYTES).write_bytes(0, deep * V::BYTES);
+        }
         let mut sink = S::resume(stream);
         repeat!(job, |from, to| {
             sink.seek(to);
-            // Squares start on lines of the source, where all rows have them in the same places.
-            let skew = if grid.pitch.is_multiple_of(LINE) && from.addr() % U == 0 {
-                from.addr().wrapping_neg() % LINE / U % N
-            } else {
-                0
-            };
+            let skew = if S::STREAMS { skew::<V, U>(from, &grid.rows) } else { 0 };
             let mut column = 0;
-            while column < grid.columns {
-                let wanted = if column == 0 && skew != 0 { skew } else { N };
-                let present = wanted.min(grid.columns - column);
+            while column < grid.columns.count {
+                let wanted = if column == 0 && skew != 0 { skew } else { wide };
+                let present = wanted.min(grid.columns.count - column);
                 let at = from.wrapping_add(column * U);
-                for row in (0..grid.rows).step_by(N) {
-                    let rows = N.min(grid.rows - row);
-                    let square = load_square::<W, U, N>(at.wrapping_add(row * grid.pitch), grid.pitch, rows, present);
-                    if S::STREAMS {
-                        for row in row..row + rows {
-                            V::prefetch::<false>(at.wrapping_add(row * grid.pitch + AHEAD));
+                for row in (0..count).step_by(deep) {
+                    let present_rows = deep.min(count - row);
+                    let mut rows = [at; LINE];
+                    for (i, place) in rows.iter_mut().enumerate().take(present_rows) {
+                        *place = at.wrapping_add((row + i) * pitch);
+                        if S::STREAMS {
+                            V::prefetch::<false>(place.wrapping_add(AHEAD));
                         }
                     }
-                    for (i, vector) in transpose::<W, U, N>(square).into_iter().enumerate() {
-                        vector.store(buffer.add(i * ROW_BUFFER + row * U));
+                    if present < wide {
+                        stage(&mut rows, present_rows, present * U, 0, &mut staged);
                     }
+                    turn::<V, U, K>(&rows, 0, present_rows.div_ceil(K), squares.add(row * V::BYTES));
                 }
-                for i in 0..present {
-                    sink.copy(buffer.add(i * ROW_BUFFER), length, &mut Ahead::nothing());
+                for column in 0..present {
+                    for row in (0..count).step_by(deep) {
+                        let square = squares.add(row * V::BYTES);
+                        let mut rest = deep.min(count - row) * U;
+                        for part in 0..rest.div_ceil(V::BYTES) {
+                            let vector = column_part::<V, K>(square, column, part);
+                            if rest >= V::BYTES {
+                                sink.push(vector);
+                                rest -= V::BYTES;
+                            } else {
+                                let mut short = [0; LINE];
+                                vector.store(short.as_mut_ptr());
+                                sink.copy(short.as_ptr(), rest, &mut Ahead::nothing());
+                            }
+                        }
+                    }
                 }
                 column += present;
             }
@@ -151,121 +311,114 @@ unsafe fn linear<V: Vector, S: Sink<V>, W: Vector, const U: usize, const N: usiz
 /// How far a row is read ahead of use.
 const AHEAD: usize = 1024;
 
-/// A square of whose rows and columns some may be missing; the missing ones are anything.
+/// The columns before the first that lies on a line in all rows; 0 if there is none.
+fn skew<V: Vector, const U: usize>(source: *const u8, rows: &Side) -> usize {
+    let possible = rows.is_in_lines(rows.source) && source.addr().is_multiple_of(U);
+    if possible { source.addr().wrapping_neg() % LINE / U % (V::BYTES / U) } else { 0 }
+}
+
+/// Copies rows of which a vector is too long: `bytes` of each, from `skip` bytes on.
+///
+/// # Safety
+/// `bytes`, fewer than a line, are valid in each of `present` rows.
 #[inline(always)]
-unsafe fn load_square<W: Vector, const U: usize, const N: usize>(
-    from: *const u8,
-    pitch: usize,
-    rows: usize,
-    columns: usize,
-) -> [W; N] {
-    // SAFETY: `rows` rows of `columns` units are valid, and no more are read.
-    unsafe {
-        if rows == N && columns == N {
-            return core::array::from_fn(|i| W::load(from.wrapping_add(i * pitch)));
-        }
-        let mut square = [W::zero(); N];
-        for (i, row) in square.iter_mut().enumerate().take(rows) {
-            let mut short = [0; LINE];
-            copy_short(from.wrapping_add(i * pitch), short.as_mut_ptr(), columns * U);
-            *row = W::load(short.as_ptr());
-        }
-        square
+unsafe fn stage(rows: &mut Rows, present: usize, bytes: usize, skip: usize, staged: &mut Square) {
+    let staged = staged.0.as_mut_ptr();
+    for (i, row) in rows.iter_mut().enumerate().take(present) {
+        let copy = staged.wrapping_add(i * LINE);
+        // SAFETY: the caller's promise; a line of the scratch is each row's.
+        unsafe { copy_short(row.wrapping_add(skip), copy, bytes) };
+        *row = copy;
     }
+    rows[present..].fill(staged);
 }
 
 /// # Safety
 /// As for [`super::run`]; both addresses are where the grid begins.
 #[inline(always)]
-unsafe fn one<V: Vector, const U: usize, const N: usize>(
+unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
     source: *const u8,
     destination: *mut u8,
     grid: &Grid,
+    scratch: &mut Scratch,
     past_caches: bool,
 ) {
     /// Source bytes of one row that are read together.
     const STRIP: usize = 1024;
-    let per_line = LINE / U;
-    // Start squares on lines, of the destination by rows and of the source by columns.
-    let shift = past_caches && destination.addr().is_multiple_of(U) && source.addr().is_multiple_of(U);
-    let phase = if shift && grid.aligned_columns() { destination.addr() % LINE } else { 0 };
-    let skew = if shift && grid.pitch.is_multiple_of(LINE) { (source.addr().wrapping_neg() % LINE / U) % N } else { 0 };
-    let strip = (STRIP / U).max(N);
+    /// So many squares on either side are worth it that those at the edges are done in pieces.
+    const MANY: usize = 8;
+    let Grid { rows, columns, .. } = grid;
+    let (wide, deep) = (N, LINE / U);
+    // Start squares on lines, of the destination by rows and of the source by columns, where that leaves enough of them whole.
+    let enough = past_caches || (rows.count >= MANY * deep && columns.count >= MANY * wide);
+    let shift = enough && destination.addr().is_multiple_of(U);
+    let phase = if shift && columns.is_in_lines(columns.destination) { destination.addr() % LINE } else { 0 };
+    let skew = if shift { skew::<V, U>(source, rows) } else { 0 };
+    let strip = (STRIP / U).max(wide);
     let crosses = past_caches && V::BYTES == LINE && phase != 0 && grid.columns_follow();
-    let start = if crosses {
+    let start = if crosses { (LINE - phase) / U } else { 0 };
+    if crosses {
         // SAFETY: passed on.
-        unsafe { first_pieces::<U>(source, destination, grid, (LINE - phase) / U) };
-        (LINE - phase) / U
-    } else {
-        0
-    };
+        unsafe { first_pieces::<U>(source, destination, grid, start) };
+    }
 
+    let mut pieces: [Piece; LINES] = core::array::from_fn(|_| Piece { row: 0, count: 0, rows: [source; LINE] });
+    let mut places =
+        Columns { at: [destination; LINE], first: 0, present: 0, in_lines: columns.is_in_lines(columns.destination) };
     let mut first = 0;
-    while first < grid.columns {
-        let strip_end = if first == 0 { strip + skew } else { first + strip }.min(grid.columns);
+    while first < columns.count {
+        let strip_end = if first == 0 { strip + skew } else { first + strip }.min(columns.count);
         let mut row = start;
-        while row < grid.rows {
+        while row < rows.count {
             // A few lines of each column.
-            let mut pieces = [(0, 0); LINES];
             let mut end = row;
+            let mut next = rows.places(rows.source, row);
             for piece in &mut pieces {
-                let rows = match crosses {
-                    _ if end >= grid.rows => 0,
-                    true => per_line,
+                piece.row = end;
+                piece.count = match crosses {
+                    _ if end >= rows.count => 0,
+                    true => deep.min(rows.count - end),
                     false => grid.piece(end, phase),
                 };
-                *piece = (end, rows);
-                end += rows;
+                for at in piece.rows.iter_mut().take(piece.count) {
+                    *at = source.wrapping_add(next.next());
+                }
+                end += piece.count;
             }
-            let taken = end.min(grid.rows) - row;
-            let mut next = source.wrapping_add(end * grid.pitch + first * U);
-            let (mut next_row, mut next_at) = (0, 0);
-            let strip_bytes = (strip_end - first) * U;
+            let taken = (end - row).min(rows.count - end);
+            let strip_start = source.wrapping_add(first * U);
+            let mut later = Later {
+                source: strip_start,
+                rows: next,
+                left: taken,
+                bytes: (strip_end - first) * U,
+                row: strip_start,
+                done: usize::MAX,
+            };
+            let mut next_column = columns.places(columns.destination, first);
             let mut column = first;
-            // Where this column lies, how many are left of its run, and where the run starts.
-            let mut run = first / grid.column_run * grid.column_jump;
-            let mut place = grid.column(first);
-            let mut run_left = grid.column_run - first % grid.column_run;
             while column < strip_end {
-                let wanted = if column == 0 && skew != 0 { skew } else { N };
-                let present = wanted.min(strip_end - column);
-                let mut at = [destination; N];
-                for at in at.iter_mut().take(present) {
-                    *at = destination.wrapping_add(place);
-                    (place, run_left) = (place + grid.column_step, run_left - 1);
-                    if run_left == 0 {
-                        run += grid.column_jump;
-                        (place, run_left) = (run, grid.column_run);
-                    }
+                let wanted = if column == 0 && skew != 0 { skew } else { wide };
+                places.first = column;
+                places.present = wanted.min(strip_end - column);
+                for at in places.at.iter_mut().take(places.present) {
+                    *at = destination.wrapping_add(next_column.next());
                 }
-                let columns = Columns { at, present };
-                if past_caches {
-                    // The next lines of rows, in plain order, a share with every square.
-                    for _ in 0..(taken * N * U).div_ceil(LINE) {
-                        if next_row < taken {
-                            // SAFETY: a prefetch may name any address.
-                            unsafe { V::prefetch::<false>(next.wrapping_add(next_at)) };
-                            next_at += LINE;
-                            if next_at >= strip_bytes {
-                                (next_row, next_at, next) = (next_row + 1, 0, next.wrapping_add(grid.pitch));
-                            }
+                // SAFETY: a prefetch may name any address; rows and columns of the pieces are inside the grid.
+                unsafe {
+                    for piece in pieces.iter().filter(|piece| piece.count > 0) {
+                        if past_caches {
+                            later.read::<V>(piece.count * V::BYTES / LINE);
+                        }
+                        if crosses && piece.row % rows.run + deep > rows.run {
+                            cross::<V, U, K, N>(source, grid, piece.row, &places, scratch);
+                        } else {
+                            let offset = rows.place(rows.destination, piece.row);
+                            line::<V, U, K, N>(piece, &places, offset, scratch, past_caches);
                         }
                     }
                 }
-                for (row, rows) in pieces {
-                    let from = source.wrapping_add(row * grid.pitch + column * U);
-                    // SAFETY: `rows` rows from `row` on and `present` columns from `column` on are inside the grid.
-                    unsafe {
-                        if crosses && rows > 0 && row % grid.row_run + per_line > grid.row_run {
-                            cross::<V, U, N>(source, grid, (row, column), &columns);
-                        } else if rows == per_line && present == N {
-                            line::<V, U, N, true>(from, grid, rows, &columns, grid.row(row), past_caches);
-                        } else if rows > 0 {
-                            line::<V, U, N, false>(from, grid, rows, &columns, grid.row(row), past_caches);
-                        }
-                    }
-                }
-                column += present;
+                column += places.present;
             }
             row = end;
         }
@@ -273,65 +426,113 @@ unsafe fn one<V: Vector, const U: usize, const N: usize>(
     }
 }
 
-/// One line of each of up to `N` columns.
+/// Rows that make a line of each column, or less.
+struct Piece {
+    row: usize,
+    count: usize,
+    rows: Rows,
+}
+
+/// Neighbouring columns: the first, how many there are, and where they lie in the destination.
+struct Columns {
+    first: usize,
+    present: usize,
+    at: [*mut u8; LINE],
+    /// Whether they are whole lines apart.
+    in_lines: bool,
+}
+
+/// What is read after this block: rows of a strip, one after the other.
+struct Later {
+    source: *const u8,
+    rows: Places,
+    left: usize,
+    /// Bytes of each row.
+    bytes: usize,
+    /// Where the row is, and how much of it has been asked for.
+    row: *const u8,
+    done: usize,
+}
+
+impl Later {
+    /// Asks for the next lines.
+    ///
+    /// # Safety
+    /// `V` is available.
+    #[inline(always)]
+    unsafe fn read<V: Vector>(&mut self, lines: usize) {
+        for _ in 0..lines {
+            if self.done >= self.bytes {
+                if self.left == 0 {
+                    return;
+                }
+                (self.left, self.done) = (self.left - 1, 0);
+                self.row = self.source.wrapping_add(self.rows.next());
+            }
+            // SAFETY: a prefetch may name any address.
+            unsafe { V::prefetch::<false>(self.row.wrapping_add(self.done)) };
+            self.done += LINE;
+        }
+    }
+}
+
+/// One line, or less, of each of a few columns.
+///
+/// # Safety
+/// Rows and columns are inside the grid; `offset` bytes into each column are those rows.
 #[inline(always)]
-unsafe fn line<V: Vector, const U: usize, const N: usize, const WHOLE: bool>(
-    from: *const u8,
-    grid: &Grid,
-    rows: usize,
-    columns: &Columns<N>,
+unsafe fn line<V: Vector, const U: usize, const K: usize, const N: usize>(
+    piece: &Piece,
+    columns: &Columns,
     offset: usize,
+    scratch: &mut Scratch,
     past_caches: bool,
 ) {
-    #[repr(align(64))]
-    struct Lines([[MaybeUninit<u8>; LINE]; 16]);
-    let per_square = V::BYTES / U;
-    // SAFETY: rows and columns are inside the grid, and whole vectors are read only where all `N` columns are.
+    let (wide, deep) = (N, LINE / U);
+    let turned = scratch.turned.0.as_mut_ptr();
+    let skip = columns.first * U;
+    // SAFETY: whole vectors are read only where all columns are, whole lines written only where all rows are.
     unsafe {
-        if WHOLE && V::BYTES == LINE && N <= 16 {
-            let rows = core::array::from_fn(|i| V::load(from.wrapping_add(i * grid.pitch)));
-            for (vector, at) in transpose::<V, U, N>(rows).into_iter().zip(columns.at) {
+        if columns.present == wide && piece.count == deep {
+            let aligned = columns.in_lines && columns.at[0].wrapping_add(offset).addr().is_multiple_of(LINE);
+            if V::BYTES == LINE && U >= 4 && (aligned || !past_caches) {
+                let lines = square::<V, U, K, N>(&piece.rows, skip);
+                for (line, at) in lines.into_iter().zip(&columns.at) {
+                    let to = at.wrapping_add(offset);
+                    if past_caches { line.stream_aligned(to) } else { line.store(to) }
+                }
+                return;
+            }
+            turn::<V, U, K>(&piece.rows, skip, LINE / 16, turned);
+            for (column, at) in columns.at.iter().enumerate().take(wide) {
                 let to = at.wrapping_add(offset);
-                if past_caches && to.addr() % 16 == 0 {
-                    vector.stream(to);
-                } else {
-                    vector.store(to);
+                for part in 0..LINE / V::BYTES {
+                    let (vector, to) = (column_part::<V, K>(turned, column, part), to.wrapping_add(part * V::BYTES));
+                    if past_caches {
+                        vector.stream_or_store(to);
+                    } else {
+                        vector.store(to);
+                    }
                 }
             }
             return;
         }
-        let mut lines = Lines([[MaybeUninit::uninit(); LINE]; 16]);
-        for square in 0..rows.div_ceil(per_square) {
-            let present = per_square.min(rows - square * per_square);
-            let mut block = [V::zero(); N];
-            for (i, row) in block.iter_mut().enumerate() {
-                if WHOLE || i < present {
-                    let at = from.wrapping_add((square * per_square + i) * grid.pitch);
-                    *row = if WHOLE || columns.present == N {
-                        V::load(at)
-                    } else {
-                        let mut short = [0; LINE];
-                        copy_short(at, short.as_mut_ptr(), columns.present * U);
-                        V::load(short.as_ptr())
-                    };
-                }
+        let mut rows = piece.rows;
+        let skip = if columns.present == wide {
+            let first = rows[0];
+            rows[piece.count..].fill(first);
+            skip
+        } else {
+            stage(&mut rows, piece.count, columns.present * U, skip, &mut scratch.staged);
+            0
+        };
+        turn::<V, U, K>(&rows, skip, piece.count.div_ceil(K), turned);
+        for (column, at) in columns.at.iter().enumerate().take(columns.present) {
+            let mut line = [0; LINE];
+            for part in 0..LINE / V::BYTES {
+                column_part::<V, K>(turned, column, part).store(line.as_mut_ptr().add(part * V::BYTES));
             }
-            for (vector, line) in transpose::<V, U, N>(block).into_iter().zip(&mut lines.0) {
-                vector.store(line.as_mut_ptr().cast::<u8>().add(square * V::BYTES));
-            }
-        }
-        for (line, at) in lines.0.iter().zip(columns.at).take(columns.present) {
-            let to = at.wrapping_add(offset);
-            let line = line.as_ptr().cast::<u8>();
-            if WHOLE && !(past_caches && to.addr() % 16 == 0) {
-                copy::<V>(line, to, LINE);
-            } else if WHOLE {
-                for at in (0..LINE).step_by(V::BYTES) {
-                    V::load(line.add(at)).stream(to.add(at));
-                }
-            } else {
-                short_line::<V>(line, to, rows * U, past_caches);
-            }
+            short_line::<V>(line.as_ptr(), at.wrapping_add(offset), piece.count * U, past_caches);
         }
     }
 }
@@ -341,57 +542,68 @@ unsafe fn line<V: Vector, const U: usize, const N: usize, const WHOLE: bool>(
 /// # Safety
 /// As for [`one`].
 #[inline(always)]
-unsafe fn first_pieces<const U: usize>(source: *const u8, destination: *mut u8, grid: &Grid, rows: usize) {
-    for column in (0..grid.columns).step_by(grid.column_run) {
-        for row in 0..rows {
-            let from = source.wrapping_add(row * grid.pitch + column * U);
+unsafe fn first_pieces<const U: usize>(source: *const u8, destination: *mut u8, grid: &Grid, count: usize) {
+    let Grid { rows, columns, .. } = grid;
+    for column in (0..columns.count).step_by(columns.run) {
+        for row in 0..count {
+            let from = source.wrapping_add(row * rows.source.step + column * U);
+            let to = destination.wrapping_add(columns.place(columns.destination, column) + row * U);
             // SAFETY: row and column are inside the grid.
-            unsafe { copy_short(from, destination.wrapping_add(grid.column(column) + row * U), U) };
+            unsafe { copy_short(from, to, U) };
         }
     }
 }
 
-/// The lines of up to `N` columns in which one run of rows ends and that of the next column begins.
+/// The lines of a few columns in which one run of rows ends and that of the next column begins.
 ///
 /// # Safety
 /// As for [`one`], with [`Grid::columns_follow`]; `row` is less than a line from the end of its run, and the columns are in the grid.
 #[inline(always)]
-unsafe fn cross<V: Vector, const U: usize, const N: usize>(
+unsafe fn cross<V: Vector, const U: usize, const K: usize, const N: usize>(
     source: *const u8,
     grid: &Grid,
-    (row, column): (usize, usize),
-    columns: &Columns<N>,
+    row: usize,
+    columns: &Columns,
+    scratch: &mut Scratch,
 ) {
-    let tail = grid.row_run - row % grid.row_run;
-    let run = row - row % grid.row_run;
-    let offset = grid.row(row);
-    let run_end = run + grid.row_run;
-    let at = |row: usize, column: usize| source.wrapping_add(row * grid.pitch + column * U);
+    let (rows, run_of_columns) = (&grid.rows, grid.columns.run);
+    let (wide, column) = (N, columns.first);
+    let tail = rows.run - row % rows.run;
+    let run = row - row % rows.run;
+    let offset = rows.place(rows.destination, row);
+    let run_end = run + rows.run;
+    let at = |row: usize, column: usize| source.wrapping_add(row * rows.source.step + column * U);
     // SAFETY: rows and columns are inside the grid. The last of a run of columns is followed by the first in the next run of rows:
     // those are read to the left of `column`, which is inside the row or, from a whole run of rows on, at least inside the source.
     unsafe {
-        if columns.present == N && column + N < grid.columns && run_end < grid.rows {
+        if columns.present == wide && column + wide < grid.columns.count && run_end < rows.count {
             // Ones for the last columns of their runs.
             let mut last = [0; LINE];
-            let mut lane = grid.column_run - 1 - column % grid.column_run;
-            while lane < N {
+            let mut lane = run_of_columns - 1 - column % run_of_columns;
+            while lane < wide {
                 last[lane * U..][..U].fill(0xff);
-                lane += grid.column_run;
+                lane += run_of_columns;
             }
             let last = V::load(last.as_ptr());
             let same = at(run, column + 1);
-            let next = at(run_end, column).wrapping_sub((grid.column_run - 1) * U);
-            let rows = core::array::from_fn(|i| {
+            let next = at(run_end, column).wrapping_sub((run_of_columns - 1) * U);
+            let staged = scratch.staged.0.as_mut_ptr();
+            let mut pieces: Rows = [staged.cast_const(); LINE];
+            for (i, piece) in pieces.iter_mut().enumerate().take(LINE / U) {
                 if i < tail {
-                    V::load(at(row + i, column))
+                    *piece = at(row + i, column);
                 } else {
-                    let head = (i - tail) * grid.pitch;
+                    let head = (i - tail) * rows.source.step;
                     let (same, next) = (V::load(same.wrapping_add(head)), V::load(next.wrapping_add(head)));
-                    same.xor(same.xor(next).and(last))
+                    let joined = staged.add(i * LINE);
+                    same.xor(same.xor(next).and(last)).store(joined);
+                    *piece = joined;
                 }
-            });
-            for (vector, to) in transpose::<V, U, N>(rows).into_iter().zip(columns.at) {
-                vector.stream(to.wrapping_add(offset));
+            }
+            let turned = scratch.turned.0.as_mut_ptr();
+            turn::<V, U, K>(&pieces, 0, LINE / 16, turned);
+            for (column, to) in columns.at.iter().enumerate().take(wide) {
+                column_part::<V, K>(turned, column, 0).stream(to.wrapping_add(offset));
             }
             return;
         }
@@ -400,11 +612,11 @@ unsafe fn cross<V: Vector, const U: usize, const N: usize>(
             for i in 0..tail {
                 copy_short(at(row + i, column + k), to.wrapping_add(i * U), U);
             }
-            let (head, follower) = match (column + k + 1) % grid.column_run {
-                0 => (run_end, column + k + 1 - grid.column_run),
+            let (head, follower) = match (column + k + 1) % run_of_columns {
+                0 => (run_end, column + k + 1 - run_of_columns),
                 _ => (run, column + k + 1),
             };
-            if head < grid.rows {
+            if head < rows.count {
                 for i in 0..LINE / U - tail {
                     copy_short(at(head + i, follower), to.wrapping_add((tail + i) * U), U);
                 }

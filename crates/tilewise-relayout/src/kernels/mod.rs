@@ -17,7 +17,7 @@ mod zip;
 
 use crate::nest::Convert;
 pub(crate) use ahead::Ahead;
-pub(crate) use blocks::Grid;
+pub(crate) use blocks::{Grid, Side, Stride};
 pub(crate) use zip::{Apart, Together};
 
 /// An instruction set that kernels exist for.
@@ -160,12 +160,11 @@ impl Stream {
     }
 }
 
-/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job. The
-/// vectors are the one for bytes in order, and one each for squares of 1, 2, 4, 8 and 16-byte units.
+/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job.
 macro_rules! level {
-    ($name:ident, [$(#[$features:meta])?], $vector:ty, $past:ty, [$one:ty, $two:ty, $four:ty, $eight:ty, $sixteen:ty]) => {
+    ($name:ident, [$(#[$features:meta])?], $vector:ty, $past:ty) => {
         mod $name {
-            use super::vector::{Plain, Sink, Vector};
+            use super::vector::{Plain, Sink};
             #[allow(clippy::wildcard_imports, reason = "each level names some of them")]
             use super::*;
 
@@ -210,8 +209,11 @@ macro_rules! level {
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn blocks<S: Sink<V>, W: Vector, const U: usize, const N: usize>(job: &Job, stream: &mut Stream) {
-                unsafe { blocks::blocks::<V, S, W, U, N>(job, stream) }
+            unsafe fn blocks<S: Sink<V>, const U: usize, const K: usize, const N: usize>(
+                job: &Job,
+                stream: &mut Stream,
+            ) {
+                unsafe { blocks::blocks::<V, S, U, K, N>(job, stream) }
             }
 
             #[inline(never)]
@@ -238,11 +240,11 @@ macro_rules! level {
                         Body::Together(body) => zip::by_unit_and_ways!(together, S, job, stream, body),
                         Body::Apart(body) => zip::by_unit_and_ways!(apart, S, job, stream, body),
                         Body::Blocks(grid) => match grid.unit {
-                            1 => blocks::<S, $one, 1, { size_of::<$one>() }>(job, stream),
-                            2 => blocks::<S, $two, 2, { size_of::<$two>() / 2 }>(job, stream),
-                            4 => blocks::<S, $four, 4, { size_of::<$four>() / 4 }>(job, stream),
-                            8 => blocks::<S, $eight, 8, { size_of::<$eight>() / 8 }>(job, stream),
-                            _ => blocks::<S, $sixteen, 16, { size_of::<$sixteen>() / 16 }>(job, stream),
+                            1 => blocks::<S, 1, 16, { size_of::<V>() / 1 }>(job, stream),
+                            2 => blocks::<S, 2, 8, { size_of::<V>() / 2 }>(job, stream),
+                            4 => blocks::<S, 4, 4, { size_of::<V>() / 4 }>(job, stream),
+                            8 => blocks::<S, 8, 2, { size_of::<V>() / 8 }>(job, stream),
+                            _ => blocks::<S, 16, 1, { size_of::<V>() / 16 }>(job, stream),
                         },
                     }
                 }
@@ -268,25 +270,24 @@ macro_rules! level {
 }
 
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-level!(portable_level, [], portable::Block, Plain, [V, V, V, V, V]);
+level!(portable_level, [], portable::Block, Plain);
 
 #[cfg(target_arch = "x86_64")]
-level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, vector::Pieces, [V, V, V, V, V]);
+level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, vector::Pieces);
 
 #[cfg(target_arch = "x86_64")]
-level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, vector::Pieces, [x86_64::__m128i, V, V, V, V]);
+level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, vector::Pieces);
 
 #[cfg(target_arch = "x86_64")]
 level!(
     avx512,
     [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]],
     x86_64::__m512i,
-    x86_64::Carry,
-    [x86_64::__m128i, x86_64::__m256i, V, V, V]
+    x86_64::Carry
 );
 
 #[cfg(target_arch = "aarch64")]
-level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, vector::Pieces, [V, V, V, V, V]);
+level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, vector::Pieces);
 
 /// Does a job.
 ///

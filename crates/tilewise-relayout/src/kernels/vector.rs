@@ -24,10 +24,31 @@ pub(super) trait Vector: Copy {
     unsafe fn store(self, to: *mut u8);
     /// `BYTES` bytes past the caches, in pieces of 16; `to` is a multiple of 16.
     unsafe fn stream(self, to: *mut u8);
+    /// `BYTES` bytes past the caches; `to` is a multiple of `BYTES`.
+    #[inline(always)]
+    unsafe fn stream_aligned(self, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { self.stream(to) }
+    }
+    /// `BYTES` bytes to anywhere, past the caches if `to` is a multiple of 16.
+    #[inline(always)]
+    unsafe fn stream_or_store(self, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { if to.addr().is_multiple_of(16) { self.stream(to) } else { self.store(to) } }
+    }
     /// Copies 16 bytes past the caches; `to` is a multiple of 16.
     unsafe fn stream_16(from: *const u8, to: *mut u8);
     /// The units of `U` bytes of both in turn, as one sequence over two registers.
     unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self);
+    /// As [`zip`](Self::zip), within each 16 bytes; units have fewer.
+    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self);
+    /// As many times 16 bytes as the register has, `step` bytes apart.
+    unsafe fn load_lanes(from: *const u8, step: usize) -> Self;
+    /// The `i`th 16 bytes of the `j`th vector become the `j`th of the `i`th, where vectors have four times 16.
+    #[inline(always)]
+    unsafe fn turn_lanes(vectors: [Self; 4]) -> [Self; 4] {
+        vectors
+    }
     /// The inverse of [`zip`](Self::zip): units of even and of odd place.
     #[inline(always)]
     unsafe fn unzip<const U: usize>(self, other: Self) -> (Self, Self) {
@@ -185,11 +206,7 @@ impl<V: Vector> Sink<V> for Pieces {
         // SAFETY: the sink's bytes are the caller's.
         unsafe {
             look_up::<V>(self.at);
-            if self.at.addr().is_multiple_of(16) {
-                vector.stream(self.at);
-            } else {
-                vector.store(self.at);
-            }
+            vector.stream_or_store(self.at);
             self.at = self.at.add(V::BYTES);
         }
     }

@@ -75,6 +75,16 @@ impl Vector for __m128i {
     }
 
     #[inline(always)]
+    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe { self.zip::<U>(other) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(from: *const u8, _: usize) -> Self {
+        unsafe { Self::load(from) }
+    }
+
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         unsafe { _mm_and_si128(self, other) }
     }
@@ -130,6 +140,11 @@ impl Vector for __m256i {
     }
 
     #[inline(always)]
+    unsafe fn stream_aligned(self, to: *mut u8) {
+        unsafe { _mm256_stream_si256(to.cast(), self) }
+    }
+
+    #[inline(always)]
     unsafe fn stream(self, to: *mut u8) {
         unsafe {
             if to.addr().is_multiple_of(32) {
@@ -144,15 +159,27 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
         unsafe {
-            let (low, high) = match U {
+            let (low, high) = self.zip_lanes::<U>(other);
+            (_mm256_permute2x128_si256::<0x20>(low, high), _mm256_permute2x128_si256::<0x31>(low, high))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe {
+            match U {
                 1 => (_mm256_unpacklo_epi8(self, other), _mm256_unpackhi_epi8(self, other)),
                 2 => (_mm256_unpacklo_epi16(self, other), _mm256_unpackhi_epi16(self, other)),
                 4 => (_mm256_unpacklo_epi32(self, other), _mm256_unpackhi_epi32(self, other)),
                 8 => (_mm256_unpacklo_epi64(self, other), _mm256_unpackhi_epi64(self, other)),
                 _ => (self, other),
-            };
-            (_mm256_permute2x128_si256::<0x20>(low, high), _mm256_permute2x128_si256::<0x31>(low, high))
+            }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(from: *const u8, step: usize) -> Self {
+        unsafe { _mm256_loadu2_m128i(from.wrapping_add(step).cast(), from.cast()) }
     }
 
     #[inline(always)]
@@ -267,6 +294,11 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
+    unsafe fn stream_aligned(self, to: *mut u8) {
+        unsafe { _mm512_stream_si512(to.cast(), self) }
+    }
+
+    #[inline(always)]
     unsafe fn stream(self, to: *mut u8) {
         unsafe {
             if to.addr().is_multiple_of(64) {
@@ -283,6 +315,39 @@ impl Vector for __m512i {
     #[inline(always)]
     unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
         unsafe { (permute(self, &Places::<U>::ZIP[0], other), permute(self, &Places::<U>::ZIP[1], other)) }
+    }
+
+    #[inline(always)]
+    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        unsafe {
+            match U {
+                1 => (_mm512_unpacklo_epi8(self, other), _mm512_unpackhi_epi8(self, other)),
+                2 => (_mm512_unpacklo_epi16(self, other), _mm512_unpackhi_epi16(self, other)),
+                4 => (_mm512_unpacklo_epi32(self, other), _mm512_unpackhi_epi32(self, other)),
+                8 => (_mm512_unpacklo_epi64(self, other), _mm512_unpackhi_epi64(self, other)),
+                _ => (self, other),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(from: *const u8, step: usize) -> Self {
+        unsafe {
+            let lane = |i: usize| _mm_loadu_si128(from.wrapping_add(i * step).cast());
+            let low = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(lane(0)), lane(1));
+            _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, lane(2)), lane(3))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn turn_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        unsafe {
+            let even = |a, b| _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b);
+            let odd = |a, b| _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b);
+            let (ab, cd) = (even(a, b), even(c, d));
+            let (ab_odd, cd_odd) = (odd(a, b), odd(c, d));
+            [even(ab, cd), even(ab_odd, cd_odd), odd(ab, cd), odd(ab_odd, cd_odd)]
+        }
     }
 
     #[inline(always)]

@@ -72,13 +72,6 @@ unsafe fn unzip_rows<V: Vector, const U: usize, const WAYS: usize>(mut rows: [V;
     rows
 }
 
-/// A square of units, transposed.
-#[inline(always)]
-pub(super) unsafe fn transpose<V: Vector, const U: usize, const N: usize>(rows: [V; N]) -> [V; N] {
-    // SAFETY: `V` is available. With as many rows as units in each, every register ends up with one column.
-    unsafe { zip_rows::<V, U, N>(rows) }
-}
-
 /// Every pair of unit and ways that plans have: two rows, or groups of at most 16 bytes.
 macro_rules! by_unit_and_ways {
     ($function:ident, $s:ty, $job:ident, $stream:ident, $body:ident) => {
