@@ -283,6 +283,9 @@ impl Nest {
 /// Source bytes that are read over and over, or prefetched, while they share the second-level cache with what is written.
 const LARGEST_PANEL: u64 = 384 << 10;
 
+/// Destination bytes of a run of rows that need no more to follow them.
+const LONG_ROW: u64 = 512;
+
 /// How many runs of the same row to prefetch ahead, and how many bytes where a run is longer than that.
 const NEAR: u64 = 4;
 const NEAR_BYTES: u64 = 1024;
@@ -480,26 +483,29 @@ impl<'a> Digits<'a> {
             Transpose::Deinterleave { .. } => row,
             _ => column,
         }];
+        // The next digit of the same number, or of any if neither ever ends early.
         let next = |of: usize, continues: &dyn Fn(&Loop, &Loop) -> bool| {
             let inner = &self.loops[of];
-
             rest.iter().copied().find(|&i| {
                 let l = &self.loops[i];
-                i != row
-                    && i != column
-                    && self.numbers[i] == self.numbers[of]
-                    && l.divisor == inner.divisor * inner.count
-                    && continues(inner, l)
+                let follows = self.numbers[i] == self.numbers[of] && l.divisor == inner.divisor * inner.count;
+                let whole = inner.number.is_none() && l.number.is_none();
+                i != row && i != column && (follows || whole) && continues(inner, l)
             })
         };
-        let row_after = match kind {
-            Transpose::Interleave { .. } => None,
-            Transpose::Deinterleave { .. } => next(row, &|inner, l| l.destination == inner.destination * inner.count),
-            Transpose::Blocks => next(row, &|inner, l| l.source == inner.source * inner.count),
-        };
-        let column_after = match kind {
-            Transpose::Blocks => next(column, &|inner, l| l.source == inner.source * inner.count),
-            _ => None,
+        let on_in_source = |inner: &Loop, l: &Loop| l.source == inner.source * inner.count;
+        let on_in_destination = |inner: &Loop, l: &Loop| l.destination == inner.destination * inner.count;
+        let (row_after, column_after) = match kind {
+            Transpose::Interleave { .. } => (None, None),
+            Transpose::Deinterleave { .. } => (next(row, &on_in_destination), None),
+            Transpose::Blocks => {
+                // A digit that goes on on both sides helps the one that has less.
+                let column_after = next(column, &on_in_source);
+                let wanted = |at: &usize| Some(*at) != column_after || rows.count < columns.count;
+                let longer = next(row, &on_in_destination).filter(|at| rows.count * unit < LONG_ROW && wanted(at));
+                let row_after = longer.or_else(|| next(row, &on_in_source).filter(wanted));
+                (row_after, column_after.filter(|&at| Some(at) != row_after))
+            }
         };
         let chain = |inner: usize, outer: Option<usize>| Chain {
             inner: self.loops[inner],
