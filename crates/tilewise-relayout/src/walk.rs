@@ -67,6 +67,9 @@ impl Walk<'_> {
         if matches!(self.nest.leaf, Leaf::Nothing) {
             return;
         }
+        if self.nest.panel.is_none() && self.is_worth_prefetching() {
+            self.stream.ahead.near = size(self.nest.near);
+        }
         let mut few = [0; 8];
         let mut many;
         let bounds = &self.nest.limits;
