@@ -71,8 +71,15 @@ pub(crate) enum Convert {
     Copy,
     /// `8 / bits` source bytes, `pitch` apart, become one.
     Pack { bits: u32, pitch: u64 },
-    /// One byte becomes `8 / bits`, side by side.
-    Unpack { bits: u32, signed: bool },
+    /// One byte becomes `8 / bits` destination bytes, `pitch` apart.
+    Unpack { bits: u32, signed: bool, pitch: u64 },
+}
+
+impl Convert {
+    /// Whether the elements of a packed byte are of different rows on the other side.
+    fn is_across_rows(self) -> bool {
+        matches!(self, Self::Pack { pitch, .. } | Self::Unpack { pitch, .. } if pitch > 1)
+    }
 }
 
 /// The innermost digits, done by one kernel.
@@ -160,7 +167,11 @@ impl Nest {
         let mut digits = Digits::of(axes, elements);
         let scale = if digits.by_element { 1 } else { digits.unit };
         let leaf = digits.take_leaf();
-        let linear = !matches!(leaf, Leaf::Transpose { kind: Transpose::Deinterleave { .. } | Transpose::Blocks, .. });
+        let linear = match leaf {
+            Leaf::Run { convert: Convert::Unpack { pitch, .. }, .. } => pitch == 1,
+            Leaf::Transpose { kind, .. } => matches!(kind, Transpose::Interleave { .. }),
+            _ => true,
+        };
         let mut loops = digits.loops;
         loops.sort_by_key(|inner| core::cmp::Reverse(inner.destination));
         let fills = fill && linear && !matches!(leaf, Leaf::Elements(_));
@@ -367,7 +378,7 @@ impl<'a> Digits<'a> {
             return false;
         }
         let adjacent = low.source == 1 && low.destination == 1;
-        if source <= destination && !adjacent {
+        if source == destination && !adjacent {
             return false;
         }
         let narrow_bits = u32::try_from(narrow).unwrap_or(8);
@@ -377,7 +388,8 @@ impl<'a> Digits<'a> {
             let source_unit = if adjacent { per_unit } else { 1 };
             (Convert::Pack { bits: narrow_bits, pitch: low.source }, source_unit, 1)
         } else {
-            (Convert::Unpack { bits: narrow_bits, signed }, 1, per_unit)
+            let unit = if adjacent { per_unit } else { 1 };
+            (Convert::Unpack { bits: narrow_bits, signed, pitch: low.destination }, 1, unit)
         };
         for (i, l) in self.loops.iter_mut().enumerate() {
             if i == at {
@@ -441,10 +453,12 @@ impl<'a> Digits<'a> {
 
     /// A transpose, if short runs are all that both sides have in common.
     fn take_transpose(&mut self) -> Option<Leaf> {
-        let merges_rows = matches!(self.convert, Convert::Pack { .. }) && self.source_unit == 1;
-        if self.convert != Convert::Copy && !merges_rows {
+        let across_rows = self.convert.is_across_rows();
+        if self.convert != Convert::Copy && !across_rows {
             return None;
         }
+        let merges_rows = across_rows && matches!(self.convert, Convert::Pack { .. });
+        let splits_rows = across_rows && !merges_rows;
         // Try with the longest unit first made of whole digits.
         let (mut unit, mut absorbed) = (self.unit, Vec::new());
         let rest = |absorbed: &[usize]| (0..self.loops.len()).filter(|i| !absorbed.contains(i)).collect::<Vec<_>>();
@@ -478,14 +492,13 @@ impl<'a> Digits<'a> {
                 !rest.iter().any(|&i| i != row && i != column && (unit..stride).contains(&side(&self.loops[i])));
             (fits && alone).then_some(ways)
         };
-        let kind = if let Some(ways) = ways(columns.destination, rows.count, &|l| l.destination) {
-            Transpose::Interleave { ways }
-        } else if merges_rows {
-            return None;
-        } else if let Some(ways) = ways(rows.source, columns.count, &|l| l.source) {
-            Transpose::Deinterleave { ways }
-        } else {
-            Transpose::Blocks
+        let interleave = ways(columns.destination, rows.count, &|l| l.destination).filter(|_| !splits_rows);
+        let deinterleave = ways(rows.source, columns.count, &|l| l.source).filter(|_| !merges_rows);
+        let kind = match (interleave, deinterleave) {
+            (Some(ways), _) => Transpose::Interleave { ways },
+            (None, Some(ways)) if !splits_rows || unit == 1 => Transpose::Deinterleave { ways },
+            _ if across_rows => return None,
+            _ => Transpose::Blocks,
         };
         let number = self.numbers[match kind {
             Transpose::Deinterleave { .. } => row,

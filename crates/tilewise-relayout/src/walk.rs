@@ -12,6 +12,10 @@
 //! - in the destination, the same, and what is left of the room that a loop's value has up to the next, which by the same argument
 //!   belongs to no other element (to one of an [edge](crate::plan::Edge) at most, and edges are written afterwards).
 //!
+//! A byte that packs elements of several rows is a unit whose elements lie a pitch apart on the other side: that pitch is the stride of a
+//! digit's lowest part, which the plan takes out of the loops only where its number ends with a whole byte, so that every one of those
+//! rows is there. Such a leaf writes rows that are far apart, and nothing between them: it leaves padding to others.
+//!
 //! Threads divide the values of one loop, or the columns or bytes of one leaf, between them. Offsets of different elements differ,
 //! so the bytes they write do too, except that elements narrower than a byte may share one: such loops are divided only where each value
 //! starts a byte of its own.
@@ -332,6 +336,7 @@ impl Walk<'_> {
                             columns: size(extents.0),
                             run: size(rows.inner.count),
                             run_step: rows.outer.map_or(0, |outer| size(outer.source)),
+                            convert: *convert,
                         };
                         self.job(repeats, from, to, Body::Apart(body));
                     }

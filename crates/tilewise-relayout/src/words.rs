@@ -90,7 +90,13 @@ fn write_leaf(f: &mut fmt::Formatter<'_>, leaf: &Leaf) -> fmt::Result {
                 Convert::Pack { bits, pitch } => {
                     write!(f, "pack {} rows, {pitch} bytes apart, into {most}{to} bytes, {bits} bits each", 8 / bits)
                 }
-                Convert::Unpack { bits, .. } => write!(f, "unpack {most}{from} bytes into {to}, from {bits} bits each"),
+                Convert::Unpack { bits, pitch: 1, .. } => {
+                    write!(f, "unpack {most}{from} bytes into {to}, from {bits} bits each")
+                }
+                Convert::Unpack { bits, pitch, .. } => {
+                    let rows = 8 / bits;
+                    write!(f, "unpack {most}{from} bytes into {rows} rows, {pitch} bytes apart, from {bits} bits each")
+                }
             }
         }
         Leaf::Transpose { unit, rows, columns, kind, convert } => {
@@ -102,7 +108,8 @@ fn write_leaf(f: &mut fmt::Formatter<'_>, leaf: &Leaf) -> fmt::Result {
             write!(f, " units of {unit} bytes")?;
             match convert {
                 Convert::Pack { bits, .. } => write!(f, ", each packed from {} rows of {bits} bits", 8 / bits),
-                _ => Ok(()),
+                Convert::Unpack { bits, .. } => write!(f, ", each unpacked into {} rows, from {bits} bits", 8 / bits),
+                Convert::Copy => Ok(()),
             }
         }
     }

@@ -83,6 +83,10 @@ fn words() {
     assert!(transpose.ends_with("transpose 4096 × 4096 units of 4 bytes"), "{transpose}");
     let bits = text("s4[8192,8192]", "s4[8192,8192]{1,0:T(8,128)(8,1)E(4)}");
     assert!(bits.contains("each packed from 2 rows of 4 bits"), "{bits}");
+    let bits = text("s4[8192,8192]{1,0:T(8,128)(8,1)E(4)}", "s4[8192,8192]");
+    assert!(bits.ends_with("units of 1 bytes, each unpacked into 2 rows, from 4 bits"), "{bits}");
+    let bits = text("s4[8192,8192]{1,0:T(8,128)(2,1)E(4)}", "s4[8192,8192]");
+    assert!(bits.ends_with("unpack 128 bytes into 2 rows, 8192 bytes apart, from 4 bits each"), "{bits}");
 }
 
 #[test]

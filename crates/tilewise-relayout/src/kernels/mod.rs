@@ -197,6 +197,12 @@ macro_rules! level {
 
             #[inline(never)]
             $(#[$features])?
+            unsafe fn split<S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+                unsafe { run::split_runs::<V, S, WAYS>(job, stream) }
+            }
+
+            #[inline(never)]
+            $(#[$features])?
             unsafe fn together<S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
                 unsafe { zip::together::<V, S, U, WAYS>(job, stream) }
             }
@@ -232,10 +238,15 @@ macro_rules! level {
                             _ => pack::<S, 8>(job, stream),
                         },
                         Body::Run { convert: Convert::Pack { .. }, .. } => merge::<S>(job, stream),
-                        Body::Run { convert: Convert::Unpack { bits, .. }, .. } => match bits {
+                        Body::Run { convert: Convert::Unpack { bits, pitch: 1, .. }, .. } => match bits {
                             4 => unpack::<S, 2>(job, stream),
                             2 => unpack::<S, 4>(job, stream),
                             _ => unpack::<S, 8>(job, stream),
+                        },
+                        Body::Run { convert: Convert::Unpack { bits, .. }, .. } => match bits {
+                            4 => split::<S, 2>(job, stream),
+                            2 => split::<S, 4>(job, stream),
+                            _ => split::<S, 8>(job, stream),
                         },
                         Body::Together(body) => zip::by_unit_and_ways!(together, S, job, stream, body),
                         Body::Apart(body) => zip::by_unit_and_ways!(apart, S, job, stream, body),

@@ -104,6 +104,33 @@ pub(super) unsafe fn merge_runs<V: Vector, S: Sink<V>>(job: &Job, stream: &mut S
     });
 }
 
+/// # Safety
+/// As for [`super::run`].
+#[inline(always)]
+pub(super) unsafe fn split_runs<V: Vector, S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
+    let Body::Run { each, last, convert } = job.body else { return };
+    let [outer, inner] = job.repeats;
+    let mut ahead = stream.ahead;
+    // SAFETY: the job's contract: each span's bytes are valid in the source, and in each row of the destination.
+    unsafe {
+        let mut rows = Rows::<V, S, WAYS>::start(job.destination, convert);
+        for value in 0..outer.count {
+            let mut from = job.source.wrapping_add(value * outer.source);
+            let mut to = job.destination.wrapping_add(value * outer.destination);
+            for left in (0..inner.count).rev() {
+                let Span { bytes, .. } = if left == 0 { last } else { each };
+                // The rows go on where they are if this run follows the one before.
+                rows.seek(to);
+                split(&mut rows, from, bytes, &mut ahead);
+                from = from.wrapping_add(inner.source);
+                to = to.wrapping_add(inner.destination);
+            }
+        }
+        rows.finish();
+    }
+    stream.ahead = ahead;
+}
+
 /// Writes what a stream still holds.
 ///
 /// # Safety
@@ -309,6 +336,136 @@ unsafe fn merged<V: Vector, S: Sink<V>>(
             let mut packed = [0; 64];
             merge_rows_short::<V>(from, bytes, bits, pitch).store(packed.as_mut_ptr());
             sink.copy(packed.as_ptr(), bytes, &mut Ahead::nothing());
+        }
+    }
+}
+
+/// Where bytes go that hold an element of each of `PARTS` rows: a sink for each row. With one part, bytes go as they are.
+pub(super) struct Rows<V, S, const PARTS: usize> {
+    sinks: [S; PARTS],
+    /// Destination bytes from a row to the next.
+    pitch: usize,
+    /// The sign's bit in every byte, 0 where elements have none.
+    sign: V,
+}
+
+impl<V: Vector, S: Sink<V>, const PARTS: usize> Rows<V, S, PARTS> {
+    /// Starts the first row at an address.
+    ///
+    /// # Safety
+    /// As for [`Sink`], for each of the rows.
+    #[inline(always)]
+    pub(super) unsafe fn start(at: *mut u8, convert: Convert) -> Self {
+        let (sign, pitch) = match convert {
+            Convert::Unpack { bits, signed, pitch } => (u8::from(signed) << (bits - 1), pitch),
+            _ => (0, 0),
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "a stride inside a buffer")]
+        let pitch = pitch as usize;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sinks = core::array::from_fn(|part| S::start(at.wrapping_add(part * pitch)));
+            Self { sinks, pitch, sign: V::splat(sign) }
+        }
+    }
+
+    /// Goes on with the first row at an address.
+    #[inline(always)]
+    unsafe fn seek(&mut self, to: *mut u8) {
+        for (part, sink) in self.sinks.iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { sink.seek(to.wrapping_add(part * self.pitch)) };
+        }
+    }
+
+    /// The elements of one row, from a vector of bytes that hold all rows'.
+    #[inline(always)]
+    unsafe fn part(&self, packed: V, part: usize) -> V {
+        // SAFETY: `V` is available.
+        unsafe {
+            let shifted = match part * 8 / PARTS {
+                0 => packed,
+                1 => packed.down::<1>(),
+                2 => packed.down::<2>(),
+                3 => packed.down::<3>(),
+                4 => packed.down::<4>(),
+                5 => packed.down::<5>(),
+                6 => packed.down::<6>(),
+                _ => packed.down::<7>(),
+            };
+            // (x xor sign) − sign repeats the sign, as in `unpack`.
+            shifted.and(V::splat(u8::MAX >> (8 - 8 / PARTS))).xor(self.sign).sub(self.sign)
+        }
+    }
+
+    /// Appends a vector of bytes.
+    ///
+    /// # Safety
+    /// As for [`Sink`].
+    #[inline(always)]
+    pub(super) unsafe fn push(&mut self, packed: V) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if PARTS == 1 {
+                return self.sinks[0].push(packed);
+            }
+            for part in 0..PARTS {
+                let elements = self.part(packed, part);
+                self.sinks[part].push(elements);
+            }
+        }
+    }
+
+    /// Appends the first `n` bytes of a vector.
+    ///
+    /// # Safety
+    /// As for [`Sink`].
+    #[inline(always)]
+    pub(super) unsafe fn push_short(&mut self, packed: V, n: usize) {
+        let mut short = [0; 64];
+        // SAFETY: the caller's promise; no vector is longer than the copy.
+        unsafe {
+            for part in 0..PARTS {
+                let elements = if PARTS == 1 { packed } else { self.part(packed, part) };
+                elements.store(short.as_mut_ptr());
+                self.sinks[part].copy(short.as_ptr(), n, &mut Ahead::nothing());
+            }
+        }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Safety
+    /// As for [`Sink`].
+    #[inline(always)]
+    pub(super) unsafe fn finish(&mut self) {
+        for sink in &mut self.sinks {
+            // SAFETY: the caller's promise.
+            unsafe { sink.finish() };
+        }
+    }
+}
+
+/// Appends `bytes` bytes to rows.
+#[inline(always)]
+unsafe fn split<V: Vector, S: Sink<V>, const PARTS: usize>(
+    rows: &mut Rows<V, S, PARTS>,
+    mut from: *const u8,
+    mut bytes: usize,
+    ahead: &mut Ahead,
+) {
+    // SAFETY: `bytes` are valid at `from`, and in each row.
+    unsafe {
+        while bytes >= V::BYTES {
+            ahead.read::<V>(from);
+            rows.push(V::load(from));
+            from = from.add(V::BYTES);
+            bytes -= V::BYTES;
+        }
+        if bytes > 0 {
+            let mut packed = [0; 64];
+            copy_short(from, packed.as_mut_ptr(), bytes);
+            rows.push_short(V::load(packed.as_ptr()), bytes);
         }
     }
 }

@@ -4,9 +4,10 @@ use super::{
     Body, Job, Stream,
     ahead::Ahead,
     repeat,
-    run::{merge_rows, merge_rows_short},
+    run::{Rows, merge_rows, merge_rows_short},
     vector::{Sink, Vector, copy_short},
 };
+use crate::nest::Convert;
 
 /// `ways` rows become one: unit 0 of each row, unit 1 of each row, and so on.
 #[derive(Clone, Copy)]
@@ -38,6 +39,8 @@ pub(crate) struct Apart {
     /// Columns after which the source goes on elsewhere, and the distance.
     pub(crate) run: usize,
     pub(crate) run_step: usize,
+    /// Where each row is itself several rows of narrow elements: how to unpack them.
+    pub(crate) convert: Convert,
 }
 
 /// Zips `WAYS` rows: each round interleaves rows half of all apart.
@@ -218,15 +221,33 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
 /// As for [`super::run`].
 #[inline(always)]
 pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
-    let Body::Apart(body) = job.body else { return };
+    let Body::Apart(body) = &job.body else { return };
+    // SAFETY: passed on. Plans split units of one byte only.
+    unsafe {
+        match body.convert {
+            Convert::Unpack { bits: 4, .. } if U == 1 => apart_into::<V, S, U, WAYS, 2>(job, stream, body),
+            Convert::Unpack { bits: 2, .. } if U == 1 => apart_into::<V, S, U, WAYS, 4>(job, stream, body),
+            Convert::Unpack { .. } if U == 1 => apart_into::<V, S, U, WAYS, 8>(job, stream, body),
+            _ => apart_into::<V, S, U, WAYS, 1>(job, stream, body),
+        }
+    }
+}
+
+/// [`apart`] where each of the `WAYS` rows is `PARTS` rows of narrow elements, or 1 as it is.
+#[inline(always)]
+unsafe fn apart_into<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize, const PARTS: usize>(
+    job: &Job,
+    stream: &mut Stream,
+    body: &Apart,
+) {
     let mut ahead = stream.ahead;
     let whole = V::BYTES / U;
-    // SAFETY: the source has `columns` groups of `WAYS` units (in runs), each of `rows` rows room for `columns` units.
+    // SAFETY: the source has `columns` groups of `WAYS` units (in runs), each of `rows` rows room for `columns` units in each part.
     unsafe {
         repeat!(job, |from, to| {
-            let mut sinks: [S; WAYS] = core::array::from_fn(|row| {
+            let mut sinks: [Rows<V, S, PARTS>; WAYS] = core::array::from_fn(|row| {
                 let row = row.min(body.rows - 1);
-                S::start(to.wrapping_add(row * body.pitch))
+                Rows::start(to.wrapping_add(row * body.pitch), body.convert)
             });
             let mut run = from;
             let mut left = body.columns;
@@ -259,9 +280,7 @@ pub(super) unsafe fn apart<V: Vector, S: Sink<V>, const U: usize, const WAYS: us
                     core::ptr::copy_nonoverlapping(at, zipped.as_mut_ptr(), columns * U * WAYS);
                     let rows = core::array::from_fn(|i| V::load(zipped.as_ptr().add(i * V::BYTES)));
                     for (sink, row) in sinks.iter_mut().zip(unzip_rows::<V, U, WAYS>(rows)).take(body.rows) {
-                        let mut short = [0; 64];
-                        row.store(short.as_mut_ptr());
-                        sink.copy(short.as_ptr(), columns * U, &mut Ahead::nothing());
+                        sink.push_short(row, columns * U);
                     }
                 }
                 run = run.wrapping_add(body.run_step);
