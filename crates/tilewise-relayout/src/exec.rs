@@ -134,7 +134,12 @@ impl Plan {
         threads: usize,
     ) -> Result<(), Error> {
         assert!(level.is_available(), "this CPU has no {level:?}");
-        self.run_divided(level, past_caches, source, destination, self.one_for_each(threads), &|_| ())
+        match self.one_for_each(threads) {
+            Division { parts: 1, .. } => {
+                self.run_divided(level, past_caches, source, destination, Division::WHOLE, &|_| ())
+            }
+            division => self.run_divided(level, past_caches, source, destination, division, &|_| ()),
+        }
     }
 
     /// `level` must be available. Inlined, an ordinary run of a small array has nothing of parts.
@@ -217,7 +222,7 @@ impl Plan {
     /// A part for each thread.
     fn one_for_each(&self, threads: usize) -> Division {
         match self.split(threads) {
-            Split::None => Division { split: Split::None, parts: 1, threads: 1 },
+            Split::None => Division::WHOLE,
             split => Division { split, parts: threads, threads },
         }
     }
@@ -300,6 +305,10 @@ struct Division {
     split: Split,
     parts: usize,
     threads: usize,
+}
+
+impl Division {
+    const WHOLE: Self = Self { split: Split::None, parts: 1, threads: 1 };
 }
 
 /// Where the work parts.
