@@ -22,7 +22,7 @@ impl Plan {
     /// Elements are found by [`Tiled::fill_offsets`] and compared one by one, so the answer does not rest on what ran the plan.
     /// Between different element sizes the source's low bits count, as many as the type has, and in a wider element their
     /// extension. Padding is not looked at. The array is walked in boxes of up to 65536 elements along the source's memory; if
-    /// several elements differ, one in the first such box is named. `seen` is called with the number of elements of each box that
+    /// several elements differ, one in the first such box is named. `done` is called with the number of elements of each box that
     /// holds, from any of the `threads`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Plan {
         source: &[u8],
         destination: &[u8],
         threads: usize,
-        seen: impl Fn(u64) + Sync,
+        done: impl Fn(u64) + Sync,
     ) -> Result<Option<Vec<u64>>, Error> {
         let buffers = [("source", source, self.source_bytes()), ("destination", destination, self.destination_bytes())];
         for (which, buffer, bytes) in buffers {
@@ -65,7 +65,7 @@ impl Plan {
                     continue;
                 }
                 match comparison.difference_in(&bounds, [source, destination]).transpose() {
-                    None => seen(bounds.iter().map(|range| range.end - range.start).product()),
+                    None => done(bounds.iter().map(|range| range.end - range.start).product()),
                     Some(difference) => {
                         ended.store(true, Relaxed);
                         found.lock().unwrap_or_else(PoisonError::into_inner).push((number, difference));

@@ -1,13 +1,17 @@
-//! Runs plans: checks the buffers, and divides the work between threads.
+//! Runs plans: checks the buffers, and divides the work into parts and between threads.
 
 use crate::{
     Error, Plan,
     kernels::{Level, Stream},
-    nest::{Convert, Leaf, Loop, Transpose},
+    nest::{Chain, Convert, Leaf, Loop, Transpose},
     plan::{Clear, length_mismatch},
     walk::{Target, Walk},
 };
-use std::thread;
+use std::{
+    iter,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
+};
 
 /// More threads than machines have cores: asking for more is the same as asking for these.
 pub(crate) const MOST_THREADS: usize = 1024;
@@ -41,6 +45,65 @@ impl Plan {
         self.run_at(Level::detect(), source, destination, threads)
     }
 
+    /// Converts a buffer as [`run_with_threads`](Plan::run_with_threads) does, part by part, and says after each how far it is.
+    ///
+    /// `done` is called with a number of destination bytes, from any of the `threads`; all of them together are
+    /// [`destination_bytes`](Plan::destination_bytes). Parts are of 16 MiB at least, so that a conversion takes no longer for them,
+    /// and are larger where loops can't be divided as finely. Layouts without common loops may be one part.
+    ///
+    /// # Errors
+    /// As for [`run`](Plan::run).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    /// use tilewise_relayout::Plan;
+    ///
+    /// let plan = Plan::new(&"s8[2,3]{1,0}".parse()?, &"s8[2,3]{1,0:T(2,2)}".parse()?)?;
+    /// let (mut destination, written) = ([0; 8], AtomicU64::new(0)); // for another thread to show
+    /// plan.run_in_parts(&[1, 2, 3, 4, 5, 6], &mut destination, 2, |bytes| {
+    ///     written.fetch_add(bytes, Relaxed);
+    /// })?;
+    /// assert_eq!(written.into_inner(), plan.destination_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_in_parts(
+        &self,
+        source: &[u8],
+        destination: &mut [u8],
+        threads: usize,
+        done: impl Fn(u64) + Sync,
+    ) -> Result<(), Error> {
+        /// What a part should at least write, in bytes: starting it is nothing against that.
+        const LEAST: u64 = 16 << 20;
+        if self.destination_bytes() < 2 * LEAST {
+            self.run_with_threads(source, destination, threads)?;
+            done(self.destination_bytes());
+            return Ok(());
+        }
+        self.run_in_parts_of(LEAST, self.passes_caches(), source, destination, threads.min(MOST_THREADS), &done)
+    }
+
+    /// For tests: the same by the loops, in parts of another size, with or without stores past the caches.
+    ///
+    /// # Errors
+    /// As for [`run`](Plan::run).
+    #[doc(hidden)]
+    pub fn run_in_parts_of(
+        &self,
+        least: u64,
+        past_caches: bool,
+        source: &[u8],
+        destination: &mut [u8],
+        threads: usize,
+        done: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), Error> {
+        let report = |part: Part| {
+            let (start, end) = part.share(self.destination_bytes(), 1);
+            done(end - start);
+        };
+        self.run_divided(Level::detect(), past_caches, source, destination, self.many_for_each(threads, least), &report)
+    }
+
     /// For tests: the same by the loops, whatever the size, with the kernels of one level, which must be available.
     ///
     /// # Errors
@@ -71,6 +134,25 @@ impl Plan {
         threads: usize,
     ) -> Result<(), Error> {
         assert!(level.is_available(), "this CPU has no {level:?}");
+        match self.one_for_each(threads) {
+            Division { parts: 1, .. } => {
+                self.run_divided(level, past_caches, source, destination, Division::WHOLE, &|_| ())
+            }
+            division => self.run_divided(level, past_caches, source, destination, division, &|_| ()),
+        }
+    }
+
+    /// `level` must be available. Inlined, an ordinary run of a small array has nothing of parts.
+    #[inline(always)]
+    fn run_divided(
+        &self,
+        level: Level,
+        past_caches: bool,
+        source: &[u8],
+        destination: &mut [u8],
+        Division { split, parts, threads }: Division,
+        done: &(dyn Fn(Part) + Sync),
+    ) -> Result<(), Error> {
         self.check_lengths(source, destination)?;
         if matches!(self.work.clear, Clear::Everything) {
             destination.fill(0);
@@ -83,26 +165,27 @@ impl Plan {
         if let Clear::Around(nest) = &self.work.clear {
             alone(nest, true).all(0, 0, None);
         }
-        let walk = |part: Part| {
-            let stream = Stream::new(past_caches);
-            let split = self.split(part.of);
+        let walk = |index: usize| {
+            let (stream, part) = (Stream::new(past_caches), Part { index, of: parts });
             let nest = &self.work.nest;
             let mut walk = Walk { nest, source, to, level, stream, past_caches, only_padding: false, part, split };
             walk.all(0, 0, self.work.irregular.as_deref());
+            done(part);
         };
-        let threads = if self.split(threads) == Split::None { 1 } else { threads.max(1) };
         if threads == 1 {
-            walk(Part { index: 0, of: 1 });
+            (0..parts).for_each(walk);
         } else {
+            let next = AtomicUsize::new(0);
+            let work =
+                || iter::repeat_with(|| next.fetch_add(1, Relaxed)).take_while(|&index| index < parts).for_each(walk);
             thread::scope(|scope| {
-                let walk = &walk;
-                for index in 1..threads {
-                    let part = Part { index, of: threads };
-                    if thread::Builder::new().spawn_scoped(scope, move || walk(part)).is_err() {
-                        walk(part);
+                for _ in 1..threads {
+                    // Where the system has no more threads, those that are there do all the work.
+                    if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                        break;
                     }
                 }
-                walk(Part { index: 0, of: threads });
+                work();
             });
         }
         for edge in &self.work.edges {
@@ -136,39 +219,107 @@ impl Plan {
         self.source_bytes() + self.destination_bytes() >= if transposes { LARGE_TRANSPOSE } else { LARGE }
     }
 
+    /// A part for each thread.
+    fn one_for_each(&self, threads: usize) -> Division {
+        match self.split(threads) {
+            Split::None => Division::WHOLE,
+            split => Division { split, parts: threads, threads },
+        }
+    }
+
+    /// As many parts for each thread as the loops allow, of at least so many destination bytes.
+    fn many_for_each(&self, threads: usize, least: u64) -> Division {
+        let nest = &self.work.nest;
+        let total = self.destination_bytes();
+        let wanted = total / least.max(1);
+        // A part of an inner loop passes through all of the outer ones, and should find a good piece to write each time.
+        let pieces = total / (least / 16).max(1);
+        let mut passes: u64 = self.work.irregular.as_ref().map_or(1, |irregular| irregular.bounds.iter().product());
+        let (mut split, mut parts) = (Split::None, 1);
+        let mut consider = |candidate: Split, values: u64, passes: u64| {
+            let most = values.min(wanted).min(if passes > 1 { pieces / passes } else { wanted });
+            if most > parts {
+                (split, parts) = (candidate, most);
+            }
+        };
+        for (depth, outer) in nest.loops.iter().enumerate() {
+            if self.keeps_bytes_apart(depth) {
+                consider(Split::Loop(depth), outer.count, passes);
+            }
+            passes = passes.saturating_mul(outer.count);
+        }
+        match &nest.leaf {
+            Leaf::Run { unit, run: None, convert: Convert::Copy, .. } if nest.loops.is_empty() => {
+                consider(Split::Leaf, unit / 4096, passes);
+            }
+            Leaf::Transpose { unit, rows, columns, kind: Transpose::Blocks, .. } => {
+                // In parts of 16 MiB, a page of each row that is read, or of each column that is written.
+                let page = (least >> 12).max(64);
+                let values = |side: &Chain| side.count().div_ceil(side.grain(*unit)).min(side.count() * unit / page);
+                consider(Split::Leaf, values(columns), passes);
+                consider(Split::Rows, values(rows), passes);
+            }
+            _ => {}
+        }
+        let threads = threads.max(1);
+        match usize::try_from(parts) {
+            // So that all threads end together.
+            Ok(parts) if parts > threads => Division { split, parts: parts - parts % threads, threads },
+            _ => self.one_for_each(threads),
+        }
+    }
+
     /// What threads divide between them: the outermost loop that has a value for each, or else the one with the most.
     fn split(&self, threads: usize) -> Split {
         if threads <= 1 {
             return Split::None;
         }
         let nest = &self.work.nest;
-        // Loops around the divided one must keep bytes apart as well: a value's offsets are sums of theirs.
-        let whole_bytes = |depth: usize| match &nest.leaf {
-            Leaf::Elements(elements) => {
-                let whole = |l: &Loop| (l.destination * elements.destination).is_multiple_of(8);
-                self.work.irregular.is_none() && nest.loops[..=depth].iter().all(whole)
-            }
-            _ => true,
-        };
-        let loops = || nest.loops.iter().enumerate().filter(|(depth, l)| l.count > 1 && whole_bytes(*depth));
+        let loops = || nest.loops.iter().enumerate().filter(|(depth, l)| l.count > 1 && self.keeps_bytes_apart(*depth));
         let enough = loops().find(|(_, l)| l.count >= threads as u64);
         match (enough.or_else(|| loops().max_by_key(|(_, l)| l.count)), &nest.leaf) {
             (Some((depth, _)), _) => Split::Loop(depth),
             (
                 None,
-                Leaf::Run { run: None, convert: Convert::Copy, .. } | Leaf::Transpose { kind: Transpose::Blocks, .. },
+                // A run is shared by pages.
+                Leaf::Run { unit: 4097.., run: None, convert: Convert::Copy, .. }
+                | Leaf::Transpose { kind: Transpose::Blocks, .. },
             ) => Split::Leaf,
             _ => Split::None,
         }
     }
+
+    /// Whether no two values of a loop share a byte of the destination.
+    fn keeps_bytes_apart(&self, depth: usize) -> bool {
+        let nest = &self.work.nest;
+        let Leaf::Elements(elements) = &nest.leaf else { return true };
+        // Nor may those of the loops around it: a value's offsets are sums of theirs.
+        let whole = |l: &Loop| (l.destination * elements.destination).is_multiple_of(8);
+        self.work.irregular.is_none() && nest.loops[..=depth].iter().all(whole)
+    }
 }
 
-/// Where the work of threads parts.
+/// How a run is divided: threads take the next part when they are done with one.
+#[derive(Clone, Copy)]
+struct Division {
+    split: Split,
+    parts: usize,
+    threads: usize,
+}
+
+impl Division {
+    const WHOLE: Self = Self { split: Split::None, parts: 1, threads: 1 };
+}
+
+/// Where the work parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
     None,
     Loop(usize),
+    /// The bytes of a run, or the columns of a transpose.
     Leaf,
+    /// The rows of a transpose.
+    Rows,
 }
 
 /// Which share of the work.

@@ -104,12 +104,21 @@ impl<'a> Mapped<'a> {
         self.unchanged()
     }
 
+    /// [`Plan::run_in_parts`] between the two.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn run_in_parts(&mut self, threads: usize, done: impl Fn(u64) + Sync) -> io::Result<()> {
+        self.plan.run_in_parts(&self.source, &mut self.destination, threads, done).map_err(invalid)?;
+        self.unchanged()
+    }
+
     /// [`Plan::find_difference`] between the two.
     ///
     /// # Errors
     /// As for [`run`](Self::run).
-    pub fn find_difference(&self, threads: usize, seen: impl Fn(u64) + Sync) -> io::Result<Option<Vec<u64>>> {
-        let difference = self.plan.find_difference(&self.source, &self.destination, threads, seen).map_err(invalid)?;
+    pub fn find_difference(&self, threads: usize, done: impl Fn(u64) + Sync) -> io::Result<Option<Vec<u64>>> {
+        let difference = self.plan.find_difference(&self.source, &self.destination, threads, done).map_err(invalid)?;
         self.unchanged()?;
         Ok(difference)
     }

@@ -18,7 +18,7 @@
 //!
 //! Threads divide the values of one loop, or the columns or bytes of one leaf, between them. Offsets of different elements differ,
 //! so the bytes they write do too, except that elements narrower than a byte may share one: such loops are divided only where each value
-//! starts a byte of its own.
+//! starts a byte of its own. The rows of a transpose are divided as its columns are.
 
 use crate::{
     exec::{Part, Split},
@@ -397,18 +397,18 @@ impl Walk<'_> {
         mut from: u64,
         mut to: u64,
     ) {
-        let mut column_extent = column_extent;
-        if self.split == Split::Leaf {
-            let grain = if columns.outer.is_some() { columns.inner.count } else { 64 / unit };
-            let (start, end) = self.part.share(column_extent, grain);
-            from += start * unit;
-            to += match columns.outer {
-                Some(outer) => start / columns.inner.count * outer.destination,
-                None => start * columns.inner.destination,
-            };
-            column_extent = end - start;
+        let mut extents = (row_extent, column_extent);
+        let divided = match self.split {
+            Split::Rows => Some((rows, &mut extents.0)),
+            Split::Leaf => Some((columns, &mut extents.1)),
+            Split::None | Split::Loop(_) => None,
+        };
+        if let Some((side, extent)) = divided {
+            let (start, end) = self.part.share(*extent, side.grain(unit));
+            let (source, destination) = side.offsets(start);
+            (from, to, *extent) = (from + source, to + destination, end - start);
         }
-        let grid = Grid { unit: size(unit), rows: rows.side(row_extent), columns: columns.side(column_extent) };
+        let grid = Grid { unit: size(unit), rows: rows.side(extents.0), columns: columns.side(extents.1) };
         self.job(repeats, from, to, Body::Blocks(grid));
     }
 }
@@ -423,6 +423,23 @@ impl Loop {
 }
 
 impl Chain {
+    /// The values that parts leave together: a run, or a line.
+    pub(crate) fn grain(&self, unit: u64) -> u64 {
+        if self.outer.is_some() { self.inner.count } else { 64 / unit }
+    }
+
+    /// How far a value lies behind the first on both sides.
+    fn offsets(&self, value: u64) -> (u64, u64) {
+        let inner = &self.inner;
+        match &self.outer {
+            None => (value * inner.source, value * inner.destination),
+            Some(outer) => {
+                let (runs, rest) = (value / inner.count, value % inner.count);
+                (runs * outer.source + rest * inner.source, runs * outer.destination + rest * inner.destination)
+            }
+        }
+    }
+
     /// As much of it as there is.
     fn side(&self, count: u64) -> Side {
         let jump = |stride: &dyn Fn(&Loop) -> u64| self.outer.as_ref().map_or(0, |outer| size(stride(outer)));

@@ -5,6 +5,7 @@
 use std::{
     fs::{self, File},
     io::{ErrorKind, Read, Seek, Write},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 use tilewise_relayout::{Mapped, Plan};
 
@@ -37,6 +38,18 @@ fn buffers_may_start_anywhere() {
         let mut mapped =
             Mapped::new(&plan, (&source, source_at as u64), (&destination, destination_at as u64)).expect("two files");
         mapped.run(threads).expect("lengths are right");
+        drop(mapped);
+        assert_eq!(content(&destination), [vec![3; destination_at], wanted.clone()].concat());
+
+        let destination = file(&vec![3; destination_at]);
+        let mut mapped =
+            Mapped::new(&plan, (&source, source_at as u64), (&destination, destination_at as u64)).expect("two files");
+        let written = AtomicU64::new(0);
+        let count = |bytes| {
+            written.fetch_add(bytes, Relaxed);
+        };
+        mapped.run_in_parts(threads, count).expect("lengths are right");
+        assert_eq!(written.into_inner(), plan.destination_bytes());
         assert_eq!(mapped.find_difference(threads, |_| ()).expect("nobody writes"), None);
         mapped.flush().expect("a disk");
         drop(mapped);

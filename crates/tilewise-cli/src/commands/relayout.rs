@@ -164,7 +164,12 @@ impl<'a> Request<'a> {
         draft.file_mut().write_all(header).map_err(failed)?;
         let mut mapped = Mapped::new(plan, source, (draft.file(), header.len() as u64)).map_err(failed)?;
         let start = Instant::now();
-        progress::during("converting", bytes, |_| mapped.run(threads)).map_err(failed)?;
+        let run = progress::during("converting", plan.destination_bytes(), |done| {
+            mapped.run_in_parts(threads, |bytes| {
+                done.fetch_add(bytes, Relaxed);
+            })
+        });
+        run.map_err(failed)?;
         let seconds = start.elapsed().as_secs_f64();
         let checked_elements = args.check.then(|| check(plan, &mapped, threads)).transpose()?;
         let start = Instant::now();

@@ -1,6 +1,6 @@
 //! A line on the terminal for what takes longer than a second.
 
-use super::human::bytes;
+use super::human::{bytes, cut, screen_width};
 use std::{
     io::{self, IsTerminal},
     sync::{
@@ -27,7 +27,8 @@ pub(crate) fn during<T>(what: &str, total: u64, work: impl FnOnce(&AtomicU64) ->
             let mut pause = Duration::from_secs(1);
             let mut shown = false;
             while wait.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                anstream::eprint!("\r{}\x1b[K", line(what, done.load(Relaxed), total, start.elapsed()));
+                let line = line(what, done.load(Relaxed), total, start.elapsed());
+                anstream::eprint!("\r{}\x1b[K", cut(&line, screen_width()));
                 (pause, shown) = (Duration::from_millis(200), true);
             }
             if shown {
@@ -43,16 +44,23 @@ pub(crate) fn during<T>(what: &str, total: u64, work: impl FnOnce(&AtomicU64) ->
 }
 
 fn line(what: &str, done: u64, total: u64, elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs();
-    let Some(percent) = u128::from(done.min(total)).saturating_mul(100).checked_div(total.into()) else {
-        return format!("{what}  {seconds} s");
-    };
+    let done = done.min(total);
+    let share = |of: u128| of.saturating_mul(done.into()).checked_div(total.into()).unwrap_or(0);
+    let (percent, cells) = (share(100), usize::try_from(share(10)).unwrap_or(10));
     if percent == 0 {
-        return format!("{what} {}  {seconds} s", bytes(total));
+        let of = if total == 0 { String::new() } else { format!(" {}", bytes(total)) };
+        return format!("{what}{of}  {}", time(elapsed.as_secs().into()));
     }
-    let cells = usize::try_from(percent / 5).unwrap_or(20);
-    let (full, empty) = ("=".repeat(cells), " ".repeat(20 - cells));
-    format!("{what} {} [{full}{empty}] {percent} %  {seconds} s", bytes(total))
+    let (full, empty) = ("=".repeat(cells), " ".repeat(10 - cells));
+    let per_second = |of: u64| u128::from(of) * 1000 / elapsed.as_millis().max(1);
+    let speed = bytes(u64::try_from(per_second(done)).unwrap_or(u64::MAX));
+    let left = u128::from(total - done).div_ceil(per_second(done).max(1));
+    let (done, total) = (bytes(done), bytes(total));
+    format!("{what} {done} of {total} [{full}{empty}] {percent} %  {speed}/s  {} left", time(left))
+}
+
+fn time(seconds: u128) -> String {
+    if seconds < 120 { format!("{seconds} s") } else { format!("{} min", seconds.div_ceil(60)) }
 }
 
 #[cfg(test)]
@@ -61,10 +69,18 @@ mod tests {
 
     #[test]
     fn lines_say_how_far_it_is() {
-        let at = Duration::from_secs(7);
-        assert_eq!(line("checking", 3 << 29, 2 << 30, at), "checking 2.00 GiB [===============     ] 75 %  7 s");
-        assert_eq!(line("checking", u64::MAX, u64::MAX, at), "checking 16.00 EiB [====================] 100 %  7 s");
-        assert_eq!(line("converting", 0, 2 << 30, at), "converting 2.00 GiB  7 s");
-        assert_eq!(line("converting", 0, 0, at), "converting  7 s");
+        let line = |done, total| line("converting", done, total, Duration::from_secs(6));
+        let all = "converting 2.00 GiB of 2.00 GiB [==========] 100 %  341.33 MiB/s  0 s left";
+        assert_eq!(line(3 << 29, 2 << 30), "converting 1.50 GiB of 2.00 GiB [=======   ] 75 %  256.00 MiB/s  2 s left");
+        assert_eq!(line(2 << 30, 2 << 30), all);
+        // Never more than all.
+        assert_eq!(line(u64::MAX, 2 << 30), all);
+        assert_eq!(
+            line(1 << 30, 64 << 30),
+            "converting 1.00 GiB of 64.00 GiB [          ] 1 %  170.67 MiB/s  7 min left"
+        );
+        assert_eq!(line(1 << 20, 2 << 30), "converting 2.00 GiB  6 s");
+        assert_eq!(line(0, 0), "converting  6 s");
+        assert!(line(u64::MAX / 2, u64::MAX).ends_with("[====      ] 49 %  1.33 EiB/s  7 s left"));
     }
 }

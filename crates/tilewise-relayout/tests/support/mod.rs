@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 #![allow(dead_code, reason = "each test uses a part")]
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tilewise::{ElementKind, Shape, Tiled};
 use tilewise_relayout::{Level, Padding, Plan};
 
@@ -156,6 +157,23 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
         let got = destination.content();
         if let Some(at) = (0..got.len()).find(|&at| got[at] != wanted[at]) {
             return Some(format!("{way:?}: byte {at} is {:#04x}, wanted {:#04x}\n{plan}", got[at], wanted[at]));
+        }
+    }
+    for threads in 1..5 {
+        let (least, past_caches) = (random.choose(&[1, 64, 1000]), random.below(2) == 0);
+        let mut source = Tight::new(&source, random_place(random.0));
+        let mut destination = Guarded::new(&before, random_place(random.0 >> 9));
+        let written = AtomicU64::new(0);
+        let run =
+            plan.run_in_parts_of(least, past_caches, source.content(), destination.content(), threads, &|bytes| {
+                written.fetch_add(bytes, Relaxed);
+            });
+        if let Err(error) = run {
+            return Some(error.to_string());
+        }
+        let right = destination.content() == wanted && destination.guards_hold();
+        if !right || written.into_inner() != plan.destination_bytes() {
+            return Some(format!("differs in parts of {least}, past caches {past_caches}, on {threads}\n{plan}"));
         }
     }
     let mut got = before;
