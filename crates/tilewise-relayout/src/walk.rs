@@ -71,7 +71,7 @@ impl Walk<'_> {
         if matches!(self.nest.leaf, Leaf::Nothing) {
             return;
         }
-        if self.nest.panel.is_none() && self.is_worth_prefetching() {
+        if self.nest.panel.is_none() && self.past_caches {
             self.stream.ahead.near = size(self.nest.near);
         }
         let mut few = [0; 8];
@@ -240,16 +240,9 @@ impl Walk<'_> {
         same
     }
 
-    /// Whether the buffers are so large that they are not in the second-level cache anyway.
-    fn is_worth_prefetching(&self) -> bool {
-        /// Both together, in bytes.
-        const LEAST: usize = 1 << 20;
-        self.source.len() + self.to.length >= LEAST
-    }
-
-    /// From here on, reads elsewhere prefetch what follows `at`.
+    /// From here on, reads elsewhere prefetch what follows `at`. (What is in the caches needs none of it.)
     fn look_ahead(&mut self, at: u64) {
-        if self.is_worth_prefetching() {
+        if self.past_caches {
             let far = self.source.as_ptr().wrapping_add(size(at));
             self.stream.ahead = Ahead { far, lines: true, near: size(self.nest.near) };
         }
@@ -285,7 +278,7 @@ impl Walk<'_> {
             repeats,
             body,
         };
-        if self.nest.reads_linearly && self.is_worth_prefetching() {
+        if self.nest.reads_linearly && self.past_caches {
             self.stream.ahead = Ahead { far: job.source, lines: false, near: 0 };
         }
         // SAFETY: the level was checked when the run began; for the addresses see the head of this file.
