@@ -3,7 +3,7 @@
 use crate::{
     Error, Plan,
     kernels::{Level, Stream},
-    nest::{Chain, Convert, Leaf, Loop, Transpose},
+    nest::{Chain, Leaf, Loop, Transpose},
     plan::{Clear, length_mismatch},
     walk::{Target, Walk},
 };
@@ -249,7 +249,7 @@ impl Plan {
             passes = passes.saturating_mul(outer.count);
         }
         match &nest.leaf {
-            Leaf::Run { unit, run: None, convert: Convert::Copy, .. } if nest.loops.is_empty() => {
+            Leaf::Run { unit, run: None, convert, .. } if nest.loops.is_empty() && !convert.is_across_rows() => {
                 consider(Split::Leaf, unit / 4096, passes);
             }
             Leaf::Transpose { unit, rows, columns, kind: Transpose::Blocks, .. } => {
@@ -279,12 +279,9 @@ impl Plan {
         let enough = loops().find(|(_, l)| l.count >= threads as u64);
         match (enough.or_else(|| loops().max_by_key(|(_, l)| l.count)), &nest.leaf) {
             (Some((depth, _)), _) => Split::Loop(depth),
-            (
-                None,
-                // A run is shared by pages.
-                Leaf::Run { unit: 4097.., run: None, convert: Convert::Copy, .. }
-                | Leaf::Transpose { kind: Transpose::Blocks, .. },
-            ) => Split::Leaf,
+            // A run is shared by pages.
+            (None, Leaf::Run { unit: 4097.., run: None, convert, .. }) if !convert.is_across_rows() => Split::Leaf,
+            (None, Leaf::Transpose { kind: Transpose::Blocks, .. }) => Split::Leaf,
             _ => Split::None,
         }
     }

@@ -77,7 +77,7 @@ pub(crate) enum Convert {
 
 impl Convert {
     /// Whether the elements of a packed byte are of different rows on the other side.
-    fn is_across_rows(self) -> bool {
+    pub(crate) fn is_across_rows(self) -> bool {
         matches!(self, Self::Pack { pitch, .. } | Self::Unpack { pitch, .. } if pitch > 1)
     }
 }
@@ -274,8 +274,7 @@ impl Nest {
     /// Finds the outermost loop that steps through the source panel by panel, each dense and small enough for a cache.
     fn choose_panel(&mut self) {
         let mut reach = self.leaf_reach();
-        let rows_together = matches!(self.leaf, Leaf::Run { convert: Convert::Pack { pitch, .. }, .. } if pitch > 1);
-        self.reads_linearly = matches!(self.leaf, Leaf::Run { .. }) && !rows_together;
+        self.reads_linearly = matches!(self.leaf, Leaf::Run { convert, .. } if !convert.is_across_rows());
         for (level, outer) in self.loops.iter().enumerate().rev() {
             // A ragged digit's reach goes a little beyond the panel's end.
             let follows = outer.source + outer.source / 16 >= reach;

@@ -299,7 +299,7 @@ impl Walk<'_> {
                     elements.convert(source, (&mut bytes, to, inner.destination as u64), inner.count as u64);
                 }
             }
-            Leaf::Run { unit, run, convert, .. } => {
+            Leaf::Run { source_unit, unit, run, convert } => {
                 let extent = run.map_or(1, |run| run.extent(limits));
                 let (mut from, mut to, mut bytes) = (from, to, unit * extent);
                 let mut zeros = if self.nest.fills { room.saturating_sub(bytes) } else { 0 };
@@ -308,7 +308,10 @@ impl Walk<'_> {
                 }
                 if self.split == Split::Leaf {
                     let (start, end) = self.part.share(bytes, 4096);
-                    (from, to, bytes) = (from + start, to + start, end - start);
+                    // Pages are whole units of either side, of which one is a multiple of the other.
+                    let start_in_source =
+                        if source_unit >= unit { start * (source_unit / unit) } else { start / (unit / source_unit) };
+                    (from, to, bytes) = (from + start_in_source, to + start, end - start);
                     zeros = if self.part.is_last() { zeros } else { 0 };
                 }
                 let each = Span { bytes: size(bytes), zeros: size(zeros) };

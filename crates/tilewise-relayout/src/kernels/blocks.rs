@@ -1,13 +1,10 @@
-//! Transposes: squares in registers, taken in blocks that read long runs of the source and write whole lines.
-//!
-//! A square is as many rows as a line of the destination has units, and as many columns as a vector has. Each 16 bytes of a vector are
-//! a *lane*. First, rows are transposed lane by lane, as many together as a lane has units; what comes out is kept in a
-//! scratch that stays in the nearest cache. Then each column's lanes are put together to its line.
+//! Transposes: [squares](super::square) taken in blocks that read long runs of the source and write whole lines.
 
 use super::{
     Body, Job, Stream,
     ahead::Ahead,
     repeat,
+    square::{LINE, Rows, Scratch, Square, column_part, square, stage, turn},
     vector::{Sink, Vector, copy, copy_short},
 };
 use core::mem::MaybeUninit;
@@ -79,7 +76,6 @@ impl Places {
     }
 }
 
-const LINE: usize = 64;
 /// Lines of each column that are written together.
 const LINES: usize = 4;
 
@@ -115,105 +111,6 @@ impl Grid {
         let to_line = (LINE - (phase + rows.place(rows.destination, row)) % LINE).div_ceil(self.unit);
         let run = if self.rows_follow() { rows.count } else { rows.run - row % rows.run };
         to_line.min(run).min(rows.count - row)
-    }
-}
-
-/// Rows that make a line, by where they start; more than there are units in a line are not used.
-type Rows = [*const u8; LINE];
-
-/// A square of bytes, of which some may never be written.
-#[repr(align(64))]
-struct Square([u8; LINE * LINE]);
-
-impl Square {
-    fn new() -> Self {
-        Self([0; LINE * LINE])
-    }
-}
-
-/// What squares go through.
-struct Scratch {
-    /// Rows too short for a vector.
-    staged: Square,
-    /// Between the two steps.
-    turned: Square,
-}
-
-/// Transposes each lane: `K` units of as many rows. After a round, neighbours are twice as long.
-#[inline(always)]
-unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
-    let mut rounds = K;
-    while rounds > 1 {
-        let mut next = rows;
-        for i in 0..K / 2 {
-            // SAFETY: `V` is available.
-            (next[2 * i], next[2 * i + 1]) = unsafe { rows[i].zip_lanes::<U>(rows[i + K / 2]) };
-        }
-        rows = next;
-        rounds /= 2;
-    }
-    rows
-}
-
-/// The first step: `groups` times `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
-///
-/// # Safety
-/// `V` is available and valid in each row; `scratch` has room for as many vectors.
-#[inline(always)]
-unsafe fn turn<V: Vector, const U: usize, const K: usize>(rows: &Rows, skip: usize, groups: usize, scratch: *mut u8) {
-    for (group, rows) in rows.as_chunks::<K>().0.iter().enumerate().take(groups) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut lanes = [V::zero(); K];
-            for i in 0..K {
-                lanes[i] = V::load(rows[i].wrapping_add(skip));
-            }
-            let lanes = transpose_lanes::<V, U, K>(lanes);
-            for (i, vector) in lanes.into_iter().enumerate() {
-                vector.store(scratch.add((group * K + i) * V::BYTES));
-            }
-        }
-    }
-}
-
-/// The second step: the `part`th vector of a column's line.
-///
-/// # Safety
-/// `V` is available, and `scratch` as [`turn`] left it.
-#[inline(always)]
-unsafe fn column_part<V: Vector, const K: usize>(scratch: *const u8, column: usize, part: usize) -> V {
-    let first = part * (V::BYTES / 16) * K + column % K;
-    // SAFETY: inside the scratch.
-    unsafe { V::load_lanes(scratch.add(first * V::BYTES + column / K * 16), K * V::BYTES) }
-}
-
-/// Both steps at once, where a whole square fits into registers: a vector of each of `N` rows, `skip` bytes on.
-///
-/// # Safety
-/// `V`, of a line's length, is available and valid in each row.
-#[inline(always)]
-unsafe fn square<V: Vector, const U: usize, const K: usize, const N: usize>(rows: &Rows, skip: usize) -> [V; N] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut square = [V::zero(); N];
-        for group in 0..N / K {
-            let mut lanes = [V::zero(); K];
-            for i in 0..K {
-                lanes[i] = V::load(rows[group * K + i].wrapping_add(skip));
-            }
-            let lanes = transpose_lanes::<V, U, K>(lanes);
-            for i in 0..K {
-                square[group * K + i] = lanes[i];
-            }
-        }
-        let mut columns = square;
-        for i in 0..K {
-            let lanes = V::turn_lanes([square[i], square[K + i], square[2 * K + i], square[3 * K + i]]);
-            for (lane, vector) in lanes.into_iter().enumerate() {
-                columns[lane * K + i] = vector;
-            }
-        }
-        columns
     }
 }
 
@@ -315,22 +212,6 @@ const AHEAD: usize = 1024;
 fn skew<V: Vector, const U: usize>(source: *const u8, rows: &Side) -> usize {
     let possible = rows.is_in_lines(rows.source) && source.addr().is_multiple_of(U);
     if possible { source.addr().wrapping_neg() % LINE / U % (V::BYTES / U) } else { 0 }
-}
-
-/// Copies rows of which a vector is too long: `bytes` of each, from `skip` bytes on.
-///
-/// # Safety
-/// `bytes`, fewer than a line, are valid in each of `present` rows.
-#[inline(always)]
-unsafe fn stage(rows: &mut Rows, present: usize, bytes: usize, skip: usize, staged: &mut Square) {
-    let staged = staged.0.as_mut_ptr();
-    for (i, row) in rows.iter_mut().enumerate().take(present) {
-        let copy = staged.wrapping_add(i * LINE);
-        // SAFETY: the caller's promise; a line of the scratch is each row's.
-        unsafe { copy_short(row.wrapping_add(skip), copy, bytes) };
-        *row = copy;
-    }
-    rows[present..].fill(staged);
 }
 
 /// # Safety

@@ -7,9 +7,12 @@
 mod aarch64;
 mod ahead;
 mod blocks;
+#[cfg(target_arch = "x86_64")]
+mod carry;
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 mod run;
+mod square;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -294,7 +297,7 @@ level!(
     avx512,
     [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]],
     x86_64::__m512i,
-    x86_64::Carry
+    carry::Carry
 );
 
 #[cfg(target_arch = "aarch64")]

@@ -1,0 +1,240 @@
+//! The sink that only AVX-512 affords: whole lines past the caches, wherever they start.
+
+use super::{
+    Stream,
+    ahead::{Ahead, look_up},
+    vector::Sink,
+};
+use core::arch::x86_64::*;
+
+// SAFETY (all blocks of this file): the traits' contracts say that the instructions exist and the bytes are valid.
+
+/// Writes a whole line past the caches.
+#[inline(always)]
+unsafe fn write(to: *mut u8, line: __m512i) {
+    unsafe {
+        look_up::<__m512i>(to);
+        _mm512_stream_si512(to.cast(), line);
+    }
+}
+
+/// Whole lines past the caches from whatever address on: the part of a line that is known is kept in a register until the rest
+/// comes. One permutation for each line.
+pub(super) struct Carry {
+    /// The next byte to append.
+    at: *mut u8,
+    /// The line that `at` is in, as far as it is known.
+    pending: __m512i,
+    /// Bytes at the start of that line that are not the sink's.
+    low: usize,
+    /// Rotates a vector up by `at mod 64`.
+    rotation: __m512i,
+}
+
+const ASCENDING: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+        {
+            places[i] = i as u8;
+        }
+        i += 1;
+    }
+    places
+};
+
+/// Ones for lanes `from..to` of 64.
+#[inline(always)]
+fn lanes(from: usize, to: usize) -> u64 {
+    let below = |n: usize| if n >= 64 { u64::MAX } else { (1 << n) - 1 };
+    below(to) & !below(from)
+}
+
+impl Carry {
+    #[inline(always)]
+    fn phase(&self) -> usize {
+        self.at.addr() % 64
+    }
+
+    #[inline(always)]
+    unsafe fn turn(&mut self) {
+        unsafe {
+            #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+            let phase = _mm512_set1_epi8((self.phase() as u8).cast_signed());
+            self.rotation = _mm512_sub_epi8(_mm512_loadu_si512(ASCENDING.as_ptr().cast()), phase);
+        }
+    }
+
+    /// Writes a whole line; `at` is somewhere in it.
+    #[inline(always)]
+    unsafe fn emit(&mut self, line: __m512i) {
+        unsafe {
+            let to = self.at.wrapping_sub(self.phase());
+            if self.low == 0 {
+                write(to, line);
+            } else {
+                _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, 64), line);
+                self.low = 0;
+            }
+        }
+    }
+}
+
+impl Carry {
+    /// Copies to the end of a run that lies in its lines as in those of the destination.
+    #[inline(always)]
+    unsafe fn copy_lines(&mut self, mut line: *const u8, end: usize, ahead: &mut Ahead) {
+        unsafe {
+            let mut to = self.at.wrapping_sub(self.phase());
+            ahead.read::<__m512i>(line);
+            self.emit(_mm512_mask_loadu_epi8(self.pending, lanes(self.phase(), 64), line.cast()));
+            for _ in 1..end / 64 {
+                line = line.wrapping_add(64);
+                to = to.wrapping_add(64);
+                ahead.read::<__m512i>(line);
+                write(to, _mm512_loadu_si512(line.cast()));
+            }
+            self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), line.wrapping_add(64).cast());
+        }
+    }
+
+    /// Copies to the end of a run that lies `skew` bytes further on in its lines. Each is read once, and each two neighbours make
+    /// one line of the destination: loads across lines would read most of them twice.
+    #[inline(always)]
+    unsafe fn copy_skewed(&mut self, mut line: *const u8, skew: usize, end: usize, ahead: &mut Ahead) {
+        unsafe {
+            let (phase, lines) = (self.phase(), end / 64);
+            let mut to = self.at.wrapping_sub(phase);
+            #[expect(clippy::cast_possible_truncation, reason = "below 64")]
+            let skew_everywhere = _mm512_set1_epi8((skew as u8).cast_signed());
+            let places = _mm512_add_epi8(_mm512_loadu_si512(ASCENDING.as_ptr().cast()), skew_everywhere);
+            // Only the run's own bytes are read.
+            let part = |line: *const u8, number: usize| {
+                let inside = |at: usize| at.saturating_sub(64 * number);
+                _mm512_maskz_loadu_epi8(lanes(inside(skew + phase), inside(skew + end)), line.cast())
+            };
+            let first = part(line, 0);
+            line = line.wrapping_add(64);
+            ahead.read::<__m512i>(line);
+            let mut low = part(line, 1);
+            let joined = _mm512_permutex2var_epi8(first, places, low);
+            self.emit(_mm512_mask_blend_epi8(lanes(phase, 64), self.pending, joined));
+            for number in 2..=lines {
+                line = line.wrapping_add(64);
+                to = to.wrapping_add(64);
+                ahead.read::<__m512i>(line);
+                let high = if number < lines { _mm512_loadu_si512(line.cast()) } else { part(line, number) };
+                write(to, _mm512_permutex2var_epi8(low, places, high));
+                low = high;
+            }
+            self.pending = _mm512_permutex2var_epi8(low, places, part(line.wrapping_add(64), lines + 1));
+        }
+    }
+}
+
+impl Sink<__m512i> for Carry {
+    const STREAMS: bool = true;
+
+    #[inline(always)]
+    unsafe fn resume(stream: &Stream) -> Self {
+        unsafe {
+            let pending = _mm512_loadu_si512(stream.pending.as_ptr().cast());
+            let mut sink = Self { at: stream.at, pending, low: stream.low, rotation: pending };
+            sink.turn();
+            sink
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn save(self, stream: &mut Stream) {
+        unsafe { _mm512_storeu_si512(stream.pending.as_mut_ptr().cast(), self.pending) };
+        (stream.at, stream.low) = (self.at, self.low);
+    }
+
+    #[inline(always)]
+    unsafe fn start(at: *mut u8) -> Self {
+        unsafe {
+            let pending = _mm512_setzero_si512();
+            let mut sink = Self { at, pending, low: at.addr() % 64, rotation: pending };
+            sink.turn();
+            sink
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&mut self) {
+        unsafe {
+            let to = self.at.wrapping_sub(self.phase());
+            _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, self.phase()), self.pending);
+            self.low = self.phase();
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn seek(&mut self, to: *mut u8) {
+        if to != self.at {
+            unsafe {
+                self.finish();
+                self.at = to;
+                self.low = self.phase();
+                self.turn();
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push(&mut self, vector: __m512i) {
+        unsafe {
+            let turned = _mm512_permutexvar_epi8(self.rotation, vector);
+            let line = _mm512_mask_blend_epi8(lanes(self.phase(), 64), self.pending, turned);
+            self.emit(line);
+            self.pending = turned;
+            self.at = self.at.add(64);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead) {
+        unsafe {
+            let phase = self.phase();
+            let end = phase + n;
+            // What would be at the start of the line, were the run that long.
+            let start = from.wrapping_sub(phase);
+            let skew = start.addr() % 64;
+            if end < 64 {
+                self.pending = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), start.cast());
+            } else if skew == 0 {
+                self.copy_lines(start, end, ahead);
+            } else {
+                self.copy_skewed(start.wrapping_sub(skew), skew, end, ahead);
+            }
+            self.at = self.at.add(n);
+            self.turn();
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zeros(&mut self, n: usize) {
+        unsafe {
+            let phase = self.phase();
+            let end = phase + n;
+            let first = _mm512_mask_mov_epi8(self.pending, lanes(phase, end), _mm512_setzero_si512());
+            if end < 64 {
+                self.pending = first;
+            } else {
+                self.emit(first);
+                let mut to = self.at.wrapping_sub(phase);
+                for _ in 1..end / 64 {
+                    to = to.wrapping_add(64);
+                    write(to, _mm512_setzero_si512());
+                }
+                self.pending = _mm512_setzero_si512();
+            }
+            self.at = self.at.add(n);
+            if !n.is_multiple_of(64) {
+                self.turn();
+            }
+        }
+    }
+}
