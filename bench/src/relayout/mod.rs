@@ -100,11 +100,11 @@ fn conversions(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow:
     let mut short = 0;
     for case in &CASES {
         let (from, to) = case.shapes()?;
-        let standing = compare(effort, rivals, &from, &to, case.steps)?;
-        let back = Work::new(&(to, from))?.figure(effort)?;
-        short += usize::from(standing.ours.ratio < case.target);
-        rows.push([case.cells(), judged(case.target, standing.ours.ratio).into(), vec![ratio(back.ratio)]].concat());
-        rivals_rows.push(rivals_row(case.name, &standing));
+        let there = Work::new(&(from.clone(), to.clone()))?.figure(effort)?;
+        let back = Work::new(&(to.clone(), from.clone()))?.figure(effort)?;
+        short += usize::from(there.ratio < case.target);
+        rows.push([case.cells(), judged(case.target, there.ratio).into(), vec![ratio(back.ratio)]].concat());
+        rivals_rows.push(rivals_row(case.name, &compare(effort, rivals, &from, &to, case.steps)?));
     }
     report.heading("Against the fastest copy");
     let words = format!(
@@ -119,8 +119,9 @@ fn conversions(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyhow:
     report.table(
         "The same ratio for those who do it with an array library, as a view that is then made contiguous: each in turn in the same \
          rounds, on one core, its result checked against ours. Those in Python time themselves, in a process of their own that \
-         waits while others move; their speed is divided by that of the copy before their turn. *Kept* is into an array that is \
-         there, otherwise the result is a new array. PyTorch is among them with `--torch`.",
+         waits while others move; their speed is divided by that of the copy before their turn, which is used more often than \
+         theirs and ours. *Kept* is into an array that is there, otherwise the result is a new array. PyTorch is among them with \
+         `--torch`.",
         &rivals_header("case"),
         &rivals_rows,
     );

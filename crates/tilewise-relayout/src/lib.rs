@@ -34,7 +34,6 @@
 //!
 //! Writing into memory that is touched for the first time costs several times the conversion: keep the destination
 //! and run plans into it. Large buffers gain from huge pages (`madvise` on Linux), and most from starting on a cache line.
-//! A transpose out of tiles is far slower than the rest.
 //! [`Plan::run_with_threads`] helps transposes; otherwise one thread nearly saturates memory on most machines.
 //!
 //! # Values

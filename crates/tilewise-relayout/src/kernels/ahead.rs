@@ -41,7 +41,7 @@ impl Ahead {
 /// Pages of the smallest size there is.
 const PAGE: usize = 4096;
 /// Pages that are looked up together.
-const PAGES: usize = 16;
+const PAGES: usize = 32;
 
 /// Called with every vector of a linear pass, has the CPU find the addresses of pages that the pass comes to, many at a time.
 ///
