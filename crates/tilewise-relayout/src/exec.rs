@@ -281,7 +281,11 @@ impl Plan {
             (Some((depth, _)), _) => Split::Loop(depth),
             // A run is shared by pages.
             (None, Leaf::Run { unit: 4097.., run: None, convert, .. }) if !convert.is_across_rows() => Split::Leaf,
-            (None, Leaf::Transpose { kind: Transpose::Blocks, .. }) => Split::Leaf,
+            (None, Leaf::Transpose { unit, rows, columns, kind: Transpose::Blocks, .. }) => {
+                let pages = |side: &Chain| side.count() * unit / threads as u64 >= 4096;
+                // Each part should read pages of rows that only it reads; of few columns, it should be rows of its own.
+                if pages(columns) || !pages(rows) { Split::Leaf } else { Split::Rows }
+            }
             _ => Split::None,
         }
     }
