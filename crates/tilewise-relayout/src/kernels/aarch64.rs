@@ -78,16 +78,6 @@ impl Vector for uint8x16_t {
     }
 
     #[inline(always)]
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe { self.zip::<U>(other) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(from: *const u8, _: usize) -> Self {
-        unsafe { Self::load(from) }
-    }
-
-    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         unsafe { vandq_u8(self, other) }
     }

@@ -70,18 +70,6 @@ impl Vector for Block {
     }
 
     #[inline(always)]
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
-        // SAFETY: passed on.
-        unsafe { self.zip::<U>(other) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(from: *const u8, _: usize) -> Self {
-        // SAFETY: passed on.
-        unsafe { Self::load(from) }
-    }
-
-    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         self.map(other, |a, b| a & b)
     }

@@ -40,10 +40,18 @@ pub(super) trait Vector: Copy {
     unsafe fn stream_16(from: *const u8, to: *mut u8);
     /// The units of `U` bytes of both in turn, as one sequence over two registers.
     unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self);
-    /// As [`zip`](Self::zip), within each 16 bytes; units have fewer.
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self);
-    /// As many times 16 bytes as the register has, `step` bytes apart.
-    unsafe fn load_lanes(from: *const u8, step: usize) -> Self;
+    /// As [`zip`](Self::zip), within each 16 bytes; units have fewer. (This is for registers that have no more.)
+    #[inline(always)]
+    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        // SAFETY: passed on.
+        unsafe { self.zip::<U>(other) }
+    }
+    /// As many times 16 bytes as the register has, `step` bytes apart. (This is for registers that have no more.)
+    #[inline(always)]
+    unsafe fn load_lanes(from: *const u8, _step: usize) -> Self {
+        // SAFETY: passed on.
+        unsafe { Self::load(from) }
+    }
     /// The `i`th 16 bytes of the `j`th vector become the `j`th of the `i`th, where vectors have four times 16.
     #[inline(always)]
     unsafe fn turn_lanes(vectors: [Self; 4]) -> [Self; 4] {

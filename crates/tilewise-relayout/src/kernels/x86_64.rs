@@ -71,16 +71,6 @@ impl Vector for __m128i {
     }
 
     #[inline(always)]
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe { self.zip::<U>(other) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(from: *const u8, _: usize) -> Self {
-        unsafe { Self::load(from) }
-    }
-
-    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         unsafe { _mm_and_si128(self, other) }
     }
