@@ -46,14 +46,17 @@
 
 mod axes;
 mod check;
+mod digits;
 mod error;
 mod exec;
 #[cfg(feature = "file")]
 mod file;
 mod kernels;
+mod leaf;
 mod moves;
 mod nest;
 mod pack;
+mod part;
 mod plan;
 mod walk;
 mod words;

@@ -2,9 +2,9 @@
 
 use crate::{
     Error, ErrorKind,
-    axes::{Axes, Axis, Terms},
+    axes::{Axes, Terms},
     moves::Moves,
-    nest::{Loop, Nest},
+    nest::Nest,
     pack::Elements,
 };
 use tilewise::{ArrayShape, ElementKind, Shape, Tiled};
@@ -212,18 +212,6 @@ impl Work {
         };
         let moves = Moves::of(source, destination, elements, padded);
         Self { nest, edges, irregular, clear, moves }
-    }
-}
-
-/// A joint digit as a loop, its strides scaled from elements.
-pub(crate) fn loop_of(axes: &Axes, axis: &Axis, scale: (u64, u64)) -> Loop {
-    let always_full = axes.bounds[axis.number].is_multiple_of(axis.divisor * axis.count);
-    Loop {
-        number: (!always_full).then_some(axis.number),
-        divisor: axis.divisor,
-        count: axis.count,
-        source: axis.source * scale.0,
-        destination: axis.destination * scale.1,
     }
 }
 

@@ -21,10 +21,11 @@
 //! starts a byte of its own. The rows of a transpose are divided as its columns are.
 
 use crate::{
-    exec::{Part, Split},
     kernels::{self, Ahead, Apart, Body, Grid, Job, Level, Repeat, Side, Span, Stream, Stride, Together},
-    nest::{Chain, Convert, Leaf, Loop, Nest, Transpose},
+    leaf::{Chain, Convert, Leaf, Loop, Transpose},
+    nest::Nest,
     pack::Bytes,
+    part::{Part, Split},
     plan::Irregular,
 };
 

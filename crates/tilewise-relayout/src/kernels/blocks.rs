@@ -4,8 +4,9 @@ use super::{
     Body, Job, Stream,
     ahead::Ahead,
     repeat,
+    sink::Sink,
     square::{LINE, Rows, Scratch, Square, column_part, square, stage, turn},
-    vector::{Sink, Vector, copy, copy_short},
+    vector::{Vector, copy, copy_short},
 };
 use core::mem::MaybeUninit;
 

@@ -3,7 +3,7 @@
 use super::{
     Stream,
     ahead::{Ahead, look_up},
-    vector::Sink,
+    sink::Sink,
 };
 use core::arch::x86_64::*;
 

@@ -1,6 +1,6 @@
 //! The bodies of loop nests: what is done with bytes once a plan has decided where they lie.
 //!
-//! One algorithm for each body, generic over a [vector](vector::Vector) and a [sink](vector::Sink), in `run`, `zip` and `blocks`; thin
+//! One algorithm for each body, generic over a [vector](vector::Vector) and a [sink](sink::Sink), in `run`, `zip` and `blocks`; thin
 //! instantiations for each instruction set here. Which one runs is decided once, by [`Level::detect`].
 
 #[cfg(target_arch = "aarch64")]
@@ -12,13 +12,14 @@ mod carry;
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 mod run;
+mod sink;
 mod square;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 mod zip;
 
-use crate::nest::Convert;
+use crate::leaf::Convert;
 pub(crate) use ahead::Ahead;
 pub(crate) use blocks::{Grid, Side, Stride};
 pub(crate) use zip::{Apart, Together};
@@ -167,7 +168,7 @@ impl Stream {
 macro_rules! level {
     ($name:ident, [$(#[$features:meta])?], $vector:ty, $past:ty) => {
         mod $name {
-            use super::vector::{Plain, Sink};
+            use super::sink::{Plain, Sink};
             #[allow(clippy::wildcard_imports, reason = "each level names some of them")]
             use super::*;
 
@@ -287,10 +288,10 @@ macro_rules! level {
 level!(portable_level, [], portable::Block, Plain);
 
 #[cfg(target_arch = "x86_64")]
-level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, vector::Pieces);
+level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, sink::Pieces);
 
 #[cfg(target_arch = "x86_64")]
-level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, vector::Pieces);
+level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, sink::Pieces);
 
 #[cfg(target_arch = "x86_64")]
 level!(
@@ -301,7 +302,7 @@ level!(
 );
 
 #[cfg(target_arch = "aarch64")]
-level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, vector::Pieces);
+level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, sink::Pieces);
 
 /// Does a job.
 ///

@@ -4,9 +4,10 @@ use super::{
     Body, Job, Span, Stream,
     ahead::Ahead,
     repeat,
-    vector::{Sink, Vector, copy_short},
+    sink::Sink,
+    vector::{Vector, copy_short},
 };
-use crate::nest::Convert;
+use crate::leaf::Convert;
 
 /// Runs `$body` for every repeat, with the sink where the repeat starts, and zeros behind it.
 macro_rules! runs {

@@ -5,9 +5,10 @@ use super::{
     ahead::Ahead,
     repeat,
     run::{Rows, merge_rows, merge_rows_short},
-    vector::{Sink, Vector, copy_short},
+    sink::Sink,
+    vector::{Vector, copy_short},
 };
-use crate::nest::Convert;
+use crate::leaf::Convert;
 
 /// `ways` rows become one: unit 0 of each row, unit 1 of each row, and so on.
 #[derive(Clone, Copy)]

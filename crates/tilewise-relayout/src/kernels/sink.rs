@@ -1,0 +1,164 @@
+//! Where the generic kernels' vectors go, in the order of addresses.
+
+use super::{
+    Stream,
+    ahead::{Ahead, look_up},
+    vector::{Vector, copy},
+};
+
+/// Where a kernel's vectors go, in the order of addresses.
+///
+/// # Safety
+/// As for [`Vector`]; and all bytes from where the sink starts to where it ends are written, so they must be the caller's.
+pub(super) trait Sink<V: Vector>: Sized {
+    /// Whether writes pass the caches.
+    const STREAMS: bool;
+    /// Continues where a kernel left off.
+    unsafe fn resume(stream: &Stream) -> Self;
+    /// Leaves what is not written yet to the next kernel.
+    unsafe fn save(self, stream: &mut Stream);
+    /// Starts at an address.
+    unsafe fn start(at: *mut u8) -> Self;
+    /// Writes what is left.
+    unsafe fn finish(&mut self);
+    /// Goes on at an address, which usually is where the sink is.
+    unsafe fn seek(&mut self, to: *mut u8);
+    /// Appends a vector.
+    unsafe fn push(&mut self, vector: V);
+    /// Appends `n` bytes.
+    unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead);
+    /// Appends `n` zeros.
+    unsafe fn zeros(&mut self, n: usize);
+}
+
+/// Plain stores, for what fits into a cache.
+pub(super) struct Plain {
+    at: *mut u8,
+}
+
+impl<V: Vector> Sink<V> for Plain {
+    const STREAMS: bool = false;
+
+    #[inline(always)]
+    unsafe fn resume(stream: &Stream) -> Self {
+        Self { at: stream.at }
+    }
+
+    #[inline(always)]
+    unsafe fn save(self, stream: &mut Stream) {
+        stream.at = self.at;
+    }
+
+    #[inline(always)]
+    unsafe fn start(at: *mut u8) -> Self {
+        Self { at }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&mut self) {}
+
+    #[inline(always)]
+    unsafe fn seek(&mut self, to: *mut u8) {
+        self.at = to;
+    }
+
+    #[inline(always)]
+    unsafe fn push(&mut self, vector: V) {
+        // SAFETY: the sink's bytes are the caller's.
+        unsafe {
+            vector.store(self.at);
+            self.at = self.at.add(V::BYTES);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, from: *const u8, n: usize, _: &mut Ahead) {
+        // SAFETY: `n` bytes are valid on both sides.
+        unsafe {
+            copy::<V>(from, self.at, n);
+            self.at = self.at.add(n);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zeros(&mut self, n: usize) {
+        // SAFETY: `n` bytes are the caller's.
+        unsafe {
+            core::ptr::write_bytes(self.at, 0, n);
+            self.at = self.at.add(n);
+        }
+    }
+}
+
+/// Stores past the caches in pieces of 16 bytes, where addresses are multiples of 16; the write buffers make lines of them.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(super) struct Pieces {
+    at: *mut u8,
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl<V: Vector> Sink<V> for Pieces {
+    const STREAMS: bool = true;
+
+    #[inline(always)]
+    unsafe fn resume(stream: &Stream) -> Self {
+        Self { at: stream.at }
+    }
+
+    #[inline(always)]
+    unsafe fn save(self, stream: &mut Stream) {
+        stream.at = self.at;
+    }
+
+    #[inline(always)]
+    unsafe fn start(at: *mut u8) -> Self {
+        Self { at }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&mut self) {}
+
+    #[inline(always)]
+    unsafe fn seek(&mut self, to: *mut u8) {
+        self.at = to;
+    }
+
+    #[inline(always)]
+    unsafe fn push(&mut self, vector: V) {
+        // SAFETY: the sink's bytes are the caller's.
+        unsafe {
+            look_up::<V>(self.at);
+            vector.stream_or_store(self.at);
+            self.at = self.at.add(V::BYTES);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy(&mut self, mut from: *const u8, n: usize, ahead: &mut Ahead) {
+        // A line that gets both kinds of stores is slow, so it is one kind for the whole run.
+        let fits = (self.at.addr() | n).is_multiple_of(16);
+        // SAFETY: `n` bytes are valid on both sides, and the parts add up to `n`.
+        unsafe {
+            let mut rest = n;
+            while fits && rest >= V::BYTES {
+                ahead.read::<V>(from);
+                look_up::<V>(self.at);
+                V::load(from).stream(self.at);
+                self.at = self.at.add(V::BYTES);
+                from = from.add(V::BYTES);
+                rest -= V::BYTES;
+            }
+            copy::<V>(from, self.at, rest);
+            self.at = self.at.add(rest);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn zeros(&mut self, n: usize) {
+        // SAFETY: `n` bytes are the caller's.
+        unsafe {
+            core::ptr::write_bytes(self.at, 0, n);
+            self.at = self.at.add(n);
+        }
+    }
+}
