@@ -200,7 +200,7 @@ impl<'a> Digits<'a> {
         let deinterleave = ways(rows.source, columns.count, &|l| l.source).filter(|_| !merges_rows);
         let kind = match (interleave, deinterleave) {
             (Some(ways), _) => Transpose::Interleave { ways },
-            (None, Some(ways)) if !splits_rows || unit == 1 => Transpose::Deinterleave { ways },
+            (None, Some(ways)) if !splits_rows || (unit, ways) == (1, 4) => Transpose::Deinterleave { ways },
             _ if across_rows => return None,
             _ => Transpose::Blocks,
         };
