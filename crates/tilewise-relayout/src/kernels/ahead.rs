@@ -46,8 +46,7 @@ const PAGES: usize = 32;
 /// Called with every vector of a linear pass, has the CPU find the addresses of pages that the pass comes to, many at a time.
 ///
 /// Otherwise the pass stops at each new page until its address is found, which takes a few accesses to memory (twice as many in a
-/// virtual machine). Lookups that are asked for together happen at the same time, and neighbours share what they read. That is worth
-/// more than any other prefetch: where memory has pages of 4 KiB, a quarter of the time of a plain copy.
+/// virtual machine). Lookups that are asked for together happen at the same time, and neighbours share what they read.
 ///
 /// # Safety
 /// `V` is available; the address is not read from.
