@@ -214,7 +214,7 @@ impl Plan {
     /// Whether the buffers are so large that stores had better pass the caches.
     fn passes_caches(&self) -> bool {
         /// Both buffers together, in bytes.
-        const LARGE: u64 = 16 << 20;
+        const LARGE: u64 = 12 << 20;
         const LARGE_TRANSPOSE: u64 = 8 << 20;
         let transposes = matches!(self.work.nest.leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
         self.source_bytes() + self.destination_bytes() >= if transposes { LARGE_TRANSPOSE } else { LARGE }

@@ -3,10 +3,11 @@
 use super::{
     Body, Job, Stream,
     ahead::Ahead,
+    cross::Crossing,
     repeat,
     sink::Sink,
     square::{LINE, Rows, Scratch, Square, column_part, square, stage, turn},
-    vector::{Vector, copy, copy_short},
+    vector::{Vector, copy},
 };
 use core::mem::MaybeUninit;
 
@@ -36,16 +37,16 @@ pub(crate) struct Stride {
 }
 
 impl Side {
-    fn place(&self, stride: Stride, at: usize) -> usize {
+    pub(super) fn place(&self, stride: Stride, at: usize) -> usize {
         at / self.run * stride.jump + at % self.run * stride.step
     }
 
-    fn places(&self, stride: Stride, at: usize) -> Places {
+    pub(super) fn places(&self, stride: Stride, at: usize) -> Places {
         let (start, inside) = (at / self.run * stride.jump, at % self.run);
         Places { stride, run: self.run, start, place: start + inside * stride.step, left: self.run - inside }
     }
 
-    fn has_one_run(&self) -> bool {
+    pub(super) fn has_one_run(&self) -> bool {
         self.count <= self.run
     }
 
@@ -56,7 +57,7 @@ impl Side {
 }
 
 /// The places of neighbouring units of a [`Side`], one after the other.
-struct Places {
+pub(super) struct Places {
     stride: Stride,
     run: usize,
     start: usize,
@@ -66,7 +67,7 @@ struct Places {
 
 impl Places {
     #[inline(always)]
-    fn next(&mut self) -> usize {
+    pub(super) fn next(&mut self) -> usize {
         let place = self.place;
         (self.place, self.left) = (place + self.stride.step, self.left - 1);
         if self.left == 0 {
@@ -93,17 +94,18 @@ impl Grid {
         self.rows.has_one_run() || self.rows.destination.jump == self.rows.run * self.unit
     }
 
-    /// Whether the runs of neighbouring columns follow each other in the destination without a gap, and all of them are whole.
+    /// Whether each column follows the one before it in the destination without a gap, and a run of columns the one with the rows
+    /// before its own; all runs are whole.
     fn columns_follow(&self) -> bool {
         let (rows, columns) = (&self.rows, &self.columns);
-        (rows.run * self.unit).is_multiple_of(LINE)
-            && columns.destination.step == rows.run * self.unit
-            && rows.destination.jump == columns.run * columns.destination.step
-            && rows.count.is_multiple_of(rows.run)
-            && columns.count.is_multiple_of(columns.run)
-            && rows.count > rows.run
-            && rows.source.jump == rows.run * rows.source.step
-            && rows.source.jump >= columns.run * self.unit
+        let bytes = rows.run.min(rows.count) * self.unit;
+        let runs_follow = rows.has_one_run()
+            || (rows.count.is_multiple_of(rows.run)
+                && rows.destination.jump == columns.run.min(columns.count) * columns.destination.step);
+        bytes.is_multiple_of(LINE)
+            && columns.destination.step == bytes
+            && (columns.has_one_run() || columns.count.is_multiple_of(columns.run))
+            && runs_follow
     }
 
     /// The rows from one on that make (at most) one line of each column.
@@ -236,54 +238,62 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
     let shift = enough && destination.addr().is_multiple_of(U);
     let phase = if shift && columns.is_in_lines(columns.destination) { destination.addr() % LINE } else { 0 };
     let skew = if shift { skew::<V, U>(source, rows) } else { 0 };
-    let strip = (STRIP / U).max(wide);
-    let crosses = past_caches && V::BYTES == LINE && phase != 0 && grid.columns_follow();
-    let start = if crosses { (LINE - phase) / U } else { 0 };
-    if crosses {
-        // SAFETY: passed on.
-        unsafe { first_pieces::<U>(source, destination, grid, start) };
-    }
+    let usual = (STRIP / U).max(wide);
+    let crosses = past_caches && V::BYTES == LINE && phase != 0 && columns.count >= wide && grid.columns_follow();
+    let mut crossing = crosses.then(|| Crossing::new(grid, phase, 2 * usual));
+    let run = rows.run.min(rows.count);
+    // Only one run at a time ends.
+    let lines = if crosses { LINES.min(run / deep) } else { LINES };
+    let start = crossing.as_ref().map_or(0, |crossing| crossing.head);
 
     let mut pieces: [Piece; LINES] = core::array::from_fn(|_| Piece { row: 0, count: 0, rows: [source; LINE] });
     let mut places =
         Columns { at: [destination; LINE], first: 0, present: 0, in_lines: columns.is_in_lines(columns.destination) };
     let mut first = 0;
     while first < columns.count {
-        let strip_end = if first == 0 { strip + skew } else { first + strip }.min(columns.count);
+        let end = if first == 0 && shift { first_strip(source, U, usual, (skew, wide)) } else { first + usual };
+        let end = if columns.count < end + usual / 2 { columns.count } else { end };
+        let strip = Strip { first, end, wide, skew };
+        if let Some(crossing) = &mut crossing {
+            // SAFETY: passed on.
+            unsafe { crossing.begin::<V, U, K, N>((source, destination), grid, &strip, scratch) };
+        }
         let mut row = start;
         while row < rows.count {
             // A few lines of each column.
-            let mut end = row;
+            let mut below = row;
             let mut next = rows.places(rows.source, row);
-            for piece in &mut pieces {
-                piece.row = end;
+            for piece in &mut pieces[..lines] {
+                piece.row = below;
                 piece.count = match crosses {
-                    _ if end >= rows.count => 0,
-                    true => deep.min(rows.count - end),
-                    false => grid.piece(end, phase),
+                    _ if below >= rows.count => 0,
+                    true => deep.min(rows.count - below),
+                    false => grid.piece(below, phase),
                 };
                 for at in piece.rows.iter_mut().take(piece.count) {
                     *at = source.wrapping_add(next.next());
                 }
-                end += piece.count;
+                below += piece.count;
             }
-            let taken = (end - row).min(rows.count - end);
-            let strip_start = source.wrapping_add(first * U);
+            // Below, or at the top of the next strip.
+            let (later_rows, later_columns) = if below < rows.count {
+                ((next, rows.count - below), (first, strip.end))
+            } else {
+                ((rows.places(rows.source, 0), rows.count), (strip.end, columns.count.min(strip.end + usual)))
+            };
+            let later_start = source.wrapping_add(later_columns.0 * U);
             let mut later = Later {
-                source: strip_start,
-                rows: next,
-                left: taken,
-                bytes: (strip_end - first) * U,
-                row: strip_start,
+                source: later_start,
+                rows: later_rows.0,
+                left: later_rows.1.min(below - row),
+                bytes: (later_columns.1 - later_columns.0) * U,
+                row: later_start,
                 done: usize::MAX,
             };
             let mut next_column = columns.places(columns.destination, first);
-            let mut column = first;
-            while column < strip_end {
-                let wanted = if column == 0 && skew != 0 { skew } else { wide };
-                places.first = column;
-                places.present = wanted.min(strip_end - column);
-                for at in places.at.iter_mut().take(places.present) {
+            for (column, present) in strip.groups() {
+                (places.first, places.present) = (column, present);
+                for at in places.at.iter_mut().take(present) {
                     *at = destination.wrapping_add(next_column.next());
                 }
                 // SAFETY: a prefetch may name any address; rows and columns of the pieces are inside the grid.
@@ -292,34 +302,73 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
                         if past_caches {
                             later.read::<V>(piece.count * V::BYTES / LINE);
                         }
-                        if crosses && piece.row % rows.run + deep > rows.run {
-                            cross::<V, U, K, N>(source, grid, piece.row, &places, scratch);
-                        } else {
-                            let offset = rows.place(rows.destination, piece.row);
-                            line::<V, U, K, N>(piece, &places, offset, scratch, past_caches);
+                        match &mut crossing {
+                            Some(crossing) if piece.row % run + deep > run => {
+                                crossing.cross::<V, U, K, N>(piece, &places, grid, &strip, scratch);
+                            }
+                            _ => {
+                                let offset = rows.place(rows.destination, piece.row);
+                                line::<V, U, K, N>(piece, &places, offset, scratch, past_caches);
+                            }
                         }
                     }
                 }
-                column += places.present;
             }
-            row = end;
+            if let Some(crossing) = &mut crossing {
+                for piece in pieces.iter().filter(|piece| piece.count > 0 && piece.row % run + deep > run) {
+                    // SAFETY: as above.
+                    unsafe { crossing.cross_down::<V, U>(piece, destination, grid, &strip) };
+                }
+            }
+            row = below;
         }
-        first = strip_end;
+        first = strip.end;
+    }
+}
+
+/// The end of the first strip: where a page may end too, since the CPU reads ahead inside of pages. What comes after the first `skew`
+/// columns is a multiple of a vector.
+fn first_strip(source: *const u8, unit: usize, strip: usize, (skew, wide): (usize, usize)) -> usize {
+    let end = strip - source.addr() / unit % strip;
+    let end = if end < strip / 2 { end + strip } else { end };
+    end - (end - skew) % wide
+}
+
+/// Columns that are taken together, in groups of as many as a vector has; in the grid's first group are only so many as make the others
+/// start on lines.
+pub(super) struct Strip {
+    pub(super) first: usize,
+    pub(super) end: usize,
+    wide: usize,
+    skew: usize,
+}
+
+impl Strip {
+    /// The first column of each group, and how many there are in it.
+    #[inline(always)]
+    pub(super) fn groups(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut column = self.first;
+        core::iter::from_fn(move || {
+            let wanted = if column == 0 && self.skew != 0 { self.skew } else { self.wide };
+            let group = (column, wanted.min(self.end.saturating_sub(column)));
+            column += group.1;
+            (group.1 > 0).then_some(group)
+        })
     }
 }
 
 /// Rows that make a line of each column, or less.
-struct Piece {
-    row: usize,
-    count: usize,
-    rows: Rows,
+pub(super) struct Piece {
+    pub(super) row: usize,
+    pub(super) count: usize,
+    pub(super) rows: Rows,
 }
 
 /// Neighbouring columns: the first, how many there are, and where they lie in the destination.
-struct Columns {
-    first: usize,
-    present: usize,
-    at: [*mut u8; LINE],
+pub(super) struct Columns {
+    pub(super) first: usize,
+    pub(super) present: usize,
+    pub(super) at: [*mut u8; LINE],
     /// Whether they are whole lines apart.
     in_lines: bool,
 }
@@ -419,97 +468,9 @@ unsafe fn line<V: Vector, const U: usize, const K: usize, const N: usize>(
     }
 }
 
-/// What lies before the first whole line of each run of columns that [`cross`] goes through.
-///
-/// # Safety
-/// As for [`one`].
-#[inline(always)]
-unsafe fn first_pieces<const U: usize>(source: *const u8, destination: *mut u8, grid: &Grid, count: usize) {
-    let Grid { rows, columns, .. } = grid;
-    for column in (0..columns.count).step_by(columns.run) {
-        for row in 0..count {
-            let from = source.wrapping_add(row * rows.source.step + column * U);
-            let to = destination.wrapping_add(columns.place(columns.destination, column) + row * U);
-            // SAFETY: row and column are inside the grid.
-            unsafe { copy_short(from, to, U) };
-        }
-    }
-}
-
-/// The lines of a few columns in which one run of rows ends and that of the next column begins.
-///
-/// # Safety
-/// As for [`one`], with [`Grid::columns_follow`]; `row` is less than a line from the end of its run, and the columns are in the grid.
-#[inline(always)]
-unsafe fn cross<V: Vector, const U: usize, const K: usize, const N: usize>(
-    source: *const u8,
-    grid: &Grid,
-    row: usize,
-    columns: &Columns,
-    scratch: &mut Scratch,
-) {
-    let (rows, run_of_columns) = (&grid.rows, grid.columns.run);
-    let (wide, column) = (N, columns.first);
-    let tail = rows.run - row % rows.run;
-    let run = row - row % rows.run;
-    let offset = rows.place(rows.destination, row);
-    let run_end = run + rows.run;
-    let at = |row: usize, column: usize| source.wrapping_add(row * rows.source.step + column * U);
-    // SAFETY: rows and columns are inside the grid. The last of a run of columns is followed by the first in the next run of rows:
-    // those are read to the left of `column`, which is inside the row or, from a whole run of rows on, at least inside the source.
-    unsafe {
-        if columns.present == wide && column + wide < grid.columns.count && run_end < rows.count {
-            // Ones for the last columns of their runs.
-            let mut last = [0; LINE];
-            let mut lane = run_of_columns - 1 - column % run_of_columns;
-            while lane < wide {
-                last[lane * U..][..U].fill(0xff);
-                lane += run_of_columns;
-            }
-            let last = V::load(last.as_ptr());
-            let same = at(run, column + 1);
-            let next = at(run_end, column).wrapping_sub((run_of_columns - 1) * U);
-            let staged = scratch.staged.0.as_mut_ptr();
-            let mut pieces: Rows = [staged.cast_const(); LINE];
-            for (i, piece) in pieces.iter_mut().enumerate().take(LINE / U) {
-                if i < tail {
-                    *piece = at(row + i, column);
-                } else {
-                    let head = (i - tail) * rows.source.step;
-                    let (same, next) = (V::load(same.wrapping_add(head)), V::load(next.wrapping_add(head)));
-                    let joined = staged.add(i * LINE);
-                    same.xor(same.xor(next).and(last)).store(joined);
-                    *piece = joined;
-                }
-            }
-            let turned = scratch.turned.0.as_mut_ptr();
-            turn::<V, U, K>(&pieces, 0, LINE / 16, turned);
-            for (column, to) in columns.at.iter().enumerate().take(wide) {
-                column_part::<V, K>(turned, column, 0).stream(to.wrapping_add(offset));
-            }
-            return;
-        }
-        for (k, to) in columns.at.iter().enumerate().take(columns.present) {
-            let to = to.wrapping_add(offset);
-            for i in 0..tail {
-                copy_short(at(row + i, column + k), to.wrapping_add(i * U), U);
-            }
-            let (head, follower) = match (column + k + 1) % run_of_columns {
-                0 => (run_end, column + k + 1 - run_of_columns),
-                _ => (run, column + k + 1),
-            };
-            if head < rows.count {
-                for i in 0..LINE / U - tail {
-                    copy_short(at(head + i, follower), to.wrapping_add((tail + i) * U), U);
-                }
-            }
-        }
-    }
-}
-
 /// Writes part of a line: past the caches in pieces of 16 bytes where they fit.
 #[inline(always)]
-unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: usize, past_caches: bool) {
+pub(super) unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: usize, past_caches: bool) {
     // SAFETY: `bytes` bytes are valid on both sides.
     unsafe {
         if past_caches && (to.addr() | bytes).is_multiple_of(16) {

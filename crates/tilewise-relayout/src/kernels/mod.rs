@@ -9,6 +9,7 @@ mod ahead;
 mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod carry;
+mod cross;
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 mod run;

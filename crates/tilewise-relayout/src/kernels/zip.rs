@@ -147,11 +147,15 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
     let mut ahead = stream.ahead;
     let whole = V::BYTES / U;
     let parts = body.merge.map_or(1, |(bits, _)| 8 / bits as usize);
-    let plain = body.rows == WAYS && body.merge.is_none();
-    if plain && body.columns.is_multiple_of(whole) && body.zeros == 0 {
-        // SAFETY: passed on.
-        unsafe { together_whole::<V, S, U, WAYS>(job, stream, &body) };
-        return;
+    if body.rows == WAYS && body.columns.is_multiple_of(whole) && body.zeros == 0 {
+        // SAFETY: passed on. The eight rows that 4-bit elements have in a 32-bit word are all that is worth compiling of the others.
+        unsafe {
+            match body.merge {
+                None => return together_whole::<V, S, U, WAYS, 1>(job, stream, &body),
+                Some((4, _)) if U == 1 && WAYS == 4 => return together_whole::<V, S, U, WAYS, 2>(job, stream, &body),
+                Some(_) => {}
+            }
+        }
     }
     // SAFETY: each of `rows` rows has `columns` units, and the sink room for `WAYS` times as many.
     unsafe {
@@ -185,16 +189,18 @@ pub(super) unsafe fn together<V: Vector, S: Sink<V>, const U: usize, const WAYS:
     }
 }
 
-/// The same where all rows are there and take whole vectors: nothing is left to decide in the loop.
+/// The same where all rows are there and take whole vectors, and each row is two of 4-bit elements, or, with one part, as it is: nothing
+/// is left to decide in the loop.
 #[inline(always)]
-unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize>(
+unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize, const PARTS: usize>(
     job: &Job,
     stream: &mut Stream,
     body: &Together,
 ) {
     let mut ahead = stream.ahead;
     let (pitch, vectors) = (body.pitch, body.columns / (V::BYTES / U));
-    // SAFETY: each of `WAYS` rows has `vectors` vectors, and the sink room for all of them.
+    let part_pitch = body.merge.map_or(0, |(_, pitch)| pitch);
+    // SAFETY: each of `WAYS` rows has `vectors` vectors in each part, and the sink room for all of them.
     unsafe {
         let mut sink = S::resume(stream);
         repeat!(job, |from, to| {
@@ -204,8 +210,13 @@ unsafe fn together_whole<V: Vector, S: Sink<V>, const U: usize, const WAYS: usiz
                 let mut rows = [V::zero(); WAYS];
                 for (i, row) in rows.iter_mut().enumerate() {
                     let at = at.wrapping_add(i * pitch);
-                    ahead.read::<V>(at);
-                    *row = V::load(at);
+                    for part in 0..PARTS {
+                        ahead.read::<V>(at.wrapping_add(part * part_pitch));
+                    }
+                    *row = match PARTS {
+                        1 => V::load(at),
+                        _ => merge_rows::<V>(at, 4, part_pitch),
+                    };
                 }
                 for vector in zip_rows::<V, U, WAYS>(rows) {
                     sink.push(vector);
@@ -246,6 +257,7 @@ unsafe fn apart_into<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize, c
     // SAFETY: the source has `columns` groups of `WAYS` units (in runs), each of `rows` rows room for `columns` units in each part.
     unsafe {
         repeat!(job, |from, to| {
+            // Told apart by constants only, sinks stay in registers. In memory they would wait among the stores past the caches.
             let mut sinks: [Rows<V, S, PARTS>; WAYS] = core::array::from_fn(|row| {
                 let row = row.min(body.rows - 1);
                 Rows::start(to.wrapping_add(row * body.pitch), body.convert)
@@ -264,12 +276,8 @@ unsafe fn apart_into<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize, c
                         *row = V::load(at);
                     }
                     let rows = unzip_rows::<V, U, WAYS>(rows);
-                    if body.rows == WAYS {
-                        for (sink, row) in sinks.iter_mut().zip(rows) {
-                            sink.push(row);
-                        }
-                    } else {
-                        for (sink, row) in sinks.iter_mut().zip(rows).take(body.rows) {
+                    for (i, (sink, row)) in sinks.iter_mut().zip(rows).enumerate() {
+                        if i < body.rows {
                             sink.push(row);
                         }
                     }
@@ -280,14 +288,18 @@ unsafe fn apart_into<V: Vector, S: Sink<V>, const U: usize, const WAYS: usize, c
                     let mut zipped = [0; 16 * 64];
                     core::ptr::copy_nonoverlapping(at, zipped.as_mut_ptr(), columns * U * WAYS);
                     let rows = core::array::from_fn(|i| V::load(zipped.as_ptr().add(i * V::BYTES)));
-                    for (sink, row) in sinks.iter_mut().zip(unzip_rows::<V, U, WAYS>(rows)).take(body.rows) {
+                    let mut in_memory = sinks;
+                    for (sink, row) in in_memory.iter_mut().zip(unzip_rows::<V, U, WAYS>(rows)).take(body.rows) {
                         sink.push_short(row, columns * U);
                     }
+                    sinks = in_memory;
                 }
                 run = run.wrapping_add(body.run_step);
             }
-            for sink in sinks.iter_mut().take(body.rows) {
-                sink.finish();
+            for (i, sink) in sinks.iter_mut().enumerate() {
+                if i < body.rows {
+                    sink.finish();
+                }
             }
         });
         stream.ahead = ahead;

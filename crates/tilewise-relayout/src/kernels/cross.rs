@@ -1,0 +1,210 @@
+//! Lines of a transpose's destination in which one column ends and the next begins.
+
+use super::{
+    blocks::{Columns, Grid, Piece, Strip, short_line},
+    square::{LINE, Rows, Scratch, column_part, square, turn},
+    vector::{Vector, copy_short},
+};
+
+/// The state of a strip of columns that follow each other in the destination, where no column begins on a line.
+///
+/// Whole lines of a column start [`head`](Self::head) rows on. So the last line of each run of rows has the end of that run in one
+/// column, and the head of a run in the column that follows: the next one in the same run, or, after the last of a run of columns,
+/// the first in the rows below. Rows are taken a line at a time, and those of such a line are the end of a run and the head
+/// of the one below: its squares have both, at their places in the line. Heads are kept until their line comes.
+pub(super) struct Crossing {
+    /// Rows before the first whole line of a run.
+    pub(super) head: usize,
+    /// Columns of a run.
+    run: usize,
+    /// A line for each column of the strip and the one behind it, when the runs before these ended.
+    before: Vec<Line>,
+    /// The same for the runs that end here. Nothing just stored is read: that would wait for all the stores in front of it.
+    now: Vec<Line>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u8; LINE]);
+
+impl Crossing {
+    /// For strips of up to `widest` columns; all columns start `phase` bytes behind the start of a line.
+    pub(super) fn new(grid: &Grid, phase: usize, widest: usize) -> Self {
+        let room = vec![Line([0; LINE]); widest + 1];
+        let run = grid.columns.run.min(grid.columns.count);
+        Self { head: (LINE - phase) / grid.unit, run, before: room.clone(), now: room }
+    }
+
+    /// Starts a strip: with the heads of the first run of rows. Those before which no line ends are written.
+    ///
+    /// # Safety
+    /// As for [`blocks`](super::blocks::blocks); the strip is in the grid, which has a vector's width of columns.
+    #[inline(always)]
+    pub(super) unsafe fn begin<V: Vector, const U: usize, const K: usize, const N: usize>(
+        &mut self,
+        (source, destination): (*const u8, *mut u8),
+        grid: &Grid,
+        strip: &Strip,
+        scratch: &mut Scratch,
+    ) {
+        let tail = LINE / U - self.head;
+        let mut rows: Rows = [source; LINE];
+        let mut places = grid.rows.places(grid.rows.source, 0);
+        for row in &mut rows[tail..LINE / U] {
+            *row = source.wrapping_add(places.next());
+        }
+        // SAFETY: passed on; columns are in the grid, and what is before the first whole line of a column in front is its own.
+        unsafe {
+            for (column, _) in strip.groups() {
+                let lines = self.keep::<N>(column, grid, strip);
+                columns::<V, U, K, N>(&rows, column.min(grid.columns.count - N), lines, scratch);
+            }
+            self.keep_behind::<U>(&rows, grid, strip);
+            let columns = &grid.columns;
+            for column in (strip.first.next_multiple_of(self.run)..strip.end).step_by(self.run) {
+                let to = destination.wrapping_add(columns.place(columns.destination, column));
+                let line = self.now[column - strip.first].0.as_ptr();
+                short_line::<V>(line.add(tail * U), to, self.head * U, true);
+            }
+        }
+    }
+
+    /// Where lines of a group of columns are kept.
+    #[inline(always)]
+    fn keep<const N: usize>(&mut self, column: usize, grid: &Grid, strip: &Strip) -> &mut [Line] {
+        if column == strip.first {
+            core::mem::swap(&mut self.before, &mut self.now);
+        }
+        &mut self.now[column.min(grid.columns.count - N) - strip.first..][..N]
+    }
+
+    /// Writes the lines in which runs of a group of columns end, but for those of the last columns of runs.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin), which was called for the strip, and then this for all pieces and groups before.
+    #[inline(always)]
+    pub(super) unsafe fn cross<V: Vector, const U: usize, const K: usize, const N: usize>(
+        &mut self,
+        piece: &Piece,
+        places: &Columns,
+        grid: &Grid,
+        strip: &Strip,
+        scratch: &mut Scratch,
+    ) {
+        let mut rows: Rows = piece.rows;
+        rows[piece.count..].fill(piece.rows[0]);
+        let offset = grid.rows.place(grid.rows.destination, piece.row);
+        let mut head = [0; LINE];
+        head[(LINE / U - self.head) * U..].fill(0xff);
+        let (first, run) = (places.first, self.run);
+        let lines = self.keep::<N>(first, grid, strip);
+        // SAFETY: rows and columns are in the grid, and what a line has of the column that follows is in the grid too.
+        unsafe {
+            let head = V::load(head.as_ptr());
+            let join = |line: V, follower: *const Line| line.xor(line.xor(V::load(follower.cast())).and(head));
+            if U >= 4 && places.present == N {
+                let columns = square::<V, U, K, N>(&rows, first * U);
+                for (line, column) in lines.iter_mut().zip(columns) {
+                    column.store(line.0.as_mut_ptr());
+                }
+                let mut left = run - first % run;
+                let follower = self.before.as_ptr().add(first + 1 - strip.first);
+                for (i, (column, at)) in columns.into_iter().zip(places.at).enumerate() {
+                    left -= 1;
+                    if left > 0 {
+                        join(column, follower.add(i)).stream_aligned(at.wrapping_add(offset));
+                    } else {
+                        left = run;
+                    }
+                }
+                return;
+            }
+            columns::<V, U, K, N>(&rows, first.min(grid.columns.count - N), lines, scratch);
+            for (i, at) in places.at.iter().enumerate().take(places.present) {
+                let next = first + i + 1;
+                if next % run != 0 {
+                    let line = V::load(self.now[next - 1 - strip.first].0.as_ptr());
+                    join(line, &raw const self.before[next - strip.first]).stream_aligned(at.wrapping_add(offset));
+                }
+            }
+        }
+    }
+
+    /// Writes those lines of the last columns of runs, when all groups are done.
+    ///
+    /// # Safety
+    /// As for [`cross`](Self::cross).
+    #[inline(always)]
+    pub(super) unsafe fn cross_down<V: Vector, const U: usize>(
+        &mut self,
+        piece: &Piece,
+        destination: *mut u8,
+        grid: &Grid,
+        strip: &Strip,
+    ) {
+        let columns = &grid.columns;
+        let tail = (LINE / U - self.head) * U;
+        let to = destination.wrapping_add(grid.rows.place(grid.rows.destination, piece.row));
+        // SAFETY: as for `cross`.
+        unsafe {
+            self.keep_behind::<U>(&piece.rows, grid, strip);
+            for next in ((strip.first + 1).next_multiple_of(self.run)..=strip.end).step_by(self.run) {
+                let to = to.wrapping_add(columns.place(columns.destination, next - 1));
+                let mut line = self.now[next - 1 - strip.first];
+                if piece.count * U == tail {
+                    short_line::<V>(line.0.as_ptr(), to, tail, true);
+                    continue;
+                }
+                let mut below = Line([0; LINE]);
+                match (next - self.run).checked_sub(strip.first) {
+                    Some(first) => below = self.now[first],
+                    None => gather::<U>(&piece.rows, next - self.run, &mut below),
+                }
+                line.0[tail..].copy_from_slice(&below.0[tail..]);
+                V::load(line.0.as_ptr()).stream_aligned(to);
+            }
+        }
+    }
+
+    /// Keeps the column behind the strip, which the strip's last one crosses to.
+    #[inline(always)]
+    unsafe fn keep_behind<const U: usize>(&mut self, rows: &Rows, grid: &Grid, strip: &Strip) {
+        if strip.end < grid.columns.count {
+            // SAFETY: the column is in the grid.
+            unsafe { gather::<U>(rows, strip.end, &mut self.now[strip.end - strip.first]) };
+        }
+    }
+}
+
+/// A line of each of a vector's width of columns.
+///
+/// # Safety
+/// Rows and columns are in the grid.
+#[inline(always)]
+unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
+    rows: &Rows,
+    first: usize,
+    lines: &mut [Line],
+    scratch: &mut Scratch,
+) {
+    let turned = scratch.turned.0.as_mut_ptr();
+    // SAFETY: passed on; whole lines are written.
+    unsafe {
+        turn::<V, U, K>(rows, first * U, LINE / 16, turned);
+        for (column, line) in lines.iter_mut().enumerate() {
+            column_part::<V, K>(turned, column, 0).store(line.0.as_mut_ptr());
+        }
+    }
+}
+
+/// One column's line.
+///
+/// # Safety
+/// The column is in the grid.
+#[inline(always)]
+unsafe fn gather<const U: usize>(rows: &Rows, column: usize, line: &mut Line) {
+    for (unit, row) in line.0.chunks_exact_mut(U).zip(rows) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_short(row.wrapping_add(column * U), unit.as_mut_ptr(), U) };
+    }
+}
