@@ -4,6 +4,7 @@ use crate::copy::{Copy, IN_CACHE, time};
 use std::time::{Duration, Instant};
 
 /// How hard to try.
+#[derive(Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) quick: bool,
     pub(crate) rounds: usize,

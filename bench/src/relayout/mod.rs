@@ -5,7 +5,7 @@ mod rivals;
 
 use crate::{
     copy::Copy,
-    measure::{Contender, Effort, Figure, contest, medians, mover, nanoseconds_a_call},
+    measure::{Contender, Effort, Figure, contest, median, medians, mover, nanoseconds_a_call},
     report::Report,
     rivals::Rivals,
 };
@@ -227,30 +227,39 @@ fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     let sizes: &[u64] = if effort.quick { &[1, 4, 16, LARGE] } else { &[1, 4, 16, LARGE, 256, 1024, 4096] };
     let mut rows: Vec<Vec<String>> = sizes.iter().map(|size| vec![format!("{size} MiB")]).collect();
     let mut spreads = Vec::new();
+    // Sizes take turns too, so that a machine that drifts drifts for all of them.
+    let turn = Effort { turns: 1, ..*effort };
     for family in [TILE, PACK] {
-        let mut times = Vec::new();
-        for (&size, row) in sizes.iter().zip(&mut rows) {
+        let mut works = Vec::new();
+        for &size in sizes {
             // The buffers, and those that are copied.
-            if available_memory().is_some_and(|available| (2 * size + 600) * MIB > available) {
-                row.extend(["too little memory", "–"].map(str::to_owned));
-                continue;
+            if available_memory().is_none_or(|available| (2 * size + 600) * MIB <= available) {
+                works.push((size, Work::new(&family.member(size * MIB)?)?, Vec::new()));
             }
-            let work = Work::new(&family.member(size * MIB)?)?;
-            let figure = work.figure(effort)?;
-            let time = figure.seconds * 1e12 / work.bytes() as f64;
-            row.extend([format!("{time:.1} ps"), ratio(figure.ratio)]);
-            if size >= LARGE {
+        }
+        for _ in 0..effort.turns {
+            for (_, work, figures) in &mut works {
+                figures.push(work.figure(&turn)?);
+            }
+        }
+        let mut times = Vec::new();
+        for (row, (size, work, figures)) in rows.iter_mut().zip(&works) {
+            let seconds = median(figures.iter().map(|figure| figure.seconds).collect());
+            let time = seconds * 1e12 / work.bytes() as f64;
+            row.extend([format!("{time:.1} ps"), ratio(median(figures.iter().map(|figure| figure.ratio).collect()))]);
+            if *size >= LARGE {
                 times.push(time);
             }
         }
+        rows.iter_mut().skip(works.len()).for_each(|row| row.extend(["too little memory", "–"].map(str::to_owned)));
         times.sort_by(f64::total_cmp);
         let (least, most) = (times.first().unwrap_or(&0.0), times.last().unwrap_or(&0.0));
         spreads.push(format!("{} {:.0} %", family.name, (most / least - 1.0) * 100.0));
     }
     report.heading("Growth");
     let words = format!(
-        "Time a byte read or written, and the ratio to the fastest copy, by the size of the source. From {LARGE} MiB on, the most \
-         is above the least by: {}. To reach: 20 %.",
+        "Time a byte read or written, and the ratio to the fastest copy, by the size of the source; sizes take turns. From {LARGE} MiB \
+         on, the most is above the least by: {}. To reach: 20 %.",
         spreads.join(", ")
     );
     report.table(&words, &["size", "tile f32", "ratio", "pack bf16", "ratio"], &rows);
