@@ -291,7 +291,9 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
                 done: usize::MAX,
             };
             let mut next_column = columns.places(columns.destination, first);
-            for (column, present) in strip.groups() {
+            let mut column = strip.first;
+            while column < strip.end {
+                let present = strip.group(column);
                 (places.first, places.present) = (column, present);
                 for at in places.at.iter_mut().take(present) {
                     *at = destination.wrapping_add(next_column.next());
@@ -313,6 +315,7 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
                         }
                     }
                 }
+                column += present;
             }
             if let Some(crossing) = &mut crossing {
                 for piece in pieces.iter().filter(|piece| piece.count > 0 && piece.row % run + deep > run) {
@@ -344,16 +347,11 @@ pub(super) struct Strip {
 }
 
 impl Strip {
-    /// The first column of each group, and how many there are in it.
+    /// How many columns there are in the group that starts with one.
     #[inline(always)]
-    pub(super) fn groups(&self) -> impl Iterator<Item = (usize, usize)> {
-        let mut column = self.first;
-        core::iter::from_fn(move || {
-            let wanted = if column == 0 && self.skew != 0 { self.skew } else { self.wide };
-            let group = (column, wanted.min(self.end.saturating_sub(column)));
-            column += group.1;
-            (group.1 > 0).then_some(group)
-        })
+    pub(super) fn group(&self, column: usize) -> usize {
+        let wanted = if column == 0 && self.skew != 0 { self.skew } else { self.wide };
+        wanted.min(self.end - column)
     }
 }
 

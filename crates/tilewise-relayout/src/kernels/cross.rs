@@ -55,9 +55,11 @@ impl Crossing {
         }
         // SAFETY: passed on; columns are in the grid, and what is before the first whole line of a column in front is its own.
         unsafe {
-            for (column, _) in strip.groups() {
+            let mut column = strip.first;
+            while column < strip.end {
                 let lines = self.keep::<N>(column, grid, strip);
                 columns::<V, U, K, N>(&rows, column.min(grid.columns.count - N), lines, scratch);
+                column += strip.group(column);
             }
             self.keep_behind::<U>(&rows, grid, strip);
             let columns = &grid.columns;

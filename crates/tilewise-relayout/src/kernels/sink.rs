@@ -32,73 +32,19 @@ pub(super) trait Sink<V: Vector>: Sized {
 }
 
 /// Plain stores, for what fits into a cache.
-pub(super) struct Plain {
-    at: *mut u8,
-}
-
-impl<V: Vector> Sink<V> for Plain {
-    const STREAMS: bool = false;
-
-    #[inline(always)]
-    unsafe fn resume(stream: &Stream) -> Self {
-        Self { at: stream.at }
-    }
-
-    #[inline(always)]
-    unsafe fn save(self, stream: &mut Stream) {
-        stream.at = self.at;
-    }
-
-    #[inline(always)]
-    unsafe fn start(at: *mut u8) -> Self {
-        Self { at }
-    }
-
-    #[inline(always)]
-    unsafe fn finish(&mut self) {}
-
-    #[inline(always)]
-    unsafe fn seek(&mut self, to: *mut u8) {
-        self.at = to;
-    }
-
-    #[inline(always)]
-    unsafe fn push(&mut self, vector: V) {
-        // SAFETY: the sink's bytes are the caller's.
-        unsafe {
-            vector.store(self.at);
-            self.at = self.at.add(V::BYTES);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn copy(&mut self, from: *const u8, n: usize, _: &mut Ahead) {
-        // SAFETY: `n` bytes are valid on both sides.
-        unsafe {
-            copy::<V>(from, self.at, n);
-            self.at = self.at.add(n);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn zeros(&mut self, n: usize) {
-        // SAFETY: `n` bytes are the caller's.
-        unsafe {
-            core::ptr::write_bytes(self.at, 0, n);
-            self.at = self.at.add(n);
-        }
-    }
-}
+pub(super) type Plain = Straight<false>;
 
 /// Stores past the caches in pieces of 16 bytes, where addresses are multiples of 16; the write buffers make lines of them.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub(super) struct Pieces {
+pub(super) type Pieces = Straight<true>;
+
+/// Stores that need nothing of what was stored before.
+pub(super) struct Straight<const PAST_CACHES: bool> {
     at: *mut u8,
 }
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-impl<V: Vector> Sink<V> for Pieces {
-    const STREAMS: bool = true;
+impl<V: Vector, const PAST_CACHES: bool> Sink<V> for Straight<PAST_CACHES> {
+    const STREAMS: bool = PAST_CACHES;
 
     #[inline(always)]
     unsafe fn resume(stream: &Stream) -> Self {
@@ -127,8 +73,12 @@ impl<V: Vector> Sink<V> for Pieces {
     unsafe fn push(&mut self, vector: V) {
         // SAFETY: the sink's bytes are the caller's.
         unsafe {
-            look_up::<V>(self.at);
-            vector.stream_or_store(self.at);
+            if PAST_CACHES {
+                look_up::<V>(self.at);
+                vector.stream_or_store(self.at);
+            } else {
+                vector.store(self.at);
+            }
             self.at = self.at.add(V::BYTES);
         }
     }
@@ -136,11 +86,11 @@ impl<V: Vector> Sink<V> for Pieces {
     #[inline(always)]
     unsafe fn copy(&mut self, mut from: *const u8, n: usize, ahead: &mut Ahead) {
         // A line that gets both kinds of stores is slow, so it is one kind for the whole run.
-        let fits = (self.at.addr() | n).is_multiple_of(16);
+        let streams = PAST_CACHES && (self.at.addr() | n).is_multiple_of(16);
         // SAFETY: `n` bytes are valid on both sides, and the parts add up to `n`.
         unsafe {
             let mut rest = n;
-            while fits && rest >= V::BYTES {
+            while streams && rest >= V::BYTES {
                 ahead.read::<V>(from);
                 look_up::<V>(self.at);
                 V::load(from).stream(self.at);

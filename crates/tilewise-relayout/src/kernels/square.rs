@@ -47,6 +47,19 @@ unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [
     rows
 }
 
+/// `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
+#[inline(always)]
+unsafe fn load_transposed<V: Vector, const U: usize, const K: usize>(rows: &[*const u8; K], skip: usize) -> [V; K] {
+    // SAFETY: `V` is available and valid in each row.
+    unsafe {
+        let mut lanes = [V::zero(); K];
+        for i in 0..K {
+            lanes[i] = V::load(rows[i].wrapping_add(skip));
+        }
+        transpose_lanes::<V, U, K>(lanes)
+    }
+}
+
 /// The first step: `groups` times `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
 ///
 /// # Safety
@@ -61,12 +74,7 @@ pub(super) unsafe fn turn<V: Vector, const U: usize, const K: usize>(
     for (group, rows) in rows.as_chunks::<K>().0.iter().enumerate().take(groups) {
         // SAFETY: the caller's promise.
         unsafe {
-            let mut lanes = [V::zero(); K];
-            for i in 0..K {
-                lanes[i] = V::load(rows[i].wrapping_add(skip));
-            }
-            let lanes = transpose_lanes::<V, U, K>(lanes);
-            for (i, vector) in lanes.into_iter().enumerate() {
+            for (i, vector) in load_transposed::<V, U, K>(rows, skip).into_iter().enumerate() {
                 vector.store(scratch.add((group * K + i) * V::BYTES));
             }
         }
@@ -96,15 +104,8 @@ pub(super) unsafe fn square<V: Vector, const U: usize, const K: usize, const N: 
     // SAFETY: the caller's promise.
     unsafe {
         let mut square = [V::zero(); N];
-        for group in 0..N / K {
-            let mut lanes = [V::zero(); K];
-            for i in 0..K {
-                lanes[i] = V::load(rows[group * K + i].wrapping_add(skip));
-            }
-            let lanes = transpose_lanes::<V, U, K>(lanes);
-            for i in 0..K {
-                square[group * K + i] = lanes[i];
-            }
+        for (group, rows) in rows.as_chunks::<K>().0.iter().enumerate().take(N / K) {
+            square[group * K..][..K].copy_from_slice(&load_transposed::<V, U, K>(rows, skip));
         }
         let mut columns = square;
         for i in 0..K {
