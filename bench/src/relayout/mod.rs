@@ -304,7 +304,7 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     const CALLS: u32 = 4;
     let level = *Level::available().last().expect("one at least");
     let mut rows = Vec::new();
-    for size in [2, 4, 8, 12, 16, 32] {
+    for size in [2, 4, 6, 8, 12, 16, 32] {
         let mut row = vec![format!("{size} MiB")];
         for family in [TILE, PACK, TRANSPOSE] {
             let work = Work::new(&family.member(size * MIB)?)?;
