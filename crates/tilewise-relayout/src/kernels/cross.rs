@@ -47,6 +47,10 @@ impl Crossing {
         strip: &Strip,
         scratch: &mut Scratch,
     ) {
+        // With shorter vectors there is none of this: nothing to compile.
+        if const { V::BYTES != LINE } {
+            return;
+        }
         let tail = LINE / U - self.head;
         let mut rows: Rows = [source; LINE];
         let mut places = grid.rows.places(grid.rows.source, 0);
@@ -93,6 +97,10 @@ impl Crossing {
         strip: &Strip,
         scratch: &mut Scratch,
     ) {
+        // With shorter vectors there is none of this: nothing to compile.
+        if const { V::BYTES != LINE } {
+            return;
+        }
         let mut rows: Rows = piece.rows;
         rows[piece.count..].fill(piece.rows[0]);
         let offset = grid.rows.place(grid.rows.destination, piece.row);
@@ -144,6 +152,10 @@ impl Crossing {
         grid: &Grid,
         strip: &Strip,
     ) {
+        // With shorter vectors there is none of this: nothing to compile.
+        if const { V::BYTES != LINE } {
+            return;
+        }
         let columns = &grid.columns;
         let tail = (LINE / U - self.head) * U;
         let to = destination.wrapping_add(grid.rows.place(grid.rows.destination, piece.row));

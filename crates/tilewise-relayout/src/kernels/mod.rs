@@ -288,8 +288,9 @@ macro_rules! level {
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 level!(portable_level, [], portable::Block, Plain);
 
+// CPUs without AVX2 are old, and kernels take long to compile: plain stores will do.
 #[cfg(target_arch = "x86_64")]
-level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, sink::Pieces);
+level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, Plain);
 
 #[cfg(target_arch = "x86_64")]
 level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, sink::Pieces);
