@@ -234,9 +234,10 @@ fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
         let mut works = Vec::new();
         for &size in sizes {
             // The buffers, and those that are copied.
-            if available_memory().is_none_or(|available| (2 * size + 600) * MIB <= available) {
-                works.push((size, Work::new(&family.member(size * MIB)?)?, Vec::new()));
+            if available_memory().is_some_and(|available| (2 * size + 600) * MIB > available) {
+                break;
             }
+            works.push((size, Work::new(&family.member(size * MIB)?)?, Vec::new()));
         }
         for _ in 0..effort.turns {
             for (_, work, figures) in &mut works {

@@ -46,7 +46,7 @@ impl Side {
         Places { stride, run: self.run, start, place: start + inside * stride.step, left: self.run - inside }
     }
 
-    pub(super) fn has_one_run(&self) -> bool {
+    fn has_one_run(&self) -> bool {
         self.count <= self.run
     }
 

@@ -19,7 +19,8 @@ pub(super) struct Crossing {
     run: usize,
     /// A line for each column of the strip and the one behind it, when the runs before these ended.
     before: Vec<Line>,
-    /// The same for the runs that end here. Nothing just stored is read: that would wait for all the stores in front of it.
+    /// The same for the runs that end here. From 4 bytes on most of them are joined in registers: what was just stored would wait for
+    /// all the stores in front of it.
     now: Vec<Line>,
 }
 
