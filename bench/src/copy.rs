@@ -39,6 +39,11 @@ impl Copy {
         self.copy(1, plain);
     }
 
+    /// With stores past the caches.
+    pub(crate) fn past_caches(&mut self) {
+        self.copy(1, past_caches);
+    }
+
     fn copy(&mut self, threads: usize, way: Way) {
         let share = self.bytes().div_ceil(threads);
         let (from, to) = (black_box(&self.from[..]), black_box(&mut self.to[..]));

@@ -250,6 +250,9 @@ impl<'a> Digits<'a> {
         }
         (self.unit, self.source_unit) = (unit, unit);
         self.set_near(Some(number));
+        if let Transpose::Interleave { ways: 4.. } = kind {
+            self.near = 0; // the lines of so many rows come soon enough from the second cache
+        }
         if let (Transpose::Deinterleave { .. }, Leaf::Transpose { rows: Chain { outer: Some(outer), .. }, .. }) =
             (kind, &leaf)
         {

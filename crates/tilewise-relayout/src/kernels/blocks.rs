@@ -476,7 +476,7 @@ pub(super) unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: 
                 V::stream_16(line.add(at), to.add(at));
             }
         } else {
-            copy::<V>(line, to, bytes);
+            copy::<V, false>(line, to, bytes);
         }
     }
 }

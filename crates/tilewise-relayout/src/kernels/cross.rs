@@ -36,6 +36,12 @@ impl Crossing {
         Self { head: (LINE - phase) / grid.unit, run, before: room.clone(), now: room }
     }
 
+    /// Bytes of the last line of a run, before the head of the next.
+    #[inline(always)]
+    fn tail<const U: usize>(&self) -> usize {
+        LINE - self.head * U
+    }
+
     /// Starts a strip: with the heads of the first run of rows. Those before which no line ends are written.
     ///
     /// # Safety
@@ -48,14 +54,10 @@ impl Crossing {
         strip: &Strip,
         scratch: &mut Scratch,
     ) {
-        // With shorter vectors there is none of this: nothing to compile.
-        if const { V::BYTES != LINE } {
-            return;
-        }
-        let tail = LINE / U - self.head;
+        let tail = self.tail::<U>();
         let mut rows: Rows = [source; LINE];
         let mut places = grid.rows.places(grid.rows.source, 0);
-        for row in &mut rows[tail..LINE / U] {
+        for row in &mut rows[tail / U..LINE / U] {
             *row = source.wrapping_add(places.next());
         }
         // SAFETY: passed on; columns are in the grid, and what is before the first whole line of a column in front is its own.
@@ -71,7 +73,7 @@ impl Crossing {
             for column in (strip.first.next_multiple_of(self.run)..strip.end).step_by(self.run) {
                 let to = destination.wrapping_add(columns.place(columns.destination, column));
                 let line = self.now[column - strip.first].0.as_ptr();
-                short_line::<V>(line.add(tail * U), to, self.head * U, true);
+                short_line::<V>(line.add(tail), to, self.head * U, true);
             }
         }
     }
@@ -98,32 +100,25 @@ impl Crossing {
         strip: &Strip,
         scratch: &mut Scratch,
     ) {
-        // With shorter vectors there is none of this: nothing to compile.
-        if const { V::BYTES != LINE } {
-            return;
-        }
         let mut rows: Rows = piece.rows;
         rows[piece.count..].fill(piece.rows[0]);
         let offset = grid.rows.place(grid.rows.destination, piece.row);
-        let mut head = [0; LINE];
-        head[(LINE / U - self.head) * U..].fill(0xff);
-        let (first, run) = (places.first, self.run);
+        let (first, run, tail) = (places.first, self.run, self.tail::<U>());
         let lines = self.keep::<N>(first, grid, strip);
         // SAFETY: rows and columns are in the grid, and what a line has of the column that follows is in the grid too.
         unsafe {
-            let head = V::load(head.as_ptr());
-            let join = |line: V, follower: *const Line| line.xor(line.xor(V::load(follower.cast())).and(head));
+            let join = join::<V>(tail);
             if U >= 4 && places.present == N {
                 let columns = square::<V, U, K, N>(&rows, first * U);
                 for (line, column) in lines.iter_mut().zip(columns) {
                     column.store(line.0.as_mut_ptr());
                 }
                 let mut left = run - first % run;
-                let follower = self.before.as_ptr().add(first + 1 - strip.first);
-                for (i, (column, at)) in columns.into_iter().zip(places.at).enumerate() {
+                let followers = &self.before[first + 1 - strip.first..][..N];
+                for ((column, follower), at) in columns.into_iter().zip(followers).zip(places.at) {
                     left -= 1;
                     if left > 0 {
-                        join(column, follower.add(i)).stream_aligned(at.wrapping_add(offset));
+                        join(column, follower).stream_aligned(at.wrapping_add(offset));
                     } else {
                         left = run;
                     }
@@ -135,7 +130,7 @@ impl Crossing {
                 let next = first + i + 1;
                 if next % run != 0 {
                     let line = V::load(self.now[next - 1 - strip.first].0.as_ptr());
-                    join(line, &raw const self.before[next - strip.first]).stream_aligned(at.wrapping_add(offset));
+                    join(line, &self.before[next - strip.first]).stream_aligned(at.wrapping_add(offset));
                 }
             }
         }
@@ -153,21 +148,18 @@ impl Crossing {
         grid: &Grid,
         strip: &Strip,
     ) {
-        // With shorter vectors there is none of this: nothing to compile.
-        if const { V::BYTES != LINE } {
-            return;
-        }
         let columns = &grid.columns;
-        let tail = (LINE / U - self.head) * U;
+        let tail = self.tail::<U>();
         let to = destination.wrapping_add(grid.rows.place(grid.rows.destination, piece.row));
         // SAFETY: as for `cross`.
         unsafe {
             self.keep_behind::<U>(&piece.rows, grid, strip);
+            let join = join::<V>(tail);
             for next in ((strip.first + 1).next_multiple_of(self.run)..=strip.end).step_by(self.run) {
                 let to = to.wrapping_add(columns.place(columns.destination, next - 1));
-                let mut line = self.now[next - 1 - strip.first];
+                let line = self.now[next - 1 - strip.first].0.as_ptr();
                 if piece.count * U == tail {
-                    short_line::<V>(line.0.as_ptr(), to, tail, true);
+                    short_line::<V>(line, to, tail, true);
                     continue;
                 }
                 let mut below = Line([0; LINE]);
@@ -175,8 +167,7 @@ impl Crossing {
                     Some(first) => below = self.now[first],
                     None => gather::<U>(&piece.rows, next - self.run, &mut below),
                 }
-                line.0[tail..].copy_from_slice(&below.0[tail..]);
-                V::load(line.0.as_ptr()).stream_aligned(to);
+                join(V::load(line), &below).stream_aligned(to);
             }
         }
     }
@@ -188,6 +179,21 @@ impl Crossing {
             // SAFETY: the column is in the grid.
             unsafe { gather::<U>(rows, strip.end, &mut self.now[strip.end - strip.first]) };
         }
+    }
+}
+
+/// Gives a line the bytes of the one that follows it, from some byte on.
+///
+/// # Safety
+/// `V` is available, and a line.
+#[inline(always)]
+unsafe fn join<V: Vector>(from: usize) -> impl Fn(V, &Line) -> V {
+    let mut follows = [0; LINE];
+    follows[from..].fill(0xff);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let follows = V::load(follows.as_ptr());
+        move |line, follower| line.xor(line.xor(V::load(follower.0.as_ptr())).and(follows))
     }
 }
 

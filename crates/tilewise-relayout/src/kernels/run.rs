@@ -51,7 +51,15 @@ pub(super) unsafe fn copy_runs<V: Vector, S: Sink<V>>(job: &Job, stream: &mut St
         // SAFETY: passed on.
         return unsafe { copy_vectors::<V, S>(job, stream, each.bytes / V::BYTES) };
     }
-    runs!(job, stream, S, |sink, from, bytes, ahead| sink.copy(from, bytes, &mut ahead));
+    // What short runs need not decide is not decided for each of them.
+    if let Body::Run { each, .. } = job.body
+        && each.bytes >= 4 * V::BYTES
+        && !S::STREAMS
+    {
+        runs!(job, stream, S, |sink, from, bytes, ahead| sink.copy_long(from, bytes, &mut ahead));
+    } else {
+        runs!(job, stream, S, |sink, from, bytes, ahead| sink.copy(from, bytes, &mut ahead));
+    }
 }
 
 /// Runs of fewer bytes gain nothing from a sink's way to copy long ones.

@@ -27,6 +27,12 @@ pub(super) trait Sink<V: Vector>: Sized {
     unsafe fn push(&mut self, vector: V);
     /// Appends `n` bytes.
     unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead);
+    /// The same where most runs are four vectors and more.
+    #[inline(always)]
+    unsafe fn copy_long(&mut self, from: *const u8, n: usize, ahead: &mut Ahead) {
+        // SAFETY: passed on.
+        unsafe { self.copy(from, n, ahead) }
+    }
     /// Appends `n` zeros.
     unsafe fn zeros(&mut self, n: usize);
 }
@@ -98,8 +104,20 @@ impl<V: Vector, const PAST_CACHES: bool> Sink<V> for Straight<PAST_CACHES> {
                 from = from.add(V::BYTES);
                 rest -= V::BYTES;
             }
-            copy::<V>(from, self.at, rest);
+            copy::<V, false>(from, self.at, rest);
             self.at = self.at.add(rest);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn copy_long(&mut self, from: *const u8, n: usize, ahead: &mut Ahead) {
+        // SAFETY: passed on; `n` bytes are valid on both sides.
+        unsafe {
+            if PAST_CACHES {
+                return Sink::<V>::copy(self, from, n, ahead);
+            }
+            copy::<V, true>(from, self.at, n);
+            self.at = self.at.add(n);
         }
     }
 

@@ -81,26 +81,55 @@ pub(super) trait Vector: Copy {
     unsafe fn prefetch<const NEAR: bool>(at: *const u8);
 }
 
-/// Copies `n` bytes.
+/// Copies `n` bytes. With `LONG`, made for four vectors and more: no store at the ends goes across two lines where they are whole
+/// [pieces](PIECE).
 ///
 /// # Safety
 /// `n` bytes are valid on both sides, and `V` is available.
 #[inline(always)]
-pub(super) unsafe fn copy<V: Vector>(from: *const u8, to: *mut u8, n: usize) {
+pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: every access is inside the `n` bytes; where two overlap, they hold the same.
     unsafe {
         if n < V::BYTES {
             return copy_short(from, to, n);
         }
         // Between the first and the last, stores are aligned: across two lines they take twice as long.
-        V::load(from).store(to);
         let mut done = V::BYTES - to.addr() % V::BYTES;
+        if LONG && done.is_multiple_of(PIECE) {
+            done %= V::BYTES;
+            copy_pieces(from, to, done);
+        } else {
+            V::load(from).store(to);
+        }
         while done + V::BYTES <= n {
             V::load(from.add(done)).store(to.add(done));
             done += V::BYTES;
         }
-        if done < n {
+        if LONG && (n - done).is_multiple_of(PIECE) {
+            copy_pieces(from.add(done), to.add(done), n - done);
+        } else if done < n {
             V::load(from.add(n - V::BYTES)).store(to.add(n - V::BYTES));
+        }
+    }
+}
+
+/// Bytes that large allocations start on a multiple of, and that the shortest vectors have.
+const PIECE: usize = 16;
+
+/// Copies up to three pieces.
+///
+/// # Safety
+/// `n` bytes are valid on both sides, a multiple of [`PIECE`] below 64.
+#[inline(always)]
+unsafe fn copy_pieces(from: *const u8, to: *mut u8, n: usize) {
+    // SAFETY: the parts add up to `n`.
+    unsafe {
+        if n & PIECE != 0 {
+            to.cast::<[u8; PIECE]>().write_unaligned(from.cast::<[u8; PIECE]>().read_unaligned());
+        }
+        if n & (2 * PIECE) != 0 {
+            let (from, to) = (from.add(n & PIECE), to.add(n & PIECE));
+            to.cast::<[u8; 2 * PIECE]>().write_unaligned(from.cast::<[u8; 2 * PIECE]>().read_unaligned());
         }
     }
 }
