@@ -1,9 +1,9 @@
 //! Lines of a transpose's destination in which one column ends and the next begins.
 
 use super::{
-    blocks::{Columns, Grid, Piece, Strip, short_line},
+    grid::{Columns, Grid, Piece, Strip},
     square::{LINE, Rows, Scratch, column_part, square, turn},
-    vector::{Vector, copy_short},
+    vector::{Vector, copy_short, short_line},
 };
 
 /// The state of a strip of columns that follow each other in the destination, where no column begins on a line.

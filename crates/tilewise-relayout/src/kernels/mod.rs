@@ -10,6 +10,7 @@ mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod carry;
 mod cross;
+mod grid;
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod portable;
 mod run;
@@ -22,7 +23,7 @@ mod zip;
 
 use crate::leaf::Convert;
 pub(crate) use ahead::Ahead;
-pub(crate) use blocks::{Grid, Side, Stride};
+pub(crate) use grid::{Grid, Side, Stride};
 pub(crate) use zip::{Apart, Together};
 
 /// An instruction set that kernels exist for.

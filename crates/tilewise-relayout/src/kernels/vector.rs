@@ -162,3 +162,21 @@ pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, n: usize) {
         }
     }
 }
+
+/// Writes part of a line: past the caches in pieces of 16 bytes where they fit.
+///
+/// # Safety
+/// `bytes` bytes, at most a line, are valid on both sides, and `V` is available.
+#[inline(always)]
+pub(super) unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: usize, past_caches: bool) {
+    // SAFETY: `bytes` bytes are valid on both sides.
+    unsafe {
+        if past_caches && (to.addr() | bytes).is_multiple_of(16) {
+            for at in (0..bytes).step_by(16) {
+                V::stream_16(line.add(at), to.add(at));
+            }
+        } else {
+            copy::<V, false>(line, to, bytes);
+        }
+    }
+}
