@@ -10,7 +10,8 @@ use tilewise::Shape;
 use crate::alias::OperandAlias;
 use crate::attributes::{Attributes, Call, Metadata, unescape};
 use crate::error::Error;
-use crate::module::{Computation, InstructionRecord, Module};
+use crate::module::{Computation, Module};
+use crate::record::InstructionRecord;
 use crate::scan::{bare, is_identifier, trim, value_end};
 
 /// An instruction of a [`Module`]: `[ROOT] name = shape opcode(operands), attributes`.

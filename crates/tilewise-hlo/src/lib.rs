@@ -73,8 +73,10 @@ mod module;
 pub mod oom;
 mod parse;
 mod read;
+mod record;
 mod scan;
 mod source_table;
+mod span;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Call, CallRole, Metadata, unquote};

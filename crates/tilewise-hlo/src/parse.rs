@@ -3,12 +3,13 @@
 use memchr::memmem;
 
 use crate::error::{Error, ErrorKind, Warning, WarningKind};
-use crate::module::{ComputationRecord, Data, InstructionRecord, Span};
+use crate::record::{ComputationRecord, Data, InstructionRecord};
 use crate::scan::{
     balanced_end, closed_line_end, identifier_end, is_identifier, line_end, looks_like_instruction, peek, shape_end,
     skip_blank, skip_trivia,
 };
 use crate::source_table::SourceTable;
+use crate::span::Span;
 
 /// Reads `source`. Only a text that is too large, or that holds no instruction at all, is an error.
 pub(crate) fn parse(source: String) -> Result<Data, Error> {

@@ -18,8 +18,8 @@
 //! `StackFrameIndexProto` that it prints, where 0 means none: so 1 is "no parent", and 3 is frame 2. (Compare a
 //! program's text with its proto.)
 
-use crate::module::Span;
 use crate::scan::{line_end, peek, skip_blank, value_end};
+use crate::span::Span;
 
 #[derive(Debug, Default)]
 pub(crate) struct SourceTable {

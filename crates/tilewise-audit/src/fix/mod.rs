@@ -53,13 +53,15 @@
 //!
 //! Arrays with dynamic dimensions are not reshaped, split, batched or resized.
 
+mod change;
 mod rank;
 mod search;
+mod subject;
 mod words;
 
-use rank::Now;
-use search::Search;
+use change::{BATCH, Candidate, Change};
 use std::fmt;
+use subject::{Now, Subject};
 use tilewise::{
     ArrayShape, Shape, Tiled,
     tpu::{self, Generation},
@@ -202,6 +204,20 @@ pub struct Fix {
 }
 
 impl Fix {
+    fn new(candidate: Candidate, subject: &Subject<'_>) -> Self {
+        Self {
+            kind: candidate.kind(),
+            replaced: if matches!(candidate.change, Change::Batch) { BATCH } else { 1 },
+            bytes_before: subject.now.physical,
+            bytes_after: candidate.after,
+            logical_bytes_after: candidate.logical,
+            changes_values: candidate.changes_values(),
+            sentence: words::sentence(&candidate, subject),
+            jax: words::jax(&candidate, subject),
+            arrays: candidate.arrays,
+        }
+    }
+
     /// Bytes the change frees, for each array as it is now.
     #[must_use]
     pub fn bytes_saved(&self) -> u64 {
@@ -348,9 +364,9 @@ fn fixes(shape: &Shape, advice: &mut Advice) -> Result<Vec<Fix>, NoFix> {
         0 | 1 | 3 | 5 => {}
         other => return Err(NoFix::MemorySpace(other)),
     }
-    let search = Search { array: tiled.array(), bounds: &bounds, generation: advice.generation, now, usual: &usual };
-    let ranked = rank::rank(search.candidates(), now);
-    let fixes: Vec<Fix> = ranked.into_iter().take(MAX_FIXES).map(|candidate| candidate.into_fix(&search)).collect();
+    let subject = Subject { array: tiled.array(), bounds: &bounds, generation: advice.generation, now, usual: &usual };
+    let ranked = rank::rank(subject.candidates(), now);
+    let fixes: Vec<Fix> = ranked.into_iter().take(MAX_FIXES).map(|candidate| Fix::new(candidate, &subject)).collect();
     if fixes.is_empty() { Err(NoFix::NothingHelps) } else { Ok(fixes) }
 }
 

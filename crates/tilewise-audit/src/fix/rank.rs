@@ -1,39 +1,6 @@
 //! Which fixes are worth showing, and which comes first.
 
-use super::{FixKind, search::Candidate};
-
-/// What the array takes now, and what of it is data.
-#[derive(Clone, Copy)]
-pub(super) struct Now {
-    pub(super) physical: u64,
-    pub(super) logical: u64,
-    /// Whether its dimensions are in the order that the compiler prefers.
-    pub(super) is_usual: bool,
-}
-
-impl Now {
-    /// Whether leaving `after` bytes frees this many hundredths of what leaving `best` frees.
-    fn frees(self, hundredths: u128, after: u64, best: u64) -> bool {
-        let freed = |after: u64| u128::from(self.physical.saturating_sub(after));
-        freed(after) * 100 >= freed(best) * hundredths
-    }
-
-    /// Whether that is little more than the data, and frees nearly as much.
-    pub(super) fn is_as_tight(self, after: u64, best: u64) -> bool {
-        self.is_reached(after) && self.frees(80, after, best)
-    }
-
-    /// Whether a simpler kind that leaves `after` bytes is to be preferred.
-    fn is_as_good(self, after: u64, best: u64) -> bool {
-        let is_fair = u128::from(after) * 2 <= u128::from(self.logical) * 3;
-        self.is_as_tight(after, best) || after == best || is_fair && self.frees(96, after, best)
-    }
-
-    /// Whether at most a tenth of the data comes on top in padding.
-    fn is_reached(self, after: u64) -> bool {
-        u128::from(after) * 10 <= u128::from(self.logical) * 11
-    }
-}
+use super::{FixKind, change::Candidate, subject::Now};
 
 /// Whether the change removes a twentieth of the padding, and more than the data it gives up.
 pub(super) fn is_worthwhile(candidate: &Candidate, now: Now) -> bool {

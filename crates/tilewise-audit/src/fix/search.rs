@@ -1,22 +1,18 @@
 //! The alternatives, and their prices.
 
 use super::{
-    Fix, FixKind, NewArray,
-    rank::{self, Now},
-    words,
+    NewArray,
+    change::{BATCH, Candidate, Change},
+    rank,
+    subject::Subject,
 };
 use std::ops::Range;
-use tilewise::{
-    ArrayShape, Dimension, ElementType, Shape,
-    tpu::{self, Generation},
-};
+use tilewise::{ArrayShape, Dimension, ElementType, Shape, tpu};
 
 /// A register's lanes, what TPU tiles hold along the most minor dimension.
 const LANES: u64 = 128;
 /// The most arrays one is split into.
 const MAX_PARTS: u64 = 16;
-/// How many arrays one batch holds: enough to fill the lanes.
-pub(super) const BATCH: u64 = LANES;
 /// Arrays with more data than one register fill tiles of their own, and are not batched.
 const REGISTER_BYTES: u64 = 4096;
 /// The most reshapes tried of one sort: all of them up to rank 8.
@@ -26,88 +22,7 @@ const MAX_RANK: usize = 16;
 /// Dimensions below this mean something of their own (axes, colours, offsets), and are not resized.
 const LEAST_RESIZED: u64 = 32;
 
-/// A change to the array, one of those that users make.
-#[derive(Clone, Debug)]
-pub(super) enum Change {
-    /// The default order of dimensions.
-    Order,
-    /// The dimensions in this order, so that row-major is the default.
-    Transpose { permutation: Vec<usize> },
-    /// No dimensions of size 1.
-    Squeeze,
-    /// These dimensions as one.
-    Merge { run: Range<usize> },
-    /// The same, with `rows` of the dimension before the run.
-    Fold { run: Range<usize>, rows: u64 },
-    /// An array for each index along the dimension.
-    Unstack { dimension: usize },
-    /// Two arrays, cut at this index.
-    Cut { dimension: usize, at: u64 },
-    /// Many in one, along a new last dimension.
-    Batch,
-    /// The dimension made this size.
-    Resize { dimension: usize, to: u64 },
-    /// Elements of this type.
-    Narrow { to: ElementType },
-    /// A byte for a predicate that is stored in more.
-    Byte,
-}
-
-/// A change and its price.
-#[derive(Clone, Debug)]
-pub(super) struct Candidate {
-    pub(super) change: Change,
-    pub(super) arrays: Vec<NewArray>,
-    /// Bytes of the new arrays; of a batch, the share of one.
-    pub(super) after: u64,
-    /// Bytes of data in them.
-    pub(super) logical: u64,
-}
-
-/// The array a fix is sought for.
-pub(super) struct Search<'a> {
-    pub(super) array: &'a ArrayShape,
-    /// Its bounds; a dynamic dimension counts with its own.
-    pub(super) bounds: &'a [u64],
-    pub(super) generation: Generation,
-    pub(super) now: Now,
-    /// The shape as the compiler would lay it out.
-    pub(super) usual: &'a Shape,
-}
-
-impl Candidate {
-    pub(super) fn kind(&self) -> FixKind {
-        match self.change {
-            Change::Order => FixKind::Order,
-            Change::Transpose { .. } => FixKind::Transpose,
-            Change::Squeeze | Change::Merge { .. } | Change::Fold { .. } => FixKind::Reshape,
-            Change::Unstack { .. } | Change::Cut { .. } => FixKind::Split,
-            Change::Batch => FixKind::Batch,
-            Change::Resize { .. } => FixKind::Resize,
-            Change::Narrow { .. } | Change::Byte => FixKind::Narrow,
-        }
-    }
-
-    pub(super) fn changes_values(&self) -> bool {
-        matches!(self.change, Change::Resize { .. } | Change::Narrow { .. })
-    }
-
-    pub(super) fn into_fix(self, search: &Search<'_>) -> Fix {
-        Fix {
-            kind: self.kind(),
-            replaced: if matches!(self.change, Change::Batch) { BATCH } else { 1 },
-            bytes_before: search.now.physical,
-            bytes_after: self.after,
-            logical_bytes_after: self.logical,
-            changes_values: self.changes_values(),
-            sentence: words::sentence(&self, search),
-            jax: words::jax(&self, search),
-            arrays: self.arrays,
-        }
-    }
-}
-
-impl Search<'_> {
+impl Subject<'_> {
     /// The best change of each kind.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
@@ -329,11 +244,6 @@ impl Search<'_> {
     }
 
     /// Whether elements take more bits than the type has.
-    pub(super) fn stored_bits(&self) -> u64 {
-        let natural = u64::from(self.array.element_type().natural_bits());
-        self.array.layout().and_then(|layout| layout.element_size_in_bits()).unwrap_or(natural)
-    }
-
     fn is_stored_wide(&self) -> bool {
         self.stored_bits() > u64::from(self.array.element_type().natural_bits())
     }

@@ -1,18 +1,21 @@
 //! Fixes in words and in JAX.
 
-use super::search::{Candidate, Change, Search};
+use super::{
+    change::{BATCH, Candidate, Change},
+    subject::Subject,
+};
 use std::fmt::Display;
 use tilewise::{ElementKind, ElementType, Shape};
 
 /// What to do, without a full stop.
-pub(super) fn sentence(candidate: &Candidate, search: &Search<'_>) -> String {
-    let dimension = |number: usize| format!("dimension {number} (size {})", search.bounds[number]);
+pub(super) fn sentence(candidate: &Candidate, subject: &Subject<'_>) -> String {
+    let dimension = |number: usize| format!("dimension {number} (size {})", subject.bounds[number]);
     let new = || candidate.arrays.first().map(|array| bounds_of(&array.shape)).unwrap_or_default();
     let text = || candidate.arrays.first().map(|array| array.shape.without_layout().to_string()).unwrap_or_default();
     match &candidate.change {
         Change::Order => {
             let mut words = String::from("leave the order of dimensions to the compiler");
-            match search.usual.layout().map(|layout| layout.minor_to_major()) {
+            match subject.usual.layout().map(|layout| layout.minor_to_major()) {
                 Some(&[lanes, rows, ..]) => {
                     let (lanes, rows) = (dimension(lanes), dimension(rows));
                     words.push_str(&format!(": it puts {lanes} on the 128 lanes and {rows} on the rows of a tile"));
@@ -32,19 +35,19 @@ pub(super) fn sentence(candidate: &Candidate, search: &Search<'_>) -> String {
             _ => format!("store the array transposed, as [{}]", new()),
         },
         Change::Squeeze => {
-            let ones: Vec<usize> = (0..search.bounds.len()).filter(|&d| search.bounds[d] == 1).collect();
+            let ones: Vec<usize> = (0..subject.bounds.len()).filter(|&d| subject.bounds[d] == 1).collect();
             let which = match ones[..] {
                 [only] => format!("dimension {only}, of size 1"),
                 _ => format!("the dimensions of size 1 ({})", list(&ones)),
             };
             format!("drop {which}: reshape to [{}]", new())
         }
-        Change::Merge { run } if run.len() == search.bounds.len() => {
+        Change::Merge { run } if run.len() == subject.bounds.len() => {
             format!("flatten the array to one dimension of {}", new())
         }
         Change::Merge { run } => {
-            let merged: u64 = search.bounds[run.clone()].iter().product();
-            let named = |number: usize| format!("{number} (size {})", search.bounds[number]);
+            let merged: u64 = subject.bounds[run.clone()].iter().product();
+            let named = |number: usize| format!("{number} (size {})", subject.bounds[number]);
             let first: Vec<String> = (run.start..run.end - 1).map(named).collect();
             let (first, last) = (first.join(", "), named(run.end - 1));
             format!("merge dimensions {first} and {last} into one of {merged}: reshape to [{}]", new())
@@ -53,12 +56,12 @@ pub(super) fn sentence(candidate: &Candidate, search: &Search<'_>) -> String {
             let before = dimension(run.start - 1);
             let into = match run.len() {
                 1 => dimension(run.start),
-                _ => format!("dimensions {} to {} ({})", run.start, run.end - 1, times(&search.bounds[run.clone()])),
+                _ => format!("dimensions {} to {} ({})", run.start, run.end - 1, times(&subject.bounds[run.clone()])),
             };
             format!("move {rows} of {before} into {into}, for a multiple of the 128 lanes: reshape to [{}]", new())
         }
         Change::Unstack { dimension: number } => {
-            let count = search.bounds[*number];
+            let count = subject.bounds[*number];
             format!(
                 "keep each of the {count} parts along dimension {number} as an array of its own: {count} × {}",
                 text()
@@ -69,37 +72,37 @@ pub(super) fn sentence(candidate: &Candidate, search: &Search<'_>) -> String {
             format!("cut {} at {at}, where tiles end, into two arrays: {}", dimension(*number), both.join(" and "))
         }
         Change::Batch => {
-            format!("if there are many of these, keep {} of them as one array, {}", super::search::BATCH, text())
+            format!("if there are many of these, keep {} of them as one array, {}", BATCH, text())
         }
         Change::Resize { dimension: number, to } => {
             format!(
                 "choose {to} instead of {} for dimension {number}, which then fills its tiles",
-                search.bounds[*number]
+                subject.bounds[*number]
             )
         }
         Change::Narrow { to } => {
-            let from = search.array.element_type();
-            let halved = candidate.after.checked_mul(2) == Some(search.now.physical);
+            let from = subject.array.element_type();
+            let halved = candidate.after.checked_mul(2) == Some(subject.now.physical);
             let share = if halved { ": half the bytes, padding included" } else { "" };
             format!("store {to} instead of {from} {}{share}", condition(*to))
         }
         Change::Byte => format!(
             "store the predicates as s8: the compiler of this layout spends {} bits on each",
-            search.stored_bits()
+            subject.stored_bits()
         ),
     }
 }
 
 /// The line of JAX that does it to an array `x`, and in a comment what comes out.
-pub(super) fn jax(candidate: &Candidate, search: &Search<'_>) -> String {
+pub(super) fn jax(candidate: &Candidate, subject: &Subject<'_>) -> String {
     let new = || candidate.arrays.first().map(|array| bounds_of(&array.shape)).unwrap_or_default();
     let code = match &candidate.change {
         Change::Order => {
-            let order: Vec<usize> = search.usual.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
+            let order: Vec<usize> = subject.usual.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
             format!("x = with_layout_constraint(x, Layout(major_to_minor=({}{})))", list(&order), comma(order.len()))
         }
         Change::Transpose { permutation } => format!("x = {}", transposed(permutation)),
-        Change::Merge { run } if run.len() == search.bounds.len() => "x = x.reshape(-1)".into(),
+        Change::Merge { run } if run.len() == subject.bounds.len() => "x = x.reshape(-1)".into(),
         Change::Squeeze | Change::Merge { .. } | Change::Fold { .. } => {
             format!("x = x.reshape({})", new().replace(',', ", "))
         }

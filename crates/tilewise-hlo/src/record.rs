@@ -1,0 +1,98 @@
+//! Where in the text everything is: what reading leaves, and modules, computations and instructions look into.
+
+use crate::error::{Warning, WarningKind};
+use crate::source_table::SourceTable;
+use crate::span::Span;
+use std::sync::OnceLock;
+
+#[derive(Debug)]
+pub(crate) struct InstructionRecord {
+    pub(crate) name: Span,
+    pub(crate) shape: Span,
+    pub(crate) opcode: Span,
+    /// Between the parentheses.
+    pub(crate) operands: Span,
+    /// From the closing parenthesis to the end of the line.
+    pub(crate) attributes: Span,
+    pub(crate) is_root: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct ComputationRecord {
+    pub(crate) name: Span,
+    pub(crate) signature: Span,
+    /// What follows the closing brace on its line.
+    pub(crate) attributes: Span,
+    pub(crate) is_entry: bool,
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+}
+
+impl ComputationRecord {
+    pub(crate) fn implicit(first: usize) -> Self {
+        let (name, signature, attributes) = Default::default();
+        Self { name, signature, attributes, is_entry: false, first, end: first }
+    }
+
+    pub(crate) fn is_implicit(&self) -> bool {
+        self.name == Span::default()
+    }
+
+    /// Ends the computation before the instruction `end`.
+    pub(crate) fn close(&mut self, end: usize) {
+        self.end = end;
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Data {
+    pub(crate) source: String,
+    pub(crate) name: Span,
+    pub(crate) header: Span,
+    pub(crate) has_header: bool,
+    pub(crate) computations: Vec<ComputationRecord>,
+    pub(crate) instructions: Vec<InstructionRecord>,
+    pub(crate) table: SourceTable,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) entry: Option<usize>,
+    pub(crate) computations_by_name: OnceLock<Vec<usize>>,
+    /// For each computation's range of instructions, the same indices in the order of their names.
+    pub(crate) instructions_by_name: OnceLock<Vec<usize>>,
+    pub(crate) owning: OnceLock<Vec<bool>>,
+}
+
+impl Data {
+    pub(crate) fn text(&self, span: Span) -> &str {
+        self.source.get(span.range()).unwrap_or_default()
+    }
+
+    /// Finds the entry computation: the one marked so, else the last one, as in XLA
+    /// (`HloParserImpl::ParseComputations` in xla/hlo/parser/hlo_parser.cc). Since `ENTRY` is printed last, a
+    /// truncated module has none.
+    pub(crate) fn choose_entry(&mut self) {
+        let marked = self.computations.iter().position(|computation| computation.is_entry);
+        let truncated = self.warnings.iter().any(|warning| warning.kind == WarningKind::UnterminatedComputation);
+        let end = Span::new(self.source.len(), self.source.len());
+        let mut warn = |kind| self.warnings.push(Warning { kind, start: end.start, end: end.end });
+        self.entry = marked.or_else(|| {
+            if truncated && self.has_header {
+                warn(WarningKind::EntryMissing);
+                return None;
+            }
+            if self.computations.len() > 1 {
+                warn(WarningKind::NoEntry);
+            }
+            self.computations.len().checked_sub(1)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_takes_what_the_documentation_says() {
+        assert_eq!(size_of::<InstructionRecord>(), 44);
+    }
+}
