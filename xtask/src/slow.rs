@@ -44,6 +44,9 @@ pub(crate) fn msrv(shell: &Shell) -> anyhow::Result<()> {
     let core = crates.join("tilewise");
     fs::rename(crates.join(format!("tilewise-{version}")), &core)?;
     shell.remove_path(core.join("Cargo.lock"))?;
+    // The target folder may lie in the main workspace, which would claim the package.
+    shell
+        .write_file(workspace.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"crates/tilewise\"]\n")?;
 
     let _here = shell.push_dir(&core);
     let _compiler = shell.push_env("RUSTC", &compiler);
