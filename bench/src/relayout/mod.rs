@@ -249,8 +249,8 @@ fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
                 // Plain copies of more would leave the last cache full of lines yet to be written, for which whoever comes next
                 // waits: 64 MiB feel that, 4 GiB do not.
                 let way = if copy.bytes() > IN_CACHE { Copy::past_caches } else { Copy::plain };
-                let copied = time_a_byte(time(calls, || way(copy)), 2 * copy.bytes() as u64);
-                figures.push((ours, copied / ours));
+                let theirs = time_a_byte(time(calls, || way(copy)), 2 * copy.bytes() as u64);
+                figures.push((ours, theirs / ours));
             }
         }
         let mut times = Vec::new();
@@ -344,8 +344,7 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     }
     report.heading("Stores past the caches");
     let words = "Where the engine's switch belongs: speed with plain and with non-temporal stores, divided by that of `memcpy`, by \
-                 the size of the source; four runs a turn. Where a copy with non-temporal stores is the faster one, the last cache \
-                 does not hold both sides.";
+                 the size of the source; four runs a turn. *copy: past* is a copy with non-temporal stores.";
     let header =
         ["size", "copy: past", "tile f32: plain", "past", "pack bf16: plain", "past", "transpose f32: plain", "past"];
     report.table(words, &header, &rows);

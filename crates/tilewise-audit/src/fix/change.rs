@@ -4,8 +4,10 @@ use super::{FixKind, NewArray};
 use std::ops::Range;
 use tilewise::ElementType;
 
-/// How many arrays one batch holds: enough to fill a register's lanes.
-pub(super) const BATCH: u64 = 128;
+/// A register's lanes, what TPU tiles hold along the most minor dimension.
+pub(super) const LANES: u64 = 128;
+/// How many arrays one batch holds: enough to fill the lanes.
+pub(super) const BATCH: u64 = LANES;
 
 /// A change to the array, one of those that users make.
 #[derive(Clone, Debug)]

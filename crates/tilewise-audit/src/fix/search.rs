@@ -2,15 +2,13 @@
 
 use super::{
     NewArray,
-    change::{BATCH, Candidate, Change},
+    change::{BATCH, Candidate, Change, LANES},
     rank,
     subject::Subject,
 };
 use std::ops::Range;
 use tilewise::{ArrayShape, Dimension, ElementType, Shape, tpu};
 
-/// A register's lanes, what TPU tiles hold along the most minor dimension.
-const LANES: u64 = 128;
 /// The most arrays one is split into.
 const MAX_PARTS: u64 = 16;
 /// Arrays with more data than one register fill tiles of their own, and are not batched.
