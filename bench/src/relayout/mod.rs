@@ -13,7 +13,7 @@ use cases::{CASES, Case, FAMILIES, PACK, SMALL, Step, TILE, TRANSPOSE, XLA_SHAPE
 use rivals::{RIVALS, Standing, compare};
 use std::{cell::RefCell, fs, hint::black_box, time::Duration};
 use tilewise::Shape;
-use tilewise_relayout::{Error, Level, Plan};
+use tilewise_relayout::{Cpu, Error, Plan};
 
 const MIB: u64 = 1 << 20;
 
@@ -315,7 +315,7 @@ fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
 /// From which size on stores had better pass the caches.
 fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     const CALLS: u32 = 4;
-    let level = *Level::available().last().expect("one at least");
+    let cpu = *Cpu::available().last().expect("one at least");
     let mut rows = Vec::new();
     for size in [2, 4, 6, 8, 12, 16, 32] {
         let mut row = vec![format!("{size} MiB")];
@@ -323,7 +323,7 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
             let work = Work::new(&family.member(size * MIB)?)?;
             let copy = RefCell::new(Copy::new(usize::try_from(work.bytes() / 2)?));
             let run = |past_caches| {
-                work.run(|plan, source, destination| plan.run_as(level, past_caches, source, destination, 1));
+                work.run(|plan, source, destination| plan.run_as(cpu, past_caches, source, destination, 1));
             };
             let often = |work: &dyn Fn()| (0..CALLS).for_each(|_| work());
             let mut contenders: [Contender<'_>; 4] = [

@@ -25,6 +25,7 @@ pub(crate) struct Digits<'a> {
     elements: Elements,
     pub(crate) by_element: bool,
     pub(crate) near: u64,
+    pub(crate) rows_go_on: bool,
 }
 
 impl<'a> Digits<'a> {
@@ -43,6 +44,7 @@ impl<'a> Digits<'a> {
             elements,
             by_element: false,
             near: 0,
+            rows_go_on: false,
         };
         if whole {
             digits.loops = scaled((bytes, bytes));
@@ -152,6 +154,7 @@ impl<'a> Digits<'a> {
     fn set_near(&mut self, number: Option<usize>) {
         let continues = self.loops.iter().zip(&self.numbers).filter(|(_, n)| Some(**n) == number);
         let next = continues.map(|(l, _)| l).min_by_key(|l| l.divisor);
+        self.rows_go_on = next.is_some() || self.unit >= NEAR_BYTES;
         self.near = next.filter(|_| self.unit < NEAR_BYTES).map_or(NEAR_BYTES, |l| NEAR * l.source);
     }
 
@@ -257,6 +260,9 @@ impl<'a> Digits<'a> {
             (kind, &leaf)
         {
             self.near = NEAR * outer.source;
+        }
+        if matches!(kind, Transpose::Deinterleave { .. }) {
+            self.rows_go_on = false; // measured: asking for their next panel brings more
         }
         Some(leaf)
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     Error, Plan,
-    kernels::{Level, Stream},
+    kernels::{Cpu, Stream},
     leaf::{Chain, Leaf, Loop, Transpose},
     part::{Part, Split},
     plan::{Clear, length_mismatch},
@@ -43,7 +43,8 @@ impl Plan {
         /// What a thread should at least write, in bytes: starting it takes as long.
         const SHARE: usize = 64 << 10;
         let threads = threads.min(destination.len() / SHARE + 1).min(MOST_THREADS);
-        self.run_at(Level::detect(), source, destination, threads)
+        let cpu = Cpu::detect();
+        self.run_as(cpu, self.passes_caches(cpu), source, destination, threads)
     }
 
     /// Converts a buffer as [`run_with_threads`](Plan::run_with_threads) does, part by part, and says after each how far it is.
@@ -81,7 +82,14 @@ impl Plan {
             done(self.destination_bytes());
             return Ok(());
         }
-        self.run_in_parts_of(LEAST, self.passes_caches(), source, destination, threads.min(MOST_THREADS), &done)
+        self.run_in_parts_of(
+            LEAST,
+            self.passes_caches(Cpu::detect()),
+            source,
+            destination,
+            threads.min(MOST_THREADS),
+            &done,
+        )
     }
 
     /// For tests: the same by the loops, in parts of another size, with or without stores past the caches.
@@ -102,52 +110,39 @@ impl Plan {
             let (start, end) = part.share(self.destination_bytes(), 1);
             done(end - start);
         };
-        self.run_divided(Level::detect(), past_caches, source, destination, self.many_for_each(threads, least), &report)
+        self.run_divided(Cpu::detect(), past_caches, source, destination, self.many_for_each(threads, least), &report)
     }
 
-    /// For tests: the same by the loops, whatever the size, with the kernels of one level, which must be available.
+    /// For tests: the same by the loops, with or without stores past the caches, whatever the size, as a CPU like that does it.
     ///
     /// # Errors
     /// As for [`run`](Plan::run).
     ///
     /// # Panics
-    /// If the CPU has not the level.
-    #[doc(hidden)]
-    pub fn run_at(&self, level: Level, source: &[u8], destination: &mut [u8], threads: usize) -> Result<(), Error> {
-        let past_caches = self.passes_caches();
-        self.run_as(level, past_caches, source, destination, threads)
-    }
-
-    /// For tests: the same with or without stores past the caches, whatever the size.
-    ///
-    /// # Errors
-    /// As for [`run`](Plan::run).
-    ///
-    /// # Panics
-    /// If the CPU has not the level.
+    /// If this CPU has not its instructions.
     #[doc(hidden)]
     pub fn run_as(
         &self,
-        level: Level,
+        cpu: Cpu,
         past_caches: bool,
         source: &[u8],
         destination: &mut [u8],
         threads: usize,
     ) -> Result<(), Error> {
-        assert!(level.is_available(), "this CPU has no {level:?}");
+        assert!(cpu.level.is_available(), "this CPU has no {:?}", cpu.level);
         match self.one_for_each(threads) {
             Division { parts: 1, .. } => {
-                self.run_divided(level, past_caches, source, destination, Division::WHOLE, &|_| ())
+                self.run_divided(cpu, past_caches, source, destination, Division::WHOLE, &|_| ())
             }
-            division => self.run_divided(level, past_caches, source, destination, division, &|_| ()),
+            division => self.run_divided(cpu, past_caches, source, destination, division, &|_| ()),
         }
     }
 
-    /// `level` must be available. Inlined, an ordinary run of a small array has nothing of parts.
+    /// The CPU must have the instructions. Inlined, an ordinary run of a small array has nothing of parts.
     #[inline(always)]
     fn run_divided(
         &self,
-        level: Level,
+        cpu: Cpu,
         past_caches: bool,
         source: &[u8],
         destination: &mut [u8],
@@ -160,16 +155,16 @@ impl Plan {
         }
         let to = Target::new(destination);
         let alone = |nest, only_padding| {
-            let (stream, part, split) = (Stream::new(false), Part { index: 0, of: 1 }, Split::None);
-            Walk { nest, source, to, level, stream, past_caches: false, only_padding, part, split }
+            let (stream, part, split) = (Stream::new(false, cpu.tuning), Part { index: 0, of: 1 }, Split::None);
+            Walk { nest, source, to, cpu, stream, past_caches: false, only_padding, part, split }
         };
         if let Clear::Around(nest) = &self.work.clear {
             alone(nest, true).all(0, 0, None);
         }
         let walk = |index: usize| {
-            let (stream, part) = (Stream::new(past_caches), Part { index, of: parts });
+            let (stream, part) = (Stream::new(past_caches, cpu.tuning), Part { index, of: parts });
             let nest = &self.work.nest;
-            let mut walk = Walk { nest, source, to, level, stream, past_caches, only_padding: false, part, split };
+            let mut walk = Walk { nest, source, to, cpu, stream, past_caches, only_padding: false, part, split };
             walk.all(0, 0, self.work.irregular.as_deref());
             done(part);
         };
@@ -212,12 +207,13 @@ impl Plan {
     }
 
     /// Whether the buffers are so large that stores had better pass the caches.
-    fn passes_caches(&self) -> bool {
-        /// Both buffers together, in bytes.
-        const LARGE: u64 = 12 << 20;
-        const LARGE_TRANSPOSE: u64 = 8 << 20;
-        let transposes = matches!(self.work.nest.leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
-        self.source_bytes() + self.destination_bytes() >= if transposes { LARGE_TRANSPOSE } else { LARGE }
+    fn passes_caches(&self, cpu: Cpu) -> bool {
+        let large = match self.work.nest.leaf {
+            Leaf::Transpose { kind: Transpose::Blocks, .. } => cpu.tuning.large_transpose,
+            Leaf::Transpose { kind: Transpose::Deinterleave { .. }, .. } => cpu.tuning.large_apart,
+            _ => cpu.tuning.large,
+        };
+        self.source_bytes() + self.destination_bytes() >= large
     }
 
     /// A part for each thread.

@@ -65,7 +65,7 @@ pub use error::{Error, ErrorKind};
 #[cfg(feature = "file")]
 pub use file::Mapped;
 #[doc(hidden)]
-pub use kernels::Level;
+pub use kernels::Cpu;
 pub use plan::{Padding, Plan};
 use tilewise::Shape;
 

@@ -29,6 +29,8 @@ pub(crate) struct Nest {
     pub(crate) panel: Option<usize>,
     /// Source bytes from a run to its continuation in the same row, 0 if there is none.
     pub(crate) near: u64,
+    /// Whether that is where rows are known to go on.
+    pub(crate) rows_go_on: bool,
     /// Whether the source is read from its start to its end, so that nobody need be told what comes next.
     pub(crate) reads_linearly: bool,
 }
@@ -43,6 +45,7 @@ impl Nest {
             fills: false,
             panel: None,
             near: 0,
+            rows_go_on: false,
             reads_linearly: false,
         }
     }
@@ -91,6 +94,7 @@ impl Nest {
             fills,
             panel: None,
             near: digits.near,
+            rows_go_on: digits.rows_go_on,
             reads_linearly: false,
         };
         if linear && !matches!(nest.leaf, Leaf::Elements(_)) {
@@ -147,7 +151,7 @@ impl Nest {
         /// Shorter pieces than this are worth it.
         const SHORT: u64 = 1024;
         /// What a block should at least write in one go, and read.
-        const WRITTEN: u64 = 4096;
+        const WRITTEN: u64 = 16384;
         const READ: u64 = 32 << 10;
         let mut reach = self.leaf_reach();
         for depth in (0..self.loops.len()).rev() {

@@ -21,7 +21,7 @@
 //! starts a byte of its own. The rows of a transpose are divided as its columns are.
 
 use crate::{
-    kernels::{self, Ahead, Apart, Body, Grid, Job, Level, Repeat, Side, Span, Stream, Stride, Together},
+    kernels::{self, Ahead, Apart, Body, Cpu, Grid, Job, Repeat, Side, Span, Stream, Stride, Together},
     leaf::{Chain, Convert, Leaf, Loop, Transpose},
     nest::Nest,
     pack::Bytes,
@@ -58,7 +58,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) nest: &'a Nest,
     pub(crate) source: &'a [u8],
     pub(crate) to: Target,
-    pub(crate) level: Level,
+    pub(crate) cpu: Cpu,
     pub(crate) stream: Stream,
     pub(crate) past_caches: bool,
     /// Whether elements are passed over and nothing but padding is written.
@@ -73,7 +73,8 @@ impl Walk<'_> {
             return;
         }
         if self.nest.panel.is_none() && self.past_caches {
-            self.stream.ahead.near = size(self.nest.near);
+            self.stream.ahead =
+                Ahead { nearest: self.cpu.tuning.nearest, near: size(self.nest.near), ..Ahead::nothing() };
         }
         let mut few = [0; 8];
         let mut many;
@@ -94,7 +95,7 @@ impl Walk<'_> {
             }),
         }
         // SAFETY: the stream holds what jobs of this level left.
-        unsafe { kernels::finish(self.level, &mut self.stream) };
+        unsafe { kernels::finish(self.cpu.level, &mut self.stream) };
     }
 
     /// The values of a loop that are this part's, of `0..n`.
@@ -243,10 +244,21 @@ impl Walk<'_> {
 
     /// From here on, reads elsewhere prefetch what follows `at`. (What is in the caches needs none of it.)
     fn look_ahead(&mut self, at: u64) {
-        if self.past_caches {
-            let far = self.source.as_ptr().wrapping_add(size(at));
-            self.stream.ahead = Ahead { far, lines: true, near: size(self.nest.near) };
+        if !self.past_caches {
+            return;
         }
+        let Cpu { tuning, .. } = self.cpu;
+        let (far, near) = match (tuning.far_and_near, self.nest.rows_go_on) {
+            (true, _) => (true, true),
+            (false, known) => (!known, known),
+        };
+        let place = self.source.as_ptr().wrapping_add(size(at));
+        self.stream.ahead = Ahead {
+            far: if far { place } else { core::ptr::null() },
+            lines: true,
+            near: if near { size(self.nest.near) } else { 0 },
+            nearest: tuning.nearest,
+        };
     }
 
     /// Writes the padding behind each repeat of a leaf.
@@ -280,10 +292,11 @@ impl Walk<'_> {
             body,
         };
         if self.nest.reads_linearly && self.past_caches {
-            self.stream.ahead = Ahead { far: job.source, lines: false, near: 0 };
+            let linear = self.cpu.tuning.linear;
+            self.stream.ahead = Ahead { far: job.source.wrapping_add(linear), lines: linear != 0, ..Ahead::nothing() };
         }
         // SAFETY: the level was checked when the run began; for the addresses see the head of this file.
-        unsafe { kernels::run(self.level, &job, &mut self.stream) };
+        unsafe { kernels::run(self.cpu.level, &job, &mut self.stream) };
     }
 
     fn leaf(&mut self, repeats: [Repeat; 2], last: Option<Span>, from: u64, to: u64, room: u64, limits: &[u64]) {

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Random, Way, all_ways, fault};
-use tilewise_relayout::{Level, Padding, Plan};
+use tilewise_relayout::{Cpu, Padding, Plan};
 
 /// Pairs of layouts that lead to every kernel, in shapes that leave vectors, lines, tiles and blocks unfinished.
 const PAIRS: &[(&str, &str, &str)] = &[
@@ -135,10 +135,10 @@ fn every_alignment() {
             let mut ways = Vec::new();
             for place in 0..64 {
                 let other = random.choose(&[0, 16, place, (place * 37 + 5) % 64]);
-                let level = random.choose(&Level::available());
+                let cpu = random.choose(&Cpu::available());
                 for (source_at, destination_at) in [(place, other), (other, place)] {
                     let past_caches = random.below(2) == 0;
-                    ways.push(Way { level, past_caches, threads: 1, source_at, destination_at });
+                    ways.push(Way { cpu, past_caches, threads: 1, source_at, destination_at });
                 }
             }
             if let Some(fault) = fault(from, to, Padding::Zero, &mut random, &ways) {
@@ -168,9 +168,9 @@ fn exhaustive_small_shapes() {
                 for from in layouts {
                     for to in layouts {
                         let (from, to) = shapes(&format!("{element}[{rows},{columns}]"), from, to);
-                        let level = random.choose(&Level::available());
+                        let cpu = random.choose(&Cpu::available());
                         let past_caches = random.below(2) == 0;
-                        let way = Way { level, past_caches, threads: 1, source_at: 3, destination_at: 16 };
+                        let way = Way { cpu, past_caches, threads: 1, source_at: 3, destination_at: 16 };
                         if let Some(fault) = fault(&from, &to, Padding::Zero, &mut random, &[way]) {
                             panic!("{from} -> {to}: {fault}");
                         }
@@ -207,8 +207,8 @@ fn threads_agree() {
         for threads in [0, 2, 3, 5, 16] {
             for past_caches in [false, true] {
                 let mut got = vec![0x55; length];
-                let level = *Level::available().last().expect("one at least");
-                plan.run_as(level, past_caches, &source, &mut got, threads).expect("lengths are right");
+                let cpu = *Cpu::available().last().expect("one at least");
+                plan.run_as(cpu, past_caches, &source, &mut got, threads).expect("lengths are right");
                 assert!(got == wanted, "{from} -> {to}, {threads} threads");
             }
         }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use tilewise::{ElementKind, ElementType, Layout, Shape, Tile, TileDimension, Tiled};
-use tilewise_relayout::{Level, Padding, Plan};
+use tilewise_relayout::{Cpu, Padding, Plan};
 
 /// The largest buffer that is moved, in bytes.
 const LARGEST: u64 = 128 << 10;
@@ -161,7 +161,7 @@ fn any_tile(choices: &mut Choices<'_>, rank: usize) -> Result<Tile, tilewise::Er
 /// How a plan is run, and where its buffers lie.
 #[derive(Debug)]
 struct Way {
-    level: Level,
+    cpu: Cpu,
     past_caches: bool,
     threads: usize,
     source_at: usize,
@@ -173,11 +173,11 @@ const GUARD: [u8; 64] = [0xE7; 64];
 
 impl Way {
     fn from_choices(choices: &mut Choices<'_>) -> Self {
-        let mut levels = Level::available();
+        let mut cpus = Cpu::available();
         // The best first: it is what users run, and what inputs that end early get.
-        levels.reverse();
+        cpus.reverse();
         Self {
-            level: choices.of(&levels),
+            cpu: choices.of(&cpus),
             past_caches: choices.of(&[false, true]),
             threads: choices.of(&[1, 1, 1, 1, 1, 2, 3, 5]),
             source_at: choices.below(64).into(),
@@ -196,7 +196,7 @@ impl Way {
         if let Some((_, short)) = source.split_first() {
             assert!(plan.run(short, content).is_err() && content == before, "a short source");
         }
-        plan.run_as(self.level, self.past_caches, source, content, self.threads).expect("both lengths are right");
+        plan.run_as(self.cpu, self.past_caches, source, content, self.threads).expect("both lengths are right");
         let after = destination.split_off(start + before.len());
         let content = destination.split_off(start);
         assert!(

@@ -1,6 +1,6 @@
 //! What is asked for before it is needed: lines of the source, and the addresses of pages on both sides.
 
-use super::vector::Vector;
+use super::{Tuning, vector::Vector};
 
 /// What reads ask for.
 #[derive(Clone, Copy)]
@@ -11,12 +11,14 @@ pub(crate) struct Ahead {
     pub(crate) lines: bool,
     /// Bytes from a read to its continuation in the same row, 0 for none.
     pub(crate) near: usize,
+    /// Whether the nearest cache is to have that.
+    pub(crate) nearest: bool,
 }
 
 impl Ahead {
     /// Asks for nothing.
     pub(crate) const fn nothing() -> Self {
-        Self { far: core::ptr::null(), lines: false, near: 0 }
+        Self { far: core::ptr::null(), lines: false, near: 0, nearest: false }
     }
 
     /// A vector is read here.
@@ -32,7 +34,8 @@ impl Ahead {
                 self.far = self.far.wrapping_add(V::BYTES);
             }
             if self.near != 0 {
-                V::prefetch::<true>(at.wrapping_add(self.near));
+                let at = at.wrapping_add(self.near);
+                if self.nearest { V::prefetch::<true>(at) } else { V::prefetch::<false>(at) }
             }
         }
     }
@@ -46,14 +49,15 @@ const PAGES: usize = 32;
 /// Called with every vector of a linear pass, has the CPU find the addresses of pages that the pass comes to, many at a time.
 ///
 /// Otherwise the pass stops at each new page until its address is found, which takes a few accesses to memory (twice as many in a
-/// virtual machine). Lookups that are asked for together happen at the same time, and neighbours share what they read.
+/// virtual machine). Lookups that are asked for together happen at the same time, and neighbours share what they read. Not every CPU
+/// gains.
 ///
 /// # Safety
 /// `V` is available; the address is not read from.
 #[inline(always)]
 pub(super) unsafe fn look_up<V: Vector>(at: *const u8) {
     const GROUP: usize = PAGES * PAGE;
-    if at.addr() % GROUP < V::BYTES {
+    if at.addr() % GROUP < V::BYTES && Tuning::detect().looks_up_pages {
         for page in 0..PAGES {
             // SAFETY: a prefetch may name any address.
             unsafe { V::prefetch::<false>(at.wrapping_add(GROUP + page * PAGE)) };

@@ -32,7 +32,7 @@ pub(super) unsafe fn blocks<V: Vector, S: Sink<V>, const U: usize, const K: usiz
     let mut scratch = Scratch { staged: Square::new(), turned: Square::new() };
     repeat!(job, |from, to| {
         // SAFETY: passed on.
-        unsafe { one::<V, U, K, N>(from, to, &grid, &mut scratch, S::STREAMS) }
+        unsafe { one::<V, U, K, N>(from, to, &grid, &mut scratch, (S::STREAMS, stream.tuning.strip)) }
     });
 }
 
@@ -60,20 +60,30 @@ unsafe fn linear<V: Vector, S: Sink<V>, const U: usize, const K: usize, const N:
             squares.add(count / deep * deep * V::BYTES).write_bytes(0, deep * V::BYTES);
         }
         let mut sink = S::resume(stream);
+        let strip = stream.tuning.columns_strip / U;
         repeat!(job, |from, to| {
             sink.seek(to);
             let skew = if S::STREAMS { skew::<V, U>(from, &grid.rows) } else { 0 };
-            let mut column = 0;
+            let (mut column, mut end) = (0, 0);
+            let mut later = Later::new(from, grid.rows.places(grid.rows.source, 0), 0, 0);
             while column < grid.columns.count {
+                if column >= end && strip != 0 {
+                    end = if column == 0 { first_strip(from, U, strip, (skew, wide)) } else { end + strip };
+                    let bytes = strip.min(grid.columns.count.saturating_sub(end)) * U;
+                    later = Later::new(from.wrapping_add(end * U), grid.rows.places(grid.rows.source, 0), count, bytes);
+                }
                 let wanted = if column == 0 && skew != 0 { skew } else { wide };
                 let present = wanted.min(grid.columns.count - column);
                 let at = from.wrapping_add(column * U);
+                if S::STREAMS {
+                    later.read::<V>(count * V::BYTES / LINE);
+                }
                 for row in (0..count).step_by(deep) {
                     let present_rows = deep.min(count - row);
                     let mut rows = [at; LINE];
                     for (i, place) in rows.iter_mut().enumerate().take(present_rows) {
                         *place = at.wrapping_add((row + i) * pitch);
-                        if S::STREAMS {
+                        if S::STREAMS && strip == 0 {
                             V::prefetch::<false>(place.wrapping_add(AHEAD));
                         }
                     }
@@ -123,9 +133,9 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
     destination: *mut u8,
     grid: &Grid,
     scratch: &mut Scratch,
-    past_caches: bool,
+    (past_caches, strip): (bool, usize),
 ) {
-    /// Source bytes of one row that are read together.
+    /// Source bytes of one row that are read together, at least.
     const STRIP: usize = 1024;
     /// So many squares on either side are worth it that those at the edges are done in pieces.
     const MANY: usize = 8;
@@ -136,7 +146,7 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
     let shift = enough && destination.addr().is_multiple_of(U);
     let phase = if shift && columns.is_in_lines(columns.destination) { destination.addr() % LINE } else { 0 };
     let skew = if shift { skew::<V, U>(source, rows) } else { 0 };
-    let usual = (STRIP / U).max(wide);
+    let usual = (STRIP / U).max(wide).max(strip);
     let crosses = past_caches && V::BYTES == LINE && phase != 0 && columns.count >= wide && grid.columns_follow();
     let mut crossing = crosses.then(|| Crossing::new(grid, phase, 2 * usual));
     let run = rows.run.min(rows.count);
@@ -179,15 +189,12 @@ unsafe fn one<V: Vector, const U: usize, const K: usize, const N: usize>(
             } else {
                 ((rows.places(rows.source, 0), rows.count), (strip.end, columns.count.min(strip.end + usual)))
             };
-            let later_start = source.wrapping_add(later_columns.0 * U);
-            let mut later = Later {
-                source: later_start,
-                rows: later_rows.0,
-                left: later_rows.1.min(below - row),
-                bytes: (later_columns.1 - later_columns.0) * U,
-                row: later_start,
-                done: usize::MAX,
-            };
+            let mut later = Later::new(
+                source.wrapping_add(later_columns.0 * U),
+                later_rows.0,
+                later_rows.1.min(below - row),
+                (later_columns.1 - later_columns.0) * U,
+            );
             let mut next_column = columns.places(columns.destination, first);
             let mut column = strip.first;
             while column < strip.end {
@@ -248,6 +255,10 @@ struct Later {
 }
 
 impl Later {
+    fn new(source: *const u8, rows: Places, count: usize, bytes: usize) -> Self {
+        Self { source, rows, left: count, bytes, row: source, done: usize::MAX }
+    }
+
     /// Asks for the next lines.
     ///
     /// # Safety

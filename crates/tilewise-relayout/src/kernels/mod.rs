@@ -1,7 +1,7 @@
 //! The bodies of loop nests: what is done with bytes once a plan has decided where they lie.
 //!
 //! One algorithm for each body, generic over a [vector](vector::Vector) and a [sink](sink::Sink), in `run`, `zip` and `blocks`; thin
-//! instantiations for each instruction set here. Which one runs is decided once, by [`Level::detect`].
+//! instantiations for each instruction set here. Which one runs is decided once, by [`Cpu::detect`].
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -9,6 +9,7 @@ mod ahead;
 mod blocks;
 #[cfg(target_arch = "x86_64")]
 mod carry;
+mod cpu;
 mod cross;
 mod grid;
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -23,71 +24,10 @@ mod zip;
 
 use crate::leaf::Convert;
 pub(crate) use ahead::Ahead;
+pub use cpu::Cpu;
+pub(crate) use cpu::{Level, Tuning};
 pub(crate) use grid::{Grid, Side, Stride};
 pub(crate) use zip::{Apart, Together};
-
-/// An instruction set that kernels exist for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(hidden)]
-pub enum Level {
-    #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Sse2,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "aarch64")]
-    Neon,
-}
-
-impl Level {
-    /// All there are, the best last.
-    const ALL: &[Self] = &[
-        #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-        Self::Portable,
-        #[cfg(target_arch = "x86_64")]
-        Self::Sse2,
-        #[cfg(target_arch = "x86_64")]
-        Self::Avx2,
-        #[cfg(target_arch = "x86_64")]
-        Self::Avx512,
-        #[cfg(target_arch = "aarch64")]
-        Self::Neon,
-    ];
-
-    /// Every level this CPU has, the best last.
-    #[must_use]
-    pub fn available() -> Vec<Self> {
-        Self::ALL.iter().copied().filter(|level| level.is_available()).collect()
-    }
-
-    /// The best level this CPU has. The standard library asks the CPU once.
-    pub(crate) fn detect() -> Self {
-        // SSE2 is part of x86-64, and NEON of aarch64 with a standard library.
-        Self::ALL.iter().rev().copied().find(|level| level.is_available()).unwrap_or(Self::ALL[0])
-    }
-
-    pub(crate) fn is_available(self) -> bool {
-        match self {
-            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-            Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse2 => std::is_x86_feature_detected!("sse2"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => std::is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                std::is_x86_feature_detected!("avx512bw")
-                    && std::is_x86_feature_detected!("avx512vl")
-                    && std::is_x86_feature_detected!("avx512vbmi")
-            }
-            #[cfg(target_arch = "aarch64")]
-            Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
-        }
-    }
-}
 
 /// What one call does, over and over at a distance.
 #[derive(Clone, Copy)]
@@ -157,12 +97,13 @@ pub(crate) struct Stream {
     low: usize,
     /// Whether writes pass the caches.
     past_caches: bool,
+    tuning: &'static Tuning,
     pub(crate) ahead: Ahead,
 }
 
 impl Stream {
-    pub(crate) fn new(past_caches: bool) -> Self {
-        Self { pending: [0; 64], at: core::ptr::null_mut(), low: 0, past_caches, ahead: Ahead::nothing() }
+    pub(crate) fn new(past_caches: bool, tuning: &'static Tuning) -> Self {
+        Self { pending: [0; 64], at: core::ptr::null_mut(), low: 0, past_caches, tuning, ahead: Ahead::nothing() }
     }
 }
 

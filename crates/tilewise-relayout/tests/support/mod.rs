@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tilewise::{ElementKind, Shape, Tiled};
-use tilewise_relayout::{Level, Padding, Plan};
+use tilewise_relayout::{Cpu, Padding, Plan};
 
 /// A xorshift generator: tests name their seeds.
 pub(crate) struct Random(pub(crate) u64);
@@ -128,7 +128,7 @@ impl Drop for Tight {
 /// One way to run a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    pub(crate) level: Level,
+    pub(crate) cpu: Cpu,
     pub(crate) past_caches: bool,
     pub(crate) threads: usize,
     pub(crate) source_at: usize,
@@ -147,7 +147,7 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
     for way in ways {
         let mut source = Tight::new(&source, way.source_at);
         let mut destination = Guarded::new(&before, way.destination_at);
-        let run = plan.run_as(way.level, way.past_caches, source.content(), destination.content(), way.threads);
+        let run = plan.run_as(way.cpu, way.past_caches, source.content(), destination.content(), way.threads);
         if let Err(error) = run {
             return Some(format!("{way:?}: {error}"));
         }
@@ -186,12 +186,12 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
 /// Every level, with and without stores past the caches, one thread and three.
 pub(crate) fn all_ways(random: &mut Random) -> Vec<Way> {
     let mut ways = Vec::new();
-    for level in Level::available() {
+    for cpu in Cpu::available() {
         for past_caches in [false, true] {
             for threads in [1, 3] {
                 let source_at = random.choose(&[0, 16, random_place(random.0)]);
                 let destination_at = random.choose(&[0, 16, random_place(random.0 >> 9)]);
-                ways.push(Way { level, past_caches, threads, source_at, destination_at });
+                ways.push(Way { cpu, past_caches, threads, source_at, destination_at });
             }
         }
     }
