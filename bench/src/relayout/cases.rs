@@ -204,6 +204,9 @@ pub(crate) const TILE: Family =
     Family { name: "tile f32", element: "f32", from: "1,0", to: "1,0:T(8,128)", in_cache: [0.54, 0.91] };
 pub(crate) const PACK: Family =
     Family { name: "pack bf16", element: "bf16", from: "1,0", to: "1,0:T(8,128)(2,1)", in_cache: [0.50, 0.92] };
+/// Nothing is to be reached.
+pub(crate) const UNPACK: Family =
+    Family { name: "unpack bf16", element: "bf16", from: "1,0:T(8,128)(2,1)", to: "1,0", in_cache: [0.0; 2] };
 pub(crate) const TRANSPOSE: Family =
     Family { name: "transpose f32", element: "f32", from: "1,0", to: "0,1", in_cache: [0.30, 0.20] };
 

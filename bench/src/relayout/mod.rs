@@ -5,11 +5,11 @@ mod rivals;
 
 use crate::{
     copy::{Copy, IN_CACHE, time},
-    measure::{Contender, Effort, Figure, contest, median, medians, mover, nanoseconds_a_call},
+    measure::{Effort, Figure, contest, median, mover, nanoseconds_a_call},
     report::Report,
     rivals::Rivals,
 };
-use cases::{CASES, Case, FAMILIES, PACK, SMALL, Step, TILE, TRANSPOSE, XLA_SHAPES};
+use cases::{CASES, Case, FAMILIES, Family, PACK, SMALL, Step, TILE, TRANSPOSE, UNPACK, XLA_SHAPES};
 use rivals::{RIVALS, Standing, compare};
 use std::{cell::RefCell, fs, hint::black_box, time::Duration};
 use tilewise::Shape;
@@ -215,7 +215,7 @@ fn in_cache(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     }
     report.heading("In the caches");
     let words = "The speed divided by that of `memcpy` of as many bytes, both with their data in the cache, as far as others leave room in \
-                 it; what falls short is measured again, up to twice. With 8 MiB a side stores pass the caches: see below.";
+                 it; what falls short is measured again, up to twice. Which stores the engine has for which size: see below.";
     let header = ["case", "256 KiB: to reach", "ratio", "reached", "8 MiB: to reach", "ratio", "reached"];
     report.table(words, &header, &rows);
     Ok(())
@@ -314,39 +314,40 @@ fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
 
 /// From which size on stores had better pass the caches.
 fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
-    const CALLS: u32 = 4;
+    const CALLS: u32 = 8;
+    const SWITCHED: [Family; 4] = [TILE, PACK, UNPACK, TRANSPOSE];
     let cpu = *Cpu::available().last().expect("one at least");
     let mut rows = Vec::new();
-    for size in [2, 4, 6, 8, 12, 16, 32] {
+    for size in [2, 4, 6, 8, 12, 16, 24, 32] {
         let mut row = vec![format!("{size} MiB")];
-        for family in [TILE, PACK, TRANSPOSE] {
+        for family in SWITCHED {
             let work = Work::new(&family.member(size * MIB)?)?;
             let copy = RefCell::new(Copy::new(usize::try_from(work.bytes() / 2)?));
             let run = |past_caches| {
                 work.run(|plan, source, destination| plan.run_as(cpu, past_caches, source, destination, 1));
             };
-            let often = |work: &dyn Fn()| (0..CALLS).for_each(|_| work());
-            let mut contenders: [Contender<'_>; 4] = [
-                Box::new(|| often(&|| copy.borrow_mut().plain())),
-                Box::new(|| often(&|| copy.borrow_mut().past_caches())),
-                Box::new(|| often(&|| run(false))),
-                Box::new(|| often(&|| run(true))),
-            ];
-            let times = medians(effort.turns, &mut contenders);
-            let [past_copy, plain, past] =
-                [1, 2, 3].map(|way: usize| ratio(times[0].as_secs_f64() / times[way].as_secs_f64()));
-            if row.len() == 1 {
-                row.push(past_copy);
+            let ways: [&dyn Fn(); 4] =
+                [&|| copy.borrow_mut().plain(), &|| copy.borrow_mut().past_caches(), &|| run(false), &|| run(true)];
+            let mut times = ways.map(|_| Vec::new());
+            for _ in 0..effort.turns.div_ceil(3) {
+                for (way, times) in ways.iter().zip(&mut times) {
+                    times.push(time(CALLS, way));
+                }
             }
-            row.extend([plain, past]);
+            let [memcpy, past_copy, plain, past] = times.map(|times| median(times).as_secs_f64());
+            if row.len() == 1 {
+                row.push(ratio(memcpy / past_copy));
+            }
+            row.extend([plain, past].map(|time| ratio(memcpy / time)));
         }
         rows.push(row);
     }
     report.heading("Stores past the caches");
     let words = "Where the engine's switch belongs: speed with plain and with non-temporal stores, divided by that of `memcpy`, by \
-                 the size of the source; four runs a turn. *copy: past* is a copy with non-temporal stores.";
-    let header =
-        ["size", "copy: past", "tile f32: plain", "past", "pack bf16: plain", "past", "transpose f32: plain", "past"];
+                 the size of the source; eight runs a turn, after eight that bring the buffers into the caches. *copy: past* is a copy \
+                 with non-temporal stores.";
+    let columns = SWITCHED.map(|family| [format!("{}: plain", family.name), "past".to_owned()]).concat();
+    let header = ["size", "copy: past"].into_iter().chain(columns.iter().map(String::as_str)).collect::<Vec<_>>();
     report.table(words, &header, &rows);
     Ok(())
 }
