@@ -276,7 +276,7 @@ impl Walk<'_> {
     /// Writes padding.
     fn zeros(&mut self, to: u64, n: u64) {
         if !self.past_caches {
-            // SAFETY: see the head of this file; without stores past the caches a stream holds nothing back.
+            // SAFETY: see the head of this file. What a stream holds back is written by itself, whatever is behind it.
             unsafe { self.to.start.wrapping_add(size(to)).write_bytes(0, size(n)) };
             return;
         }

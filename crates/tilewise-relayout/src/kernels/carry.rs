@@ -1,4 +1,4 @@
-//! The sink that only AVX-512 affords: whole lines past the caches, wherever they start.
+//! The sink that only AVX-512 affords: whole lines, wherever they start.
 
 use super::{
     Stream,
@@ -9,18 +9,9 @@ use core::arch::x86_64::*;
 
 // SAFETY (all blocks of this file): the traits' contracts say that the instructions exist and the bytes are valid.
 
-/// Writes a whole line past the caches.
-#[inline(always)]
-unsafe fn write(to: *mut u8, line: __m512i) {
-    unsafe {
-        look_up::<__m512i>(to);
-        _mm512_stream_si512(to.cast(), line);
-    }
-}
-
-/// Whole lines past the caches from whatever address on: the part of a line that is known is kept in a register until the rest
-/// comes. One permutation for each line.
-pub(super) struct Carry {
+/// Whole lines from whatever address on, past the caches or not: the part of a line that is known is kept in a register until the rest
+/// comes. One permutation for each line; and a store across two lines takes longer than that, in a cache too.
+pub(super) struct Carry<const PAST_CACHES: bool> {
     /// The next byte to append.
     at: *mut u8,
     /// The line that `at` is in, as far as it is known.
@@ -51,7 +42,20 @@ fn lanes(from: usize, to: usize) -> u64 {
     below(to) & !below(from)
 }
 
-impl Carry {
+impl<const PAST_CACHES: bool> Carry<PAST_CACHES> {
+    /// Writes a whole line.
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, line: __m512i) {
+        unsafe {
+            if PAST_CACHES {
+                look_up::<__m512i>(to);
+                _mm512_stream_si512(to.cast(), line);
+            } else {
+                _mm512_store_si512(to.cast(), line);
+            }
+        }
+    }
+
     #[inline(always)]
     fn phase(&self) -> usize {
         self.at.addr() % 64
@@ -72,7 +76,7 @@ impl Carry {
         unsafe {
             let to = self.at.wrapping_sub(self.phase());
             if self.low == 0 {
-                write(to, line);
+                Self::write(to, line);
             } else {
                 _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, 64), line);
                 self.low = 0;
@@ -81,7 +85,7 @@ impl Carry {
     }
 }
 
-impl Carry {
+impl<const PAST_CACHES: bool> Carry<PAST_CACHES> {
     /// Copies to the end of a run that lies in its lines as in those of the destination.
     #[inline(always)]
     unsafe fn copy_lines(&mut self, mut line: *const u8, end: usize, ahead: &mut Ahead) {
@@ -93,7 +97,7 @@ impl Carry {
                 line = line.wrapping_add(64);
                 to = to.wrapping_add(64);
                 ahead.read::<__m512i>(line);
-                write(to, _mm512_loadu_si512(line.cast()));
+                Self::write(to, _mm512_loadu_si512(line.cast()));
             }
             self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), line.wrapping_add(64).cast());
         }
@@ -125,7 +129,7 @@ impl Carry {
                 to = to.wrapping_add(64);
                 ahead.read::<__m512i>(line);
                 let high = if number < lines { _mm512_loadu_si512(line.cast()) } else { part(line, number) };
-                write(to, _mm512_permutex2var_epi8(low, places, high));
+                Self::write(to, _mm512_permutex2var_epi8(low, places, high));
                 low = high;
             }
             self.pending = _mm512_permutex2var_epi8(low, places, part(line.wrapping_add(64), lines + 1));
@@ -133,8 +137,8 @@ impl Carry {
     }
 }
 
-impl Sink<__m512i> for Carry {
-    const STREAMS: bool = true;
+impl<const PAST_CACHES: bool> Sink<__m512i> for Carry<PAST_CACHES> {
+    const STREAMS: bool = PAST_CACHES;
 
     #[inline(always)]
     unsafe fn resume(stream: &Stream) -> Self {
@@ -149,7 +153,7 @@ impl Sink<__m512i> for Carry {
     #[inline(always)]
     unsafe fn save(self, stream: &mut Stream) {
         unsafe { _mm512_storeu_si512(stream.pending.as_mut_ptr().cast(), self.pending) };
-        (stream.at, stream.low) = (self.at, self.low);
+        (stream.at, stream.low, stream.holds) = (self.at, self.low, true);
     }
 
     #[inline(always)]
@@ -227,7 +231,7 @@ impl Sink<__m512i> for Carry {
                 let mut to = self.at.wrapping_sub(phase);
                 for _ in 1..end / 64 {
                     to = to.wrapping_add(64);
-                    write(to, _mm512_setzero_si512());
+                    Self::write(to, _mm512_setzero_si512());
                 }
                 self.pending = _mm512_setzero_si512();
             }

@@ -130,7 +130,7 @@ impl Tuning {
         strip: 512,
         columns_strip: 512,
         large: 40 << 20,
-        large_apart: 4 << 20,
+        large_apart: 40 << 20,
         large_transpose: 8 << 20,
     };
 

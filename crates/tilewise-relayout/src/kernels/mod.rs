@@ -95,6 +95,8 @@ pub(crate) struct Stream {
     pending: [u8; 64],
     at: *mut u8,
     low: usize,
+    /// Whether `pending` may have bytes that are not written yet.
+    holds: bool,
     /// Whether writes pass the caches.
     past_caches: bool,
     tuning: &'static Tuning,
@@ -103,13 +105,15 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn new(past_caches: bool, tuning: &'static Tuning) -> Self {
-        Self { pending: [0; 64], at: core::ptr::null_mut(), low: 0, past_caches, tuning, ahead: Ahead::nothing() }
+        let (pending, at, ahead) = ([0; 64], core::ptr::null_mut(), Ahead::nothing());
+        Self { pending, at, low: 0, holds: false, past_caches, tuning, ahead }
     }
 }
 
-/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job.
+/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job. Of the two sinks,
+/// the first is for vectors that a kernel puts together in the caches, the second for all that passes them.
 macro_rules! level {
-    ($name:ident, [$(#[$features:meta])?], $vector:ty, $past:ty) => {
+    ($name:ident, [$(#[$features:meta])?], $vector:ty, $joined:ty, $past:ty) => {
         mod $name {
             use super::sink::{Plain, Sink};
             #[allow(clippy::wildcard_imports, reason = "each level names some of them")]
@@ -171,32 +175,32 @@ macro_rules! level {
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn finish_past_caches(stream: &mut Stream) {
+            unsafe fn write_held(stream: &mut Stream) {
                 unsafe { run::finish::<V, $past>(stream) }
             }
 
-            unsafe fn run_into<S: Sink<V>>(job: &Job, stream: &mut Stream) {
+            unsafe fn run_into<S: Sink<V>, Joined: Sink<V>>(job: &Job, stream: &mut Stream) {
                 unsafe {
                     match &job.body {
                         Body::Run { convert: Convert::Copy, .. } => copy::<S>(job, stream),
                         Body::Run { convert: Convert::Pack { bits, pitch: 1 }, .. } => match bits {
-                            4 => pack::<S, 2>(job, stream),
-                            2 => pack::<S, 4>(job, stream),
-                            _ => pack::<S, 8>(job, stream),
+                            4 => pack::<Joined, 2>(job, stream),
+                            2 => pack::<Joined, 4>(job, stream),
+                            _ => pack::<Joined, 8>(job, stream),
                         },
-                        Body::Run { convert: Convert::Pack { .. }, .. } => merge::<S>(job, stream),
+                        Body::Run { convert: Convert::Pack { .. }, .. } => merge::<Joined>(job, stream),
                         Body::Run { convert: Convert::Unpack { bits, pitch: 1, .. }, .. } => match bits {
-                            4 => unpack::<S, 2>(job, stream),
-                            2 => unpack::<S, 4>(job, stream),
-                            _ => unpack::<S, 8>(job, stream),
+                            4 => unpack::<Joined, 2>(job, stream),
+                            2 => unpack::<Joined, 4>(job, stream),
+                            _ => unpack::<Joined, 8>(job, stream),
                         },
                         Body::Run { convert: Convert::Unpack { bits, .. }, .. } => match bits {
-                            4 => split::<S, 2>(job, stream),
-                            2 => split::<S, 4>(job, stream),
-                            _ => split::<S, 8>(job, stream),
+                            4 => split::<Joined, 2>(job, stream),
+                            2 => split::<Joined, 4>(job, stream),
+                            _ => split::<Joined, 8>(job, stream),
                         },
-                        Body::Together(body) => zip::by_unit_and_ways!(together, S, job, stream, body),
-                        Body::Apart(body) => zip::by_unit_and_ways!(apart, S, job, stream, body),
+                        Body::Together(body) => zip::by_unit_and_ways!(together, Joined, job, stream, body),
+                        Body::Apart(body) => zip::by_unit_and_ways!(apart, Joined, job, stream, body),
                         Body::Blocks(grid) => match grid.unit {
                             1 => blocks::<S, 1, 16, { size_of::<V>() / 1 }>(job, stream),
                             2 => blocks::<S, 2, 8, { size_of::<V>() / 2 }>(job, stream),
@@ -212,15 +216,19 @@ macro_rules! level {
             /// As for [`super::run`], and the CPU has the level.
             pub(super) unsafe fn run(job: &Job, stream: &mut Stream) {
                 unsafe {
-                    if stream.past_caches { run_into::<$past>(job, stream) } else { run_into::<Plain>(job, stream) }
+                    if stream.past_caches {
+                        run_into::<$past, $past>(job, stream);
+                    } else {
+                        run_into::<Plain, $joined>(job, stream);
+                    }
                 }
             }
 
             /// # Safety
             /// As for [`super::finish`], and the CPU has the level.
             pub(super) unsafe fn finish(stream: &mut Stream) {
-                if stream.past_caches {
-                    unsafe { finish_past_caches(stream) }
+                if stream.holds {
+                    unsafe { write_held(stream) }
                 }
             }
         }
@@ -228,25 +236,26 @@ macro_rules! level {
 }
 
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-level!(portable_level, [], portable::Block, Plain);
+level!(portable_level, [], portable::Block, Plain, Plain);
 
 // CPUs without AVX2 are old, and kernels take long to compile: plain stores will do.
 #[cfg(target_arch = "x86_64")]
-level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, Plain);
+level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, Plain, Plain);
 
 #[cfg(target_arch = "x86_64")]
-level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, sink::Pieces);
+level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, Plain, sink::Pieces);
 
 #[cfg(target_arch = "x86_64")]
 level!(
     avx512,
     [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]],
     x86_64::__m512i,
-    carry::Carry
+    carry::Carry<false>,
+    carry::Carry<true>
 );
 
 #[cfg(target_arch = "aarch64")]
-level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, sink::Pieces);
+level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, Plain, sink::Pieces);
 
 /// Does a job.
 ///

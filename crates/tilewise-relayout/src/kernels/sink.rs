@@ -13,7 +13,7 @@ use super::{
 pub(super) trait Sink<V: Vector>: Sized {
     /// Whether writes pass the caches.
     const STREAMS: bool;
-    /// Continues where a kernel left off.
+    /// Continues where a kernel left off, once it is told where to [seek](Self::seek).
     unsafe fn resume(stream: &Stream) -> Self;
     /// Leaves what is not written yet to the next kernel.
     unsafe fn save(self, stream: &mut Stream);
@@ -53,14 +53,12 @@ impl<V: Vector, const PAST_CACHES: bool> Sink<V> for Straight<PAST_CACHES> {
     const STREAMS: bool = PAST_CACHES;
 
     #[inline(always)]
-    unsafe fn resume(stream: &Stream) -> Self {
-        Self { at: stream.at }
+    unsafe fn resume(_: &Stream) -> Self {
+        Self { at: core::ptr::null_mut() }
     }
 
     #[inline(always)]
-    unsafe fn save(self, stream: &mut Stream) {
-        stream.at = self.at;
-    }
+    unsafe fn save(self, _: &mut Stream) {}
 
     #[inline(always)]
     unsafe fn start(at: *mut u8) -> Self {
