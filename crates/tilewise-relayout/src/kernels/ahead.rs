@@ -57,10 +57,23 @@ const PAGES: usize = 32;
 #[inline(always)]
 pub(super) unsafe fn look_up<V: Vector>(at: *const u8) {
     const GROUP: usize = PAGES * PAGE;
-    if at.addr() % GROUP < V::BYTES && Tuning::detect().looks_up_pages {
+    if at.addr() % GROUP < V::BYTES {
+        // SAFETY: passed on.
+        unsafe { look_up_group::<V>(at.wrapping_add(GROUP)) };
+    }
+}
+
+/// A function of its own: written out in loops, it would make them too long to unroll.
+///
+/// # Safety
+/// As for [`look_up`].
+#[cold]
+#[inline(never)]
+unsafe fn look_up_group<V: Vector>(at: *const u8) {
+    if Tuning::detect().looks_up_pages {
         for page in 0..PAGES {
             // SAFETY: a prefetch may name any address.
-            unsafe { V::prefetch::<false>(at.wrapping_add(GROUP + page * PAGE)) };
+            unsafe { V::prefetch::<false>(at.wrapping_add(page * PAGE)) };
         }
     }
 }
