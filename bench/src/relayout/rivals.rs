@@ -47,7 +47,7 @@ pub(crate) fn compare(
     steps: &[Step],
 ) -> anyhow::Result<Standing> {
     let work = Work::new(&(from.clone(), to.clone()))?;
-    let (source, result) = (&work.source, work.destination.borrow().clone());
+    let (source, result) = (work.source.content(), work.destination.borrow().content().to_vec());
     let width = from.element_type().context("an array")?.natural_bits() / 8;
 
     let mut movers: Vec<Mover<'_>> = vec![mover(|| work.run(Plan::run))];
