@@ -6,7 +6,7 @@ use crate::{
     pack::Elements,
 };
 
-/// Destination bytes of a run of rows that need no more to follow them.
+/// Bytes of a piece of a row after which it may go on elsewhere.
 const LONG_ROW: u64 = 512;
 
 /// How many runs of the same row to prefetch ahead, and how many bytes where a run is longer than that.
@@ -146,15 +146,16 @@ impl<'a> Digits<'a> {
             self.source_unit *= digit.count;
             self.unit *= digit.count;
         }
-        self.set_near(number);
+        self.set_near(number, self.source_unit);
         Leaf::Run { source_unit: self.source_unit, unit: self.unit, run, convert: self.convert }
     }
 
-    /// Where a row goes on after a run: with the next digit of the same number, or, where runs are long, right behind.
-    fn set_near(&mut self, number: Option<usize>) {
+    /// Where a row goes on after a piece of so many source bytes: with the next digit of the same number, or, where runs are long,
+    /// right behind.
+    fn set_near(&mut self, number: Option<usize>, piece: u64) {
         let continues = self.loops.iter().zip(&self.numbers).filter(|(_, n)| Some(**n) == number);
         let next = continues.map(|(l, _)| l).min_by_key(|l| l.divisor);
-        self.rows_go_on = next.is_some() || self.unit >= NEAR_BYTES;
+        self.rows_go_on = self.unit >= NEAR_BYTES || next.is_some_and(|l| l.source == piece || piece >= LONG_ROW);
         self.near = next.filter(|_| self.unit < NEAR_BYTES).map_or(NEAR_BYTES, |l| NEAR * l.source);
     }
 
@@ -252,7 +253,8 @@ impl<'a> Digits<'a> {
             self.remove(at);
         }
         (self.unit, self.source_unit) = (unit, unit);
-        self.set_near(Some(number));
+        let piece = columns.count * unit;
+        self.set_near(Some(number), piece);
         if let Transpose::Interleave { ways: 4.. } = kind {
             self.near = 0; // measured: for so many rows at once it costs more than it brings
         }

@@ -208,11 +208,9 @@ impl Plan {
 
     /// Whether the buffers are so large that stores had better pass the caches.
     fn passes_caches(&self, cpu: Cpu) -> bool {
-        let large = match self.work.nest.leaf {
-            Leaf::Transpose { kind: Transpose::Blocks, .. } => cpu.tuning.large_transpose,
-            Leaf::Transpose { kind: Transpose::Deinterleave { .. }, .. } => cpu.tuning.large_apart,
-            _ => cpu.tuning.large,
-        };
+        let nest = &self.work.nest;
+        let transposes = matches!(nest.leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
+        let large = if transposes || nest.runs_jump() { cpu.tuning.large_scattered } else { cpu.tuning.large };
         self.source_bytes() + self.destination_bytes() >= large
     }
 

@@ -183,6 +183,11 @@ impl Nest {
         }
     }
 
+    /// Whether runs are read from places where the CPU does not see the next one coming.
+    pub(crate) fn runs_jump(&self) -> bool {
+        matches!(self.leaf, Leaf::Run { .. }) && self.panel.is_none() && !self.reads_linearly
+    }
+
     /// Finds the outermost loop that steps through the source panel by panel, each dense and small enough for a cache.
     fn choose_panel(&mut self) {
         let mut reach = self.leaf_reach();
@@ -200,8 +205,8 @@ impl Nest {
             self.panel = None;
         }
         if self.panel.is_none() {
-            // The CPU does not see where runs that jump go on. Short ones it reads well enough, several at a time.
-            let jumps = matches!(self.leaf, Leaf::Run { .. }) && !self.reads_linearly;
+            // Short ones the CPU reads well enough, several at a time.
+            let jumps = self.runs_jump();
             let length = self.leaf_reach();
             let long = (NEAR_BYTES..=16 * NEAR_BYTES).contains(&length);
             let runs = (2 * NEAR_BYTES / length.max(1)).max(1);

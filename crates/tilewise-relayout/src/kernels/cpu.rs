@@ -101,10 +101,8 @@ pub(crate) struct Tuning {
     pub(crate) columns_strip: usize,
     /// Bytes of both buffers together from which on stores had better pass the caches.
     pub(crate) large: u64,
-    /// The same where stores go to many places by turns: to rows that are taken apart, ...
-    pub(crate) large_apart: u64,
-    /// ... and to the columns of transposes.
-    pub(crate) large_transpose: u64,
+    /// The same where reads or stores go to many places by turns: transposes, and runs that jump.
+    pub(crate) large_scattered: u64,
 }
 
 impl Tuning {
@@ -117,8 +115,7 @@ impl Tuning {
         strip: 0,
         columns_strip: 0,
         large: 12 << 20,
-        large_apart: 12 << 20,
-        large_transpose: 8 << 20,
+        large_scattered: 8 << 20,
     };
     /// Intel's. Its own prefetcher follows rows, but only once a row is read for a few lines together.
     #[cfg(target_arch = "x86_64")]
@@ -130,8 +127,7 @@ impl Tuning {
         strip: 512,
         columns_strip: 512,
         large: 40 << 20,
-        large_apart: 40 << 20,
-        large_transpose: 8 << 20,
+        large_scattered: 8 << 20,
     };
 
     const ALL: &[&Self] = &[
