@@ -21,7 +21,7 @@
 //! starts a byte of its own. The rows of a transpose are divided as its columns are.
 
 use crate::{
-    kernels::{self, Ahead, Apart, Body, Cpu, Grid, Job, Repeat, Side, Span, Stream, Stride, Together},
+    kernels::{self, Ahead, Apart, Body, Cpu, Grid, Job, Repeat, Side, Span, Stream, Stride, Together, Tuning},
     leaf::{Chain, Convert, Leaf, Loop, Transpose},
     nest::Nest,
     pack::Bytes,
@@ -247,17 +247,13 @@ impl Walk<'_> {
         if !self.past_caches {
             return;
         }
-        let Cpu { tuning, .. } = self.cpu;
-        let (far, near) = match (tuning.far_and_near, self.nest.rows_go_on) {
-            (true, _) => (true, true),
-            (false, known) => (!known, known),
-        };
-        let place = self.source.as_ptr().wrapping_add(size(at));
+        let Tuning { far_and_near, nearest, .. } = *self.cpu.tuning;
+        let known = self.nest.rows_go_on;
         self.stream.ahead = Ahead {
-            far: if far { place } else { core::ptr::null() },
+            far: if far_and_near || !known { self.source.as_ptr().wrapping_add(size(at)) } else { core::ptr::null() },
             lines: true,
-            near: if near { size(self.nest.near) } else { 0 },
-            nearest: tuning.nearest,
+            near: if far_and_near || known { size(self.nest.near) } else { 0 },
+            nearest,
         };
     }
 
