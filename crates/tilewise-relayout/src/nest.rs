@@ -10,6 +10,7 @@
 use crate::{
     axes::{Axes, Axis},
     digits::{Digits, NEAR_BYTES},
+    kernels::Tuning,
     leaf::{Chain, Convert, Leaf, Loop, Transpose},
     pack::Elements,
 };
@@ -150,15 +151,15 @@ impl Nest {
     fn gather_reads(&mut self) {
         /// Shorter pieces than this are worth it.
         const SHORT: u64 = 1024;
-        /// What a block should at least write in one go, and read.
-        const WRITTEN: u64 = 16384;
+        /// What a block should at least read in one go.
         const READ: u64 = 32 << 10;
         let mut reach = self.leaf_reach();
         for depth in (0..self.loops.len()).rev() {
             let outer = self.loops[depth];
             let pieces = outer.source < SHORT && outer.source < reach && reach > LARGEST_PANEL;
             if let (true, Some(&far)) = (pieces, self.loops.get(depth + 1)) {
-                let wanted = WRITTEN.div_ceil(far.destination).max(READ.div_ceil(far.source));
+                let written = Tuning::detect().gathered;
+                let wanted = written.div_ceil(far.destination).max(READ.div_ceil(far.source));
                 // Only the outermost digit of a number may have a last block that is not whole.
                 let outermost = |number: usize| far.divisor * far.count >= self.limits[number];
                 let may_end_early = far.number.is_some_and(outermost);

@@ -94,6 +94,8 @@ pub(crate) struct Tuning {
     pub(crate) far_and_near: bool,
     /// Whether what a row goes on with is asked for into the nearest cache.
     pub(crate) nearest: bool,
+    /// Where the source is read in short pieces of many far places: destination bytes to write at each in one go.
+    pub(crate) gathered: u64,
     /// In a transpose: units of one row that are read together, unless they are less than a KiB.
     pub(crate) strip: usize,
     /// In a transpose that writes whole columns one after the other: source bytes of one row that are asked for together, or 0 to ask for
@@ -112,6 +114,7 @@ impl Tuning {
         linear: 0,
         far_and_near: true,
         nearest: true,
+        gathered: 4 << 10,
         strip: 0,
         columns_strip: 0,
         large: 12 << 20,
@@ -124,6 +127,7 @@ impl Tuning {
         linear: 8 << 10,
         far_and_near: false,
         nearest: false,
+        gathered: 16 << 10,
         strip: 512,
         columns_strip: 512,
         large: 40 << 20,
