@@ -1,6 +1,6 @@
 //! `cargo xtask aarch64`: the relayout engine's tests for aarch64, under qemu.
 
-use crate::slow::{rustc_says, target_folder};
+use crate::slow::{apt_install, rustc_says, target_folder};
 use anyhow::{Context, ensure};
 use std::{
     path::{Path, PathBuf},
@@ -19,9 +19,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         |program: &str| cmd!(shell, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok();
     if !there("qemu-aarch64") || !there("aarch64-linux-gnu-gcc") {
         let packages = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
-        cmd!(shell, "apt-get install --yes --no-install-recommends {packages...}")
-            .run()
-            .context("a linker for aarch64 and qemu's user emulation are needed")?;
+        apt_install(shell, &packages).context("a linker for aarch64 and qemu's user emulation are needed")?;
     }
     let _linker = shell.push_env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
     let _runner =

@@ -184,11 +184,16 @@ fn llvm_tools(shell: &Shell) -> anyhow::Result<Option<[PathBuf; 2]>> {
     let llvm = version.split('.').next().context("rustc names its LLVM")?;
     let tools = ["cov", "profdata"].map(|tool| PathBuf::from(format!("/usr/bin/llvm-{tool}-{llvm}")));
     if !tools.iter().all(|tool| tool.exists()) {
-        cmd!(shell, "apt-get install --yes --no-install-recommends llvm-{llvm}")
-            .run()
+        apt_install(shell, &[&format!("llvm-{llvm}")])
             .with_context(|| format!("no LLVM {llvm}: `rustup component add llvm-tools`, or install it"))?;
     }
     Ok(Some(tools))
+}
+
+/// Installs packages of the system, as its lists have them now.
+pub(crate) fn apt_install(shell: &Shell, packages: &[&str]) -> anyhow::Result<()> {
+    cmd!(shell, "apt-get update").quiet().ignore_stdout().run()?;
+    Ok(cmd!(shell, "apt-get install --yes --no-install-recommends {packages...}").run()?)
 }
 
 /// What the compiler says of itself after that word, such as `host:`.
