@@ -206,10 +206,10 @@ impl Nest {
             self.panel = None;
         }
         if self.panel.is_none() {
-            // Short ones the CPU reads well enough, several at a time.
+            // Short ones some CPUs read well enough, several at a time.
             let jumps = self.runs_jump();
             let length = self.leaf_reach();
-            let long = (NEAR_BYTES..=16 * NEAR_BYTES).contains(&length);
+            let long = (Tuning::detect().shortest_jump..=16 * NEAR_BYTES).contains(&length);
             let runs = (2 * NEAR_BYTES / length.max(1)).max(1);
             self.near = self.loops.last().filter(|_| jumps && long).map_or(0, |inner| runs * inner.source);
         }

@@ -94,6 +94,8 @@ pub(crate) struct Tuning {
     pub(crate) far_and_near: bool,
     /// Whether what a row goes on with is asked for into the nearest cache.
     pub(crate) nearest: bool,
+    /// Of runs that jump: bytes of the shortest of which the next ones are asked for.
+    pub(crate) shortest_jump: u64,
     /// Where the source is read in short pieces of many far places: destination bytes to write at each in one go.
     pub(crate) gathered: u64,
     /// In a transpose: units of one row that are read together, unless they are less than a KiB.
@@ -114,6 +116,7 @@ impl Tuning {
         linear: 0,
         far_and_near: true,
         nearest: true,
+        shortest_jump: 1024,
         gathered: 4 << 10,
         strip: 0,
         columns_strip: 0,
@@ -127,6 +130,7 @@ impl Tuning {
         linear: 8 << 10,
         far_and_near: false,
         nearest: false,
+        shortest_jump: 64,
         gathered: 16 << 10,
         strip: 512,
         columns_strip: 512,
