@@ -146,7 +146,7 @@ impl<'a> Digits<'a> {
             self.source_unit *= digit.count;
             self.unit *= digit.count;
         }
-        self.set_near(number, self.source_unit);
+        self.set_near(number, self.source_unit * run.map_or(1, |run| run.count));
         Leaf::Run { source_unit: self.source_unit, unit: self.unit, run, convert: self.convert }
     }
 
