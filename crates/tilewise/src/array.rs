@@ -97,14 +97,31 @@ impl ArrayShape {
         letters.get(dimension).copied()
     }
 
+    /// Bits each element takes in memory: the layout's `E(n)`, or the type's natural storage size
+    /// ([`ElementType::natural_bits`]).
+    ///
+    /// ```
+    /// let stored_bits = |text: &str| {
+    ///     let shape: tilewise::Shape = text.parse()?;
+    ///     Ok::<_, tilewise::Error>(shape.as_array().map(tilewise::ArrayShape::stored_bits))
+    /// };
+    /// assert_eq!(stored_bits("s4[8]{0}")?, Some(8));
+    /// assert_eq!(stored_bits("s4[8]{0:E(4)}")?, Some(4));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stored_bits(&self) -> u64 {
+        self.element_size_in_bits().unwrap_or(u64::from(self.element_type.natural_bits()))
+    }
+
     /// Bits one element needs without padding: the smaller of its natural storage and the layout's element size.
     pub(crate) fn logical_bits_per_element(&self) -> u64 {
         let natural = u64::from(self.element_type.natural_bits());
-        self.stored_bits_given().map_or(natural, |e| e.min(natural))
+        self.stored_bits().min(natural)
     }
 
     /// The layout's element size in bits, if it has one.
-    pub(crate) fn stored_bits_given(&self) -> Option<u64> {
+    pub(crate) fn element_size_in_bits(&self) -> Option<u64> {
         self.layout.as_ref().and_then(Layout::element_size_in_bits)
     }
 }

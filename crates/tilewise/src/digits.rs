@@ -46,6 +46,32 @@ impl Digit {
         let quotient = source / self.divisor;
         if self.outermost { quotient } else { quotient % self.count }
     }
+
+    /// Σ digit · stride: `index` has the value of each logical dimension, `nested` that of each nested axis the digits name.
+    ///
+    /// With [`Tiled::digits`](crate::Tiled::digits) this is the offset of `index`, in elements. The values of nested axes come from
+    /// [`NestedAxis::value`], in the order of [`Tiled::nested_axes`](crate::Tiled::nested_axes).
+    ///
+    /// What `index` or `nested` is too short for counts 0.
+    ///
+    /// ```
+    /// use tilewise::{Digit, Tiled};
+    ///
+    /// let tiled = Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+    /// assert_eq!(Digit::sum(tiled.digits(), &[2, 3], &[]), tiled.offset_of(&[2, 3])?);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn sum(digits: &[Self], index: &[u64], nested: &[u64]) -> u64 {
+        let term = |digit: &Self| {
+            let source = match digit.source {
+                DigitSource::Dimension(dimension) => index.get(dimension),
+                DigitSource::Nested(axis) => nested.get(axis),
+            };
+            source.map_or(0, |&source| digit.value(source) * digit.stride)
+        };
+        digits.iter().map(term).sum()
+    }
 }
 
 /// The value of a merged dimension whose digits a tile size cut across: Σ digits, each cut from a dimension or an earlier nested axis.
@@ -56,6 +82,14 @@ pub struct NestedAxis {
     pub digits: Vec<Digit>,
     /// The value is below this.
     pub bound: u64,
+}
+
+impl NestedAxis {
+    /// The axis' value at an index, from the values of the nested axes before it.
+    #[must_use]
+    pub fn value(&self, index: &[u64], nested: &[u64]) -> u64 {
+        Digit::sum(&self.digits, index, nested)
+    }
 }
 
 /// An axis as a mixed-radix number: digits with rising strides, each stride above what the lower digits can add up to.
@@ -161,19 +195,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn value(digits: &[Digit], index: &[u64], nested: &[u64]) -> u64 {
-        digits
-            .iter()
-            .map(|d| {
-                d.stride
-                    * d.value(match d.source {
-                        DigitSource::Dimension(n) => index[n],
-                        DigitSource::Nested(n) => nested[n],
-                    })
-            })
-            .sum()
-    }
-
     proptest! {
         /// Merging two dimensions and splitting three times, whatever the sizes, is div and mod.
         #[test]
@@ -192,14 +213,14 @@ mod tests {
                 for y in 0..b {
                     let mut nested = Vec::new();
                     for axis in &builder.nested {
-                        nested.push(value(&axis.digits, &[x, y], &nested));
+                        nested.push(axis.value(&[x, y], &nested));
                     }
                     let mut whole = x * b + y;
                     for (i, size) in sizes.into_iter().enumerate() {
-                        prop_assert_eq!(value(&axes[i].0, &[x, y], &nested), whole % size);
+                        prop_assert_eq!(Digit::sum(&axes[i].0, &[x, y], &nested), whole % size);
                         whole /= size;
                     }
-                    prop_assert_eq!(value(&axes[3].0, &[x, y], &nested), whole);
+                    prop_assert_eq!(Digit::sum(&axes[3].0, &[x, y], &nested), whole);
                 }
             }
         }

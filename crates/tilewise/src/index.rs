@@ -1,6 +1,6 @@
 //! Logical index → offset, offset → logical index or padding, one by one.
 
-use crate::{Digit, DigitSource, Error, ErrorKind, Tiled, bulk::Block};
+use crate::{Digit, Error, ErrorKind, Tiled, bulk::Block};
 use alloc::{format, vec, vec::Vec};
 
 impl Tiled {
@@ -24,9 +24,9 @@ impl Tiled {
         self.check(index)?;
         let mut nested = Vec::with_capacity(self.nested_axes().len());
         for axis in self.nested_axes() {
-            nested.push(sum(&axis.digits, index, &nested));
+            nested.push(axis.value(index, &nested));
         }
-        Ok(sum(self.digits(), index, &nested))
+        Ok(Digit::sum(self.digits(), index, &nested))
     }
 
     /// Whether an index of the right rank is inside the bounds.
@@ -83,17 +83,6 @@ impl Tiled {
         let message = format!("offset {offset} is past the buffer's {} elements", self.physical_elements());
         Err(Error::new(ErrorKind::OffsetOutOfRange, message))
     }
-}
-
-fn sum(digits: &[Digit], index: &[u64], nested: &[u64]) -> u64 {
-    let term = |digit: &Digit| {
-        let source = match digit.source {
-            DigitSource::Dimension(dimension) => index[dimension],
-            DigitSource::Nested(axis) => nested[axis],
-        };
-        digit.value(source) * digit.stride
-    };
-    digits.iter().map(term).sum()
 }
 
 fn rank_mismatch(given: usize, rank: usize) -> Error {

@@ -17,6 +17,9 @@ mod index;
 mod inline;
 pub mod interop;
 mod layout;
+mod layout_parts;
+mod level;
+mod padded;
 #[cfg(feature = "proto")]
 pub mod proto;
 #[cfg(feature = "serde")]
@@ -28,7 +31,6 @@ mod text;
 mod tile;
 mod tiled;
 pub mod tpu;
-mod words;
 
 pub use array::ArrayShape;
 pub use digits::{Digit, DigitSource, NestedAxis};
@@ -36,15 +38,17 @@ pub use dimension::Dimension;
 pub use element_type::{ElementKind, ElementType};
 pub use error::{Error, ErrorKind};
 pub use layout::{Layout, SplitConfig};
+pub use layout_parts::LayoutPart;
+pub use level::{AxisIndex, TileLevel};
+pub use padded::Padded;
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
-pub use size::PaddedAxis;
+pub use size::{PaddedAxis, Sizes};
 pub use steps::{Derivation, DerivationStep, Effect, Operation};
 pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
 pub use tiled::Tiled;
 #[doc(inline)]
 pub use tpu::memory_space_name;
-pub use words::LayoutPart;
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.
 pub const MAX_SIZE: u64 = i64::MAX as u64;

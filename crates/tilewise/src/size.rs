@@ -1,12 +1,40 @@
 //! Sizes: what an array holds, what it takes, and what makes the difference.
 
 use crate::{
-    ArrayShape, MAX_SIZE, Tiled,
+    ArrayShape, Error, MAX_SIZE, Tiled,
     checked::{bytes, product, round_up},
-    tiled::Step,
+    tiled::{Step, Tiling, too_large},
 };
 use alloc::{vec, vec::Vec};
 use core::fmt;
+
+/// What an array holds and takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Sizes {
+    /// Elements the buffer holds, all padding included.
+    pub physical_elements: u64,
+    /// Bytes the data needs without padding: elements × the smaller of the type's natural storage and the layout's element size,
+    /// rounded up to whole bytes.
+    pub logical_bytes: u64,
+    /// Bytes the array takes in memory: physical elements × the stored element size, rounded up to whole bytes once.
+    pub physical_bytes: u64,
+}
+
+impl Sizes {
+    /// Bytes that hold no data: physical − logical.
+    #[must_use]
+    pub const fn padding_bytes(&self) -> u64 {
+        self.physical_bytes.saturating_sub(self.logical_bytes)
+    }
+
+    /// How many times its logical size the array takes; 1 for an array without elements.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn expansion(&self) -> f64 {
+        if self.logical_bytes == 0 { 1.0 } else { self.physical_bytes as f64 / self.logical_bytes as f64 }
+    }
+}
 
 /// An axis that a tile had to pad: one cause of padding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,30 +99,28 @@ impl fmt::Display for PaddedAxis {
 }
 
 impl Tiled {
-    /// Bytes the data needs without padding: elements × the smaller of the type's natural storage and the layout's element size,
-    /// rounded up to whole bytes.
+    /// [`Sizes::logical_bytes`].
     #[must_use]
     pub fn logical_bytes(&self) -> u64 {
-        self.logical_bytes
+        self.sizes().logical_bytes
     }
 
-    /// Bytes the array takes in memory: physical elements × the stored element size, rounded up to whole bytes once.
+    /// [`Sizes::physical_bytes`].
     #[must_use]
     pub fn physical_bytes(&self) -> u64 {
-        self.physical_bytes
+        self.sizes().physical_bytes
     }
 
-    /// Bytes that hold no data: physical − logical.
+    /// [`Sizes::padding_bytes`].
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {
-        self.physical_bytes - self.logical_bytes
+        self.sizes().padding_bytes()
     }
 
-    /// How many times its logical size the array takes; 1 for an array without elements.
+    /// [`Sizes::expansion`].
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn expansion(&self) -> f64 {
-        if self.logical_bytes == 0 { 1.0 } else { self.physical_bytes as f64 / self.logical_bytes as f64 }
+        self.sizes().expansion()
     }
 
     /// The axes that tiles had to pad, the largest expansion first. Tail padding and element sizes are not among them.
@@ -158,6 +184,21 @@ impl Tiled {
 }
 
 impl ArrayShape {
+    /// What the array holds and takes, without working out where its elements lie: cheaper than [`Tiled::new`].
+    ///
+    /// # Errors
+    /// As for [`Tiled::of_array`].
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "f32[400000,12]{1,0:T(8,128)}".parse()?;
+    /// let sizes = shape.as_array().expect("an array").sizes()?;
+    /// assert_eq!((sizes.logical_bytes, sizes.physical_bytes), (19_200_000, 204_800_000));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn sizes(&self) -> Result<Sizes, Error> {
+        Tiling::of(self, |_| ())?.sizes(self).ok_or_else(too_large)
+    }
+
     /// What XLA's `ShapeUtil::ArraySize` answers, in bytes, so that the difference can be shown.
     ///
     /// It looks at the first tile only, pads for `L` only if there is a tile, and counts only the largest part of a split
@@ -194,7 +235,7 @@ impl ArrayShape {
                 round_up(multiply(padded.into_iter())?, layout.tail_padding_alignment())?
             }
         };
-        match self.stored_bits_given() {
+        match self.element_size_in_bits() {
             // XLA rounds the bits up to bytes in 64 bits with a sign.
             Some(bits) => Some(elements.checked_mul(bits)?.checked_add(7).filter(|&n| n <= MAX_SIZE)? / 8),
             None => bytes(elements, u64::from(self.element_type().natural_bits())),

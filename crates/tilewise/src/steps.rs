@@ -206,7 +206,7 @@ impl Tiled {
             shape: self.array.clone().into(),
             logical_dimensions: self.logical_dimensions().to_vec(),
             physical_elements: self.physical_elements(),
-            stored_bits: self.array.stored_bits_given(),
+            stored_bits: self.array.element_size_in_bits(),
             tail_alignment: layout.map_or(1, |layout| layout.tail_padding_alignment()),
             tiles: layout.map_or(&[][..], |layout| layout.tiles()).to_vec(),
             steps: deriving.steps,

@@ -1,8 +1,8 @@
 //! The one place where tiles are interpreted.
 
 use crate::{
-    ArrayShape, Error, ErrorKind, NestedAxis, Shape, TileDimension, checked,
-    digits::{Builder, Digit, Mixed},
+    ArrayShape, Digit, DigitSource, Error, ErrorKind, Layout, NestedAxis, Shape, Sizes, TileDimension, checked,
+    digits::{Builder, Mixed},
 };
 use alloc::{format, vec, vec::Vec};
 
@@ -33,9 +33,7 @@ pub struct Tiled {
     pub(crate) physical_axes: Vec<Axis>,
     physical_dimensions: Vec<u64>,
     tiled_elements: u64,
-    physical_elements: u64,
-    pub(crate) logical_bytes: u64,
-    pub(crate) physical_bytes: u64,
+    sizes: Sizes,
     digits: Vec<Digit>,
     nested_axes: Vec<NestedAxis>,
 }
@@ -69,39 +67,12 @@ impl Tiled {
     /// # Errors
     /// As for [`Tiled::new`], but for the first.
     pub fn of_array(array: &ArrayShape) -> Result<Self, Error> {
-        let Some(layout) = array.layout() else {
-            return Err(Error::new(
-                ErrorKind::MissingLayout,
-                "the shape was written without a layout, which says nothing of its size in memory",
-            )
-            .with_help("write the layout, such as `{1,0:T(8,128)}`"));
-        };
-        let mut bounds = Vec::with_capacity(4 * array.rank());
-        for (number, dimension) in array.dimensions().iter().enumerate() {
-            bounds.push(dimension.bound().ok_or_else(|| unbounded(number))?);
-        }
-        let mut tiling = Tiling { bounds, steps: Vec::new(), axes: array.major_to_minor().collect() };
-        let mut tile_ends = Vec::with_capacity(layout.tiles().len());
-        for tile in layout.tiles() {
-            tiling.apply(tile.dimensions())?;
-            tile_ends.push(tiling.steps.len());
-        }
+        let mut tile_ends = Vec::new();
+        let tiling = Tiling::of(array, |steps| tile_ends.push(steps))?;
+        let tiled_elements = tiling.elements().ok_or_else(too_large)?;
+        let sizes = tiling.sizes(array).ok_or_else(too_large)?;
         let Tiling { bounds, steps, axes: physical_axes } = tiling;
-
-        let physical_dimensions: Vec<u64> = physical_axes.iter().map(|&axis| bounds[axis]).collect();
-        let elements = bounds[..array.rank()].iter().copied();
-        let tiled_elements = checked::product(physical_dimensions.iter().copied());
-        let physical_elements = tiled_elements.and_then(|n| checked::round_up(n, layout.tail_padding_alignment()));
-        let stored_bits = array.stored_bits_given().unwrap_or(u64::from(array.element_type().natural_bits()));
-        let logical_bytes =
-            checked::product(elements).and_then(|n| checked::bytes(n, array.logical_bits_per_element()));
-        let physical_bytes = physical_elements.and_then(|n| checked::bytes(n, stored_bits));
-        let (Some(tiled_elements), Some(physical_elements), Some(logical_bytes), Some(physical_bytes)) =
-            (tiled_elements, physical_elements, logical_bytes, physical_bytes)
-        else {
-            return Err(Error::new(ErrorKind::Overflow, "with its padding the array is larger than 2^63 − 1"));
-        };
-
+        let physical_dimensions = physical_axes.iter().map(|&axis| bounds[axis]).collect();
         let (digits, nested_axes) = if tiled_elements == 0 {
             // No index exists, and the bounds of a merge may multiply to anything.
             (Vec::new(), Vec::new())
@@ -116,9 +87,7 @@ impl Tiled {
             physical_axes,
             physical_dimensions,
             tiled_elements,
-            physical_elements,
-            logical_bytes,
-            physical_bytes,
+            sizes,
             digits,
             nested_axes,
         })
@@ -151,7 +120,19 @@ impl Tiled {
     /// Elements the buffer holds, all padding included.
     #[must_use]
     pub fn physical_elements(&self) -> u64 {
-        self.physical_elements
+        self.sizes.physical_elements
+    }
+
+    /// Bits each element takes in memory; [`ArrayShape::stored_bits`].
+    #[must_use]
+    pub fn stored_bits(&self) -> u64 {
+        self.array.stored_bits()
+    }
+
+    /// What the array holds and takes.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
     }
 
     /// The layout as a sum: offset = Σ ((source div divisor) mod count) · stride, in elements.
@@ -173,6 +154,22 @@ impl Tiled {
         &self.digits
     }
 
+    /// Those of [`Tiled::digits`] that are cut from one logical dimension, by rising divisor.
+    #[must_use]
+    pub fn digits_of(&self, dimension: usize) -> &[Digit] {
+        let source = DigitSource::Dimension(dimension);
+        let start = self.digits.partition_point(|digit| digit.source < source);
+        let count = self.digits[start..].partition_point(|digit| digit.source == source);
+        &self.digits[start..start + count]
+    }
+
+    /// Whether a logical dimension has a part in a [nested axis](Tiled::nested_axes), so that its digits alone do not tell the offset.
+    #[must_use]
+    pub fn is_nested(&self, dimension: usize) -> bool {
+        let source = DigitSource::Dimension(dimension);
+        self.nested_axes.iter().any(|axis| axis.digits.iter().any(|digit| digit.source == source))
+    }
+
     /// The merged values that digits can't express, in the order in which they build on each other; empty for nearly every layout.
     #[must_use]
     pub fn nested_axes(&self) -> &[NestedAxis] {
@@ -190,6 +187,10 @@ impl Tiled {
     }
 }
 
+pub(crate) fn too_large() -> Error {
+    Error::new(ErrorKind::Overflow, "with its padding the array is larger than 2^63 − 1")
+}
+
 fn unbounded(number: usize) -> Error {
     Error::new(
         ErrorKind::UnboundedDimension,
@@ -199,7 +200,7 @@ fn unbounded(number: usize) -> Error {
 }
 
 /// The axes of memory while tiles are applied.
-struct Tiling {
+pub(crate) struct Tiling {
     bounds: Vec<u64>,
     steps: Vec<Step>,
     /// The axes so far, major → minor.
@@ -207,12 +208,50 @@ struct Tiling {
 }
 
 impl Tiling {
+    /// Applies every tile of the layout; `after_tile` is told how many steps there are behind each.
+    pub(crate) fn of(array: &ArrayShape, mut after_tile: impl FnMut(usize)) -> Result<Self, Error> {
+        let Some(layout) = array.layout() else {
+            return Err(Error::new(
+                ErrorKind::MissingLayout,
+                "the shape was written without a layout, so its size in memory is not known",
+            )
+            .with_help("write the layout, such as `{1,0:T(8,128)}`"));
+        };
+        let mut bounds = Vec::with_capacity(4 * array.rank());
+        for (number, dimension) in array.dimensions().iter().enumerate() {
+            bounds.push(dimension.bound().ok_or_else(|| unbounded(number))?);
+        }
+        let mut tiling = Self { bounds, steps: Vec::new(), axes: array.major_to_minor().collect() };
+        for tile in layout.tiles() {
+            tiling.apply(tile.dimensions())?;
+            after_tile(tiling.steps.len());
+        }
+        Ok(tiling)
+    }
+
+    /// Elements in memory without the tail padding; `None` above 2^63 − 1.
+    fn elements(&self) -> Option<u64> {
+        checked::product(self.axes.iter().map(|&axis| self.bounds[axis]))
+    }
+
+    /// What the array these tiles were applied to holds and takes; `None` above 2^63 − 1.
+    pub(crate) fn sizes(&self, array: &ArrayShape) -> Option<Sizes> {
+        let logical_elements = checked::product(self.bounds[..array.rank()].iter().copied())?;
+        let alignment = array.layout().map_or(1, Layout::tail_padding_alignment);
+        let physical_elements = checked::round_up(self.elements()?, alignment)?;
+        Some(Sizes {
+            physical_elements,
+            logical_bytes: checked::bytes(logical_elements, array.logical_bits_per_element())?,
+            physical_bytes: checked::bytes(physical_elements, array.stored_bits())?,
+        })
+    }
+
     fn axis(&mut self, bound: u64) -> Axis {
         self.bounds.push(bound);
         self.bounds.len() - 1
     }
 
-    /// SEMANTICS of one tile (the document's definition): longer tile, combine, pad, reshape, transpose.
+    /// One tile, as the tiled-layout document defines it: longer tile, combine, pad, reshape, transpose.
     fn apply(&mut self, tile: &[TileDimension]) -> Result<(), Error> {
         let missing: Vec<Axis> = (self.axes.len()..tile.len()).map(|_| self.axis(1)).collect();
         self.steps.extend(missing.iter().map(|&axis| Step::Prepend { axis }));

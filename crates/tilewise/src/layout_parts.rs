@@ -1,4 +1,4 @@
-//! A layout in words, part by part.
+//! What each part of a layout means, in a sentence.
 
 use crate::{ArrayShape, Layout, Tile, TileDimension, memory_space_name, text::join};
 use alloc::{
@@ -39,7 +39,7 @@ impl ArrayShape {
         }
         for (level, tile) in layout.tiles().iter().enumerate() {
             let prefix = if level == 0 { "T" } else { "" };
-            part(format!("{prefix}{tile}"), self.tile_in_words(layout, level, tile));
+            part(format!("{prefix}{tile}"), self.tile_in_words(level, tile));
         }
         if layout.tail_padding_alignment() != 1 {
             let n = layout.tail_padding_alignment();
@@ -83,12 +83,12 @@ impl ArrayShape {
         }
     }
 
-    fn tile_in_words(&self, layout: &Layout, level: usize, tile: &Tile) -> String {
+    fn tile_in_words(&self, level: usize, tile: &Tile) -> String {
         let sizes: Option<Vec<u64>> = tile.dimensions().iter().map(|d| d.size()).collect();
         let Some(sizes) = sizes else { return combined_in_words(tile) };
-        let bits = layout.element_size_in_bits().unwrap_or(u64::from(self.element_type().natural_bits()));
+        let bits = self.stored_bits();
         match (level, &sizes[..]) {
-            (0, [n]) if self.rank() == 0 => format!("the one element stands in a block of {n}"),
+            (0, [n]) if self.rank() == 0 => format!("the scalar is padded to {n} elements"),
             (0, [n]) => format!("the minor dimension is cut into blocks of {n}"),
             (0, [rows, columns]) if self.rank() >= 2 => {
                 format!("the two minor dimensions are cut into blocks of {rows} rows × {columns} columns")

@@ -1,0 +1,162 @@
+//! Blocks of memory: what each tile of a layout cuts it into.
+
+use crate::{Error, Layout, Tile, Tiled};
+use alloc::vec::Vec;
+
+/// A layout as far as one of its tiles, which cuts memory into blocks of equal size that lie one after the other.
+///
+/// Made by [`Tiled::tile_levels`].
+#[derive(Clone, Debug)]
+pub struct TileLevel {
+    tile: Tile,
+    /// The layout without the tiles behind this one.
+    tiled: Tiled,
+    /// How many axes of memory lie inside a block.
+    block_axes: usize,
+    block_elements: u64,
+}
+
+impl Tiled {
+    /// One level for each tile, the first tile first.
+    ///
+    /// ```
+    /// use tilewise::Tiled;
+    ///
+    /// let tiled = Tiled::new(&"bf16[300,500]{1,0:T(8,128)(2,1)}".parse()?)?;
+    /// let [blocks, words] = &tiled.tile_levels()[..] else { panic!("two tiles") };
+    /// assert_eq!((blocks.block_elements(), words.block_elements()), (1024, 2));
+    /// assert_eq!(blocks.block_of(&[8, 0])?, 4); // below the first row of four blocks
+    /// assert_eq!((blocks.block_extent(0), blocks.block_extent(1)), (8, 128));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn tile_levels(&self) -> Vec<TileLevel> {
+        let tiles = self.array().layout().map_or(&[][..], Layout::tiles);
+        let level = |(last, tile): (usize, &Tile)| {
+            let mut array = self.array().clone();
+            array.layout = Some(array.layout?.with_tiles(tiles.iter().take(last + 1).cloned()).ok()?);
+            let tiled = Self::of_array(&array).ok()?;
+            let sizes = tile.dimensions().iter().filter_map(|dimension| dimension.size());
+            let block_axes = sizes.clone().count();
+            let block_elements = sizes.fold(1, u64::saturating_mul);
+            Some(TileLevel { tile: tile.clone(), tiled, block_axes, block_elements })
+        };
+        tiles.iter().enumerate().map_while(level).collect()
+    }
+}
+
+impl TileLevel {
+    /// The tile.
+    #[must_use]
+    pub fn tile(&self) -> &Tile {
+        &self.tile
+    }
+
+    /// Elements in one block, the padding inside it included.
+    #[must_use]
+    pub fn block_elements(&self) -> u64 {
+        self.block_elements
+    }
+
+    /// How many axes of memory lie inside a block: the sizes of the tile that are not `*`.
+    #[must_use]
+    pub fn block_axes(&self) -> usize {
+        self.block_axes
+    }
+
+    /// The number of the block an element is in, counted along memory.
+    ///
+    /// # Errors
+    /// As for [`Tiled::offset_of`].
+    pub fn block_of(&self, index: &[u64]) -> Result<u64, Error> {
+        Ok(self.tiled.offset_of(index)? / self.block_elements)
+    }
+
+    /// An element's place along the axes of memory behind this tile, each (index, bound): those that number the blocks, and
+    /// those inside a block.
+    ///
+    /// # Errors
+    /// As for [`Tiled::offset_of`].
+    pub fn index_in_block(&self, index: &[u64]) -> Result<(AxisIndex, AxisIndex), Error> {
+        let offset = self.tiled.offset_of(index)?;
+        let physical = self.tiled.physical_index_of(offset)?.unwrap_or_default();
+        let mut blocks: AxisIndex =
+            physical.into_iter().zip(self.tiled.physical_dimensions().iter().copied()).collect();
+        let inside = blocks.split_off(blocks.len().saturating_sub(self.block_axes));
+        Ok((blocks, inside))
+    }
+
+    /// How many elements from index 0 on along a logical dimension are in the first block, at index 0 of all others.
+    #[must_use]
+    pub fn block_extent(&self, dimension: usize) -> u64 {
+        let Some(&bound) = self.tiled.logical_dimensions().get(dimension) else { return 1 };
+        if self.tiled.is_nested(dimension) {
+            return self.search_extent(dimension, bound);
+        }
+        // Neighbouring digits may be one across the end of a block, where their strides continue each other.
+        let leaves = self.tiled.digits_of(dimension).iter().filter_map(|digit| {
+            let steps = self.block_elements.div_ceil(digit.stride);
+            (steps < digit.count).then(|| digit.divisor * steps)
+        });
+        leaves.min().unwrap_or(bound)
+    }
+
+    /// [`block_extent`](Self::block_extent) where digits of several dimensions are entangled.
+    fn search_extent(&self, dimension: usize, bound: u64) -> u64 {
+        let mut index = alloc::vec![0; self.tiled.logical_dimensions().len()];
+        let mut is_inside = |at: u64| {
+            index[dimension] = at;
+            self.block_of(&index) == Ok(0)
+        };
+        let (mut inside, mut outside) = (0, 1);
+        while outside < bound && is_inside(outside) {
+            inside = outside;
+            outside = outside.saturating_mul(2);
+        }
+        outside = outside.min(bound);
+        while outside - inside > 1 {
+            let middle = inside + (outside - inside) / 2;
+            if is_inside(middle) { inside = middle } else { outside = middle }
+        }
+        outside
+    }
+}
+
+/// An index along axes of memory, major → minor, each with its axis' bound.
+pub type AxisIndex = Vec<(u64, u64)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks are told by walking every element; extents by walking each dimension.
+    #[test]
+    fn blocks_lie_together_and_reach_as_far_as_told() {
+        for text in [
+            "f32[20,300]{1,0:T(8,128)}",
+            "f32[8,300]{1,0:T(8,128)}",
+            "f32[20,100]{1,0:T(8,128)}",
+            "f32[40,300]{0,1:T(8,128)}",
+            "bf16[20,300]{1,0:T(8,128)(2,1)}",
+            "f32[3,5,7]{2,1,0:T(2,2)(2,1)(3)}",
+            "f32[3,5,14]{2,1,0:T(*,2,7)}",
+            "f32[5,6,7]{2,1,0:T(2,*,5)(4)}",
+            "f32[300]{0:T(128)}",
+            "f32[7,9]{1,0:T(4,4,4)}",
+        ] {
+            let tiled = Tiled::new(&text.parse().expect(text)).expect(text);
+            let bounds = tiled.logical_dimensions();
+            for level in tiled.tile_levels() {
+                for (dimension, &bound) in bounds.iter().enumerate() {
+                    let block = |at: u64| {
+                        let mut index = alloc::vec![0; bounds.len()];
+                        index[dimension] = at;
+                        level.block_of(&index).expect("inside")
+                    };
+                    let walked = (0..bound).find(|&at| block(at) != 0).unwrap_or(bound);
+                    assert_eq!(level.block_extent(dimension), walked, "{text} {}, dimension {dimension}", level.tile());
+                }
+            }
+        }
+    }
+}
