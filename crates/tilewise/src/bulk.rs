@@ -289,7 +289,7 @@ impl<'a> Block<'a> {
         offsets.iter().try_for_each(|&offset| tiled.check_offset(offset))?;
         for ((&offset, rest), padding) in offsets.iter().zip(&mut self.rest).zip(&mut self.padding) {
             *padding = offset >= tiled.tiled_elements();
-            // Any place that exists will do for the tail.
+            // The tail has no index: any valid offset stands in for it.
             *rest = if *padding { 0 } else { offset };
         }
         self.separate(&tiled.physical_axes);

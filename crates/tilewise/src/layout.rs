@@ -265,7 +265,7 @@ pub(crate) fn element_size_in_bits(bits: i128) -> Result<Option<NonZeroU64>, Err
 pub(crate) fn memory_space(space: i128) -> Result<u8, Error> {
     u8::try_from(space).ok().filter(|&s| s <= 127).ok_or_else(|| {
         Error::new(ErrorKind::InvalidMemorySpace, format!("a memory space is a number from 0 to 127, not {space}"))
-            .with_help("XLA would cut the number to eight bits without a word")
+            .with_help("XLA silently truncates the number to eight bits")
     })
 }
 

@@ -11,7 +11,7 @@ use core::{
 
 /// How deep tuples may nest in a text or a proto: deep enough for every program, and a limit that no stack feels.
 ///
-/// XLA's own text parser dies of stack exhaustion at about 7,300.
+/// XLA's own text parser exhausts the stack at about 7,300.
 pub const MAX_NESTING: usize = 1024;
 
 /// An XLA shape: an array, a tuple, a token, an opaque value or a buffer.

@@ -216,7 +216,7 @@ impl ArrayShape {
         let layout = self.layout()?;
         let bounds: Vec<u64> = self.dimensions().iter().map(|d| d.bound()).collect::<Option<_>>()?;
         let elements = match layout.tiles().first() {
-            None => multiply(bounds.into_iter())?,
+            None => product(bounds.into_iter())?,
             Some(tile) => {
                 let sizes: Vec<u64> = tile.dimensions().iter().rev().map(|d| d.size()).collect::<Option<_>>()?;
                 let from_minor = |k: usize| match layout.minor_to_major().get(k) {
@@ -232,7 +232,7 @@ impl ArrayShape {
                     None => Some(from_minor(k)),
                 });
                 let padded: Vec<u64> = padded.collect::<Option<_>>()?;
-                round_up(multiply(padded.into_iter())?, layout.tail_padding_alignment())?
+                round_up(product(padded.into_iter())?, layout.tail_padding_alignment())?
             }
         };
         match self.element_size_in_bits() {
@@ -241,11 +241,6 @@ impl ArrayShape {
             None => bytes(elements, u64::from(self.element_type().natural_bits())),
         }
     }
-}
-
-/// XLA multiplies from one end, so that a later 0 does not undo an earlier overflow; either order is as good.
-fn multiply(factors: impl Iterator<Item = u64> + Clone) -> Option<u64> {
-    product(factors)
 }
 
 /// XLA's `LayoutUtil::MaxSplitSize`.

@@ -27,7 +27,7 @@
 //! | `is_dynamic_dimension` | absent, or one entry for each dimension, else `invalid_proto` |
 //! | tile `dimensions` | −2^63 (XLA's) and −1 (the documents') are `*`; XLA refuses both, and so can't read what it wrote |
 //! | `tail_padding_alignment_in_elements` | 0 is 1, none |
-//! | `memory_space` | 0 … 127; XLA cuts other numbers to eight bits without a word |
+//! | `memory_space` | 0 … 127; XLA silently truncates other numbers to eight bits |
 //! | `physical_shape` | `physical_shape_not_allowed` |
 //! | `dim_level_types`, `dim_unique`, `dim_ordered` | dropped: remains of sparse arrays that XLA drops as well |
 //! | fields of other numbers | dropped, as everywhere in protobuf |

@@ -101,7 +101,7 @@ fn read<'a, M>(root: M, open: impl Fn(M) -> Result<(Cow<'a, ShapeProto>, Vec<M>)
             kind::OPAQUE => leaf(&proto, &elements, "opaque", Node::Opaque)?,
             number => match ElementType::from_proto_number(number) {
                 Some(element_type) => Node::Array(array(element_type, &proto, &elements)?),
-                None => return Err(invalid(format!("{number} is the number of no shape's type"))),
+                None => return Err(invalid(format!("{number} is not the number of a shape type"))),
             },
         });
         // A shape is complete: close what ends here.
@@ -191,7 +191,7 @@ fn order(minor_to_major: &[i64], rank: usize) -> Result<InlineVec<usize, 6>, Err
     if minor_to_major.len() != rank {
         return Err(rank_mismatch(minor_to_major.len(), rank));
     }
-    // What is no dimension number at all is kept out of range, and named below.
+    // A number that can't be a dimension's stays out of range, and is reported below.
     let order: InlineVec<usize, 6> = minor_to_major.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect();
     match first_not_in_permutation(&order) {
         Some(at) => Err(not_a_permutation(&format!("{}", minor_to_major[at]), order[at] < rank, rank)),

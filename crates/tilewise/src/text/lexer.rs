@@ -141,7 +141,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn any_int(&mut self, what: &str) -> Result<i64, Error> {
-        /// As many digits fit whatever they are.
+        /// Any number of so many digits fits.
         const SAFE_DIGITS: usize = 18;
         self.peek()?;
         let start = self.position;
@@ -177,7 +177,7 @@ impl<'a> Lexer<'a> {
         self.token = (span.start, span.end);
         self.text[span.clone()]
             .parse()
-            .map_err(|_| self.error(ErrorKind::Overflow, span, "this number does not fit in 64 bits with a sign"))
+            .map_err(|_| self.error(ErrorKind::Overflow, span, "this number does not fit in a signed 64-bit integer"))
     }
 
     pub(super) fn error(&self, kind: ErrorKind, span: Range<usize>, message: impl Into<String>) -> Error {

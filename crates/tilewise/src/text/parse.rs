@@ -19,7 +19,7 @@ impl FromStr for Shape {
     /// Reads XLA's text of a shape. A missing layout becomes the default, major to minor, as in XLA.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its bytes. Whatever XLA accepts by accident, or dies of, is refused by name.
+    /// The first thing that is wrong, with its bytes. Whatever XLA accepts by accident, or crashes on, is refused with a named error.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut shape = Shape::token();
         Parser::new(text, Missing::Default).whole(&mut shape)?;
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Reads one shape. What is read is written where it is to stay: moving a shape about costs as much as reading it.
+    /// Reads one shape into its final place: moving a shape costs as much as reading it.
     fn shape(&mut self, out: &mut Shape) -> Result<(), Error> {
         let mut nodes = Vec::new();
         let mut frames: Vec<Frame> = Vec::new();
@@ -363,7 +363,7 @@ impl<'a> Parser<'a> {
         if !matches!(self.lexer.peek()?, Some(b':' | b'}')) {
             loop {
                 let value = self.lexer.int("a dimension number")?;
-                // What is no dimension number at all is kept out of range, and named below.
+                // A number that can't be a dimension's stays out of range, and is reported below.
                 layout.minor_to_major.push(usize::try_from(value).unwrap_or(usize::MAX));
                 if !self.lexer.eat(b',')? {
                     break;
