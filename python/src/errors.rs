@@ -107,8 +107,8 @@ impl From<tilewise_hlo::Error> for Error {
     }
 }
 
-impl From<tilewise_hlo::oom::Error> for Error {
-    fn from(error: tilewise_hlo::oom::Error) -> Self {
+impl From<tilewise_oom::Error> for Error {
+    fn from(error: tilewise_oom::Error) -> Self {
         Self::new(Class::Message, error.as_str(), error.to_string())
     }
 }

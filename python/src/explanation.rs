@@ -12,7 +12,7 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use std::sync::Arc;
 use tilewise_audit::Allocation;
 use tilewise_cli::Explained;
-use tilewise_hlo::oom::{Message, PrintedSize};
+use tilewise_oom::{Message, PrintedSize};
 
 /// Explains the out-of-memory message that a text holds.
 #[pyfunction]

@@ -5,7 +5,7 @@ use pyo3::{prelude::*, types::PyTuple};
 use std::sync::Arc;
 use tilewise_audit::fix::Advice;
 use tilewise_cli::{Audited, Explained};
-use tilewise_hlo::oom::PrintedSize;
+use tilewise_oom::PrintedSize;
 
 /// Something that takes memory, what of it is padding, why, and what to change: a `Buffer` or an `Allocation`. Sizes are in bytes.
 ///

@@ -134,7 +134,7 @@ pub(crate) fn semver(shell: &Shell, baseline: Option<&str>) -> anyhow::Result<()
     };
     install(shell, "semver-checks")?;
     let option = if shell.current_dir().join(&baseline).is_dir() { "--baseline-root" } else { "--baseline-rev" };
-    let crates = ["tilewise", "tilewise-hlo", "tilewise-audit"];
+    let crates = ["tilewise", "tilewise-hlo", "tilewise-oom", "tilewise-audit"];
     for name in crates {
         cmd!(shell, "cargo semver-checks --package {name} {option} {baseline}").run()?;
     }

@@ -9,7 +9,7 @@ use tilewise::{
     Shape,
     tpu::{self, Generation},
 };
-use tilewise_hlo::oom::{Entry, Message};
+use tilewise_oom::{Entry, Message};
 
 /// A message read and judged.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct Allocation {
 /// from tiles where it can be.
 ///
 /// ```
-/// use tilewise_hlo::oom::Message;
+/// use tilewise_oom::Message;
 ///
 /// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
 ///   Largest program allocations in hbm:
@@ -59,7 +59,7 @@ pub struct Allocation {
 /// let worst = explained.first_fix().expect("a fix");
 /// assert_eq!(worst.0.physical_bytes, Some(204_800_000));
 /// assert_eq!(explained.padding_bytes(), 185_600_000);
-/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[must_use]
 pub fn explain(message: Message, generation: Option<Generation>) -> Explanation {

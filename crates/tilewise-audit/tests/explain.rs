@@ -1,11 +1,11 @@
 //! Messages cut anywhere are still judged, by what is there.
 
 use std::{fs, path::Path};
-use tilewise_hlo::oom::Message;
+use tilewise_oom::Message;
 
 #[test]
 fn messages_cut_anywhere_are_judged() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-hlo/tests/data/oom");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data");
     let mut messages = 0;
     for file in fs::read_dir(folder).expect("the messages").flatten() {
         if file.path().extension().is_none_or(|extension| extension != "txt") {

@@ -70,7 +70,6 @@ mod buffers;
 mod error;
 mod instruction;
 mod module;
-pub mod oom;
 mod parse;
 mod read;
 mod record;

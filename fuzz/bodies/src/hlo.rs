@@ -1,7 +1,8 @@
 //! HLO text, and the messages of programs that run out of memory.
 
 use std::hint::black_box;
-use tilewise_hlo::{Module, WarningKind, oom::Message};
+use tilewise_hlo::{Module, WarningKind};
+use tilewise_oom::Message;
 
 /// A file of HLO text, perhaps compressed: reads it, asks everything of every part, and audits it.
 pub fn hlo_text(data: &[u8]) {

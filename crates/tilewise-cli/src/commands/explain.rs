@@ -19,7 +19,7 @@ use std::{
 };
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Allocation, Explanation};
-use tilewise_hlo::oom::{Message, PrintedSize, Section};
+use tilewise_oom::{Message, PrintedSize, Section};
 
 pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> io::Result<()> {
     let input = args.file.to_string_lossy();

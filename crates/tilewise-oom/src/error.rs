@@ -1,4 +1,4 @@
-//! What [`Message::parse`](super::Message::parse) says to a text without a message.
+//! What [`Message::parse`](crate::Message::parse) says to a text without a message.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 /// Its `Display` says what is looked for, and what was found instead where that is known.
 ///
 /// ```
-/// use tilewise_hlo::oom::Message;
+/// use tilewise_oom::Message;
 ///
 /// let error = Message::parse("Segmentation fault").unwrap_err();
 /// assert_eq!(error.as_str(), "not_an_oom_message");
@@ -15,7 +15,7 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    pub(super) found: Option<&'static str>,
+    pub(crate) found: Option<&'static str>,
 }
 
 impl Error {
@@ -26,7 +26,7 @@ impl Error {
     }
 
     /// What the text looks like instead.
-    pub(super) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let known = [
             ("Out of memory while trying to allocate", "this looks like a message of a GPU or CPU"),
             ("CUDA_ERROR_OUT_OF_MEMORY", "this looks like a message of a GPU"),

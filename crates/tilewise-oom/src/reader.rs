@@ -2,30 +2,30 @@
 
 use memchr::memmem;
 
-use super::size::PrintedSize;
+use crate::size::PrintedSize;
 
 /// A position in a text.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: usize,
+pub(crate) struct Reader<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, at: usize) -> Self {
+    pub(crate) fn new(text: &'a str, at: usize) -> Self {
         Self { text, at }
     }
 
-    pub(super) fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    pub(super) fn skip_space(&mut self) {
+    pub(crate) fn skip_space(&mut self) {
         self.at += space(self.rest());
     }
 
     /// Steps over `words`, in which a space stands for any white space, after white space; or stays.
-    pub(super) fn eat(&mut self, words: &str) -> bool {
+    pub(crate) fn eat(&mut self, words: &str) -> bool {
         let start = self.at + space(self.rest());
         match match_words(self.text.get(start..).unwrap_or(""), words) {
             Some(length) => {
@@ -37,12 +37,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A size, after white space; or stays.
-    pub(super) fn size(&mut self) -> Option<PrintedSize> {
+    pub(crate) fn size(&mut self) -> Option<PrintedSize> {
         self.number(PrintedSize::prefix)
     }
 
     /// A number of bytes without a unit, after white space; or stays.
-    pub(super) fn plain_size(&mut self) -> Option<PrintedSize> {
+    pub(crate) fn plain_size(&mut self) -> Option<PrintedSize> {
         self.number(PrintedSize::plain_prefix)
     }
 
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A percentage such as `9.8%`, after white space; or stays.
-    pub(super) fn percent(&mut self) -> Option<f64> {
+    pub(crate) fn percent(&mut self) -> Option<f64> {
         let start = self.at + space(self.rest());
         let rest = self.text.get(start..)?;
         let length = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The characters up to white space, a comma, a quote or a bracket, after white space.
-    pub(super) fn word(&mut self) -> &'a str {
+    pub(crate) fn word(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
         let end = rest.find(|c: char| c.is_whitespace() || ",'\"()[]".contains(c)).unwrap_or(rest.len());
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What stands before `words`, stepping over both; or stays.
-    pub(super) fn until(&mut self, words: &str) -> Option<&'a str> {
+    pub(crate) fn until(&mut self, words: &str) -> Option<&'a str> {
         let found = find_words(self.text, self.at, words)?;
         let before = &self.text[self.at..found.0];
         self.at = found.1;
@@ -88,7 +88,7 @@ fn space(text: &str) -> usize {
 }
 
 /// The length of `words` at the start of `text`, a space standing for any white space.
-pub(super) fn match_words(text: &str, words: &str) -> Option<usize> {
+pub(crate) fn match_words(text: &str, words: &str) -> Option<usize> {
     let mut at = 0;
     for (number, word) in words.split(' ').enumerate() {
         let gap = if number == 0 { 0 } else { space(&text[at..]) };
@@ -101,7 +101,7 @@ pub(super) fn match_words(text: &str, words: &str) -> Option<usize> {
 }
 
 /// Where `words` first stand from `from` on: start and end.
-pub(super) fn find_words(text: &str, from: usize, words: &str) -> Option<(usize, usize)> {
+pub(crate) fn find_words(text: &str, from: usize, words: &str) -> Option<(usize, usize)> {
     let first = words.split(' ').next()?;
     let finder = memmem::find_iter(text.as_bytes().get(from..)?, first);
     finder.map(|offset| from + offset).find_map(|start| Some((start, start + match_words(&text[start..], words)?)))

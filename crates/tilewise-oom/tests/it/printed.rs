@@ -1,14 +1,14 @@
-//! Out-of-memory messages of our own programs, whole, cut and wrapped; see `data/oom/README.md`.
+//! Out-of-memory messages of our own programs, whole, cut and wrapped; see `data/README.md`.
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use std::collections::BTreeMap;
 use std::fs;
 
-use tilewise_hlo::oom::{Entry, Form, Message, PrintedSize, Role, Section, format_size};
+use tilewise_oom::{Entry, Form, Message, PrintedSize, Role, Section, format_size};
 
 fn path(name: &str) -> String {
-    format!("{}/tests/data/oom/{name}", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Rows by column name; quotes are doubled inside quotes.

@@ -2,12 +2,12 @@
 
 use memchr::memmem;
 
-use super::entry::{Entry, Operator, Section, WrittenShape, shape_length};
-use super::list::fold;
-use super::size::PrintedSize;
-use super::words::{Reader, find_words};
-use super::{Form, Message};
-use crate::scan;
+use crate::entry::{Entry, Operator, Section, WrittenShape};
+use crate::instruction::{brackets_end, shape_length};
+use crate::list::fold;
+use crate::reader::{Reader, find_words};
+use crate::size::PrintedSize;
+use crate::{Form, Message};
 
 /// How headlines begin. Each is one of a kind, so that no headline holds another's beginning.
 const BEGINNINGS: [&str; 8] = [
@@ -22,7 +22,7 @@ const BEGINNINGS: [&str; 8] = [
 ];
 
 /// Where headlines begin in `text`, in order.
-pub(super) fn find_all(text: &str) -> Vec<usize> {
+pub(crate) fn find_all(text: &str) -> Vec<usize> {
     let mut found: Vec<(usize, &str)> = Vec::new();
     for beginning in BEGINNINGS {
         let mut from = 0;
@@ -43,7 +43,7 @@ pub(super) fn find_all(text: &str) -> Vec<usize> {
 }
 
 /// The last `E1000:` of `before`, the text in front of a headline, or the number in the link behind it.
-pub(super) fn code(before: &str, after: &str) -> Option<String> {
+pub(crate) fn code(before: &str, after: &str) -> Option<String> {
     let is_code = |word: &str| {
         let digits = word.strip_prefix('E')?.strip_suffix(':')?;
         (digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| format!("E{digits}"))
@@ -58,7 +58,7 @@ pub(super) fn code(before: &str, after: &str) -> Option<String> {
 }
 
 /// Reads the headline that `text` begins with into `message`, and says where the tables may start.
-pub(super) fn read(text: &str, message: &mut Message) -> usize {
+pub(crate) fn read(text: &str, message: &mut Message) -> usize {
     let mut reader = Reader::new(text, 0);
     if reader.eat("Ran out of memory in memory space") {
         memory_space(&mut reader, message);
@@ -142,7 +142,7 @@ fn scoped(reader: &mut Reader<'_>, message: &mut Message) {
     }
     entry.operator = instruction.rfind("metadata={").and_then(|at| {
         let brace = at + "metadata=".len();
-        let end = scan::balanced_end(instruction.as_bytes(), brace, false).ok()?;
+        let end = brackets_end(&instruction, brace)?;
         Some(Operator::new(instruction[brace + 1..end - 1].to_owned()))
     });
     entry.complete = found.is_some() && message.used.is_some();
@@ -250,19 +250,19 @@ fn run_time(reader: &mut Reader<'_>, message: &mut Message) {
 }
 
 /// The program that could not be loaded: `Error loading program 'NAME':` in front of the headline.
-pub(super) fn loaded_program(before: &str) -> Option<String> {
+pub(crate) fn loaded_program(before: &str) -> Option<String> {
     let tail = before.trim_end().strip_suffix("':")?;
     let from = tail.rfind('\'')?;
     tail[..from].ends_with("loading program ").then(|| tail[from + 1..].to_owned())
 }
 
 /// Whether the headline's words alone, without figures, say that this is a message.
-pub(super) fn is_telling(text: &str) -> bool {
+pub(crate) fn is_telling(text: &str) -> bool {
     !["HLO", "Attempting", "Failed"].iter().any(|word| text.starts_with(word))
 }
 
 /// Whether the headline's figures are all there.
-pub(super) fn is_whole(message: &Message) -> bool {
+pub(crate) fn is_whole(message: &Message) -> bool {
     let known = |size: &Option<PrintedSize>| size.is_some();
     let (used, limit, exceeded) = (known(&message.used), known(&message.limit), known(&message.exceeded));
     match message.form {

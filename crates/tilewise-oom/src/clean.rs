@@ -1,12 +1,12 @@
 //! Undoing what terminals, logs, web pages and `repr` do to a message.
 
-use super::words::find_words;
+use crate::reader::find_words;
 
 /// What takes the place of the raw proto behind a message.
-pub(super) const TAIL: &str = "[type.googleapis.com/";
+pub(crate) const TAIL: &str = "[type.googleapis.com/";
 
 /// The text with line feeds alone as line ends, without escapes, entities, line prefixes, fences and proto tails.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let mut text = without_tails(&plain(text));
     for _ in 0..3 {
         if !is_escaped(&text) {

@@ -1,8 +1,8 @@
 //! The lists of allocations.
 
-use super::clean::TAIL;
-use super::entry::{Entry, Operator, Section, WrittenShape};
-use super::words::{Reader, find_words, match_words};
+use crate::clean::TAIL;
+use crate::entry::{Entry, Operator, Section, WrittenShape};
+use crate::reader::{Reader, find_words, match_words};
 
 /// What begins an entry, a field or another part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,13 +49,13 @@ struct Event {
 }
 
 /// The entries of `text`, where they begin, and whether what follows a message was seen behind them.
-pub(super) struct List {
-    pub(super) entries: Vec<Entry>,
-    pub(super) start: usize,
-    pub(super) ended: bool,
+pub(crate) struct List {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) start: usize,
+    pub(crate) ended: bool,
 }
 
-pub(super) fn read(text: &str) -> List {
+pub(crate) fn read(text: &str) -> List {
     let mut events = events(text);
     // Where all entries start lines, and fields do, so does everything; else line ends mean nothing.
     let is_field = |event: &Event| matches!(event.marker, Marker::Field(_));
@@ -166,7 +166,7 @@ fn set(entry: &mut Entry, field: Field, value: &str, terminated: bool) {
 }
 
 /// The text on one line: line ends and the blanks around them become one space.
-pub(super) fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if !out.is_empty() {
@@ -196,7 +196,7 @@ fn without_partial_marker(text: &str) -> &str {
 }
 
 /// The memory space that a heading names: `Largest program allocations in NAME:`, `Program NAME requirement`.
-pub(super) fn memory_space(text: &str) -> Option<String> {
+pub(crate) fn memory_space(text: &str) -> Option<String> {
     let after = ["Largest program allocations in", "Largest program arguments and outputs in", "Program", "Total"];
     after.into_iter().find_map(|words| {
         let mut reader = Reader::new(text, find_words(text, 0, words)?.1);

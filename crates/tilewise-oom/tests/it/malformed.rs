@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use tilewise_hlo::oom::{Form, Message};
+use tilewise_oom::{Form, Message};
 
 /// Fails if reading `unit` repeated takes more than a little time for each byte: the quadratic way takes hours.
 fn is_linear(unit: &str, bytes: usize) -> Option<Message> {

@@ -2,8 +2,8 @@
 
 use tilewise::{Shape, Tiled};
 
-use super::size::PrintedSize;
-use crate::scan;
+use crate::instruction::{quotation_length, shape_length};
+use crate::size::PrintedSize;
 
 /// The list that an entry stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,7 +36,7 @@ pub struct WrittenShape {
 }
 
 impl WrittenShape {
-    pub(super) fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         let parsed = Shape::parse_as_written(&text);
         Self { text, parsed }
     }
@@ -49,11 +49,11 @@ impl WrittenShape {
 /// let text = "1. Size: 4.0K
 ///      Operator: op_name=\"jit(f)/gather\" source_file=\"model.py\" source_line=12
 ///      XLA label: gather = gather(x, y)";
-/// let message = tilewise_hlo::oom::Message::parse(text)?;
+/// let message = tilewise_oom::Message::parse(text)?;
 /// let operator = message.entries[0].operator.as_ref().unwrap();
 /// assert_eq!((operator.source_file(), operator.source_line()), (Some("model.py"), Some(12)));
 /// assert_eq!(operator.get("op_name"), operator.op_name());
-/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operator {
@@ -64,12 +64,12 @@ pub struct Operator {
 }
 
 impl Operator {
-    pub(super) fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         let mut attributes = Vec::new();
         let mut rest = text.as_str();
         while let Some((name, value)) = rest.split_once('=') {
             let (value, after) = if let Some(quoted) = value.strip_prefix('"') {
-                let end = quote_end(quoted);
+                let end = quotation_length(quoted);
                 (&quoted[..end], quoted.get(end + 1..).unwrap_or(""))
             } else {
                 value.split_at(value.find(char::is_whitespace).unwrap_or(value.len()))
@@ -106,17 +106,6 @@ impl Operator {
     }
 }
 
-/// Where the quotation ends whose opening quote is past: at a quote without a backslash, or with the text.
-fn quote_end(text: &str) -> usize {
-    let mut escaped = false;
-    let end = text.bytes().position(|byte| {
-        let ends = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        ends
-    });
-    end.unwrap_or(text.len())
-}
-
 /// What an entry of [`ArgumentsAndOutputs`](Section::ArgumentsAndOutputs) is to the program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -129,7 +118,7 @@ pub enum Role {
 
 /// One allocation, argument or output.
 ///
-/// Fields are `None` where the message leaves them out; [which lines are optional](super#the-lists) depends on the
+/// Fields are `None` where the message leaves them out; [which lines are optional](crate#the-lists) depends on the
 /// allocation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -161,7 +150,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(section: Section, number: Option<u32>) -> Self {
+    pub(crate) fn new(section: Section, number: Option<u32>) -> Self {
         Self {
             section,
             number,
@@ -178,7 +167,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.size.is_none() && self.shape.is_none() && self.label.is_none()
     }
 
@@ -194,11 +183,11 @@ impl Entry {
     ///   1. Size: 195.31M
     ///      Shape: f32[400000,12]{1,0:T(8,128)}
     ///      ==========================";
-    /// let message = tilewise_hlo::oom::Message::parse(text)?;
+    /// let message = tilewise_oom::Message::parse(text)?;
     /// let entry = &message.entries[0];
     /// assert_eq!(entry.computed_bytes(), Some(Ok(204_800_000)));
     /// assert_eq!(entry.agrees(), Some(true));
-    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
     pub fn computed_bytes(&self) -> Option<Result<u64, tilewise::Error>> {
@@ -238,11 +227,11 @@ impl Entry {
     /// What an argument or output is to the program, from its label.
     ///
     /// ```
-    /// use tilewise_hlo::oom::{Message, Role};
+    /// use tilewise_oom::{Message, Role};
     ///
     /// let message = Message::parse("1. Size: 4.0K\n XLA label: Argument 2 index {0,1}\n ====")?;
     /// assert_eq!(message.entries[0].role(), Some(Role::Argument(2, vec![0, 1])));
-    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
     pub fn role(&self) -> Option<Role> {
@@ -262,20 +251,16 @@ impl Entry {
     ///
     /// ```
     /// let text = "1. Size: 512B\n XLA label: copy-start.1 = copy-start(x.1)\n Allocation type: HLO temp\n ====";
-    /// let message = tilewise_hlo::oom::Message::parse(text)?;
+    /// let message = tilewise_oom::Message::parse(text)?;
     /// assert_eq!(message.entries[0].instruction(), Some(("copy-start.1", "copy-start")));
-    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
     pub fn instruction(&self) -> Option<(&str, &str)> {
         let (name, definition) = self.label.as_deref()?.split_once(" = ")?;
-        let opcode = &definition[shape_length(definition)..].trim_start();
-        let end = scan::identifier_end(opcode.as_bytes(), 0);
-        (end > 0 && opcode[end..].starts_with('(')).then(|| (scan::bare(name), &opcode[..end]))
+        let (opcode, _) = definition[shape_length(definition)..].trim_start().split_once('(')?;
+        let is_opcode = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let found = !opcode.is_empty() && opcode.bytes().all(is_opcode);
+        found.then(|| (name.strip_prefix('%').unwrap_or(name), opcode))
     }
-}
-
-/// The length of the shape at the start of an instruction's right side; 0 if it starts with the opcode.
-pub(super) fn shape_length(definition: &str) -> usize {
-    scan::shape_end(definition.as_bytes(), 0).unwrap_or(0)
 }

@@ -13,7 +13,7 @@ const UNITS: [char; 7] = ['B', 'K', 'M', 'G', 'T', 'P', 'E'];
 /// The rule was found by experiment, with libtpu 0.0.51; all sizes in its messages agree.
 ///
 /// ```
-/// use tilewise_hlo::oom::format_size;
+/// use tilewise_oom::format_size;
 ///
 /// assert_eq!(format_size(1020), "1020B");
 /// assert_eq!(format_size(488_960), "477.5K");
@@ -49,7 +49,7 @@ fn decimals(unit: usize) -> u64 {
 /// and the greatest, and [`bytes`](PrintedSize::bytes) is what the digits say.
 ///
 /// ```
-/// use tilewise_hlo::oom::PrintedSize;
+/// use tilewise_oom::PrintedSize;
 ///
 /// let size = PrintedSize::parse("17.71M").unwrap();
 /// assert_eq!(size.text(), "17.71M");
@@ -77,7 +77,7 @@ impl PrintedSize {
     }
 
     /// Reads the size that `text` begins with, and says where it ends.
-    pub(super) fn prefix(text: &str) -> Option<(Self, usize)> {
+    pub(crate) fn prefix(text: &str) -> Option<(Self, usize)> {
         let bytes = text.as_bytes();
         let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let whole = digits(0);
@@ -98,7 +98,7 @@ impl PrintedSize {
     }
 
     /// A whole number of bytes, without a unit, that `text` begins with, and where it ends.
-    pub(super) fn plain_prefix(text: &str) -> Option<(Self, usize)> {
+    pub(crate) fn plain_prefix(text: &str) -> Option<(Self, usize)> {
         let end = text.bytes().take_while(u8::is_ascii_digit).count();
         let bytes = text[..end].parse().ok()?;
         Some((Self { text: text[..end].to_owned(), bytes, low: bytes, high: bytes }, end))

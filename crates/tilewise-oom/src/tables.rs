@@ -1,7 +1,7 @@
 //! The tables between the headline and the lists.
 
-use super::size::PrintedSize;
-use super::words::{Reader, find_words};
+use crate::reader::{Reader, find_words};
+use crate::size::PrintedSize;
 
 /// A row of a table: `program 299.19M`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,10 +16,10 @@ pub struct Row {
 ///
 /// ```
 /// let text = "Total hbm usage >= 16.00G: reserved 258.00M program 2.33M arguments 15.75G";
-/// let usage = tilewise_hlo::oom::Message::parse(text)?.usage.unwrap();
+/// let usage = tilewise_oom::Message::parse(text)?.usage.unwrap();
 /// assert_eq!(usage.total.text(), "16.00G");
 /// assert_eq!(usage.get("arguments").unwrap().text(), "15.75G");
-/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
@@ -44,10 +44,10 @@ pub struct Output {
 /// let text = "Program hbm requirement 299.19M:
 ///     HLO temp        294.56M (9.8% utilization: Unpadded (29.00M) Padded (294.50M), 0.0% fragmentation (66.0K))
 ///     overlays          4.62M";
-/// let requirement = tilewise_hlo::oom::Message::parse(text)?.requirement.unwrap();
+/// let requirement = tilewise_oom::Message::parse(text)?.requirement.unwrap();
 /// assert_eq!(requirement.get("overlays").unwrap().text(), "4.62M");
 /// assert_eq!(requirement.utilization.unwrap().percent, 9.8);
-/// # Ok::<(), tilewise_hlo::oom::Error>(())
+/// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
@@ -83,7 +83,7 @@ impl Usage {
         get(&self.rows, name)
     }
 
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let mut reader = first(text, "usage >=")?;
         let total = reader.size()?;
         reader.eat(":");
@@ -92,7 +92,7 @@ impl Usage {
 }
 
 impl Output {
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         let mut reader = first(text, "Output size")?;
         let size = reader.size()?;
         Some(Self { size, shared: reader.eat("; shares").then(|| reader.size()).flatten() })
@@ -106,7 +106,7 @@ impl Requirement {
         get(&self.rows, name)
     }
 
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub(crate) fn read(text: &str) -> Option<Self> {
         // `Program requirement:` of run-time messages has no memory space, and is another table.
         let (mut from, word) = (0, "requirement");
         loop {

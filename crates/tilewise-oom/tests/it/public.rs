@@ -1,13 +1,13 @@
-//! Out-of-memory messages of other people's programs and older compilers; see `data/oom/public/README.md`.
+//! Out-of-memory messages of other people's programs and older compilers; see `data/public/README.md`.
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use std::fs;
 
-use tilewise_hlo::oom::{Form, Message, PrintedSize};
+use tilewise_oom::{Form, Message, PrintedSize};
 
 fn parse(name: &str) -> Message {
-    let path = format!("{}/tests/data/oom/public/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/tests/data/public/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     Message::parse(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -55,7 +55,7 @@ fn entries() {
         ("allocation_hbm", &["107374182400"]),
     ] {
         let message = parse(name);
-        let of = |entry: &tilewise_hlo::oom::Entry| {
+        let of = |entry: &tilewise_oom::Entry| {
             assert_eq!(entry.agrees(), Some(true), "{name}");
             let unpadded = entry.computed_unpadded_bytes().unwrap().unwrap();
             assert!(entry.unpadded.as_ref().is_none_or(|printed| printed.agrees_with(unpadded)), "{name}");

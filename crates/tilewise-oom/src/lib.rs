@@ -4,7 +4,7 @@
 //! shape takes by its own layout. So it can be told which buffers are mostly padding.
 //!
 //! ```
-//! use tilewise_hlo::oom::{Form, Message};
+//! use tilewise_oom::{Form, Message};
 //!
 //! let message = Message::parse(r#"
 //! > jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in
@@ -28,7 +28,7 @@
 //! assert_eq!(entry.operator.as_ref().unwrap().op_name(), Some("jit(gnn)/dot_general"));
 //! assert_eq!(entry.computed_bytes(), Some(Ok(204_800_000)));
 //! assert_eq!(entry.agrees(), Some(true));
-//! # Ok::<(), tilewise_hlo::oom::Error>(())
+//! # Ok::<(), tilewise_oom::Error>(())
 //! ```
 //!
 //! # What may surround a message
@@ -50,14 +50,17 @@
 //! From messages of libtpu 0.0.51, of older compilers in public issue threads, and from
 //! <https://openxla.org/xla/errors_overview>. Reading takes time linear in the text and never recurses.
 
+#![forbid(unsafe_code)]
+
 mod clean;
 mod entry;
 mod error;
 mod headline;
+mod instruction;
 mod list;
+mod reader;
 mod size;
 mod tables;
-mod words;
 
 pub use entry::{Entry, Operator, Role, Section, WrittenShape};
 pub use error::Error;
@@ -88,7 +91,7 @@ impl Form {
     /// A stable name in snake case, for machines.
     ///
     /// ```
-    /// assert_eq!(tilewise_hlo::oom::Form::EarlyAbort.as_str(), "early_abort");
+    /// assert_eq!(tilewise_oom::Form::EarlyAbort.as_str(), "early_abort");
     /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -213,9 +216,9 @@ impl Message {
     ///
     /// ```
     /// let text = "Ran out of memory in memory space vmem. Used 32.42M of 16.00M vmem. Exceeded vmem capacity by 16.42M.";
-    /// let message = tilewise_hlo::oom::Message::parse(text)?;
+    /// let message = tilewise_oom::Message::parse(text)?;
     /// assert_eq!(message.memory_space_number(), Some(1));
-    /// # Ok::<(), tilewise_hlo::oom::Error>(())
+    /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
     pub fn memory_space_number(&self) -> Option<u8> {
