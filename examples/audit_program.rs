@@ -3,11 +3,11 @@
 //! `cargo run -p tilewise-audit --example audit_program -- examples/gnn_large.v5e.hlo`
 
 use std::collections::BTreeMap;
-use tilewise_hlo::{Error, Module};
+use tilewise_hlo::Error;
 
 fn main() -> Result<(), Error> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "examples/gnn_large.v5e.hlo".to_owned());
-    let module = Module::parse(tilewise_hlo::read(path)?)?;
+    let module = tilewise_hlo::read(path)?;
     let report = tilewise_audit::audit(&module);
 
     let mut by_line = BTreeMap::<String, u64>::new();

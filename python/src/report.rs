@@ -35,7 +35,7 @@ pub(crate) fn audit_text<'py>(
 /// A file's text, plain or gzip.
 #[pyfunction]
 pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
-    match py.detach(|| tilewise_hlo::read(&path)) {
+    match py.detach(|| tilewise_hlo::read_text(&path)) {
         Ok(text) => Ok(text),
         Err(error) => match system_error(&error) {
             Some(number) => {

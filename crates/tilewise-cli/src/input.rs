@@ -81,7 +81,7 @@ fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
 /// The one document in a file, plain or gzip; `-` is standard input.
 pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
     if path.as_os_str() != "-" {
-        return Ok(tilewise_hlo::read(path)?);
+        return Ok(tilewise_hlo::read_text(path)?);
     }
     let mut bytes = Vec::new();
     let failed = |error| Failure::new("io", format!("can't read standard input: {error}"));

@@ -7,10 +7,12 @@ use std::collections::BTreeSet;
 
 use tilewise::{Shape, ShapeKind};
 
-use crate::attributes::CallRole;
+use crate::calls::CallRole;
+use crate::computation::Computation;
 use crate::error::{Error, ErrorKind};
 use crate::instruction::Instruction;
-use crate::module::{Computation, Module};
+use crate::module::Module;
+use crate::record::Data;
 use crate::scan::skip_trivia;
 
 /// A buffer: one array in the result of the instruction that makes it.
@@ -80,7 +82,7 @@ fn first_is_tuple(shape: &str) -> bool {
 
 /// The computation that an `async-start` wraps, if the text has it.
 fn wrapped<'m>(instruction: &Instruction<'m>) -> Option<Computation<'m>> {
-    instruction.called_computations().find(|call| call.role == CallRole::Calls)?.computation()
+    instruction.calls().find(|call| call.role == CallRole::Calls)?.computation()
 }
 
 /// Whether one of the aliases is about this path, or about a tuple that it leads through.
@@ -135,7 +137,7 @@ impl<'m> Instruction<'m> {
         let aliased = self.aliased_outputs()?;
         let shape = self.shape().map_err(|error| {
             let message = format!("the shape of `{}` isn't valid: {error}", self.name());
-            Error::new(ErrorKind::Shape, Some(self.record().shape.range()), message)
+            Error::new(ErrorKind::Shape, Some(self.record().shape.range()), message).caused_by(error)
         })?;
         let arrays = shape.leaves().filter(|(index, leaf)| {
             matches!(leaf.kind(), ShapeKind::Array(_)) && definition.includes(index) && !is_aliased(&aliased, index)
@@ -168,14 +170,15 @@ impl Computation<'_> {
     /// ```
     #[must_use]
     pub fn owns_buffers(&self) -> bool {
-        let owning = self.module.data.owning.get_or_init(|| owning(self.module));
+        let owning = self.data.owning.get_or_init(|| owning(self.data));
         owning.get(self.index).copied().unwrap_or_default()
     }
 }
 
-fn owning(module: &Module) -> Vec<bool> {
-    let mut owning = vec![false; module.computations().len()];
-    let mut waiting: Vec<_> = module.entry().into_iter().collect();
+/// For each computation, whether it owns buffers: those that the entry reaches.
+fn owning(data: &Data) -> Vec<bool> {
+    let mut owning = vec![false; data.computations.len()];
+    let mut waiting: Vec<_> = data.entry.map(|index| Computation { data, index }).into_iter().collect();
     while let Some(computation) = waiting.pop() {
         if std::mem::replace(&mut owning[computation.index()], true) {
             continue;
@@ -184,7 +187,7 @@ fn owning(module: &Module) -> Vec<bool> {
             if !matches!(instruction.opcode(), "while" | "conditional" | "call" | "async-start") {
                 continue;
             }
-            waiting.extend(instruction.called_computations().filter_map(|call| call.computation()));
+            waiting.extend(instruction.calls().filter_map(|call| call.computation()));
         }
     }
     owning

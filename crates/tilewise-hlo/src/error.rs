@@ -6,7 +6,8 @@ use std::ops::Range;
 /// Why a text can't be read.
 ///
 /// Ask it for its [`kind`](Error::kind), for the bytes it is about ([`span`](Error::span)), and print it for a
-/// message that says what, where and what to do instead.
+/// message that says what, where and what to do instead. Its `source` is the error of the system or of [`tilewise`]
+/// where there is one.
 ///
 /// ```
 /// use tilewise_hlo::{ErrorKind, Module};
@@ -20,7 +21,7 @@ pub struct Error {
     kind: ErrorKind,
     span: Option<Range<usize>>,
     message: String,
-    source: Option<std::io::Error>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
@@ -28,8 +29,9 @@ impl Error {
         Self { kind, span, message: message.into(), source: None }
     }
 
-    pub(crate) fn io(error: std::io::Error, message: String) -> Self {
-        Self { kind: ErrorKind::Io, span: None, message, source: Some(error) }
+    /// What another crate said, which `message` repeats.
+    pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { source: Some(Box::new(source)), ..self }
     }
 
     /// What kind of error this is.
@@ -57,7 +59,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|error| error as _)
+        self.source.as_ref().map(|error| &**error as _)
     }
 }
 

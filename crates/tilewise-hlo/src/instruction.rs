@@ -3,18 +3,17 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::ptr;
 
 use tilewise::Shape;
 
 use crate::alias::OperandAlias;
-use crate::attributes::{Attributes, Call, Metadata, unescape};
+use crate::attributes::{Attributes, Metadata, unescape};
 use crate::error::Error;
-use crate::module::{Computation, Module};
-use crate::record::InstructionRecord;
-use crate::scan::{bare, is_identifier, trim, value_end};
+use crate::record::{Data, InstructionRecord};
+use crate::scan::trim;
 
-/// An instruction of a [`Module`]: `[ROOT] name = shape opcode(operands), attributes`.
+/// An instruction of a [`Module`](crate::Module): `[ROOT] name = shape opcode(operands), attributes`.
 ///
 /// ```
 /// use tilewise_hlo::Module;
@@ -26,7 +25,7 @@ use crate::scan::{bare, is_identifier, trim, value_end};
 /// let fusion = module.instructions().next().unwrap();
 /// assert_eq!((fusion.name(), fusion.opcode()), ("fusion.3", "fusion"));
 /// assert_eq!(fusion.attribute("kind"), Some("kCustom"));
-/// assert_eq!(fusion.called_computations().next().unwrap().name, "all-reduce-scatter.3");
+/// assert_eq!(fusion.calls().next().unwrap().name, "all-reduce-scatter.3");
 ///
 /// let operand = fusion.operands().next().unwrap();
 /// assert_eq!(operand.name(), "fusion.32");
@@ -35,37 +34,25 @@ use crate::scan::{bare, is_identifier, trim, value_end};
 /// ```
 #[derive(Clone, Copy)]
 pub struct Instruction<'m> {
-    pub(crate) module: &'m Module,
+    pub(crate) data: &'m Data,
     pub(crate) index: usize,
 }
 
 impl<'m> Instruction<'m> {
     pub(crate) fn record(&self) -> &'m InstructionRecord {
-        &self.module.data.instructions[self.index]
+        &self.data.instructions[self.index]
     }
 
     /// Its name, without `%`.
     #[must_use]
     pub fn name(&self) -> &'m str {
-        self.module.data.text(self.record().name)
+        self.data.text(self.record().name)
     }
 
     /// Its place among the module's instructions, from 0.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
-    }
-
-    /// The module it is in.
-    #[must_use]
-    pub fn module(&self) -> &'m Module {
-        self.module
-    }
-
-    /// The computation it is in.
-    #[must_use]
-    pub fn computation(&self) -> Computation<'m> {
-        Computation::of(self)
     }
 
     /// Whether it is marked `ROOT`.
@@ -77,13 +64,13 @@ impl<'m> Instruction<'m> {
     /// What it does: `fusion`, `copy-start`, …
     #[must_use]
     pub fn opcode(&self) -> &'m str {
-        self.module.data.text(self.record().opcode)
+        self.data.text(self.record().opcode)
     }
 
     /// The text of its result's shape.
     #[must_use]
     pub fn shape_text(&self) -> &'m str {
-        self.module.data.text(self.record().shape)
+        self.data.text(self.record().shape)
     }
 
     /// The shape of its result. A layout that isn't written stays absent.
@@ -106,22 +93,7 @@ impl<'m> Instruction<'m> {
     /// What is between the parentheses: operands, a constant's literal, a parameter's number.
     #[must_use]
     pub fn operands_text(&self) -> &'m str {
-        self.module.data.text(self.record().operands)
-    }
-
-    /// The instructions whose results it reads. A `constant`'s literal and a `parameter`'s number are no operands.
-    #[must_use]
-    pub fn operands(&self) -> Operands<'m> {
-        let rest = match self.opcode() {
-            "constant" | "parameter" => "",
-            _ => self.operands_text(),
-        };
-        Operands { rest, computation: self.computation() }
-    }
-
-    /// The names of the [`operands`](Self::operands), without `%`.
-    pub fn operand_names(&self) -> impl Iterator<Item = &'m str> + use<'m> {
-        self.operands().map(|operand| operand.name())
+        self.data.text(self.record().operands)
     }
 
     /// Which of the computation's parameters this is, from 0, if it is one.
@@ -133,7 +105,7 @@ impl<'m> Instruction<'m> {
     /// The text after the operands, from the comma on.
     #[must_use]
     pub fn attributes_text(&self) -> &'m str {
-        self.module.data.text(self.record().attributes).trim()
+        self.data.text(self.record().attributes).trim()
     }
 
     /// Its attributes.
@@ -146,11 +118,6 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&'m str> {
         self.attributes().get(name)
-    }
-
-    /// The computations it calls, with what for. Whether they are in the text is another question.
-    pub fn called_computations(&self) -> impl Iterator<Item = Call<'m>> + use<'m> {
-        crate::attributes::calls(self.module, self.attributes())
     }
 
     /// Where it comes from, as it says itself; see [`source`](Self::source) for file and line.
@@ -176,7 +143,7 @@ impl<'m> Instruction<'m> {
     /// ```
     pub fn output_to_operand_aliasing(&self) -> Result<Vec<OperandAlias>, Error> {
         match self.attribute("output_to_operand_aliasing") {
-            Some(text) => crate::alias::operand_aliases(text, self.module.offset_of(text)),
+            Some(text) => crate::alias::operand_aliases(text, self.data.offset_of(text)),
             None => Ok(Vec::new()),
         }
     }
@@ -207,7 +174,7 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn frames(&self) -> Frames<'m> {
         let next = self.metadata().and_then(|metadata| metadata.stack_frame_id()).unwrap_or_default();
-        Frames { module: self.module, next, left: self.module.data.table.frame_count() }
+        Frames { data: self.data, next, left: self.data.table.frame_count() }
     }
 
     /// The bytes of the source it takes: from its name to the end of its attributes.
@@ -226,75 +193,11 @@ impl fmt::Debug for Instruction<'_> {
 
 impl PartialEq for Instruction<'_> {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.module.data, &other.module.data) && self.index == other.index
+        ptr::eq(self.data, other.data) && self.index == other.index
     }
 }
 
 impl Eq for Instruction<'_> {}
-
-/// Iterates over an instruction's [`Operand`]s.
-#[derive(Clone, Debug)]
-pub struct Operands<'m> {
-    rest: &'m str,
-    computation: Computation<'m>,
-}
-
-impl<'m> Iterator for Operands<'m> {
-    type Item = Operand<'m>;
-
-    fn next(&mut self) -> Option<Operand<'m>> {
-        loop {
-            if self.rest.is_empty() {
-                return None;
-            }
-            let end = value_end(self.rest.as_bytes(), 0, false);
-            let text = trim(&self.rest[..end]);
-            self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            if !text.is_empty() {
-                return Some(Operand { text, computation: self.computation });
-            }
-        }
-    }
-}
-
-/// An operand: `name` or `shape name`, with or without `%`.
-#[derive(Clone, Copy, Debug)]
-pub struct Operand<'m> {
-    text: &'m str,
-    computation: Computation<'m>,
-}
-
-impl<'m> Operand<'m> {
-    fn name_start(&self) -> usize {
-        let name = self.text.bytes().rev().take_while(|byte| is_identifier(*byte)).count();
-        let start = self.text.len() - name;
-        start - usize::from(self.text[..start].ends_with('%'))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn text(&self) -> &'m str {
-        self.text
-    }
-
-    /// The name of the instruction, without `%`.
-    #[must_use]
-    pub fn name(&self) -> &'m str {
-        bare(&self.text[self.name_start()..])
-    }
-
-    /// The shape in front of the name, if there is one.
-    #[must_use]
-    pub fn shape_text(&self) -> Option<&'m str> {
-        Some(self.text[..self.name_start()].trim_ascii_end()).filter(|shape| !shape.is_empty())
-    }
-
-    /// The instruction, if the text has it.
-    #[must_use]
-    pub fn instruction(&self) -> Option<Instruction<'m>> {
-        self.computation.instruction(self.name())
-    }
-}
 
 /// A line of the program that was compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,9 +211,9 @@ pub struct SourceLocation<'m> {
 }
 
 /// Iterates over the source lines that led to an instruction, the innermost first.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Frames<'m> {
-    module: &'m Module,
+    data: &'m Data,
     next: u32,
     left: usize,
 }
@@ -320,7 +223,7 @@ impl<'m> Iterator for Frames<'m> {
 
     fn next(&mut self) -> Option<SourceLocation<'m>> {
         self.left = self.left.checked_sub(1)?;
-        let data = &*self.module.data;
+        let data = self.data;
         let frame = data.table.frame(self.next)?;
         let location = data.table.location(frame.location)?;
         self.next = if frame.parent == self.next { 0 } else { frame.parent };

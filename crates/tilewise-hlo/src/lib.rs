@@ -37,7 +37,7 @@
 //!
 //! # What is where
 //!
-//! - [`read`] a file, compressed or not; [`Module::parse`] a text.
+//! - [`read`] a file, compressed or not; [`Module::parse`] a text. ([`read_text`] and [`decode`] stop at the text.)
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
@@ -60,16 +60,19 @@
 //!
 //! | feature | default | what |
 //! |---|---|---|
-//! | `gzip` | yes | [`read`] and [`decode`] decompress gzip |
+//! | `gzip` | yes | [`read`], [`read_text`] and [`decode`] decompress gzip |
 
 #![forbid(unsafe_code)]
 
 mod alias;
 mod attributes;
 mod buffers;
+mod calls;
+mod computation;
 mod error;
 mod instruction;
 mod module;
+mod operands;
 mod parse;
 mod read;
 mod record;
@@ -78,9 +81,12 @@ mod source_table;
 mod span;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
-pub use attributes::{Attribute, Attributes, Call, CallRole, Metadata, unquote};
+pub use attributes::{Attribute, Attributes, Metadata, unquote};
 pub use buffers::Buffer;
+pub use calls::{Call, CallRole};
+pub use computation::Computation;
 pub use error::{Error, ErrorKind, Warning, WarningKind};
-pub use instruction::{Frames, Instruction, Operand, Operands, SourceLocation};
-pub use module::{Computation, Module};
-pub use read::{DECOMPRESSION_LIMIT, decode, read, read_with_limit};
+pub use instruction::{Frames, Instruction, SourceLocation};
+pub use module::Module;
+pub use operands::{Operand, Operands};
+pub use read::{DECOMPRESSION_LIMIT, decode, read, read_text};

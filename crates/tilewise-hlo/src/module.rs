@@ -1,13 +1,14 @@
-//! A module and its computations.
+//! A module: its text, and what is in it.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::alias::InputOutputAlias;
 use crate::attributes::Attributes;
+use crate::computation::Computation;
 use crate::error::{Error, Warning};
 use crate::instruction::Instruction;
-use crate::record::{ComputationRecord, Data};
+use crate::record::Data;
 
 /// A module of HLO text.
 ///
@@ -122,51 +123,38 @@ impl Module {
     /// ```
     pub fn input_output_aliases(&self) -> Result<Vec<InputOutputAlias>, Error> {
         match self.attribute("input_output_alias") {
-            Some(text) => crate::alias::input_output_aliases(text, self.offset_of(text)),
+            Some(text) => crate::alias::input_output_aliases(text, self.data.offset_of(text)),
             None => Ok(Vec::new()),
         }
     }
 
     /// All computations, in the order of the text.
     pub fn computations(&self) -> impl DoubleEndedIterator<Item = Computation<'_>> + ExactSizeIterator + Clone {
-        (0..self.data.computations.len()).map(|index| Computation { module: self, index })
+        (0..self.data.computations.len()).map(|index| Computation { data: &self.data, index })
     }
 
     /// The entry computation: the one marked `ENTRY`, else the last one, as in XLA. A truncated module without mark
     /// has none.
     #[must_use]
     pub fn entry(&self) -> Option<Computation<'_>> {
-        self.data.entry.map(|index| Computation { module: self, index })
+        self.data.entry.map(|index| Computation { data: &self.data, index })
     }
 
     /// The computation of this name (without `%`); the first if several share it.
     #[must_use]
     pub fn computation(&self, name: &str) -> Option<Computation<'_>> {
-        let name_of = |index: usize| self.data.text(self.data.computations[index].name);
-        let sorted = self.data.computations_by_name.get_or_init(|| {
-            let mut sorted: Vec<usize> = (0..self.data.computations.len()).collect();
-            sorted.sort_by_key(|index| name_of(*index));
-            sorted
-        });
-        let found = sorted.partition_point(|index| name_of(*index) < name);
-        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
-        Some(Computation { module: self, index })
+        Computation::named(&self.data, name)
     }
 
     /// All instructions of all computations, in the order of the text.
     pub fn instructions(&self) -> impl DoubleEndedIterator<Item = Instruction<'_>> + ExactSizeIterator + Clone {
-        (0..self.data.instructions.len()).map(|index| Instruction { module: self, index })
+        (0..self.data.instructions.len()).map(|index| Instruction { data: &self.data, index })
     }
 
     /// What was passed over, or isn't as XLA writes it. Empty for what a compiler printed.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.data.warnings
-    }
-
-    /// Where in the source a part of it begins.
-    pub(crate) fn offset_of(&self, part: &str) -> usize {
-        (part.as_ptr() as usize).saturating_sub(self.data.source.as_ptr() as usize)
     }
 }
 
@@ -180,110 +168,6 @@ impl fmt::Debug for Module {
             .finish()
     }
 }
-
-/// A computation of a [`Module`].
-#[derive(Clone, Copy)]
-pub struct Computation<'m> {
-    pub(crate) module: &'m Module,
-    pub(crate) index: usize,
-}
-
-impl<'m> Computation<'m> {
-    fn record(&self) -> &'m ComputationRecord {
-        &self.module.data.computations[self.index]
-    }
-
-    /// Its name, without `%`; empty for instructions that stand outside any computation.
-    #[must_use]
-    pub fn name(&self) -> &'m str {
-        self.module.data.text(self.record().name)
-    }
-
-    /// Its place among the module's computations, from 0.
-    #[must_use]
-    pub fn index(&self) -> usize {
-        self.index
-    }
-
-    /// Whether this is the module's [`entry`](Module::entry).
-    #[must_use]
-    pub fn is_entry(&self) -> bool {
-        self.module.data.entry == Some(self.index)
-    }
-
-    /// `(name: shape, …) -> shape`, which carries no layouts; empty in the short form.
-    #[must_use]
-    pub fn signature(&self) -> &'m str {
-        self.module.data.text(self.record().signature).trim()
-    }
-
-    /// The thread it runs on if not the main one: `sparsecore`.
-    ///
-    /// ```
-    /// # use tilewise_hlo::Module;
-    /// let module = Module::parse("f {\n x = f32[] parameter(0)\n}, execution_thread=\"sparsecore\"")?;
-    /// assert_eq!(module.computation("f").unwrap().execution_thread(), Some("sparsecore"));
-    /// # Ok::<(), tilewise_hlo::Error>(())
-    /// ```
-    #[must_use]
-    pub fn execution_thread(&self) -> Option<&'m str> {
-        let text = Attributes::new(self.module.data.text(self.record().attributes)).get("execution_thread")?;
-        Some(text.trim_matches('"'))
-    }
-
-    /// Its instructions, in the order of the text.
-    pub fn instructions(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = Instruction<'m>> + ExactSizeIterator + Clone + use<'m> {
-        let (module, record) = (self.module, self.record());
-        (record.first..record.end).map(move |index| Instruction { module, index })
-    }
-
-    /// The instruction of this name (without `%`); the first if several share it.
-    #[must_use]
-    pub fn instruction(&self, name: &str) -> Option<Instruction<'m>> {
-        let data = &*self.module.data;
-        let name_of = |index: usize| data.text(data.instructions[index].name);
-        let sorted = data.instructions_by_name.get_or_init(|| {
-            let mut sorted: Vec<usize> = (0..data.instructions.len()).collect();
-            for computation in &data.computations {
-                sorted[computation.first..computation.end].sort_by_key(|index| name_of(*index));
-            }
-            sorted
-        });
-        let sorted = &sorted[self.record().first..self.record().end];
-        let found = sorted.partition_point(|index| name_of(*index) < name);
-        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
-        Some(Instruction { module: self.module, index })
-    }
-
-    /// The instruction marked `ROOT`, else the last one, as in XLA.
-    #[must_use]
-    pub fn root(&self) -> Option<Instruction<'m>> {
-        self.instructions().rev().find(Instruction::is_root).or_else(|| self.instructions().next_back())
-    }
-
-    /// The computation that holds an instruction: their ranges follow one another.
-    pub(crate) fn of(instruction: &Instruction<'m>) -> Self {
-        let computations = &instruction.module.data.computations;
-        let index = computations.partition_point(|computation| computation.end <= instruction.index);
-        Self { module: instruction.module, index }
-    }
-}
-
-impl fmt::Debug for Computation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Computation").field(&self.name()).finish()
-    }
-}
-
-impl PartialEq for Computation<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.module.data, &other.module.data) && self.index == other.index
-    }
-}
-
-impl Eq for Computation<'_> {}
 
 #[cfg(test)]
 mod tests {

@@ -4,47 +4,47 @@ use std::fs;
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
+use crate::module::Module;
 
-/// The most bytes that [`read`] decompresses a file to: what [`Module::parse`](crate::Module::parse) can hold, 4 GiB
-/// − 1.
+/// The most bytes that [`read`] and [`read_text`] decompress a file to: what [`Module::parse`] can hold, 4 GiB − 1.
 pub const DECOMPRESSION_LIMIT: u64 = u32::MAX as u64;
 
-/// Reads a file of text. Gzip is recognised by its first bytes, not by its name.
+/// Reads a file of HLO text. Gzip is recognised by its first bytes, not by its name.
+///
+/// # Errors
+///
+/// Those of [`read_text`] and [`Module::parse`].
+///
+/// ```
+/// let path = std::env::temp_dir().join("tilewise-hlo-read.hlo");
+/// std::fs::write(&path, "x = f32[2] parameter(0)").unwrap();
+/// assert_eq!(tilewise_hlo::read(&path)?.instructions().len(), 1);
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+pub fn read(path: impl AsRef<Path>) -> Result<Module, Error> {
+    Module::parse(read_text(path)?)
+}
+
+/// Reads a file as text, whatever the text. Gzip is recognised by its first bytes, not by its name.
 ///
 /// # Errors
 ///
 /// [`Io`](ErrorKind::Io), [`NotUtf8`](ErrorKind::NotUtf8), [`GzipTooLarge`](ErrorKind::GzipTooLarge) for more than
 /// [`DECOMPRESSION_LIMIT`] bytes, [`GzipUnsupported`](ErrorKind::GzipUnsupported) without the `gzip` feature.
-///
-/// ```
-/// let path = std::env::temp_dir().join("tilewise-hlo-read.hlo");
-/// std::fs::write(&path, "x = f32[2] parameter(0)").unwrap();
-/// assert_eq!(tilewise_hlo::read(&path)?, "x = f32[2] parameter(0)");
-/// # Ok::<(), tilewise_hlo::Error>(())
-/// ```
-pub fn read(path: impl AsRef<Path>) -> Result<String, Error> {
-    read_with_limit(path, DECOMPRESSION_LIMIT)
-}
-
-/// [`read`], decompressing to at most `limit` bytes.
-///
-/// # Errors
-///
-/// Those of [`read`].
-pub fn read_with_limit(path: impl AsRef<Path>, limit: u64) -> Result<String, Error> {
+pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
     let path = path.as_ref();
     let bytes = fs::read(path).map_err(|error| {
         let message = format!("can't read {}: {error}", path.display());
-        Error::io(error, message)
+        Error::new(ErrorKind::Io, None, message).caused_by(error)
     })?;
-    decode(bytes, limit)
+    decode(bytes, DECOMPRESSION_LIMIT)
 }
 
 /// Bytes, gzip or not, as text; of gzip at most `limit` bytes are decompressed.
 ///
 /// # Errors
 ///
-/// Those of [`read`].
+/// Those of [`read_text`].
 ///
 /// ```
 /// assert_eq!(tilewise_hlo::decode(b"HloModule m".to_vec(), 100)?, "HloModule m");
@@ -70,7 +70,7 @@ fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
     let read = flate2::read::MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain);
     read.map_err(|error| {
         let message = format!("can't decompress the gzip data: {error}");
-        Error::io(error, message)
+        Error::new(ErrorKind::Io, None, message).caused_by(error)
     })?;
     if plain.len() as u64 > limit {
         let message =

@@ -66,6 +66,11 @@ impl Data {
         self.source.get(span.range()).unwrap_or_default()
     }
 
+    /// Where in the source a part of it begins.
+    pub(crate) fn offset_of(&self, part: &str) -> usize {
+        (part.as_ptr() as usize).saturating_sub(self.source.as_ptr() as usize)
+    }
+
     /// Finds the entry computation: the one marked so, else the last one, as in XLA
     /// (`HloParserImpl::ParseComputations` in xla/hlo/parser/hlo_parser.cc). Since `ENTRY` is printed last, a
     /// truncated module has none.

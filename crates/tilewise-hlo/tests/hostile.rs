@@ -16,8 +16,7 @@ fn walk(module: &Module) -> usize {
     for instruction in module.instructions() {
         seen += instruction.operands().filter(|operand| operand.instruction().is_some()).count();
         seen += instruction.operands().filter_map(|operand| operand.shape_text()).count();
-        seen +=
-            instruction.attributes().count() + instruction.called_computations().count() + instruction.frames().count();
+        seen += instruction.attributes().count() + instruction.calls().count() + instruction.frames().count();
         seen += instruction.metadata().and_then(|metadata| metadata.op_name()).map_or(0, |name| name.len());
         seen += instruction.parameter_number().unwrap_or_default() % 2;
         seen += usize::from(instruction.defines(&[0]).is_ok());

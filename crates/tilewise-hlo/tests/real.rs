@@ -13,7 +13,7 @@ fn path(name: &str) -> String {
 }
 
 fn program(name: &str) -> Module {
-    Module::parse(read(path(&format!("{name}.hlo"))).unwrap()).unwrap()
+    read(path(&format!("{name}.hlo"))).unwrap()
 }
 
 fn instruction<'m>(module: &'m Module, name: &str) -> Instruction<'m> {
@@ -43,7 +43,7 @@ fn everything_is_read() {
             instruction.shape().unwrap();
             assert_eq!(instruction.computation().instruction(instruction.name()), Some(instruction));
             assert!(instruction.operands().all(|operand| operand.instruction().is_some()), "{instruction:?}");
-            assert!(instruction.called_computations().all(|call| call.computation().is_some()), "{instruction:?}");
+            assert!(instruction.calls().all(|call| call.computation().is_some()), "{instruction:?}");
             let framed = instruction.metadata().is_some_and(|metadata| metadata.stack_frame_id().is_some());
             assert_eq!(framed, instruction.source().is_some(), "{instruction:?}");
         }
@@ -105,9 +105,9 @@ fn sparse_core() {
 fn a_loop_and_its_frames() {
     let module = program("sampler_loop.v6e");
     let looped = module.instructions().find(|instruction| instruction.opcode() == "while").unwrap();
-    let roles: Vec<_> = looped.called_computations().map(|call| call.role.as_str()).collect();
+    let roles: Vec<_> = looped.calls().map(|call| call.role.as_str()).collect();
     assert_eq!(roles, ["condition", "body"]);
-    assert!(looped.called_computations().all(|call| call.computation().unwrap().owns_buffers()));
+    assert!(looped.calls().all(|call| call.computation().unwrap().owns_buffers()));
     assert!(!module.computation("region_0.3").is_some_and(|reducer| reducer.owns_buffers()));
 
     let subtract = instruction(&module, "sub.8");

@@ -45,7 +45,7 @@ fn walk(module: &Module) {
         for operand in instruction.operands() {
             black_box((operand.name(), operand.shape_text(), operand.instruction().is_some()));
         }
-        for call in instruction.called_computations() {
+        for call in instruction.calls() {
             black_box(call.computation().is_some());
         }
         if let Some(metadata) = instruction.metadata() {

@@ -1,0 +1,118 @@
+//! The computations that an instruction calls.
+
+use std::fmt;
+
+use crate::computation::Computation;
+use crate::instruction::Instruction;
+use crate::record::Data;
+use crate::scan::{bare, trim};
+
+/// What a computation is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CallRole {
+    /// `calls`: a fusion's body, or what an `async-start` wraps.
+    Calls,
+    /// `to_apply`: the callee of a `call`; of others, a scalar function such as a reducer or comparator.
+    ToApply,
+    /// `body` of a `while`.
+    Body,
+    /// `condition` of a `while`.
+    Condition,
+    /// One of the `branch_computations` of a `conditional`.
+    Branch,
+    /// `true_computation` of a `conditional`.
+    True,
+    /// `false_computation` of a `conditional`.
+    False,
+    /// One of the `called_computations` of a `custom-call`.
+    Called,
+    /// `select` of a `select-and-scatter`.
+    Select,
+    /// `scatter` of a `select-and-scatter`.
+    Scatter,
+}
+
+impl CallRole {
+    /// The attribute's name in the text.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_hlo::CallRole::Branch.as_str(), "branch_computations");
+    /// ```
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::ToApply => "to_apply",
+            Self::Body => "body",
+            Self::Condition => "condition",
+            Self::Branch => "branch_computations",
+            Self::True => "true_computation",
+            Self::False => "false_computation",
+            Self::Called => "called_computations",
+            Self::Select => "select",
+            Self::Scatter => "scatter",
+        }
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        use CallRole::*;
+        [Calls, ToApply, Body, Condition, Branch, True, False, Called, Select, Scatter]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
+}
+
+/// A computation that an instruction calls.
+#[derive(Clone, Copy)]
+pub struct Call<'m> {
+    /// What for.
+    pub role: CallRole,
+    /// The computation's name, without `%`.
+    pub name: &'m str,
+    data: &'m Data,
+}
+
+impl<'m> Call<'m> {
+    /// The computation, if the text has it.
+    #[must_use]
+    pub fn computation(&self) -> Option<Computation<'m>> {
+        Computation::named(self.data, self.name)
+    }
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("role", &self.role).field("name", &self.name).finish()
+    }
+}
+
+impl<'m> Instruction<'m> {
+    /// The computations it calls, with what for. Whether they are in the text is another question.
+    pub fn calls(&self) -> impl Iterator<Item = Call<'m>> + use<'m> {
+        let data = self.data;
+        let attributes = self.attributes().filter_map(|found| Some((CallRole::of(found.name)?, found.value)));
+        attributes.flat_map(move |(role, value)| {
+            let names = value.strip_prefix('{').and_then(|value| value.strip_suffix('}')).unwrap_or(value);
+            let names = names.split(',').map(|name| bare(trim(name))).filter(|name| !name.is_empty());
+            names.map(move |name| Call { role, name, data })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Module;
+
+    #[test]
+    fn calls_of_every_spelling() {
+        let text =
+            "x = f32[] conditional(p), branch_computations={%a, %b}, to_apply=c, called_computations={}, calls=%no";
+        let module = Module::parse(text).unwrap();
+        let calls: Vec<_> = module.instructions().next().unwrap().calls().collect();
+        let names: Vec<_> = calls.iter().map(|call| (call.role.as_str(), call.name)).collect();
+        let branches = "branch_computations";
+        assert_eq!(names, [(branches, "a"), (branches, "b"), ("to_apply", "c"), ("calls", "no")]);
+        assert!(calls[3].computation().is_none());
+    }
+}

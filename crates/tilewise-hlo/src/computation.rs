@@ -1,0 +1,128 @@
+//! A computation and its instructions.
+
+use std::fmt;
+use std::ptr;
+
+use crate::attributes::Attributes;
+use crate::instruction::Instruction;
+use crate::record::{ComputationRecord, Data};
+
+/// A computation of a [`Module`](crate::Module).
+#[derive(Clone, Copy)]
+pub struct Computation<'m> {
+    pub(crate) data: &'m Data,
+    pub(crate) index: usize,
+}
+
+impl<'m> Computation<'m> {
+    /// The computation of this name; the first if several share it.
+    pub(crate) fn named(data: &'m Data, name: &str) -> Option<Self> {
+        let name_of = |index: usize| data.text(data.computations[index].name);
+        let sorted = data.computations_by_name.get_or_init(|| {
+            let mut sorted: Vec<usize> = (0..data.computations.len()).collect();
+            sorted.sort_by_key(|index| name_of(*index));
+            sorted
+        });
+        let found = sorted.partition_point(|index| name_of(*index) < name);
+        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
+        Some(Self { data, index })
+    }
+
+    fn record(&self) -> &'m ComputationRecord {
+        &self.data.computations[self.index]
+    }
+
+    /// Its name, without `%`; empty for instructions that stand outside any computation.
+    #[must_use]
+    pub fn name(&self) -> &'m str {
+        self.data.text(self.record().name)
+    }
+
+    /// Its place among the module's computations, from 0.
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether this is the module's [`entry`](crate::Module::entry).
+    #[must_use]
+    pub fn is_entry(&self) -> bool {
+        self.data.entry == Some(self.index)
+    }
+
+    /// `(name: shape, …) -> shape`, which carries no layouts; empty in the short form.
+    #[must_use]
+    pub fn signature(&self) -> &'m str {
+        self.data.text(self.record().signature).trim()
+    }
+
+    /// The thread it runs on if not the main one: `sparsecore`.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let module = Module::parse("f {\n x = f32[] parameter(0)\n}, execution_thread=\"sparsecore\"")?;
+    /// assert_eq!(module.computation("f").unwrap().execution_thread(), Some("sparsecore"));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn execution_thread(&self) -> Option<&'m str> {
+        let text = Attributes::new(self.data.text(self.record().attributes)).get("execution_thread")?;
+        Some(text.trim_matches('"'))
+    }
+
+    /// Its instructions, in the order of the text.
+    pub fn instructions(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Instruction<'m>> + ExactSizeIterator + Clone + use<'m> {
+        let (data, record) = (self.data, self.record());
+        (record.first..record.end).map(move |index| Instruction { data, index })
+    }
+
+    /// The instruction of this name (without `%`); the first if several share it.
+    #[must_use]
+    pub fn instruction(&self, name: &str) -> Option<Instruction<'m>> {
+        let data = self.data;
+        let name_of = |index: usize| data.text(data.instructions[index].name);
+        let sorted = data.instructions_by_name.get_or_init(|| {
+            let mut sorted: Vec<usize> = (0..data.instructions.len()).collect();
+            for computation in &data.computations {
+                sorted[computation.first..computation.end].sort_by_key(|index| name_of(*index));
+            }
+            sorted
+        });
+        let sorted = &sorted[self.record().first..self.record().end];
+        let found = sorted.partition_point(|index| name_of(*index) < name);
+        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
+        Some(Instruction { data, index })
+    }
+
+    /// The instruction marked `ROOT`, else the last one, as in XLA.
+    #[must_use]
+    pub fn root(&self) -> Option<Instruction<'m>> {
+        self.instructions().rev().find(Instruction::is_root).or_else(|| self.instructions().next_back())
+    }
+}
+
+impl fmt::Debug for Computation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Computation").field(&self.name()).finish()
+    }
+}
+
+impl PartialEq for Computation<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        ptr::eq(self.data, other.data) && self.index == other.index
+    }
+}
+
+impl Eq for Computation<'_> {}
+
+impl<'m> Instruction<'m> {
+    /// The computation it is in.
+    #[must_use]
+    pub fn computation(&self) -> Computation<'m> {
+        // The computations' ranges of instructions follow one another.
+        let index = self.data.computations.partition_point(|computation| computation.end <= self.index);
+        Computation { data: self.data, index }
+    }
+}
