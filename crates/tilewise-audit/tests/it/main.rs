@@ -1,0 +1,5 @@
+//! The tests of the audit's public interface, in one program.
+
+mod explain;
+mod fix;
+mod fix_properties;

@@ -1,0 +1,103 @@
+//! The figures in the tree are what the crate draws, and what the tiled-layout document describes.
+//!
+//! `TILEWISE_UPDATE_FIGURES=1 cargo test -p tilewise-draw figures` writes them anew.
+
+use crate::support::{cells, tiled};
+use tilewise_draw::{Options, Scene, View};
+
+fn check(file: &str, shape: &str, options: &Options) -> String {
+    let svg = Scene::of(&tiled(shape), options).expect(shape).to_svg();
+    let path = format!("{}/figures/{file}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("TILEWISE_UPDATE_FIGURES").is_some() {
+        std::fs::write(&path, &svg).expect("the figure is written");
+    }
+    let figure = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(figure == svg, "figures/{file} is not what is drawn; set TILEWISE_UPDATE_FIGURES=1 to write it anew");
+    svg
+}
+
+/// Figure 1: a 3 × 5 array in 2 × 2 tiles, and the linear order beside it with the padding white.
+#[test]
+fn figure_1() {
+    let svg = check("figure-1.svg", "f32[3,5]{1,0:T(2,2)}", &Options::new().with_highlight([2, 3]));
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+
+    let array = cells(&document, "array");
+    let offsets: Vec<u64> = array.iter().filter_map(|cell| cell.offset).collect();
+    let rows = [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11], [12, 13, 16, 17, 20, 21], [14, 15, 18, 19, 22, 23]];
+    assert_eq!(offsets, rows.concat());
+    // Elements of one tile have one colour, and no other tile has it.
+    for a in array.iter().filter(|cell| cell.index.is_some()) {
+        for b in array.iter().filter(|cell| cell.index.is_some()) {
+            let (Some(i), Some(j)) = (&a.index, &b.index) else { continue };
+            let same_tile = (i[0] / 2, i[1] / 2) == (j[0] / 2, j[1] / 2);
+            assert_eq!(a.class == b.class, same_tile, "{i:?} and {j:?}");
+        }
+    }
+
+    let memory = cells(&document, "memory");
+    let texts: Vec<&str> = memory.iter().map(|cell| cell.text.as_str()).collect();
+    let line = "0,0 0,1 1,0 1,1 0,2 0,3 1,2 1,3 0,4 . 1,4 . 2,0 2,1 . . 2,2 2,3 . . 2,4 . . .";
+    assert_eq!(texts, line.split(' ').map(|text| text.trim_matches('.')).collect::<Vec<_>>());
+    // Colours are the same in both.
+    for cell in memory.iter().filter(|cell| cell.index.is_some()) {
+        assert!(array.iter().any(|other| (&other.index, &other.class) == (&cell.index, &cell.class)));
+    }
+    assert!(svg.contains("Offset ((1·3 + 1)·2 + 0)·2 + 1 = 17."));
+}
+
+/// Figure 2: a 4 × 8 array in 2 × 4 tiles, each cut into 2 × 1 tiles.
+#[test]
+fn figure_2() {
+    let svg = check("figure-2.svg", "f32[4,8]{1,0:T(2,4)(2,1)}", &Options::new().with_view(View::Logical));
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    let offsets: Vec<u64> = cells(&document, "array").iter().filter_map(|cell| cell.offset).collect();
+    let row = |first: u64| (0..8).map(move |column| first + 2 * column);
+    assert_eq!(offsets, [row(0), row(1), row(16), row(17)].into_iter().flatten().collect::<Vec<_>>());
+
+    let borders = |class: &str| {
+        let path = document.descendants().find(|node| node.attribute("class") == Some(class));
+        let data = path.and_then(|node| node.attribute("d")).unwrap_or_default();
+        data.split('M').skip(1).count()
+    };
+    // Around four tiles: 3 lines of 8 cells across, 3 lines of 4 cells down. Within: 6 lines of 4 cells down, none across.
+    assert_eq!((borders("tw-tile"), borders("tw-inner")), (3 * 8 + 3 * 4, 6 * 4));
+}
+
+/// Two bf16 rows in each 32-bit word.
+#[test]
+fn words() {
+    let options = Options::new().with_view(View::Word);
+    let svg = check("words.svg", "bf16[16,256]{1,0:T(8,128)(2,1)}", &options);
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    let words = cells(&document, "words");
+    assert_eq!(words[0].index, Some(vec![0, 0]));
+    assert_eq!(words[1].index, Some(vec![1, 0]));
+    assert_eq!(words[0].class, words[1].class);
+    assert_ne!(words[1].class, words[2].class);
+    for cell in cells(&document, "array") {
+        assert_eq!(cell.text.parse(), Ok(cell.offset.expect("an offset") / 2));
+    }
+}
+
+/// The document's derivation of Figure 1.
+#[test]
+fn steps() {
+    let strip = Scene::steps(&tiled("f32[3,5]{1,0:T(2,2)}"), &Options::new()).expect("no index is given").to_svg();
+    let document = roxmltree::Document::parse(&strip).expect("well-formed");
+    let headings: Vec<&str> = document
+        .descendants()
+        .filter(|node| node.attribute("class") == Some("tw-heading"))
+        .filter_map(|node| node.text())
+        .collect();
+    assert_eq!(
+        headings,
+        [
+            "0. the array [3,5]",
+            "1. pad [3,5] → [4,6]",
+            "2. reshape [4,6] → [2,2,3,2]",
+            "3. transpose [2,2,3,2] → [2,3,2,2]",
+            "4. reshape [2,3,2,2] → [24]",
+        ]
+    );
+}

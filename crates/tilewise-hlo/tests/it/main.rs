@@ -1,0 +1,5 @@
+//! Programs as compilers print them, and texts that nobody printed.
+
+mod grammar;
+mod malformed;
+mod real;

@@ -1,0 +1,12 @@
+//! The tests of the core's public interface, in one program: against the documents, recorded answers and a naive oracle.
+
+mod api;
+mod documents;
+mod golden;
+mod interop;
+mod oracle;
+mod proto;
+mod serde;
+mod steps;
+mod support;
+mod tpu;

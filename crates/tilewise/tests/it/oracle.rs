@@ -1,0 +1,117 @@
+//! Random layouts against the document's definition.
+
+#![allow(clippy::cast_possible_truncation, reason = "small numbers")]
+
+use crate::support::{memory, small_arrays, unravel};
+use proptest::prelude::*;
+use tilewise::{ErrorKind, Shape, Tiled};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn offsets_inverse_padding_and_sizes_agree(shape in small_arrays()) {
+        let tiled = Tiled::new(&shape)?;
+        let bounds: Vec<usize> = tiled.logical_dimensions().iter().map(|&b| b as usize).collect();
+        let layout = shape.layout().expect("a layout");
+        let oracle = memory(&bounds, layout);
+
+        let physical: Vec<usize> = tiled.physical_dimensions().iter().map(|&b| b as usize).collect();
+        prop_assert_eq!(&physical, &oracle.bounds);
+        prop_assert_eq!(tiled.physical_elements() as usize, oracle.cells.len());
+        prop_assert_eq!(tiled.tiled_elements() as usize, oracle.bounds.iter().product::<usize>());
+
+        let mut found = 0;
+        for (offset, cell) in oracle.cells.iter().enumerate() {
+            let index = cell.map(|position| unravel(position, &bounds).iter().map(|&i| i as u64).collect::<Vec<_>>());
+            prop_assert_eq!(&tiled.index_of(offset as u64)?, &index, "offset {}", offset);
+            if let Some(index) = index {
+                found += 1;
+                prop_assert_eq!(tiled.offset_of(&index)?, offset as u64, "index {:?}", index);
+            }
+        }
+        let elements = bounds.iter().product::<usize>();
+        prop_assert_eq!(found, elements, "every element lies somewhere");
+        prop_assert_eq!(tiled.index_of(oracle.cells.len() as u64).unwrap_err().kind(), ErrorKind::OffsetOutOfRange);
+
+        let natural = u64::from(shape.element_type().expect("an array").natural_bits());
+        let stored = layout.element_size_in_bits().unwrap_or(natural);
+        prop_assert_eq!(tiled.physical_bytes(), (tiled.physical_elements() * stored).div_ceil(8));
+        prop_assert_eq!(tiled.logical_bytes(), (elements as u64 * stored.min(natural)).div_ceil(8));
+        prop_assert_eq!(tiled.padding_bytes(), tiled.physical_bytes() - tiled.logical_bytes());
+    }
+
+    #[test]
+    fn batches_answer_like_single_questions(shape in small_arrays(), rows in 0..1200usize, seed in 0..1000usize) {
+        let tiled = Tiled::new(&shape)?;
+        let bounds: Vec<usize> = tiled.logical_dimensions().iter().map(|&b| b as usize).collect();
+        let elements: usize = bounds.iter().product();
+        prop_assume!(elements > 0);
+        let row = |i: usize| unravel((i * 7919 + seed) % elements, &bounds).into_iter().map(|i| i as u64).collect::<Vec<_>>();
+        let rows: Vec<Vec<u64>> = (0..rows).map(row).collect();
+        let mut offsets = vec![u64::MAX; rows.len()];
+        tiled.fill_offsets(&rows.concat(), &mut offsets)?;
+        for (index, offset) in rows.iter().zip(&offsets) {
+            prop_assert_eq!(tiled.offset_of(index)?, *offset);
+        }
+        let places: Vec<u64> = (0..rows.len()).map(|i| (i * 7919 + seed) as u64 % tiled.physical_elements()).collect();
+        let mut indices = vec![7; places.len() * bounds.len()];
+        tiled.fill_indices(&places, &mut indices)?;
+        for (number, &place) in places.iter().enumerate() {
+            let index = tiled.index_of(place)?.unwrap_or(vec![u64::MAX; bounds.len()]);
+            prop_assert_eq!(&index, &indices[number * bounds.len()..][..bounds.len()]);
+        }
+        // One that is outside, anywhere in the batch, is an error.
+        if let (Some(last), false) = (rows.len().checked_sub(1), bounds.is_empty()) {
+            let mut flat = rows.concat();
+            flat[(seed % (last + 1)) * bounds.len()] = bounds[0] as u64;
+            prop_assert_eq!(tiled.fill_offsets(&flat, &mut offsets).unwrap_err().kind(), ErrorKind::IndexOutOfBounds);
+            let mut places = places;
+            places[seed % (last + 1)] = tiled.physical_elements();
+            prop_assert_eq!(tiled.fill_indices(&places, &mut indices).unwrap_err().kind(), ErrorKind::OffsetOutOfRange);
+        }
+    }
+
+    #[test]
+    fn batches_of_large_arrays_answer_like_single_questions(seed in 0..u64::MAX) {
+        // Numbers on both sides of 2^32, tiles that are no powers of two, more dimensions than usual.
+        for text in [
+            "s8[20000,4294967297]{1,0}",
+            "s8[8589934592]{0:T(1024)}",
+            "s8[4294967296,3]{1,0:T(8,128)}",
+            "s8[30000,4294967295]{0,1:T(8,128)(4,1)}",
+            "s8[70000,90000]{1,0:T(6,100)}",
+            "s8[3,1,70000,5,9000]{0,2,1,4,3:T(8,128)}",
+            "s8[100000,100000,7]{2,1,0:T(*,3,2)}",
+        ] {
+            let tiled = Tiled::new(&text.parse()?)?;
+            let row = |i: u64| tiled.logical_dimensions().iter().map(move |bound| seed.wrapping_mul(2 * i + 1) % bound);
+            let rows: Vec<Vec<u64>> = (0..20).map(|i| row(i).collect()).collect();
+            let mut offsets = vec![0; rows.len()];
+            tiled.fill_offsets(&rows.concat(), &mut offsets)?;
+            for (index, offset) in rows.iter().zip(&offsets) {
+                prop_assert_eq!(tiled.offset_of(index)?, *offset, "{} {:?}", text, index);
+                prop_assert_eq!(tiled.index_of(*offset)?, Some(index.clone()), "{} @{}", text, offset);
+            }
+        }
+    }
+
+    #[test]
+    fn printed_shapes_parse_back(shape in small_arrays()) {
+        let text = shape.to_string();
+        let again: Shape = text.parse()?;
+        prop_assert!(again.identical(&shape));
+        prop_assert!(Shape::parse_as_written(&text)?.identical(&shape));
+        prop_assert_eq!(Shape::parse_prefix(&format!("{text} add(a)"))?, (shape, text.len()));
+    }
+
+    #[test]
+    fn equal_digits_mean_equal_offsets(shape in small_arrays()) {
+        // `T(1,…)` and merging a single axis change the text and nothing else.
+        let tiled = Tiled::new(&shape)?;
+        let layout = shape.layout().expect("a layout").clone();
+        let tiles = layout.tiles().iter().cloned().chain([tilewise::Tile::new([1])?]);
+        let same = Tiled::new(&shape.with_layout(layout.clone().with_tiles(tiles)?)?)?;
+        prop_assert_eq!(tiled.digits(), same.digits());
+    }
+}
