@@ -13,7 +13,7 @@ fn main() -> Result<(), Error> {
     let mut by_line = BTreeMap::<String, u64>::new();
     for buffer in report.buffers.iter().filter(|buffer| buffer.memory_space == 0) {
         let line = buffer.source.as_ref().map_or("no source line".to_owned(), |s| format!("{}:{}", s.file, s.line));
-        *by_line.entry(line).or_default() += buffer.padding_bytes();
+        *by_line.entry(line).or_default() += buffer.sizes.padding_bytes();
     }
     let mut lines: Vec<_> = by_line.into_iter().collect();
     lines.sort_by_key(|(_, padding)| std::cmp::Reverse(*padding));

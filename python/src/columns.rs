@@ -12,7 +12,8 @@ use pyo3::{
     prelude::*,
     types::{PyCapsule, PyDict},
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Borrow, collections::HashMap, sync::Arc};
+use tilewise_audit::{Kind, TableRow, Value};
 
 /// What has rows.
 pub(crate) trait Rows: Send + Sync {
@@ -99,10 +100,45 @@ pub(crate) enum Column {
     Ratio(Vec<Option<f64>>),
 }
 
+impl Column {
+    fn push(&mut self, cell: Value<'_>) {
+        match (self, cell) {
+            (Self::Text(values), Value::Text(text)) => values.push(Some(text.into_owned())),
+            (Self::Text(values), _) => values.push(None),
+            (Self::Count(values), Value::Count(count)) => values.push(count),
+            (Self::Count(values), _) => values.push(0),
+            (Self::MaybeCount(values), Value::Count(count)) => values.push(Some(count)),
+            (Self::MaybeCount(values), _) => values.push(None),
+            (Self::Ratio(values), Value::Ratio(ratio)) => values.push(Some(ratio)),
+            (Self::Ratio(values), _) => values.push(None),
+        }
+    }
+}
+
 /// A table with named columns.
 pub(crate) struct Columns(pub(crate) Vec<(&'static str, Column)>);
 
 impl Columns {
+    /// The columns that rows have of their own.
+    pub(crate) fn of<R: TableRow, B: Borrow<R>>(rows: impl Iterator<Item = B>) -> Self {
+        let empty = R::COLUMNS.iter().map(|column| {
+            let values = match (column.kind, column.is_optional) {
+                (Kind::Count, false) => Column::Count(Vec::new()),
+                (Kind::Count, true) => Column::MaybeCount(Vec::new()),
+                (Kind::Ratio, _) => Column::Ratio(Vec::new()),
+                _ => Column::Text(Vec::new()),
+            };
+            (column.name, values)
+        });
+        let mut columns = Self(empty.collect());
+        for row in rows {
+            for ((_, column), cell) in columns.0.iter_mut().zip(row.borrow().cells()) {
+                column.push(cell);
+            }
+        }
+        columns
+    }
+
     /// A dict of NumPy arrays, and of lists where a value may be missing.
     fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let dict = PyDict::new(py);

@@ -2,7 +2,7 @@
 
 use crate::{
     arguments::generation,
-    columns::{Column, Columns, PyTable, Rows},
+    columns::{Columns, PyTable, Rows},
     errors::{Error, Result},
     fix::PyFix,
     html,
@@ -153,24 +153,6 @@ impl PyExplanation {
 
 impl Rows for Explained {
     fn columns(&self) -> Columns {
-        let rows = &self.0.allocations;
-        let text = |of: &dyn Fn(&Allocation) -> Option<String>| Column::Text(rows.iter().map(of).collect());
-        let count = |of: &dyn Fn(&Allocation) -> Option<u64>| Column::MaybeCount(rows.iter().map(of).collect());
-        let sized = |row: &Allocation| row.physical_bytes.is_some();
-        Columns(vec![
-            ("section", text(&|row| Some(row.entry.section.as_str().to_owned()))),
-            ("instruction", text(&|row| Some(row.entry.instruction()?.0.to_owned()))),
-            ("shape", text(&|row| Some(row.entry.shape.as_ref()?.text.clone()))),
-            ("reported_bytes", count(&|row| row.entry.size.as_ref().map(PrintedSize::bytes))),
-            ("logical_bytes", count(&|row| row.logical_bytes)),
-            ("physical_bytes", count(&|row| row.physical_bytes)),
-            ("padding_bytes", count(&|row| sized(row).then(|| row.padding_bytes()))),
-            ("expansion", Column::Ratio(rows.iter().map(|row| sized(row).then(|| row.expansion())).collect())),
-            ("cause", text(&|row| (!row.causes.is_empty()).then(|| row.causes.join("; ")))),
-            ("fix", text(&|row| Some(row.best_fix()?.sentence.clone()))),
-            ("op_name", text(&|row| Some(row.entry.operator.as_ref()?.op_name()?.to_owned()))),
-            ("file", text(&|row| Some(row.source.as_ref()?.file.clone()))),
-            ("line", count(&|row| Some(row.source.as_ref()?.line.into()))),
-        ])
+        Columns::of::<Allocation, _>(self.0.allocations.iter())
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 use pyo3::{exceptions::PyOSError, prelude::*, types::PyString};
 use std::{path::PathBuf, sync::Arc};
-use tilewise_audit::{BufferRow, SpaceTotal};
+use tilewise_audit::{BufferView, SpaceTotal};
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
 
@@ -133,31 +133,31 @@ impl PyReport {
     /// Bytes of the entry's arguments in HBM.
     #[getter]
     fn argument_bytes(&self) -> u64 {
-        self.0.report.held.argument_bytes
+        self.0.report.memory_bounds.argument_bytes
     }
 
     /// Bytes of its results.
     #[getter]
     fn output_bytes(&self) -> u64 {
-        self.0.report.held.output_bytes
+        self.0.report.memory_bounds.output_bytes
     }
 
     /// Bytes of the results that donated arguments provide.
     #[getter]
     fn alias_bytes(&self) -> u64 {
-        self.0.report.held.alias_bytes
+        self.0.report.memory_bounds.alias_bytes
     }
 
     /// Bytes of HBM the program holds at the least: arguments and results.
     #[getter]
     fn at_least_bytes(&self) -> u64 {
-        self.0.report.held.at_least_bytes()
+        self.0.report.memory_bounds.at_least_bytes()
     }
 
     /// Bytes of HBM the program holds if no two buffers share memory.
     #[getter]
     fn at_most_bytes(&self) -> u64 {
-        self.0.report.held.at_most_bytes
+        self.0.report.memory_bounds.at_most_bytes
     }
 
     /// The HBM it was asked to fit, in bytes.
@@ -169,7 +169,7 @@ impl PyReport {
     /// Whether it fits; `None` if no limit was given, or if that depends on how temporaries share memory.
     #[getter]
     fn fits(&self) -> Option<bool> {
-        self.0.report.held.fits(self.0.limit?)
+        self.0.report.memory_bounds.fits(self.0.limit?)
     }
 
     /// The buffers with padding, those with the most of it first.
@@ -185,8 +185,8 @@ impl PyReport {
     #[pyo3(signature = (count = None))]
     fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
         let buffers = &self.0.report.buffers;
-        let mut numbers: Vec<usize> = (0..buffers.len()).filter(|&n| buffers[n].padding_bytes() > 0).collect();
-        numbers.sort_by_key(|&number| std::cmp::Reverse(buffers[number].padding_bytes()));
+        let mut numbers: Vec<usize> = (0..buffers.len()).filter(|&n| buffers[n].sizes.padding_bytes() > 0).collect();
+        numbers.sort_by_key(|&number| std::cmp::Reverse(buffers[number].sizes.padding_bytes()));
         numbers.truncate(count.unwrap_or(usize::MAX));
         numbers.into_iter().map(|number| PyBuffer::new(py, &self.0, number)).collect()
     }
@@ -228,31 +228,9 @@ impl Rows for Audited {
     /// The columns of `tilewise audit --format csv`.
     fn columns(&self) -> Columns {
         let rows = &self.report.buffers;
-        let text = |of: &dyn Fn(&BufferRow) -> Option<String>| Column::Text(rows.iter().map(of).collect());
-        let count = |of: &dyn Fn(&BufferRow) -> u64| Column::Count(rows.iter().map(of).collect());
-        let best = |row: &BufferRow| Some(row.advice(self.tpu)?.best()?.sentence.clone());
-        Columns(vec![
-            ("source", text(&|_| Some(self.source.clone()))),
-            ("module", text(&|_| Some(self.report.module.clone()))),
-            ("instruction", text(&|row| Some(row.instruction.clone()))),
-            ("shape_index", text(&|row| Some(dotted(&row.shape_index)))),
-            ("computation", text(&|row| Some(row.computation.clone()))),
-            ("opcode", text(&|row| Some(row.opcode.clone()))),
-            ("shape", text(&|row| Some(row.shape.to_string()))),
-            ("memory_space", count(&|row| row.memory_space.into())),
-            ("logical_bytes", count(&|row| row.logical_bytes)),
-            ("physical_bytes", count(&|row| row.physical_bytes)),
-            ("padding_bytes", count(&BufferRow::padding_bytes)),
-            ("expansion", Column::Ratio(rows.iter().map(|row| Some(row.expansion())).collect())),
-            ("cause", text(&BufferRow::cause)),
-            ("fix", text(&best)),
-            ("op_name", text(&|row| row.op_name.clone())),
-            ("file", text(&|row| Some(row.source.as_ref()?.file.clone()))),
-            ("line", Column::MaybeCount(rows.iter().map(|row| Some(row.source.as_ref()?.line.into())).collect())),
-        ])
+        let same = |text: &str| Column::Text(vec![Some(text.to_owned()); rows.len()]);
+        let mut columns = vec![("source", same(&self.source)), ("module", same(&self.report.module))];
+        columns.extend(Columns::of::<BufferView<'_>, _>(rows.iter().map(|row| row.view(self.tpu))).0);
+        Columns(columns)
     }
-}
-
-fn dotted(path: &[usize]) -> String {
-    path.iter().map(usize::to_string).collect::<Vec<_>>().join(".")
 }

@@ -80,8 +80,8 @@ impl PyBuffer {
     pub(crate) fn new<'py>(py: Python<'py>, audited: &Arc<Audited>, number: usize) -> PyResult<Bound<'py, Self>> {
         let buffer = &audited.report.buffers[number];
         let row = PyRow {
-            padding_bytes: buffer.padding_bytes(),
-            expansion: buffer.expansion(),
+            padding_bytes: buffer.sizes.padding_bytes(),
+            expansion: buffer.sizes.expansion(),
             causes: buffer.causes.clone(),
             op_name: buffer.op_name.clone(),
             source: buffer.source.as_ref().map(PySourceLine::of),
@@ -97,8 +97,8 @@ impl PyBuffer {
             shape: PyShape::new(buffer.shape.clone()),
             shape_index: tuple(py, &buffer.shape_index)?.unbind(),
             memory_space: buffer.memory_space,
-            logical_bytes: buffer.logical_bytes,
-            physical_bytes: buffer.physical_bytes,
+            logical_bytes: buffer.sizes.logical_bytes,
+            physical_bytes: buffer.sizes.physical_bytes,
         };
         Bound::new(py, PyClassInitializer::from(row).add_subclass(buffer))
     }
@@ -161,8 +161,8 @@ impl PyAllocation {
             shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),
             shape: allocation.shape.clone().map(PyShape::new),
             reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
-            logical_bytes: allocation.logical_bytes,
-            physical_bytes: allocation.physical_bytes,
+            logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
+            physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
         };
         Bound::new(py, PyClassInitializer::from(row).add_subclass(allocation))
     }

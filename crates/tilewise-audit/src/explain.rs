@@ -1,12 +1,11 @@
 //! Why a TPU ran out of memory: a message's entries, with what their arrays take and why.
 
 use crate::{
-    SourceLine,
+    SourceLine, causes,
     fix::{self, Advice, Fix},
-    sizes::{Sizes, expansion},
 };
 use tilewise::{
-    Shape,
+    Shape, Sizes, Tiled,
     tpu::{self, Generation},
 };
 use tilewise_oom::{Entry, Message};
@@ -29,10 +28,10 @@ pub struct Allocation {
     pub entry: Entry,
     /// The array, with the tiles that the printed size tells of where the message prints none; `None` for an overlay, a tuple's table, or a shape that was cut off.
     pub shape: Option<Shape>,
-    /// Bytes of data, computed; `None` without an array or without its layout.
-    pub logical_bytes: Option<u64>,
-    /// Bytes taken, computed; `None` likewise.
-    pub physical_bytes: Option<u64>,
+    /// The number of the memory space that ran out, where the message names it.
+    pub memory_space: Option<u8>,
+    /// What the array holds and takes, computed; `None` without an array or without its layout.
+    pub sizes: Option<Sizes>,
     /// What makes the padding, in words, the largest cause first.
     pub causes: Vec<String>,
     /// What to change; `None` without padding.
@@ -57,29 +56,30 @@ pub struct Allocation {
 ///      ==========================";
 /// let explained = tilewise_audit::explain(Message::parse(text)?, None);
 /// let worst = explained.first_fix().expect("a fix");
-/// assert_eq!(worst.0.physical_bytes, Some(204_800_000));
+/// assert_eq!(worst.0.sizes.map(|sizes| sizes.physical_bytes), Some(204_800_000));
 /// assert_eq!(explained.padding_bytes(), 185_600_000);
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[must_use]
 pub fn explain(message: Message, generation: Option<Generation>) -> Explanation {
-    let allocations = message.entries.iter().map(|entry| Allocation::of(entry, generation)).collect();
+    let memory_space = message.memory_space_number();
+    let allocations = message.entries.iter().map(|entry| Allocation::of(entry, memory_space, generation)).collect();
     Explanation { message, allocations }
 }
 
 impl Allocation {
-    fn of(entry: &Entry, generation: Option<Generation>) -> Self {
+    fn of(entry: &Entry, memory_space: Option<u8>, generation: Option<Generation>) -> Self {
         let shape = entry.shape.as_ref().and_then(|written| written.parsed.as_ref().ok());
         let shape = shape.filter(|shape| shape.as_array().is_some()).cloned();
         let shape = shape.map(|shape| with_tiles_of_size(shape, entry, generation));
-        let sizes = shape.as_ref().and_then(|shape| Sizes::of(shape).ok());
-        let is_padded = sizes.as_ref().is_some_and(|sizes| sizes.physical > sizes.logical);
+        let tiled = shape.as_ref().and_then(|shape| Tiled::new(shape).ok());
+        let is_padded = tiled.as_ref().is_some_and(|tiled| tiled.padding_bytes() > 0);
         let operator = entry.operator.as_ref();
         Self {
             entry: entry.clone(),
-            logical_bytes: sizes.as_ref().map(|sizes| sizes.logical),
-            physical_bytes: sizes.as_ref().map(|sizes| sizes.physical),
-            causes: sizes.map(|sizes| sizes.causes).unwrap_or_default(),
+            memory_space,
+            sizes: tiled.as_ref().map(Tiled::sizes),
+            causes: tiled.as_ref().map(causes).unwrap_or_default(),
             advice: shape.as_ref().filter(|_| is_padded).map(|shape| {
                 let operation = operator.and_then(|operator| operator.op_name());
                 fix::suggest(shape, generation).for_operation(operation.unwrap_or_default())
@@ -98,19 +98,21 @@ impl Allocation {
     /// Bytes that hold no data; 0 where they can't be computed.
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {
-        match (self.physical_bytes, self.logical_bytes) {
-            (Some(physical), Some(logical)) => physical - logical,
-            _ => 0,
-        }
+        self.sizes.map_or(0, |sizes| sizes.padding_bytes())
     }
 
     /// How many times its logical size the array takes; 1 where it can't be computed.
     #[must_use]
     pub fn expansion(&self) -> f64 {
-        match (self.physical_bytes, self.logical_bytes) {
-            (Some(physical), Some(logical)) => expansion(physical, logical),
-            _ => 1.0,
-        }
+        self.sizes.map_or(1.0, |sizes| sizes.expansion())
+    }
+
+    /// Whether the printed size is, digit for digit, that of the array; `None` where there is nothing to compare.
+    ///
+    /// Unlike [`Entry::agrees`] this counts the tiles that [`shape`](Self::shape) was given.
+    #[must_use]
+    pub fn agrees(&self) -> Option<bool> {
+        Some(self.entry.size.as_ref()?.agrees_with(self.sizes?.physical_bytes))
     }
 
     /// The fix to try first.
@@ -128,7 +130,8 @@ fn with_tiles_of_size(shape: Shape, entry: &Entry, generation: Option<Generation
     // The old rule and the new one.
     let generations = generation.map_or(vec![Generation::V5e, Generation::V3], |generation| vec![generation]);
     let tiled = generations.into_iter().filter_map(|generation| Some(tpu::predict(&shape, generation).ok()?.shape));
-    let agrees = |tiled: &Shape| Sizes::of(tiled).is_ok_and(|sizes| size.agrees_with(sizes.physical));
+    let takes = |shape: &Shape| Some(shape.as_array()?.sizes().ok()?.physical_bytes);
+    let agrees = |tiled: &Shape| takes(tiled).is_some_and(|bytes| size.agrees_with(bytes));
     tiled.into_iter().find(agrees).unwrap_or(shape)
 }
 
@@ -172,6 +175,6 @@ mod tests {
         let explained = explain(Message::parse(text).expect("a message"), None);
         let [row] = &explained.allocations[..] else { panic!("one row") };
         assert_eq!(row.shape.as_ref().map(Shape::to_string).as_deref(), Some("f32[128,3]{1,0:T(8,128)}"));
-        assert_eq!((row.logical_bytes, row.physical_bytes), (Some(1536), Some(65_536)));
+        assert_eq!(row.sizes.map(|sizes| (sizes.logical_bytes, sizes.physical_bytes)), Some((1536, 65_536)));
     }
 }

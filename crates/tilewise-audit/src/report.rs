@@ -1,11 +1,8 @@
 //! What an audit finds.
 
-use crate::{
-    fix::{self, Advice},
-    sizes::expansion,
-};
+use crate::fix::{self, Advice};
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
-use tilewise::{Shape, memory_space_name, tpu::Generation};
+use tilewise::{Shape, Sizes, memory_space_name, tpu::Generation};
 use tilewise_hlo::Module;
 
 /// An audit of one module.
@@ -25,7 +22,7 @@ pub struct Report {
     /// Every `copy`, in the order of the text.
     pub copies: Vec<CopyRow>,
     /// What the program holds in the device's default memory, as far as its text says.
-    pub held: Held,
+    pub memory_bounds: MemoryBounds,
     /// What could not be read or sized.
     pub warnings: Vec<Warning>,
 }
@@ -67,7 +64,7 @@ impl SpaceTotal {
 /// What a program holds in the device's default memory: the bounds that its text gives without packing its temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Held {
+pub struct MemoryBounds {
     /// Bytes of the entry's arguments.
     pub argument_bytes: u64,
     /// Bytes of its results.
@@ -78,7 +75,7 @@ pub struct Held {
     pub at_most_bytes: u64,
 }
 
-impl Held {
+impl MemoryBounds {
     /// Bytes the program holds at the least: arguments and results.
     #[must_use]
     pub fn at_least_bytes(&self) -> u64 {
@@ -116,10 +113,8 @@ pub struct BufferRow {
     pub shape_index: Vec<usize>,
     /// The memory space's number.
     pub memory_space: u8,
-    /// Bytes of data.
-    pub logical_bytes: u64,
-    /// Bytes taken.
-    pub physical_bytes: u64,
+    /// What the array holds and takes.
+    pub sizes: Sizes,
     /// What makes the padding, in words, the largest cause first; none without padding.
     pub causes: Vec<String>,
     /// The framework's name of the operation, such as `jit(f)/dot_general`.
@@ -129,30 +124,12 @@ pub struct BufferRow {
 }
 
 impl BufferRow {
-    /// The causes in one line; `None` without padding.
-    #[must_use]
-    pub fn cause(&self) -> Option<String> {
-        (!self.causes.is_empty()).then(|| self.causes.join("; "))
-    }
-
     /// What to change so that it takes less; `None` without padding. The generation prices it, and is inferred from the tiles where
     /// it is not given.
     #[must_use]
     pub fn advice(&self, generation: Option<Generation>) -> Option<Advice> {
         let operation = self.op_name.as_deref().unwrap_or(&self.opcode);
-        (self.padding_bytes() > 0).then(|| fix::suggest(&self.shape, generation).for_operation(operation))
-    }
-
-    /// Bytes that hold no data.
-    #[must_use]
-    pub fn padding_bytes(&self) -> u64 {
-        self.physical_bytes - self.logical_bytes
-    }
-
-    /// How many times its logical size the buffer takes; 1 for an array without elements.
-    #[must_use]
-    pub fn expansion(&self) -> f64 {
-        expansion(self.physical_bytes, self.logical_bytes)
+        (self.sizes.padding_bytes() > 0).then(|| fix::suggest(&self.shape, generation).for_operation(operation))
     }
 }
 
@@ -207,7 +184,7 @@ impl Report {
         module: &Module,
         buffers: Vec<BufferRow>,
         copies: Vec<CopyRow>,
-        held: Held,
+        memory_bounds: MemoryBounds,
         warnings: Vec<Warning>,
     ) -> Self {
         let mut totals = BTreeMap::new();
@@ -221,8 +198,8 @@ impl Report {
             });
             total.buffers += 1;
             // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
-            total.logical_bytes = total.logical_bytes.saturating_add(buffer.logical_bytes);
-            total.physical_bytes = total.physical_bytes.saturating_add(buffer.physical_bytes);
+            total.logical_bytes = total.logical_bytes.saturating_add(buffer.sizes.logical_bytes);
+            total.physical_bytes = total.physical_bytes.saturating_add(buffer.sizes.physical_bytes);
         }
         Self {
             module: module.name().to_owned(),
@@ -231,15 +208,16 @@ impl Report {
             memory_spaces: totals.into_values().collect(),
             buffers,
             copies,
-            held,
+            memory_bounds,
             warnings,
         }
     }
 
     /// The buffers with padding, those with the most of it first.
     pub fn largest_padding(&self) -> impl Iterator<Item = &BufferRow> {
-        let mut padded: Vec<&BufferRow> = self.buffers.iter().filter(|buffer| buffer.padding_bytes() > 0).collect();
-        padded.sort_by_key(|buffer| std::cmp::Reverse(buffer.padding_bytes()));
+        let mut padded: Vec<&BufferRow> =
+            self.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).collect();
+        padded.sort_by_key(|buffer| std::cmp::Reverse(buffer.sizes.padding_bytes()));
         padded.into_iter()
     }
 

@@ -14,7 +14,7 @@ pub fn hlo_text(data: &[u8]) {
             let report = tilewise_audit::audit(&module);
             black_box(report.largest_padding().count());
             for row in &report.buffers {
-                assert!(row.logical_bytes <= row.physical_bytes, "{}", row.shape);
+                assert!(row.sizes.logical_bytes <= row.sizes.physical_bytes, "{}", row.shape);
             }
         }
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -54,16 +54,16 @@
 //! Arrays with dynamic dimensions are not reshaped, split, batched or resized.
 
 mod change;
-mod rank;
+mod describe;
+mod ranking;
 mod search;
-mod subject;
-mod words;
+mod target;
 
 use change::{BATCH, Candidate, Change};
 use std::fmt;
-use subject::{Now, Subject};
+use target::{Baseline, Target};
 use tilewise::{
-    ArrayShape, Shape, Tiled,
+    ArrayShape, Shape,
     tpu::{self, Generation},
 };
 
@@ -204,16 +204,16 @@ pub struct Fix {
 }
 
 impl Fix {
-    fn new(candidate: Candidate, subject: &Subject<'_>) -> Self {
+    fn new(candidate: Candidate, target: &Target<'_>) -> Self {
         Self {
             kind: candidate.kind(),
             replaced: if matches!(candidate.change, Change::Batch) { BATCH } else { 1 },
-            bytes_before: subject.now.physical,
+            bytes_before: target.baseline.sizes.physical_bytes,
             bytes_after: candidate.after,
             logical_bytes_after: candidate.logical,
             changes_values: candidate.changes_values(),
-            sentence: words::sentence(&candidate, subject),
-            jax: words::jax(&candidate, subject),
+            sentence: describe::sentence(&candidate, target),
+            jax: describe::jax(&candidate, target),
             arrays: candidate.arrays,
         }
     }
@@ -342,31 +342,28 @@ fn fixes(shape: &Shape, advice: &mut Advice) -> Result<Vec<Fix>, NoFix> {
     {
         (advice.generation, advice.basis) = (generation, Basis::Inferred);
     }
-    let usual =
-        tpu::default_layout(array.element_type(), &bounds, advice.generation).map_err(|error| match error.kind() {
-            tilewise::ErrorKind::UnsupportedElementType => NoFix::UnknownElementType,
-            _ => NoFix::Unsized,
-        })?;
-    let laid_out = if array.layout().is_some() { shape } else { &usual };
-    let tiled = Tiled::new(laid_out).map_err(|_| NoFix::Unsized)?;
-    let order = |shape: &Shape| shape.layout().map(|layout| layout.minor_to_major().to_vec());
-    let now = Now {
-        physical: tiled.physical_bytes(),
-        logical: tiled.logical_bytes(),
-        is_usual: order(laid_out) == order(&usual),
-    };
-    let padding = tiled.padding_bytes();
+    let default_layout = tpu::default_layout(array.element_type(), &bounds, advice.generation);
+    let default_layout = default_layout.map_err(|error| match error.kind() {
+        tilewise::ErrorKind::UnsupportedElementType => NoFix::UnknownElementType,
+        _ => NoFix::Unsized,
+    })?;
+    let array = if array.layout().is_some() { array } else { default_layout.as_array().ok_or(NoFix::NotAnArray)? };
+    let sizes = array.sizes().map_err(|_| NoFix::Unsized)?;
+    let order = |array: &ArrayShape| array.layout().map(|layout| layout.minor_to_major().to_vec());
+    let has_default_order = order(array) == default_layout.as_array().and_then(order);
+    let baseline = Baseline { sizes, has_default_order };
     match array.memory_space() {
-        _ if padding == 0 => return Err(NoFix::NoPadding),
+        _ if sizes.padding_bytes() == 0 => return Err(NoFix::NoPadding),
         _ if bounds.is_empty() => return Err(NoFix::Scalar),
-        _ if padding <= now.logical / 50 => return Err(NoFix::LittlePadding),
-        // Device memory, VMEM, v4's common memory and host memory use the tiles of device memory; the others have tiles of their own.
+        _ if sizes.padding_bytes() <= sizes.logical_bytes / 50 => return Err(NoFix::LittlePadding),
+        // HBM, VMEM, v4's CMEM and host memory use the same tiles; the others have tiles of their own.
         0 | 1 | 3 | 5 => {}
         other => return Err(NoFix::MemorySpace(other)),
     }
-    let subject = Subject { array: tiled.array(), bounds: &bounds, generation: advice.generation, now, usual: &usual };
-    let ranked = rank::rank(subject.candidates(), now);
-    let fixes: Vec<Fix> = ranked.into_iter().take(MAX_FIXES).map(|candidate| Fix::new(candidate, &subject)).collect();
+    let target =
+        Target { array, bounds: &bounds, generation: advice.generation, baseline, default_layout: &default_layout };
+    let ranked = ranking::rank(target.candidates(), baseline);
+    let fixes: Vec<Fix> = ranked.into_iter().take(MAX_FIXES).map(|candidate| Fix::new(candidate, &target)).collect();
     if fixes.is_empty() { Err(NoFix::NothingHelps) } else { Ok(fixes) }
 }
 

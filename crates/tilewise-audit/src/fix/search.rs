@@ -3,11 +3,11 @@
 use super::{
     NewArray,
     change::{BATCH, Candidate, Change, LANES},
-    rank,
-    subject::Subject,
+    ranking,
+    target::Target,
 };
 use std::ops::Range;
-use tilewise::{ArrayShape, Dimension, ElementType, Shape, tpu};
+use tilewise::{Dimension, ElementType, Shape, tpu};
 
 /// The most arrays one is split into.
 const MAX_PARTS: u64 = 16;
@@ -20,7 +20,7 @@ const MAX_RANK: usize = 16;
 /// Dimensions below this mean something of their own (axes, colours, offsets), and are not resized.
 const LEAST_RESIZED: u64 = 32;
 
-impl Subject<'_> {
+impl Target<'_> {
     /// The best change of each kind.
     pub(super) fn candidates(&self) -> Vec<Candidate> {
         let mut found = Vec::new();
@@ -35,11 +35,13 @@ impl Subject<'_> {
         if !self.is_dynamic() {
             self.reshapes(&mut found);
             // Beside a simpler change that frees as much, neither would be shown.
-            let tight = found.iter().any(|c| c.after <= self.now.logical.saturating_add(self.now.logical / 50));
-            if !(tight && self.now.is_usual) {
+            let tight = found.iter().any(|c| {
+                c.after <= self.baseline.sizes.logical_bytes.saturating_add(self.baseline.sizes.logical_bytes / 50)
+            });
+            if !(tight && self.baseline.has_default_order) {
                 self.splits(&mut found);
             }
-            if !tight && self.now.logical <= REGISTER_BYTES {
+            if !tight && self.baseline.sizes.logical_bytes <= REGISTER_BYTES {
                 self.consider(Change::Batch, &mut found);
             }
             self.resizes(&mut found);
@@ -51,9 +53,9 @@ impl Subject<'_> {
     }
 
     fn orders(&self, found: &mut Vec<Candidate>) {
-        let Some(usual) = self.usual.layout().filter(|_| !self.now.is_usual) else { return };
+        let Some(default) = self.default_layout.layout().filter(|_| !self.baseline.has_default_order) else { return };
         self.consider(Change::Order, found);
-        let permutation: Vec<usize> = usual.minor_to_major().iter().rev().copied().collect();
+        let permutation: Vec<usize> = default.minor_to_major().iter().rev().copied().collect();
         // Otherwise nothing moves: the default is row-major.
         if !permutation.is_sorted() {
             self.consider(Change::Transpose { permutation }, found);
@@ -131,13 +133,13 @@ impl Subject<'_> {
     /// Prices a change, and keeps it unless another of its kind is near.
     fn consider(&self, change: Change, found: &mut Vec<Candidate>) {
         let Some(candidate) = self.price(change) else { return };
-        if !rank::is_worthwhile(&candidate, self.now) {
+        if !ranking::is_worthwhile(&candidate, self.baseline) {
             return;
         }
         match found.iter_mut().find(|known| known.kind() == candidate.kind()) {
             None => found.push(candidate),
             Some(known) if known.after <= candidate.after => {}
-            Some(known) if self.now.is_as_tight(known.after, candidate.after) => {}
+            Some(known) if self.baseline.is_as_tight(known.after, candidate.after) => {}
             Some(known) => *known = candidate,
         }
     }
@@ -147,12 +149,12 @@ impl Subject<'_> {
         let arrays = self.arrays(&change)?;
         let (mut after, mut logical) = (0u64, 0u64);
         for NewArray { shape, count } in &arrays {
-            let array = shape.as_array()?;
-            after = after.checked_add(array.xla_array_size()?.checked_mul(*count)?)?;
-            logical = logical.checked_add(logical_bytes(array)?.checked_mul(*count)?)?;
+            let sizes = shape.as_array()?.sizes().ok()?;
+            after = after.checked_add(sizes.physical_bytes.checked_mul(*count)?)?;
+            logical = logical.checked_add(sizes.logical_bytes.checked_mul(*count)?)?;
         }
         if matches!(change, Change::Batch) {
-            (after, logical) = (after.div_ceil(BATCH), self.now.logical);
+            (after, logical) = (after.div_ceil(BATCH), self.baseline.sizes.logical_bytes);
         }
         Some(Candidate { change, arrays, after, logical })
     }
@@ -167,17 +169,17 @@ impl Subject<'_> {
         };
         let same_order = |bounds: &[u64]| self.same_order(self.array.element_type(), bounds, self.order());
         match *change {
-            Change::Order => one(self.with_dimensions(self.usual.clone(), self.array.dimensions())?),
+            Change::Order => one(self.with_dimensions(self.default_layout.clone(), self.array.dimensions())?),
             Change::Transpose { ref permutation } => {
                 let dimensions: Vec<_> = permutation.iter().map(|&d| self.array.dimensions()[d]).collect();
                 let bounds: Vec<u64> = permutation.iter().map(|&d| self.bounds[d]).collect();
-                one(self.with_dimensions(self.usual_layout(&bounds)?, &dimensions)?)
+                one(self.with_dimensions(self.laid_out(&bounds)?, &dimensions)?)
             }
             Change::Squeeze => {
-                one(self.usual_layout(&self.bounds.iter().copied().filter(|&b| b != 1).collect::<Vec<_>>())?)
+                one(self.laid_out(&self.bounds.iter().copied().filter(|&b| b != 1).collect::<Vec<_>>())?)
             }
-            Change::Merge { ref run } => one(self.usual_layout(&self.merged(run, 1)?)?),
-            Change::Fold { ref run, rows } => one(self.usual_layout(&self.merged(run, rows)?)?),
+            Change::Merge { ref run } => one(self.laid_out(&self.merged(run, 1)?)?),
+            Change::Fold { ref run, rows } => one(self.laid_out(&self.merged(run, rows)?)?),
             Change::Unstack { dimension } => {
                 let mut bounds = self.bounds.to_vec();
                 let count = bounds.remove(dimension);
@@ -189,7 +191,7 @@ impl Subject<'_> {
                 .map(|bound| Some(NewArray { shape: same_order(&with(dimension, bound))?, count: 1 }))
                 .into_iter()
                 .collect(),
-            Change::Batch => one(self.usual_layout(&[self.bounds, &[BATCH]].concat())?),
+            Change::Batch => one(self.laid_out(&[self.bounds, &[BATCH]].concat())?),
             Change::Resize { dimension, to } => one(same_order(&with(dimension, to))?),
             Change::Narrow { to } => {
                 one(self.with_dimensions(self.same_order(to, self.bounds, self.order())?, self.array.dimensions())?)
@@ -221,13 +223,14 @@ impl Subject<'_> {
         dynamic.with_layout(shape.layout()?.clone()).ok()
     }
 
-    fn usual_layout(&self, bounds: &[u64]) -> Option<Shape> {
+    /// An array of these bounds as the compiler lays it out.
+    fn laid_out(&self, bounds: &[u64]) -> Option<Shape> {
         tpu::default_layout(self.array.element_type(), bounds, self.generation).ok()
     }
 
     /// In the array's own order, so that nothing but the change itself makes the price; by default where it has the default order.
     fn same_order(&self, element_type: ElementType, bounds: &[u64], minor_to_major: &[usize]) -> Option<Shape> {
-        if self.now.is_usual {
+        if self.baseline.has_default_order {
             return tpu::default_layout(element_type, bounds, self.generation).ok();
         }
         tpu::layout_for_order(element_type, bounds, minor_to_major, self.generation).ok()
@@ -243,16 +246,8 @@ impl Subject<'_> {
 
     /// Whether elements take more bits than the type has.
     fn is_stored_wide(&self) -> bool {
-        self.stored_bits() > u64::from(self.array.element_type().natural_bits())
+        self.array.stored_bits() > u64::from(self.array.element_type().natural_bits())
     }
-}
-
-/// Bytes of data, as `Tiled::logical_bytes` counts them.
-fn logical_bytes(array: &ArrayShape) -> Option<u64> {
-    let natural = u64::from(array.element_type().natural_bits());
-    let bits = array.layout().and_then(|layout| layout.element_size_in_bits()).map_or(natural, |e| e.min(natural));
-    let elements = array.dimensions().iter().try_fold(1u128, |n, d| n.checked_mul(u128::from(d.bound()?)))?;
-    u64::try_from((elements * u128::from(bits)).div_ceil(8)).ok()
 }
 
 /// The type half the size that takes the place of this one; none below 16 bits, nor for f16 and bf16.

@@ -1,7 +1,6 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
 mod csv;
-mod json;
 mod table;
 
 use crate::{
@@ -9,14 +8,15 @@ use crate::{
     input::read_document,
     output::{Output, Status, human::screen_width, plain},
 };
+use serde::{Serialize, Serializer};
 use std::io;
 use tilewise::tpu::Generation;
-use tilewise_audit::{BufferRow, Report};
+use tilewise_audit::{Report, ReportView, ViewOptions};
 use tilewise_hlo::Module;
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
-        output.text(csv::HEADER)?;
+        output.text(&csv::header())?;
     }
     for path in &args.paths {
         let source = path.to_string_lossy();
@@ -57,7 +57,7 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// Without `--all`, this many buffers are listed.
+    /// Without `--all`, this many buffers are listed for machines.
     const LISTED: usize = 20;
 
     /// The report for people, in lines of so many columns where words can be cut or wrapped.
@@ -66,12 +66,15 @@ impl Audited {
         plain(|out| self.write(width, out))
     }
 
-    /// The buffers to list: all in the order of the text, or those with the most padding.
-    fn listed(&self, at_most: usize) -> Vec<&BufferRow> {
-        if self.all {
-            self.report.buffers.iter().collect()
-        } else {
-            self.report.largest_padding().take(at_most).collect()
-        }
+    /// What is shown: every buffer with `--all`, else so many of those with the most padding.
+    fn view(&self, most_buffers: usize) -> ReportView<'_> {
+        let most_buffers = (!self.all).then_some(most_buffers);
+        self.report.view(&self.source, ViewOptions { tpu: self.tpu, hbm_limit: self.limit, most_buffers })
+    }
+}
+
+impl Serialize for Audited {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.view(Self::LISTED).serialize(serializer)
     }
 }

@@ -7,17 +7,12 @@ use crate::{
     output::{
         Output,
         human::{FAINT, STRONG, bytes, bytes_both, percent, screen_width, styled, waste_style},
-        parts::{self, FixJson, SourceJson},
         plain,
         rows::{Row, who, write_fix, write_header},
     },
 };
-use serde::{Serialize, Serializer};
-use std::{
-    borrow::Cow,
-    io::{self, Write},
-};
-use tilewise::tpu::memory_space_name;
+use serde::Serialize;
+use std::io::{self, Write};
 use tilewise_audit::{Allocation, Explanation};
 use tilewise_oom::{Message, PrintedSize, Section};
 
@@ -37,102 +32,8 @@ const HOW_TO_ASK: &str = "paste the whole text of the error that begins with RES
 const SHOWN: usize = 8;
 
 /// What `tilewise explain` prints.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Explained(pub Explanation);
-
-#[derive(Serialize)]
-struct ExplainedJson<'a> {
-    form: &'static str,
-    code: Option<&'a str>,
-    module: Option<&'a str>,
-    memory_space: Option<u8>,
-    memory_space_name: Option<&'a str>,
-    used_bytes: Option<u64>,
-    limit_bytes: Option<u64>,
-    exceeded_bytes: Option<u64>,
-    padding_bytes: u64,
-    truncated: bool,
-    allocations: Vec<AllocationJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct AllocationJson<'a> {
-    section: &'static str,
-    instruction: Option<&'a str>,
-    opcode: Option<&'a str>,
-    label: Option<&'a str>,
-    allocation_type: Option<&'a str>,
-    tag: Option<&'a str>,
-    shape: Option<&'a str>,
-    memory_space: Option<u8>,
-    memory_space_name: Option<Cow<'static, str>>,
-    reported_bytes: Option<u64>,
-    reported_unpadded_bytes: Option<u64>,
-    /// Whether the printed size is, digit for digit, that of the shape.
-    agrees: Option<bool>,
-    logical_bytes: Option<u64>,
-    physical_bytes: Option<u64>,
-    padding_bytes: Option<u64>,
-    expansion: Option<f64>,
-    cause: Option<String>,
-    fix: Option<String>,
-    fixes: Vec<FixJson>,
-    op_name: Option<&'a str>,
-    source: Option<SourceJson<'a>>,
-}
-
-impl Serialize for Explained {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let message = &self.0.message;
-        let size = |size: &Option<PrintedSize>| size.as_ref().map(PrintedSize::bytes);
-        let space = message.memory_space_number();
-        let explained = ExplainedJson {
-            form: message.form.as_str(),
-            code: message.code.as_deref(),
-            module: message.module.as_deref(),
-            memory_space: space,
-            memory_space_name: message.memory_space.as_deref(),
-            used_bytes: size(&message.used),
-            limit_bytes: size(&message.limit),
-            exceeded_bytes: size(&message.exceeded),
-            padding_bytes: self.0.padding_bytes(),
-            truncated: message.truncated,
-            allocations: self.0.allocations.iter().map(|allocation| AllocationJson::of(allocation, space)).collect(),
-        };
-        explained.serialize(serializer)
-    }
-}
-
-impl<'a> AllocationJson<'a> {
-    fn of(allocation: &'a Allocation, space: Option<u8>) -> Self {
-        let entry = &allocation.entry;
-        let (instruction, opcode) = entry.instruction().unzip();
-        let sized = allocation.physical_bytes.is_some();
-        Self {
-            section: entry.section.as_str(),
-            instruction,
-            opcode,
-            label: entry.label.as_deref(),
-            allocation_type: entry.allocation_type.as_deref(),
-            tag: entry.tag.as_deref(),
-            shape: entry.shape.as_ref().map(|shape| shape.text.as_str()),
-            memory_space: space,
-            memory_space_name: space.map(memory_space_name),
-            reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
-            reported_unpadded_bytes: entry.unpadded.as_ref().map(PrintedSize::bytes),
-            agrees: allocation.physical_bytes.and_then(|bytes| Some(entry.size.as_ref()?.agrees_with(bytes))),
-            logical_bytes: allocation.logical_bytes,
-            physical_bytes: allocation.physical_bytes,
-            padding_bytes: sized.then(|| allocation.padding_bytes()),
-            expansion: sized.then(|| allocation.expansion()),
-            cause: (!allocation.causes.is_empty()).then(|| allocation.causes.join("; ")),
-            fix: parts::sentence(allocation.advice.as_ref()),
-            fixes: parts::fixes(allocation.advice.as_ref()),
-            op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()),
-            source: allocation.source.as_ref().map(SourceJson::from),
-        }
-    }
-}
 
 impl Explained {
     /// The explanation for people, in lines of so many columns where words can be cut or wrapped.
@@ -173,7 +74,12 @@ impl Explained {
                 "None of the arrays it lists is padded: the program needs less data, not other layouts."
             );
         }
-        let taken: u64 = explanation.allocations.iter().filter_map(|a| a.physical_bytes).fold(0, u64::saturating_add);
+        let taken: u64 = explanation
+            .allocations
+            .iter()
+            .filter_map(|row| row.sizes)
+            .map(|sizes| sizes.physical_bytes)
+            .fold(0, u64::saturating_add);
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = padding as f64 / taken as f64;
         let words = format!("{}, {} of what the arrays below take, is padding", bytes_both(padding), percent(share));
@@ -211,10 +117,14 @@ impl Explained {
 fn write_row(allocation: &Allocation, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let entry = &allocation.entry;
     let reported = entry.size.as_ref().map(|size| size.text().to_owned());
-    let takes = allocation.physical_bytes.map(bytes).or_else(|| reported.clone()).unwrap_or_else(|| "-".to_owned());
+    let takes = allocation
+        .sizes
+        .map(|sizes| bytes(sizes.physical_bytes))
+        .or_else(|| reported.clone())
+        .unwrap_or_else(|| "-".to_owned());
     let name = entry.label.as_deref().unwrap_or("no label").to_owned();
     let row = Row {
-        padding: allocation.physical_bytes.map(|_| allocation.padding_bytes()),
+        padding: allocation.sizes.map(|sizes| sizes.padding_bytes()),
         takes,
         expansion: allocation.expansion(),
         shape: entry.shape.as_ref().map_or(name, |shape| shape.text.clone()),
@@ -223,11 +133,10 @@ fn write_row(allocation: &Allocation, width: usize, out: &mut dyn Write) -> io::
         fix: allocation.best_fix(),
     };
     row.write(width, out)?;
-    let disagrees = |physical| entry.size.as_ref().is_some_and(|size| !size.agrees_with(physical));
-    if let (Some(reported), Some(physical)) = (reported, allocation.physical_bytes.filter(|&bytes| disagrees(bytes))) {
+    if let (Some(reported), Some(sizes), Some(false)) = (reported, allocation.sizes, allocation.agrees()) {
         let doubt = format!(
             "the message says {reported}, this shape takes {}: a layout it doesn't print, or a shared allocation",
-            bytes(physical)
+            bytes(sizes.physical_bytes)
         );
         writeln!(out, "      {}", styled(waste_style(2.0), doubt))?;
     }

@@ -8,7 +8,6 @@ use crate::{
     output::{
         Output,
         human::{FAINT, STRONG, bytes, bytes_both, screen_width, styled, times, waste_style},
-        parts::{self, FixJson},
         rows::write_fix,
     },
 };
@@ -18,7 +17,7 @@ use tilewise::{
     Shape, Tiled,
     tpu::{self, Generation},
 };
-use tilewise_audit::fix::{self, Advice};
+use tilewise_audit::fix::{self, Advice, Fix};
 
 pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
@@ -58,7 +57,7 @@ struct Predicted {
     shown: Shown,
     /// What would take less, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fixes: Option<Vec<FixJson>>,
+    fixes: Option<Vec<Fix>>,
     #[serde(skip)]
     advice: Option<Advice>,
     #[serde(skip)]
@@ -69,7 +68,7 @@ fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) 
     let prediction = tpu::predict(shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))?;
     let advice = suggest.then(|| fix::suggest(&prediction.shape, Some(generation)));
     Ok(Predicted {
-        fixes: advice.as_ref().map(|advice| parts::fixes(Some(advice))),
+        fixes: advice.as_ref().map(|advice| advice.fixes.clone()),
         advice,
         tpu: generation.name(),
         policy: prediction.policy.as_str(),

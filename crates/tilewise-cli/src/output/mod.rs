@@ -2,7 +2,6 @@
 
 pub(crate) mod file;
 pub(crate) mod human;
-pub(crate) mod parts;
 pub(crate) mod progress;
 pub(crate) mod rows;
 

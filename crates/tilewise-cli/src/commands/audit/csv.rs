@@ -2,24 +2,24 @@
 
 use super::Audited;
 use std::io::{self, Write};
+use tilewise_audit::{BufferView, TableRow, Value};
 
-/// The columns, once for all files.
-pub(super) const HEADER: &str = "source,module,instruction,shape_index,computation,opcode,shape,memory_space,logical_bytes,\
-                                 physical_bytes,padding_bytes,expansion,cause,fix,op_name,file,line\n";
+/// What stands in front of a buffer's own columns, the same in every row of a file.
+const OF_FILE: [&str; 2] = ["source", "module"];
+
+/// The names of the columns, once for all files.
+pub(super) fn header() -> String {
+    let names = BufferView::COLUMNS.iter().map(|column| column.name);
+    let names: Vec<&str> = OF_FILE.into_iter().chain(names).collect();
+    format!("{}\n", names.join(","))
+}
 
 impl Audited {
     pub(super) fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-        for buffer in self.listed(Self::LISTED) {
-            let path: Vec<String> = buffer.shape_index.iter().map(usize::to_string).collect();
-            let fix = buffer.advice(self.tpu).and_then(|advice| Some(advice.best()?.sentence.clone()));
-            let (file, line) = buffer.source.as_ref().map(|source| (source.file.as_str(), source.line)).unzip();
-            table.serialize((
-                (&self.source, &self.report.module, &buffer.instruction, path.join("."), &buffer.computation),
-                (&buffer.opcode, buffer.shape.to_string(), buffer.memory_space),
-                (buffer.logical_bytes, buffer.physical_bytes, buffer.padding_bytes(), buffer.expansion()),
-                (buffer.cause(), fix, &buffer.op_name, file, line),
-            ))?;
+        let of_file: [Value<'_>; OF_FILE.len()] = [self.source.as_str().into(), self.report.module.as_str().into()];
+        for buffer in self.view(Self::LISTED).buffers() {
+            table.serialize((&of_file, buffer.cells()))?;
         }
         table.flush()
     }

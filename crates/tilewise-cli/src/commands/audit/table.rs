@@ -6,7 +6,7 @@ use crate::output::{
     rows::{Row, who, write_fix, write_header},
 };
 use std::io::{self, Write};
-use tilewise_audit::{BufferRow, SpaceTotal};
+use tilewise_audit::{BufferRow, BufferView, SpaceTotal, fix::Advice};
 
 /// Buffers shown without `--all`: what one screen holds.
 const SHOWN: usize = 5;
@@ -23,8 +23,8 @@ impl Audited {
         self.write_fit(out)?;
         self.write_first(width, out)?;
 
-        let rows = self.listed(SHOWN);
-        let padded = report.buffers.iter().filter(|buffer| buffer.padding_bytes() > 0).count();
+        let rows: Vec<_> = self.view(SHOWN).buffers().collect();
+        let padded = report.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).count();
         writeln!(out)?;
         if padded == 0 {
             return writeln!(out, "No buffer is padded.\n");
@@ -32,10 +32,10 @@ impl Audited {
         writeln!(out, "{}", styled(STRONG, if self.all { "Every buffer" } else { "Most padding" }))?;
         write_header(out)?;
         for row in &rows {
-            self.write_row(row, width, out)?;
+            write_row(row, width, out)?;
         }
         if !self.all && padded > rows.len() {
-            let left_bytes = report.largest_padding().skip(rows.len()).map(BufferRow::padding_bytes);
+            let left_bytes = report.largest_padding().skip(rows.len()).map(|buffer| buffer.sizes.padding_bytes());
             let left = left_bytes.fold(0, u64::saturating_add);
             let left_out = padded - rows.len();
             writeln!(
@@ -75,10 +75,10 @@ impl Audited {
     /// Whether the program fits the memory it was asked about.
     fn write_fit(&self, out: &mut dyn Write) -> io::Result<()> {
         let Some(limit) = self.limit else { return Ok(()) };
-        let held = &self.report.held;
-        let (least, most) = (held.at_least_bytes(), held.at_most_bytes);
+        let bounds = self.report.memory_bounds;
+        let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
         let room = bytes(limit);
-        let (style, verdict) = match held.fits(limit) {
+        let (style, verdict) = match bounds.fits(limit) {
             Some(true) => (STRONG, format!("Fits: at most {} of {room}, {} free.", bytes(most), bytes(limit - most))),
             Some(false) => {
                 let short = bytes(least - limit);
@@ -107,20 +107,20 @@ impl Audited {
         writeln!(out, "\nFirst, {}:", who_of(buffer))?;
         write_fix(&fix, width, out)
     }
+}
 
-    fn write_row(&self, buffer: &BufferRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        let advice = buffer.advice(self.tpu);
-        let row = Row {
-            padding: Some(buffer.padding_bytes()),
-            takes: bytes(buffer.physical_bytes),
-            expansion: buffer.expansion(),
-            shape: buffer.shape.to_string(),
-            who: who_of(buffer),
-            causes: &buffer.causes,
-            fix: advice.as_ref().and_then(|advice| advice.best()),
-        };
-        row.write(width, out)
-    }
+fn write_row(view: &BufferView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let BufferView { row: buffer, advice, .. } = view;
+    let row = Row {
+        padding: Some(buffer.sizes.padding_bytes()),
+        takes: bytes(buffer.sizes.physical_bytes),
+        expansion: buffer.sizes.expansion(),
+        shape: buffer.shape.to_string(),
+        who: who_of(buffer),
+        causes: &buffer.causes,
+        fix: advice.as_ref().and_then(Advice::best),
+    };
+    row.write(width, out)
 }
 
 fn headline(hbm: &SpaceTotal) -> String {

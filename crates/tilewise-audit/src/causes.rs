@@ -7,7 +7,7 @@ const WORTH_NAMING: f64 = 0.05;
 
 /// What makes the array's padding, the largest cause first, in words with axes named; `None` without padding.
 ///
-/// The causes multiply. Those that explain less than a twentieth of the expansion are left out.
+/// The causes multiply. Those that explain less than 5 % of the expansion, on a logarithmic scale, are left out.
 ///
 /// ```
 /// let tiled = tilewise::Tiled::new(&"s32[32768,8,4]{2,1,0:T(8,128)}".parse()?)?;
@@ -26,7 +26,8 @@ pub fn causes(tiled: &Tiled) -> Vec<String> {
     let axes = tiled.padded_axes();
     let mut causes: Vec<(f64, String)> = axes.iter().map(|axis| (axis.expansion(), axis.to_string())).collect();
     let natural = u64::from(array.element_type().natural_bits());
-    if let Some(bits) = array.layout().and_then(|layout| layout.element_size_in_bits()).filter(|&bits| bits > natural) {
+    let bits = array.stored_bits();
+    if bits > natural {
         causes.push((ratio(bits, natural), format!("each element takes {bits} bits instead of {natural}")));
     }
     if tiled.physical_elements() != tiled.tiled_elements() {

@@ -2,20 +2,20 @@
 
 use super::{
     change::{BATCH, Candidate, Change},
-    subject::Subject,
+    target::Target,
 };
 use std::fmt::Display;
 use tilewise::{ElementKind, ElementType, Shape};
 
 /// What to do, without a full stop.
-pub(super) fn sentence(candidate: &Candidate, subject: &Subject<'_>) -> String {
-    let dimension = |number: usize| format!("dimension {number} (size {})", subject.bounds[number]);
+pub(super) fn sentence(candidate: &Candidate, target: &Target<'_>) -> String {
+    let dimension = |number: usize| format!("dimension {number} (size {})", target.bounds[number]);
     let new = || candidate.arrays.first().map(|array| bounds_of(&array.shape)).unwrap_or_default();
     let text = || candidate.arrays.first().map(|array| array.shape.without_layout().to_string()).unwrap_or_default();
     match &candidate.change {
         Change::Order => {
             let mut words = String::from("leave the order of dimensions to the compiler");
-            match subject.usual.layout().map(|layout| layout.minor_to_major()) {
+            match target.default_layout.layout().map(|layout| layout.minor_to_major()) {
                 Some(&[lanes, rows, ..]) => {
                     let (lanes, rows) = (dimension(lanes), dimension(rows));
                     words.push_str(&format!(": it puts {lanes} on the 128 lanes and {rows} on the rows of a tile"));
@@ -35,19 +35,19 @@ pub(super) fn sentence(candidate: &Candidate, subject: &Subject<'_>) -> String {
             _ => format!("store the array transposed, as [{}]", new()),
         },
         Change::Squeeze => {
-            let ones: Vec<usize> = (0..subject.bounds.len()).filter(|&d| subject.bounds[d] == 1).collect();
+            let ones: Vec<usize> = (0..target.bounds.len()).filter(|&d| target.bounds[d] == 1).collect();
             let which = match ones[..] {
                 [only] => format!("dimension {only}, of size 1"),
                 _ => format!("the dimensions of size 1 ({})", list(&ones)),
             };
             format!("drop {which}: reshape to [{}]", new())
         }
-        Change::Merge { run } if run.len() == subject.bounds.len() => {
+        Change::Merge { run } if run.len() == target.bounds.len() => {
             format!("flatten the array to one dimension of {}", new())
         }
         Change::Merge { run } => {
-            let merged: u64 = subject.bounds[run.clone()].iter().product();
-            let named = |number: usize| format!("{number} (size {})", subject.bounds[number]);
+            let merged: u64 = target.bounds[run.clone()].iter().product();
+            let named = |number: usize| format!("{number} (size {})", target.bounds[number]);
             let first: Vec<String> = (run.start..run.end - 1).map(named).collect();
             let (first, last) = (first.join(", "), named(run.end - 1));
             format!("merge dimensions {first} and {last} into one of {merged}: reshape to [{}]", new())
@@ -56,12 +56,12 @@ pub(super) fn sentence(candidate: &Candidate, subject: &Subject<'_>) -> String {
             let before = dimension(run.start - 1);
             let into = match run.len() {
                 1 => dimension(run.start),
-                _ => format!("dimensions {} to {} ({})", run.start, run.end - 1, times(&subject.bounds[run.clone()])),
+                _ => format!("dimensions {} to {} ({})", run.start, run.end - 1, times(&target.bounds[run.clone()])),
             };
             format!("move {rows} of {before} into {into}, for a multiple of the 128 lanes: reshape to [{}]", new())
         }
         Change::Unstack { dimension: number } => {
-            let count = subject.bounds[*number];
+            let count = target.bounds[*number];
             format!(
                 "keep each of the {count} parts along dimension {number} as an array of its own: {count} × {}",
                 text()
@@ -77,32 +77,33 @@ pub(super) fn sentence(candidate: &Candidate, subject: &Subject<'_>) -> String {
         Change::Resize { dimension: number, to } => {
             format!(
                 "choose {to} instead of {} for dimension {number}, which then fills its tiles",
-                subject.bounds[*number]
+                target.bounds[*number]
             )
         }
         Change::Narrow { to } => {
-            let from = subject.array.element_type();
-            let halved = candidate.after.checked_mul(2) == Some(subject.now.physical);
+            let from = target.array.element_type();
+            let halved = candidate.after.checked_mul(2) == Some(target.baseline.sizes.physical_bytes);
             let share = if halved { ": half the bytes, padding included" } else { "" };
             format!("store {to} instead of {from} {}{share}", condition(*to))
         }
         Change::Byte => format!(
             "store the predicates as s8: the compiler of this layout spends {} bits on each",
-            subject.stored_bits()
+            target.array.stored_bits()
         ),
     }
 }
 
 /// The line of JAX that does it to an array `x`, and in a comment what comes out.
-pub(super) fn jax(candidate: &Candidate, subject: &Subject<'_>) -> String {
+pub(super) fn jax(candidate: &Candidate, target: &Target<'_>) -> String {
     let new = || candidate.arrays.first().map(|array| bounds_of(&array.shape)).unwrap_or_default();
     let code = match &candidate.change {
         Change::Order => {
-            let order: Vec<usize> = subject.usual.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
+            let order: Vec<usize> =
+                target.default_layout.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
             format!("x = with_layout_constraint(x, Layout(major_to_minor=({}{})))", list(&order), comma(order.len()))
         }
         Change::Transpose { permutation } => format!("x = {}", transposed(permutation)),
-        Change::Merge { run } if run.len() == subject.bounds.len() => "x = x.reshape(-1)".into(),
+        Change::Merge { run } if run.len() == target.bounds.len() => "x = x.reshape(-1)".into(),
         Change::Squeeze | Change::Merge { .. } | Change::Fold { .. } => {
             format!("x = x.reshape({})", new().replace(',', ", "))
         }

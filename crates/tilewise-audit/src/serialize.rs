@@ -1,0 +1,121 @@
+//! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
+
+use crate::{
+    Allocation, BufferView, CopyRow, Explanation, ReportView, SourceLine, SpaceTotal, TableRow, Warning,
+    fix::{Fix, NewArray},
+};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use tilewise_oom::PrintedSize;
+
+/// Serialises a type as these fields, in this order.
+macro_rules! fields {
+    ($type:ty, $this:ident, { $($name:ident: $value:expr,)+ }) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let $this = self;
+                let mut fields = serializer.serialize_struct(stringify!($type), [$(stringify!($name)),+].len())?;
+                $(fields.serialize_field(stringify!($name), &$value)?;)+
+                fields.end()
+            }
+        }
+    };
+}
+
+fields!(ReportView<'_>, view, {
+    module: view.report.module,
+    source: view.source,
+    entry: view.report.entry,
+    is_scheduled: view.report.is_scheduled,
+    memory_spaces: view.report.memory_spaces,
+    buffers: view.buffers().collect::<Vec<_>>(),
+    copies: view.report.copies,
+    argument_bytes: view.report.memory_bounds.argument_bytes,
+    output_bytes: view.report.memory_bounds.output_bytes,
+    alias_bytes: view.report.memory_bounds.alias_bytes,
+    at_least_bytes: view.report.memory_bounds.at_least_bytes(),
+    at_most_bytes: view.report.memory_bounds.at_most_bytes,
+    hbm_limit_bytes: view.options.hbm_limit,
+    // Null where no limit was given, or where it depends on how temporaries share memory.
+    fits: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.fits(limit)),
+    // What is left if nothing shares memory; null unless that fits.
+    headroom_bytes: view.options.hbm_limit.and_then(|limit| limit.checked_sub(view.report.memory_bounds.at_most_bytes)),
+    warnings: view.report.warnings,
+});
+
+fields!(SpaceTotal, total, {
+    memory_space: total.memory_space,
+    memory_space_name: total.memory_space_name(),
+    buffers: total.buffers,
+    logical_bytes: total.logical_bytes,
+    physical_bytes: total.physical_bytes,
+    padding_bytes: total.padding_bytes(),
+});
+
+fields!(CopyRow, row, {
+    instruction: row.instruction,
+    computation: row.computation,
+    from: row.from.to_string(),
+    to: row.to.to_string(),
+    read_bytes: row.read_bytes,
+    written_bytes: row.written_bytes,
+    op_name: row.op_name,
+    source: row.source,
+});
+
+fields!(SourceLine, source, {
+    file: source.file,
+    line: source.line,
+    function: source.function,
+});
+
+fields!(Warning, warning, {
+    kind: warning.kind,
+    message: warning.message,
+    span: warning.span.as_ref().map(|span| [span.start, span.end]),
+});
+
+fields!(Fix, fix, {
+    kind: fix.kind.as_str(),
+    sentence: fix.sentence,
+    jax: fix.jax,
+    arrays: fix.arrays,
+    bytes_before: fix.bytes_before,
+    bytes_after: fix.bytes_after,
+    bytes_saved: fix.bytes_saved(),
+    changes_values: fix.changes_values,
+});
+
+fields!(NewArray, array, {
+    shape: array.shape.to_string(),
+    count: array.count,
+});
+
+fields!(Explanation, explanation, {
+    form: explanation.message.form.as_str(),
+    code: explanation.message.code,
+    module: explanation.message.module,
+    memory_space: explanation.message.memory_space_number(),
+    memory_space_name: explanation.message.memory_space,
+    used_bytes: explanation.message.used.as_ref().map(PrintedSize::bytes),
+    limit_bytes: explanation.message.limit.as_ref().map(PrintedSize::bytes),
+    exceeded_bytes: explanation.message.exceeded.as_ref().map(PrintedSize::bytes),
+    padding_bytes: explanation.padding_bytes(),
+    truncated: explanation.message.truncated,
+    allocations: explanation.allocations,
+});
+
+impl Serialize for BufferView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_row(self, serializer)
+    }
+}
+
+impl Serialize for Allocation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serialize_row(self, serializer)
+    }
+}
+
+fn serialize_row<S: Serializer>(row: &impl TableRow, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(row.fields())
+}

@@ -1,0 +1,65 @@
+//! What of a report is shown, and with which advice.
+
+use crate::{BufferRow, Report, fix::Advice};
+use tilewise::tpu::Generation;
+
+/// What a view of a [`Report`] depends on beside the program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ViewOptions {
+    /// The generation that prices the fixes; inferred from tiles where it is not given.
+    pub tpu: Option<Generation>,
+    /// Bytes of HBM that the program is to fit.
+    pub hbm_limit: Option<u64>,
+    /// At most this many buffers, those with the most padding; without it every buffer, in the order of the text.
+    pub most_buffers: Option<usize>,
+}
+
+/// A report as it is shown. With the `serde` feature it serialises as what `tilewise audit --format json` prints.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ReportView<'a> {
+    /// The report.
+    pub report: &'a Report,
+    /// Where the program's text came from, such as a path.
+    pub source: &'a str,
+    /// What is shown of it.
+    pub options: ViewOptions,
+}
+
+/// A buffer as it is shown, with what to change. With the `serde` feature it serialises as in [`ReportView`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BufferView<'a> {
+    /// The buffer.
+    pub row: &'a BufferRow,
+    /// What to change; `None` without padding.
+    pub advice: Option<Advice>,
+}
+
+impl Report {
+    /// The report as it is shown under these options; `source` says where the program's text came from.
+    #[must_use]
+    pub fn view<'a>(&'a self, source: &'a str, options: ViewOptions) -> ReportView<'a> {
+        ReportView { report: self, source, options }
+    }
+}
+
+impl<'a> ReportView<'a> {
+    /// The buffers that are listed.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferView<'a>> + use<'a> {
+        let (report, tpu) = (self.report, self.options.tpu);
+        let rows: Vec<&BufferRow> = match self.options.most_buffers {
+            Some(most) => report.largest_padding().take(most).collect(),
+            None => report.buffers.iter().collect(),
+        };
+        rows.into_iter().map(move |row| row.view(tpu))
+    }
+}
+
+impl BufferRow {
+    /// The buffer with [`advice`](Self::advice).
+    #[must_use]
+    pub fn view(&self, tpu: Option<Generation>) -> BufferView<'_> {
+        BufferView { row: self, advice: self.advice(tpu) }
+    }
+}
