@@ -26,7 +26,8 @@ pub struct Explanation {
 pub struct Allocation {
     /// What the message says.
     pub entry: Entry,
-    /// The array, with the tiles that the printed size tells of where the message prints none; `None` for an overlay, a tuple's table, or a shape that was cut off.
+    /// The array, with the tiles that the printed size tells of where the message prints none; `None` for an overlay, a
+    /// tuple's table, or a shape that was cut off.
     pub shape: Option<Shape>,
     /// The number of the memory space that ran out, where the message names it.
     pub memory_space: Option<u8>,
@@ -42,8 +43,8 @@ pub struct Allocation {
 
 /// Judges what a TPU's out-of-memory message lists.
 ///
-/// Arguments and outputs print no padding, and are computed like the rest. The generation prices the fixes; without one it is inferred
-/// from tiles where it can be.
+/// Arguments and outputs print no padding, and are computed like the rest. The generation prices the fixes; without one
+/// it is inferred from tiles where it can be.
 ///
 /// ```
 /// use tilewise_oom::Message;
@@ -122,8 +123,8 @@ impl Allocation {
     }
 }
 
-/// Old compilers print layouts without tiles, and reports shapes without layouts. If such a shape does not take what the message says,
-/// and does with the tiles a TPU gives it, those are its tiles.
+/// Old compilers print layouts without tiles, and reports shapes without layouts. If such a shape does not take what
+/// the message says, and does with the tiles a TPU gives it, those are its tiles.
 fn with_tiles_of_size(shape: Shape, entry: &Entry, generation: Option<Generation>) -> Shape {
     let untiled = shape.layout().is_none_or(|layout| layout.tiles().is_empty());
     let Some(size) = entry.size.as_ref().filter(|_| untiled && entry.agrees() != Some(true)) else { return shape };

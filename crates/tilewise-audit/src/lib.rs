@@ -1,8 +1,8 @@
 //! Finds padding waste in compiled TPU programs.
 //!
-//! [`audit`] reads every buffer that a module defines, asks the layout what it takes, and totals by memory space.
-//! The sum over all buffers is what a program *defines*; buffers that never live at once share memory, so it is not what the
-//! program holds.
+//! [`audit`] takes every buffer that a module defines, asks its layout for the size in memory, and totals by memory
+//! space. The sum over all buffers is what a program *defines*; buffers that are never live at the same time share
+//! memory, so it is not what the program holds.
 //!
 //! ```
 //! let text = "
@@ -21,12 +21,12 @@
 //!
 //! # What is where
 //!
-//! - [`audit`] makes a [`Report`] of a module: [`BufferRow`]s, [`CopyRow`]s, a [`SpaceTotal`] for each memory space, and the
-//!   [`MemoryBounds`] that say whether it fits.
+//! - [`audit`] makes a [`Report`] of a module: [`BufferRow`]s, [`CopyRow`]s, a [`SpaceTotal`] for each memory space,
+//!   and the [`MemoryBounds`] that say whether it fits.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries.
 //! - [`causes`] says in words what pads an array; the module [`fix`] says what to change, and what that frees.
-//! - A [`ReportView`] is what is shown of a report. Rows are [`TableRow`]s: their fields are spelled once, for JSON, CSV and
-//!   data frames.
+//! - A [`ReportView`] is what is shown of a report. Rows are [`TableRow`]s: their fields are spelled once, for JSON,
+//!   CSV and data frames.
 //!
 //! # Features
 //!

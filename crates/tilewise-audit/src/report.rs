@@ -17,11 +17,12 @@ pub struct Report {
     pub is_scheduled: bool,
     /// Totals, by rising memory space.
     pub memory_spaces: Vec<SpaceTotal>,
-    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for an alias.
+    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
+    /// an alias.
     pub buffers: Vec<BufferRow>,
     /// Every `copy`, in the order of the text.
     pub copies: Vec<CopyRow>,
-    /// What the program holds in the device's default memory, as far as its text says.
+    /// Bounds of what the program holds in the device's default memory.
     pub memory_bounds: MemoryBounds,
     /// What could not be read or sized.
     pub warnings: Vec<Warning>,
@@ -61,7 +62,7 @@ impl SpaceTotal {
     }
 }
 
-/// What a program holds in the device's default memory: the bounds that its text gives without packing its temporaries.
+/// Bounds of what a program holds in the device's default memory, known without packing its temporaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryBounds {
@@ -124,8 +125,8 @@ pub struct BufferRow {
 }
 
 impl BufferRow {
-    /// What to change so that it takes less; `None` without padding. The generation prices it, and is inferred from the tiles where
-    /// it is not given.
+    /// What to change so that it takes less; `None` without padding. The generation prices it, and is inferred from the
+    /// tiles where it is not given.
     #[must_use]
     pub fn advice(&self, generation: Option<Generation>) -> Option<Advice> {
         let operation = self.op_name.as_deref().unwrap_or(&self.opcode);

@@ -33,8 +33,8 @@ pub trait TableRow {
 
     /// A value for each column: [`Value::Null`], text or a number.
     ///
-    /// Fields of [`Value::Source`] are columns of their own, `file` and `line`; [`Value::Path`] is text with dots between its
-    /// numbers.
+    /// Fields of [`Value::Source`] are columns of their own, `file` and `line`; [`Value::Path`] is text with dots
+    /// between its numbers.
     fn cells(&self) -> Vec<Value<'_>> {
         let fields = self.fields();
         let cell = |column: &Column| {
@@ -296,7 +296,8 @@ mod tests {
         let report = crate::audit(&tilewise_hlo::Module::parse(text).expect("an instruction"));
         report.buffers.iter().for_each(|row| check(&row.view(None)));
         assert_eq!(report.buffers[0].view(None).cells()[1], Value::from("0"));
-        let text = "1. Size: 4.0K\n Shape: f32[8,3]{1,0:T(8,128)}\n XLA label: x\n ====\n2. Size: 1.0K\n XLA label: overlays\n ====";
+        let text = "1. Size: 4.0K\n Shape: f32[8,3]{1,0:T(8,128)}\n XLA label: x\n ====\n\
+                    2. Size: 1.0K\n XLA label: overlays\n ====";
         let explained = crate::explain(tilewise_oom::Message::parse(text).expect("a list"), None);
         explained.allocations.iter().for_each(check);
     }

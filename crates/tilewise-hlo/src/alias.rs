@@ -17,7 +17,7 @@ pub struct InputOutputAlias {
     pub kind: AliasKind,
 }
 
-/// Whether an alias is a permission or a must.
+/// Whether an alias may or must be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AliasKind {
     /// `may-alias`: the caller decides at run time.

@@ -15,7 +15,7 @@ pub struct Attribute<'m> {
 
 /// Iterates over the `name=value` pairs of a text, in its order.
 ///
-/// Brackets nest and strings hide what is in them. Text that is no pair is passed over.
+/// Brackets nest; what is inside strings is not looked at. Text that is no pair is skipped.
 #[derive(Clone, Debug)]
 pub struct Attributes<'m> {
     rest: &'m str,
@@ -59,8 +59,8 @@ impl<'m> Iterator for Attributes<'m> {
             let value = if is_pair { skip_trivia(bytes, equals + 1) } else { start };
             let end = value_end(bytes, value, self.blank_separated);
             let (text, name) = (self.rest, start..name);
-            // Anything that `value_end` stops at is a separator or a comment; step over one byte of it to be sure to
-            // get on.
+            // `value_end` stops at a separator or a comment; one byte of it is skipped, so that the loop always
+            // advances.
             self.rest = text.get(end.max(start + 1)..).unwrap_or_default();
             if is_pair {
                 return Some(Attribute { name: &text[name], value: text[value..end].trim_ascii_end() });

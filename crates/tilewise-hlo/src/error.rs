@@ -1,4 +1,4 @@
-//! What can go wrong, and what was odd about a text that could be read.
+//! Errors, and warnings about a text that could be read.
 
 use std::fmt;
 use std::ops::Range;
@@ -29,7 +29,7 @@ impl Error {
         Self { kind, span, message: message.into(), source: None }
     }
 
-    /// What another crate said, which `message` repeats.
+    /// The error that this one wraps, and whose text `message` includes.
     pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { source: Some(Box::new(source)), ..self }
     }
@@ -40,7 +40,7 @@ impl Error {
         self.kind
     }
 
-    /// The bytes of the text that are to blame, where there are any.
+    /// The bytes of the text that the error is about, where there are any.
     #[must_use]
     pub fn span(&self) -> Option<Range<usize>> {
         self.span.clone()
@@ -73,7 +73,7 @@ pub enum ErrorKind {
     Syntax,
     /// The text has 4 GiB or more: ranges are kept in 32 bits.
     TooLarge,
-    /// A shape isn't valid; the message has `tilewise`'s words.
+    /// A shape isn't valid; the source is [`tilewise`]'s error.
     Shape,
     /// The bytes aren't UTF-8 text.
     NotUtf8,
@@ -106,7 +106,7 @@ impl ErrorKind {
     }
 }
 
-/// Something in the text that was passed over, or that isn't as XLA writes it.
+/// Something in the text that was skipped, or that isn't as XLA writes it.
 ///
 /// ```
 /// use tilewise_hlo::{Module, WarningKind};
@@ -124,7 +124,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// What kind of oddity this is.
+    /// What kind of warning this is.
     #[must_use]
     pub fn kind(&self) -> WarningKind {
         self.kind
@@ -145,11 +145,11 @@ impl fmt::Display for Warning {
             }
             WarningKind::UnterminatedComputation => "the computation has no closing brace; the text may be truncated",
             WarningKind::UnterminatedAttributes => "the instruction's attributes have an unclosed bracket or quote",
-            WarningKind::UnterminatedComment => "the comment is never closed; all that follows was passed over",
+            WarningKind::UnterminatedComment => "the comment is never closed; everything after it was skipped",
             WarningKind::SeveralModules => {
                 "another HloModule starts here; only the first was read, so split the text to read the rest"
             }
-            WarningKind::NoEntry => "no computation is marked ENTRY; the last one is taken for it, as XLA does",
+            WarningKind::NoEntry => "no computation is marked ENTRY; the last one is used as the entry, as in XLA",
             WarningKind::EntryMissing => {
                 "no computation is marked ENTRY and the text is truncated, so there is no entry computation"
             }
@@ -172,7 +172,7 @@ pub enum WarningKind {
     UnterminatedComment,
     /// A second `HloModule`: reading stopped before it.
     SeveralModules,
-    /// Several computations and none marked `ENTRY`: the last is taken.
+    /// Several computations and none marked `ENTRY`: the last is used.
     NoEntry,
     /// A truncated text that lost its entry computation.
     EntryMissing,

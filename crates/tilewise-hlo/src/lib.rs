@@ -41,12 +41,12 @@
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
-//! - An [`Error`] means that nothing could be read; a [`Warning`] is about a part that was passed over.
+//! - An [`Error`] means that nothing could be read; a [`Warning`] is about a part that was skipped.
 //!
 //! # How it reads
 //!
 //! A module owns its text and keeps ranges into it. One pass finds, for each instruction, its name, shape, opcode and
-//! operands; the rest of the line, mostly `backend_config`, is stepped over. Shapes and attributes are read from
+//! operands; the rest of the line, mostly `backend_config`, is skipped. Shapes and attributes are read from
 //! their ranges when asked for. So reading costs little, keeping costs 44 bytes an instruction beside the text, and a
 //! module can be shared between threads.
 //!

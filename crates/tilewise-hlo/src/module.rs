@@ -41,7 +41,7 @@ pub struct Module {
 impl Module {
     /// Reads HLO text: a whole module, or lines of one.
     ///
-    /// What stands before the `HloModule` line is passed over. Instructions outside any computation go into an
+    /// Text before the `HloModule` line is skipped. Instructions outside any computation go into an
     /// unnamed one. Of several modules only the first is read. A truncated text yields what is there. Whatever could
     /// not be read is in [`warnings`](Self::warnings). Time is linear in the text, whatever the text.
     ///
@@ -151,7 +151,7 @@ impl Module {
         (0..self.data.instructions.len()).map(|index| Instruction { data: &self.data, index })
     }
 
-    /// What was passed over, or isn't as XLA writes it. Empty for what a compiler printed.
+    /// What was skipped, or isn't as XLA writes it. Empty for what a compiler printed.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.data.warnings

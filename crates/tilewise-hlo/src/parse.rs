@@ -1,4 +1,4 @@
-//! One pass over the text: heads of lines are read, the rest of each line is only stepped over.
+//! One pass over the text: the head of each line is read, the rest is skipped.
 
 use memchr::memmem;
 
@@ -281,7 +281,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Passes over the line at `at`, and says so.
+    /// Skips the line at `at`, with a warning.
     fn unread(&mut self, at: usize) -> usize {
         let end = line_end(self.bytes, at);
         if let Some(last) = self.warnings.last_mut().filter(|last| last.kind == WarningKind::UnreadLines) {

@@ -1,4 +1,4 @@
-//! Where in the text everything is: what reading leaves, and modules, computations and instructions look into.
+//! What parsing leaves: ranges of the text, which modules, computations and instructions look into.
 
 use crate::error::{Warning, WarningKind};
 use crate::source_table::SourceTable;

@@ -1,4 +1,4 @@
-//! Finding where things end: identifiers, brackets, strings, values.
+//! Finds where identifiers, brackets, strings and values end.
 //!
 //! Everything here is a loop with a counter, never recursion, so that no text can exhaust the stack.
 

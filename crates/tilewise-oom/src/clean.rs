@@ -1,8 +1,8 @@
-//! Undoing what terminals, logs, web pages and `repr` do to a message.
+//! Removes what terminals, logs, web pages and `repr` add to a message.
 
 use crate::reader::find_words;
 
-/// What takes the place of the raw proto behind a message.
+/// How the raw proto behind a message begins.
 pub(crate) const TAIL: &str = "[type.googleapis.com/";
 
 /// The text with line feeds alone as line ends, without escapes, entities, line prefixes, fences and proto tails.
@@ -162,7 +162,7 @@ fn prefix(text: &str) -> Option<&str> {
         at = line[..at].trim_end_matches(|c: char| c.is_ascii_digit()).len();
     }
     let prefix = line[..at].trim_end();
-    // It is in front of the lines that follow, too, or it is no prefix but a line that was wrapped elsewhere.
+    // A prefix is in front of most lines that follow; otherwise this is only a line that was wrapped elsewhere.
     let (mut with, mut without) = (0, 0);
     for line in lines.take(8) {
         *(if strip(line, prefix).len() < line.len() { &mut with } else { &mut without }) += 1;

@@ -5,7 +5,7 @@ use tilewise::{Shape, Tiled};
 use crate::instruction::{quotation_length, shape_length};
 use crate::size::PrintedSize;
 
-/// The list that an entry stands in.
+/// The list that an entry is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Section {
@@ -31,7 +31,8 @@ impl Section {
 pub struct WrittenShape {
     /// The shape as printed.
     pub text: String,
-    /// The shape as written, with no layout where none is printed; the error if it isn't one, say because it was cut.
+    /// The shape as written, without a layout where none is printed; an error where it can't be read, such as when it
+    /// was cut.
     pub parsed: Result<Shape, tilewise::Error>,
 }
 

@@ -1,10 +1,10 @@
-//! What [`Message::parse`](crate::Message::parse) says to a text without a message.
+//! The error for a text without a message.
 
 use std::fmt;
 
 /// The text holds no TPU out-of-memory message.
 ///
-/// Its `Display` says what is looked for, and what was found instead where that is known.
+/// Its `Display` says what is looked for, and what the text looks like instead, where that is known.
 ///
 /// ```
 /// use tilewise_oom::Message;
@@ -31,7 +31,7 @@ impl Error {
             ("Out of memory while trying to allocate", "this looks like a message of a GPU or CPU"),
             ("CUDA_ERROR_OUT_OF_MEMORY", "this looks like a message of a GPU"),
             ("HloModule ", "this looks like HLO text; audit it instead"),
-            ("RESOURCE_EXHAUSTED", "the text has RESOURCE_EXHAUSTED, but not the sentence that should follow"),
+            ("RESOURCE_EXHAUSTED", "the text has RESOURCE_EXHAUSTED, but not the sentence that should follow it"),
         ];
         let found = known.iter().find(|(needle, _)| text.contains(needle)).map(|(_, found)| *found);
         Self { found: found.or(text.trim().is_empty().then_some("the text is empty")) }
@@ -41,9 +41,10 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "no TPU out-of-memory message: looked for `Ran out of memory in memory space …`, `Ran out of memory on HBM`, \
-             `Allocation (size=…) would exceed memory`, `unlikely to have enough memory`, `That was not possible. There \
-             are … free`, or a list `Largest program allocations in …`; paste the message from `RESOURCE_EXHAUSTED:` on",
+            "no TPU out-of-memory message found; looked for `Ran out of memory in memory space …`, `Ran out of memory \
+             on HBM`, `Allocation (size=…) would exceed memory`, `unlikely to have enough memory`, `That was not \
+             possible. There are … free`, or a list `Largest program allocations in …`; paste the message from \
+             `RESOURCE_EXHAUSTED:` on",
         )?;
         self.found.map_or(Ok(()), |found| write!(f, " ({found})"))
     }

@@ -9,7 +9,7 @@ use crate::reader::{Reader, find_words};
 use crate::size::PrintedSize;
 use crate::{Form, Message};
 
-/// How headlines begin. Each is one of a kind, so that no headline holds another's beginning.
+/// How headlines begin. No headline contains the beginning of another.
 const BEGINNINGS: [&str; 8] = [
     "Ran out of memory in memory space",
     "Ran out of memory on HBM",
@@ -32,7 +32,7 @@ pub(crate) fn find_all(text: &str) -> Vec<usize> {
         }
     }
     found.sort_unstable();
-    // `Ran out of memory on HBM, the total memory required for HLO temporaries (…)` is one.
+    // `Ran out of memory on HBM, the total memory required for HLO temporaries (…)` is one headline.
     let mut last = None;
     found.retain(|(at, beginning)| {
         let goes_on = *beginning == "HLO temporaries (" && last.is_some_and(|last| at - last < 200);
@@ -169,7 +169,7 @@ fn allocation(reader: &mut Reader<'_>, message: &mut Message) {
         message.limit = closed(reader);
     }
     reader.eat(")");
-    // All on one line, which the tag alone makes long.
+    // The message is one line, often a long one because of its tag.
     let end = reader.rest().find(['\n', '\r']).map_or(reader.text.len(), |end| reader.at + end);
     let list = find_words(reader.text, reader.at, "shape =").filter(|(at, _)| at - reader.at.min(*at) < 200);
     let Some((_, after)) = list else {

@@ -1,7 +1,7 @@
 //! Reads the messages of TPU programs that run out of memory.
 //!
 //! A [`Message`] has the headline's figures, the tables and the lists of allocations, and says for each entry what its
-//! shape takes by its own layout. So it can be told which buffers are mostly padding.
+//! shape takes by its own layout, which shows the buffers that are mostly padding.
 //!
 //! ```
 //! use tilewise_oom::{Form, Message};
@@ -81,7 +81,7 @@ pub enum Form {
     Allocation,
     /// The compiler gave up early: two figures.
     EarlyAbort,
-    /// The program compiled, but a buffer or the program found no place when it ran (E0100, E0101).
+    /// The program compiled, but at run time there was no memory for a buffer or for the program (E0100, E0101).
     RunTime,
     /// Tables or lists without the headline that says what was exceeded.
     Excerpt,

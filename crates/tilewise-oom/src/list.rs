@@ -57,7 +57,7 @@ pub(crate) struct List {
 
 pub(crate) fn read(text: &str) -> List {
     let mut events = events(text);
-    // Where all entries start lines, and fields do, so does everything; else line ends mean nothing.
+    // If entries and fields start lines, markers inside lines are part of values; otherwise line ends were lost.
     let is_field = |event: &Event| matches!(event.marker, Marker::Field(_));
     let folded = events.iter().any(|event| event.marker == Marker::Entry && !event.starts_line)
         || !events.iter().any(|event| is_field(event) && event.starts_line);

@@ -1,4 +1,4 @@
-//! A reader that takes any white space for a space: messages arrive re-wrapped.
+//! A reader for which any white space equals a space, since messages are often re-wrapped.
 
 use memchr::memmem;
 

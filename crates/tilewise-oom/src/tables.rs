@@ -146,7 +146,7 @@ fn rows(reader: &mut Reader<'_>) -> (Vec<Row>, Option<Utilization>) {
         if brackets.eat("(") {
             utilization = utilization.or(self::utilization(&mut brackets));
             let rest = brackets.rest();
-            // The brackets hold brackets, and end with their line.
+            // Brackets nest in these, and all are closed on one line.
             let end = rest.find(['\n', '(']).filter(|end| rest[*end..].starts_with('\n'));
             let closing = rest.find(')').filter(|close| end.is_none_or(|end| *close < end));
             let Some(close) = closing else { break };
@@ -158,7 +158,7 @@ fn rows(reader: &mut Reader<'_>) -> (Vec<Row>, Option<Utilization>) {
     (rows, utilization)
 }
 
-/// The words in front of a size. Names begin in lower case, but for `HLO temp`: what begins otherwise is no row.
+/// The name in front of a size: lower case, or `HLO temp`; anything else is no row.
 fn name(reader: &mut Reader<'_>) -> Option<String> {
     let mut name = String::new();
     let mut ahead = *reader;

@@ -1,4 +1,4 @@
-//! Fixes in words and in JAX.
+//! A fix as a sentence and as a line of JAX.
 
 use super::{
     change::{BATCH, Candidate, Change},
@@ -27,10 +27,10 @@ pub(super) fn sentence(candidate: &Candidate, target: &Target<'_>) -> String {
         }
         Change::Transpose { permutation } => match permutation[..] {
             [.., minor] if minor + 1 != permutation.len() => {
-                format!("make {} the minor one: store the array transposed, as [{}]", dimension(minor), new())
+                format!("make {} the most minor: store the array transposed, as [{}]", dimension(minor), new())
             }
             [.., second, _] => {
-                format!("make {} the second-minor one: store the array as [{}]", dimension(second), new())
+                format!("make {} the second-minor: store the array as [{}]", dimension(second), new())
             }
             _ => format!("store the array transposed, as [{}]", new()),
         },
@@ -58,27 +58,21 @@ pub(super) fn sentence(candidate: &Candidate, target: &Target<'_>) -> String {
                 1 => dimension(run.start),
                 _ => format!("dimensions {} to {} ({})", run.start, run.end - 1, times(&target.bounds[run.clone()])),
             };
-            format!("move {rows} of {before} into {into}, for a multiple of the 128 lanes: reshape to [{}]", new())
+            format!("move a factor of {rows} from {before} into {into}, to fill the 128 lanes: reshape to [{}]", new())
         }
         Change::Unstack { dimension: number } => {
             let count = target.bounds[*number];
-            format!(
-                "keep each of the {count} parts along dimension {number} as an array of its own: {count} × {}",
-                text()
-            )
+            format!("split dimension {number} into {count} separate arrays: {count} × {}", text())
         }
         Change::Cut { dimension: number, at } => {
             let both: Vec<String> = candidate.arrays.iter().map(|a| a.shape.without_layout().to_string()).collect();
-            format!("cut {} at {at}, where tiles end, into two arrays: {}", dimension(*number), both.join(" and "))
+            format!("split {} at {at}, a tile boundary, into two arrays: {}", dimension(*number), both.join(" and "))
         }
         Change::Batch => {
-            format!("if there are many of these, keep {} of them as one array, {}", BATCH, text())
+            format!("if there are many such arrays, batch {} of them into one, {}", BATCH, text())
         }
         Change::Resize { dimension: number, to } => {
-            format!(
-                "choose {to} instead of {} for dimension {number}, which then fills its tiles",
-                target.bounds[*number]
-            )
+            format!("reduce dimension {number} from {} to {to}, so that it fills its tiles", target.bounds[*number])
         }
         Change::Narrow { to } => {
             let from = target.array.element_type();
@@ -86,10 +80,9 @@ pub(super) fn sentence(candidate: &Candidate, target: &Target<'_>) -> String {
             let share = if halved { ": half the bytes, padding included" } else { "" };
             format!("store {to} instead of {from} {}{share}", condition(*to))
         }
-        Change::Byte => format!(
-            "store the predicates as s8: the compiler of this layout spends {} bits on each",
-            target.array.stored_bits()
-        ),
+        Change::Byte => {
+            format!("store the predicates as s8: in this layout each takes {} bits", target.array.stored_bits())
+        }
     }
 }
 
@@ -152,8 +145,8 @@ fn condition(to: ElementType) -> String {
             format!("if every value lies in {} … {}", -half, half - 1)
         }
         ElementKind::Unsigned => format!("if every value lies in 0 … {}", (1u64 << bits.min(63)) - 1),
-        _ if to == ElementType::Bf16 => "if 8 bits of precision do".into(),
-        _ => "if its precision does".into(),
+        _ if to == ElementType::Bf16 => "if 8 bits of precision suffice".into(),
+        _ => "if its precision suffices".into(),
     }
 }
 

@@ -1,8 +1,8 @@
-//! What to change so that an array takes less: every answer searched for and priced, none canned.
+//! What to change so that an array takes less memory: each fix is found by search and priced by the layout it leads to.
 //!
-//! A TPU pads the two most minor dimensions of an array to the lanes and rows of a tile. How much that costs follows from the bounds, the
-//! element type and the order of dimensions, and all three are the program's to change. [`suggest`] tries what a user can really do,
-//! asks [`tpu`] what the compiler would make of each, and keeps the best of each kind.
+//! A TPU pads the two most minor dimensions of an array to the lanes and rows of a tile. How much that costs follows
+//! from the bounds, the element type and the order of dimensions, and a program can change all three. [`suggest`] tries
+//! what a user can do, asks [`tpu`] what the compiler would make of each, and keeps the best of each kind.
 //!
 //! ```
 //! use tilewise_audit::fix::{self, FixKind};
@@ -22,34 +22,36 @@
 //!
 //! | kind | change | what it costs the user |
 //! |---|---|---|
-//! | [`Order`](FixKind::Order) | the compiler's own order of dimensions | nothing, unless a kernel needs the other order |
+//! | [`Order`](FixKind::Order) | the compiler's own order of dimensions | nothing, unless a kernel needs the other |
 //! | [`Transpose`](FixKind::Transpose) | `[N,4]` → `[4,N]` | axis numbers in the program |
-//! | [`Reshape`](FixKind::Reshape) | drop dimensions of size 1, `[N,8,4]` → `[N,32]`, `[N,10]` → `[N/64,640]`, flatten | a reshape wherever the array is used |
-//! | [`Split`](FixKind::Split) | an array for each component, or two cut where tiles end | several arrays in place of one |
+//! | [`Reshape`](FixKind::Reshape) | squeeze, `[N,8,4]` → `[N,32]`, `[N,10]` → `[N/64,640]`, flatten | reshapes at each use |
+//! | [`Split`](FixKind::Split) | an array for each index along a dimension, or two | several arrays in place of one |
 //! | [`Batch`](FixKind::Batch) | 128 small arrays in one | a batched program |
 //! | [`Resize`](FixKind::Resize) | 130 → 128, at most an eighth of a dimension | the model changes |
 //! | [`Narrow`](FixKind::Narrow) | f32 → bf16, s32 → s16 | precision or range |
 //!
-//! Padding a dimension by hand to a larger size is not tried: what an array takes never falls when a bound grows (tested for types of 4
-//! bits and more).
+//! Padding a dimension by hand to a larger size is not tried: what an array takes never falls when a bound grows
+//! (tested for types of 4 bits and more).
 //!
 //! # How they are ranked
 //!
-//! By the bytes they free, except that a simpler kind comes first, in the order of the table, if it frees 96 % of what the best does and
-//! leaves at most half the data again in padding, or 80 % and at most a tenth. Once a fix that keeps every value leaves at most a tenth, those
-//! that change values stand behind all that don't. Fixes that remove less than 5 % of the padding are left out, and so are splitting and
-//! batching where something simpler frees as much; splitting stays where the array's order is not the default one.
+//! By the bytes they free, except that a simpler kind comes first, in the order of the table, if it frees 96 % of what
+//! the best does and leaves padding of at most 50 % of the data, or 80 % with padding of at most 10 %. Once a fix that
+//! keeps every value leaves padding of at most 10 %, those that change values come after all that don't. Fixes that
+//! remove less than 5 % of the padding are left out, and so are splitting and batching where something simpler frees as
+//! much; splitting stays where the array's order is not the default one.
 //!
 //! # Where it stops
 //!
-//! New orders and reshapes are priced as arrays that the compiler lays out freely, and splits, sizes and types in the order the array has,
-//! both as [`tpu::predict`] does, checked with [`tpu::CHECKED_WITH`]. Compiled programs agree for arguments: `s32[524288,8,4]` forced to
-//! row-major takes 2 GiB, in its default order, transposed or merged 64 MiB.
+//! New orders and reshapes are priced as arrays that the compiler lays out freely, and splits, sizes and types in the
+//! order the array has, both as [`tpu::predict`] does, checked with [`tpu::CHECKED_WITH`]. Compiled programs agree for
+//! arguments: `s32[524288,8,4]` forced to row-major takes 2 GiB, in its default order, transposed or merged 64 MiB.
 //!
-//! Only the shape is looked at. Inside a program an operation may insist on an order, and then transposing moves the padding elsewhere. With
-//! that compiler for v5e, a step of a graph network that gathers 400,000 rows of `f32[100000,12]`, multiplies and sums them needs 208 MB of
-//! temporaries. With the layout constraint on the gathered rows it is the same, gathering from the transposed array it is 205 MB, and
-//! gathering each component on its own 17 MB: there, [`Split`](FixKind::Split) is the fix.
+//! Only the shape is looked at. Inside a program an operation may insist on an order, and then transposing moves the
+//! padding elsewhere. With that compiler for v5e, a step of a graph network that gathers 400,000 rows of
+//! `f32[100000,12]`, multiplies and sums them needs 208 MB of temporaries. With the layout constraint on the gathered
+//! rows it is the same, gathering from the transposed array it is 205 MB, and gathering each component on its own 17
+//! MB: there, [`Split`](FixKind::Split) is the fix.
 //!
 //! Arrays with dynamic dimensions are not reshaped, split, batched or resized.
 
@@ -93,8 +95,8 @@ impl Advice {
 
     /// The advice for an array that this operation makes, by its opcode or by the framework's name of it.
     ///
-    /// A gather or scatter takes whole rows and insists on their order, so that another order only moves the padding into a
-    /// temporary: there an array for each component comes first.
+    /// A gather or scatter takes whole rows and insists on their order, so that another order only moves the padding
+    /// into a temporary: there an array for each component comes first.
     ///
     /// ```
     /// use tilewise_audit::fix::{self, FixKind};
@@ -124,7 +126,7 @@ pub enum Basis {
     Given,
     /// The array's tiles occur only on this side of the divide.
     Inferred,
-    /// The array's tiles tell nothing; the rule since v4 is taken.
+    /// The array's tiles don't tell; the rule since v4 is assumed.
     Assumed,
 }
 
@@ -182,8 +184,8 @@ impl FixKind {
 pub struct Fix {
     /// What changes.
     pub kind: FixKind,
-    /// What takes the array's place, in device memory. New orders, reshapes and batches have their default layouts, the others keep the
-    /// array's order.
+    /// What takes the array's place, in device memory. New orders, reshapes and batches have their default layouts, the
+    /// others keep the array's order.
     pub arrays: Vec<NewArray>,
     /// How many such arrays these replace: 1, and more only for [`FixKind::Batch`].
     pub replaced: u64,
@@ -197,7 +199,8 @@ pub struct Fix {
     pub changes_values: bool,
     /// What to do, in a sentence without a full stop, with axes named.
     pub sentence: String,
-    /// The line of JAX that does it to an array `x`, or to the list `xs` that a batch is made of, and a comment with what comes out.
+    /// The line of JAX that does it to an array `x`, or to the list `xs` that a batch is made of, and a comment with
+    /// what comes out.
     ///
     /// `Layout` and `with_layout_constraint` are those of `jax.experimental.layout`.
     pub jax: String,
@@ -254,13 +257,13 @@ pub enum NoFix {
     UnknownElementType,
     /// Layouts in this memory space are not predicted.
     MemorySpace(u8),
-    /// A scalar takes the least a buffer can be.
+    /// A scalar already takes the minimum allocation.
     Scalar,
     /// Nothing is padded.
     NoPadding,
     /// The padding is at most 2 % of the data.
     LittlePadding,
-    /// Nothing that was tried frees a twentieth of the padding.
+    /// Nothing that was tried frees 5 % of the padding.
     NothingHelps,
 }
 
@@ -285,17 +288,17 @@ impl fmt::Display for NoFix {
     /// One clause: `nothing is padded`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotAnArray => "this is no array; ask for each of its leaves",
-            Self::Unsized => "the array's size is not known",
-            Self::UnknownElementType => "what layout a TPU gives this element type is not known",
+            Self::NotAnArray => "only arrays are laid out; of a tuple, ask for each leaf",
+            Self::Unsized => "the size of the array is not known",
+            Self::UnknownElementType => "the layout that TPUs give this element type is not known",
             Self::MemorySpace(space) => {
                 return write!(f, "layouts in memory space {space} ({}) are not known", tpu::memory_space_name(*space));
             }
-            Self::Scalar => "a scalar takes a granule, the least a buffer is made of",
+            Self::Scalar => "a scalar already takes the minimum allocation",
             Self::NoPadding => "nothing is padded",
-            Self::LittlePadding => "the padding is at most 2% of the data",
+            Self::LittlePadding => "the padding is at most 2 % of the data",
             Self::NothingHelps => {
-                "no other order, reshape, split, size or type that was tried frees a twentieth of the padding"
+                "no order, reshape, split, size or element type that was tried frees 5 % of the padding"
             }
         })
     }
@@ -303,9 +306,9 @@ impl fmt::Display for NoFix {
 
 /// The changes that would free the most of what this array takes, and the reason if there are none.
 ///
-/// The shape is one found in a compiled program or a message, with its tiles; without a layout it is taken to have the default one.
-/// Without a generation, the array's tiles may tell on which side of the divide between v3 and v4 it was compiled; else the rule since v4
-/// prices the fixes. [`Advice::basis`] says which of these it was.
+/// The shape is one found in a compiled program or a message, with its tiles; without a layout it is taken to have the
+/// default one. Without a generation, the array's tiles may tell on which side of the divide between v3 and v4 it was
+/// compiled; else the rule since v4 prices the fixes. [`Advice::basis`] says which of these it was.
 ///
 /// ```
 /// use tilewise_audit::fix::{self, Basis, NoFix};

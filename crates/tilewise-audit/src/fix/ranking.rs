@@ -22,7 +22,8 @@ pub(super) fn rank(mut candidates: Vec<Candidate>, baseline: Baseline) -> Vec<Ca
     candidates.retain(|candidate| {
         let (kind, after) = (candidate.kind(), candidate.after);
         match kind {
-            // An operation that insists on another order takes neither another order nor a reshape: there splitting is what helps.
+            // An operation that insists on another order takes neither another order nor a reshape: there splitting is
+            // what helps.
             FixKind::Split if !baseline.has_default_order && baseline.is_as_tight(after, best) => true,
             FixKind::Split | FixKind::Batch => {
                 let simpler = kept.iter().any(|&(other, bytes)| other < kind && baseline.is_as_good(bytes, after));

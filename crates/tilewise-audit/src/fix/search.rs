@@ -228,7 +228,8 @@ impl Target<'_> {
         tpu::default_layout(self.array.element_type(), bounds, self.generation).ok()
     }
 
-    /// In the array's own order, so that nothing but the change itself makes the price; by default where it has the default order.
+    /// In the array's own order, so that nothing but the change itself makes the price; by default where it has the
+    /// default order.
     fn same_order(&self, element_type: ElementType, bounds: &[u64], minor_to_major: &[usize]) -> Option<Shape> {
         if self.baseline.has_default_order {
             return tpu::default_layout(element_type, bounds, self.generation).ok();

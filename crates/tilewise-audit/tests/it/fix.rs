@@ -73,19 +73,19 @@ fn edge_messages_of_a_graph_network() {
                 "x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))  # f32[400000,12]{0,1:T(8,128)}"
             ),
             (
-                "make dimension 0 (size 400000) the minor one: store the array transposed, as [12,400000]",
+                "make dimension 0 (size 400000) the most minor: store the array transposed, as [12,400000]",
                 "x = x.T  # f32[12,400000]"
             ),
             (
-                "move 32 of dimension 0 (size 400000) into dimension 1 (size 12), for a multiple of the 128 lanes: reshape to [12500,384]",
+                "move a factor of 32 from dimension 0 (size 400000) into dimension 1 (size 12), to fill the 128 lanes: reshape to [12500,384]",
                 "x = x.reshape(12500, 384)  # f32[12500,384]"
             ),
             (
-                "keep each of the 12 parts along dimension 1 as an array of its own: 12 × f32[400000]",
+                "split dimension 1 into 12 separate arrays: 12 × f32[400000]",
                 "xs = jnp.unstack(x, axis=1)  # 12 × f32[400000]"
             ),
             (
-                "store bf16 instead of f32 if 8 bits of precision do: half the bytes, padding included",
+                "store bf16 instead of f32 if 8 bits of precision suffice: half the bytes, padding included",
                 "x = x.astype(jnp.bfloat16)  # bf16[400000,12]"
             ),
         ]
@@ -191,7 +191,7 @@ fn one_hot_predicates() {
     );
     let fixes = fixes("pred[64,512,2048]{2,1,0:T(8,128)E(32)}");
     let [byte] = &fixes[..] else { panic!("{fixes:?}") };
-    assert_eq!(byte.sentence, "store the predicates as s8: the compiler of this layout spends 32 bits on each");
+    assert_eq!(byte.sentence, "store the predicates as s8: in this layout each takes 32 bits");
     assert_eq!(byte.jax, "x = x.astype(jnp.int8)  # s8[64,512,2048]");
     assert!(!byte.changes_values);
 }
@@ -200,7 +200,7 @@ fn one_hot_predicates() {
 fn sizes_just_above_a_tile() {
     let fixes = fixes("f32[8192,130]{1,0:T(8,128)}");
     let resize = fixes.iter().find(|fix| fix.kind == FixKind::Resize).expect("a size");
-    assert_eq!(resize.sentence, "choose 128 instead of 130 for dimension 1, which then fills its tiles");
+    assert_eq!(resize.sentence, "reduce dimension 1 from 130 to 128, so that it fills its tiles");
     assert_eq!((resize.bytes_before, resize.bytes_after, resize.changes_values), (8_388_608, 4_194_304, true));
     assert_eq!(resize.logical_bytes_after, resize.bytes_after);
     assert!(fixes.iter().take_while(|fix| fix.kind != FixKind::Resize).all(|fix| !fix.changes_values));

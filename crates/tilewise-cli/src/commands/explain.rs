@@ -54,7 +54,7 @@ impl Explained {
         }
         self.write_allocations(width, out)?;
         if explanation.message.truncated {
-            writeln!(out, "{}", styled(FAINT, "The message is cut off; this is what its text still holds."))?;
+            writeln!(out, "{}", styled(FAINT, "The message is truncated: only what it contains is explained."))?;
         }
         writeln!(out)
     }
@@ -64,15 +64,12 @@ impl Explained {
         let Self(explanation) = self;
         let padding = explanation.padding_bytes();
         if explanation.allocations.is_empty() {
-            let advice = "The message lists no arrays. Audit the program instead: dump it with XLA_FLAGS=\"--xla_dump_to=DIR \
-                          --xla_dump_hlo_as_text\" and run `tilewise audit` on what it wrote.";
+            let advice = "The message lists no arrays. Audit the program instead: dump it with \
+                          XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" and run `tilewise audit` on the dump.";
             return writeln!(out, "{advice}");
         }
         if padding == 0 {
-            return writeln!(
-                out,
-                "None of the arrays it lists is padded: the program needs less data, not other layouts."
-            );
+            return writeln!(out, "None of the listed arrays is padded: only less data helps, not other layouts.");
         }
         let taken: u64 = explanation
             .allocations
@@ -82,10 +79,10 @@ impl Explained {
             .fold(0, u64::saturating_add);
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
         let share = padding as f64 / taken as f64;
-        let words = format!("{}, {} of what the arrays below take, is padding", bytes_both(padding), percent(share));
+        let words = format!("{}, {} of the arrays below, is padding", bytes_both(padding), percent(share));
         let verdict = match explanation.shortfall_bytes() {
-            Some(shortfall) if padding >= shortfall => ": more than is missing.",
-            Some(_) => ": less than is missing.",
+            Some(shortfall) if padding >= shortfall => ": more than the shortfall.",
+            Some(_) => ": less than the shortfall.",
             None => ".",
         };
         writeln!(out, "{}{verdict}", styled(waste_style(1.0 / (1.0 - share).max(f64::EPSILON)), words))
@@ -135,7 +132,8 @@ fn write_row(allocation: &Allocation, width: usize, out: &mut dyn Write) -> io::
     row.write(width, out)?;
     if let (Some(reported), Some(sizes), Some(false)) = (reported, allocation.sizes, allocation.agrees()) {
         let doubt = format!(
-            "the message says {reported}, this shape takes {}: a layout it doesn't print, or a shared allocation",
+            "the message says {reported}, but this shape takes {}: its layout is not printed in full, or the allocation \
+             is shared",
             bytes(sizes.physical_bytes)
         );
         writeln!(out, "      {}", styled(waste_style(2.0), doubt))?;
@@ -155,11 +153,11 @@ fn printed(size: &PrintedSize) -> String {
     if size.text().bytes().all(|byte| byte.is_ascii_digit()) { bytes(size.bytes()) } else { size.text().to_owned() }
 }
 
-/// `Out of memory in hbm: 294.50M needed, 250.00M there, 44.50M too much.`
+/// `Out of memory in hbm: 294.50M needed, 250.00M available, 44.50M over.`
 fn headline(message: &Message) -> String {
     let place = message.memory_space.as_deref().map_or(String::new(), |space| format!(" in {space}"));
     let mut words = format!("Out of memory{place}");
-    let figures = [(&message.used, "needed"), (&message.limit, "there"), (&message.exceeded, "too much")];
+    let figures = [(&message.used, "needed"), (&message.limit, "available"), (&message.exceeded, "over")];
     let figures = figures.into_iter().filter_map(|(size, what)| Some(format!("{} {what}", printed(size.as_ref()?))));
     let figures: Vec<String> = figures.collect();
     if !figures.is_empty() {

@@ -1,4 +1,4 @@
-//! Rows of padded arrays for people, two to five lines each: what it costs, who makes it and where, why, and what to change.
+//! Rows of padded arrays for people, two to five lines each: sizes, source line, causes, and the best fix.
 
 use super::human::{FAINT, STRONG, bytes, cut, styled, times, waste_style};
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and cause.
+//! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and
+//! cause.
 
 use super::Audited;
 use crate::output::{
@@ -47,7 +48,7 @@ impl Audited {
         writeln!(out)
     }
 
-    /// The sums are over everything the program defines: buffers that never live together share memory.
+    /// The sums are over everything the program defines, as if no two buffers shared memory.
     fn write_totals(&self, out: &mut dyn Write) -> io::Result<()> {
         let header = format!("  {:<10}{:>8}{:>13}{:>13}{:>13}", "memory", "buffers", "data", "takes", "padding");
         writeln!(out, "{}", styled(FAINT, header))?;
@@ -68,7 +69,7 @@ impl Audited {
             writeln!(out)?;
             writeln!(out, "{}", headline(hbm))?;
         }
-        let note = "Sums of all buffers the program defines; those that never live at once share memory.";
+        let note = "Sums over all buffers; those that are never live at the same time share memory.";
         writeln!(out, "{}", styled(FAINT, note))
     }
 
@@ -84,12 +85,15 @@ impl Audited {
                 let short = bytes(least - limit);
                 (
                     waste_style(f64::INFINITY),
-                    format!("Does not fit: arguments and results alone are {short} more than {room}."),
+                    format!("Does not fit: arguments and results alone exceed {room} by {short}."),
                 )
             }
             None => {
-                let words =
-                    format!("May fit {room}: between {} and {}, by how temporaries share.", bytes(least), bytes(most));
+                let words = format!(
+                    "May fit {room}: needs {} to {}, depending on how temporaries share memory.",
+                    bytes(least),
+                    bytes(most)
+                );
                 (waste_style(2.0), words)
             }
         };
