@@ -8,6 +8,7 @@ use crate::{
 use anyhow::Context;
 use std::{fs, hint::black_box, time::Duration};
 use tilewise::{Shape, Tiled};
+use tilewise_testing::Random;
 
 /// The document's formula for a layout of rank 2, written out by hand.
 type Formula = fn(y: u64, x: u64) -> u64;
@@ -72,14 +73,8 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
 
 /// Random indices inside the bounds, one after the other, from a fixed seed.
 fn indices(bounds: &[u64], count: usize) -> Vec<u64> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut random = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
-    (0..count).flat_map(|_| bounds.to_vec()).map(|bound| random() % bound).collect()
+    let mut random = Random::new(0);
+    (0..count).flat_map(|_| bounds).map(|&bound| random.below(bound)).collect()
 }
 
 fn little_endian(numbers: &[u64]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Cases: shapes of every kind as texts in every spelling, small variations of them, and texts with something wrong.
 
-use crate::random::Random;
 use tilewise::ElementType;
+use tilewise_testing::Random;
 
 /// A text, and for two in three another that means nearly the same.
 pub(crate) struct Case {
@@ -12,7 +12,7 @@ pub(crate) struct Case {
 impl Case {
     /// The case of this number: seven in ten are right, the others have something wrong, or look so.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
-        let random = &mut Random::new(seed, number);
+        let random = &mut Random::for_case(seed, number);
         if random.below(3000) == 0 {
             return Self { text: nested(random), other: None };
         }
@@ -133,13 +133,13 @@ impl Array {
         let rank = random.below(7);
         let dimensions: Vec<_> = (0..rank).map(|_| Dimension::any(random)).collect();
         let layout = Layout::any(&dimensions, random);
-        Self { element_type: random.pick(ElementType::ALL), dimensions, layout }
+        Self { element_type: random.choose(ElementType::ALL), dimensions, layout }
     }
 
     fn vary(&mut self, random: &mut Random) {
         let rank = self.dimensions.len();
         match random.below(10) {
-            0 => self.element_type = random.pick(ElementType::ALL),
+            0 => self.element_type = random.choose(ElementType::ALL),
             // Splits may not fit a new bound.
             1..3 if rank > 0 && self.layout.splits.is_empty() => {
                 let at = random.below(rank);
@@ -191,7 +191,7 @@ impl Dimension {
             12..16 => 1 << random.below(12),
             16..19 => random.below(5000),
             _ => random.below(1 << 40),
-        } as u64;
+        };
         match random.below(20) {
             0..2 => Self::Bounded(bound),
             2 => Self::Unbounded,
@@ -223,13 +223,13 @@ impl Layout {
         Self {
             minor_to_major,
             tiles: (0..tiles).map(|_| tile(random)).collect(),
-            tail_padding: if random.percent(15) { 1 + random.below(2048) as u64 } else { 1 },
-            index_type: if random.percent(2) { Some(random.pick(&SPARSE_TYPES)) } else { None },
-            pointer_type: if random.percent(2) { Some(random.pick(&SPARSE_TYPES)) } else { None },
-            element_size: if random.percent(20) { random.pick(&[1, 2, 4, 5, 8, 16, 32, 64, 128, 4096]) } else { 0 },
-            memory_space: if random.percent(20) { random.pick(&[0, 1, 2, 3, 5, 6, 17, 126, 127]) } else { 0 },
+            tail_padding: if random.percent(15) { 1 + random.below(2048) } else { 1 },
+            index_type: if random.percent(2) { Some(random.choose(&SPARSE_TYPES)) } else { None },
+            pointer_type: if random.percent(2) { Some(random.choose(&SPARSE_TYPES)) } else { None },
+            element_size: if random.percent(20) { random.choose(&[1, 2, 4, 5, 8, 16, 32, 64, 128, 4096]) } else { 0 },
+            memory_space: if random.percent(20) { random.choose(&[0, 1, 2, 3, 5, 6, 17, 126, 127]) } else { 0 },
             splits,
-            metadata_prefix: if random.percent(8) { 8 * random.below(9) as u64 } else { 0 },
+            metadata_prefix: if random.percent(8) { 8 * random.below(9) } else { 0 },
         }
     }
 
@@ -289,17 +289,17 @@ impl Layout {
 
 fn tile(random: &mut Random) -> Vec<Option<u64>> {
     let mut sizes: Vec<_> = (0..random.below(4))
-        .map(|_| (!random.percent(15)).then(|| random.pick(&[1, 1, 2, 3, 4, 7, 8, 16, 32, 128])))
+        .map(|_| (!random.percent(15)).then(|| random.choose(&[1, 1, 2, 3, 4, 7, 8, 16, 32, 128])))
         .collect();
-    sizes.push(Some(random.pick(&[1, 2, 4, 5, 16, 128, 1024])));
+    sizes.push(Some(random.choose(&[1, 2, 4, 5, 16, 128, 1024])));
     sizes
 }
 
 /// Texts that nest deep: XLA's own stack gives out at about 7,300.
 fn nested(random: &mut Random) -> String {
-    let levels = random.pick(&[100, 1000, 1024, 1025, 2000, 7000, 9000]);
-    let (open, close) = random.pick(&[("(", ")"), ("b(", ")"), ("(token[],", ")")]);
-    let innermost = random.pick(&["", "f32[2]"]);
+    let levels = random.choose(&[100, 1000, 1024, 1025, 2000, 7000, 9000]);
+    let (open, close) = random.choose(&[("(", ")"), ("b(", ")"), ("(token[],", ")")]);
+    let innermost = random.choose(&["", "f32[2]"]);
     open.repeat(levels) + innermost + &close.repeat(levels)
 }
 
@@ -334,12 +334,12 @@ fn join(tokens: &[String], random: &mut Random) -> String {
     let mut text = String::new();
     for token in tokens {
         if random.percent(chance) {
-            text.push_str(random.pick(&BLANKS));
+            text.push_str(random.choose(&BLANKS));
         }
         text.push_str(token);
     }
     if random.percent(chance) {
-        text.push_str(random.pick(&BLANKS));
+        text.push_str(random.choose(&BLANKS));
     }
     text
 }
@@ -463,10 +463,10 @@ fn spoil(tokens: &mut Vec<String>, random: &mut Random) {
             let with = random.below(tokens.len());
             tokens.swap(at, with);
         }
-        4..7 => tokens.insert(at, random.pick(PIECES).to_owned()),
-        7 => tokens[at] = random.pick(PIECES).to_owned(),
+        4..7 => tokens.insert(at, random.choose(PIECES).to_owned()),
+        7 => tokens[at] = random.choose(PIECES).to_owned(),
         8 => tokens.truncate(at),
-        9 => push(tokens, &[random.pick(PIECES)]),
+        9 => push(tokens, &[random.choose(PIECES)]),
         10 => {
             let token = &mut tokens[at];
             *token = match &**token {
@@ -479,7 +479,7 @@ fn spoil(tokens: &mut Vec<String>, random: &mut Random) {
         // Properties come last in a layout.
         12..14 => {
             let end = tokens.iter().rposition(|token| token == "}").unwrap_or(at);
-            tokens.insert(end, random.pick(PIECES).to_owned());
+            tokens.insert(end, random.choose(PIECES).to_owned());
         }
         _ => {
             let count = numbers().count();
@@ -487,7 +487,7 @@ fn spoil(tokens: &mut Vec<String>, random: &mut Random) {
                 let at = numbers().nth(random.below(count)).unwrap_or(at);
                 // Of what kills XLA only a little: a new process takes its time.
                 let from = if random.percent(6) { NEGATIVE } else { NUMBERS };
-                tokens[at] = random.pick(from).to_owned();
+                tokens[at] = random.choose(from).to_owned();
             }
         }
     }

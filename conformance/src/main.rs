@@ -3,7 +3,6 @@
 mod generate;
 mod judge;
 mod ledger;
-mod random;
 mod xla;
 
 use clap::Parser;

@@ -25,7 +25,8 @@ pub(crate) fn install(shell: &Shell, tool: &str) -> anyhow::Result<()> {
 /// `cargo xtask msrv`: builds and tests the core as a user of the oldest compiler gets it.
 ///
 /// The packaged core becomes a workspace of its own, in which cargo picks test dependencies that fit the old compiler; the main
-/// workspace's are newer.
+/// workspace's are newer. What its tests need beside it comes along: the facts, and the crate that tests share, which packages
+/// leave out.
 pub(crate) fn msrv(shell: &Shell) -> anyhow::Result<()> {
     let folder = target_folder(shell).join("msrv");
     let compiler = old_compiler(shell, &folder)?;
@@ -33,20 +34,28 @@ pub(crate) fn msrv(shell: &Shell) -> anyhow::Result<()> {
     cmd!(shell, "cargo package --package tilewise --no-verify --allow-dirty --target-dir {package}").run()?;
     let version = env!("CARGO_PKG_VERSION");
     let archive = package.join(format!("package/tilewise-{version}.crate"));
-    // Where the tests look for the facts: two folders up.
     let workspace = folder.join("workspace");
     shell.remove_path(&workspace)?;
-    shell.create_dir(workspace.join("crates"))?;
-    let facts = workspace.join("conformance/facts");
-    copy_folder(shell, Path::new("conformance/facts"), &facts)?;
+    for part in ["conformance/facts", "testing/src"] {
+        copy_folder(shell, Path::new(part), &workspace.join(part))?;
+    }
+    shell.copy_file("testing/Cargo.toml", workspace.join("testing"))?;
     let crates = workspace.join("crates");
+    shell.create_dir(&crates)?;
     cmd!(shell, "tar --extract --touch --gzip --file {archive} --directory {crates}").run()?;
     let core = crates.join("tilewise");
     fs::rename(crates.join(format!("tilewise-{version}")), &core)?;
     shell.remove_path(core.join("Cargo.lock"))?;
+    // The manifest as it was written, with the dependency that packages leave out.
+    fs::rename(core.join("Cargo.toml.orig"), core.join("Cargo.toml"))?;
+    let manifest = shell.read_file("Cargo.toml")?;
+    let lines = manifest.lines().filter(|line| !line.starts_with("default-members"));
+    let lines = lines.map(|line| match line.split_once(" = ") {
+        Some(("members", _)) => "members = [\"crates/tilewise\", \"testing\"]\n".to_owned(),
+        _ => format!("{line}\n"),
+    });
     // The target folder may lie in the main workspace, which would claim the package.
-    shell
-        .write_file(workspace.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\nmembers = [\"crates/tilewise\"]\n")?;
+    shell.write_file(workspace.join("Cargo.toml"), lines.collect::<String>())?;
 
     let _here = shell.push_dir(&core);
     let _compiler = shell.push_env("RUSTC", &compiler);
@@ -150,9 +159,9 @@ pub(crate) fn coverage(shell: &Shell) -> anyhow::Result<()> {
     install(shell, "llvm-cov")?;
     let _tools = llvm_tools(shell)?
         .map(|[cov, profdata]| (shell.push_env("LLVM_COV", cov), shell.push_env("LLVM_PROFDATA", profdata)));
-    // The core's own tests, and those that replay the corpora and the hostile inputs; documentation's examples don't count.
+    // The core's own tests, and those that replay the corpora and test limits; examples in documentation don't count.
     cmd!(shell, "cargo llvm-cov --no-report --all-features --package tilewise --package tilewise-fuzz-bodies").run()?;
-    let others = "crates/tilewise-|/tests/|fuzz/|xtask/";
+    let others = "crates/tilewise-|/tests/|fuzz/|testing/|xtask/";
     let report = |option: &str| {
         cmd!(shell, "cargo llvm-cov report --ignore-filename-regex {others} {option}").quiet().ignore_stderr().read()
     };

@@ -1,8 +1,9 @@
 //! Buffers moved between layouts, against the definition element by element.
 
 use std::hint::black_box;
-use tilewise::{ElementKind, ElementType, Layout, Shape, Tile, TileDimension, Tiled};
+use tilewise::{ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 use tilewise_relayout::{Cpu, Padding, Plan};
+use tilewise_testing::{Guarded, NaiveRelayout, Random, Tight};
 
 /// The largest buffer that is moved, in bytes.
 const LARGEST: u64 = 128 << 10;
@@ -51,36 +52,32 @@ pub fn relayout_vs_naive(data: &[u8]) {
     let (way, way_back) = (Way::from_choices(&mut choices), Way::from_choices(&mut choices));
     let padding = choices.of(&[Padding::Zero, Padding::Zero, Padding::Leave]);
     let Some((from, to)) = shapes(&mut choices) else { return };
-    let (Ok(source_tiled), Ok(tiled)) = (Tiled::new(&from), Tiled::new(&to)) else { return };
+    if Tiled::new(&from).is_err() || Tiled::new(&to).is_err() {
+        return;
+    }
     let plan = Plan::with_padding(&from, &to, padding).expect("layouts of one array have a plan");
     let back = Plan::new(&to, &from).expect("and a plan back");
     black_box((plan.to_string(), back.to_string()));
     if plan.source_bytes().max(plan.destination_bytes()) > LARGEST {
         return;
     }
-    let mut random = Random(choices.seed());
+    let mut random = Random::new(choices.seed());
     let source = random.bytes(plan.source_bytes());
     let before = random.bytes(plan.destination_bytes());
 
-    let element = from.element_type().expect("an array");
-    let mover = Mover { element, from: width(&from), to: width(&to), places: places(&source_tiled, &tiled) };
+    let naive = NaiveRelayout::new(&from, &to);
     let mut wanted = if padding == Padding::Zero { vec![0; before.len()] } else { before.clone() };
-    mover.move_all(&source, &mut wanted);
+    naive.run(&source, &mut wanted);
     let got = way.run(&plan, &source, &before);
     assert_same(&got, &wanted, &plan, &way);
 
-    let mover = mover.turned_round();
+    let naive = naive.reversed();
     let mut wanted = vec![0; source.len()];
-    mover.move_all(&got, &mut wanted);
+    naive.run(&got, &mut wanted);
     let again = way_back.run(&back, &got, &source);
     assert_same(&again, &wanted, &back, &way_back);
-    let kept = mover.kept();
-    for &(_, place) in &mover.places {
-        let same = parts(0, kept).all(|(at, count)| {
-            let at = place * mover.to + at;
-            bits(&source, at, count) == bits(&again, at, count)
-        });
-        assert!(same, "{from} -> {to} and back changes what lies at {place}");
+    if let Some(offset) = naive.difference(&source, &again) {
+        panic!("{from} -> {to} and back changes what lies at {offset}");
     }
 }
 
@@ -168,9 +165,6 @@ struct Way {
     destination_at: usize,
 }
 
-/// Bytes around the destination that nobody may write.
-const GUARD: [u8; 64] = [0xE7; 64];
-
 impl Way {
     fn from_choices(choices: &mut Choices<'_>) -> Self {
         let mut cpus = Cpu::available();
@@ -187,127 +181,15 @@ impl Way {
 
     /// What the plan makes of the source in a destination that held something before.
     fn run(&self, plan: &Plan, source: &[u8], before: &[u8]) -> Vec<u8> {
-        // It ends where its memory ends, so that AddressSanitizer sees a read past it.
-        let source = [&GUARD[..self.source_at], source].concat();
-        let source = &source[self.source_at..];
-        let start = GUARD.len() + self.destination_at;
-        let mut destination = [&GUARD, &GUARD[..self.destination_at], before, &GUARD].concat();
-        let content = &mut destination[start..start + before.len()];
+        let source = Tight::new(source, self.source_at);
+        let source = source.content();
+        let mut destination = Guarded::new(before, self.destination_at);
+        let content = destination.content();
         if let Some((_, short)) = source.split_first() {
             assert!(plan.run(short, content).is_err() && content == before, "a short source");
         }
         plan.run_as(self.cpu, self.past_caches, source, content, self.threads).expect("both lengths are right");
-        let after = destination.split_off(start + before.len());
-        let content = destination.split_off(start);
-        assert!(
-            destination.starts_with(&GUARD) && destination.ends_with(&GUARD[..self.destination_at]) && after == GUARD,
-            "written outside: {self:?}\n{plan}"
-        );
-        content
-    }
-}
-
-/// The definition: each element on its own.
-struct Mover {
-    element: ElementType,
-    /// Stored bits of an element on both sides.
-    from: u64,
-    to: u64,
-    /// Each element's offsets on both sides.
-    places: Vec<(u64, u64)>,
-}
-
-impl Mover {
-    fn turned_round(mut self) -> Self {
-        for (from, to) in &mut self.places {
-            std::mem::swap(from, to);
-        }
-        Self { from: self.to, to: self.from, ..self }
-    }
-
-    /// The bits of an element that are moved: all that are stored if both sides store as many, otherwise the value's.
-    fn kept(&self) -> u64 {
-        if self.from == self.to { self.from } else { self.element.bits().into() }
-    }
-
-    /// Widening repeats the sign of signed integers and fills with zeros otherwise.
-    fn move_all(&self, source: &[u8], destination: &mut [u8]) {
-        let (kept, signed) = (self.kept(), self.element.kind() == ElementKind::Signed);
-        for &(from, to) in &self.places {
-            let (from, to) = (from * self.from, to * self.to);
-            for (at, count) in parts(0, kept) {
-                set_bits(destination, to + at, count, bits(source, from + at, count));
-            }
-            let filling = if signed && bits(source, from + kept - 1, 1) == 1 { 0xFF } else { 0 };
-            for (at, count) in parts(kept, self.to) {
-                set_bits(destination, to + at, count, filling);
-            }
-        }
-    }
-}
-
-/// The offsets of every element in both layouts.
-fn places(from: &Tiled, to: &Tiled) -> Vec<(u64, u64)> {
-    let bounds = from.logical_dimensions();
-    let mut at = vec![0; bounds.len()];
-    let mut places = Vec::new();
-    for _ in 0..bounds.iter().product() {
-        places.push((from.offset_of(&at).expect("inside"), to.offset_of(&at).expect("inside")));
-        for (i, bound) in at.iter_mut().zip(bounds).rev() {
-            *i += 1;
-            if *i < *bound {
-                break;
-            }
-            *i = 0;
-        }
-    }
-    places
-}
-
-fn width(shape: &Shape) -> u64 {
-    let natural = shape.element_type().map_or(0, ElementType::natural_bits);
-    shape.layout().and_then(Layout::element_size_in_bits).unwrap_or(natural.into())
-}
-
-/// A range of bits in parts of at most 8: where each starts, and how many it has.
-fn parts(start: u64, end: u64) -> impl Iterator<Item = (u64, u32)> {
-    (start..end).step_by(8).map(move |at| (at, u32::try_from(8.min(end - at)).expect("8 at most")))
-}
-
-/// At most 8 bits, in one byte or two.
-fn bits(buffer: &[u8], at: u64, count: u32) -> u8 {
-    let next = buffer.get(index(at / 8) + 1).copied().unwrap_or(0);
-    let [bits, _] = (u16::from_le_bytes([buffer[index(at / 8)], next]) >> (at % 8)).to_le_bytes();
-    bits & (0xFF >> (8 - count))
-}
-
-fn set_bits(buffer: &mut [u8], at: u64, count: u32, value: u8) {
-    let mask = (0xFF_u16 >> (8 - count)) << (at % 8);
-    let value = (u16::from(value) << (at % 8)) & mask;
-    for ((at, mask), value) in (index(at / 8)..).zip(mask.to_le_bytes()).zip(value.to_le_bytes()) {
-        if mask != 0 {
-            buffer[at] = buffer[at] & !mask | value;
-        }
-    }
-}
-
-fn index(at: u64) -> usize {
-    at.try_into().expect("inside a buffer")
-}
-
-/// A xorshift generator: what buffers hold steers nothing.
-struct Random(u64);
-
-impl Random {
-    fn bytes(&mut self, count: u64) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(index(count) + 8);
-        while bytes.len() < index(count) {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            bytes.extend(self.0.to_le_bytes());
-        }
-        bytes.truncate(index(count));
-        bytes
+        assert!(destination.guards_hold(), "written outside: {self:?}\n{plan}");
+        destination.content().to_vec()
     }
 }

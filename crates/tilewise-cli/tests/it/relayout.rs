@@ -9,7 +9,8 @@ use std::{
     process::{Command, Stdio},
 };
 use tempfile::TempDir;
-use tilewise::Tiled;
+use tilewise::{Shape, Tiled};
+use tilewise_testing::{NaiveRelayout, Random};
 
 /// Runs it in a folder; its exit status, and the JSON object that it wrote.
 fn relayout(folder: &Path, arguments: &[&str]) -> (i32, Value) {
@@ -35,27 +36,13 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn noise(bytes: u64) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_u32;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        state.to_le_bytes()[1]
-    };
-    (0..bytes).map(|_| next()).collect()
+    Random::new(0).bytes(bytes)
 }
 
-/// Element by element, as whole bytes; what the destination's padding becomes is 0.
-fn naive(from: &Tiled, to: &Tiled, source: &[u8]) -> Vec<u8> {
-    let size = |n: u64| usize::try_from(n).unwrap();
-    let width = size(from.physical_bytes() / from.physical_elements());
-    let mut destination = vec![0; size(to.physical_bytes())];
-    for offset in 0..from.physical_elements() {
-        if let Some(index) = from.index_of(offset).unwrap() {
-            let (at, to) = (size(offset) * width, size(to.offset_of(&index).unwrap()) * width);
-            destination[to..to + width].copy_from_slice(&source[at..at + width]);
-        }
-    }
+/// What the destination holds after a relayout: zeros where it has padding.
+fn expected(from: &Shape, to: &Shape, source: &[u8]) -> Vec<u8> {
+    let mut destination = vec![0; usize::try_from(Tiled::new(to).unwrap().physical_bytes()).unwrap()];
+    NaiveRelayout::new(from, to).run(source, &mut destination);
     destination
 }
 
@@ -93,9 +80,9 @@ fn files_hold_what_the_definition_says() {
     for kind in kinds {
         for (from, to) in layouts.into_iter().flat_map(|from| layouts.map(|to| (from, to))) {
             let [from, to] = [from, to].map(|layout| format!("{}[45,67]{layout}", kind.0));
-            let [source, destination] = [&from, &to].map(|shape| Tiled::new(&shape.parse().unwrap()).unwrap());
-            let bytes = noise(source.physical_bytes());
-            let wanted = naive(&source, &destination, &bytes);
+            let [source, destination] = [&from, &to].map(|shape| shape.parse::<Shape>().unwrap());
+            let bytes = noise(Tiled::new(&source).unwrap().physical_bytes());
+            let wanted = expected(&source, &destination, &bytes);
             for (given, made) in extensions.into_iter().flat_map(|given| extensions.map(|made| (given, made))) {
                 let (Some(before), Some(head)) = (header(given, &from, kind), header(made, &to, kind)) else {
                     continue;
@@ -108,7 +95,7 @@ fn files_hold_what_the_definition_says() {
                 }
                 let (status, object) = relayout(folder.path(), &arguments);
                 assert_eq!((status, &object["checked_elements"]), (0, &Value::from(45 * 67)), "{object}");
-                assert_eq!(object["bytes"], source.physical_bytes() + destination.physical_bytes());
+                assert_eq!(object["bytes"], bytes.len() + wanted.len());
                 assert!(
                     fs::read(folder.path().join(&made)).unwrap() == [head, wanted.clone()].concat(),
                     "{arguments:?}"
@@ -175,11 +162,8 @@ fn a_disk_without_room() {
 #[test]
 #[cfg(unix)]
 fn one_file_as_both_through_every_kind_of_link() {
-    let turned = naive(
-        &Tiled::new(&"f32[3,5]{1,0}".parse().unwrap()).unwrap(),
-        &Tiled::new(&"f32[3,5]{0,1}".parse().unwrap()).unwrap(),
-        &noise(60),
-    );
+    let [from, to] = ["f32[3,5]{1,0}", "f32[3,5]{0,1}"].map(|shape| shape.parse().unwrap());
+    let turned = expected(&from, &to, &noise(60));
     for (source, destination) in
         [("file", "file"), ("file", "soft"), ("soft", "file"), ("hard", "file"), ("file", "hard")]
     {

@@ -2,8 +2,6 @@
 
 mod figures;
 mod limits;
-#[path = "../../../tilewise/tests/it/support.rs"]
-mod oracle;
 mod pixels;
 mod snapshots;
 mod structure;

@@ -2,13 +2,13 @@
 
 #![cfg(feature = "png")]
 
-use crate::oracle::small_arrays;
 use crate::support::{Cell, cells_of, tiled};
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
 use std::collections::HashMap;
 use tilewise::Tiled;
 use tilewise_draw::{Options, Scene, Theme, View};
+use tilewise_testing::shapes::small_arrays;
 
 /// Pixels for each unit.
 const SCALE: usize = 2;

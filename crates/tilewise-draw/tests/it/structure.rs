@@ -1,11 +1,11 @@
 //! Pictures are read back and held against the core, on random layouts.
 
-use crate::oracle::{memory, small_arrays};
 use crate::support::{Cell, cells};
 use proptest::prelude::*;
 use roxmltree::Document;
 use tilewise::{Shape, Tiled};
 use tilewise_draw::{Options, Scene, View};
+use tilewise_testing::{cells::memory, shapes::small_arrays};
 
 const PANELS: [&str; 5] = ["array", "memory", "words", "array-after", "strips"];
 
@@ -94,7 +94,7 @@ proptest! {
             let offset = usize::try_from(cell.offset.expect("an offset")).expect("small");
             let position = cell.index.map(|index| {
                 let index: Vec<usize> = index.into_iter().map(|i| usize::try_from(i).expect("small")).collect();
-                crate::oracle::ravel(&index, &bounds)
+                tilewise_testing::cells::ravel(&index, &bounds)
             });
             prop_assert_eq!(position, naive.cells[offset]);
         }

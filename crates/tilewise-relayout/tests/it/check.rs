@@ -1,8 +1,8 @@
 //! What a check finds, bit by bit: a flipped bit of an element is that element, a flipped bit of padding is nothing.
 
-use crate::support::Random;
 use tilewise::{Shape, Tiled};
 use tilewise_relayout::{ErrorKind, Plan};
+use tilewise_testing::Random;
 
 /// Transposed, tiled, tiled again, merged, packed, widened, wider than any register, empty.
 const PAIRS: [(&str, &str); 18] = [
@@ -33,7 +33,7 @@ fn width(tiled: &Tiled) -> u64 {
 
 #[test]
 fn every_bit_of_every_element_counts_and_no_other() {
-    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut random = Random::new(0x1234_5678_9ABC_DEF1);
     for (from, to) in PAIRS {
         let plan = Plan::new(&from.parse().expect("a shape"), &to.parse().expect("a shape")).expect("a plan");
         let source = random.bytes(plan.source_bytes());
@@ -69,7 +69,7 @@ fn large_arrays_are_walked_once() {
     ] {
         let (from, to): (Shape, Shape) = (from.parse().expect("a shape"), to.parse().expect("a shape"));
         let plan = Plan::new(&from, &to).expect("a plan");
-        let source = Random(7).bytes(plan.source_bytes());
+        let source = Random::new(7).bytes(plan.source_bytes());
         let mut destination = vec![0; usize::try_from(plan.destination_bytes()).expect("small")];
         plan.run(&source, &mut destination).expect("lengths are right");
         let elements: u64 = from.dimensions().iter().filter_map(|dimension| dimension.bound()).product();

@@ -2,7 +2,6 @@
 //!
 //! `TILEWISE_PYTHON` names a Python interpreter that has numpy, einops and jaxlib.
 
-use crate::support::{small_arrays, unravel};
 use proptest::{
     strategy::{Strategy, ValueTree},
     test_runner::TestRunner,
@@ -10,6 +9,7 @@ use proptest::{
 use serde_json::{Value, json};
 use std::{fs, path::Path, process::Command};
 use tilewise::{Shape, Tiled};
+use tilewise_testing::{cells::unravel, shapes::small_arrays};
 
 const WORKED_EXAMPLES: [&str; 27] = [
     "f32[]",

@@ -8,5 +8,4 @@ mod oracle;
 mod proto;
 mod serde;
 mod steps;
-mod support;
 mod tpu;

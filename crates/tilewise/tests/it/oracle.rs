@@ -2,9 +2,12 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
-use crate::support::{memory, small_arrays, unravel};
 use proptest::prelude::*;
 use tilewise::{ErrorKind, Shape, Tiled};
+use tilewise_testing::{
+    cells::{memory, unravel},
+    shapes::small_arrays,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]

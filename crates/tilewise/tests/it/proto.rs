@@ -2,7 +2,6 @@
 
 #![cfg(feature = "proto")]
 
-use crate::support::small_arrays;
 use proptest::prelude::*;
 use prost::Message;
 use std::{collections::HashMap, path::Path};
@@ -10,6 +9,7 @@ use tilewise::{
     Dimension, ElementType, Error, ErrorKind, Layout, MAX_NESTING, Shape, SplitConfig,
     proto::{LayoutProto, ProgramShapeProto, ShapeProto, SplitConfigProto, TileProto},
 };
+use tilewise_testing::shapes::small_arrays;
 
 fn rows() -> Vec<HashMap<String, String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/facts/shape_vectors.csv");

@@ -2,9 +2,12 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
-use crate::support::{Cells, memory, small_arrays};
 use proptest::prelude::*;
 use tilewise::{DerivationStep, Effect, Operation, Tiled};
+use tilewise_testing::{
+    cells::{Cells, memory},
+    shapes::small_arrays,
+};
 
 fn sizes(bounds: &[u64]) -> Vec<usize> {
     bounds.iter().map(|&bound| bound as usize).collect()

@@ -1,16 +1,17 @@
 //! The tiled-layout document's definition, written as it reads: pad, reshape and transpose an array of cells. Slow, and short
-//! enough to be obviously right; everything quick is compared with it.
+//! enough to be obviously right; everything fast is compared with it.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
-#![allow(dead_code, reason = "each test uses a part")]
 
-use proptest::prelude::*;
-use tilewise::{ElementType, Layout, Shape, Tile, TileDimension};
+use tilewise::{Layout, TileDimension};
 
-/// An array of cells, row-major, each the row-major position of a logical element, or padding.
-pub(crate) struct Cells {
-    pub(crate) bounds: Vec<usize>,
-    pub(crate) cells: Vec<Option<usize>>,
+/// An array of cells, each the row-major position of a logical element, or padding.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    /// The size of each dimension, the most major first.
+    pub bounds: Vec<usize>,
+    /// The cells in row-major order; `None` is padding.
+    pub cells: Vec<Option<usize>>,
 }
 
 impl Cells {
@@ -25,17 +26,26 @@ impl Cells {
         if inside { self.cells[ravel(index, &self.bounds)] } else { None }
     }
 
-    pub(crate) fn pad(self, bounds: Vec<usize>) -> Self {
+    /// Every dimension grown at its end to that bound.
+    #[must_use]
+    pub fn pad(self, bounds: Vec<usize>) -> Self {
         Self::with_bounds(bounds, |index| self.at(index))
     }
 
-    pub(crate) fn reshape(self, bounds: Vec<usize>) -> Self {
+    /// The same cells in row-major order, with other bounds.
+    ///
+    /// # Panics
+    ///
+    /// If the bounds are of another number of cells.
+    #[must_use]
+    pub fn reshape(self, bounds: Vec<usize>) -> Self {
         assert_eq!(bounds.iter().product::<usize>(), self.cells.len());
         Self { bounds, ..self }
     }
 
     /// NumPy's transpose: axis i of the result is axis `order[i]` of this.
-    pub(crate) fn transpose(self, order: &[usize]) -> Self {
+    #[must_use]
+    pub fn transpose(self, order: &[usize]) -> Self {
         Self::with_bounds(order.iter().map(|&axis| self.bounds[axis]).collect(), |index| {
             let mut source = vec![0; order.len()];
             for (&axis, &i) in order.iter().zip(index) {
@@ -72,7 +82,8 @@ impl Cells {
 }
 
 /// What lies at each offset of the buffer: the row-major position of a logical element, or padding.
-pub(crate) fn memory(bounds: &[usize], layout: &Layout) -> Cells {
+#[must_use]
+pub fn memory(bounds: &[usize], layout: &Layout) -> Cells {
     let logical = Cells::with_bounds(bounds.to_vec(), |index| Some(ravel(index, bounds)));
     let order: Vec<usize> = layout.minor_to_major().iter().rev().copied().collect();
     let mut physical = logical.transpose(&order);
@@ -84,11 +95,15 @@ pub(crate) fn memory(bounds: &[usize], layout: &Layout) -> Cells {
     physical
 }
 
-pub(crate) fn ravel(index: &[usize], bounds: &[usize]) -> usize {
+/// The row-major position of an index.
+#[must_use]
+pub fn ravel(index: &[usize], bounds: &[usize]) -> usize {
     index.iter().zip(bounds).fold(0, |position, (i, bound)| position * bound + i)
 }
 
-pub(crate) fn unravel(mut position: usize, bounds: &[usize]) -> Vec<usize> {
+/// The index at a row-major position.
+#[must_use]
+pub fn unravel(mut position: usize, bounds: &[usize]) -> Vec<usize> {
     let mut index: Vec<usize> = bounds
         .iter()
         .rev()
@@ -100,42 +115,4 @@ pub(crate) fn unravel(mut position: usize, bounds: &[usize]) -> Vec<usize> {
         .collect();
     index.reverse();
     index
-}
-
-/// A tile of one to four dimensions, `*` among them.
-fn tile() -> impl Strategy<Value = Tile> {
-    let size = prop_oneof![4 => (1..6u64).prop_map(Some), 1 => Just(Some(8)), 2 => Just(None)];
-    (prop::collection::vec(size, 0..4), 1..6u64).prop_map(|(major, minor)| {
-        let dimension = |size: Option<u64>| match size {
-            Some(size) => Tile::new([size]).expect("a size").dimensions()[0],
-            None => TileDimension::Combined,
-        };
-        let dimensions = major.into_iter().chain([Some(minor)]).map(dimension);
-        Tile::from_dimensions(dimensions).expect("ends in a size")
-    })
-}
-
-/// Small arrays with every kind of layout: any order, up to four tiles (ragged, longer than the rank, merging and merging again),
-/// tail padding, element sizes; a few thousand cells at most.
-pub(crate) fn small_arrays() -> impl Strategy<Value = Shape> {
-    let types = prop::sample::select(vec![ElementType::F32, ElementType::Bf16, ElementType::S4, ElementType::Pred]);
-    let bounds = prop::collection::vec(prop_oneof![20 => 1..8u64, 1 => Just(0)], 0..5);
-    let order = bounds.clone().prop_flat_map(|bounds| {
-        let order: Vec<usize> = (0..bounds.len()).collect();
-        (Just(bounds), Just(order).prop_shuffle())
-    });
-    let tiles = prop::collection::vec(tile(), 0..5);
-    let tail = prop_oneof![3 => Just(1u64), 1 => 1..20u64];
-    let bits = prop::sample::select(vec![0u64, 0, 0, 1, 4, 16, 32, 37]);
-    (types, order, tiles, tail, bits).prop_filter_map(
-        "too large for the oracle",
-        |(element, order, tiles, tail, bits)| {
-            let (bounds, order) = order;
-            let layout = Layout::new(order).ok()?.with_tiles(tiles).ok()?;
-            let layout = layout.with_tail_padding_alignment(tail).ok()?.with_element_size_in_bits(bits).ok()?;
-            let shape = Shape::array(element, bounds).ok()?.with_layout(layout).ok()?;
-            let elements = tilewise::Tiled::new(&shape).ok()?.physical_elements();
-            (elements <= 4000).then_some(shape)
-        },
-    )
 }

@@ -1,0 +1,18 @@
+//! What tests, fuzz targets and benchmarks share. Nothing that is published depends on it.
+//!
+//! - [`Random`]: reproducible random numbers.
+//! - [`cells`]: the tiled-layout document's definition on an array of cells. Everything fast is compared with it.
+//! - [`NaiveRelayout`]: a buffer moved between layouts, element by element.
+//! - [`Guarded`] and [`Tight`]: buffers that show accesses outside them.
+//! - [`shapes`]: random small arrays, with the feature `proptest`.
+
+mod buffers;
+pub mod cells;
+mod random;
+mod relayout;
+#[cfg(feature = "proptest")]
+pub mod shapes;
+
+pub use buffers::{Guarded, Tight};
+pub use random::Random;
+pub use relayout::NaiveRelayout;
