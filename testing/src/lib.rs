@@ -5,9 +5,12 @@
 //! - [`NaiveRelayout`]: a buffer moved between layouts, element by element.
 //! - [`Guarded`] and [`Tight`]: buffers that show accesses outside them.
 //! - [`shapes`]: random small arrays, with the feature `proptest`.
+//! - [`corpus`]: the inputs of a fuzz target in one file, with the feature `corpus`.
 
 mod buffers;
 pub mod cells;
+#[cfg(feature = "corpus")]
+pub mod corpus;
 mod random;
 mod relayout;
 #[cfg(feature = "proptest")]

@@ -1,8 +1,10 @@
-//! `cargo xtask fuzz`: every fuzz target for real, then the inputs that are too large for every day.
+//! `cargo xtask fuzz`: runs the fuzz targets, then the tests with inputs of a gigabyte; packs and unpacks the corpora.
 
 use crate::slow::install;
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
+use std::path::Path;
+use tilewise_testing::corpus;
 use xshell::{Shell, cmd};
 
 /// How long, and what.
@@ -11,9 +13,15 @@ pub(crate) struct Options {
     /// Seconds for each target
     #[arg(default_value_t = 60)]
     seconds: u64,
-    /// One target alone, and no inputs of a gigabyte
+    /// Run only this target, and no inputs of a gigabyte
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
+    /// Instead of fuzzing, renew fuzz/corpus: of its inputs and those found by earlier runs, those that reach different code
+    #[arg(long, conflicts_with = "unpack")]
+    pack: bool,
+    /// Instead of fuzzing, write each input of fuzz/corpus to a file in fuzz/target/seeds
+    #[arg(long)]
+    unpack: bool,
 }
 
 /// Longer inputs find nothing that shorter ones don't, at fewer a second.
@@ -27,25 +35,35 @@ const LEAKS: &str = "-detect_leaks=0";
 
 /// Runs each target for that many seconds, on the stable compiler, which has the sanitizer's runtime but hides the switch.
 ///
-/// What they find new goes to `fuzz/target`, and stays there for the next run: the corpora in the tree are for the tests.
+/// Inputs that reach new code go to `fuzz/target/corpus` and stay there for the next run, until `--pack` adds them to the tree.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let (seconds, one) = (options.seconds, options.target.as_deref());
+    let targets = shell.read_dir("fuzz/fuzz_targets")?;
+    let targets = targets.iter().filter_map(|path| path.file_stem()?.to_str());
+    let targets: Vec<&str> = targets.filter(|target| one.is_none_or(|one| one == *target)).collect();
+    ensure!(!targets.is_empty(), "no such target; fuzz/fuzz_targets has them all");
+    for target in &targets {
+        unpack(shell, target)?;
+    }
+    if options.unpack {
+        eprintln!("the inputs of {} targets are in fuzz/target/seeds", targets.len());
+        return Ok(());
+    }
     install(shell, "fuzz")?;
     let nightly_switches = shell.push_env("RUSTC_BOOTSTRAP", "1");
-    let (seconds, one) = (options.seconds, options.target.as_deref());
-    let targets = cmd!(shell, "cargo fuzz list").read()?;
-    let targets: Vec<&str> = targets.lines().filter(|target| one.is_none_or(|one| one == *target)).collect();
-    ensure!(!targets.is_empty(), "no such target; `cargo fuzz list` names them all");
     cmd!(shell, "cargo fuzz build {one...}").run()?;
+    if options.pack {
+        return targets.iter().try_for_each(|target| pack(shell, target));
+    }
     let mut failed = Vec::new();
     let mut report = Vec::new();
     for target in &targets {
-        let found = format!("fuzz/target/corpus/{target}");
-        shell.create_dir(&found)?;
+        let [found, seeds, regressions] = folders(shell, target)?;
         let time = format!("-max_total_time={seconds}");
         eprintln!("\n== {target} for {seconds} s");
         let output = cmd!(
             shell,
-            "cargo fuzz run {target} {found} fuzz/corpus/{target} --
+            "cargo fuzz run {target} {found} {seeds} {regressions} --
              {time} {LONGEST_INPUT} {TIMEOUT} {MEMORY} {LEAKS} -print_final_stats=1"
         )
         .quiet()
@@ -57,7 +75,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
             line.map_or("?", str::trim).to_owned()
         };
         let (executions, memory) = (stat("number_of_executed_units"), stat("peak_rss_mb"));
-        let result = if output.status.success() { "holds" } else { "FAILED" };
+        let result = if output.status.success() { "passed" } else { "FAILED" };
         let line = format!("{target:<18} {executions:>12} executions  peak {memory:>5} MB  {result}");
         eprintln!("{line}");
         report.push(line);
@@ -70,7 +88,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     drop(nightly_switches);
 
     if one.is_none() {
-        eprintln!("\n== lines and files of a gigabyte");
+        eprintln!("\n== inputs of a gigabyte");
         let large = cmd!(shell, "cargo test --release --package tilewise-cli --test it limits:: -- --ignored").run();
         if large.is_err() {
             failed.push("a gigabyte");
@@ -80,6 +98,46 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if !failed.is_empty() {
         bail!("failed: {}; the inputs are in fuzz/artifacts", failed.join(", "));
     }
-    eprintln!("{} targets hold, each for {seconds} s", targets.len());
+    eprintln!("every target passed; each ran for {seconds} s");
     Ok(())
+}
+
+/// The folders with a target's inputs: found by runs, unpacked, and regressions. They exist, perhaps without a file.
+fn folders(shell: &Shell, target: &str) -> anyhow::Result<[String; 3]> {
+    let folders = ["target/corpus", "target/seeds", "regressions"].map(|folder| format!("fuzz/{folder}/{target}"));
+    for folder in &folders {
+        shell.create_dir(folder)?;
+    }
+    Ok(folders)
+}
+
+/// The target's inputs in the tree, each as a file named by its number.
+fn unpack(shell: &Shell, target: &str) -> anyhow::Result<()> {
+    let [_, seeds, _] = folders(shell, target)?;
+    shell.remove_path(&seeds)?;
+    let pack = format!("fuzz/corpus/{target}.pack");
+    let inputs = corpus::read(&shell.current_dir().join(&pack)).context(pack)?;
+    for (number, input) in inputs.iter().enumerate() {
+        shell.write_file(Path::new(&seeds).join(format!("{number:04}")), input)?;
+    }
+    Ok(())
+}
+
+/// Renews the target's inputs in the tree by the smallest of all that together reach as much code.
+fn pack(shell: &Shell, target: &str) -> anyhow::Result<()> {
+    let [found, seeds, _] = folders(shell, target)?;
+    let merged = format!("fuzz/target/merged/{target}");
+    shell.remove_path(&merged)?;
+    shell.create_dir(&merged)?;
+    cmd!(
+        shell,
+        "cargo fuzz run {target} {merged} {seeds} {found} -- -merge=1 {LONGEST_INPUT} {TIMEOUT} {MEMORY} {LEAKS}"
+    )
+    .quiet()
+    .ignore_stderr()
+    .run()?;
+    let files = shell.read_dir(&merged)?;
+    let inputs: Vec<Vec<u8>> = files.iter().map(|file| shell.read_binary_file(file)).collect::<Result<_, _>>()?;
+    eprintln!("{target:<18} {:>5} inputs", inputs.len());
+    Ok(corpus::write(&shell.current_dir().join(format!("fuzz/corpus/{target}.pack")), inputs)?)
 }

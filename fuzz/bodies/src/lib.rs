@@ -1,7 +1,10 @@
 //! What each fuzz target does with its bytes.
 //!
-//! The targets in `fuzz/fuzz_targets` hand their bytes to these functions, and `tests/corpus.rs` hands them every file of
-//! `fuzz/corpus`. A function returns if all is well and panics if not.
+//! The programs in `fuzz/fuzz_targets` call these functions, and `tests/corpus.rs` calls them with every input of `fuzz/corpus`
+//! and `fuzz/regressions`. A function returns if all is well and panics if not.
+//!
+//! A corpus is one packed file: `cargo xtask fuzz` unpacks it, and `cargo xtask fuzz --pack` adds what was found. An input that
+//! failed gets a name in words and a file of its own in `fuzz/regressions/TARGET`.
 
 mod batch;
 mod hlo;
@@ -18,7 +21,7 @@ pub use shape::{shape_proto, shape_text};
 /// A fuzz target's body.
 pub type Body = fn(&[u8]);
 
-/// Every target, by the name of its program and of its folder in `fuzz/corpus`.
+/// Every target, by the name of its program and of its corpus.
 pub const TARGETS: [(&str, Body); 7] = [
     ("batch_line", batch_line),
     ("hlo_text", hlo_text),

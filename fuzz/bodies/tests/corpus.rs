@@ -1,12 +1,14 @@
-//! Every file of the corpora goes through its target once.
+//! Every input of the corpora and every regression goes through its target once.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 use tilewise_fuzz_bodies::TARGETS;
+use tilewise_testing::corpus;
 
-fn files(folder: &str) -> Vec<PathBuf> {
+/// What a folder beside this crate holds, sorted.
+fn entries(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
@@ -14,15 +16,29 @@ fn files(folder: &str) -> Vec<PathBuf> {
     paths
 }
 
+/// `cargo xtask fuzz --unpack` writes an input of that number into a file of that name.
 #[test]
 fn the_corpora_hold() {
-    for (name, body) in TARGETS {
-        let seeds = files(&format!("corpus/{name}"));
-        assert!(seeds.len() > 10, "{name} has {} seeds", seeds.len());
-        for seed in seeds {
+    for ((name, body), pack) in TARGETS.iter().zip(entries("corpus")) {
+        let inputs = corpus::read(&pack).unwrap_or_else(|error| panic!("{}: {error}", pack.display()));
+        assert!(inputs.len() > 10, "{name} has {} inputs", inputs.len());
+        for (number, input) in inputs.iter().enumerate() {
             // If this panics or never ends, the last line says where.
-            println!("{}", seed.display());
-            body(&fs::read(&seed).expect("a file"));
+            println!("{name} {number:04}");
+            body(input);
+        }
+    }
+}
+
+/// Inputs that once failed.
+#[test]
+fn the_regressions_hold() {
+    for folder in entries("regressions") {
+        let (_, body) = TARGETS.iter().find(|(name, _)| folder.ends_with(name)).expect("a target's name");
+        let name = folder.file_name().expect("a name").display().to_string();
+        for regression in entries(&format!("regressions/{name}")) {
+            println!("{}", regression.display());
+            body(&fs::read(&regression).expect("a file"));
         }
     }
 }
@@ -30,7 +46,8 @@ fn the_corpora_hold() {
 #[test]
 fn every_target_has_a_program_and_a_corpus() {
     for folder in ["corpus", "fuzz_targets"] {
-        let names: Vec<PathBuf> = files(folder).iter().filter_map(|path| path.file_stem()).map(PathBuf::from).collect();
+        let names: Vec<PathBuf> =
+            entries(folder).iter().filter_map(|path| path.file_stem()).map(PathBuf::from).collect();
         assert_eq!(names, TARGETS.map(|(name, _)| PathBuf::from(name)), "{folder}");
     }
 }
