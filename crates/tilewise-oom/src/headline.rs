@@ -5,9 +5,9 @@ use memchr::memmem;
 use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::instruction::{brackets_end, shape_length};
 use crate::list::fold;
+use crate::message::{Form, Message};
 use crate::reader::{Reader, find_words};
 use crate::size::PrintedSize;
-use crate::{Form, Message};
 
 /// How headlines begin. No headline contains the beginning of another.
 const BEGINNINGS: [&str; 8] = [

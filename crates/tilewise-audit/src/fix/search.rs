@@ -1,7 +1,7 @@
 //! The alternatives, and their prices.
 
 use super::{
-    NewArray,
+    advice::NewArray,
     change::{BATCH, Candidate, Change, LANES},
     ranking,
     target::Target,
