@@ -9,7 +9,7 @@ use tilewise::{
 /// The most fixes an [`Advice`] holds.
 pub const MAX_FIXES: usize = 5;
 
-/// What [`suggest`] found.
+/// What [`suggest`](super::suggest) found.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Advice {
