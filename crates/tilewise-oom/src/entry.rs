@@ -1,6 +1,6 @@
 //! One allocation, argument or output of a message.
 
-use tilewise::{Shape, Tiled};
+use tilewise::{Shape, Sizes};
 
 use crate::instruction::{quotation_length, shape_length};
 use crate::size::PrintedSize;
@@ -172,7 +172,7 @@ impl Entry {
         self.size.is_none() && self.shape.is_none() && self.label.is_none()
     }
 
-    /// The bytes that the shape takes by its own layout ([`Tiled::physical_bytes`]); `None` without a shape and for
+    /// The bytes that the shape takes by its own layout ([`Sizes::physical_bytes`]); `None` without a shape and for
     /// a tuple, whose entry is the table of its pointers alone.
     ///
     /// # Errors
@@ -192,11 +192,7 @@ impl Entry {
     /// ```
     #[must_use]
     pub fn computed_bytes(&self) -> Option<Result<u64, tilewise::Error>> {
-        let size = |shape: &Shape| Some(Tiled::of_array(shape.as_array()?).map(|tiled| tiled.physical_bytes()));
-        match &self.shape.as_ref()?.parsed {
-            Ok(shape) => size(shape),
-            Err(error) => Some(Err(error.clone())),
-        }
+        Some(self.computed_sizes()?.map(|sizes| sizes.physical_bytes))
     }
 
     /// The bytes that the shape's elements take without padding; `None` and errors as for
@@ -207,9 +203,12 @@ impl Entry {
     /// [`tilewise`]'s, where the shape can't be read or has no layout.
     #[must_use]
     pub fn computed_unpadded_bytes(&self) -> Option<Result<u64, tilewise::Error>> {
-        let size = |shape: &Shape| Some(Tiled::of_array(shape.as_array()?).map(|tiled| tiled.logical_bytes()));
+        Some(self.computed_sizes()?.map(|sizes| sizes.logical_bytes))
+    }
+
+    fn computed_sizes(&self) -> Option<Result<Sizes, tilewise::Error>> {
         match &self.shape.as_ref()?.parsed {
-            Ok(shape) => size(shape),
+            Ok(shape) => Some(shape.as_array()?.sizes()),
             Err(error) => Some(Err(error.clone())),
         }
     }

@@ -31,6 +31,12 @@
 //! # Ok::<(), tilewise_oom::Error>(())
 //! ```
 //!
+//! # What is where
+//!
+//! - [`Message::parse`] reads a text, [`Form`] says which of the compiler's messages it is.
+//! - A [`Message`] has the headline's figures, as [`PrintedSize`]s; the tables [`Usage`], [`Output`] and [`Requirement`];
+//!   and an [`Entry`] for each allocation, argument and output.
+//!
 //! # What may surround a message
 //!
 //! Tracebacks, log prefixes on each line (learnt from the message's own lines, so of any kind), quotation marks of
