@@ -9,7 +9,7 @@ use crate::{
     output::{Output, Status, human::screen_width, plain},
 };
 use serde::{Serialize, Serializer};
-use std::io;
+use std::io::{self, Write};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Report, ReportView, ViewOptions};
 use tilewise_hlo::Module;
@@ -34,7 +34,9 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         let audited =
             report.map(|report| Audited { source: source.clone(), report, all: args.all, tpu: args.tpu, limit });
         match args.format {
-            AuditFormat::Csv => output.item(&source, audited, Audited::write_csv)?,
+            AuditFormat::Csv => {
+                output.item(&source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))?
+            }
             _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out))?,
         }
     }
@@ -64,6 +66,10 @@ impl Audited {
     #[must_use]
     pub fn to_text(&self, width: usize) -> String {
         plain(|out| self.write(width, out))
+    }
+
+    fn write(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        table::write(&self.view(table::SHOWN), width, out)
     }
 
     /// What is shown: every buffer with `--all`, else so many of those with the most padding.

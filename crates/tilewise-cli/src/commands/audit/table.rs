@@ -1,116 +1,109 @@
 //! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and
 //! cause.
 
-use super::Audited;
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
     rows::{Row, who, write_fix, write_header},
 };
 use std::io::{self, Write};
-use tilewise_audit::{BufferRow, BufferView, SpaceTotal, fix::Advice};
+use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Advice};
 
 /// Buffers shown without `--all`: what one screen holds.
-const SHOWN: usize = 5;
+pub(super) const SHOWN: usize = 5;
 
-impl Audited {
-    pub(super) fn write(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        let report = &self.report;
-        let entry =
-            report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
-        let module = if report.module.is_empty() { "HLO without a module" } else { &report.module };
-        writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", self.source)))?;
+pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let report = view.report;
+    let lists_all = view.options.most_buffers.is_none();
+    let entry =
+        report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
+    let module = if report.module.is_empty() { "HLO without a module" } else { &report.module };
+    writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", view.source)))?;
+    writeln!(out)?;
+    write_totals(view, out)?;
+    write_fit(view, out)?;
+    write_first(view, width, out)?;
+
+    let rows: Vec<_> = view.buffers().collect();
+    let padded = report.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).count();
+    writeln!(out)?;
+    if padded == 0 {
+        return writeln!(out, "No buffer is padded.\n");
+    }
+    writeln!(out, "{}", styled(STRONG, if lists_all { "Every buffer" } else { "Most padding" }))?;
+    write_header(out)?;
+    for row in &rows {
+        write_row(row, width, out)?;
+    }
+    if !lists_all && padded > rows.len() {
+        let left_bytes = report.largest_padding().skip(rows.len()).map(|buffer| buffer.sizes.padding_bytes());
+        let left = left_bytes.fold(0, u64::saturating_add);
+        let left_out = padded - rows.len();
+        writeln!(out, "  {left_out} more padded buffers with {} of padding; --all lists every buffer", bytes(left))?;
+    }
+    writeln!(out)
+}
+
+/// The sums are over everything the program defines, as if no two buffers shared memory.
+fn write_totals(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let header = format!("  {:<10}{:>8}{:>13}{:>13}{:>13}", "memory", "buffers", "data", "takes", "padding");
+    writeln!(out, "{}", styled(FAINT, header))?;
+    for total in &view.report.memory_spaces {
+        let expansion = 1.0 / (1.0 - total.padding_share()).max(f64::EPSILON);
+        let padding = format!("{:>13} {:>7}", bytes(total.padding_bytes()), percent(total.padding_share()));
+        writeln!(
+            out,
+            "  {:<10}{:>8}{:>13}{:>13}{}",
+            total.memory_space_name(),
+            total.buffers,
+            bytes(total.logical_bytes),
+            bytes(total.physical_bytes),
+            styled(waste_style(expansion), padding),
+        )?;
+    }
+    if let Some(hbm) = view.report.memory_space(0).filter(|hbm| hbm.padding_bytes() > 0) {
         writeln!(out)?;
-        self.write_totals(out)?;
-        self.write_fit(out)?;
-        self.write_first(width, out)?;
-
-        let rows: Vec<_> = self.view(SHOWN).buffers().collect();
-        let padded = report.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).count();
-        writeln!(out)?;
-        if padded == 0 {
-            return writeln!(out, "No buffer is padded.\n");
-        }
-        writeln!(out, "{}", styled(STRONG, if self.all { "Every buffer" } else { "Most padding" }))?;
-        write_header(out)?;
-        for row in &rows {
-            write_row(row, width, out)?;
-        }
-        if !self.all && padded > rows.len() {
-            let left_bytes = report.largest_padding().skip(rows.len()).map(|buffer| buffer.sizes.padding_bytes());
-            let left = left_bytes.fold(0, u64::saturating_add);
-            let left_out = padded - rows.len();
-            writeln!(
-                out,
-                "  {left_out} more padded buffers with {} of padding; --all lists every buffer",
-                bytes(left)
-            )?;
-        }
-        writeln!(out)
+        writeln!(out, "{}", headline(hbm))?;
     }
+    let note = "Sums over all buffers; those that are never live at the same time share memory.";
+    writeln!(out, "{}", styled(FAINT, note))
+}
 
-    /// The sums are over everything the program defines, as if no two buffers shared memory.
-    fn write_totals(&self, out: &mut dyn Write) -> io::Result<()> {
-        let header = format!("  {:<10}{:>8}{:>13}{:>13}{:>13}", "memory", "buffers", "data", "takes", "padding");
-        writeln!(out, "{}", styled(FAINT, header))?;
-        for total in &self.report.memory_spaces {
-            let expansion = 1.0 / (1.0 - total.padding_share()).max(f64::EPSILON);
-            let padding = format!("{:>13} {:>7}", bytes(total.padding_bytes()), percent(total.padding_share()));
-            writeln!(
-                out,
-                "  {:<10}{:>8}{:>13}{:>13}{}",
-                total.memory_space_name(),
-                total.buffers,
-                bytes(total.logical_bytes),
-                bytes(total.physical_bytes),
-                styled(waste_style(expansion), padding),
-            )?;
+/// Whether the program fits the memory it was asked about.
+fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(limit) = view.options.hbm_limit else { return Ok(()) };
+    let bounds = view.report.memory_bounds;
+    let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
+    let holds = bytes(limit);
+    let (style, verdict) = match bounds.fits(limit) {
+        Some(true) => (STRONG, format!("Fits: at most {} of {holds}, {} free.", bytes(most), bytes(limit - most))),
+        Some(false) => {
+            let short = bytes(least - limit);
+            (
+                waste_style(f64::INFINITY),
+                format!("Does not fit: arguments and results alone exceed {holds} by {short}."),
+            )
         }
-        if let Some(hbm) = self.report.memory_space(0).filter(|hbm| hbm.padding_bytes() > 0) {
-            writeln!(out)?;
-            writeln!(out, "{}", headline(hbm))?;
+        None => {
+            let words = format!(
+                "May fit {holds}: needs {} to {}, depending on how temporaries share memory.",
+                bytes(least),
+                bytes(most)
+            );
+            (waste_style(2.0), words)
         }
-        let note = "Sums over all buffers; those that are never live at the same time share memory.";
-        writeln!(out, "{}", styled(FAINT, note))
-    }
+    };
+    writeln!(out, "{}", styled(style, verdict))
+}
 
-    /// Whether the program fits the memory it was asked about.
-    fn write_fit(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Some(limit) = self.limit else { return Ok(()) };
-        let bounds = self.report.memory_bounds;
-        let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
-        let room = bytes(limit);
-        let (style, verdict) = match bounds.fits(limit) {
-            Some(true) => (STRONG, format!("Fits: at most {} of {room}, {} free.", bytes(most), bytes(limit - most))),
-            Some(false) => {
-                let short = bytes(least - limit);
-                (
-                    waste_style(f64::INFINITY),
-                    format!("Does not fit: arguments and results alone exceed {room} by {short}."),
-                )
-            }
-            None => {
-                let words = format!(
-                    "May fit {room}: needs {} to {}, depending on how temporaries share memory.",
-                    bytes(least),
-                    bytes(most)
-                );
-                (waste_style(2.0), words)
-            }
-        };
-        writeln!(out, "{}", styled(style, verdict))
-    }
-
-    /// The one thing to do first: the fix that frees the most in the device's default memory.
-    fn write_first(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        let candidates = self.report.largest_padding().filter(|buffer| buffer.memory_space == 0).take(SHOWN);
-        let advised =
-            candidates.filter_map(|buffer| Some((buffer, buffer.advice(self.tpu)?.fixes.into_iter().next()?)));
-        let first =
-            advised.reduce(|best, other| if other.1.bytes_saved() > best.1.bytes_saved() { other } else { best });
-        let Some((buffer, fix)) = first else { return Ok(()) };
-        writeln!(out, "\nFirst, {}:", who_of(buffer))?;
-        write_fix(&fix, width, out)
-    }
+/// The one thing to do first: the fix that frees the most in the device's default memory.
+fn write_first(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let candidates = view.report.largest_padding().filter(|buffer| buffer.memory_space == 0).take(SHOWN);
+    let advised =
+        candidates.filter_map(|buffer| Some((buffer, buffer.advice(view.options.tpu)?.fixes.into_iter().next()?)));
+    let first = advised.reduce(|best, other| if other.1.bytes_saved() > best.1.bytes_saved() { other } else { best });
+    let Some((buffer, fix)) = first else { return Ok(()) };
+    writeln!(out, "\nFirst, {}:", who_of(buffer))?;
+    write_fix(&fix, width, out)
 }
 
 fn write_row(view: &BufferView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
