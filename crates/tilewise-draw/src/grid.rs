@@ -1,8 +1,8 @@
 //! Cells in rows and columns, with the borders of tiles between them.
 
 use crate::{
-    tracks::Axis,
-    whole::{Blocks, LEVELS, NOWHERE},
+    axis::Axis,
+    padded::{Blocks, LEVELS, NO_BLOCK},
 };
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub(crate) struct Cell {
     pub(crate) row: usize,
     /// Its track in [`Grid::columns`].
     pub(crate) column: usize,
-    pub(crate) spot: Spot,
+    pub(crate) content: CellContent,
     /// The number of its color, if it has one.
     pub(crate) color: Option<usize>,
     pub(crate) edges: Edges,
@@ -42,7 +42,7 @@ pub(crate) struct Cell {
 
 /// What a cell stands for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spot {
+pub(crate) struct CellContent {
     pub(crate) kind: Kind,
     /// The logical index of the element.
     pub(crate) index: Option<Vec<u64>>,
@@ -53,7 +53,7 @@ pub(crate) struct Spot {
     /// What is written below, smaller.
     pub(crate) note: String,
     /// What comes out in the same color.
-    pub(crate) shade: Option<u64>,
+    pub(crate) color_key: Option<u64>,
     pub(crate) highlighted: bool,
     pub(crate) moved: bool,
 }
@@ -78,18 +78,18 @@ pub(crate) struct Edges {
 }
 
 /// What a grid is made from.
-pub(crate) struct Source<'a> {
+pub(crate) struct GridBuilder<'a> {
     pub(crate) rows: Axis,
     pub(crate) columns: Axis,
     /// What stands at a row and column; nothing behind the end of memory.
-    pub(crate) spot: &'a dyn Fn(u64, u64) -> Option<Spot>,
+    pub(crate) content: &'a dyn Fn(u64, u64) -> Option<CellContent>,
     /// Its blocks: borders run where they change.
     pub(crate) blocks: &'a dyn Fn(u64, u64) -> Option<Blocks>,
     /// Whether tiles within tiles are outlined from row to row, too.
     pub(crate) inner_between_rows: bool,
 }
 
-impl Source<'_> {
+impl GridBuilder<'_> {
     pub(crate) fn build(self, colors: &mut Colors) -> Grid {
         let mut cells: Vec<Cell> = Vec::with_capacity(self.rows.tracks.len() * self.columns.tracks.len());
         let mut neighbours = Vec::with_capacity(cells.capacity());
@@ -98,8 +98,8 @@ impl Source<'_> {
         for (row, row_track) in self.rows.tracks.iter().enumerate() {
             for (column, column_track) in self.columns.tracks.iter().enumerate() {
                 let (y, x) = (row_track.position, column_track.position);
-                let Some(spot) = (self.spot)(y, x) else { continue };
-                let blocks = (self.blocks)(y, x).unwrap_or([NOWHERE; LEVELS]);
+                let Some(content) = (self.content)(y, x) else { continue };
+                let blocks = (self.blocks)(y, x).unwrap_or([NO_BLOCK; LEVELS]);
                 let at = |y: Option<u64>, x: Option<u64>| {
                     let (y, x) = (y?, x?);
                     if y < self.rows.extent && x < self.columns.extent { (self.blocks)(y, x) } else { None }
@@ -112,10 +112,10 @@ impl Source<'_> {
                 ];
                 for other in around.iter().flatten() {
                     for (level, outlined) in outlined.iter_mut().enumerate() {
-                        *outlined |= blocks[level] != NOWHERE && blocks[level] == other[level];
+                        *outlined |= blocks[level] != NO_BLOCK && blocks[level] == other[level];
                     }
                 }
-                let color = spot.shade.map(|shade| {
+                let color = content.color_key.map(|color_key| {
                     let beside = |row: usize, column: usize| {
                         let cell = cells.iter().rev().take(self.columns.tracks.len());
                         cell.into_iter()
@@ -124,9 +124,9 @@ impl Source<'_> {
                     };
                     let left = column.checked_sub(1).and_then(|column| beside(row, column));
                     let above = row.checked_sub(1).and_then(|row| beside(row, column));
-                    colors.of(shade, [left, above])
+                    colors.of(color_key, [left, above])
                 });
-                cells.push(Cell { row, column, spot, color, edges: Edges::default() });
+                cells.push(Cell { row, column, content, color, edges: Edges::default() });
                 neighbours.push((blocks, around));
             }
         }
@@ -177,7 +177,7 @@ impl Grid {
     }
 
     pub(crate) fn highlighted(&self) -> Option<&Cell> {
-        self.cells.iter().find(|cell| cell.spot.highlighted)
+        self.cells.iter().find(|cell| cell.content.highlighted)
     }
 
     /// Whether some border is that of a tile within a tile.
@@ -197,15 +197,15 @@ pub(crate) struct Colors {
 }
 
 impl Colors {
-    fn of(&mut self, shade: u64, beside: [Option<usize>; 2]) -> usize {
+    fn of(&mut self, color_key: u64, beside: [Option<usize>; 2]) -> usize {
         const COUNT: usize = crate::palette::TILES;
-        if let Some(&color) = self.of.get(&shade) {
+        if let Some(&color) = self.of.get(&color_key) {
             return color;
         }
         let candidates = (0..COUNT).map(|step| (self.next + step) % COUNT);
         let color = candidates.into_iter().find(|color| !beside.contains(&Some(*color))).unwrap_or(self.next);
         self.next = (color + 1) % COUNT;
-        self.of.insert(shade, color);
+        self.of.insert(color_key, color);
         color
     }
 }

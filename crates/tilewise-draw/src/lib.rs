@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod axis;
 mod draw;
 mod error;
 mod figure;
 mod grid;
 mod options;
+mod padded;
 mod palette;
 mod plane;
 #[cfg(feature = "png")]
@@ -15,9 +17,7 @@ mod svg;
 mod terminal;
 mod text;
 mod trace;
-mod tracks;
 mod views;
-mod whole;
 
 pub use error::{Error, ErrorKind};
 pub use options::{ColorMode, Options, Theme, View};

@@ -13,7 +13,7 @@ pub(crate) type Rgb = [u8; 3];
 pub(crate) enum Color {
     Background,
     /// Text, and the borders of tiles and of tiles within tiles.
-    Ink,
+    Foreground,
     /// Labels.
     Muted,
     /// Lines between cells.
@@ -32,7 +32,7 @@ pub(crate) enum Color {
 /// The colors of a picture.
 pub(crate) struct Palette {
     background: Rgb,
-    ink: Rgb,
+    foreground: Rgb,
     muted: Rgb,
     hairline: Rgb,
     padding: Rgb,
@@ -46,7 +46,7 @@ impl Palette {
     pub(crate) fn rgb(&self, color: Color) -> Rgb {
         match color {
             Color::Background => self.background,
-            Color::Ink => self.ink,
+            Color::Foreground => self.foreground,
             Color::Muted => self.muted,
             Color::Hairline => self.hairline,
             Color::Padding => self.padding,
@@ -60,7 +60,7 @@ impl Palette {
 
 pub(crate) const LIGHT: Palette = Palette {
     background: [0xff, 0xff, 0xff],
-    ink: [0x1b, 0x1f, 0x24],
+    foreground: [0x1b, 0x1f, 0x24],
     muted: [0x57, 0x60, 0x6a],
     hairline: [0xff, 0xff, 0xff],
     padding: [0xff, 0xff, 0xff],
@@ -81,7 +81,7 @@ pub(crate) const LIGHT: Palette = Palette {
 
 pub(crate) const DARK: Palette = Palette {
     background: [0x0d, 0x11, 0x17],
-    ink: [0xe6, 0xed, 0xf3],
+    foreground: [0xe6, 0xed, 0xf3],
     muted: [0x9d, 0xa7, 0xb3],
     hairline: [0x0d, 0x11, 0x17],
     padding: [0x0d, 0x11, 0x17],
@@ -124,7 +124,7 @@ mod tests {
             for tile in palette.tiles {
                 assert!(contrast(palette.on_tile, tile) >= 5.0, "{tile:x?}");
             }
-            for text in [palette.ink, palette.muted, palette.accent] {
+            for text in [palette.foreground, palette.muted, palette.accent] {
                 assert!(contrast(text, palette.background) >= 4.5, "{text:x?}");
             }
         }

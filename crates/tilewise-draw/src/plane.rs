@@ -1,9 +1,9 @@
 //! Which two dimensions of an array are drawn, and where along the others.
 
-use crate::{Error, ErrorKind, Options, whole::Whole};
+use crate::{Error, ErrorKind, Options, padded::PaddedArray};
 use tilewise::Tiled;
 
-/// The plane of an array that a picture shows, in the dimension numbers of a [`Whole`].
+/// The plane of an array that a picture shows, in the dimension numbers of a [`PaddedArray`].
 pub(crate) struct Plane {
     /// The dimension drawn downwards.
     pub(crate) row: Option<usize>,
@@ -17,26 +17,26 @@ pub(crate) struct Plane {
 
 impl Plane {
     /// The two fastest-varying dimensions that aren't sliced; of an array without tiles, those of them with something to see.
-    pub(crate) fn of(tiled: &Tiled, whole: &Whole, options: &Options) -> Result<Self, Error> {
+    pub(crate) fn of(tiled: &Tiled, padded: &PaddedArray, options: &Options) -> Result<Self, Error> {
         let slices = slices(tiled, options)?;
         if let Some(index) = &options.highlight {
             tiled.offset_of(index)?;
         }
-        let own = |dimension: usize| dimension.checked_sub(whole.added());
+        let own = |dimension: usize| dimension.checked_sub(padded.added());
         let free = |&dimension: &usize| own(dimension).is_none_or(|own| slices.iter().all(|&(d, _)| d != own));
-        let mut drawn: Vec<usize> = whole.minor_to_major().filter(free).collect();
-        if whole.levels().is_empty() {
-            drawn.sort_by_key(|&dimension| whole.extents()[dimension] == 1);
+        let mut drawn: Vec<usize> = padded.minor_to_major().filter(free).collect();
+        if padded.levels().is_empty() {
+            drawn.sort_by_key(|&dimension| padded.extents()[dimension] == 1);
         }
         drawn.truncate(2);
         drawn.sort_unstable();
         let column = drawn.pop();
         let row = drawn.pop();
 
-        let highlight = options.highlight.as_ref().map(|index| whole.place(index));
-        let mut at = highlight.clone().unwrap_or_else(|| vec![0; whole.extents().len()]);
+        let highlight = options.highlight.as_ref().map(|index| padded.place(index));
+        let mut at = highlight.clone().unwrap_or_else(|| vec![0; padded.extents().len()]);
         for (dimension, index) in slices {
-            at[dimension + whole.added()] = index;
+            at[dimension + padded.added()] = index;
         }
         for dimension in [row, column].into_iter().flatten() {
             at[dimension] = 0;

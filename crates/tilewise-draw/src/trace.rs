@@ -1,8 +1,8 @@
 //! One element followed through the tiles to its offset, in words.
 
 use crate::{
+    padded::PaddedArray,
     text::{grouped, tuple},
-    whole::Whole,
 };
 use tilewise::Tiled;
 
@@ -10,24 +10,24 @@ use tilewise::Tiled;
 const LONGEST_FORMULA: usize = 9;
 
 /// The steps of the tiled-layout document's example: tile index, index within the tile, offset.
-pub(crate) fn captions(tiled: &Tiled, whole: &Whole, index: &[u64]) -> Vec<String> {
+pub(crate) fn captions(tiled: &Tiled, padded: &PaddedArray, index: &[u64]) -> Vec<String> {
     let Ok(offset) = tiled.offset_of(index) else { return Vec::new() };
-    let place = whole.place(index);
+    let place = padded.place(index);
     let mut captions = Vec::new();
     let element = tuple(index);
-    for (number, level) in whole.levels().iter().enumerate() {
-        let Some((outer, inner)) = level.index_in_tile(&place) else { continue };
+    for (number, level) in padded.levels().iter().enumerate() {
+        let Ok((outer, inner)) = level.index_in_block(&place) else { continue };
         // Later tiles cut the blocks of the one before: of those, only their own counts are news.
-        let new = if number == 0 { &outer[..] } else { &outer[outer.len().saturating_sub(level.axes)..] };
+        let new = if number == 0 { &outer[..] } else { &outer[outer.len().saturating_sub(level.block_axes())..] };
         let (tile, count) = pairs(new);
         let (within, _) = pairs(&inner);
-        let text = &level.text;
+        let text = level.tile();
         captions.push(match number {
             0 => format!("Tiles {text}: {element} is in tile {tile} of {count}, at {within} within it."),
             _ => format!("Then {text}: in block {tile} of {count}, at {within} within it."),
         });
     }
-    let more = tiled.array().layout().map_or(0, |layout| layout.tiles().len()) - whole.levels().len();
+    let more = tiled.array().layout().map_or(0, |layout| layout.tiles().len()) - padded.levels().len();
     if more > 0 {
         captions.push(format!("Then {more} more of the layout's tiles."));
     }

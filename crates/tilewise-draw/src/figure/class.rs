@@ -69,8 +69,8 @@ impl Class {
             Self::Background | Self::Swatch(Some(_)) | Self::Accent => None,
             Self::Cell(_) => Some((Color::Hairline, 1.0)),
             Self::Swatch(None) | Self::Rail => Some((Color::Hatch, 1.0)),
-            Self::Tile => Some((Color::Ink, 2.8)),
-            Self::Inner => Some((Color::Ink, 1.3)),
+            Self::Tile => Some((Color::Foreground, 2.8)),
+            Self::Inner => Some((Color::Foreground, 1.3)),
             Self::Link => Some((Color::Hatch, 1.2)),
             Self::MovedLink => Some((Color::Accent, 1.6)),
             Self::Ring => Some((Color::Accent, 3.5)),
@@ -113,7 +113,7 @@ impl Style {
 
     pub(crate) fn color(self) -> Color {
         match self {
-            Self::Title | Self::Heading | Self::Text => Color::Ink,
+            Self::Title | Self::Heading | Self::Text => Color::Foreground,
             Self::Aside | Self::Label => Color::Muted,
             Self::Cell | Self::Note => Color::OnTile,
         }

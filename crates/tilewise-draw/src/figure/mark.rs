@@ -1,7 +1,7 @@
 //! What a laid-out picture consists of.
 
 use super::class::{Class, Style};
-use crate::grid::Spot;
+use crate::grid::CellContent;
 
 /// Across from the left, and down from the top.
 pub(crate) type Point = (f64, f64);
@@ -33,7 +33,7 @@ pub(crate) struct Rect<'a> {
     /// Of round corners.
     pub(crate) radius: f64,
     /// What a cell stands for.
-    pub(crate) spot: Option<&'a Spot>,
+    pub(crate) content: Option<&'a CellContent>,
 }
 
 /// A line to the right or downwards.
@@ -75,11 +75,17 @@ impl<'a> Group<'a> {
     }
 
     pub(crate) fn round_rect(&mut self, class: Class, corner: Point, size: Point, radius: f64) {
-        self.marks.push(Mark::Rect(Rect { class, corner, size, radius, spot: None }));
+        self.marks.push(Mark::Rect(Rect { class, corner, size, radius, content: None }));
     }
 
-    pub(crate) fn cell(&mut self, tile: Option<usize>, corner: Point, size: Point, spot: &'a Spot) {
-        self.marks.push(Mark::Rect(Rect { class: Class::Cell(tile), corner, size, radius: 0.0, spot: Some(spot) }));
+    pub(crate) fn cell(&mut self, tile: Option<usize>, corner: Point, size: Point, content: &'a CellContent) {
+        self.marks.push(Mark::Rect(Rect {
+            class: Class::Cell(tile),
+            corner,
+            size,
+            radius: 0.0,
+            content: Some(content),
+        }));
     }
 
     pub(crate) fn lines(&mut self, class: Class, lines: Vec<Line>) {

@@ -13,7 +13,7 @@ use crate::{
 use class::{Class, Style};
 use mark::{Group, Line, Point, Text};
 use measure::{strong_width, width, wrap, wrap_strong};
-use panel::Placed;
+use panel::PanelLayout;
 
 const MARGIN: f64 = 18.0;
 
@@ -30,7 +30,7 @@ const LINE: f64 = 1.45;
 
 /// A panel and where it goes.
 struct Position<'a> {
-    placed: Placed<'a>,
+    placed: PanelLayout<'a>,
     x: f64,
     y: f64,
 }
@@ -85,7 +85,7 @@ fn arranged(scene: &Scene) -> (Vec<Position<'_>>, f64, f64) {
     let (mut panels, mut widest, mut height): (Vec<Position<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
     let (mut x, mut top): (f64, f64) = (0.0, 0.0);
     for panel in &scene.panels {
-        let placed = Placed::of(panel);
+        let placed = PanelLayout::of(panel);
         let fits = panel.beside && x + placed.width <= WIDEST;
         if !fits && !panels.is_empty() {
             top = height + SPACE;

@@ -6,9 +6,9 @@ use super::{
     measure::{strong_width, width, wrap_strong},
 };
 use crate::{
+    axis::{Axis, Item},
     grid::{Cell, Edges, Grid},
     scene::Panel,
-    tracks::{Axis, Item},
 };
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ const LINKED: f64 = 54.0;
 const LINE: f64 = 1.35;
 
 /// A panel with its measures; coordinates are relative to its own corner.
-pub(crate) struct Placed<'a> {
+pub(crate) struct PanelLayout<'a> {
     panel: &'a Panel,
     heading: Vec<String>,
     /// Words about gaps for which there is no space inside.
@@ -45,7 +45,7 @@ pub(crate) struct Placed<'a> {
     pub(crate) height: f64,
 }
 
-impl<'a> Placed<'a> {
+impl<'a> PanelLayout<'a> {
     pub(crate) fn of(panel: &'a Panel) -> Self {
         let grid = &panel.grid;
         let cell = cell_size(grid);
@@ -105,8 +105,8 @@ impl<'a> Placed<'a> {
         for (axis, items, (from, to)) in [(&grid.rows, &self.rows, across), (&grid.columns, &self.columns, down)] {
             for item in items {
                 let Item::Gap { from: first, hidden } = *item else { continue };
-                if width(&axis.gap_in_words(first, hidden), LABEL) > to - from {
-                    remarks.push(axis.gap_with_range(first, hidden));
+                if width(&axis.gap_label(first, hidden), LABEL) > to - from {
+                    remarks.push(axis.gap_label_with_range(first, hidden));
                 }
             }
         }
@@ -125,9 +125,9 @@ impl<'a> Placed<'a> {
             self.fill(&mut group, cell);
         }
         self.outline(&mut group);
-        self.tell_gaps(&mut group);
+        self.label_gaps(&mut group);
         self.link(&mut group);
-        for cell in cells.iter().filter(|cell| cell.spot.highlighted) {
+        for cell in cells.iter().filter(|cell| cell.content.highlighted) {
             group.round_rect(Class::Halo, self.corner(cell), self.cell, 3.0);
             group.round_rect(Class::Ring, self.corner(cell), self.cell, 3.0);
         }
@@ -166,20 +166,20 @@ impl<'a> Placed<'a> {
 
     fn fill(&self, group: &mut Group<'a>, cell: &'a Cell) {
         let ((x, y), (w, h)) = (self.corner(cell), self.cell);
-        let spot = &cell.spot;
-        group.cell(cell.color, (x, y), (w, h), spot);
+        let content = &cell.content;
+        group.cell(cell.color, (x, y), (w, h), content);
         let middle = x + w / 2.0;
-        let wide = width(&spot.text, CELL);
+        let wide = width(&content.text, CELL);
         let size = if wide > w - 6.0 { (CELL * (w - 6.0) / wide).max(6.0) } else { CELL };
-        let baseline = if spot.note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 };
+        let baseline = if content.note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 };
         let muted = cell.color.is_none();
-        if !spot.text.is_empty() {
-            group.text(Text { size, muted, ..Text::new(Style::Cell, (middle, baseline), &spot.text) });
+        if !content.text.is_empty() {
+            group.text(Text { size, muted, ..Text::new(Style::Cell, (middle, baseline), &content.text) });
         }
-        if !spot.note.is_empty() {
-            group.text(Text { muted, ..Text::new(Style::Note, (middle, y + h - 5.0), &spot.note) });
+        if !content.note.is_empty() {
+            group.text(Text { muted, ..Text::new(Style::Note, (middle, y + h - 5.0), &content.note) });
         }
-        if spot.moved {
+        if content.moved {
             group.corner(Class::Accent, (x + w - 2.5, y + 2.5), 7.0);
         }
     }
@@ -213,7 +213,7 @@ impl<'a> Placed<'a> {
         group.lines(Class::Tile, tile);
     }
 
-    fn tell_gaps(&self, group: &mut Group<'a>) {
+    fn label_gaps(&self, group: &mut Group<'a>) {
         let grid = &self.panel.grid;
         let (left, top) = self.origin;
         let label = |x: f64, y: f64, text: &str| Text::new(Style::Label, (x, y), text);
@@ -266,8 +266,8 @@ impl<'a> Placed<'a> {
 
 /// As wide as the widest text, within limits.
 fn cell_size(grid: &Grid) -> (f64, f64) {
-    let texts = grid.cells.iter().map(|cell| width(&cell.spot.text, CELL)).fold(0.0, f64::max);
-    let notes = grid.cells.iter().map(|cell| width(&cell.spot.note, NOTE)).fold(0.0, f64::max);
+    let texts = grid.cells.iter().map(|cell| width(&cell.content.text, CELL)).fold(0.0, f64::max);
+    let notes = grid.cells.iter().map(|cell| width(&cell.content.note, NOTE)).fold(0.0, f64::max);
     let names = grid.columns.tracks.iter().map(|track| width(&track.name, LABEL)).fold(0.0, f64::max);
     let wide = (texts + 10.0).max(notes + 8.0).max(names + 6.0).clamp(30.0, 112.0).ceil();
     (wide, if notes > 0.0 || grid.tall { 38.0 } else { 30.0 })
@@ -306,7 +306,7 @@ fn last(starts: &[f64]) -> f64 {
     starts.last().copied().unwrap_or(0.0)
 }
 
-fn tracks<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize, &'a crate::tracks::Track)> {
+fn tracks<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize, &'a crate::axis::Track)> {
     items.iter().enumerate().filter_map(|(at, item)| match item {
         Item::Track(track) => Some((at, axis.tracks.get(*track)?)),
         Item::Gap { .. } => None,
@@ -316,7 +316,7 @@ fn tracks<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize,
 /// The gaps with what they leave out.
 fn gaps<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize, String)> + 'a {
     items.iter().enumerate().filter_map(|(at, item)| match *item {
-        Item::Gap { from, hidden } => Some((at, axis.gap_in_words(from, hidden))),
+        Item::Gap { from, hidden } => Some((at, axis.gap_label(from, hidden))),
         Item::Track(_) => None,
     })
 }

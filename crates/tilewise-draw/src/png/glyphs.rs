@@ -35,7 +35,7 @@ impl Glyphs {
             Stamp::of(&outline.transform(within)?)
         });
         if let Some(stamp) = stamp {
-            stamp.press(pixels, (whole(x) + stamp.left, whole(y) + stamp.top), color);
+            stamp.blend(pixels, (floor(x) + stamp.left, floor(y) + stamp.top), color);
         }
     }
 }
@@ -51,7 +51,7 @@ impl Stamp {
         Some(Self { mask, left, top })
     }
 
-    fn press(&self, pixels: &mut Pixmap, (left, top): (i32, i32), [red, green, blue]: Rgb) {
+    fn blend(&self, pixels: &mut Pixmap, (left, top): (i32, i32), [red, green, blue]: Rgb) {
         let (width, height) = (pixels.width(), pixels.height());
         let data = pixels.data_mut();
         for (y, row) in (top..).zip(self.mask.data().chunks_exact(self.mask.width() as usize)) {
@@ -76,6 +76,6 @@ fn mixed(under: u8, over: u8, coverage: u8) -> u8 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a pixel of an image")]
-fn whole(x: f32) -> i32 {
+fn floor(x: f32) -> i32 {
     x.floor() as i32
 }

@@ -64,7 +64,7 @@ fn image(painter: &mut Painter<'_>, figure: &Figure<'_>, scale: f32, height: u32
             painter.place = Transform::from_translate(0.0, -(top as f32)).pre_scale(scale, scale).pre_translate(x, y);
             group.marks.iter().for_each(|mark| painter.mark(mark));
         }
-        straighten(painter.pixels.data_mut());
+        unpremultiply(painter.pixels.data_mut());
         let last = 4 * painter.pixels.width() as usize * (height - top).min(BAND) as usize;
         rows.write_all(&painter.pixels.data()[..last])?;
     }
@@ -230,7 +230,7 @@ fn single(x: f64) -> f32 {
 }
 
 /// Makes colours that are multiplied by alpha what they were; alpha is less than 255 only at the round corners of the whole.
-fn straighten(data: &mut [u8]) {
+fn unpremultiply(data: &mut [u8]) {
     let (pixels, _) = data.as_chunks_mut::<4>();
     if pixels.iter().fold(u8::MAX, |all, pixel| all & pixel[3]) == u8::MAX {
         return;

@@ -1,6 +1,6 @@
 //! A picture as an SVG document.
 
-mod sheet;
+mod style_sheet;
 
 use crate::{
     Scene, Theme,
@@ -9,7 +9,7 @@ use crate::{
         class::{Class, HATCH_SPACING, HATCH_WIDTH, Style},
         mark::{Anchor, Group, Mark, Rect, Text},
     },
-    grid::{Kind, Spot},
+    grid::{CellContent, Kind},
     text::list,
 };
 use std::fmt::{self, Write as _};
@@ -33,7 +33,7 @@ fn document(svg: &mut String, scene: &Scene, figure: &Figure<'_>, theme: Theme) 
     let headings: Vec<&str> = scene.panels.iter().map(|panel| panel.heading.as_str()).collect();
     let described = format!("{} {}", scene.summary, headings.join(". "));
     writeln!(svg, "<desc>{}</desc>", Escaped(&described))?;
-    writeln!(svg, "<style>{}</style>", sheet::css(theme))?;
+    writeln!(svg, "<style>{}</style>", style_sheet::css(theme))?;
     let (side, middle) = (N(HATCH_SPACING), N(HATCH_SPACING / 2.0));
     writeln!(
         svg,
@@ -83,13 +83,13 @@ fn group(svg: &mut String, group: &Group<'_>) -> fmt::Result {
 
 fn rect(svg: &mut String, rect: &Rect<'_>) -> fmt::Result {
     let ((x, y), (width, height)) = (rect.corner, rect.size);
-    write!(svg, "<rect class=\"{}\"", sheet::class(rect.class))?;
+    write!(svg, "<rect class=\"{}\"", style_sheet::class(rect.class))?;
     write!(svg, " x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", N(x), N(y), N(width), N(height))?;
     if rect.radius > 0.0 {
         write!(svg, " rx=\"{}\"", N(rect.radius))?;
     }
-    if let Some(spot) = rect.spot {
-        data(svg, spot)?;
+    if let Some(content) = rect.content {
+        data(svg, content)?;
     }
     if let Class::Cell(None) | Class::Swatch(None) = rect.class {
         svg.push_str(" fill=\"url(#tw-padding)\"");
@@ -99,14 +99,14 @@ fn rect(svg: &mut String, rect: &Rect<'_>) -> fmt::Result {
 }
 
 /// What a cell stands for, for machines.
-fn data(svg: &mut String, spot: &Spot) -> fmt::Result {
-    if let Some(index) = &spot.index {
+fn data(svg: &mut String, content: &CellContent) -> fmt::Result {
+    if let Some(index) = &content.index {
         write!(svg, " data-index=\"{}\"", list(index))?;
     }
-    if let Some(offset) = spot.offset {
+    if let Some(offset) = content.offset {
         write!(svg, " data-offset=\"{offset}\"")?;
     }
-    match spot.kind {
+    match content.kind {
         Kind::Element => {}
         Kind::Padding => svg.push_str(" data-padding=\"tile\""),
         Kind::Tail => svg.push_str(" data-padding=\"tail\""),
@@ -115,7 +115,7 @@ fn data(svg: &mut String, spot: &Spot) -> fmt::Result {
 }
 
 fn path(svg: &mut String, class: Class, data: impl FnOnce(&mut String) -> fmt::Result) -> fmt::Result {
-    write!(svg, "<path class=\"{}\" d=\"", sheet::class(class))?;
+    write!(svg, "<path class=\"{}\" d=\"", style_sheet::class(class))?;
     data(svg)?;
     svg.push_str("\"/>\n");
     Ok(())
@@ -124,7 +124,7 @@ fn path(svg: &mut String, class: Class, data: impl FnOnce(&mut String) -> fmt::R
 fn text(svg: &mut String, text: &Text) -> fmt::Result {
     let (x, y) = (N(text.at.0), N(text.at.1));
     svg.push_str("<text");
-    let style = Some(sheet::style(text.style)).filter(|name| !name.is_empty());
+    let style = Some(style_sheet::style(text.style)).filter(|name| !name.is_empty());
     let muted = text.muted.then_some("tw-muted");
     let anchor = match text.anchor {
         _ if matches!(text.style, Style::Cell | Style::Note) => None,

@@ -1,6 +1,6 @@
 //! A scene as lines of text.
 
-mod ink;
+mod ansi;
 mod table;
 
 use crate::{
@@ -8,36 +8,36 @@ use crate::{
     scene::{Slider, Swatch},
     text::grouped,
 };
-use ink::Ink;
+use ansi::Ansi;
 
 pub(crate) fn write(scene: &Scene, width: usize) -> String {
     let width = width.max(1);
-    let ink = Ink::new(&scene.options);
+    let ansi = Ansi::new(&scene.options);
     let mut out = String::new();
     let mut lines = |text: &str, style: &dyn Fn(&str) -> String| {
-        for line in wrap(&ink.plain(text), width) {
+        for line in wrap(&ansi.plain(text), width) {
             out.push_str(&style(&line));
             out.push('\n');
         }
     };
-    lines(&scene.title, &|line| ink.strong(line));
-    lines(&scene.summary, &|line| ink.muted(line));
+    lines(&scene.title, &|line| ansi.strong(line));
+    lines(&scene.summary, &|line| ansi.muted(line));
     for slider in &scene.sliders {
-        lines(&on_rail(slider, &ink), &|line| ink.muted(line));
+        lines(&slider_text(slider, &ansi), &|line| ansi.muted(line));
     }
     for panel in &scene.panels {
         out.push('\n');
-        for line in wrap(&ink.plain(&panel.heading), width) {
-            out.push_str(&ink.strong(&line));
+        for line in wrap(&ansi.plain(&panel.heading), width) {
+            out.push_str(&ansi.strong(&line));
             out.push('\n');
         }
-        table::write(&mut out, &panel.grid, &ink, width);
+        table::write(&mut out, &panel.grid, &ansi, width);
     }
-    let legend = legend(scene, &ink);
+    let legend = legend(scene, &ansi);
     if !legend.is_empty() {
         out.push('\n');
-        for line in wrap(&ink.plain(&legend), width) {
-            out.push_str(&ink.muted(&line));
+        for line in wrap(&ansi.plain(&legend), width) {
+            out.push_str(&ansi.muted(&line));
             out.push('\n');
         }
     }
@@ -45,7 +45,7 @@ pub(crate) fn write(scene: &Scene, width: usize) -> String {
         out.push('\n');
     }
     for caption in &scene.captions {
-        for line in wrap(&ink.plain(caption), width) {
+        for line in wrap(&ansi.plain(caption), width) {
             out.push_str(&line);
             out.push('\n');
         }
@@ -54,25 +54,25 @@ pub(crate) fn write(scene: &Scene, width: usize) -> String {
 }
 
 /// `dimension 0 (z) at 3 of size 4  ···●`
-fn on_rail(slider: &Slider, ink: &Ink) -> String {
+fn slider_text(slider: &Slider, ansi: &Ansi) -> String {
     const LONGEST: u64 = 16;
     let cells = slider.size.clamp(1, LONGEST);
     let scaled = u128::from(slider.at) * u128::from(cells) / u128::from(slider.size.max(1));
-    let rail: String = (0..cells).map(|at| if u128::from(at) == scaled { ink.mark() } else { ink.dot() }).collect();
+    let rail: String = (0..cells).map(|at| if u128::from(at) == scaled { ansi.mark() } else { ansi.dot() }).collect();
     let Slider { label, at, size } = slider;
     format!("{label} at {} of size {}  {rail}", grouped(*at), grouped(*size))
 }
 
-fn legend(scene: &Scene, ink: &Ink) -> String {
+fn legend(scene: &Scene, ansi: &Ansi) -> String {
     let colored = scene.options.color != ColorMode::None;
-    let (tile, inner) = (ink.vertical(1), ink.vertical(2));
+    let (tile, inner) = (ansi.vertical(1), ansi.vertical(2));
     let items = scene.legend.iter().filter_map(|(swatch, text)| match swatch {
         Swatch::Tiles if colored => Some(format!("{tile} one colour per {text}")),
         Swatch::Words if colored => Some(format!("{inner} one colour per {text}")),
         Swatch::Runs if colored => Some(format!("one colour per {text}")),
         Swatch::Tiles => Some(format!("{tile} {text}")),
         Swatch::Inner | Swatch::Words => Some(format!("{inner} {text}")),
-        Swatch::Padding => Some(format!("{} {text}", ink.padding())),
+        Swatch::Padding => Some(format!("{} {text}", ansi.padding())),
         Swatch::Highlight => Some(format!("[ ] {text}")),
         // The words in the cells say so.
         Swatch::Runs | Swatch::Moved => None,

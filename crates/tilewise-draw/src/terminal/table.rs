@@ -1,22 +1,22 @@
 //! A grid as lines of text, with borders drawn between cells.
 
 use super::{
-    ink::{Ink, Look},
+    ansi::{Ansi, CellStyle},
     wrap,
 };
 use crate::{
+    axis::Item,
     grid::{Cell, Grid, Kind},
-    tracks::Item,
 };
 
-pub(crate) fn write(out: &mut String, grid: &Grid, ink: &Ink, width: usize) {
+pub(crate) fn write(out: &mut String, grid: &Grid, ansi: &Ansi, width: usize) {
     let linked: Vec<_> = grid.links.iter().filter_map(|link| Some((grid.cells.get(link.from)?, link.moved))).collect();
-    let grid = fitting(grid, ink, width);
-    let table = Table::of(&grid, ink);
+    let grid = fitting(grid, ansi, width);
+    let table = Table::of(&grid, ansi);
     for (arrow, label) in [("↓", &grid.rows.label), ("→", &grid.columns.label)] {
         if !label.is_empty() {
-            for line in wrap(&ink.plain(&format!("{arrow} {label}")), width) {
-                push(out, &ink.muted(&line));
+            for line in wrap(&ansi.plain(&format!("{arrow} {label}")), width) {
+                push(out, &ansi.muted(&line));
             }
         }
     }
@@ -26,10 +26,10 @@ pub(crate) fn write(out: &mut String, grid: &Grid, ink: &Ink, width: usize) {
         match *item {
             Item::Track(row) => table.write_row(out, row),
             Item::Gap { from, hidden } => {
-                let text = ink.plain(&grid.rows.gap_in_words(from, hidden));
+                let text = ansi.plain(&grid.rows.gap_label(from, hidden));
                 let indent = if table.gutter + 20 <= width { table.gutter + 1 } else { 0 };
                 for line in wrap(&text, width - indent) {
-                    push(out, &ink.muted(&format!("{}{line}", " ".repeat(indent))));
+                    push(out, &ansi.muted(&format!("{}{line}", " ".repeat(indent))));
                 }
             }
         }
@@ -43,8 +43,8 @@ pub(crate) fn write(out: &mut String, grid: &Grid, ink: &Ink, width: usize) {
     }
     for item in &table.columns {
         if let Item::Gap { from, hidden } = *item {
-            for line in wrap(&ink.plain(&grid.columns.gap_with_range(from, hidden)), width) {
-                push(out, &ink.muted(&line));
+            for line in wrap(&ansi.plain(&grid.columns.gap_label_with_range(from, hidden)), width) {
+                push(out, &ansi.muted(&line));
             }
         }
     }
@@ -56,11 +56,11 @@ fn push(out: &mut String, line: &str) {
 }
 
 /// The grid with as many columns as the width takes.
-fn fitting(grid: &Grid, ink: &Ink, width: usize) -> Grid {
+fn fitting(grid: &Grid, ansi: &Ansi, width: usize) -> Grid {
     let mut most = grid.columns.tracks.len();
     loop {
         let narrowed = grid.narrowed(most);
-        if most <= 1 || Table::of(&narrowed, ink).width() <= width {
+        if most <= 1 || Table::of(&narrowed, ansi).width() <= width {
             return narrowed;
         }
         most -= 1;
@@ -69,7 +69,7 @@ fn fitting(grid: &Grid, ink: &Ink, width: usize) -> Grid {
 
 struct Table<'a> {
     grid: &'a Grid,
-    ink: &'a Ink,
+    ansi: &'a Ansi,
     cells: Vec<Option<&'a Cell>>,
     rows: Vec<Item>,
     columns: Vec<Item>,
@@ -86,21 +86,21 @@ struct Table<'a> {
 const GAP: usize = 3;
 
 impl<'a> Table<'a> {
-    fn of(grid: &'a Grid, ink: &'a Ink) -> Self {
-        let length = |text: &str| ink.plain(text).chars().count();
+    fn of(grid: &'a Grid, ansi: &'a Ansi) -> Self {
+        let length = |text: &str| ansi.plain(text).chars().count();
         let marks = grid.highlighted().is_some();
-        let texts = grid.cells.iter().map(|cell| length(&cell.spot.text) + 2 * usize::from(marks));
-        let notes = grid.cells.iter().map(|cell| length(&cell.spot.note));
+        let texts = grid.cells.iter().map(|cell| length(&cell.content.text) + 2 * usize::from(marks));
+        let notes = grid.cells.iter().map(|cell| length(&cell.content.note));
         let names = grid.columns.tracks.iter().map(|track| length(&track.name));
         Self {
             grid,
-            ink,
+            ansi,
             cells: grid.table(),
             rows: grid.rows.items(),
             columns: grid.columns.items(),
             gutter: grid.rows.tracks.iter().map(|track| length(&track.name)).max().unwrap_or(0),
             cell: texts.chain(notes).chain(names).max().unwrap_or(0).max(1),
-            notes: grid.cells.iter().any(|cell| !cell.spot.note.is_empty()),
+            notes: grid.cells.iter().any(|cell| !cell.content.note.is_empty()),
             marks,
         }
     }
@@ -149,28 +149,28 @@ impl<'a> Table<'a> {
                 Item::Track(column) => self.grid.columns.tracks.get(*column).map_or("", |track| &track.name),
                 Item::Gap { .. } => "",
             };
-            let name = self.ink.plain(name);
+            let name = self.ansi.plain(name);
             let margin = usize::from(self.marks && matches!(item, Item::Track(_)));
             line.push(' ');
             line.push_str(&format!("{name:>0$}{1}", self.item_width(item) - margin, " ".repeat(margin)));
         }
-        push(out, &self.ink.muted(&line));
+        push(out, &self.ansi.muted(&line));
     }
 
     fn write_row(&self, out: &mut String, row: usize) {
         let name = self.grid.rows.tracks.get(row).map_or("", |track| &track.name);
-        self.write_line(out, row, &self.ink.plain(name), &|cell| self.text(cell));
+        self.write_line(out, row, &self.ansi.plain(name), &|cell| self.text(cell));
         if self.notes {
-            self.write_line(out, row, "", &|cell| self.ink.plain(&cell.spot.note));
+            self.write_line(out, row, "", &|cell| self.ansi.plain(&cell.content.note));
         }
     }
 
     fn text(&self, cell: &Cell) -> String {
-        let text = match cell.spot.kind {
-            Kind::Element => self.ink.plain(&cell.spot.text),
-            Kind::Padding | Kind::Tail => self.ink.padding().to_string(),
+        let text = match cell.content.kind {
+            Kind::Element => self.ansi.plain(&cell.content.text),
+            Kind::Padding | Kind::Tail => self.ansi.padding().to_string(),
         };
-        match (self.marks, cell.spot.highlighted) {
+        match (self.marks, cell.content.highlighted) {
             (false, _) => text,
             (true, false) => format!("{text} "),
             (true, true) => format!("[{text}]"),
@@ -178,27 +178,27 @@ impl<'a> Table<'a> {
     }
 
     fn write_line(&self, out: &mut String, row: usize, name: &str, text: &dyn Fn(&Cell) -> String) {
-        let mut line = self.ink.muted(&format!("{name:>0$} ", self.gutter));
-        let mut before = Look::default();
+        let mut line = self.ansi.muted(&format!("{name:>0$} ", self.gutter));
+        let mut before = CellStyle::default();
         for (at, item) in self.columns.iter().enumerate() {
             let cell = self.cell(row, Some(item));
-            let look = cell.map_or(Look::default(), look);
+            let style = cell.map_or(CellStyle::default(), style);
             let border = self.vertical(Some(row), at);
-            let joined = border != 1 && before.color == look.color;
-            let ground = Look { color: if joined { look.color } else { None }, ..Look::default() };
-            line.push_str(&self.ink.cell(ground, &self.ink.vertical(border).to_string()));
+            let joined = border != 1 && before.color == style.color;
+            let ground = CellStyle { color: if joined { style.color } else { None }, ..CellStyle::default() };
+            line.push_str(&self.ansi.cell(ground, &self.ansi.vertical(border).to_string()));
             let text = match (cell, item) {
                 (Some(cell), _) => text(cell),
-                (None, Item::Gap { .. }) => self.ink.plain("…"),
+                (None, Item::Gap { .. }) => self.ansi.plain("…"),
                 (None, Item::Track(_)) => String::new(),
             };
             let width = self.item_width(item);
             let text =
                 if matches!(item, Item::Gap { .. }) { format!("{text:^width$}") } else { format!("{text:>width$}") };
-            line.push_str(&self.ink.cell(look, &text));
-            before = look;
+            line.push_str(&self.ansi.cell(style, &text));
+            before = style;
         }
-        line.push(self.ink.vertical(self.vertical(Some(row), self.columns.len())));
+        line.push(self.ansi.vertical(self.vertical(Some(row), self.columns.len())));
         push(out, &line);
     }
 
@@ -217,9 +217,9 @@ impl<'a> Table<'a> {
         for at in 0..=self.columns.len() {
             let left = at.checked_sub(1).and_then(|before| edges.get(before)).copied().unwrap_or(0);
             let right = edges.get(at).copied().unwrap_or(0);
-            line.push(self.ink.corner([left, right, self.vertical(upper, at), self.vertical(lower, at)]));
+            line.push(self.ansi.corner([left, right, self.vertical(upper, at), self.vertical(lower, at)]));
             if let Some(item) = self.columns.get(at) {
-                line.extend(std::iter::repeat_n(self.ink.horizontal(right), self.item_width(item)));
+                line.extend(std::iter::repeat_n(self.ansi.horizontal(right), self.item_width(item)));
             }
         }
         push(out, &line);
@@ -231,11 +231,11 @@ impl<'a> Table<'a> {
             let link = match item {
                 Item::Track(column) => linked.iter().find(|(cell, _)| {
                     let position = self.grid.columns.tracks.get(*column).map(|track| track.position);
-                    position.is_some() && position == cell.spot.offset
+                    position.is_some() && position == cell.content.offset
                 }),
                 Item::Gap { .. } => None,
             };
-            let mark = link.map_or(' ', |(_, moved)| self.ink.link(*moved));
+            let mark = link.map_or(' ', |(_, moved)| self.ansi.link(*moved));
             line.push_str(&format!(" {mark:>0$}", self.item_width(item)));
         }
         push(out, &line);
@@ -250,6 +250,6 @@ fn strongest(a: u8, b: u8) -> u8 {
     }
 }
 
-fn look(cell: &Cell) -> Look {
-    Look { color: cell.color, highlighted: cell.spot.highlighted, muted: cell.spot.kind != Kind::Element }
+fn style(cell: &Cell) -> CellStyle {
+    CellStyle { color: cell.color, highlighted: cell.content.highlighted, muted: cell.content.kind != Kind::Element }
 }

@@ -1,14 +1,14 @@
 //! Two layouts of one array: which elements move, and where to.
 
-use super::{Subject, title};
+use super::{Drawing, title};
 use crate::{
     Error, ErrorKind, Options, Scene,
-    grid::{Colors, Grid, Kind, Link, Source, Spot},
+    axis::{Axis, Selection},
+    grid::{CellContent, Colors, Grid, GridBuilder, Kind, Link},
+    padded::{NO_BLOCK, PaddedArray},
     plane::Plane,
     scene::{Panel, Swatch},
     text::grouped,
-    tracks::{Axis, Interest},
-    whole::{NOWHERE, Whole},
 };
 use std::collections::HashMap;
 use tilewise::Tiled;
@@ -28,12 +28,12 @@ pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene
         let message = format!("only layouts of one array can be compared, not {} and {}", title(from), title(to));
         return Err(Error::new(ErrorKind::ShapeMismatch, message));
     }
-    let mut before = Subject::of(from, options)?;
-    let whole = Whole::of(to);
-    let plane = moved_plane(&before, &whole);
-    let highlighted = options.highlight.as_ref().map(|index| to.offset_of(index)).transpose()?;
-    let followed = options.highlight.clone();
-    let mut after = Subject { tiled: to, whole, plane, followed, highlighted, periods: Vec::new() };
+    let mut before = Drawing::of(from, options)?;
+    let padded = PaddedArray::of(to);
+    let plane = moved_plane(&before, &padded);
+    let highlighted_offset = options.highlight.as_ref().map(|index| to.offset_of(index)).transpose()?;
+    let highlighted_index = options.highlight.clone();
+    let mut after = Drawing { tiled: to, padded, plane, highlighted_index, highlighted_offset, periods: Vec::new() };
     // Both draw the same rows and columns.
     (before.periods, after.periods) = (after.periods_by_dimension(), before.periods_by_dimension());
 
@@ -52,7 +52,7 @@ pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene
         text.push_str(" in A");
     }
     legend.retain(|(swatch, _)| *swatch != Swatch::Inner);
-    if panels.iter().any(|panel| panel.grid.cells.iter().any(|cell| cell.spot.moved)) {
+    if panels.iter().any(|panel| panel.grid.cells.iter().any(|cell| cell.content.moved)) {
         legend.push((Swatch::Moved, "at another offset in B".to_owned()));
     }
     let captions = match &options.highlight {
@@ -74,10 +74,10 @@ pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene
 }
 
 /// The same plane of the array, in the dimension numbers of the other layout.
-fn moved_plane(before: &Subject<'_>, whole: &Whole) -> Plane {
-    let old = before.whole.added();
-    let moved = |dimension: Option<usize>| Some(dimension?.checked_sub(old)? + whole.added());
-    let place = |place: &[u64]| whole.place(&place[old..]);
+fn moved_plane(before: &Drawing<'_>, padded: &PaddedArray) -> Plane {
+    let old = before.padded.added();
+    let moved = |dimension: Option<usize>| Some(dimension?.checked_sub(old)? + padded.added());
+    let place = |place: &[u64]| padded.place(&place[old..]);
     let Plane { row, column, at, focus } = &before.plane;
     Plane { row: moved(*row), column: moved(*column), at: place(at), focus: focus.as_deref().map(place) }
 }
@@ -108,42 +108,42 @@ fn summary(from: &Tiled, to: &Tiled) -> String {
     }
 }
 
-impl Subject<'_> {
+impl Drawing<'_> {
     /// The array in this layout, with what was before, in the colours of before.
-    fn array_after(&self, before: &Subject<'_>, colors: &mut Colors) -> Panel {
-        let spot = |row, column| {
-            let spot = self.spot(&self.plane.place(row, column))?;
-            let Some(index) = &spot.index else { return Some(spot) };
+    fn array_after(&self, before: &Drawing<'_>, colors: &mut Colors) -> Panel {
+        let content = |row, column| {
+            let content = self.content(&self.plane.place(row, column))?;
+            let Some(index) = &content.index else { return Some(content) };
             let old = before.tiled.offset_of(index).ok();
-            let moved = old != spot.offset;
+            let moved = old != content.offset;
             let note = old.filter(|_| moved).map_or_else(String::new, |old| format!("was {old}"));
-            let shade = spot.shade.and_then(|_| before.shade(&before.whole.place(index)));
-            Some(Spot { note, moved, shade, ..spot })
+            let color_key = content.color_key.and_then(|_| before.color_key(&before.padded.place(index)));
+            Some(CellContent { note, moved, color_key, ..content })
         };
-        let blocks = |row, column| Some(self.whole.blocks(&self.plane.place(row, column)));
+        let blocks = |row, column| Some(self.padded.blocks(&self.plane.place(row, column)));
         let heading = "B: offsets, and what they were";
-        Panel { beside: true, ..self.array_of("array-after", heading, MOST_CELLS, &spot, &blocks, colors) }
+        Panel { beside: true, ..self.array_of("array-after", heading, MOST_CELLS, &content, &blocks, colors) }
     }
 }
 
 /// The start of memory in both layouts, with lines from each element's old offset to its new one.
-fn strips(before: &Subject<'_>, after: &Subject<'_>, colors: &mut Colors) -> Panel {
+fn strips(before: &Drawing<'_>, after: &Drawing<'_>, colors: &mut Colors) -> Panel {
     let both = [before, after];
     let longest = before.tiled.physical_elements().max(after.tiled.physical_elements());
     let length = longest.min(STRIP);
-    let all = Interest { most: 32, ..Interest::default() };
+    let all = Selection { most: 32, ..Selection::default() };
     let rows = Axis::new(2, 2, "layout", &all).with_names(|row| if row == 0 { "A".to_owned() } else { "B".to_owned() });
-    let columns = Axis::new(longest, longest, "offset", &Interest::default());
+    let columns = Axis::new(longest, longest, "offset", &Selection::default());
     let first = Axis::new(length, length, "offset", &all);
     let columns = Axis { tracks: first.tracks, ..columns }.with_label("offset");
-    let spot = |row: u64, column: u64| {
-        let subject = both[usize::from(row > 0)];
-        if column >= subject.tiled.physical_elements() {
+    let content = |row: u64, column: u64| {
+        let drawing = both[usize::from(row > 0)];
+        if column >= drawing.tiled.physical_elements() {
             return None;
         }
-        let spot = subject.spot_at(column);
-        let Some(index) = &spot.index else { return Some(spot) };
-        let shade = before.shade(&before.whole.place(index));
+        let content = drawing.content_at(column);
+        let Some(index) = &content.index else { return Some(content) };
+        let color_key = before.color_key(&before.padded.place(index));
         let other = both[usize::from(row == 0)].tiled.offset_of(index).ok()?;
         let moved = other != column;
         let note = match (moved, row) {
@@ -151,15 +151,15 @@ fn strips(before: &Subject<'_>, after: &Subject<'_>, colors: &mut Colors) -> Pan
             (true, 0) => format!("to {other}"),
             (true, _) => format!("was {other}"),
         };
-        Some(Spot { note, moved, shade, ..spot })
+        Some(CellContent { note, moved, color_key, ..content })
     };
     let blocks = |row: u64, column: u64| {
-        let subject = both[usize::from(row > 0)];
-        let place = subject.whole.place_at(column).filter(|_| column < subject.tiled.physical_elements());
-        Some(place.map_or([row | (1 << 63), NOWHERE, NOWHERE], |place| subject.whole.blocks(&place)))
+        let drawing = both[usize::from(row > 0)];
+        let place = drawing.padded.place_at(column).filter(|_| column < drawing.tiled.physical_elements());
+        Some(place.map_or([row | (1 << 63), NO_BLOCK, NO_BLOCK], |place| drawing.padded.blocks(&place)))
     };
-    let source = Source { rows, columns, spot: &spot, blocks: &blocks, inner_between_rows: false };
-    let mut grid = source.build(colors);
+    let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
+    let mut grid = builder.build(colors);
     for cell in &mut grid.cells {
         // The strips stand apart.
         (cell.edges.top, cell.edges.bottom) = (1, 1);
@@ -172,12 +172,12 @@ fn strips(before: &Subject<'_>, after: &Subject<'_>, colors: &mut Colors) -> Pan
 fn links(grid: &Grid) -> Vec<Link> {
     let elements = |row: usize| {
         let cells = grid.cells.iter().enumerate();
-        cells.filter(move |(_, cell)| cell.row == row && cell.spot.kind == Kind::Element)
+        cells.filter(move |(_, cell)| cell.row == row && cell.content.kind == Kind::Element)
     };
-    let targets: HashMap<_, _> = elements(1).map(|(at, cell)| (cell.spot.index.clone(), at)).collect();
+    let targets: HashMap<_, _> = elements(1).map(|(at, cell)| (cell.content.index.clone(), at)).collect();
     let link = |(from, cell): (usize, &crate::grid::Cell)| {
-        let to = *targets.get(&cell.spot.index)?;
-        Some(Link { from, to, moved: cell.spot.moved })
+        let to = *targets.get(&cell.content.index)?;
+        Some(Link { from, to, moved: cell.content.moved })
     };
     elements(0).filter_map(link).collect()
 }

@@ -1,68 +1,73 @@
 //! Memory in its order, each cell with the index of its element.
 
-use super::{MOST_ROWS, Subject, most_columns};
+use super::{Drawing, MOST_ROWS, most_columns};
 use crate::{
-    grid::{Colors, Kind, Source, Spot},
+    axis::{Axis, Selection},
+    grid::{CellContent, Colors, GridBuilder, Kind},
     scene::Panel,
     text::short_index,
-    tracks::{Axis, Interest},
 };
 use tilewise::Tiled;
 
-impl Subject<'_> {
+impl Drawing<'_> {
     pub(super) fn memory(&self, colors: &mut Colors) -> Panel {
         let heading = "Memory: each cell's index in the array";
-        self.memory_of(heading, &|spot| spot, colors)
+        self.memory_of(heading, &|content| content, colors)
     }
 
-    /// Memory with something else said in each cell.
-    pub(super) fn memory_of(&self, heading: &str, told: &dyn Fn(Spot) -> Spot, colors: &mut Colors) -> Panel {
+    /// Memory, each cell with other content.
+    pub(super) fn memory_of(
+        &self,
+        heading: &str,
+        annotate: &dyn Fn(CellContent) -> CellContent,
+        colors: &mut Colors,
+    ) -> Panel {
         let line = line(self.tiled);
         let (rows, columns) = self.lines(line);
         let offset = |row: u64, column: u64| {
             let offset = row.checked_mul(line)?.checked_add(column)?;
             (offset < self.tiled.physical_elements()).then_some(offset)
         };
-        let spot = |row, column| Some(told(self.spot_at(offset(row, column)?)));
+        let content = |row, column| Some(annotate(self.content_at(offset(row, column)?)));
         let blocks = |row, column| {
-            let place = self.whole.place_at(offset(row, column)?);
-            Some(place.map_or([crate::whole::NOWHERE; crate::whole::LEVELS], |place| self.whole.blocks(&place)))
+            let place = self.padded.place_at(offset(row, column)?);
+            Some(place.map_or([crate::padded::NO_BLOCK; crate::padded::LEVELS], |place| self.padded.blocks(&place)))
         };
-        let source = Source { rows, columns, spot: &spot, blocks: &blocks, inner_between_rows: false };
-        Panel { name: "memory", heading: heading.to_owned(), grid: source.build(colors), beside: false }
+        let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
+        Panel { name: "memory", heading: heading.to_owned(), grid: builder.build(colors), beside: false }
     }
 
     /// What lies at an offset: the index of an element in the colour of its tile, or padding.
-    pub(super) fn spot_at(&self, offset: u64) -> Spot {
+    pub(super) fn content_at(&self, offset: u64) -> CellContent {
         let kind = self.kind(offset);
         let index = if kind == Kind::Element { self.tiled.index_of(offset).ok().flatten() } else { None };
-        let shade = index.as_ref().and_then(|index| self.shade(&self.whole.place(index)));
-        Spot {
+        let color_key = index.as_ref().and_then(|index| self.color_key(&self.padded.place(index)));
+        CellContent {
             kind,
             offset: Some(offset),
             text: index.as_ref().map_or_else(String::new, |index| short_index(index)),
             index,
-            shade,
-            highlighted: self.highlighted == Some(offset),
-            ..Spot::default()
+            color_key,
+            highlighted: self.highlighted_offset == Some(offset),
+            ..CellContent::default()
         }
     }
 
     fn lines(&self, line: u64) -> (Axis, Axis) {
         let total = self.tiled.physical_elements();
         let lines = total.div_ceil(line);
-        let first = self.whole.index(&self.plane.place(0, 0)).and_then(|index| self.tiled.offset_of(&index).ok());
+        let first = self.padded.index(&self.plane.place(0, 0)).and_then(|index| self.tiled.offset_of(&index).ok());
         // The highlighted element, and the slice that is drawn.
-        let focus: Vec<u64> = self.highlighted.or(first).into_iter().collect();
-        let block = self.whole.levels().first().map_or(0, |level| level.elements / line);
+        let focus: Vec<u64> = self.highlighted_offset.or(first).into_iter().collect();
+        let block = self.padded.levels().first().map_or(0, |level| level.block_elements() / line);
 
-        let rows = Interest {
+        let rows = Selection {
             most: MOST_ROWS - 4,
             periods: vec![block],
             focus: focus.iter().map(|offset| offset / line).collect(),
         };
         let rows = Axis::new(lines, lines, "line", &rows);
-        let columns = Interest {
+        let columns = Selection {
             most: most_columns(index_length(self.tiled)),
             periods: Vec::new(),
             focus: focus.iter().map(|offset| offset % line).collect(),

@@ -9,11 +9,11 @@ mod word;
 use crate::{
     Error, Options, Scene,
     grid::{Colors, Kind},
+    padded::PaddedArray,
     plane::Plane,
     scene::{Panel, Slider, Swatch},
     text::{counted, grouped},
     trace,
-    whole::Whole,
 };
 use tilewise::{ArrayShape, Shape, Tiled};
 
@@ -29,36 +29,34 @@ pub(crate) enum Part {
 /// Dimensions that are not drawn and have a slider; the rest are counted.
 const MOST_SLIDERS: usize = 6;
 
-/// What every panel looks at.
-pub(crate) struct Subject<'a> {
+/// One layout being drawn, in one plane: what every panel is made from.
+pub(crate) struct Drawing<'a> {
     pub(crate) tiled: &'a Tiled,
-    pub(crate) whole: Whole,
+    pub(crate) padded: PaddedArray,
     pub(crate) plane: Plane,
-    /// Index of the highlighted element.
-    pub(crate) followed: Option<Vec<u64>>,
-    /// Its offset.
-    pub(crate) highlighted: Option<u64>,
+    pub(crate) highlighted_index: Option<Vec<u64>>,
+    pub(crate) highlighted_offset: Option<u64>,
     /// Tile sizes of another layout of the array, by dimension number, whose borders are to be seen as well.
     pub(crate) periods: Vec<Vec<u64>>,
 }
 
 pub(crate) fn scene(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<Scene, Error> {
-    let subject = Subject::of(tiled, options)?;
+    let drawing = Drawing::of(tiled, options)?;
     let mut colors = Colors::default();
     let mut panels = Vec::new();
     if tiled.tiled_elements() > 0 {
-        panels.extend(parts.iter().map(|part| subject.panel(*part, &mut colors)));
+        panels.extend(parts.iter().map(|part| drawing.panel(*part, &mut colors)));
     }
     let words = parts.contains(&Part::Words);
-    let legend = subject.legend(&panels, words);
-    let mut captions = subject.captions(options, parts);
+    let legend = drawing.legend(&panels, words);
+    let mut captions = drawing.captions(options, parts);
     if words {
-        captions.extend(subject.highlighted.map(|offset| word::caption(tiled, offset)));
+        captions.extend(drawing.highlighted_offset.map(|offset| word::caption(tiled, offset)));
     }
     Ok(Scene {
         title: title(tiled),
         summary: summary(tiled),
-        sliders: subject.sliders(),
+        sliders: drawing.sliders(),
         panels,
         legend,
         captions,
@@ -66,13 +64,13 @@ pub(crate) fn scene(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<
     })
 }
 
-impl<'a> Subject<'a> {
+impl<'a> Drawing<'a> {
     pub(crate) fn of(tiled: &'a Tiled, options: &Options) -> Result<Self, Error> {
-        let whole = Whole::of(tiled);
-        let plane = Plane::of(tiled, &whole, options)?;
-        let highlighted = options.highlight.as_ref().map(|index| tiled.offset_of(index)).transpose()?;
-        let followed = options.highlight.clone();
-        Ok(Self { tiled, whole, plane, followed, highlighted, periods: Vec::new() })
+        let padded = PaddedArray::of(tiled);
+        let plane = Plane::of(tiled, &padded, options)?;
+        let highlighted_offset = options.highlight.as_ref().map(|index| tiled.offset_of(index)).transpose()?;
+        let highlighted_index = options.highlight.clone();
+        Ok(Self { tiled, padded, plane, highlighted_index, highlighted_offset, periods: Vec::new() })
     }
 
     fn panel(&self, part: Part, colors: &mut Colors) -> Panel {
@@ -84,18 +82,18 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Places of one shade have one colour: those of one tile, and without tiles those of one run along the fastest dimension drawn.
-    pub(crate) fn shade(&self, place: &[u64]) -> Option<u64> {
-        if self.whole.levels().is_empty() {
-            return Some(self.across().map_or(0, |dimension| place[dimension]));
+    /// Places with the same key get the same colour: those of one tile, or without tiles of one run along the fastest dimension drawn.
+    pub(crate) fn color_key(&self, place: &[u64]) -> Option<u64> {
+        if self.padded.levels().is_empty() {
+            return Some(self.slower_dimension().map_or(0, |dimension| place[dimension]));
         }
-        Some(self.whole.blocks(place)[0])
+        Some(self.padded.blocks(place)[0])
     }
 
     /// Of the two dimensions drawn, the slower one.
-    fn across(&self) -> Option<usize> {
+    fn slower_dimension(&self) -> Option<usize> {
         let (row, column) = (self.plane.row?, self.plane.column?);
-        let fastest = self.whole.minor_to_major().find(|&dimension| dimension == row || dimension == column)?;
+        let fastest = self.padded.minor_to_major().find(|&dimension| dimension == row || dimension == column)?;
         Some(if fastest == row { column } else { row })
     }
 
@@ -113,7 +111,7 @@ impl<'a> Subject<'a> {
     /// What runs along a dimension.
     pub(crate) fn dimension_label(&self, dimension: Option<usize>) -> String {
         let Some(dimension) = dimension else { return String::new() };
-        match dimension.checked_sub(self.whole.added()) {
+        match dimension.checked_sub(self.padded.added()) {
             Some(dimension) => dimension_label(self.tiled.array(), dimension),
             None => "added by the tile, size 1".to_owned(),
         }
@@ -121,9 +119,9 @@ impl<'a> Subject<'a> {
 
     fn sliders(&self) -> Vec<Slider> {
         let slider = |dimension: usize| Slider {
-            label: named(self.tiled.array(), dimension - self.whole.added()),
+            label: named(self.tiled.array(), dimension - self.padded.added()),
             at: self.plane.at[dimension],
-            size: self.whole.bounds()[dimension],
+            size: self.padded.bounds()[dimension],
         };
         self.hidden().map(slider).take(MOST_SLIDERS).collect()
     }
@@ -131,36 +129,36 @@ impl<'a> Subject<'a> {
     /// Dimensions that aren't drawn, and have more than one index.
     fn hidden(&self) -> impl Iterator<Item = usize> + '_ {
         let drawn = [self.plane.row, self.plane.column];
-        let own = self.whole.added()..self.whole.extents().len();
-        own.filter(move |&dimension| !drawn.contains(&Some(dimension)) && self.whole.bounds()[dimension] > 1)
+        let own = self.padded.added()..self.padded.extents().len();
+        own.filter(move |&dimension| !drawn.contains(&Some(dimension)) && self.padded.bounds()[dimension] > 1)
     }
 
     fn legend(&self, panels: &[Panel], words: bool) -> Vec<(Swatch, String)> {
         let cells = || panels.iter().flat_map(|panel| &panel.grid.cells);
         let mut legend = Vec::new();
-        let tiles = self.whole.levels();
+        let tiles = self.padded.levels();
         let shown = cells().any(|cell| cell.color.is_some());
         match (words, tiles.first()) {
             _ if !shown => {}
             (true, _) => legend.push((Swatch::Words, word::unit(self.tiled).to_owned())),
-            (false, Some(tile)) => legend.push((Swatch::Tiles, format!("tile {}", tile.text))),
+            (false, Some(tile)) => legend.push((Swatch::Tiles, format!("tile {}", tile.tile()))),
             (false, None) => {
-                if let (Some(_), Some(across)) = (self.plane.row, self.across()) {
+                if let (Some(_), Some(across)) = (self.plane.row, self.slower_dimension()) {
                     let along = if self.plane.row == Some(across) { self.plane.column } else { self.plane.row };
-                    let along = along.map_or(0, |dimension| dimension - self.whole.added());
+                    let along = along.map_or(0, |dimension| dimension - self.padded.added());
                     let run = format!("run along {}", named(self.tiled.array(), along));
                     legend.push((Swatch::Runs, run));
                 }
             }
         }
         if !words && panels.iter().any(|panel| panel.grid.has_inner()) {
-            let inner: Vec<&str> = tiles.iter().skip(1).map(|tile| tile.text.as_str()).collect();
+            let inner: Vec<String> = tiles.iter().skip(1).map(|level| level.tile().to_string()).collect();
             legend.push((Swatch::Inner, format!("tile {} inside it", inner.join(" and "))));
         }
-        if cells().any(|cell| cell.spot.kind != Kind::Element) {
+        if cells().any(|cell| cell.content.kind != Kind::Element) {
             legend.push((Swatch::Padding, "padding".to_owned()));
         }
-        if cells().any(|cell| cell.spot.highlighted) {
+        if cells().any(|cell| cell.content.highlighted) {
             legend.push((Swatch::Highlight, "the element followed below".to_owned()));
         }
         legend
@@ -173,7 +171,7 @@ impl<'a> Subject<'a> {
             return captions;
         }
         if let Some(index) = &options.highlight {
-            captions.extend(trace::captions(self.tiled, &self.whole, index));
+            captions.extend(trace::captions(self.tiled, &self.padded, index));
             if self.plane.focus.is_none() {
                 captions.push("This element lies outside the slice that is drawn.".to_owned());
             }
@@ -181,7 +179,7 @@ impl<'a> Subject<'a> {
         if let Some(more @ 1..) = self.hidden().count().checked_sub(MOST_SLIDERS) {
             captions.push(format!("Of {}, too, one index is drawn.", counted(more as u64, "more dimension")));
         }
-        let places = self.whole.extents().iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
+        let places = self.padded.extents().iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
         let elsewhere = self.tiled.physical_elements().saturating_sub(places);
         if elsewhere > 0 && !parts.contains(&Part::Memory) {
             let padding = counted(elsewhere, "more place");

@@ -1,13 +1,13 @@
 //! How a layout comes about: a picture of the array after each step of its derivation.
 
-use super::{MOST_ROWS, Subject, most_columns, summary, title};
+use super::{Drawing, MOST_ROWS, most_columns, summary, title};
 use crate::{
     Error, Options, Scene,
-    grid::{Colors, Kind, Source, Spot},
+    axis::{Axis, Selection},
+    grid::{CellContent, Colors, GridBuilder, Kind},
+    padded::NO_BLOCK,
     scene::Panel,
     text::{counted, list, short_index},
-    tracks::{Axis, Interest},
-    whole::NOWHERE,
 };
 use tilewise::{Derivation, Operation, Tiled};
 
@@ -15,7 +15,7 @@ use tilewise::{Derivation, Operation, Tiled};
 const MOST_STEPS: usize = 12;
 
 pub(crate) fn scene(tiled: &Tiled, options: &Options) -> Result<Scene, Error> {
-    let subject = Subject::of(tiled, options)?;
+    let drawing = Drawing::of(tiled, options)?;
     let derivation = tiled.derivation();
     let steps = derivation.steps();
     let mut colors = Colors::default();
@@ -24,14 +24,14 @@ pub(crate) fn scene(tiled: &Tiled, options: &Options) -> Result<Scene, Error> {
     if tiled.tiled_elements() > 0 {
         // Colours are given out in memory's order, the last picture's.
         let drawn = steps.len().min(MOST_STEPS);
-        panels = (0..=drawn).map(|after| subject.stage(&derivation, after, &mut colors)).collect();
+        panels = (0..=drawn).map(|after| drawing.stage(&derivation, after, &mut colors)).collect();
         captions.push("Each picture is read like a page, line by line: that is the order in memory.".to_owned());
         if steps.len() > drawn {
             captions.push(format!("… {} not drawn.", counted((steps.len() - drawn) as u64, "more step")));
         }
     }
-    let legend = subject.legend(&panels, false);
-    captions.extend(subject.captions(options, &[super::Part::Memory]));
+    let legend = drawing.legend(&panels, false);
+    captions.extend(drawing.captions(options, &[super::Part::Memory]));
     Ok(Scene {
         title: title(tiled),
         summary: summary(tiled),
@@ -43,7 +43,7 @@ pub(crate) fn scene(tiled: &Tiled, options: &Options) -> Result<Scene, Error> {
     })
 }
 
-impl Subject<'_> {
+impl Drawing<'_> {
     /// The array after that many steps.
     fn stage(&self, derivation: &Derivation, after: usize, colors: &mut Colors) -> Panel {
         let last = after.checked_sub(1).map(|last| &derivation.steps()[last]);
@@ -54,39 +54,39 @@ impl Subject<'_> {
             Some(step) => format!("{after}. {step}"),
         };
         let page = Page::of(bounds, self.tiled);
-        let spot = |row, column| {
+        let content = |row, column| {
             let position = page.position(row, column)?;
             let Some(index) = origin(derivation, after, position) else {
-                return Some(Spot { kind: Kind::Padding, ..Spot::default() });
+                return Some(CellContent { kind: Kind::Padding, ..CellContent::default() });
             };
             let offset = self.tiled.offset_of(&index).ok();
-            Some(Spot {
+            Some(CellContent {
                 text: short_index(&index),
-                shade: self.shade(&self.whole.place(&index)),
-                highlighted: self.highlighted.is_some() && self.highlighted == offset,
+                color_key: self.color_key(&self.padded.place(&index)),
+                highlighted: self.highlighted_offset.is_some() && self.highlighted_offset == offset,
                 offset,
                 index: Some(index),
-                ..Spot::default()
+                ..CellContent::default()
             })
         };
         let blocks = |row: u64, column: u64| {
             page.position(row, column)?;
-            Some([row / page.rows_together, column / page.columns_together, NOWHERE])
+            Some([row / page.rows_together, column / page.columns_together, NO_BLOCK])
         };
         let most = most_columns(super::memory::index_length(self.tiled));
         // The buffer has lines of a length that can be drawn whole; other pictures stand side by side.
         let most = if bounds.len() < 2 { most } else { most.min(6) };
-        let interest = |most, period, focus| Interest { most, periods: vec![period], focus };
-        let followed = self.followed.as_ref().and_then(|index| destination(derivation, after, index));
-        let line = followed.map(|position| position / page.columns).into_iter().collect();
-        let column = followed.map(|position| position % page.columns).into_iter().collect();
+        let selection = |most, period, focus| Selection { most, periods: vec![period], focus };
+        let highlighted_index = self.highlighted_index.as_ref().and_then(|index| destination(derivation, after, index));
+        let line = highlighted_index.map(|position| position / page.columns).into_iter().collect();
+        let column = highlighted_index.map(|position| position % page.columns).into_iter().collect();
         let rows = page.length.div_ceil(page.columns);
-        let rows = Axis::new(rows, rows, "line", &interest(MOST_ROWS / 2, page.rows_together, line));
-        let columns = Axis::new(page.columns, page.columns, "element", &interest(most, page.columns_together, column));
+        let rows = Axis::new(rows, rows, "line", &selection(MOST_ROWS / 2, page.rows_together, line));
+        let columns = Axis::new(page.columns, page.columns, "element", &selection(most, page.columns_together, column));
         let rows = rows.with_names(|_| String::new());
         let columns = columns.with_names(|_| String::new());
-        let source = Source { rows, columns, spot: &spot, blocks: &blocks, inner_between_rows: true };
-        let mut grid = source.build(colors);
+        let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: true };
+        let mut grid = builder.build(colors);
         for cell in &mut grid.cells {
             // Borders between columns are as strong as those between rows.
             for edge in [&mut cell.edges.left, &mut cell.edges.right] {
@@ -113,7 +113,7 @@ impl Page {
             let columns = super::memory::line(tiled).min(length).max(1);
             return Self { length, columns, rows_together: u64::MAX, columns_together: u64::MAX };
         }
-        // Axes of 1 are no axes to look at.
+        // Axes of size 1 change nothing in the picture.
         let bounds: Vec<u64> = bounds.iter().copied().filter(|&bound| bound > 1).collect();
         let right = (bounds.len() / 2).max(1).min(bounds.len());
         let (down, right) = bounds.split_at(bounds.len() - right);

@@ -1,12 +1,12 @@
 //! Which elements share a 32-bit word.
 
-use super::Subject;
+use super::Drawing;
 use crate::{
-    grid::{Colors, Kind, Source, Spot},
+    axis::{Axis, Selection},
+    grid::{CellContent, Colors, GridBuilder, Kind},
+    padded::NO_BLOCK,
     scene::Panel,
     text::short_index,
-    tracks::{Axis, Interest},
-    whole::NOWHERE,
 };
 use std::cmp::Ordering;
 use tilewise::Tiled;
@@ -20,88 +20,82 @@ const MOST_WORDS: usize = 7;
 const MOST_ROWS: usize = 8;
 const MOST_COLUMNS: usize = 6;
 
-impl Subject<'_> {
+impl Drawing<'_> {
     pub(super) fn words_of_array(&self, colors: &mut Colors) -> Panel {
-        let bits = stored_bits(self.tiled);
+        let bits = self.tiled.stored_bits();
         let word = |offset| words(offset, bits).0;
-        let spot = |row, column| {
-            let spot = self.spot(&self.plane.place(row, column))?;
-            let offset = spot.offset?;
-            let shade = spot.shade.map(|_| word(offset));
-            let text = if spot.kind == Kind::Element { words_in_words(offset, bits) } else { String::new() };
+        let content = |row, column| {
+            let content = self.content(&self.plane.place(row, column))?;
+            let offset = content.offset?;
+            let color_key = content.color_key.map(|_| word(offset));
+            let text = if content.kind == Kind::Element { word_label(offset, bits) } else { String::new() };
             let note =
-                if bits < WORD && spot.kind == Kind::Element { bits_in_words(offset, bits) } else { String::new() };
-            Some(Spot { text, note, shade, ..spot })
+                if bits < WORD && content.kind == Kind::Element { bits_label(offset, bits) } else { String::new() };
+            Some(CellContent { text, note, color_key, ..content })
         };
         let blocks = |row, column| {
             let place = self.plane.place(row, column);
-            let word = self.whole.offset(&place).map_or(NOWHERE, word);
-            Some([self.whole.blocks(&place)[0], word, NOWHERE])
+            let word = self.padded.offset(&place).map_or(NO_BLOCK, word);
+            Some([self.padded.blocks(&place)[0], word, NO_BLOCK])
         };
         let heading = match bits < WORD {
             true => "The array: the word and bits of each cell",
             false => "The array: the words of each cell",
         };
-        self.array_of("array", heading, (MOST_ROWS, MOST_COLUMNS), &spot, &blocks, colors)
+        self.array_of("array", heading, (MOST_ROWS, MOST_COLUMNS), &content, &blocks, colors)
     }
 
     pub(super) fn words(&self, colors: &mut Colors) -> Panel {
-        let bits = stored_bits(self.tiled);
+        let bits = self.tiled.stored_bits();
         if bits < WORD && !WORD.is_multiple_of(bits) {
             // Elements lie across words.
-            let told = |spot: Spot| {
-                let Some(offset) = spot.offset else { return spot };
-                let note = format!("word {}", words_in_words(offset, bits));
-                Spot { note, shade: spot.shade.map(|_| words(offset, bits).0), ..spot }
+            let annotate = |content: CellContent| {
+                let Some(offset) = content.offset else { return content };
+                let note = format!("word {}", word_label(offset, bits));
+                CellContent { note, color_key: content.color_key.map(|_| words(offset, bits).0), ..content }
             };
-            return self.memory_of("Memory: the words each element lies in", &told, colors);
+            return self.memory_of("Memory: the words each element lies in", &annotate, colors);
         }
         let each = (WORD / bits).max(1);
         let total = self.tiled.physical_elements();
-        let focus = self.highlighted.map(|offset| offset / each);
-        let interest = Interest { most: MOST_WORDS, periods: Vec::new(), focus: focus.into_iter().collect() };
+        let focus = self.highlighted_offset.map(|offset| offset / each);
+        let selection = Selection { most: MOST_WORDS, periods: Vec::new(), focus: focus.into_iter().collect() };
         let rows = total.div_ceil(each);
-        let mut rows = Axis::new(rows, rows, "word", &interest)
+        let mut rows = Axis::new(rows, rows, "word", &selection)
             .with_label("words")
-            .with_names(|row| words_in_words(row * each, bits));
+            .with_names(|row| word_label(row * each, bits));
         if bits > WORD {
             rows.noun = "element";
         }
-        let all = Interest { most: 32, ..Interest::default() };
+        let all = Selection { most: 32, ..Selection::default() };
         let columns = Axis::new(each, each, "element", &all);
         let columns = match bits > WORD {
             true => columns.with_names(|_| String::new()),
-            false => columns.with_label("bits").with_names(|column| bits_in_words(column, bits)),
+            false => columns.with_label("bits").with_names(|column| bits_label(column, bits)),
         };
         let offset = |row: u64, column: u64| {
             let offset = row.checked_mul(each)?.checked_add(column)?;
             (offset < total).then_some(offset)
         };
-        let spot = |row, column| {
+        let content = |row, column| {
             let offset = offset(row, column)?;
-            let spot = self.spot_at(offset);
-            let text = spot.index.as_ref().map_or_else(String::new, |index| short_index(index));
-            Some(Spot { text, shade: spot.shade.map(|_| words(offset, bits).0), ..spot })
+            let content = self.content_at(offset);
+            let text = content.index.as_ref().map_or_else(String::new, |index| short_index(index));
+            Some(CellContent { text, color_key: content.color_key.map(|_| words(offset, bits).0), ..content })
         };
-        let blocks = |row, column| Some([words(offset(row, column)?, bits).0, NOWHERE, NOWHERE]);
-        let source = Source { rows, columns, spot: &spot, blocks: &blocks, inner_between_rows: false };
+        let blocks = |row, column| Some([words(offset(row, column)?, bits).0, NO_BLOCK, NO_BLOCK]);
+        let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
         let heading = match bits <= WORD {
             true => "Memory, word by word",
             false => "Memory, element by element",
         };
-        Panel { name: "words", heading: heading.to_owned(), grid: source.build(colors), beside: false }
+        Panel { name: "words", heading: heading.to_owned(), grid: builder.build(colors), beside: false }
     }
 }
 
 /// What has one colour.
 pub(super) fn unit(tiled: &Tiled) -> &'static str {
-    if stored_bits(tiled) > WORD { "element" } else { "32-bit word" }
-}
-
-/// Bits of one element in memory.
-fn stored_bits(tiled: &Tiled) -> u64 {
-    let given = tiled.array().layout().and_then(|layout| layout.element_size_in_bits());
-    given.unwrap_or(u64::from(tiled.array().element_type().natural_bits())).max(1)
+    if tiled.stored_bits() > WORD { "element" } else { "32-bit word" }
 }
 
 /// The first and the last word of an element.
@@ -112,7 +106,7 @@ fn words(offset: u64, bits: u64) -> (u64, u64) {
     (word(first), word(last))
 }
 
-fn words_in_words(offset: u64, bits: u64) -> String {
+fn word_label(offset: u64, bits: u64) -> String {
     match words(offset, bits) {
         (first, last) if first == last => first.to_string(),
         (first, last) => format!("{first}–{last}"),
@@ -120,7 +114,7 @@ fn words_in_words(offset: u64, bits: u64) -> String {
 }
 
 /// The bits of a word, the least significant being 0, that an element takes.
-fn bits_in_words(offset: u64, bits: u64) -> String {
+fn bits_label(offset: u64, bits: u64) -> String {
     let first = u128::from(offset) * u128::from(bits) % u128::from(WORD);
     let last = (first + u128::from(bits) - 1) % u128::from(WORD);
     match first.cmp(&last) {
@@ -130,9 +124,9 @@ fn bits_in_words(offset: u64, bits: u64) -> String {
     }
 }
 
-/// Where the followed element lies, in words.
+/// Where the highlighted element lies, in words.
 pub(super) fn caption(tiled: &Tiled, offset: u64) -> String {
-    let bits = stored_bits(tiled);
+    let bits = tiled.stored_bits();
     let (first, last) = words(offset, bits);
     if bits >= WORD {
         return match first == last {
@@ -140,7 +134,7 @@ pub(super) fn caption(tiled: &Tiled, offset: u64) -> String {
             false => format!("Words {first} to {last}."),
         };
     }
-    let within = bits_in_words(offset, bits);
+    let within = bits_label(offset, bits);
     match first == last {
         true => format!("Bits {within} of word {first}, bit 0 being the least significant."),
         false => format!("Bits {within}, from word {first} into word {last}."),

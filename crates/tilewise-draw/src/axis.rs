@@ -38,7 +38,7 @@ pub(crate) enum Item {
 
 /// What decides which tracks are drawn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interest {
+pub(crate) struct Selection {
     /// How many to draw if not all.
     pub(crate) most: usize,
     /// Tracks in each tile, and in each tile inside it.
@@ -48,8 +48,8 @@ pub(crate) struct Interest {
 }
 
 impl Axis {
-    pub(crate) fn new(extent: u64, bound: u64, noun: &'static str, interest: &Interest) -> Self {
-        let mut tracks = chosen(extent, bound, interest);
+    pub(crate) fn new(extent: u64, bound: u64, noun: &'static str, selection: &Selection) -> Self {
+        let mut tracks = chosen(extent, bound, selection);
         tracks.sort_unstable();
         let tracks = tracks.into_iter().map(|(position, rank)| Track { position, name: position.to_string(), rank });
         Self { extent, bound, noun, tracks: tracks.collect(), ..Self::default() }
@@ -86,7 +86,7 @@ impl Axis {
     }
 
     /// `… 1,264 rows not drawn`
-    pub(crate) fn gap_in_words(&self, from: u64, hidden: u64) -> String {
+    pub(crate) fn gap_label(&self, from: u64, hidden: u64) -> String {
         let padding = (from + hidden).saturating_sub(self.bound.max(from));
         let tracks = format!("{}{}", counted(hidden, self.noun), self.each);
         match padding {
@@ -97,11 +97,11 @@ impl Axis {
     }
 
     /// `… 1,264 rows not drawn, 8–1271`
-    pub(crate) fn gap_with_range(&self, from: u64, hidden: u64) -> String {
+    pub(crate) fn gap_label_with_range(&self, from: u64, hidden: u64) -> String {
         if !self.each.is_empty() {
-            return self.gap_in_words(from, hidden);
+            return self.gap_label(from, hidden);
         }
-        let words = self.gap_in_words(from, hidden);
+        let words = self.gap_label(from, hidden);
         if hidden == 1 { format!("{words}, {from}") } else { format!("{words}, {from}–{}", from + (hidden - 1)) }
     }
 
@@ -116,11 +116,11 @@ impl Axis {
 }
 
 /// Positions with their ranks, in order of rank.
-fn chosen(extent: u64, bound: u64, interest: &Interest) -> Vec<(u64, usize)> {
-    let most = interest.most as u64;
+fn chosen(extent: u64, bound: u64, selection: &Selection) -> Vec<(u64, usize)> {
+    let most = selection.most as u64;
     // A third more is better than an ellipsis.
     let all = extent <= most + most / 3;
-    let wanted = if all { usize::try_from(extent).unwrap_or(interest.most) } else { interest.most };
+    let wanted = if all { usize::try_from(extent).unwrap_or(selection.most) } else { selection.most };
     let mut chosen: Vec<u64> = Vec::with_capacity(wanted + 4);
     let add = |chosen: &mut Vec<u64>, position: u64| {
         if position < extent && chosen.len() < wanted && !chosen.contains(&position) {
@@ -128,11 +128,11 @@ fn chosen(extent: u64, bound: u64, interest: &Interest) -> Vec<(u64, usize)> {
         }
     };
     for position in
-        interest.focus.iter().copied().chain([0, bound.saturating_sub(1), 1, bound, extent.saturating_sub(1)])
+        selection.focus.iter().copied().chain([0, bound.saturating_sub(1), 1, bound, extent.saturating_sub(1)])
     {
         add(&mut chosen, position);
     }
-    for &period in interest.periods.iter().filter(|&&period| period > 1 && period < extent) {
+    for &period in selection.periods.iter().filter(|&&period| period > 1 && period < extent) {
         // The last border in front of what is only padding.
         let last = bound.saturating_sub(1) / period * period;
         for position in [period - 1, period, last.saturating_sub(1), last] {
@@ -140,7 +140,7 @@ fn chosen(extent: u64, bound: u64, interest: &Interest) -> Vec<(u64, usize)> {
         }
     }
     add(&mut chosen, bound.saturating_sub(2));
-    for &focus in &interest.focus {
+    for &focus in &selection.focus {
         add(&mut chosen, focus.saturating_sub(1));
         add(&mut chosen, focus.saturating_add(1));
     }
@@ -163,8 +163,8 @@ mod tests {
     use super::*;
 
     fn positions(extent: u64, bound: u64, periods: &[u64], focus: &[u64]) -> Vec<u64> {
-        let interest = Interest { most: 12, periods: periods.to_vec(), focus: focus.to_vec() };
-        Axis::new(extent, bound, "row", &interest).tracks.into_iter().map(|track| track.position).collect()
+        let selection = Selection { most: 12, periods: periods.to_vec(), focus: focus.to_vec() };
+        Axis::new(extent, bound, "row", &selection).tracks.into_iter().map(|track| track.position).collect()
     }
 
     #[test]
@@ -180,18 +180,18 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_told_honestly() {
-        let axis = Axis::new(128, 5, "column", &Interest { most: 8, ..Interest::default() });
+    fn gaps_say_how_much_they_hide() {
+        let axis = Axis::new(128, 5, "column", &Selection { most: 8, ..Selection::default() });
         let gaps: Vec<String> = axis
             .items()
             .into_iter()
             .filter_map(|item| match item {
-                Item::Gap { from, hidden } => Some(axis.gap_in_words(from, hidden)),
+                Item::Gap { from, hidden } => Some(axis.gap_label(from, hidden)),
                 Item::Track(_) => None,
             })
             .collect();
         assert_eq!(gaps, ["… 120 columns of padding not drawn"]);
-        assert_eq!(axis.gap_in_words(3, 10), "… 10 columns not drawn, 8 of them padding");
+        assert_eq!(axis.gap_label(3, 10), "… 10 columns not drawn, 8 of them padding");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::{
     palette::{Color, DARK, LIGHT, Palette, Rgb},
 };
 
-pub(crate) struct Ink {
+pub(crate) struct Ansi {
     mode: ColorMode,
     ascii: bool,
     palette: &'static Palette,
@@ -13,14 +13,14 @@ pub(crate) struct Ink {
 
 /// How a cell looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct CellStyle {
     /// The number of a tile's colour.
     pub(crate) color: Option<usize>,
     pub(crate) highlighted: bool,
     pub(crate) muted: bool,
 }
 
-impl Ink {
+impl Ansi {
     pub(crate) fn new(options: &Options) -> Self {
         let palette = if options.theme == Theme::Dark { &DARK } else { &LIGHT };
         Self { mode: options.color, ascii: options.ascii, palette }
@@ -130,18 +130,18 @@ impl Ink {
         self.wrapped("2", text)
     }
 
-    pub(crate) fn cell(&self, look: Look, text: &str) -> String {
-        if self.mode == ColorMode::None || look == Look::default() {
+    pub(crate) fn cell(&self, style: CellStyle, text: &str) -> String {
+        if self.mode == ColorMode::None || style == CellStyle::default() {
             return text.to_owned();
         }
         let mut codes: Vec<String> = Vec::new();
-        if let Some(color) = look.color {
+        if let Some(color) = style.color {
             codes.push(self.color(48, self.palette.rgb(Color::Tile(color))));
             codes.push(self.color(38, self.palette.rgb(Color::OnTile)));
-        } else if look.muted {
+        } else if style.muted {
             codes.push("2".to_owned());
         }
-        if look.highlighted {
+        if style.highlighted {
             codes.push("1;7".to_owned());
         }
         self.wrapped(&codes.join(";"), text)
