@@ -1,4 +1,4 @@
-//! What can be asked on the command line.
+//! The commands and their options.
 
 use crate::{
     output::Format,
@@ -23,13 +23,13 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Explain a shape and its layout in words and numbers
     Show(ShowArgs),
-    /// Where an element lies, or what lies at an offset
+    /// Find the offset of an element, or the element at an offset
     Index(IndexArgs),
-    /// How the buffer is made from the logical array: pad, reshape, transpose
+    /// Show how the buffer is made from the logical array: pad, reshape, transpose
     Steps(StepsArgs),
-    /// The picture of a layout, in the terminal or as SVG or PNG
+    /// Draw a layout, in the terminal or as SVG or PNG
     Draw(DrawArgs),
-    /// The layout a TPU generation picks for an array, and what it really takes
+    /// Predict the layout a TPU generation picks for an array, and its physical size
     Predict(PredictArgs),
     /// Convert a real buffer from one layout to another
     Relayout(RelayoutArgs),
@@ -45,29 +45,29 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct FormatArgs {
-    /// How results are written
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: Format,
 }
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', or proto:HEX; - reads one a line
+    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', or proto:HEX; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
-    /// How results are written
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: ShowFormat,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShowFormat {
-    /// For people
+    /// Text for people
     #[default]
     Human,
     /// JSON Lines: one object per item
     Json,
-    /// A ShapeProto a line, in hex
+    /// One ShapeProto per line, in hexadecimal
     Proto,
 }
 
@@ -82,13 +82,13 @@ impl From<ShowFormat> for Format {
 
 #[derive(Args)]
 pub(crate) struct StepsArgs {
-    /// Shapes with their layout; - reads one a line
+    /// Shapes with their layout; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
-    /// In which language
+    /// Language of the steps
     #[arg(long = "as", value_enum, default_value_t, value_name = "LANGUAGE")]
     pub(crate) rendering: Rendering,
-    /// Draw them as a strip of pictures
+    /// Draw the steps as a strip of pictures
     #[arg(long, conflicts_with = "rendering")]
     pub(crate) draw: bool,
     /// Write the strip to a file, .svg or .png
@@ -100,14 +100,14 @@ pub(crate) struct StepsArgs {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Rendering {
-    /// A line a step, in words
+    /// One line per step, in words
     #[default]
     Text,
-    /// A NumPy program, both directions
+    /// A NumPy program, in both directions
     Numpy,
-    /// An einops program, both directions
+    /// An einops program, in both directions
     Einops,
-    /// MLIR affine maps of the index and of the offset
+    /// MLIR affine maps from the logical index to the physical index and to the offset
     Mlir,
 }
 
@@ -120,10 +120,10 @@ pub(crate) struct IndexArgs {
     /// A shape with its layout; - reads lines SHAPE<TAB>2,3 or SHAPE<TAB>@17
     #[arg(value_name = "SHAPE")]
     pub(crate) shape: String,
-    /// Logical indices, such as 2,3; '' is a scalar's
+    /// Logical indices, such as 2,3; '' for a scalar
     #[arg(value_name = "INDEX")]
     pub(crate) indices: Vec<String>,
-    /// Offsets in elements to find the index of
+    /// Offsets, in elements, whose index to find
     #[arg(long = "offset", value_name = "N", num_args = 1..)]
     pub(crate) offsets: Vec<String>,
     #[command(flatten)]
@@ -136,25 +136,25 @@ pub(crate) struct IndexArgs {
   tilewise draw 'bf16[16,256]{1,0:T(8,128)(2,1)}' --view word -o words.svg
   tilewise draw 'f32[8,128]{1,0}' 'f32[8,128]{0,1}'     two layouts of one array compared")]
 pub(crate) struct DrawArgs {
-    /// A shape with its layout; a second one is compared with it
+    /// A shape with its layout; give a second one to compare them
     #[arg(required = true, num_args = 1..=2, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
     /// Write the picture to a file, .svg or .png
     #[arg(short, long = "out", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// What is drawn [default: both, or compare with two shapes]
+    /// What to draw [default: both, or compare if there are two shapes]
     #[arg(long, value_enum, value_name = "VIEW")]
     pub(crate) view: Option<DrawView>,
-    /// The index along a dimension that is not drawn, such as 0=3 or -1=3
+    /// Draw the plane at this index of a dimension, such as 0=3 or -1=3
     #[arg(long = "slice", value_name = "DIM=N", allow_hyphen_values = true)]
     pub(crate) slices: Vec<Slice>,
-    /// Trace one element, such as 2,3: its tile, its place inside, its offset
+    /// Follow one element, such as 2,3: its tile, its index in the tile, its offset
     #[arg(long, value_name = "INDEX")]
     pub(crate) highlight: Option<String>,
-    /// Colours for light or dark paper; auto lets an SVG follow its reader
+    /// Colours for a light or dark background
     #[arg(long, value_enum, default_value_t, value_name = "THEME")]
     pub(crate) theme: DrawTheme,
-    /// Pixels of a PNG for each unit of the picture
+    /// Pixels of a PNG per unit of the picture
     #[arg(long, default_value_t = 2.0, value_name = "FACTOR")]
     pub(crate) scale: f32,
     #[command(flatten)]
@@ -163,9 +163,9 @@ pub(crate) struct DrawArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrawView {
-    /// The array, each cell with its offset
+    /// The array, with the offset of each element
     Logical,
-    /// Memory in order, padding white
+    /// Memory in order, with the index of each element
     Memory,
     /// The array and memory
     Both,
@@ -177,7 +177,7 @@ pub(crate) enum DrawView {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrawTheme {
-    /// As the reader's screen is
+    /// Follow the viewer's colour scheme (SVG); otherwise light
     #[default]
     Auto,
     /// Dark on light
@@ -189,22 +189,22 @@ pub(crate) enum DrawTheme {
 #[derive(Args)]
 #[command(after_help = "Examples:
   tilewise predict 'bf16[2048,1,2048,128]' --tpu v5e
-  tilewise predict 'f32[400000,12]{1,0}' --tpu all     the tiles for this order")]
+  tilewise predict 'f32[400000,12]{1,0}' --tpu all     tiles for the given order")]
 pub(crate) struct PredictArgs {
-    /// Shapes without a layout, or with an order such as {0,1}; - reads one a line
+    /// Shapes without a layout, or with an order such as {0,1}; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
-    /// The TPU generation: v2 v3 v4 v5e v5p v6e v7x, or all
+    /// TPU generation: v2 v3 v4 v5e v5p v6e v7x, or all
     #[arg(long, value_name = "TPU")]
     pub(crate) tpu: Tpu,
-    /// Say what to change so that it takes less
+    /// Suggest changes that reduce the physical size
     #[arg(long)]
     pub(crate) suggest: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
 
-/// One generation, or a row for each.
+/// One generation, or all of them, a row each.
 #[derive(Clone, Copy)]
 pub(crate) enum Tpu {
     One(Generation),
@@ -235,7 +235,8 @@ fn parse_generation(text: &str) -> Result<Generation, String> {
   tilewise relayout rows.npy tiles.bin --to 'f32[300,500]{1,0:T(8,128)}' --check
   tilewise relayout model.safetensors w.npy --name w --to 'f32[300,500]{0,1}'
 
-A .npy and a .safetensors have headers, all other files are raw bytes. OUT is replaced when everything is written.")]
+Files named .npy and .safetensors have headers; all others are raw bytes.
+OUT is replaced only after everything is written.")]
 pub(crate) struct RelayoutArgs {
     /// The file to read: raw bytes, .npy or .safetensors
     #[arg(value_name = "IN")]
@@ -243,22 +244,22 @@ pub(crate) struct RelayoutArgs {
     /// The file to write: raw bytes, .npy or .safetensors
     #[arg(value_name = "OUT")]
     pub(crate) destination: PathBuf,
-    /// The array in IN and its layout [default: what IN's header says]
+    /// Shape and layout of the array in IN [default: from the header of IN]
     #[arg(long, value_name = "SHAPE")]
     pub(crate) from: Option<String>,
-    /// The same array in the layout that OUT is to have
+    /// The same shape with the layout to write to OUT
     #[arg(long, value_name = "SHAPE")]
     pub(crate) to: String,
-    /// The tensor's name in a .safetensors
+    /// Name of the tensor in a .safetensors file
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Threads to use, no more than there are CPUs [default: one for each CPU]
+    /// Number of threads, at most one per CPU [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Before OUT gets its name, look every element up in it and compare it with IN
+    /// Verify every element before replacing OUT
     #[arg(long)]
     pub(crate) check: bool,
-    /// Say how: the loops around the innermost work
+    /// Print the plan: the loops around the kernel
     #[arg(short, long)]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -266,7 +267,7 @@ pub(crate) struct RelayoutArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "The exit status is 1 if --fail-above was exceeded, and 2 if a file could not be read.")]
+#[command(after_help = "The exit status is 1 if the limit of --fail-above is exceeded, and 2 if a file can't be read.")]
 pub(crate) struct AuditArgs {
     /// HLO text of compiled programs, plain or gzip; - reads one from standard input
     #[arg(required = true, value_name = "PATH")]
@@ -274,28 +275,28 @@ pub(crate) struct AuditArgs {
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     pub(crate) all: bool,
-    /// The TPU generation it is for: prices the fixes, and says whether the program fits: v2 v3 v4 v5e v5p v6e v7x
+    /// TPU generation, to price the fixes and to check whether the program fits: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     pub(crate) tpu: Option<Generation>,
-    /// Exit with status 1 if the padding in HBM is above this: a share of the bytes taken (10%) or a size (1GiB)
+    /// Exit with status 1 if the padding in HBM exceeds a share of its physical bytes (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_above: Option<Limit>,
-    /// Say whether the program fits so much HBM, such as 16GiB; --tpu gives that of the generation
+    /// Size of HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) hbm_limit: Option<u64>,
-    /// How results are written
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: AuditFormat,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AuditFormat {
-    /// For people
+    /// Text for people
     #[default]
     Human,
     /// JSON Lines: one object per program
     Json,
-    /// A row per buffer
+    /// One row per buffer
     Csv,
 }
 
@@ -310,10 +311,10 @@ impl From<AuditFormat> for Format {
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// A file that holds the message, with whatever is around it; - or nothing reads standard input
+    /// A file that contains the message, among other text or alone; - reads standard input
     #[arg(default_value = "-", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The TPU generation it is from, where the message's tiles do not tell: v2 v3 v4 v5e v5p v6e v7x
+    /// TPU generation, where the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     pub(crate) tpu: Option<Generation>,
     #[command(flatten)]
@@ -322,6 +323,6 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell to complete in
+    /// The shell
     pub(crate) shell: Shell,
 }

@@ -1,4 +1,4 @@
-//! One item's error, whatever crate it comes from.
+//! The error of one item, of whichever crate, as text and as JSON.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
@@ -15,7 +15,7 @@ pub(crate) struct Failure {
     help: Option<String>,
 }
 
-/// Longer inputs are shown around the error only.
+/// Bytes of the input shown around the error.
 const SHOWN: usize = 160;
 
 impl Failure {
@@ -35,7 +35,8 @@ impl Failure {
         self
     }
 
-    /// The error as it is when its text stands at `start` of the input; without a span of its own it means all of `whole`.
+    /// The error with its span moved to where its text is in the input, `whole`; without a span, it gets all of
+    /// `whole`.
     #[must_use]
     pub(crate) fn within(mut self, whole: Range<usize>) -> Self {
         self.span = Some(match self.span {
@@ -45,13 +46,13 @@ impl Failure {
         self
     }
 
-    /// The error as one about a text that is not the echoed input.
+    /// The error of a text that is not the echoed input.
     #[must_use]
     pub(crate) fn about(self, what: &str, text: &str) -> Self {
         Self { message: format!("{what} `{text}`: {}", self.message), span: None, ..self }
     }
 
-    /// The error as one about a file.
+    /// The error of a file.
     #[must_use]
     pub(crate) fn in_file(self, path: &Path) -> Self {
         Self { message: format!("{}: {}", path.display(), self.message), ..self }
@@ -61,7 +62,8 @@ impl Failure {
         self.span.is_some()
     }
 
-    /// For people: the message, the text with a caret, what to write instead. Styled; the stream decides what stays.
+    /// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it
+    /// can't show.
     pub(crate) fn render(&self, input: &str) -> String {
         let title = Level::ERROR.primary_title(self.message.as_str()).id(self.kind);
         let mut group = match self.span.and_then(|span| excerpt(input, span)) {

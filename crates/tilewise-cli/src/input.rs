@@ -13,13 +13,15 @@ pub(crate) fn parse_shape(input: &str) -> Result<Shape, Failure> {
     let whole = || 0..input.len();
     let digits: Option<Vec<u8>> = hex.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
     let Some(digits) = digits.filter(|digits| digits.len() % 2 == 0) else {
-        return Err(Failure::new("invalid_proto", "after `proto:` come pairs of hexadecimal digits").at(whole()));
+        return Err(
+            Failure::new("invalid_proto", "`proto:` must be followed by pairs of hexadecimal digits").at(whole())
+        );
     };
     let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
     Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(whole()))
 }
 
-/// Longer lines are no shapes, and are not kept in memory.
+/// Longer lines are errors, and are not kept in memory.
 const LONGEST_LINE: u64 = 4 << 20;
 
 /// Calls `each` with every argument, or, where one is `-`, with every line of standard input in its place.
@@ -94,7 +96,7 @@ pub(crate) fn parse_index(text: &str) -> Result<Vec<u64>, Failure> {
     numbers(text, 0).map_err(|failure| failure.about("the index", text))
 }
 
-/// The comma-separated numbers of an index; none is a scalar's.
+/// The comma-separated numbers of an index; an empty text is the index of a scalar.
 pub(crate) fn numbers(text: &str, start: usize) -> Result<Vec<u64>, Failure> {
     if text.is_empty() {
         return Ok(Vec::new());
@@ -113,7 +115,7 @@ pub(crate) fn number(text: &str, start: usize) -> Result<u64, Failure> {
     let digits = text.trim_matches([' ', '\r']);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let kind = if digits.starts_with('-') { "index_out_of_bounds" } else { "syntax" };
-        return Err(Failure::new(kind, format!("`{text}` is not a number from 0 on")).at(span));
+        return Err(Failure::new(kind, format!("`{text}` is not a non-negative integer")).at(span));
     }
     digits.parse().map_err(|_| Failure::new("overflow", format!("`{digits}` does not fit in 64 bits")).at(span))
 }

@@ -1,7 +1,7 @@
 //! The `tilewise` command line as a library: what the binary runs, and the texts it prints.
 //!
-//! [`run`] is the whole program. [`Audited`] and [`Explained`] are the reports of `tilewise audit` and `tilewise explain`, for
-//! whoever shows them elsewhere.
+//! [`run`] is the whole program. [`Audited`] and [`Explained`] are the reports of `tilewise audit` and `tilewise
+//! explain`, for programs that show them in another way.
 
 #![forbid(unsafe_code)]
 
@@ -23,8 +23,8 @@ use std::ffi::OsString;
 
 /// Runs the command line with these arguments, the program's name first, on the process's standard streams.
 ///
-/// Returns the exit status, and never ends the process: 0 where all went well, 1 where something was flagged as asked, 2 for bad usage or
-/// bad input.
+/// Returns the exit status, and never ends the process: 0 where all went well, 1 where something was flagged as asked,
+/// 2 for bad usage or bad input.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let Cli { color, command } = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -49,7 +49,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     match run {
         Ok(status) => status.code(),
-        // Whoever reads us has read enough: `tilewise … | head`.
+        // The reader closed the pipe: `tilewise … | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
             anstream::eprintln!("error: can't write the results: {error}");

@@ -1,4 +1,4 @@
-//! Values typed by hand: limits, sizes, slices.
+//! Values of options: limits, sizes, slices.
 
 use std::str::FromStr;
 use tilewise_audit::SpaceTotal;
@@ -32,7 +32,8 @@ impl FromStr for Limit {
     }
 }
 
-/// A size in bytes, such as `512`, `512MiB` or `1.5GiB`; `K`, `M`, `G` and `T` are powers of 1024 as well, as XLA prints them.
+/// A size in bytes, such as `512`, `512MiB` or `1.5GiB`; `K`, `M`, `G` and `T` are powers of 1024 as well, as XLA
+/// prints them.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let explain = || format!("`{text}` is not a size such as 512MiB or 1.5GiB");
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -50,7 +51,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a limit typed by hand"
+        reason = "a limit given by a person"
     )]
     Ok((value * scale as f64) as u64)
 }

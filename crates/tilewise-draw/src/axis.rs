@@ -1,4 +1,4 @@
-//! Which rows and columns of a large array are drawn: its corners, the borders of its tiles, and what is looked for.
+//! Which rows and columns of a large array are drawn: its corners, the borders of its tiles, and what is highlighted.
 
 use crate::text::{counted, grouped};
 
@@ -11,9 +11,9 @@ pub(crate) struct Axis {
     pub(crate) extent: u64,
     /// Tracks from here on hold nothing but padding.
     pub(crate) bound: u64,
-    /// What a track is called.
+    /// The noun for a track, such as `row`.
     pub(crate) noun: &'static str,
-    /// What it holds, such as ` of 16 elements`.
+    /// What a track holds, such as ` of 16 elements`.
     pub(crate) each: String,
     /// The tracks that are drawn, in order.
     pub(crate) tracks: Vec<Track>,
@@ -23,9 +23,9 @@ pub(crate) struct Axis {
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     pub(crate) position: u64,
-    /// What stands at its head.
+    /// The label at its start.
     pub(crate) name: String,
-    /// Where space is short, tracks of lower rank stay.
+    /// Where space is short, tracks of the lowest ranks are kept.
     pub(crate) rank: usize,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Item {
 /// What decides which tracks are drawn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
-    /// How many to draw if not all.
+    /// How many to draw, if there are more.
     pub(crate) most: usize,
     /// Tracks in each tile, and in each tile inside it.
     pub(crate) periods: Vec<u64>,
@@ -118,7 +118,7 @@ impl Axis {
 /// Positions with their ranks, in order of rank.
 fn chosen(extent: u64, bound: u64, selection: &Selection) -> Vec<(u64, usize)> {
     let most = selection.most as u64;
-    // A third more is better than an ellipsis.
+    // A third more tracks read better than a gap.
     let all = extent <= most + most / 3;
     let wanted = if all { usize::try_from(extent).unwrap_or(selection.most) } else { selection.most };
     let mut chosen: Vec<u64> = Vec::with_capacity(wanted + 4);
@@ -133,7 +133,7 @@ fn chosen(extent: u64, bound: u64, selection: &Selection) -> Vec<(u64, usize)> {
         add(&mut chosen, position);
     }
     for &period in selection.periods.iter().filter(|&&period| period > 1 && period < extent) {
-        // The last border in front of what is only padding.
+        // The last border before the tracks of padding alone.
         let last = bound.saturating_sub(1) / period * period;
         for position in [period - 1, period, last.saturating_sub(1), last] {
             add(&mut chosen, position);
@@ -147,7 +147,7 @@ fn chosen(extent: u64, bound: u64, selection: &Selection) -> Vec<(u64, usize)> {
     for position in 0..extent.min(wanted as u64) {
         add(&mut chosen, position);
     }
-    // A gap of one track is no shorter than the track.
+    // A gap of one track would take as much space as the track.
     let mut sorted = chosen.clone();
     sorted.sort_unstable();
     for pair in sorted.windows(2) {

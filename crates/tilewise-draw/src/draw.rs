@@ -7,7 +7,8 @@ impl Scene {
     /// Draws a layout.
     ///
     /// # Errors
-    /// A highlighted or sliced index outside the array; two slices of one dimension; a comparison of two different arrays.
+    /// A highlighted or sliced index outside the array; two slices of one dimension; a comparison of two different
+    /// arrays.
     pub fn of(tiled: &Tiled, options: &Options) -> Result<Self, Error> {
         match &options.view {
             View::Compare(other) => views::compare::scene(tiled, other, options),
@@ -18,9 +19,11 @@ impl Scene {
         }
     }
 
-    /// Draws how a layout comes about: the array, then each pad, reshape and transpose of its derivation, as a strip of pictures.
+    /// Draws how a layout comes about: the array, then each pad, reshape and transpose of its derivation, as a strip of
+    /// pictures.
     ///
-    /// Every picture shows the index of the array's element in each place, in the color of its tile. The view is not looked at.
+    /// Every picture shows the index of the array's element in each place, in the color of its tile. The view
+    /// in the options has no effect.
     ///
     /// ```
     /// use tilewise_draw::{Options, Scene};
@@ -43,13 +46,13 @@ impl Scene {
         svg::write(self, self.options.theme)
     }
 
-    /// The picture as lines of text of at most that many columns, if the widest cell allows; ends in a line feed.
+    /// The picture as text of at most `width` columns, or as wide as the widest cell; ends in a line feed.
     #[must_use]
     pub fn to_terminal(&self, width: usize) -> String {
         terminal::write(self, width)
     }
 
-    /// The picture as a PNG image, a number of pixels for each unit of the SVG. Without an explicit theme it is light.
+    /// The picture as a PNG image, with `scale` pixels per unit of the SVG. Without an explicit theme it is light.
     ///
     /// # Errors
     /// A scale that is no positive number, or an image of more than 100 million pixels.

@@ -15,7 +15,7 @@ pub(crate) struct Grid {
     pub(crate) cells: Vec<Cell>,
     /// Cells, by number, that are joined by a line.
     pub(crate) links: Vec<Link>,
-    /// Whether rows are as high as those of a grid with notes, beside which this one stands.
+    /// Whether rows have the height of rows with notes, to align with a grid beside this one.
     pub(crate) tall: bool,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct CellContent {
     pub(crate) index: Option<Vec<u64>>,
     /// Where it lies in memory.
     pub(crate) offset: Option<u64>,
-    /// What is written in the cell.
+    /// The text in the cell.
     pub(crate) text: String,
-    /// What is written below, smaller.
+    /// Smaller text below.
     pub(crate) note: String,
-    /// What comes out in the same color.
+    /// Cells with the same key get the same color.
     pub(crate) color_key: Option<u64>,
     pub(crate) highlighted: bool,
     pub(crate) moved: bool,
@@ -77,13 +77,13 @@ pub(crate) struct Edges {
     pub(crate) bottom: u8,
 }
 
-/// What a grid is made from.
+/// Builds a grid from what its cells contain.
 pub(crate) struct GridBuilder<'a> {
     pub(crate) rows: Axis,
     pub(crate) columns: Axis,
-    /// What stands at a row and column; nothing behind the end of memory.
+    /// The content at a row and column; `None` behind the end of memory.
     pub(crate) content: &'a dyn Fn(u64, u64) -> Option<CellContent>,
-    /// Its blocks: borders run where they change.
+    /// The blocks at a row and column: borders run where they change.
     pub(crate) blocks: &'a dyn Fn(u64, u64) -> Option<Blocks>,
     /// Whether tiles within tiles are outlined from row to row, too.
     pub(crate) inner_between_rows: bool,

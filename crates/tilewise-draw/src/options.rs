@@ -15,7 +15,7 @@ pub enum View {
     Both,
     /// Which elements share a 32-bit word.
     Word,
-    /// This layout and another one of the same array: what moves, and where to.
+    /// This layout and another one of the same array: which elements move, and where to.
     Compare(Box<Tiled>),
 }
 
@@ -23,7 +23,7 @@ pub enum View {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Theme {
-    /// An SVG follows its reader's `prefers-color-scheme`; everything else is light.
+    /// An SVG follows its viewer's `prefers-color-scheme`; everything else is light.
     #[default]
     Auto,
     /// Dark on light.
@@ -67,7 +67,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The array and its memory, following the reader's colour scheme, without colours in the terminal.
+    /// The array and its memory, following the viewer's colour scheme, without colours in the terminal.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -82,8 +82,8 @@ impl Options {
 
     /// Draws the plane at this index of a dimension; a negative number counts from the last dimension, −1.
     ///
-    /// A picture has two dimensions, the two fastest-varying of those that aren't sliced. All others are drawn at the highlighted
-    /// index, or at 0.
+    /// A picture has two dimensions, the two fastest-varying of those that aren't sliced. All others are drawn at the
+    /// highlighted index, or at 0.
     #[must_use]
     pub fn with_slice(mut self, dimension: i64, index: u64) -> Self {
         self.slices.push((dimension, index));

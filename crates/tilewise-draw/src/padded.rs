@@ -1,4 +1,5 @@
-//! The array that a picture shows, grown to whole tiles so that padding has cells, and the block of each tile a cell is in.
+//! The array that a picture shows, grown to whole tiles so that padding has cells, and the block of each
+//! tile that a cell is in.
 //!
 //! A *place* is an index of the padded array; all of it is read from [`Padded`] and [`TileLevel`].
 

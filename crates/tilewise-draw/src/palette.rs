@@ -8,7 +8,7 @@ pub(crate) const TILES: usize = 8;
 /// Red, green and blue.
 pub(crate) type Rgb = [u8; 3];
 
-/// What a color is for.
+/// The roles of colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
     Background,
@@ -21,7 +21,7 @@ pub(crate) enum Color {
     Padding,
     /// The lines padding is hatched with.
     Hatch,
-    /// What is highlighted or moved.
+    /// For what is highlighted or moved.
     Accent,
     /// A tile, by the number of its color.
     Tile(usize),

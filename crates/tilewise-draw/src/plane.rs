@@ -16,7 +16,8 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    /// The two fastest-varying dimensions that aren't sliced; of an array without tiles, those of them with something to see.
+    /// The two fastest-varying dimensions that aren't sliced; of an array without tiles, preferably those
+    /// longer than 1.
     pub(crate) fn of(tiled: &Tiled, padded: &PaddedArray, options: &Options) -> Result<Self, Error> {
         let slices = slices(tiled, options)?;
         if let Some(index) = &options.highlight {

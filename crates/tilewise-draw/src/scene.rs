@@ -1,11 +1,11 @@
-//! What a picture consists of, before anyone decides where it goes.
+//! What a picture consists of, before it is laid out.
 
 use crate::{Options, grid::Grid};
 
 /// A picture of a layout: grids of cells with labels, ready to be written as SVG, terminal text or PNG.
 ///
-/// Its size is bounded whatever the array's: of large arrays it holds the corners and the borders of tiles, and says how much it
-/// leaves out.
+/// Its size is bounded whatever the array's: of large arrays it holds the corners and the borders of tiles, and says
+/// how much it leaves out.
 ///
 /// ```
 /// use tilewise_draw::{Options, Scene, View};
@@ -19,7 +19,7 @@ use crate::{Options, grid::Grid};
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub(crate) title: String,
-    /// What the array takes, in words.
+    /// Elements, padding and bytes, in words.
     pub(crate) summary: String,
     pub(crate) sliders: Vec<Slider>,
     pub(crate) panels: Vec<Panel>,
@@ -28,7 +28,7 @@ pub struct Scene {
     pub(crate) options: Options,
 }
 
-/// Where a drawn plane lies along a dimension that is not drawn.
+/// The index of the drawn plane along a dimension that is not drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct Slider {
     pub(crate) label: String,
@@ -39,11 +39,11 @@ pub(crate) struct Slider {
 /// One grid with its heading.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
-    /// Its name for machines.
+    /// Its name in the SVG.
     pub(crate) name: &'static str,
     pub(crate) heading: String,
     pub(crate) grid: Grid,
-    /// Stands to the right of the panel before, if there is space.
+    /// Whether to place it to the right of the panel before, if there is space.
     pub(crate) beside: bool,
 }
 

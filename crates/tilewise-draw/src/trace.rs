@@ -6,7 +6,7 @@ use crate::{
 };
 use tilewise::Tiled;
 
-/// Axes of memory that a formula can hold.
+/// The most axes of memory in a formula.
 const LONGEST_FORMULA: usize = 9;
 
 /// The steps of the tiled-layout document's example: tile index, index within the tile, offset.
@@ -17,7 +17,7 @@ pub(crate) fn captions(tiled: &Tiled, padded: &PaddedArray, index: &[u64]) -> Ve
     let element = tuple(index);
     for (number, level) in padded.levels().iter().enumerate() {
         let Ok((outer, inner)) = level.index_in_block(&place) else { continue };
-        // Later tiles cut the blocks of the one before: of those, only their own counts are news.
+        // Later tiles cut the blocks of the tile before; the axes of that one are in its caption already.
         let new = if number == 0 { &outer[..] } else { &outer[outer.len().saturating_sub(level.block_axes())..] };
         let (tile, count) = pairs(new);
         let (within, _) = pairs(&inner);

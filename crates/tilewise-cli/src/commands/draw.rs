@@ -36,7 +36,7 @@ pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut O
     })
 }
 
-/// Pixels of a PNG for each unit of the picture: sharp on most screens.
+/// Pixels of a PNG per unit of the picture: sharp on most screens.
 pub(crate) const SCALE: f32 = 2.0;
 
 fn show(input: &str, drawn: Result<Drawn, Failure>, output: &mut Output) -> io::Result<()> {
@@ -67,7 +67,7 @@ impl Drawn {
         let bytes = match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => scene.to_svg().into_bytes(),
             Some("png") => png(scene, scale)?,
-            _ => return Err(Failure::new("unknown_picture_format", "a picture is written as .svg or .png")),
+            _ => return Err(Failure::new("unknown_picture_format", "a picture can only be written as .svg or .png")),
         };
         write(path, &bytes)?;
         Ok(Self { shape, svg: String::new(), picture: String::new(), written: Some(path.display().to_string()) })
@@ -81,7 +81,7 @@ fn png(scene: &Scene, scale: f32) -> Result<Vec<u8>, Failure> {
 
 #[cfg(not(feature = "png"))]
 fn png(_: &Scene, _: f32) -> Result<Vec<u8>, Failure> {
-    Err(Failure::new("unknown_picture_format", "this build writes no PNG; write .svg"))
+    Err(Failure::new("unknown_picture_format", "this build can't write PNG; use .svg"))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
@@ -96,7 +96,7 @@ fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
     let view = match (args.view, others) {
         (Some(DrawView::Compare) | None, [other]) => View::Compare(Box::new(tiled(other)?)),
         (Some(DrawView::Compare), _) | (_, [_, ..]) => {
-            return Err(Failure::new("syntax", "comparing takes two shapes: `tilewise draw A B`"));
+            return Err(Failure::new("syntax", "a comparison needs two shapes and no other view: `tilewise draw A B`"));
         }
         (Some(DrawView::Logical), []) => View::Logical,
         (Some(DrawView::Memory), []) => View::Memory,
@@ -119,7 +119,7 @@ fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
     }
 }
 
-/// What the terminal can show; none in a pipe, or where colour is switched off.
+/// The colours the terminal can show; none in a pipe, or where colour is switched off.
 fn color_mode() -> ColorMode {
     let is_on = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
     let names_true_color = |name: String| matches!(name.as_str(), "truecolor" | "24bit");

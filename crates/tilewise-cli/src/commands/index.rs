@@ -1,4 +1,4 @@
-//! `tilewise index`: where an element lies, or what lies at an offset.
+//! `tilewise index`: the offset of an element, or the element at an offset.
 
 use crate::{
     cli::IndexArgs,
@@ -28,12 +28,12 @@ pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
     let questions: Vec<String> = questions.collect();
     if questions.is_empty() {
         output.raise(Status::BadInput);
-        let missing = Failure::new("malformed_batch_line", "there is no index and no offset to find")
-            .with_help("ask `tilewise index SHAPE 2,3` or `tilewise index SHAPE --offset 17`");
+        let missing = Failure::new("malformed_batch_line", "no index and no offset is given")
+            .with_help("write `tilewise index SHAPE 2,3` or `tilewise index SHAPE --offset 17`");
         return output.item(&args.shape, Err(missing), |_: &Located, _| Ok(()));
     }
     for question in questions {
-        // One line of the batch form says the same, and errors point into it.
+        // Answered as a line of the batch form, so that errors point into the same text.
         let input = format!("{}\t{question}", args.shape);
         output.item(&input, batch_line(&input), Located::write)?;
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
 /// The JSON object that `tilewise index -` answers to one line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
 ///
 /// # Errors
-/// None that a line can cause: what is wrong with it stands in the object.
+/// None that a line can cause: the object says what is wrong with it.
 ///
 /// ```
 /// let answer = tilewise_cli::answer_line("f32[3,5]{1,0:T(2,2)}\t2,3")?;
@@ -61,7 +61,7 @@ struct Located {
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Vec<u64>>,
     linear_index: u64,
-    /// Null in the tail padding, which no dimension counts.
+    /// Null in the tail padding, which is outside the physical dimensions.
     physical_index: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     padding: bool,
@@ -70,7 +70,7 @@ struct Located {
 /// `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
 fn batch_line(line: &str) -> Result<Located, Failure> {
     let Some(tab) = line.find('\t').and_then(|_| line.rfind('\t')) else {
-        return Err(Failure::new("malformed_batch_line", "a line is a shape, a TAB, and an index or @offset")
+        return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and an index or @offset")
             .at(0..line.len())
             .with_help("such as `f32[3,5]{1,0:T(2,2)}<TAB>2,3`, or `…<TAB>@17`"));
     };
@@ -101,7 +101,7 @@ fn batch_line(line: &str) -> Result<Located, Failure> {
 }
 
 impl Failure {
-    /// An error of the question, without a span of its own, is about all of it.
+    /// An error without a span gets that of the whole question.
     fn pointing_at(self, question: Range<usize>) -> Self {
         if self.has_span() { self } else { self.at(question) }
     }

@@ -1,4 +1,4 @@
-//! `tilewise predict`: the layout a TPU generation picks, and what the array really takes.
+//! `tilewise predict`: the layout a TPU generation picks, and the physical size.
 
 use super::show::Shown;
 use crate::{
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
     })
 }
 
-/// As `show` of the predicted shape, and how it was found.
+/// The fields of `show` for the predicted shape, and the rule it follows.
 #[derive(Serialize)]
 struct Predicted {
     tpu: &'static str,
@@ -55,7 +55,7 @@ struct Predicted {
     hbm_bytes: u64,
     #[serde(flatten)]
     shown: Shown,
-    /// What would take less, where that was asked for.
+    /// Changes that reduce the size, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     fixes: Option<Vec<Fix>>,
     #[serde(skip)]
@@ -82,14 +82,18 @@ fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) 
 impl Predicted {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let why = match self.policy {
-            "default" => "the layout it picks by default",
-            _ => "the tiles it picks for this order",
+            "default" => "default layout",
+            _ => "tiles for the given order",
         };
-        let who = format!("on TPU {}: {why}, as {} does", self.tpu, self.checked_with);
-        writeln!(out, "{}", styled(FAINT, who))?;
+        let heading = format!("TPU {}: {why}, checked with {}", self.tpu, self.checked_with);
+        writeln!(out, "{}", styled(FAINT, heading))?;
         if let Some(tiled) = self.tiled.as_ref().filter(|tiled| tiled.physical_bytes() > self.hbm_bytes) {
             let (takes, holds) = (bytes_both(tiled.physical_bytes()), bytes_both(self.hbm_bytes));
-            writeln!(out, "{}", styled(waste_style(f64::INFINITY), format!("Does not fit: {takes} of {holds} HBM.")))?;
+            writeln!(
+                out,
+                "{}",
+                styled(waste_style(f64::INFINITY), format!("Does not fit: it takes {takes}, and HBM has {holds}."))
+            )?;
         }
         self.shown.write(out)?;
         self.write_advice(out)

@@ -66,8 +66,9 @@ impl<'a> Request<'a> {
             (Some(from), None) => from,
             (from, Some(header)) => self.as_header_says(from, header)?,
             (None, None) => {
-                let message = format!("{} holds raw bytes, which do not say what they are", args.source.display());
-                let help = "say it with --from, such as --from 'bf16[300,500]{1,0}'";
+                let message =
+                    format!("{} holds raw bytes, so the shape of its array is unknown", args.source.display());
+                let help = "give it with --from, such as --from 'bf16[300,500]{1,0}'";
                 return Err(Failure::new("missing_shape", message).with_help(help));
             }
         };
@@ -85,7 +86,7 @@ impl<'a> Request<'a> {
         layout.map_err(|failure| failure.within(at.clone()))
     }
 
-    /// The source as its file describes it, which --from may repeat in words of its own.
+    /// The source as its file's header describes it; --from may repeat that, in any spelling.
     fn as_header_says(&self, given: Option<Tiled>, header: &Header) -> Result<Tiled, Failure> {
         let at = self.from.clone().unwrap_or_default();
         let held = header.shape(given.as_ref().map(|given| given.array().element_type()));
@@ -99,7 +100,7 @@ impl<'a> Request<'a> {
             Some(given) if held_layout.has_bytes_of(&given) => Ok(given),
             Some(_) => {
                 let message = format!("{} holds {}", self.args.source.display(), short(&held));
-                let help = "leave --from out; what lies there in another layout can be read from a file of raw bytes";
+                let help = "leave out --from; to read the bytes in another layout, store them in a file of raw bytes";
                 Err(Failure::new("shape_mismatch", message).at(at).with_help(help))
             }
         }
@@ -122,8 +123,8 @@ impl<'a> Request<'a> {
             let failure = failure.at(at).within(self.to.clone());
             let meant = to_shape.layout().cloned().and_then(|layout| from_shape.with_layout(layout).ok());
             return Err(failure.with_help(match meant {
-                Some(meant) => format!("relayout moves elements as they are: --to '{meant}'"),
-                None => "relayout moves elements as they are, within one array".to_owned(),
+                Some(meant) => format!("relayout does not convert elements or change dimensions: use --to '{meant}'"),
+                None => "relayout does not convert elements or change dimensions".to_owned(),
             }));
         }
         Plan::new(&from_shape, &to_shape).map_err(|error| {
@@ -133,17 +134,17 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// Names both numbers, and what the bytes may be.
+    /// The error with both sizes, and a guess at the shape of the bytes.
     fn wrong_size(&self, held: u64, plan: &Plan, from: &Tiled) -> Failure {
         let file = self.args.source.display();
         let message = format!("{file} has {held} bytes, {} takes {}", short(plan.from()), plan.source_bytes());
         let plain = Shape::array(from.array().element_type(), from.logical_dimensions().iter().copied()).ok();
         let help = match plain {
             Some(plain) if Tiled::new(&plain).is_ok_and(|plain| plain.physical_bytes() == held) => {
-                format!("{held} bytes are the array without tiles or padding: --from '{plain}'")
+                format!("{held} bytes is the size without tiles and padding: use --from '{plain}'")
             }
-            _ if plan.destination_bytes() == held => "that is what --to takes: exchange --from and --to".to_owned(),
-            _ => "--from is the array and the layout that the file's bytes have".to_owned(),
+            _ if plan.destination_bytes() == held => "that is the size of --to: swap --from and --to".to_owned(),
+            _ => "--from must give the shape and layout of the bytes in the file".to_owned(),
         };
         let failure = Failure::new(ErrorKind::BufferLengthMismatch.as_str(), message).with_help(help);
         match &self.from {
@@ -173,7 +174,7 @@ impl<'a> Request<'a> {
         let seconds = start.elapsed().as_secs_f64();
         let checked_elements = args.check.then(|| check(plan, &mapped, threads)).transpose()?;
         let start = Instant::now();
-        progress::during("writing to the disk", bytes_each_way[1], |_| mapped.flush()).map_err(failed)?;
+        progress::during("flushing to disk", bytes_each_way[1], |_| mapped.flush()).map_err(failed)?;
         let flush_seconds = start.elapsed().as_secs_f64();
         drop(mapped);
         draft.finish().map_err(failed)?;
@@ -198,12 +199,12 @@ impl<'a> Request<'a> {
 fn check_name(name: Option<&str>, containers: [Container; 2]) -> Result<(), Failure> {
     match name {
         Some(_) if !containers.contains(&Container::Safetensors) => {
-            Err(Failure::new("unknown_name", "--name is a tensor's in a .safetensors, and neither file is one"))
+            Err(Failure::new("unknown_name", "--name selects a tensor in a .safetensors file, and neither file is one"))
         }
-        Some(METADATA) => Err(Failure::new("unknown_name", format!("no tensor has the name `{METADATA}`"))),
-        // Without a name, a source of that kind answers which names there are.
+        Some(METADATA) => Err(Failure::new("unknown_name", format!("`{METADATA}` can't be the name of a tensor"))),
+        // Without a name, the error of a source of that kind lists its tensors.
         None if containers[0] != Container::Safetensors && containers[1] == Container::Safetensors => {
-            Err(Failure::new("missing_name", "the tensor in OUT needs a name").with_help("give it one, with --name"))
+            Err(Failure::new("missing_name", "the tensor in OUT needs a name").with_help("give one with --name"))
         }
         _ => Ok(()),
     }
@@ -213,7 +214,7 @@ fn check_name(name: Option<&str>, containers: [Container; 2]) -> Result<(), Fail
 fn find(path: &Path, container: Container, name: Option<&str>) -> Result<(File, Stored), Failure> {
     let failed = |error| Failure::new("io", format!("can't read {}: {error}", path.display()));
     let not_a_file = || {
-        let message = format!("{} is not a regular file: what is read is mapped into memory", path.display());
+        let message = format!("{} is not a regular file, so it can't be mapped into memory", path.display());
         Failure::new("not_a_file", message).with_help("write the bytes to a file first")
     };
     // Opening a pipe waits for its other end.
@@ -229,7 +230,7 @@ fn find(path: &Path, container: Container, name: Option<&str>) -> Result<(File, 
     Ok((file, stored.map_err(|failure| failure.in_file(path))?))
 }
 
-/// Compares every element with the source's; how many there are.
+/// Compares every element with the source; returns how many there are.
 fn check(plan: &Plan, mapped: &Mapped<'_>, threads: usize) -> Result<u64, Failure> {
     let elements = plan.from().dimensions().iter().filter_map(|dimension| dimension.bound()).product();
     let difference = progress::during("checking", plan.source_bytes(), |done| {
@@ -241,14 +242,14 @@ fn check(plan: &Plan, mapped: &Mapped<'_>, threads: usize) -> Result<u64, Failur
     match difference.map_err(|error| Failure::new("io", format!("can't check the result: {error}")))? {
         None => Ok(elements),
         Some(index) => {
-            let message = format!("element {index:?} is not what it was; nothing was written");
-            let help = "this is a defect of tilewise or of the machine: please report it";
+            let message = format!("element {index:?} differs after conversion; nothing was written");
+            let help = "this is a bug in tilewise or a hardware fault: please report it";
             Err(Failure::new("check_failed", message).with_help(help))
         }
     }
 }
 
-/// A shape in a message; headers may hold any.
+/// A shape for a message, cut: headers may contain very long ones.
 fn short(shape: &Shape) -> String {
     cut(&shape.to_string(), 120)
 }
@@ -258,7 +259,7 @@ fn stored_bits(tiled: &Tiled) -> u64 {
     given.unwrap_or_else(|| tiled.array().element_type().natural_bits().into())
 }
 
-/// The bits that remain of an element where the destination has fewer than the source.
+/// The bits of an element that the destination keeps, where it stores fewer than the source.
 fn dropped_to(plan: &Plan) -> Option<u64> {
     let (from, to) = (Tiled::new(plan.from()).ok()?, Tiled::new(plan.to()).ok()?);
     (stored_bits(&to) < stored_bits(&from)).then(|| to.array().element_type().bits().into())
@@ -275,7 +276,7 @@ struct Moved {
     bytes: u64,
     seconds: f64,
     gigabytes_per_second: f64,
-    /// From then on until everything was on the disk.
+    /// Time to flush the file to disk afterwards.
     flush_seconds: f64,
     threads: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -284,7 +285,7 @@ struct Moved {
     plan: Option<String>,
     #[serde(skip)]
     bytes_each_way: [u64; 2],
-    /// Of each element, where packing drops the others.
+    /// The low bits of each element that were compared, where packing drops the others.
     #[serde(skip)]
     checked_bits: Option<u64>,
 }
@@ -298,7 +299,7 @@ impl Moved {
         let [read, written] = self.bytes_each_way.map(bytes_both);
         let (time, flush) = (duration(self.seconds), duration(self.flush_seconds));
         let speed = self.gigabytes_per_second;
-        writeln!(out, "  read {read}, wrote {written} in {time}, {speed:.2} GB/s; on the disk after {flush} more")?;
+        writeln!(out, "  read {read}, wrote {written} in {time}, {speed:.2} GB/s; flushed to disk in {flush}")?;
         match (self.checked_elements, self.checked_bits) {
             (None, _) => Ok(()),
             (Some(elements), None) => writeln!(out, "  checked: {elements} elements"),

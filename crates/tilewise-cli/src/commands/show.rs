@@ -25,7 +25,7 @@ pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
     })
 }
 
-/// A shape's JSON object, and what the words are made of.
+/// A shape's JSON object, and the shape, from which the text is made.
 #[derive(Serialize)]
 pub(crate) struct Shown {
     shape: String,
@@ -40,7 +40,7 @@ pub(crate) struct Shown {
     source: Shape,
 }
 
-/// The nouns of an array: they can always be printed.
+/// The fields of an array that need no sizes.
 #[derive(Serialize)]
 struct ArrayFields {
     element_type: &'static str,
@@ -53,7 +53,7 @@ struct ArrayFields {
     true_rank: usize,
 }
 
-/// Null where sizes can't be given, and `sizes_unavailable` says why.
+/// Null where sizes can't be computed; `sizes_unavailable` says why.
 #[derive(Default, Serialize)]
 struct Sizes {
     physical_dimensions: Option<Vec<u64>>,
@@ -145,7 +145,7 @@ impl Sizes {
         Self { xla_array_size, sizes_unavailable: Some(unavailable), ..Self::default() }
     }
 
-    /// The arrays of a tuple together; a token or an opaque value takes nothing that could be counted.
+    /// The sum over the arrays of a tuple; tokens and opaque values have no size.
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
     fn total(leaves: &[Leaf]) -> Self {
         let mut total = Self { logical_bytes: Some(0), physical_bytes: Some(0), ..Self::default() };
@@ -158,7 +158,7 @@ impl Sizes {
             if total.sizes_unavailable.is_none() && total.physical_bytes.is_none() {
                 let (kind, message) = match &sizes.sizes_unavailable {
                     Some(why) => (why.kind, format!("element {:?}: {}", leaf.shape_index, why.message)),
-                    None => ("overflow", "together the elements are larger than 2^63 − 1 bytes".to_owned()),
+                    None => ("overflow", "the elements of the tuple add up to more than 2^63 − 1 bytes".to_owned()),
                 };
                 total.sizes_unavailable = Some(Unavailable { kind, message });
             }
@@ -179,8 +179,8 @@ impl Shown {
         writeln!(out, "{}", styled(STRONG, &self.shape))?;
         match self.source.kind() {
             ShapeKind::Array(array) | ShapeKind::Buffer(array) => self.write_array(array, out)?,
-            ShapeKind::Token => line(out, "token", "an ordering between operations; it holds no data")?,
-            ShapeKind::Opaque => line(out, "opaque", "a value that only a custom call understands")?,
+            ShapeKind::Token => line(out, "token", "orders operations; it holds no data")?,
+            ShapeKind::Opaque => line(out, "opaque", "a value that only custom calls can read")?,
             _ => self.write_tuple(out)?,
         }
         writeln!(out)

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &StepsArgs, output: &mut Output) -> io::Result<()> {
 struct Derived {
     shape: String,
     steps: Vec<StepJson>,
-    /// The steps as the reader asked for them.
+    /// The steps in the requested language.
     rendering: String,
     #[serde(skip)]
     is_text: bool,
@@ -77,7 +77,7 @@ fn derive(input: &str, rendering: Rendering) -> Result<Derived, Failure> {
     // Each step names the bounds of every axis, and each tile adds axes and steps.
     let tiles = tiled.array().layout().map_or(0, |layout| layout.tiles().len());
     if tiles.saturating_mul(tiled.physical_dimensions().len()) > LONGEST {
-        return Err(Failure::new("derivation_too_long", "these tiles make more steps than anyone can read"));
+        return Err(Failure::new("derivation_too_long", "these tiles make more steps than can be printed usefully"));
     }
     let derivation = tiled.derivation();
     let too_large = || Failure::new("overflow", "the affine map of these nested tiles has more than 10,000 terms");

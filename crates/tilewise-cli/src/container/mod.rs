@@ -12,10 +12,10 @@ use std::{
 };
 use tilewise::{ElementType, Layout, Shape, Tiled};
 
-/// What is around an array's bytes.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Container {
-    /// Nothing.
+    /// The array's bytes alone.
     Raw,
     Npy,
     Safetensors,
@@ -29,7 +29,7 @@ pub(crate) struct Stored {
     pub(crate) header: Option<Header>,
 }
 
-/// What a file says of its array.
+/// The array that a file's header describes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Header {
     pub(crate) element: Element,
@@ -37,14 +37,14 @@ pub(crate) struct Header {
     pub(crate) order: Order,
 }
 
-/// A type, or only how wide it is: NumPy calls types that it does not know `V2`.
+/// A type, or its width only: NumPy stores types it does not know as `V2`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Element {
     Typed(ElementType),
     Bytes(u64),
 }
 
-/// The orders of dimensions that headers can tell.
+/// The orders of dimensions that headers can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     RowMajor,
@@ -71,37 +71,42 @@ impl Container {
         }
     }
 
-    /// What stands before the array's bytes, so that they start on a cache line; `name` is that of the one tensor.
+    /// The bytes in front of the array's, padded so that the array starts on a cache line; `name` is that of the one
+    /// tensor.
     pub(crate) fn header_for(self, tiled: &Tiled, name: &str) -> Result<Vec<u8>, Failure> {
         match (self, Order::of(tiled)?) {
             (Self::Raw, _) => Ok(Vec::new()),
             (Self::Npy, Some(order)) => npy::header(tiled, order),
-            (Self::Npy, None) => Err(unfit("a .npy holds row-major or column-major arrays, without tiles or padding")),
+            (Self::Npy, None) => {
+                Err(unfit("a .npy file can only hold row-major and column-major arrays, without tiles or padding"))
+            }
             (Self::Safetensors, Some(Order::RowMajor)) => safetensors::header(tiled, name),
-            (Self::Safetensors, _) => Err(unfit("a .safetensors holds row-major arrays, without tiles or padding")),
+            (Self::Safetensors, _) => {
+                Err(unfit("a .safetensors file can only hold row-major arrays, without tiles or padding"))
+            }
         }
     }
 }
 
-/// The error for what no header of the kind can tell.
+/// The error for a layout that the format can't express.
 fn unfit(message: impl Into<String>) -> Failure {
     Failure::new("unsupported_layout", message).with_help("write raw bytes: give OUT another extension, such as .bin")
 }
 
 impl Header {
-    /// The array that the header tells of; `element_type` is for one that tells only a width.
+    /// The array that the header describes; `element_type` is for a header with a width only.
     pub(crate) fn shape(&self, element_type: Option<ElementType>) -> Result<Shape, Failure> {
         let element_type = match (self.element, element_type) {
             (Element::Typed(element_type), _) => element_type,
             (Element::Bytes(bytes), Some(given)) if u64::from(given.natural_bytes()) == bytes => given,
             (Element::Bytes(bytes), Some(given)) => {
-                let message = format!("it has elements of {bytes} bytes, {given} takes {}", given.natural_bytes());
+                let message = format!("its elements have {bytes} bytes, and {given} has {}", given.natural_bytes());
                 return Err(Failure::new("shape_mismatch", message));
             }
             (Element::Bytes(bytes), None) => {
-                let message = format!("it has elements of {bytes} bytes, of a type that NumPy has no name for");
+                let message = format!("its elements have {bytes} bytes, of a type that NumPy has no name for");
                 return Err(Failure::new("missing_shape", message)
-                    .with_help("name it with --from, such as --from 'bf16[300,500]'"));
+                    .with_help("give the type with --from, such as --from 'bf16[300,500]'"));
             }
         };
         let shape = Shape::array(element_type, self.dimensions.iter().copied())?;
@@ -118,7 +123,7 @@ impl Header {
             return Ok(0);
         }
         let bytes = self.dimensions.iter().try_fold(width, |product, &bound| product.checked_mul(bound));
-        bytes.ok_or_else(|| Failure::new("overflow", "its header tells of more than 2^64 bytes"))
+        bytes.ok_or_else(|| Failure::new("overflow", "its header describes more than 2^64 bytes"))
     }
 }
 
@@ -143,7 +148,7 @@ impl Order {
     }
 }
 
-/// Whether two layouts of one array put the same bytes in the same places.
+/// Whether two layouts of one array put every byte at the same offset.
 pub(crate) trait SameBytes {
     fn has_bytes_of(&self, other: &Self) -> bool;
 }
@@ -160,7 +165,7 @@ impl SameBytes for Tiled {
     }
 }
 
-/// The error for a header that is not what its format says.
+/// The error for a header that breaks the rules of its format.
 fn malformed(message: impl Into<String>) -> Failure {
     Failure::new("malformed_header", message)
 }
@@ -172,10 +177,10 @@ fn unreadable(error: io::Error) -> Failure {
     }
 }
 
-/// The next bytes of a file, as many as its header says that it has.
+/// The header's text, of the length that the file gives.
 fn read_text(mut file: impl Read, bytes: u64, at_most: u64) -> Result<String, Failure> {
     if bytes > at_most {
-        return Err(malformed(format!("its header claims {bytes} bytes, more than the {at_most} that are read")));
+        return Err(malformed(format!("its header has {bytes} bytes, more than the limit of {at_most}")));
     }
     let mut text = Vec::new();
     file.by_ref().take(bytes).read_to_end(&mut text).map_err(unreadable)?;
@@ -185,7 +190,7 @@ fn read_text(mut file: impl Read, bytes: u64, at_most: u64) -> Result<String, Fa
     String::from_utf8(text).map_err(|_| malformed("its header is not UTF-8 text"))
 }
 
-/// A hostile text as part of a message.
+/// Untrusted text as part of a message: cut and escaped.
 fn quoted(text: &str) -> String {
     format!("`{}`", shortened(text))
 }
@@ -222,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_others_are_read() {
+    fn files_written_by_numpy_and_safetensors_are_read() {
         for (container, bytes, at, length) in FILES {
             let stored = find(container, bytes).expect("a header");
             assert_eq!((stored.at, stored.bytes), (at, length));
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_cut_or_changed_anywhere_are_no_more_than_errors() {
+    fn truncated_and_corrupted_headers_are_errors() {
         for (container, bytes, at, _) in FILES {
             for end in 0..bytes.len() {
                 assert!(find(container, &bytes[..end]).is_err(), "{end}");
@@ -264,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_headers_have_names() {
+    fn malformed_headers_are_named_errors() {
         let dictionary = |descr: &str, order: &str, shape: &str| {
             let text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n");
             npy(1, text.len() as u64, &text)

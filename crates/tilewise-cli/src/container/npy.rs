@@ -28,21 +28,21 @@ const TYPES: [(&str, ElementType); 14] = [
     ("c16", C128),
 ];
 
-/// NumPy's headers are far shorter.
+/// NumPy's own headers are far shorter.
 const LONGEST_HEADER: u64 = 1 << 20;
 
 pub(super) fn read(mut file: impl Read, length: u64) -> Result<Stored, Failure> {
     let mut start = [0; 8];
     file.read_exact(&mut start).map_err(unreadable)?;
     let Some([version, _]) = start.strip_prefix(MAGIC) else {
-        let help = "raw bytes have another extension, such as .bin";
-        return Err(malformed("it does not start as a .npy does").with_help(help));
+        let help = "give a file of raw bytes another extension, such as .bin";
+        return Err(malformed("it does not start like a .npy file").with_help(help));
     };
     let mut size = [0; 4];
     let size_bytes = match version {
         1 => 2,
         2 | 3 => 4,
-        _ => return Err(malformed(format!("version {version} of .npy is not known: NumPy writes 1 to 3"))),
+        _ => return Err(malformed(format!("version {version} of .npy is not supported: NumPy writes 1 to 3"))),
     };
     file.read_exact(&mut size[..size_bytes]).map_err(unreadable)?;
     let size = u64::from(u32::from_le_bytes(size));
@@ -51,7 +51,7 @@ pub(super) fn read(mut file: impl Read, length: u64) -> Result<Stored, Failure> 
     let at = (start.len() + size_bytes) as u64 + size;
     let (bytes, held) = (header.bytes()?, length.saturating_sub(at));
     if bytes != held {
-        let message = format!("its header tells of {bytes} bytes, and {held} follow");
+        let message = format!("its header describes {bytes} bytes, and {held} follow");
         return Err(Failure::new("buffer_length_mismatch", message));
     }
     Ok(Stored { at, bytes, header: Some(header) })
@@ -59,7 +59,7 @@ pub(super) fn read(mut file: impl Read, length: u64) -> Result<Stored, Failure> 
 
 /// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`.
 fn parse(text: &str) -> Result<Header, Failure> {
-    let unread = || malformed(format!("its header is not as NumPy writes it: {}", quoted(text.trim_end())));
+    let unread = || malformed(format!("its header can't be read as NumPy's: {}", quoted(text.trim_end())));
     let (mut element, mut order, mut dimensions) = (None, None, None);
     let mut literal = Literal { rest: text };
     literal.expect("{").ok_or_else(unread)?;
@@ -94,7 +94,7 @@ fn parse_type(descr: &str) -> Result<Element, Failure> {
     let name = descr.strip_prefix(['<', '|', '>', '=']).ok_or_else(|| unsupported(&quoted(descr)))?;
     let named = TYPES.iter().find(|(numpy, _)| *numpy == name).map(|&(_, element_type)| element_type);
     if descr.starts_with('>') && named.is_none_or(|element_type| element_type.bits() > 8) {
-        let help = "write it in the order of XLA, with array.astype(array.dtype.newbyteorder('<'))";
+        let help = "convert it to little-endian, with array.astype(array.dtype.newbyteorder('<'))";
         return Err(unsupported(&format!("the big-endian {}", quoted(descr))).with_help(help));
     }
     let bytes = name.strip_prefix('V').and_then(|bytes| bytes.parse().ok()).filter(|&bytes| bytes > 0);
@@ -106,7 +106,7 @@ fn parse_type(descr: &str) -> Result<Element, Failure> {
 }
 
 fn unsupported(what: &str) -> Failure {
-    Failure::new("unsupported_element_type", format!("its elements are {what}, none of XLA's types"))
+    Failure::new("unsupported_element_type", format!("its elements are {what}, which XLA has no type for"))
 }
 
 /// What is left to read of a Python literal.
@@ -147,14 +147,14 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// As NumPy writes it, `ml_dtypes` included.
+/// The header as NumPy writes it, also for types of `ml_dtypes`.
 pub(super) fn header(tiled: &Tiled, order: Order) -> Result<Vec<u8>, Failure> {
-    /// NumPy reads no more dimensions.
+    /// NumPy's limit.
     const HIGHEST_RANK: usize = 64;
     const START: usize = 10;
     let (element_type, dimensions) = (tiled.array().element_type(), tiled.logical_dimensions());
     if dimensions.len() > HIGHEST_RANK {
-        return Err(unfit(format!("a .npy has at most {HIGHEST_RANK} dimensions, not {}", dimensions.len())));
+        return Err(unfit(format!("a .npy file has at most {HIGHEST_RANK} dimensions, not {}", dimensions.len())));
     }
     let bytes = element_type.natural_bytes();
     let descr = match TYPES.iter().find(|(_, known)| *known == element_type) {
@@ -171,6 +171,6 @@ pub(super) fn header(tiled: &Tiled, order: Order) -> Result<Vec<u8>, Failure> {
     let size = (START + text.len() + 1).next_multiple_of(64) - START;
     text.extend(std::iter::repeat_n(' ', size - 1 - text.len()));
     text.push('\n');
-    let size = u16::try_from(size).map_err(|_| unfit("the header of a .npy has at most 65535 bytes"))?;
+    let size = u16::try_from(size).map_err(|_| unfit("the header of a .npy file has at most 65535 bytes"))?;
     Ok([&MAGIC[..], &[1, 0], &size.to_le_bytes(), text.as_bytes()].concat())
 }

@@ -34,7 +34,7 @@ const TYPES: [(&str, ElementType); 19] = [
 /// The format's own limit.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-/// A name that no tensor has.
+/// The key of the file's metadata, so no tensor can have this name.
 pub(crate) const METADATA: &str = "__metadata__";
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ struct Tensors {
 struct Tensor {
     dtype: String,
     shape: Vec<u64>,
-    /// From where to where, counted from the end of the header.
+    /// Start and end, in bytes after the header.
     data_offsets: [u64; 2],
 }
 
@@ -63,7 +63,7 @@ pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Resu
         .map_err(|error| malformed(format!("its header can't be read: {}", shortened(&error.to_string()))))?;
     let tensors = tensors.by_name;
     let Some(name) = name else {
-        let message = format!("it holds {} tensors: say which, with --name", tensors.len());
+        let message = format!("it holds {} tensors: choose one with --name", tensors.len());
         return Err(Failure::new("missing_name", message).with_help(list(&tensors)));
     };
     let Some(tensor) = tensors.get(name) else {
@@ -71,7 +71,7 @@ pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Resu
         return Err(Failure::new("unknown_name", message).with_help(list(&tensors)));
     };
     let Some(&(_, element_type)) = TYPES.iter().find(|(dtype, _)| *dtype == tensor.dtype) else {
-        let message = format!("the tensor's {} is none of XLA's types as they are stored", quoted(&tensor.dtype));
+        let message = format!("XLA has no type that is stored like the tensor's {}", quoted(&tensor.dtype));
         return Err(Failure::new("unsupported_element_type", message));
     };
     let dimensions = tensor.shape.clone();
@@ -79,19 +79,18 @@ pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Resu
     let [start, end] = tensor.data_offsets;
     let (bytes, held) = (header.bytes()?, end.checked_sub(start));
     if held != Some(bytes) {
-        let message = format!("its header tells of {bytes} bytes, and puts them at {start} to {end}");
+        let message = format!("its header describes {bytes} bytes, and places them at {start} to {end}");
         return Err(Failure::new("buffer_length_mismatch", message));
     }
     let data = 8 + size;
     if data.checked_add(end).is_none_or(|end| end > length) {
-        let message =
-            format!("the tensor ends {end} bytes behind the header, the file {}", length.saturating_sub(data));
+        let message = format!("the tensor ends {end} bytes after the header, the file {}", length.saturating_sub(data));
         return Err(Failure::new("buffer_length_mismatch", message));
     }
     Ok(Stored { at: data + start, bytes, header: Some(header) })
 }
 
-/// What there is to choose from.
+/// The tensors of the file, for an error's help.
 fn list(tensors: &BTreeMap<String, Tensor>) -> String {
     const SHOWN: usize = 20;
     let tensor = |(name, tensor): (&String, &Tensor)| {
@@ -105,11 +104,11 @@ fn list(tensors: &BTreeMap<String, Tensor>) -> String {
     if names.is_empty() { "it is empty".to_owned() } else { format!("there are {}", names.join(", ")) }
 }
 
-/// Of a file with one tensor.
+/// The header of a file with one tensor.
 pub(super) fn header(tiled: &Tiled, name: &str) -> Result<Vec<u8>, Failure> {
     let element_type = tiled.array().element_type();
     let Some((dtype, _)) = TYPES.iter().find(|(_, known)| *known == element_type) else {
-        return Err(unfit(format!("a .safetensors has no {element_type}")));
+        return Err(unfit(format!("a .safetensors file can't hold {element_type}")));
     };
     let tensor = Tensor {
         dtype: (*dtype).to_owned(),

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Files that are replaced atomically.
 
 use std::{
     fs::{self, File},
@@ -7,40 +7,44 @@ use std::{
 };
 use tempfile::{Builder, NamedTempFile};
 
-/// Writes a file: whoever reads it sees the old bytes or all of the new ones.
+/// Writes a file atomically: a reader sees either the old bytes or all of the new ones.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut draft = Draft::of(path)?;
     draft.file_mut().write_all(bytes)?;
     draft.finish()
 }
 
-/// A file on its way to a name, which it gets when it is finished. Dropped before, it leaves nothing behind.
+/// A file that gets its name when it is finished. Dropped before that, it leaves nothing behind.
 pub(crate) struct Draft {
     unfinished: Unfinished,
     path: PathBuf,
 }
 
 enum Unfinished {
-    /// Has no name at all: it is gone however the process ends.
+    /// Has no name yet, so it disappears however the process ends.
     #[cfg(target_os = "linux")]
     Nameless(File),
-    /// Has a name of its own beside the final one.
+    /// Has a temporary name in the same folder.
     Named(NamedTempFile),
 }
 
 impl Draft {
-    /// An empty file, to be read and written, in the folder of `path`. Where `path` is a link, what it points to is replaced.
+    /// An empty file, to be read and written, in the folder of `path`. Where `path` is a symbolic link, its target is
+    /// replaced.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let existing = match fs::metadata(&path) {
             Ok(existing) if !existing.is_file() => {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it exists and is not a regular file"));
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
             }
             existing => existing.ok(),
         };
         let folder = folder_of(&path);
         if !folder.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no folder {}", folder.display())));
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("the folder {} does not exist", folder.display()),
+            ));
         }
         #[cfg(target_os = "linux")]
         let unfinished = nameless(folder).map(Unfinished::Nameless);
@@ -78,7 +82,7 @@ impl Draft {
         match self.unfinished {
             #[cfg(target_os = "linux")]
             Unfinished::Nameless(file) => {
-                // Only a name can replace another one: the file gets one first.
+                // Only a rename replaces a file atomically, so the file gets a temporary name first.
                 Builder::new().make_in(folder_of(&self.path), |name| link(&file, name))?.persist(&self.path)?;
             }
             Unfinished::Named(file) => {
@@ -98,13 +102,13 @@ fn named(folder: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A temporary file is its owner's alone; a result is whose the umask says.
+        // Temporary files are private to their owner; a result has the permissions of the umask.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
 }
 
-/// A file without a name, where the file system has them and it can be given one.
+/// A file without a name, where the file system supports that and it can be linked later.
 #[cfg(target_os = "linux")]
 fn nameless(folder: &Path) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -119,7 +123,7 @@ fn link(file: &File, name: &Path) -> io::Result<()> {
     Ok(rustix::fs::linkat(CWD, descriptor(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// The one name that a nameless file has.
+/// The path under which an open file without a name can be linked.
 #[cfg(target_os = "linux")]
 fn descriptor(file: &File) -> String {
     use std::os::fd::AsRawFd;

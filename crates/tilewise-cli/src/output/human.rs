@@ -1,13 +1,13 @@
-//! Numbers and tables as people read them.
+//! Numbers, styles and widths for people.
 
 use anstyle::{AnsiColor, Style};
 
-/// What is to be seen first.
+/// For what matters most.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// What may be passed over.
+/// For details.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// The colour of a waste: the larger the expansion, the warmer.
+/// The colour for an expansion: yellow from 1.5, red from 4.
 pub(crate) fn waste_style(expansion: f64) -> Style {
     let color = match expansion {
         e if e >= 4.0 => AnsiColor::Red,
@@ -17,7 +17,7 @@ pub(crate) fn waste_style(expansion: f64) -> Style {
     Style::new().fg_color(Some(color.into()))
 }
 
-/// The text in a style, whatever width it was padded to before.
+/// The text in a style; pad it to its width first.
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -47,7 +47,7 @@ pub(crate) fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
-/// `1.07x`, `10.7x`: three digits that matter.
+/// `1.07x`, `10.7x`: three significant digits.
 pub(crate) fn times(expansion: f64) -> String {
     if expansion < 9.995 { format!("{expansion:.2}x") } else { format!("{expansion:.1}x") }
 }
@@ -58,7 +58,7 @@ pub(crate) fn product(numbers: &[u64]) -> String {
     factors.join(" × ")
 }
 
-/// The columns of the screen; 80 where there is none.
+/// Columns of the terminal; 80 where there is none.
 pub(crate) fn screen_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(60, 160))
 }

@@ -11,22 +11,22 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-/// How results are written.
+/// The output format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people
+    /// Text for people
     #[default]
     Human,
     /// JSON Lines: one object per item
     Json,
 }
 
-/// How a run ended; a later one wins over an earlier.
+/// How a run ended; of several, the greatest counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Status {
     #[default]
     Fine,
-    /// The work ran and found what was asked to be flagged.
+    /// The work ran and found what the user asked to flag.
     Flagged,
     /// Bad usage or bad input.
     BadInput,
@@ -43,7 +43,7 @@ impl Status {
     }
 }
 
-/// One item's JSON object as text, for those who ask without a run.
+/// One item's JSON object as text, without a run.
 pub(crate) fn json_text<T: Serialize>(input: &str, result: &Result<T, Failure>) -> serde_json::Result<String> {
     match result {
         Ok(body) => serde_json::to_string(&Item { schema: 1, input, body }),
@@ -109,7 +109,7 @@ impl Output {
         self.format == Format::Human
     }
 
-    /// Says something on standard error.
+    /// Writes a line to standard error.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.stdout.flush()?;
         anstream::eprintln!("{text}");

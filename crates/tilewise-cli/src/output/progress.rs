@@ -1,4 +1,4 @@
-//! A line on the terminal for what takes longer than a second.
+//! A progress line on the terminal for work that takes longer than a second.
 
 use super::human::{bytes, cut, screen_width};
 use std::{
@@ -11,9 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Runs `work`, and after a second says on standard error, if that is a terminal, what is being done and how far it has come.
+/// Runs `work`; after a second, shows on standard error, if that is a terminal, what is being done and how much is
+/// left.
 ///
-/// `work` adds to the number it is given what it has done of `total`, in bytes; as long as it adds nothing, the line has no bar.
+/// `work` adds the bytes it has done, of `total`, to the number it is given; while that is 0, the line has no bar.
 pub(crate) fn during<T>(what: &str, total: u64, work: impl FnOnce(&AtomicU64) -> T) -> T {
     let done = AtomicU64::new(0);
     if !io::stderr().is_terminal() {
@@ -35,7 +36,7 @@ pub(crate) fn during<T>(what: &str, total: u64, work: impl FnOnce(&AtomicU64) ->
                 anstream::eprint!("\r\x1b[K");
             }
         };
-        // Without a thread there is no line, and the work is done all the same.
+        // If no thread can be started, the work is done without a line.
         let _ = thread::Builder::new().spawn_scoped(scope, show);
         let result = work(done);
         drop(ended);

@@ -1,8 +1,8 @@
-//! What marks stand for, and so how they look: the one place that SVG's style sheet and PNG's painter share.
+//! Classes of marks and their colours, widths and sizes, shared by SVG's style sheet and PNG's painter.
 
 use crate::palette::Color;
 
-/// What a shape stands for.
+/// The class of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Background,
@@ -10,19 +10,19 @@ pub(crate) enum Class {
     Cell(Option<usize>),
     /// A colour of the legend, or what padding looks like.
     Swatch(Option<usize>),
-    /// What points at something.
+    /// A mark on what moved, or on a slider.
     Accent,
-    /// The border of a tile,
+    /// The border of a tile.
     Tile,
-    /// of a tile inside it.
+    /// The border of a tile inside a tile.
     Inner,
     Link,
     MovedLink,
     /// A dimension that isn't drawn.
     Rail,
-    /// Around a highlighted cell,
+    /// The ring around a highlighted cell.
     Ring,
-    /// and what sets it off.
+    /// The margin that separates the ring from its neighbours.
     Halo,
 }
 
@@ -39,7 +39,7 @@ pub(crate) const HATCH_SPACING: f64 = 6.0;
 pub(crate) const HATCH_WIDTH: f64 = 1.2;
 
 impl Class {
-    /// Those of which there is one of a kind.
+    /// The classes without a tile's number.
     pub(crate) const SINGLE: [Self; 9] = [
         Self::Background,
         Self::Accent,
@@ -79,7 +79,7 @@ impl Class {
     }
 }
 
-/// What a text is.
+/// The style of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Title,
@@ -89,9 +89,9 @@ pub(crate) enum Style {
     Aside,
     /// At axes and gaps.
     Label,
-    /// In a cell,
+    /// In a cell.
     Cell,
-    /// and smaller below.
+    /// Smaller, below the text of a cell.
     Note,
 }
 

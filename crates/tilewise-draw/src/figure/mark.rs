@@ -1,4 +1,4 @@
-//! What a laid-out picture consists of.
+//! The marks of a laid-out picture: shapes, lines, curves, text.
 
 use super::class::{Class, Style};
 use crate::grid::CellContent;
@@ -8,7 +8,7 @@ pub(crate) type Point = (f64, f64);
 
 /// Marks that are placed together, in the order in which they cover each other.
 pub(crate) struct Group<'a> {
-    /// The panel's name for machines, if the group is a panel.
+    /// The panel's name in the SVG, if the group is a panel.
     pub(crate) panel: Option<&'static str>,
     pub(crate) corner: Point,
     pub(crate) marks: Vec<Mark<'a>>,
@@ -19,9 +19,9 @@ pub(crate) enum Mark<'a> {
     Rect(Rect<'a>),
     /// Lines across or down.
     Lines(Class, Vec<Line>),
-    /// Each from a point by two control points to another.
+    /// Cubic curves: a start, two control points, an end.
     Curves(Class, Vec<[Point; 4]>),
-    /// A triangle in an upper right corner, with two sides of a length.
+    /// A right triangle in an upper right corner, with legs of this length.
     Corner(Class, Point, f64),
     Text(Text),
 }
@@ -30,7 +30,7 @@ pub(crate) struct Rect<'a> {
     pub(crate) class: Class,
     pub(crate) corner: Point,
     pub(crate) size: Point,
-    /// Of round corners.
+    /// The radius of its corners.
     pub(crate) radius: f64,
     /// What a cell stands for.
     pub(crate) content: Option<&'a CellContent>,
@@ -46,12 +46,12 @@ pub(crate) struct Line {
 
 pub(crate) struct Text {
     pub(crate) style: Style,
-    /// Whether it is muted, where texts of its style needn't be.
+    /// Whether to mute it, whatever its style.
     pub(crate) muted: bool,
     pub(crate) size: f64,
     /// A point of the baseline.
     pub(crate) at: Point,
-    /// Which part of the text is there.
+    /// Which part of the text is at that point.
     pub(crate) anchor: Anchor,
     /// Whether it runs from the bottom to the top.
     pub(crate) upward: bool,

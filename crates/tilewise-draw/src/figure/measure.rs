@@ -1,4 +1,4 @@
-//! How wide text is, and where it breaks.
+//! The width of text, and line breaks.
 
 /// Advance widths of the bundled font's ASCII, in thousandths of the size.
 const WIDTHS: [u16; 95] = [
@@ -9,10 +9,10 @@ const WIDTHS: [u16; 95] = [
     327, 362, 659,
 ];
 
-/// Readers without the font have one that is wider, but hardly by more than this.
+/// Viewers without the font use another one, wider by about this factor at most.
 const ALLOWANCE: f64 = 1.05;
 
-/// How much wider strong text is: other fonts' is bolder than the bundled one's.
+/// How much wider strong text may be: other fonts' bold is wider than the bundled one's.
 const STRONG: f64 = 1.14;
 
 /// The width of a line of strong text.
@@ -52,7 +52,8 @@ pub(crate) fn wrap(text: &str, size: f64, most: f64) -> Vec<String> {
     lines
 }
 
-/// The text cut where a line may end: behind spaces; in long words, behind punctuation and at the latest after some characters.
+/// The text cut where a line may end: behind spaces; in long words, behind punctuation and at the latest after some
+/// characters.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     const LONG: usize = 24;
     text.split_inclusive(' ').flat_map(|word| {

@@ -23,7 +23,7 @@ const SPACE: f64 = 22.0;
 /// Panels stand side by side up to this width.
 const WIDEST: f64 = 980.0;
 
-/// Words have at least this width.
+/// The least width of text.
 const NARROWEST: f64 = 340.0;
 
 const LINE: f64 = 1.45;

@@ -29,7 +29,7 @@ const LINE: f64 = 1.35;
 pub(crate) struct PanelLayout<'a> {
     panel: &'a Panel,
     heading: Vec<String>,
-    /// Words about gaps for which there is no space inside.
+    /// Labels of gaps that do not fit inside the grid.
     remarks: Vec<String>,
     cell: (f64, f64),
     /// Corner of the first cell.
@@ -72,7 +72,7 @@ impl<'a> PanelLayout<'a> {
             top += LABEL * LINE;
         }
         top += 4.0;
-        // Lines of odd width between cells are sharp if they run through the middle of a pixel.
+        // Lines of odd width are sharp if they run through the middle of a pixel.
         (left, top) = (left.ceil() + 0.5, top.ceil() + 0.5);
         let labels_width = labels_above.map(|label| width(label, LABEL) + 14.0).fold(0.0, f64::max);
 
@@ -113,7 +113,7 @@ impl<'a> PanelLayout<'a> {
         remarks
     }
 
-    /// The panel's marks, its corner there.
+    /// The panel's marks, with its corner at a point.
     pub(crate) fn group(&self, corner: Point) -> Group<'a> {
         let mut group = Group::new(Some(self.panel.name), corner);
         for (number, line) in self.heading.iter().enumerate() {
@@ -217,7 +217,7 @@ impl<'a> PanelLayout<'a> {
         let grid = &self.panel.grid;
         let (left, top) = self.origin;
         let label = |x: f64, y: f64, text: &str| Text::new(Style::Label, (x, y), text);
-        // Words about columns keep out of the way of words about rows.
+        // Labels of columns avoid those of rows.
         let across = last(&self.xs);
         let middle = left + across / 2.0;
         for (item, text) in gaps(&grid.rows, &self.rows) {

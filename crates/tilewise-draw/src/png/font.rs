@@ -6,15 +6,15 @@ use tiny_skia::{Path, PathBuilder};
 /// One weight of the font.
 pub(super) struct Font {
     pub(super) is_strong: bool,
-    /// What a size is divided into.
+    /// Units per size.
     units: f32,
     glyphs: HashMap<char, Glyph>,
 }
 
 pub(super) struct Glyph {
-    /// How far the next glyph is.
+    /// Distance to the next glyph.
     pub(super) advance: f32,
-    /// Upwards from the baseline; none of a space.
+    /// With y upwards from the baseline; none for a space.
     pub(super) outline: Option<Path>,
 }
 
@@ -24,7 +24,8 @@ pub(super) static SEMIBOLD: LazyLock<Font> =
     LazyLock::new(|| Font::read(true, include_str!("../../fonts/semibold.txt")));
 
 impl Font {
-    /// The units of a size; then a line for each character, its advance and its outline, as `fonts/outlines.py` writes them.
+    /// The units of a size; then a line for each character, its advance and its outline, as `fonts/outlines.py` writes
+    /// them.
     fn read(is_strong: bool, text: &str) -> Self {
         let mut lines = text.lines();
         let units = lines.next().and_then(|line| line.parse().ok()).unwrap_or(1.0);
@@ -42,13 +43,13 @@ impl Font {
         self.glyphs.get(&character).or_else(|| self.glyphs.get(&'?'))
     }
 
-    /// What makes the font's units those of a picture, at a size.
+    /// The factor from the font's units to the picture's, at a size.
     pub(super) fn scale(&self, size: f32) -> f32 {
         size / self.units
     }
 }
 
-/// A path in SVG's words, of `M`, `L`, `C` and `Z`.
+/// A path in SVG's notation, of `M`, `L`, `C` and `Z`.
 fn outline<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Path> {
     let mut path = PathBuilder::new();
     while let Some(command) = words.next() {

@@ -5,19 +5,19 @@ use crate::palette::Rgb;
 use std::collections::HashMap;
 use tiny_skia::{FillRule, Mask, Path, Pixmap, Transform};
 
-/// Places within a pixel, across and down, at which a glyph may start.
+/// Positions within a pixel, in each direction, at which a glyph may start.
 const PHASES: f32 = 4.0;
 
-/// What glyphs look like that have been painted.
+/// The glyphs painted so far, rasterised.
 #[derive(Default)]
 pub(super) struct Glyphs {
     stamps: HashMap<Key, Option<Stamp>>,
 }
 
-/// A character, whether it is strong, and the bits of its size, its direction and its place within a pixel.
+/// A character, whether it is strong, and the bits of its size, its direction and its position within a pixel.
 type Key = (char, bool, [u32; 4]);
 
-/// How much of each pixel a glyph covers, the first being so far from the pixel it starts in.
+/// The coverage of each pixel by a glyph, and the offset of the first pixel from the one the glyph starts in.
 struct Stamp {
     mask: Mask,
     left: i32,

@@ -22,7 +22,7 @@ use tiny_skia::{
 /// Pixels of an image, at most.
 const MOST_PIXELS: f64 = 1e8;
 
-/// Rows that are painted at once, and encoded while they are still near the processor.
+/// Rows that are painted at once, and encoded while they are in the cache.
 const BAND: u32 = 128;
 
 pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
@@ -38,7 +38,10 @@ pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and below the limit")]
     let (width, height) = (width.ceil().max(1.0) as u32, height.ceil().max(1.0) as u32);
     let Some(pixels) = Pixmap::new(width, height.min(BAND)) else {
-        return Err(Error::new(ErrorKind::ImageTooLarge, format!("{width} × {height} pixels make no image")));
+        return Err(Error::new(
+            ErrorKind::ImageTooLarge,
+            format!("an image of {width} × {height} pixels can't be made"),
+        ));
     };
     let palette = if scene.options.theme == Theme::Dark { &DARK } else { &LIGHT };
     let mut painter = Painter { pixels, palette, place: Transform::identity(), glyphs: Glyphs::default() };
@@ -111,7 +114,7 @@ impl Painter<'_> {
             Fill::Hatched => self.hatch(),
             _ => return self.shape(rect.class, |path| rounded(path, rect)),
         };
-        // An outline is what a larger rectangle leaves uncovered.
+        // The outline is the part of a larger rectangle that the inner one leaves uncovered.
         let mut half = 0.0;
         if let Some((color, width)) = rect.class.stroke() {
             half = width / 2.0;
@@ -229,7 +232,7 @@ fn single(x: f64) -> f32 {
     x as f32
 }
 
-/// Makes colours that are multiplied by alpha what they were; alpha is less than 255 only at the round corners of the whole.
+/// Divides colours by the alpha they are multiplied with; it is below 255 only at the picture's round corners.
 fn unpremultiply(data: &mut [u8]) {
     let (pixels, _) = data.as_chunks_mut::<4>();
     if pixels.iter().fold(u8::MAX, |all, pixel| all & pixel[3]) == u8::MAX {

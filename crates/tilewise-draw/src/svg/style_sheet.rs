@@ -1,4 +1,4 @@
-//! The style sheet: colours are in classes only, so that a reader's colour scheme can change them.
+//! The style sheet: colours are in classes only, so that the viewer's colour scheme can change them.
 
 use crate::{
     Theme,

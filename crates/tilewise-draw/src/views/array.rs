@@ -14,7 +14,7 @@ impl Drawing<'_> {
         self.array_within((MOST_ROWS, most_columns(digits)), colors)
     }
 
-    /// The same with that many rows and columns, if not all.
+    /// The same with at most that many rows and columns.
     pub(super) fn array_within(&self, most: (usize, usize), colors: &mut Colors) -> Panel {
         let content = |row, column| self.content(&self.plane.place(row, column));
         let blocks = |row, column| Some(self.padded.blocks(&self.plane.place(row, column)));
@@ -22,7 +22,7 @@ impl Drawing<'_> {
         self.array_of("array", heading, most, &content, &blocks, colors)
     }
 
-    /// The plane's places, whatever is written in them.
+    /// The plane's places, with any content.
     pub(super) fn array_of(
         &self,
         name: &'static str,
@@ -38,7 +38,7 @@ impl Drawing<'_> {
         Panel { name, heading: heading.to_owned(), grid: builder.build(colors), beside: false }
     }
 
-    /// What stands in a place: its offset, in the colour of its tile.
+    /// The offset of a place, in the colour of its tile.
     pub(super) fn content(&self, place: &[u64]) -> Option<CellContent> {
         let offset = self.padded.offset(place)?;
         let kind = self.kind(offset);

@@ -16,10 +16,10 @@ use tilewise::Tiled;
 /// Offsets in the strips that lines join.
 const STRIP: u64 = 16;
 
-/// Rows and columns drawn, if not all, so that two arrays stand side by side.
+/// The most rows and columns drawn, so that two arrays fit side by side.
 const MOST_CELLS: (usize, usize) = (8, 6);
 
-/// Elements that are counted one by one.
+/// The most elements that are compared one by one.
 const MOST_COUNTED: u64 = 1 << 16;
 
 pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene, Error> {
@@ -82,7 +82,7 @@ fn moved_plane(before: &Drawing<'_>, padded: &PaddedArray) -> Plane {
     Plane { row: moved(*row), column: moved(*column), at: place(at), focus: focus.as_deref().map(place) }
 }
 
-/// How many elements lie elsewhere.
+/// How many elements have another offset.
 fn summary(from: &Tiled, to: &Tiled) -> String {
     let bounds = from.logical_dimensions();
     let total = bounds.iter().fold(1, |product: u64, &bound| product.saturating_mul(bound));
@@ -109,7 +109,7 @@ fn summary(from: &Tiled, to: &Tiled) -> String {
 }
 
 impl Drawing<'_> {
-    /// The array in this layout, with what was before, in the colours of before.
+    /// The array in this layout, with the offsets and colours of the other one.
     fn array_after(&self, before: &Drawing<'_>, colors: &mut Colors) -> Panel {
         let content = |row, column| {
             let content = self.content(&self.plane.place(row, column))?;
@@ -161,7 +161,7 @@ fn strips(before: &Drawing<'_>, after: &Drawing<'_>, colors: &mut Colors) -> Pan
     let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
     let mut grid = builder.build(colors);
     for cell in &mut grid.cells {
-        // The strips stand apart.
+        // The two strips have a border each.
         (cell.edges.top, cell.edges.bottom) = (1, 1);
     }
     grid.links = links(&grid);

@@ -37,7 +37,7 @@ impl Drawing<'_> {
         Panel { name: "memory", heading: heading.to_owned(), grid: builder.build(colors), beside: false }
     }
 
-    /// What lies at an offset: the index of an element in the colour of its tile, or padding.
+    /// The content at an offset: the index of an element in the colour of its tile, or padding.
     pub(super) fn content_at(&self, offset: u64) -> CellContent {
         let kind = self.kind(offset);
         let index = if kind == Kind::Element { self.tiled.index_of(offset).ok().flatten() } else { None };
@@ -106,13 +106,13 @@ pub(super) fn line(tiled: &Tiled) -> u64 {
         if line == 1 {
             return bound;
         }
-        // Several of a small block, a whole number of times in the next axis if that comes out.
+        // Several small blocks, a divisor of the next axis if possible.
         let several = longest_line / line;
         let fitting =
             (1..=several).rev().find(|&times| bound.is_multiple_of(times) && times * line >= longest_line / 2);
         return line * fitting.unwrap_or(several);
     }
-    // Tail padding may be longer than all else.
+    // There may be more tail padding than elements.
     if tiled.physical_elements() > line && line < longest_line / 2 {
         longest_line.min(tiled.physical_elements())
     } else {

@@ -1,4 +1,4 @@
-//! Scenes: which panels a view has, and the words around them.
+//! Scenes: the panels of each view, their legend and captions.
 
 mod array;
 pub(crate) mod compare;
@@ -36,7 +36,7 @@ pub(crate) struct Drawing<'a> {
     pub(crate) plane: Plane,
     pub(crate) highlighted_index: Option<Vec<u64>>,
     pub(crate) highlighted_offset: Option<u64>,
-    /// Tile sizes of another layout of the array, by dimension number, whose borders are to be seen as well.
+    /// Tile sizes of another layout of the array, by dimension number, whose borders are drawn, too.
     pub(crate) periods: Vec<Vec<u64>>,
 }
 
@@ -82,7 +82,8 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Places with the same key get the same colour: those of one tile, or without tiles of one run along the fastest dimension drawn.
+    /// Places with the same key get the same colour: those of one tile, or without tiles of one run along the fastest
+    /// dimension drawn.
     pub(crate) fn color_key(&self, place: &[u64]) -> Option<u64> {
         if self.padded.levels().is_empty() {
             return Some(self.slower_dimension().map_or(0, |dimension| place[dimension]));
@@ -177,7 +178,7 @@ impl<'a> Drawing<'a> {
             }
         }
         if let Some(more @ 1..) = self.hidden().count().checked_sub(MOST_SLIDERS) {
-            captions.push(format!("Of {}, too, one index is drawn.", counted(more as u64, "more dimension")));
+            captions.push(format!("One index is drawn of {}, too.", counted(more as u64, "more dimension")));
         }
         let places = self.padded.extents().iter().fold(1, |product: u64, &extent| product.saturating_mul(extent));
         let elsewhere = self.tiled.physical_elements().saturating_sub(places);
@@ -193,7 +194,7 @@ pub(crate) fn title(tiled: &Tiled) -> String {
     Shape::from(tiled.array().clone()).to_string()
 }
 
-/// What the array takes.
+/// Elements, padding and bytes.
 pub(crate) fn summary(tiled: &Tiled) -> String {
     let elements = tiled.logical_dimensions().iter().fold(1, |product: u64, &bound| product.saturating_mul(bound));
     let padding = tiled.physical_elements().saturating_sub(elements);
@@ -228,7 +229,7 @@ fn dimension_label(array: &ArrayShape, dimension: usize) -> String {
     format!("{}, size {at_most}{bound}", named(array, dimension))
 }
 
-/// How many columns are drawn, if not all, of cells with texts of that many characters.
+/// The most columns drawn of cells with texts of that many characters.
 pub(crate) fn most_columns(characters: usize) -> usize {
     match characters {
         0..=4 => 12,
@@ -238,5 +239,5 @@ pub(crate) fn most_columns(characters: usize) -> usize {
     }
 }
 
-/// How many rows are drawn, if not all.
+/// The most rows drawn.
 pub(crate) const MOST_ROWS: usize = 12;

@@ -1,4 +1,4 @@
-//! How a layout comes about: a picture of the array after each step of its derivation.
+//! A picture of the array after each step of its derivation.
 
 use super::{Drawing, MOST_ROWS, most_columns, summary, title};
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) fn scene(tiled: &Tiled, options: &Options) -> Result<Scene, Error> {
     let mut panels = Vec::new();
     let mut captions = Vec::new();
     if tiled.tiled_elements() > 0 {
-        // Colours are given out in memory's order, the last picture's.
+        // Colours are assigned in the order of the pictures.
         let drawn = steps.len().min(MOST_STEPS);
         panels = (0..=drawn).map(|after| drawing.stage(&derivation, after, &mut colors)).collect();
         captions.push("Each picture is read like a page, line by line: that is the order in memory.".to_owned());
@@ -97,7 +97,7 @@ impl Drawing<'_> {
     }
 }
 
-/// A row-major array as lines of a page: the leading axes run down, the trailing ones to the right.
+/// A row-major array as a page of lines: the leading axes run down, the trailing ones to the right.
 struct Page {
     length: u64,
     columns: u64,

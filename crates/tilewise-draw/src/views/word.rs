@@ -13,10 +13,10 @@ use tilewise::Tiled;
 
 const WORD: u64 = 32;
 
-/// Words drawn, if not all.
+/// The most words drawn.
 const MOST_WORDS: usize = 7;
 
-/// Rows and columns of the array drawn, if not all: cells have much to say.
+/// The most rows and columns of the array drawn: its cells have long texts.
 const MOST_ROWS: usize = 8;
 const MOST_COLUMNS: usize = 6;
 
@@ -93,7 +93,7 @@ impl Drawing<'_> {
     }
 }
 
-/// What has one colour.
+/// The noun for cells of one colour.
 pub(super) fn unit(tiled: &Tiled) -> &'static str {
     if tiled.stored_bits() > WORD { "element" } else { "32-bit word" }
 }

@@ -60,7 +60,8 @@ fn figure_2() {
         let data = path.and_then(|node| node.attribute("d")).unwrap_or_default();
         data.split('M').skip(1).count()
     };
-    // Around four tiles: 3 lines of 8 cells across, 3 lines of 4 cells down. Within: 6 lines of 4 cells down, none across.
+    // Around four tiles: 3 lines of 8 cells across, 3 lines of 4 cells down. Within: 6 lines of 4 cells down, none
+    // across.
     assert_eq!((borders("tw-tile"), borders("tw-inner")), (3 * 8 + 3 * 4, 6 * 4));
 }
 
