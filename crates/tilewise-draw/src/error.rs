@@ -4,7 +4,8 @@ use std::fmt;
 
 /// Why there is no picture.
 ///
-/// Ask it for its [`kind`](Error::kind), and print it for a message that says what and where.
+/// Ask it for its [`kind`](Error::kind), and print it for a message that says what and where. Its `source` is the error
+/// of [`tilewise`] where there is one.
 ///
 /// ```
 /// use tilewise_draw::{ErrorKind, Options, Scene};
@@ -19,11 +20,12 @@ use std::fmt;
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    source: Option<tilewise::Error>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), source: None }
     }
 
     /// The error's name.
@@ -39,7 +41,11 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|error| error as _)
+    }
+}
 
 /// An index that the core refuses.
 impl From<tilewise::Error> for Error {
@@ -48,7 +54,7 @@ impl From<tilewise::Error> for Error {
             tilewise::ErrorKind::IndexRankMismatch => ErrorKind::IndexRankMismatch,
             _ => ErrorKind::IndexOutOfBounds,
         };
-        Self::new(kind, error.to_string())
+        Self { source: Some(error.clone()), ..Self::new(kind, error.to_string()) }
     }
 }
 

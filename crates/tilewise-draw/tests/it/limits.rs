@@ -83,6 +83,8 @@ fn nothing_and_next_to_nothing() {
 fn wrong_indices_are_errors() {
     let tiled = tiled("f32[2,3,5]{2,1,0:T(2,2)}");
     let kind = |options: Options| Scene::of(&tiled, &options).expect_err("wrong").kind();
+    let outside = Scene::of(&tiled, &Options::new().with_highlight([0, 0, 5])).expect_err("wrong");
+    assert_eq!(std::error::Error::source(&outside).map(ToString::to_string), Some(outside.to_string()));
     assert_eq!(kind(Options::new().with_highlight([0, 0, 5])), ErrorKind::IndexOutOfBounds);
     assert_eq!(kind(Options::new().with_highlight([0, 0])), ErrorKind::IndexRankMismatch);
     assert_eq!(kind(Options::new().with_slice(0, 2)), ErrorKind::IndexOutOfBounds);
