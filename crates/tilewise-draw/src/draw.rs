@@ -19,11 +19,10 @@ impl Scene {
         }
     }
 
-    /// Draws how a layout comes about: the array, then each pad, reshape and transpose of its derivation, as a strip of
-    /// pictures.
+    /// Draws the derivation of a layout as a strip of pictures: the array, then each pad, reshape and transpose.
     ///
-    /// Every picture shows the index of the array's element in each place, in the color of its tile. The view
-    /// in the options has no effect.
+    /// Every picture shows the index of the array's element in each place, in the colour of its tile. The
+    /// options' view has no effect.
     ///
     /// ```
     /// use tilewise_draw::{Options, Scene};

@@ -35,12 +35,12 @@ pub(crate) struct Cell {
     /// Its track in [`Grid::columns`].
     pub(crate) column: usize,
     pub(crate) content: CellContent,
-    /// The number of its color, if it has one.
+    /// The number of its colour, if it has one.
     pub(crate) color: Option<usize>,
     pub(crate) edges: Edges,
 }
 
-/// What a cell stands for.
+/// The content of a cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CellContent {
     pub(crate) kind: Kind,
@@ -52,7 +52,7 @@ pub(crate) struct CellContent {
     pub(crate) text: String,
     /// Smaller text below.
     pub(crate) note: String,
-    /// Cells with the same key get the same color.
+    /// Cells with the same key get the same colour.
     pub(crate) color_key: Option<u64>,
     pub(crate) highlighted: bool,
     pub(crate) moved: bool,
@@ -189,7 +189,7 @@ impl Grid {
     }
 }
 
-/// Colors for blocks, the same in all grids of a scene; neighbours get different ones.
+/// Colours for blocks, the same in all grids of a scene; neighbours get different ones.
 #[derive(Debug, Default)]
 pub(crate) struct Colors {
     of: HashMap<u64, usize>,

@@ -1,14 +1,14 @@
-//! Colors that people with any color vision tell apart, each with text that is readable on it.
+//! Colours that people with any colour vision tell apart, each with text that is readable on it.
 //!
 //! The light ones are Paul Tol's *light* scheme, made for filling labelled cells; the dark ones have its hues.
 
-/// How many colors tiles have.
+/// How many colours tiles have.
 pub(crate) const TILES: usize = 8;
 
 /// Red, green and blue.
 pub(crate) type Rgb = [u8; 3];
 
-/// The roles of colors.
+/// The roles of colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
     Background,
@@ -23,13 +23,13 @@ pub(crate) enum Color {
     Hatch,
     /// For what is highlighted or moved.
     Accent,
-    /// A tile, by the number of its color.
+    /// A tile, by the number of its colour.
     Tile(usize),
     /// Text on tiles.
     OnTile,
 }
 
-/// The colors of a picture.
+/// The RGB value of each role.
 pub(crate) struct Palette {
     background: Rgb,
     foreground: Rgb,

@@ -63,6 +63,6 @@ pub(crate) enum Swatch {
 }
 
 impl Swatch {
-    /// The colors that stand for tiles.
+    /// The colours that stand for tiles.
     pub(crate) const COLORS: [usize; 3] = [0, 1, 2];
 }

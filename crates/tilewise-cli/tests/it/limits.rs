@@ -1,6 +1,6 @@
-//! Inputs that nobody wrote in good faith, given to the program itself: an exit status, a named error, bounded memory.
+//! Malformed and oversized inputs to the program: an exit status, a named error, bounded memory.
 //!
-//! On Linux the program runs under `ulimit -v`, and dies if it wants more.
+//! On Linux the program runs under `ulimit -v`, and is killed if it allocates more.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
@@ -15,7 +15,7 @@ use std::{
 
 const MEGABYTE: usize = 1 << 20;
 
-/// The program, given `megabytes` of address space: its code, stacks and libraries among them.
+/// The program with a limit of `megabytes` of address space, its code, stacks and libraries included.
 fn tilewise(megabytes: usize) -> Command {
     let program = env!("CARGO_BIN_EXE_tilewise");
     if !cfg!(target_os = "linux") {
@@ -26,7 +26,7 @@ fn tilewise(megabytes: usize) -> Command {
     command
 }
 
-/// Runs it with what `write` gives it to read; the JSON objects that it wrote.
+/// Runs the program on the input that `write` writes; returns its JSON objects.
 fn run(
     mut command: Command,
     arguments: &[&str],
@@ -36,7 +36,7 @@ fn run(
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
     let mut stdin = child.stdin.take().unwrap();
-    // A program that has died reads no more; its status says so.
+    // Writing fails if the program has ended; its status is checked below.
     let writer = thread::spawn(move || drop(write(&mut stdin)));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -58,7 +58,7 @@ fn kind(object: &Value) -> String {
     object["error"]["kind"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A file for one test, in the folder that cargo has for them.
+/// A file for one test, in cargo's folder for temporary files.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, bytes).unwrap();
@@ -156,7 +156,7 @@ fn batch_lines() {
     assert_eq!(kinds("index", "\t".repeat(MEGABYTE)), ["empty_input"]);
 }
 
-/// A line of that many megabytes, and one that can be read behind it. What is kept of a line is 4 MiB.
+/// A line of that many megabytes, then a valid one. At most 4 MiB of a line are kept.
 fn long_line(megabytes: usize) {
     let (status, objects) = run(tilewise(320), &["show", "-"], move |stdin| {
         let part = vec![b'1'; MEGABYTE];
@@ -214,7 +214,7 @@ fn gzip_bomb(name: &str, megabytes: usize, memory: usize) {
     fs::remove_file(path).unwrap();
 }
 
-/// What is decompressed grows by doubling, and stays up to the limit of 4 GiB.
+/// The buffer of decompressed text grows by doubling, up to the limit of 4 GiB.
 #[test]
 #[cfg(unix)]
 fn a_gzip_bomb() {

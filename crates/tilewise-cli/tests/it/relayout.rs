@@ -1,4 +1,4 @@
-//! Real files through `tilewise relayout`, against the definition; and that nothing else is left behind.
+//! Files converted by `tilewise relayout`, against the definition; and no other file is left behind.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tilewise::{Shape, Tiled};
 use tilewise_testing::{NaiveRelayout, Random};
 
-/// Runs it in a folder; its exit status, and the JSON object that it wrote.
+/// Runs the program in a folder; returns its exit status and JSON object.
 fn relayout(folder: &Path, arguments: &[&str]) -> (i32, Value) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
     command.current_dir(folder).arg("relayout").args(arguments).args(["--format", "json"]);
@@ -39,19 +39,19 @@ fn noise(bytes: u64) -> Vec<u8> {
     Random::new(0).bytes(bytes)
 }
 
-/// What the destination holds after a relayout: zeros where it has padding.
+/// The destination after a relayout, with zeros as padding.
 fn expected(from: &Shape, to: &Shape, source: &[u8]) -> Vec<u8> {
     let mut destination = vec![0; usize::try_from(Tiled::new(to).unwrap().physical_bytes()).unwrap()];
     NaiveRelayout::new(from, to).run(source, &mut destination);
     destination
 }
 
-/// An element type, and what NumPy and safetensors call it.
+/// An element type, and its names in NumPy and safetensors.
 type Kind = (&'static str, &'static str, &'static str);
 
 const DIMENSIONS: [u64; 2] = [45, 67];
 
-/// What stands before the array in a file of that extension; `None` where no header can tell the layout.
+/// The header of a file with that extension; `None` where the format can't express the layout.
 fn header(extension: &str, shape: &str, (_, descr, dtype): Kind) -> Option<Vec<u8>> {
     let fortran_order = match (extension, shape.split_once('{')?.1) {
         ("bin", _) => return Some(Vec::new()),
@@ -70,7 +70,7 @@ fn header(extension: &str, shape: &str, (_, descr, dtype): Kind) -> Option<Vec<u
     Some([&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat())
 }
 
-/// From every kind of file to every kind, in types that NumPy has names for and in those it has not.
+/// From every kind of file to every kind, in types with and without a name in NumPy.
 #[test]
 fn files_hold_what_the_definition_says() {
     let folder = TempDir::new().unwrap();
@@ -143,7 +143,7 @@ fn a_failure_leaves_everything_as_it_was() {
     assert_eq!((fs::read(path("in.bin")).unwrap(), fs::read(path("out.bin")).unwrap()), (noise(60), b"old".to_vec()));
 }
 
-/// A space-devouring destination, where the system can say so beforehand.
+/// A destination larger than the disk is an error before anything is written.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_disk_without_room() {
@@ -183,7 +183,7 @@ fn one_file_as_both_through_every_kind_of_link() {
     }
 }
 
-/// Nobody has opened the other end, and nobody will.
+/// Opening a named pipe would wait for a writer; it must be an error instead.
 #[test]
 #[cfg(unix)]
 fn pipes_are_not_waited_for() {

@@ -5,10 +5,10 @@ use std::{env, path::Path};
 
 #[test]
 fn transcripts_hold() {
-    // Transcripts name files as a reader of the README does: from the root.
+    // Paths in transcripts are relative to the root of the repository, as in the README.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     env::set_current_dir(root).expect("the workspace");
-    // Pictures keep to ASCII where the locale does not promise more.
+    // Pictures are drawn in ASCII unless the locale is UTF-8.
     trycmd::TestCases::new()
         .env("LC_ALL", "C.UTF-8")
         .case("README.md")

@@ -8,7 +8,7 @@ pub(crate) enum Class {
     Background,
     /// A cell in the colour of its tile; one of padding has none.
     Cell(Option<usize>),
-    /// A colour of the legend, or what padding looks like.
+    /// A sample in the legend: a tile's colour, or the hatching of padding.
     Swatch(Option<usize>),
     /// A mark on what moved, or on a slider.
     Accent,

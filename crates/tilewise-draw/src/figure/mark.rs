@@ -32,7 +32,7 @@ pub(crate) struct Rect<'a> {
     pub(crate) size: Point,
     /// The radius of its corners.
     pub(crate) radius: f64,
-    /// What a cell stands for.
+    /// The content of a cell.
     pub(crate) content: Option<&'a CellContent>,
 }
 

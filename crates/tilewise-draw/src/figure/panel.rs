@@ -313,7 +313,7 @@ fn tracks<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize,
     })
 }
 
-/// The gaps with what they leave out.
+/// The gaps, each with its label.
 fn gaps<'a>(axis: &'a Axis, items: &'a [Item]) -> impl Iterator<Item = (usize, String)> + 'a {
     items.iter().enumerate().filter_map(|(at, item)| match *item {
         Item::Gap { from, hidden } => Some((at, axis.gap_label(from, hidden))),

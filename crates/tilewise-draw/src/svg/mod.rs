@@ -98,7 +98,7 @@ fn rect(svg: &mut String, rect: &Rect<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// What a cell stands for, for machines.
+/// The data attributes of a cell.
 fn data(svg: &mut String, content: &CellContent) -> fmt::Result {
     if let Some(index) = &content.index {
         write!(svg, " data-index=\"{}\"", list(index))?;

@@ -1,4 +1,4 @@
-//! Characters and escape sequences: what a terminal can show.
+//! Characters and ANSI escape sequences, as far as the terminal shows them.
 
 use crate::{
     ColorMode, Options, Theme,
@@ -60,7 +60,7 @@ impl Ansi {
         if self.ascii { '-' } else { '○' }
     }
 
-    /// What stands for a link whose element stays, or moves.
+    /// The character for a link whose element stays, or moves.
     pub(crate) fn link(&self, moved: bool) -> char {
         match (moved, self.ascii) {
             (false, false) => '│',

@@ -92,7 +92,7 @@ impl Drawing<'_> {
     }
 }
 
-/// How many elements stand in a line: whole axes of memory, most minor first, as far as they fit.
+/// Elements per line: the product of as many of the most minor axes of memory as fit.
 pub(super) fn line(tiled: &Tiled) -> u64 {
     // As many cells as are drawn without an ellipsis.
     let longest_line = most_columns(index_length(tiled)) as u64 * 4 / 3;

@@ -74,7 +74,7 @@ impl Drawing<'_> {
             Some([row / page.rows_together, column / page.columns_together, NO_BLOCK])
         };
         let most = most_columns(super::memory::index_length(self.tiled));
-        // The buffer has lines of a length that can be drawn whole; other pictures stand side by side.
+        // The lines of the buffer are short enough to draw whole; narrower pictures fit side by side.
         let most = if bounds.len() < 2 { most } else { most.min(6) };
         let selection = |most, period, focus| Selection { most, periods: vec![period], focus };
         let highlighted_index = self.highlighted_index.as_ref().and_then(|index| destination(derivation, after, index));

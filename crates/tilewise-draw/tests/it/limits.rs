@@ -1,4 +1,4 @@
-//! Whatever the layout, a picture is small, well-formed, and no panic.
+//! Whatever the layout, a picture is small and well-formed, and drawing it does not panic.
 
 use crate::support::{is_cell, tiled};
 use roxmltree::Document;

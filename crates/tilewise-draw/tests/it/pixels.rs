@@ -71,7 +71,7 @@ fn check(scene: &Scene) {
     let size = |name: &str| document.root_element().attribute(name).and_then(|text| text.parse().ok());
     assert_eq!(size("width"), Some(image.width / SCALE));
     assert_eq!(size("height"), Some(image.pixels.len() / image.width / SCALE));
-    // The corners of the whole are round, with nothing behind.
+    // The picture's corners are round and transparent.
     for corner in [0, image.width - 1, image.pixels.len() - image.width, image.pixels.len() - 1] {
         assert_eq!(image.pixels[corner], [0; 4]);
     }
@@ -85,7 +85,7 @@ fn check(scene: &Scene) {
 }
 
 fn check_cells(svg: &str, image: &Image, panel: Node<'_, '_>, corner: (f64, f64)) {
-    // What each text looks like: which pixels are nearer to it than to what it stands on.
+    // The shape of each text: the pixels nearer to its colour than to the background's.
     let mut looks: HashMap<String, Vec<bool>> = HashMap::new();
     for cell in cells_of(panel) {
         let pixels: Vec<Rgb> = inside(&cell, corner).into_iter().map(|at| image.rgb(at)).collect();
@@ -110,7 +110,7 @@ fn check_cells(svg: &str, image: &Image, panel: Node<'_, '_>, corner: (f64, f64)
     assert_eq!(different.len(), looks.len(), "two texts look the same");
 }
 
-/// Padding is its ground, a fifth of it lines.
+/// Padding is hatched: a fifth of its pixels are lines.
 fn check_hatched(svg: &str, cell: &Cell, pixels: &[Rgb]) {
     if !cell.text.is_empty() {
         return;
@@ -154,7 +154,7 @@ fn layouts_of_tpus_and_documents() {
     check(&Scene::steps(&tiled("f32[3,5]{1,0:T(2,2)}"), &Options::new().with_theme(Theme::Dark)).expect("no index"));
 }
 
-/// What is followed has a ring in the colour of what stands out, on each of its sides.
+/// A highlighted cell has a ring in the accent colour on each side.
 #[test]
 fn highlights() {
     let options = Options::new().with_theme(Theme::Light).with_highlight([2, 3]);

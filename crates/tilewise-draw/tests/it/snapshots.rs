@@ -1,4 +1,4 @@
-//! Pictures of layouts that TPUs and documents use, kept to see what a change does to them.
+//! Pictures of layouts that TPUs and documents use, kept to show what a change does to them.
 
 use crate::support::tiled;
 use tilewise_draw::{Options, Scene, View};

@@ -1,4 +1,4 @@
-//! Pictures are read back and held against the core, on random layouts.
+//! Pictures of random layouts, parsed and compared with the core.
 
 use crate::support::{Cell, cells};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use tilewise_testing::{cells::memory, shapes::small_arrays};
 
 const PANELS: [&str; 5] = ["array", "memory", "words", "array-after", "strips"];
 
-/// Every cell tells the truth: its element is where it says, and what it calls padding is padding.
+/// Every cell agrees with the core: the offset of its element, and what is padding.
 fn check(tiled: &Tiled, cell: &Cell) {
     let offset = cell.offset.expect("an offset");
     match &cell.index {
