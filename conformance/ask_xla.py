@@ -1,8 +1,8 @@
 """Answers questions about shapes as the XLA inside jaxlib does.
 
-Each line of standard input is a question, each line of standard output its answer, both JSON; the
-first line of output names the version. Some texts kill XLA, and this process with it: whoever asks
-takes the first question without an answer to be the deadly one.
+Each line of standard input is a question, each line of standard output its answer, both in JSON;
+the first line of output is the version. Some texts crash XLA, and this process with it: then the
+first question without an answer is the one that did.
 """
 
 import json
@@ -29,7 +29,7 @@ def accepted(shape, question):
         # Program shapes print without layouts.
         "without_layout": repr(ProgramShape([], shape)).removeprefix("() -> "),
         "proto": shape.to_serialized_proto().hex(),
-        # The parser runs ValidateShape on the elements of tuples, and on nothing else.
+        # The parser runs ValidateShape only on the elements of tuples.
         "valid": parse(f"({question['text']}\n)") is not None,
         "reprinted": None if reprinted is None else str(reprinted),
         "equal": None if partner is None else [shape == partner, partner == shape],
@@ -46,7 +46,7 @@ def answer(question):
 
 
 def main():
-    # XLA's last words go nowhere; Python's own errors are still seen.
+    # XLA's messages are discarded; Python's own errors are still printed.
     sys.stderr = os.fdopen(os.dup(2), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     print(jaxlib.__version__, flush=True)

@@ -1,16 +1,16 @@
-//! Cases: shapes of every kind as texts in every spelling, small variations of them, and texts with something wrong.
+//! Cases: shapes of every kind as texts in every spelling, small variations of them, and invalid texts.
 
 use tilewise::ElementType;
 use tilewise_testing::Random;
 
-/// A text, and for two in three another that means nearly the same.
+/// A text, and in two of three cases another with nearly the same meaning.
 pub(crate) struct Case {
     pub(crate) text: String,
     pub(crate) other: Option<String>,
 }
 
 impl Case {
-    /// The case of this number: seven in ten are right, the others have something wrong, or look so.
+    /// The case of this number: seven in ten are valid, the others are invalid, or look so.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let random = &mut Random::for_case(seed, number);
         if random.below(3000) == 0 {
@@ -56,7 +56,7 @@ enum Dimension {
     Unbounded,
 }
 
-/// Properties at their default are not written, or are, at random.
+/// Properties with their default value are written or omitted at random.
 #[derive(Clone)]
 struct Layout {
     minor_to_major: Vec<usize>,
@@ -295,7 +295,7 @@ fn tile(random: &mut Random) -> Vec<Option<u64>> {
     sizes
 }
 
-/// Texts that nest deep: XLA's own stack gives out at about 7,300.
+/// Deeply nested texts: XLA's stack is exhausted at about 7,300 levels.
 fn nested(random: &mut Random) -> String {
     let levels = random.choose(&[100, 1000, 1024, 1025, 2000, 7000, 9000]);
     let (open, close) = random.choose(&[("(", ")"), ("b(", ")"), ("(token[],", ")")]);
@@ -327,7 +327,7 @@ fn list<T>(out: &mut Vec<String>, [open, close]: [&str; 2], items: &[T], item: i
     push(out, &[close]);
 }
 
-/// What may come between tokens: mostly nothing.
+/// Joins tokens, mostly without blanks or comments between them.
 fn join(tokens: &[String], random: &mut Random) -> String {
     const BLANKS: [&str; 8] = [" ", " ", "  ", "\t", "\n", "\r\n", "/* ) */", "// (\n"];
     let chance = if random.percent(25) { 15 } else { 0 };
@@ -344,7 +344,7 @@ fn join(tokens: &[String], random: &mut Random) -> String {
     text
 }
 
-/// Puts one thing wrong, or lenient, or merely odd.
+/// Makes one thing invalid, lenient, or unusual.
 fn spoil(tokens: &mut Vec<String>, random: &mut Random) {
     const PIECES: &[&str] = &[
         "(",
@@ -485,7 +485,7 @@ fn spoil(tokens: &mut Vec<String>, random: &mut Random) {
             let count = numbers().count();
             if count > 0 {
                 let at = numbers().nth(random.below(count)).unwrap_or(at);
-                // Of what kills XLA only a little: a new process takes its time.
+                // Few negative numbers: most crash XLA, and starting it again is slow.
                 let from = if random.percent(6) { NEGATIVE } else { NUMBERS };
                 tokens[at] = random.choose(from).to_owned();
             }

@@ -1,4 +1,4 @@
-//! What both sides answer, counted by class, and whatever is in no class.
+//! Compares the answers of both sides: counts them by class, and collects those in no class.
 
 use crate::{
     generate::Case,
@@ -15,7 +15,7 @@ use std::{
 };
 use tilewise::{Error, Shape, ShapeKind};
 
-/// How often each class came, and everything that should not have come at all.
+/// How many answers are in each class, and the disagreements that are in none.
 #[derive(Default)]
 pub(crate) struct Tally {
     classes: BTreeMap<Class, Members>,
@@ -37,7 +37,7 @@ struct Members {
 }
 
 impl Tally {
-    /// Holds one case's answers against each other.
+    /// Compares both answers to one case.
     pub(crate) fn judge(&mut self, case: &Case, ours: &Result<Shape, Error>, theirs: &Answer) {
         let text = &case.text;
         if let (Ok(shape), Answer::Accepted(theirs)) = (ours, theirs) {
@@ -52,7 +52,7 @@ impl Tally {
             Answer::Accepted(theirs) if theirs.valid => "accepts",
             Answer::Accepted(_) => "accepts, does not validate",
             Answer::Refused(_) => "refuses",
-            Answer::Crashed(signal) => &format!("dies of {signal}"),
+            Answer::Crashed(signal) => &format!("crashes with {signal}"),
         };
         let tilewise = ours.as_ref().map_or_else(|error| error.kind().as_str(), |_| "accepts");
         match (ours, xla) {
@@ -67,7 +67,7 @@ impl Tally {
 
     /// Equality of two texts' shapes.
     fn compare(&mut self, shape: &Shape, text: &str, other: &str, theirs: &Accepted) {
-        // What only one side accepts is not compared.
+        // Only if both sides accept both texts.
         let (Ok(other_shape), Some(equal)) = (other.parse::<Shape>(), theirs.equal) else { return };
         let pair = format!("{text}  {other}");
         let ours = [*shape == other_shape, other_shape == *shape];
@@ -129,7 +129,7 @@ impl Tally {
         out
     }
 
-    /// Fails if anything was unexpected, and shows some of it.
+    /// Fails if there are unexpected disagreements, and prints some of them.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         const SHOWN: usize = 20;
         for unexpected in self.unexpected.iter().take(SHOWN) {
@@ -142,7 +142,7 @@ impl Tally {
     }
 }
 
-/// Where two readings of one text that both sides accept differ: what, to tilewise, to XLA.
+/// What differs between the two readings of a text that both sides accept, as tilewise and as XLA has it.
 fn differences(shape: &Shape, theirs: &Accepted) -> Vec<(&'static str, String, String)> {
     let canonical = shape.to_string();
     let decoded = match from_hex(&theirs.proto).map(|bytes| Shape::decode_proto(&bytes)) {

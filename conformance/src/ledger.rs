@@ -1,17 +1,17 @@
-//! The disagreements that are known, each with its reason. Anything else fails the run.
+//! The known disagreements, each with its reason. Any other fails the run.
 
 use crate::xla::Answer;
 use tilewise::{ElementType, Error, ErrorKind as Kind, Shape, ShapeKind};
 
-pub(crate) const BUFFER_HASH: &str = "XLA hashes equal buffers unequally";
+pub(crate) const BUFFER_HASH: &str = "XLA gives equal buffers different hashes";
 
-const BOUNDS_WITH_ZERO: &str = "the product of the bounds is 0; XLA's overflows before it comes to the 0";
+const BOUNDS_WITH_ZERO: &str = "the product of the bounds is 0; XLA's overflows before it reaches the 0";
 
 const PACKED: &str = "`E` makes the array small enough; XLA counts whole elements";
 
-const SPARSE: &str = "XLA reads and prints `#` and `*`, and takes them for invalid";
+const SPARSE: &str = "XLA reads and prints `#` and `*`, but considers them invalid";
 
-/// Why the two may differ on this text; nothing if they may not.
+/// Why the two may differ on this text; `None` if they must not.
 pub(crate) fn reason(text: &str, xla: &Answer, ours: Result<&Shape, &Error>) -> Option<&'static str> {
     let bare = without_blanks(text);
     match (xla, ours) {
@@ -28,24 +28,24 @@ pub(crate) fn reason(text: &str, xla: &Answer, ours: Result<&Shape, &Error>) -> 
     }
 }
 
-/// Why XLA's parser takes what is refused here.
+/// Why XLA's parser accepts what is refused here.
 fn accepted_by_accident(text: &str, valid: bool, error: &Error) -> Option<&'static str> {
     let in_layout = in_layout(text, error);
     let wrong = error.span().and_then(|span| text.get(span)).unwrap_or("");
     let is_least_int64 = wrong.trim_start_matches('-') == "9223372036854775808";
     let (reason, may_be) = match error.kind() {
         Kind::Syntax | Kind::UnknownElementType => {
-            ("XLA forgets what is wrong in a property if the layout's `}` comes next", in_layout)
+            ("XLA ignores an error in a property if the layout's `}` comes next", in_layout)
         }
-        Kind::Overflow if in_layout => ("XLA wraps or drops a number that is no int64", true),
+        Kind::Overflow if in_layout => ("XLA wraps or discards a number outside int64", true),
         Kind::Overflow if !valid => ("XLA's parser does not check the size", true),
-        Kind::Overflow => ("XLA takes `<=9223372036854775808` for an unbounded dimension", is_least_int64),
-        Kind::InvalidDimension => ("XLA takes `<=-9223372036854775808` for an unbounded dimension", is_least_int64),
-        Kind::InvalidTile => ("XLA takes tiles that are empty, of size 0, or end in `*`", in_layout),
-        Kind::InvalidMemorySpace => ("XLA cuts the memory space to eight bits", in_layout),
-        Kind::InvalidMetadataPrefix => ("XLA keeps a negative prefix, and hides it", in_layout),
-        Kind::SparseUnsupported => ("XLA drops `D(…)`", in_layout),
-        Kind::NestingTooDeep => ("1,024 levels are enough here; XLA stops where its stack does", true),
+        Kind::Overflow => ("XLA reads `<=9223372036854775808` as an unbounded dimension", is_least_int64),
+        Kind::InvalidDimension => ("XLA reads `<=-9223372036854775808` as an unbounded dimension", is_least_int64),
+        Kind::InvalidTile => ("XLA accepts tiles that are empty, of size 0, or end in `*`", in_layout),
+        Kind::InvalidMemorySpace => ("XLA truncates the memory space to eight bits", in_layout),
+        Kind::InvalidMetadataPrefix => ("XLA keeps a negative prefix, but does not print it", in_layout),
+        Kind::SparseUnsupported => ("XLA discards `D(…)`", in_layout),
+        Kind::NestingTooDeep => ("the limit here is 1,024 levels; XLA's is its stack", true),
         Kind::NotAPermutation
         | Kind::InvalidElementSize
         | Kind::InvalidIndexType
@@ -56,7 +56,7 @@ fn accepted_by_accident(text: &str, valid: bool, error: &Error) -> Option<&'stat
     may_be.then_some(reason)
 }
 
-/// What XLA dies of, wherever in the text it is.
+/// What crashes XLA, anywhere in the text.
 fn deadly(bare: &str) -> Option<&'static str> {
     let after = |start: &'static str| bare.match_indices(start).map(move |(at, _)| &bare[at + start.len()..]);
     let leaf = |name| after(name).any(|rest| !rest.starts_with(']') || rest.starts_with("]{"));
@@ -74,7 +74,7 @@ fn deadly(bare: &str) -> Option<&'static str> {
     sizes.any(|size| !is_natural(size)).then_some("XLA aborts on a negative tile size")
 }
 
-/// Spellings of the documents that XLA itself does not take.
+/// Spellings of the documents that XLA itself refuses.
 fn lenient(bare: &str) -> Option<&'static str> {
     let mut words = bare.split(|c: char| !c.is_ascii_alphanumeric());
     let other_case = |word: &str| {
@@ -110,7 +110,7 @@ fn invalid_to_xla(shape: &Shape) -> Option<&'static str> {
     })
 }
 
-/// Whether the fault lies between a layout's braces.
+/// Whether the error is between a layout's braces.
 fn in_layout(text: &str, error: &Error) -> bool {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
     before.matches('{').count() > before.matches('}').count()

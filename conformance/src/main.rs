@@ -1,4 +1,4 @@
-//! Generated shapes, answered by tilewise and by the XLA inside jaxlib, and every disagreement accounted for.
+//! Compares tilewise with the XLA inside jaxlib on generated shapes, and gives the reason of every disagreement.
 
 mod generate;
 mod judge;
@@ -15,22 +15,23 @@ use xla::Question;
 const HEADER: &str = "\
 # Where live XLA and tilewise differ
 
-Written by `cargo xtask conformance > conformance/LEDGER.md`; a disagreement of no class below fails that command.
+Written by `cargo xtask conformance > conformance/LEDGER.md`, which fails if a disagreement is in none of the classes below.
 
-*Accepts*: the parser takes the text; *does not validate*: `ShapeUtil::ValidateShape` then refuses the shape. Where both accept, text, text
-without layout and proto bytes are the same, and each reads what the other wrote as the same shape. *Equal*, *unequal*: what both say of
-two texts' shapes. In the column of tilewise, a name is the error's kind.";
+*Accepts*: the parser reads the text; *does not validate*: `ShapeUtil::ValidateShape` then refuses the shape. If both
+accept, then text, text without layout and proto bytes are the same, and each reads the other's output as the same
+shape. *Equal*, *unequal*: the result of `==` on the shapes of two texts. In the column of tilewise, a name is the kind
+of error.";
 
-/// Compares tilewise with live XLA. The ledger goes to standard output, as Markdown; what is unexpected, to standard error.
+/// Compares tilewise with live XLA. Prints the ledger in Markdown, and unexpected disagreements on standard error
 #[derive(Parser)]
 struct Options {
-    /// A Python interpreter that has the jaxlib of requirements.txt
+    /// A Python interpreter with the jaxlib of requirements.txt
     #[arg(long)]
     python: PathBuf,
     /// How many shapes to generate
     #[arg(long, default_value_t = 100_000)]
     shapes: u64,
-    /// Another seed gives other shapes
+    /// The random generator's seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

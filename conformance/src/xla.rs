@@ -1,4 +1,4 @@
-//! Questions to live XLA: child processes that run `ask_xla.py`, replaced when XLA dies.
+//! Asks live XLA: child processes run `ask_xla.py`, and are started again after XLA crashes.
 
 use crate::generate::Case;
 use anyhow::{Context, bail};
@@ -11,7 +11,7 @@ use std::{
 };
 use tilewise::{Error, Shape};
 
-/// The jaxlib that the ledger speaks of, as `requirements.txt` pins it.
+/// The version of jaxlib in the ledger, as pinned in `requirements.txt`.
 pub(crate) const VERSION: &str = "0.10.2";
 
 /// A text, what tilewise prints for it, and another text to compare it with.
@@ -33,17 +33,17 @@ impl<'a> Question<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    /// The parser takes it.
+    /// The parser reads it.
     Accepted(Accepted),
-    /// With this message.
+    /// The parser refuses it, with this message.
     Refused(String),
-    /// The process died, of this signal.
+    /// The process crashed with this signal.
     #[serde(skip)]
     Crashed(String),
 }
 
 impl Answer {
-    /// Why it refuses, if it does and says so.
+    /// XLA's message, if it refuses the text.
     pub(crate) fn message(&self) -> &str {
         if let Self::Refused(message) = self { message } else { "" }
     }
@@ -59,7 +59,7 @@ pub(crate) struct Accepted {
     pub(crate) valid: bool,
     /// How XLA prints what tilewise prints.
     pub(crate) reprinted: Option<String>,
-    /// Whether the shape equals the other, and the other the shape; nothing if XLA refuses the other.
+    /// Whether the shape equals the other, and the other the shape; `None` if XLA refuses the other.
     pub(crate) equal: Option<[bool; 2]>,
     pub(crate) same_hash: Option<bool>,
 }
@@ -68,13 +68,13 @@ pub(crate) struct Accepted {
 pub(crate) fn ask(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<Vec<Answer>> {
     let mut answers = Vec::with_capacity(questions.len());
     while answers.len() < questions.len() {
-        answers.extend(ask_until_it_dies(python, &questions[answers.len()..])?);
+        answers.extend(ask_until_a_crash(python, &questions[answers.len()..])?);
     }
     Ok(answers)
 }
 
-/// All answers, or those up to and with a crash.
-fn ask_until_it_dies(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<Vec<Answer>> {
+/// All answers, or those up to a crash, which is the last.
+fn ask_until_a_crash(python: &Path, questions: &[Question<'_>]) -> anyhow::Result<Vec<Answer>> {
     let mut child = Command::new(python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/ask_xla.py"))
         .stdin(Stdio::piped())
@@ -86,14 +86,14 @@ fn ask_until_it_dies(python: &Path, questions: &[Question<'_>]) -> anyhow::Resul
 
     let version = output.next().context("jaxlib does not load")??;
     if version != VERSION {
-        bail!("the ledger is about jaxlib {VERSION}, not {version}");
+        bail!("the ledger is for jaxlib {VERSION}, not {version}");
     }
     let mut answers = thread::scope(|scope| {
         scope.spawn(move || {
             for question in questions {
                 let Ok(mut line) = serde_json::to_vec(question) else { return };
                 line.push(b'\n');
-                // A process that died reads no more.
+                // The process has crashed.
                 if input.write_all(&line).is_err() {
                     return;
                 }

@@ -13,11 +13,11 @@ const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// Suites of Debian that may carry the sources of a compiler newer than the system's own.
 const SUITES: [&str; 3] = ["trixie-backports", "forky", "sid"];
 
-/// Builds and runs the crate's tests, after installing what is missing: a linker, an emulator, the target's standard library.
+/// Builds and runs the crate's tests. Installs what is missing: a linker, an emulator, the target's standard library.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
-    let there =
+    let installed =
         |program: &str| cmd!(shell, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok();
-    if !there("qemu-aarch64") || !there("aarch64-linux-gnu-gcc") {
+    if !installed("qemu-aarch64") || !installed("aarch64-linux-gnu-gcc") {
         let packages = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
         apt_install(shell, &packages).context("a linker for aarch64 and qemu's user emulation are needed")?;
     }
@@ -30,15 +30,15 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     if cmd!(shell, "rustup target add {TARGET}").quiet().ignore_stderr().run().is_ok() {
         test.run()?;
     } else {
-        eprintln!("rustup can't get the standard library for {TARGET}: building it from Debian's sources");
+        eprintln!("rustup does not have the standard library for {TARGET}: building it from Debian's sources");
         let compiler = compiler_with_sources(shell)?;
         test.arg("-Zbuild-std").env("RUSTC", compiler).env("RUSTC_BOOTSTRAP", "1").run()?;
     }
-    eprintln!("the relayout engine's tests hold on {TARGET} ({:.0} s)", start.elapsed().as_secs_f64());
+    eprintln!("the relayout engine's tests pass on {TARGET} ({:.0} s)", start.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Where rustup can't serve: the same compiler, with the standard library's sources that Debian has of it beside what it has.
+/// Without rustup: the same compiler, with Debian's sources of its standard library added.
 fn compiler_with_sources(shell: &Shell) -> anyhow::Result<PathBuf> {
     let release = rustc_says(shell, "release:")?;
     let folder = target_folder(shell).join("aarch64").join(&release);
@@ -55,15 +55,15 @@ fn compiler_with_sources(shell: &Shell) -> anyhow::Result<PathBuf> {
     cmd!(shell, "ln --symbolic --force --no-dereference {host_libraries} {libraries}/{host}").run()?;
     cmd!(shell, "ln --symbolic --force --no-dereference {sources} {libraries}/src/rust/library").run()?;
     let text = format!("#!/bin/sh\nexec '{}/bin/rustc' --sysroot '{}' \"$@\"\n", old.display(), sysroot.display());
-    // Written last, so that half a compiler is none.
+    // Written last: without the script, the folder is incomplete.
     shell.write_file(&script, text)?;
     cmd!(shell, "chmod +x {script}").run()?;
     Ok(script)
 }
 
-/// Debian's `rust-src` of exactly that release, unpacked without installing it; its `library` folder.
+/// The `library` folder of Debian's `rust-src` of exactly that release, unpacked without installing it.
 ///
-/// apt works in a folder of its own: the system's mirror and keys, but other suites.
+/// apt works in a separate folder, with the system's mirror and keys but other suites.
 fn debian_sources(shell: &Shell, folder: &Path, release: &str) -> anyhow::Result<PathBuf> {
     let mirrors = cmd!(shell, "apt-get indextargets --format $(REPO_URI)").quiet().read()?;
     let mirror =
@@ -83,7 +83,7 @@ fn debian_sources(shell: &Shell, folder: &Path, release: &str) -> anyhow::Result
         "-oAcquire::Languages=none".to_owned(),
         "-oAPT::Sandbox::User=root".to_owned(),
     ];
-    // A suite that can't be read is one less.
+    // A mirror need not have every suite.
     let apt_get = || cmd!(shell, "apt-get").args(&options);
     _ = apt_get().arg("update").run();
     let root = folder.join("root");

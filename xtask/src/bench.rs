@@ -12,17 +12,17 @@ use xshell::{Shell, cmd};
 /// What to measure, and how.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The sections to renew: shapes, offsets, hlo, relayout, package; all if none is named
+    /// Sections to renew: shapes, offsets, hlo, relayout, package [default: all]
     sections: Vec<String>,
-    /// Smaller inputs and fewer rounds, to see that everything runs; the figures go to bench-quick.md in the target folder
+    /// Smaller inputs and fewer rounds, to test that everything runs; writes bench-quick.md in the target folder
     #[arg(long)]
     quick: bool,
-    /// PyTorch among the rivals: four gigabytes, once
+    /// Install PyTorch as another rival (4 GB)
     #[arg(long)]
     torch: bool,
 }
 
-/// Builds the benchmark optimised and runs it beside the rivals of a Python environment of their own.
+/// Builds the benchmark optimised and runs it, with its rivals in a separate Python environment.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let python = python::with_packages(shell, "venv-bench", &["bench/requirements.txt"])?;
     if options.torch {

@@ -1,17 +1,17 @@
-//! `cargo xtask conformance`: generated shapes before tilewise and before live XLA.
+//! `cargo xtask conformance`: tilewise and live XLA on generated shapes.
 
 use crate::python;
 use clap::Args;
 use std::path::Path;
 use xshell::{Cmd, Shell, cmd};
 
-/// How many shapes, and which.
+/// How many shapes, and from which seed.
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many shapes to generate
     #[arg(long, default_value_t = 100_000)]
     shapes: u64,
-    /// Another seed gives other shapes
+    /// The random generator's seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

@@ -24,16 +24,17 @@ pub(crate) struct Options {
     unpack: bool,
 }
 
-/// Longer inputs find nothing that shorter ones don't, at fewer a second.
+/// Longer inputs find nothing more, and run more slowly.
 const LONGEST_INPUT: &str = "-max_len=8192";
-/// Seconds that one input may take, a hundred times what the slowest takes.
+/// Seconds that one input may take: a hundred times what the slowest takes.
 const TIMEOUT: &str = "-timeout=10";
-/// Megabytes for everything, the fuzzer's and AddressSanitizer's own among them.
+/// Megabytes for the whole process, with the fuzzer and AddressSanitizer.
 const MEMORY: &str = "-rss_limit_mb=2048";
-/// A thread that is just ending when its scope has ended looks like a leak; real ones run into the limit above.
+/// A thread that has not quite ended when its scope does looks like a leak. Real leaks reach the limit above.
 const LEAKS: &str = "-detect_leaks=0";
 
-/// Runs each target for that many seconds, on the stable compiler, which has the sanitizer's runtime but hides the switch.
+/// Runs each target for that many seconds, with the stable compiler, which has the sanitizer's runtime but needs
+/// `RUSTC_BOOTSTRAP` to use it.
 ///
 /// Inputs that reach new code go to `fuzz/target/corpus` and stay there for the next run, until `--pack` adds them to the tree.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {

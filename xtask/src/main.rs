@@ -24,30 +24,30 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Everything that must hold: formatting, lints, documentation, tests, builds without features
+    /// Every check a change must pass: formatting, lints, tests, documentation, builds without features
     Test,
-    /// Generated shapes before tilewise and before the XLA inside jaxlib
+    /// Compares tilewise with the XLA inside jaxlib on generated shapes
     Conformance(conformance::Options),
-    /// Measures our engines beside their rivals, and renews bench/RESULTS.md
+    /// Measures tilewise and its rivals, and renews bench/RESULTS.md
     Bench(bench::Options),
-    /// Runs every fuzz target for some seconds, then the inputs of a gigabyte
+    /// Runs every fuzz target, then the tests with inputs of a gigabyte; packs and unpacks the corpora
     Fuzz(fuzz::Options),
-    /// The relayout engine's tests under AddressSanitizer
+    /// Runs the relayout engine's tests under AddressSanitizer
     Sanitize,
-    /// The relayout engine's tests for aarch64, under qemu
+    /// Runs the relayout engine's tests for aarch64, under qemu
     Aarch64,
     /// Builds, installs and tests the Python package
     Python,
-    /// Builds and tests the core on the oldest compiler it is for
+    /// Builds and tests the core with the oldest supported compiler
     Msrv,
-    /// Licenses, bans and sources of all dependencies
+    /// Checks licenses, bans and sources of all dependencies
     Deny,
-    /// The public interface against an earlier release
+    /// Compares the public interface with an earlier release
     Semver {
-        /// A git revision or the folder of an earlier tree; without it the newest tag v…
+        /// A git revision, or a folder with an earlier tree [default: the newest tag v…]
         baseline: Option<String>,
     },
-    /// Which lines of the core its tests run
+    /// Measures which lines of the core its tests run
     Coverage,
 }
 

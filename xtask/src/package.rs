@@ -7,7 +7,7 @@ use xshell::{Cmd, Shell, cmd};
 
 const MANIFEST: &str = "python/Cargo.toml";
 
-/// `cargo xtask python`: everything that must hold of the package.
+/// `cargo xtask python`: every check of the package.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let python = python::environment(shell)?;
     for check in style(shell) {
@@ -29,9 +29,9 @@ pub(crate) fn style(shell: &Shell) -> [Cmd<'_>; 2] {
 /// What a wheel is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Profile {
-    /// Built soon, with every check of overflow.
+    /// Fast to build, with overflow checks.
     Tests,
-    /// As users have it.
+    /// As users install it.
     Release,
 }
 

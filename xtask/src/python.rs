@@ -1,22 +1,22 @@
-//! The Pythons that tests and the benchmark run: virtual environments, each with the packages of some `requirements.txt`.
+//! Virtual environments for tests and benchmarks, each with the packages of some `requirements.txt`.
 
 use crate::slow::target_folder;
 use anyhow::Context;
 use std::{env, fs, path::PathBuf};
 use xshell::{Shell, cmd};
 
-/// The interpreter that tests use: it has what the conformance tests need, and what those of the Python package need besides.
+/// The interpreter for tests: with the requirements of conformance and of the Python package.
 pub(crate) fn environment(shell: &Shell) -> anyhow::Result<PathBuf> {
     with_packages(shell, "venv", &["conformance/requirements.txt", "python/requirements-test.txt"])
 }
 
-/// The interpreter of the environment of that name. It is made anew only after a change of the requirements.
+/// The interpreter of the environment of that name, which is made again only when its requirements change.
 ///
-/// `PYTHON` names the interpreter to make it with, if not the usual one.
+/// `PYTHON` names the interpreter that makes it [default: `python3`].
 pub(crate) fn with_packages(shell: &Shell, name: &str, requirements: &[&str]) -> anyhow::Result<PathBuf> {
     let venv = target_folder(shell).join("xtask").join(name);
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    // Written last, so that half an environment is none.
+    // Written last: without it, the environment is incomplete.
     let stamp = venv.join("requirements.txt");
 
     let wanted = requirements.iter().map(|file| shell.read_file(file)).collect::<Result<String, _>>()?;
@@ -27,7 +27,7 @@ pub(crate) fn with_packages(shell: &Shell, name: &str, requirements: &[&str]) ->
     eprintln!("making a virtual environment in {}", venv.display());
     cmd!(shell, "{base} -m venv --clear {venv}").quiet().run().context("Python 3.11 or newer, with venv, is needed")?;
     let requirements = requirements.iter().flat_map(|file| ["--requirement", file]);
-    // Most of what is installed is never imported: whatever is, Python compiles then.
+    // Most of it is never imported; Python compiles the rest on import.
     cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --no-compile {requirements...}")
         .quiet()
         .run()?;

@@ -1,4 +1,4 @@
-//! The slow tools: `cargo xtask msrv`, `deny`, `semver` and `coverage`. Each installs what it needs and ends with one line.
+//! The slow verbs: `cargo xtask msrv`, `deny`, `semver` and `coverage`. Each installs what it needs and prints one line at its end.
 
 use anyhow::{Context, ensure};
 use std::{
@@ -22,7 +22,7 @@ pub(crate) fn install(shell: &Shell, tool: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `cargo xtask msrv`: builds and tests the core as a user of the oldest compiler gets it.
+/// `cargo xtask msrv`: builds and tests the packaged core with the oldest supported compiler.
 ///
 /// The packaged core becomes a workspace of its own, in which cargo picks test dependencies that fit the old compiler; the main
 /// workspace's are newer. What its tests need beside it comes along: the facts, and the crate that tests share, which packages
@@ -64,11 +64,11 @@ pub(crate) fn msrv(shell: &Shell) -> anyhow::Result<()> {
     cmd!(shell, "cargo build").run()?;
     cmd!(shell, "cargo test --all-features --lib --tests").run()?;
     let version = cmd!(shell, "{compiler} --version").read()?;
-    eprintln!("the core builds and its tests hold with {version}");
+    eprintln!("the core builds and its tests pass with {version}");
     Ok(())
 }
 
-/// rustup's 1.85, or the one that Debian 12 carries, unpacked without installing it.
+/// rustup's 1.85, or Debian 12's, unpacked without installing it.
 fn old_compiler(shell: &Shell, folder: &Path) -> anyhow::Result<PathBuf> {
     let rustup = cmd!(shell, "rustup which --toolchain {MSRV} rustc").quiet().ignore_stderr().read();
     if let Ok(path) = rustup {
@@ -124,9 +124,9 @@ pub(crate) fn deny(shell: &Shell) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `cargo xtask semver`: the public interface against a released one: a git revision, or a folder with an earlier tree.
+/// `cargo xtask semver`: compares the public interface with that of a git revision, or of a folder with an earlier tree.
 ///
-/// Without either, the newest tag `v…` is the release.
+/// The default is the newest tag `v…`.
 pub(crate) fn semver(shell: &Shell, baseline: Option<&str>) -> anyhow::Result<()> {
     let baseline = match baseline {
         Some(baseline) => baseline.to_owned(),
@@ -151,10 +151,10 @@ pub(crate) fn semver(shell: &Shell, baseline: Option<&str>) -> anyhow::Result<()
     Ok(())
 }
 
-/// The least share of the core's lines that its tests must run, in percent.
+/// The minimum share of the core's lines that its tests must run, in percent.
 const LEAST_COVERAGE: f64 = 95.0;
 
-/// `cargo xtask coverage`: which lines of the core its tests run.
+/// `cargo xtask coverage`: measures which lines of the core its tests run.
 pub(crate) fn coverage(shell: &Shell) -> anyhow::Result<()> {
     install(shell, "llvm-cov")?;
     let _tools = llvm_tools(shell)?
@@ -182,7 +182,7 @@ fn line_share(json: &str) -> Option<f64> {
     percent.split(['}', ',']).next()?.trim().parse().ok()
 }
 
-/// LLVM's tools of the version that rustc is made with; none where rustup has them.
+/// LLVM's tools of rustc's version; `None` if rustup has them, where cargo-llvm-cov finds them.
 fn llvm_tools(shell: &Shell) -> anyhow::Result<Option<[PathBuf; 2]>> {
     let sysroot = cmd!(shell, "rustc --print sysroot").quiet().read()?;
     let host = rustc_says(shell, "host:")?;
@@ -199,13 +199,13 @@ fn llvm_tools(shell: &Shell) -> anyhow::Result<Option<[PathBuf; 2]>> {
     Ok(Some(tools))
 }
 
-/// Installs packages of the system, as its lists have them now.
+/// Installs Debian packages, after renewing the package lists.
 pub(crate) fn apt_install(shell: &Shell, packages: &[&str]) -> anyhow::Result<()> {
     cmd!(shell, "apt-get update").quiet().ignore_stdout().run()?;
     Ok(cmd!(shell, "apt-get install --yes --no-install-recommends {packages...}").run()?)
 }
 
-/// What the compiler says of itself after that word, such as `host:`.
+/// The value that `rustc --version --verbose` gives for a key, such as `host:`.
 pub(crate) fn rustc_says(shell: &Shell, word: &str) -> anyhow::Result<String> {
     let version = cmd!(shell, "rustc --version --verbose").quiet().read()?;
     let rest = version.lines().find_map(|line| line.strip_prefix(word));
