@@ -1,4 +1,4 @@
-//! The floor: the fastest plain copy there is on this machine.
+//! The baseline: the fastest plain copy on this machine.
 
 use std::{
     hint::black_box,
@@ -6,7 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Up to this many bytes a side, caches serve: stores past them would be slow, and would empty them for whoever comes next.
+/// Buffers of up to this many bytes each fit in the caches. Non-temporal stores would be slow, and would evict them for the next
+/// contender.
 pub(crate) const IN_CACHE: usize = 8 << 20;
 
 type Way = fn(&[u8], &mut [u8]);
@@ -18,7 +19,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Buffers of that many bytes. None is zero: untouched pages and pages of zeros copy faster than any others.
+    /// Buffers of that many bytes, none of them zero: untouched pages and pages of zeros are copied faster than others.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { from: vec![3; bytes], to: vec![4; bytes] }
     }
@@ -27,7 +28,7 @@ impl Copy {
         self.from.len()
     }
 
-    /// The time that so many copies take on so many threads, in the faster of two ways: plain, and past the caches.
+    /// The time of so many copies on so many threads: the faster of plain and non-temporal stores.
     pub(crate) fn fastest(&mut self, threads: usize, calls: u32) -> Duration {
         let ways: &[Way] = if self.bytes() > IN_CACHE { &[plain, past_caches] } else { &[plain] };
         let times = ways.iter().map(|&way| time(calls, || self.copy(threads, way)));
@@ -39,7 +40,7 @@ impl Copy {
         self.copy(1, plain);
     }
 
-    /// With stores past the caches.
+    /// With non-temporal stores.
     pub(crate) fn past_caches(&mut self) {
         self.copy(1, past_caches);
     }
@@ -58,8 +59,7 @@ impl Copy {
     }
 }
 
-/// The time of so many calls. Where there are several, a few more bring the buffers into the caches before: what was there is pushed out
-/// bit by bit.
+/// The time of so many calls. If they are several, a few calls before bring the buffers into the caches.
 pub(crate) fn time(calls: u32, mut work: impl FnMut()) -> Duration {
     const WARM: u32 = 8;
     if calls > 1 {

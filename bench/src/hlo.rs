@@ -19,7 +19,7 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
     while size <= megabytes {
         let text = program_of(size * 1_000_000)?;
         let mut copy = vec![0u8; text.len()];
-        // A module takes its text over: each round has one of its own, made beforehand. One more warms up.
+        // A module takes ownership of its text: each round has a copy, made beforehand. One more is for the warm-up.
         let owned = || std::iter::repeat_n(text.clone(), rounds + 1).collect::<Vec<String>>();
         let (mut to_read, mut to_audit) = (owned(), owned());
         let mut contenders: [Contender<'_>; 3] = [
@@ -35,7 +35,7 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
         let file = std::env::temp_dir().join(format!("tilewise-bench-{}.hlo", std::process::id()));
         fs::write(&file, &text)?;
         let request = format!("hlo\t{}", file.to_str().context("a path that is text")?);
-        // XLA takes seconds where we take milliseconds: three times are enough.
+        // XLA takes seconds, not milliseconds: three rounds are enough.
         let jaxlib: Vec<Duration> = (0..3).map(|_| rivals.time(&request)).collect::<Result<_, _>>()?;
         fs::remove_file(&file)?;
         let jaxlib = median(jaxlib);
@@ -51,13 +51,13 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
         size *= 10;
     }
     let header = ["text", "read", "read and audit", "jaxlib's parser", "jaxlib ÷ read", "copy"];
-    let words = "A real TPU program, its computations repeated under new names until the text is this long. Reading takes \
-                 the text over; freeing it is counted.";
+    let words = "A real TPU program, with its computations repeated under new names until the text is this long. Reading \
+                 takes ownership of the text; freeing it is included.";
     report.table(words, &header, &rows);
     Ok(())
 }
 
-/// The program with its computations repeated, every name made new, until it is about that long.
+/// The program with its computations repeated under new names, until it is about that long.
 fn program_of(bytes: usize) -> anyhow::Result<String> {
     let start = PROGRAM.find("\n\n%").context("the program has computations")?;
     let (header, computations) = PROGRAM.split_at(start);

@@ -1,4 +1,4 @@
-//! Our engines and their rivals on the same work in the same run; writes `bench/RESULTS.md`.
+//! Measures tilewise and its rivals on the same work in the same run, and writes `bench/RESULTS.md`.
 //!
 //! `cargo xtask bench` builds this optimised, gives it a Python with the rivals, and runs it.
 
@@ -20,21 +20,21 @@ use report::Report;
 use rivals::Rivals;
 use std::path::{Path, PathBuf};
 
-/// Measures tilewise and its rivals.
+/// Measures tilewise and its rivals
 #[derive(Parser)]
 struct Args {
-    /// What to measure; everything if nothing is named
+    /// What to measure [default: everything]
     sections: Vec<Section>,
-    /// The Python interpreter that has the rivals
+    /// A Python interpreter with the rivals
     #[arg(long)]
     python: PathBuf,
-    /// The Python interpreter that has the package
+    /// A Python interpreter with the package
     #[arg(long)]
     package_python: Option<PathBuf>,
-    /// Where the tables go
+    /// The file to write the tables to
     #[arg(long)]
     out: PathBuf,
-    /// Smaller inputs and fewer rounds, to see that everything runs
+    /// Smaller inputs and fewer rounds, to test that everything runs
     #[arg(long)]
     quick: bool,
 }
@@ -48,7 +48,7 @@ enum Section {
     Offsets,
     /// Reading HLO text
     Hlo,
-    /// Moving buffers between layouts
+    /// Converting buffers between layouts
     Relayout,
     /// The Python package
     Package,

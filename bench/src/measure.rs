@@ -3,14 +3,14 @@
 use crate::copy::{Copy, IN_CACHE, time};
 use std::time::{Duration, Instant};
 
-/// How hard to try.
+/// How much to measure.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     pub(crate) quick: bool,
     pub(crate) rounds: usize,
     /// Turns of each mover in a contest.
     pub(crate) turns: usize,
-    /// What a mover may take in all; after that it has had its turns.
+    /// The most time a mover may take in all its turns.
     pub(crate) budget: Duration,
 }
 
@@ -24,7 +24,7 @@ impl Effort {
 /// One contender: does its work once.
 pub(crate) type Contender<'a> = Box<dyn FnMut() + 'a>;
 
-/// The median time of each contender. They take turns, so that a machine that drifts drifts for all of them.
+/// The median time of each contender. They take turns, so that a change in the machine's speed affects all of them.
 pub(crate) fn medians(rounds: usize, contenders: &mut [Contender<'_>]) -> Vec<Duration> {
     let mut times = vec![Vec::with_capacity(rounds); contenders.len()];
     for contender in contenders.iter_mut() {
@@ -45,7 +45,7 @@ pub(crate) fn median<T: PartialOrd + Clone>(mut values: Vec<T>) -> T {
     values[values.len() / 2].clone()
 }
 
-/// Calls `work` often enough to fill some milliseconds, and gives nanoseconds a call: the median of the rounds.
+/// Nanoseconds per call: the median of rounds of enough calls to take some milliseconds.
 pub(crate) fn nanoseconds_a_call(rounds: usize, mut work: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut calls = 0u32;
@@ -58,7 +58,7 @@ pub(crate) fn nanoseconds_a_call(rounds: usize, mut work: impl FnMut()) -> f64 {
     median.as_secs_f64() * 1e9 / f64::from(calls)
 }
 
-/// One who moves bytes: the time of so many calls.
+/// Moves bytes: returns the time of so many calls.
 pub(crate) type Mover<'a> = Box<dyn FnMut(u32) -> anyhow::Result<Duration> + 'a>;
 
 /// A mover of this process.
@@ -66,18 +66,18 @@ pub(crate) fn mover<'a>(mut work: impl FnMut() + 'a) -> Mover<'a> {
     Box::new(move |calls| Ok(time(calls, &mut work)))
 }
 
-/// How a mover did: medians.
+/// A mover's medians.
 #[derive(Clone, Copy)]
 pub(crate) struct Figure {
-    /// Its speed, of that of the fastest copy just before.
+    /// Its speed divided by that of the fastest copy just before.
     pub(crate) ratio: f64,
     /// The time of one call.
     pub(crate) seconds: f64,
 }
 
-/// Movers of the same bytes in turns, each turn right after the fastest copy of as many.
+/// Movers of the same bytes take turns, each right after the fastest copy of as many bytes.
 ///
-/// What is so small that caches serve is done many times a turn.
+/// Buffers that fit in the caches are moved many times per turn.
 pub(crate) fn contest(effort: &Effort, bytes: u64, movers: &mut [Mover<'_>]) -> anyhow::Result<Vec<Figure>> {
     /// Copies of more bytes are no faster.
     const LARGEST_COPY: usize = 256 << 20;

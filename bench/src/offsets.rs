@@ -64,8 +64,8 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
     fs::remove_dir_all(&folder)?;
     let header = ["layout", "`fill_offsets`", "formula by hand", "NumPy", "formula ÷ ours", "NumPy ÷ ours"];
     let words = format!(
-        "{count} random indices, bounds checked by ours and by neither of the others; NumPy computes the same formula on columns, or \
-         `ravel_multi_index` where there are no tiles. Time an offset."
+        "{count} random indices. `fill_offsets` checks bounds, the others do not. NumPy computes the same formula on columns, or \
+         `ravel_multi_index` without tiles. Time per offset."
     );
     report.table(&words, &header, &rows);
     Ok(())

@@ -1,4 +1,4 @@
-//! The Python package beside NumPy: measured where its users are, by `python/bench.py`.
+//! The Python package compared with NumPy, in Python, by `python/bench.py`.
 
 use crate::{measure::Effort, report::Report};
 use anyhow::{Context, ensure};

@@ -1,11 +1,11 @@
-//! The tables of results: a section for each kind of work, renewed one by one.
+//! The tables of results: a section for each kind of work, each renewed on its own.
 
 use std::{fmt::Write, fs, path::Path};
 
 /// What stands above the sections.
-const HEAD: &str = "# Measured\n\nWritten by `cargo xtask bench`, which renews the sections it is told to: medians of rounds in which \
-                    the contenders take turns, one thread unless a table says otherwise. A ratio in one run is what counts; \
-                    absolute times drift between machines.\n";
+const HEAD: &str = "# Measured\n\nWritten by `cargo xtask bench`, which renews the sections it is given. Figures are medians of rounds in which \
+                    the contenders take turns, on one thread unless a table says otherwise. Compare ratios of one run: \
+                    absolute times vary between machines and runs.\n";
 
 /// One section, in Markdown.
 pub(crate) struct Report {
@@ -14,7 +14,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// A section without tables yet. `rivals` says which versions it is measured beside, and nothing if there are none.
+    /// A section without tables. `rivals` are the versions it is compared with, or empty.
     pub(crate) fn new(title: &'static str, rivals: &str) -> Self {
         let mut text = format!("{}{}.", title_line(title), machine());
         if !rivals.is_empty() {
@@ -41,13 +41,13 @@ impl Report {
         println!("{}{body}", line(&header));
     }
 
-    /// Tables that somebody else has written.
+    /// Tables already in Markdown.
     pub(crate) fn body(&mut self, markdown: &str) {
         let _ = write!(self.text, "\n{}\n", markdown.trim());
         println!("{markdown}");
     }
 
-    /// Puts the section in its place among those that the file has; `order` names all there can be.
+    /// Replaces or inserts the section in the file; `order` has the titles of all sections.
     pub(crate) fn write(&self, path: &Path, order: &[&str]) -> anyhow::Result<()> {
         let file = fs::read_to_string(path).unwrap_or_default();
         let new = path.with_extension("new");

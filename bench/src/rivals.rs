@@ -1,4 +1,4 @@
-//! The rivals that live in Python: one process answers one request a line with a time in seconds.
+//! The rivals in Python: one process answers each line, a request, with a time in seconds.
 
 use anyhow::{Context, bail};
 use std::{
@@ -28,7 +28,7 @@ impl Rivals {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .context("can't start the rivals' Python")?;
+            .context("the rivals' Python does not start")?;
         let requests = child.stdin.take().context("no standard input")?;
         let answers = BufReader::new(child.stdout.take().context("no standard output")?);
         let mut process = Process { child, requests, answers };
@@ -36,12 +36,12 @@ impl Rivals {
         Ok(Self { process: RefCell::new(process), versions })
     }
 
-    /// The rivals and their versions, in words.
+    /// The rivals and their versions, as a text.
     pub(crate) fn versions(&self) -> &str {
         &self.versions
     }
 
-    /// What the rivals answer.
+    /// The rivals' answer.
     pub(crate) fn ask(&self, request: &str) -> anyhow::Result<String> {
         let mut process = self.process.borrow_mut();
         writeln!(process.requests, "{request}")?;
@@ -49,10 +49,10 @@ impl Rivals {
         process.read()
     }
 
-    /// The time a rival says its work took.
+    /// The time that a rival reports for its work.
     pub(crate) fn time(&self, request: &str) -> anyhow::Result<Duration> {
         let answer = self.ask(request)?;
-        let seconds = answer.parse().with_context(|| format!("the rival says {answer:?} to {request:?}"))?;
+        let seconds = answer.parse().with_context(|| format!("the rival answered {answer:?} to {request:?}"))?;
         Ok(Duration::from_secs_f64(seconds))
     }
 }

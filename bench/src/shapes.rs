@@ -1,4 +1,4 @@
-//! How long it takes to read a shape, and to work out its layout.
+//! Reading and printing shapes, and computing their layouts.
 
 use crate::{
     measure::{Effort, nanoseconds_a_call},
