@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Buffers of up to this many bytes each fit in the caches. Non-temporal stores would be slow, and would evict them for the next
-/// contender.
+/// Buffers of up to this many bytes each fit in the caches. Non-temporal stores would be slow, and would evict them for
+/// the next contender.
 pub(crate) const IN_CACHE: usize = 8 << 20;
 
 type Way = fn(&[u8], &mut [u8]);

@@ -15,7 +15,7 @@ use xla::Question;
 const HEADER: &str = "\
 # Where live XLA and tilewise differ
 
-Written by `cargo xtask conformance > conformance/LEDGER.md`, which fails if a disagreement is in none of the classes below.
+Written by `cargo xtask conformance > conformance/LEDGER.md`, which fails if a disagreement is in no class below.
 
 *Accepts*: the parser reads the text; *does not validate*: `ShapeUtil::ValidateShape` then refuses the shape. If both
 accept, then text, text without layout and proto bytes are the same, and each reads the other's output as the same

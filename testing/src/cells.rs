@@ -1,5 +1,6 @@
-//! The tiled-layout document's definition, written as it reads: pad, reshape and transpose an array of cells. Slow, and short
-//! enough to be obviously right; everything fast is compared with it.
+//! The tiled-layout document's definition, written as it reads: pad, reshape and transpose an array of cells.
+//!
+//! Slow, and short enough to be obviously right; everything fast is compared with it.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 

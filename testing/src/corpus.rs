@@ -1,7 +1,7 @@
 //! The inputs of a fuzz target in one file.
 //!
-//! A pack is compressed with gzip. In it stand the inputs one after the other, each as its length in bytes (32 bits, little-endian)
-//! and then its bytes. They are sorted by length, then by content, so that the same inputs make the same file.
+//! A pack is a gzip stream of the inputs, one after the other: the length in bytes as a little-endian `u32`, then the
+//! bytes. Inputs are sorted by length, then by content, so that the same inputs make the same file.
 
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use std::{

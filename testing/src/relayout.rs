@@ -1,4 +1,4 @@
-//! A relayout as the definition says: each element is read at its offset in one layout, and written at its offset in the other.
+//! A relayout by definition: each element is read at its offset in one layout and written at its offset in the other.
 
 use tilewise::{ElementKind, ElementType, Layout, Shape, Tiled};
 
@@ -51,10 +51,10 @@ impl NaiveRelayout {
         self
     }
 
-    /// Writes every element of the source to the destination; what lies between its elements stays.
+    /// Writes every element of the source to the destination; its padding stays.
     ///
-    /// An element that both sides store in as many bits is copied. Otherwise its value is: widening repeats the sign of signed
-    /// integers and fills with zeros otherwise.
+    /// If both sides store an element in as many bits, all of them are copied, otherwise those of its value. Widening
+    /// repeats the sign of signed integers, and fills with zeros otherwise.
     ///
     /// # Panics
     ///

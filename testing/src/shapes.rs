@@ -16,8 +16,8 @@ fn tile() -> impl Strategy<Value = Tile> {
     })
 }
 
-/// Small arrays with every kind of layout: any order, up to four tiles (ragged, longer than the rank, merging and merging again),
-/// tail padding, element sizes; a few thousand cells at most.
+/// Small arrays with every kind of layout: any order, up to four tiles (ragged, longer than the rank, merging and
+/// merging again), tail padding, element sizes; a few thousand cells at most.
 pub fn small_arrays() -> impl Strategy<Value = Shape> {
     let types = prop::sample::select(vec![ElementType::F32, ElementType::Bf16, ElementType::S4, ElementType::Pred]);
     let bounds = prop::collection::vec(prop_oneof![20 => 1..8u64, 1 => Just(0)], 0..5);

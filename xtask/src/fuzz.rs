@@ -16,10 +16,10 @@ pub(crate) struct Options {
     /// Run only this target, and no inputs of a gigabyte
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
-    /// Instead of fuzzing, renew fuzz/corpus: of its inputs and those found by earlier runs, those that reach different code
+    /// Don't fuzz: renew fuzz/corpus by those of its inputs and of those found by earlier runs that reach different code
     #[arg(long, conflicts_with = "unpack")]
     pack: bool,
-    /// Instead of fuzzing, write each input of fuzz/corpus to a file in fuzz/target/seeds
+    /// Don't fuzz: write each input of fuzz/corpus to a file in fuzz/target/seeds
     #[arg(long)]
     unpack: bool,
 }
@@ -36,7 +36,7 @@ const LEAKS: &str = "-detect_leaks=0";
 /// Runs each target for that many seconds, with the stable compiler, which has the sanitizer's runtime but needs
 /// `RUSTC_BOOTSTRAP` to use it.
 ///
-/// Inputs that reach new code go to `fuzz/target/corpus` and stay there for the next run, until `--pack` adds them to the tree.
+/// Inputs that reach new code go to `fuzz/target/corpus` and stay there for the next runs; `--pack` adds them to the tree.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let (seconds, one) = (options.seconds, options.target.as_deref());
     let targets = shell.read_dir("fuzz/fuzz_targets")?;

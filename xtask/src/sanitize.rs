@@ -4,9 +4,11 @@ use crate::slow::rustc_says;
 use std::time::Instant;
 use xshell::{Shell, cmd};
 
-/// Runs the crate's tests with the stable compiler, which has the sanitizer's runtime but needs `RUSTC_BOOTSTRAP` to use it.
+/// Runs the crate's tests with the stable compiler, which has the sanitizer's runtime but needs `RUSTC_BOOTSTRAP` to
+/// use it.
 ///
-/// The tests run each kernel with each instruction set this CPU has. Naming the target leaves build scripts uninstrumented.
+/// The tests run each kernel with each instruction set this CPU has. Naming the target leaves build scripts without
+/// the sanitizer.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let host = rustc_says(shell, "host:")?;
     let _nightly_switches = shell.push_env("RUSTC_BOOTSTRAP", "1");

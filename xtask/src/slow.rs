@@ -1,4 +1,5 @@
-//! The slow verbs: `cargo xtask msrv`, `deny`, `semver` and `coverage`. Each installs what it needs and prints one line at its end.
+//! The slow verbs: `cargo xtask msrv`, `deny`, `semver` and `coverage`. Each installs what it needs, and prints one line
+//! at its end.
 
 use anyhow::{Context, ensure};
 use std::{
@@ -24,9 +25,8 @@ pub(crate) fn install(shell: &Shell, tool: &str) -> anyhow::Result<()> {
 
 /// `cargo xtask msrv`: builds and tests the packaged core with the oldest supported compiler.
 ///
-/// The packaged core becomes a workspace of its own, in which cargo picks test dependencies that fit the old compiler; the main
-/// workspace's are newer. What its tests need beside it comes along: the facts, and the crate that tests share, which packages
-/// leave out.
+/// The packaged core becomes a workspace of its own, in which cargo picks test dependencies that fit the old compiler;
+/// the main workspace's are newer. The facts and the crate that tests share come along: packages leave them out.
 pub(crate) fn msrv(shell: &Shell) -> anyhow::Result<()> {
     let folder = target_folder(shell).join("msrv");
     let compiler = old_compiler(shell, &folder)?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A line for `tilewise index -`: whatever it is, it gets one object, with an answer that holds or an error that points into the line.
+/// A line for `tilewise index -`: it gets one object, with a consistent answer or an error whose span is in the line.
 pub fn batch_line(data: &[u8]) {
     let Ok(line) = std::str::from_utf8(data) else { return };
     let answer = tilewise_cli::answer_line(line).expect("an object");

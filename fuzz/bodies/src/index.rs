@@ -2,11 +2,11 @@
 
 use tilewise::{ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 
-/// The largest buffer whose every offset is looked at.
+/// The largest buffer of which every offset is checked.
 const LARGEST: u64 = 1024;
 
-/// A small array with any layout, made from the bytes: every index has the offset that the definition gives it, every offset has
-/// that index back, and all others are padding.
+/// A small array with any layout, made from the bytes: every index has the offset that the definition gives it, that
+/// offset has the index, and all other offsets are padding.
 pub fn index_round_trip(data: &[u8]) {
     let Some(shape) = array(&mut data.iter().copied()) else { return };
     let Ok(tiled) = Tiled::new(&shape) else { return };
@@ -71,7 +71,7 @@ fn unravel(mut position: u64, bounds: &[u64]) -> Vec<u64> {
     index
 }
 
-/// The definition, one index at a time: physical order, then for each tile combine, divide and put the remainders behind.
+/// The definition for one index: physical order, then for each tile combine, divide and append the remainders.
 fn naive_offset(bounds: &[u64], layout: &Layout, index: &[u64]) -> u64 {
     // (bound, index) of each axis, major → minor.
     let mut axes: Vec<(u64, u64)> = layout.minor_to_major().iter().rev().map(|&d| (bounds[d], index[d])).collect();

@@ -1,10 +1,10 @@
 //! What each fuzz target does with its bytes.
 //!
-//! The programs in `fuzz/fuzz_targets` call these functions, and `tests/corpus.rs` calls them with every input of `fuzz/corpus`
-//! and `fuzz/regressions`. A function returns if all is well and panics if not.
+//! The programs in `fuzz/fuzz_targets` call these functions, and `tests/corpus.rs` calls them with every input of
+//! `fuzz/corpus` and `fuzz/regressions`. A function panics if something is wrong.
 //!
-//! A corpus is one packed file: `cargo xtask fuzz` unpacks it, and `cargo xtask fuzz --pack` adds what was found. An input that
-//! failed gets a name in words and a file of its own in `fuzz/regressions/TARGET`.
+//! A corpus is one packed file: `cargo xtask fuzz` unpacks it, and `cargo xtask fuzz --pack` adds what was found. An
+//! input that failed becomes a file in `fuzz/regressions/TARGET`, named in words.
 
 mod batch;
 mod hlo;

@@ -1,14 +1,14 @@
-//! Buffers moved between layouts, against the definition element by element.
+//! Buffers converted between layouts, compared with a naive relayout.
 
 use std::hint::black_box;
 use tilewise::{ElementType, Layout, Shape, Tile, TileDimension, Tiled};
 use tilewise_relayout::{Cpu, Padding, Plan};
 use tilewise_testing::{Guarded, NaiveRelayout, Random, Tight};
 
-/// The largest buffer that is moved, in bytes.
+/// The largest buffer that is converted, in bytes.
 const LARGEST: u64 = 128 << 10;
 
-/// Elements of an array at most. Most are small: what takes large ones (vectors, lines, blocks) is rarer, and slow to check.
+/// The most elements of an array. Most arrays are small: large ones, for vectors, lines and blocks, are slow to check.
 const ELEMENTS: [u64; 16] = [100, 24_000, 4000, 1000, 500, 300, 200, 200, 100, 100, 60, 60, 60, 20, 20, 20];
 
 /// Bounds of dimensions: around the widths of vectors, lines and tiles.
@@ -44,8 +44,9 @@ const TILES: [&[&[u64]]; 20] = [
 /// Sizes of tiles that nobody uses; 0 is `*`.
 const TILE_SIZES: [u64; 16] = [0, 1, 2, 3, 4, 5, 7, 8, 10, 16, 17, 32, 33, 64, 100, 128];
 
-/// An array and two layouts made from the bytes: its buffer is moved from one to the other and back. Every byte of both results is
-/// what the definition says, padding included, nothing outside is touched, and every element is restored.
+/// An array and two layouts made from the bytes: its buffer is converted from one to the other and back. Every byte of
+/// both results, padding included, is what the definition says; nothing outside is written; and every element is
+/// restored.
 pub fn relayout_vs_naive(data: &[u8]) {
     let mut choices = Choices(data);
     // First, so that short inputs choose among them too.

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use tilewise::{Error, Shape, Tiled};
 
-/// A shape's text: what is read prints to a text that is read as the same shape, and an error points into the text. Whatever can
-/// be asked of a layout is asked.
+/// A shape's text: the shape prints to a text that is read as the same shape, and an error's span is in the text. Every
+/// method of its layout is called.
 pub fn shape_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let filled = text.parse::<Shape>();
@@ -30,7 +30,7 @@ pub fn shape_text(data: &[u8]) {
     }
 }
 
-/// A shape's proto: what is decoded is encoded to bytes that are decoded as the same shape, and encoded to the same bytes.
+/// A shape's proto: the shape encodes to bytes that decode to the same shape, which encodes to the same bytes.
 pub fn shape_proto(data: &[u8]) {
     let Ok(shape) = Shape::decode_proto(data) else { return };
     let bytes = shape.encode_proto();
@@ -48,7 +48,7 @@ fn points_into(text: &str, error: &Error) {
     assert!(!error.to_string().is_empty());
 }
 
-/// Answers may be anything that is consistent; none may panic.
+/// Any consistent answer is right; none may panic.
 fn ask_everything(shape: &Shape) {
     black_box(shape.elements().count());
     for (_, leaf) in shape.leaves() {

@@ -1,9 +1,9 @@
-//! Inputs that nobody wrote in good faith: each gets its named error, or its answer, within a stated amount of memory.
+//! Malicious inputs: each gets its named error, or its answer, within a stated amount of memory.
 //!
-//! What a test allows is the most that may be allocated at once beside the input. The command line's own are in
+//! The limit is on what is allocated at once beside the input. Those of the command line are in
 //! `crates/tilewise-cli/tests/it/limits.rs`.
 //!
-//! A program of its own: its allocator counts, and whatever else ran in the process would be counted, too.
+//! A program of its own: its allocator counts the whole process, so nothing else may run in it.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
@@ -18,13 +18,13 @@ use std::{
 use tilewise::{Shape, Tiled};
 use tilewise_hlo::{ErrorKind, Module, WarningKind};
 
-/// Counts what is allocated, and remembers the most.
+/// Counts allocated bytes and their maximum.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes on to the system's allocator as it came.
+// SAFETY: every call is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -41,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The counter is one for all threads, so each test waits for its turn.
+/// All threads share the counter, so tests run one after the other.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -204,7 +204,7 @@ fn protos_that_lie_about_their_length() {
         // A field more or less is a shape as well; half a field is not.
         let _ = Shape::decode_proto(&bytes[..end]);
     }
-    // Fields of 2^31, 2^35 and 2^63 bytes, none of which are there.
+    // Fields that claim 2^31, 2^35 and 2^63 bytes, and have none.
     for length in ["ff ff ff ff 07", "80 80 80 80 80 01", "ff ff ff ff ff ff ff ff 7f", "ff ff ff ff ff ff ff ff ff ff"]
     {
         for field in [0x1a, 0x22, 0x2a, 0x32, 0x7a] {
@@ -305,7 +305,7 @@ fn bytes_that_are_no_text() {
     for bytes in [&b"\x1f\x8b"[..], b"\x1f\x8b\x08", b"\x1f\x8b\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"] {
         assert_eq!(kind(bytes), ErrorKind::Io);
     }
-    // Text all the same: a byte order mark in front, a NUL inside.
+    // Still text: a byte order mark at the start, a NUL inside.
     let module = Module::parse("\u{feff}HloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n}\n").unwrap();
     assert_eq!((module.name(), module.instructions().len()), ("m", 1));
     let module = Module::parse("x = f32[2] add(a)\ny\0z = f32[2] add(a)\n").unwrap();
@@ -320,7 +320,7 @@ fn gzip_bombs_stop_at_the_limit() {
     (0..1024).for_each(|_| encoder.write_all(&zeros).unwrap());
     let bomb = encoder.finish().unwrap();
     assert!(bomb.len() < 128 << 10, "64 MiB in {} bytes", bomb.len());
-    // A bomb in a bomb is no text.
+    // A compressed bomb inside another is not text.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&bomb).unwrap();
     let nested = encoder.finish().unwrap();
@@ -328,7 +328,7 @@ fn gzip_bombs_stop_at_the_limit() {
     for (bytes, kind) in [(bomb.repeat(16), ErrorKind::GzipTooLarge), (nested, ErrorKind::NotUtf8)] {
         let (result, memory) = measured(|| tilewise_hlo::decode(bytes, limit).unwrap_err());
         assert_eq!(result.kind(), kind);
-        // A list that grows has the old one beside the new.
+        // A growing list holds the old copy beside the new.
         assert!(memory <= 4 * MEGABYTE, "{memory} bytes for a limit of {limit}");
     }
 }

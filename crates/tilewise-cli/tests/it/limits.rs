@@ -1,4 +1,4 @@
-//! Malformed and oversized inputs to the program: an exit status, a named error, bounded memory.
+//! Malicious inputs to the program: an exit status, a named error, bounded memory.
 //!
 //! On Linux the program runs under `ulimit -v`, and is killed if it allocates more.
 
