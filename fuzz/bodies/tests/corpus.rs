@@ -30,6 +30,17 @@ fn the_corpora_hold() {
     }
 }
 
+#[test]
+fn packs_are_read_as_they_were_written() {
+    let pack = Path::new(env!("CARGO_TARGET_TMPDIR")).join("test.pack");
+    let inputs = [&b"b"[..], b"", b"\0\0\0\0\0", b"a", b"b"].map(<[u8]>::to_vec);
+    corpus::write(&pack, inputs.to_vec()).expect("a folder");
+    assert_eq!(corpus::read(&pack).expect("a pack"), [&b""[..], b"a", b"b", b"\0\0\0\0\0"]);
+    let bytes = fs::read(&pack).expect("a file");
+    fs::write(&pack, &bytes[..bytes.len() / 2]).expect("a folder");
+    corpus::read(&pack).expect_err("half a pack");
+}
+
 /// Inputs that once failed.
 #[test]
 fn the_regressions_hold() {

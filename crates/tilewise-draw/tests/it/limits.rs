@@ -1,4 +1,4 @@
-//! Whatever the layout, a picture is small and well-formed, and drawing it does not panic.
+//! A picture of any layout is small and well-formed; none panics.
 
 use crate::support::{is_cell, tiled};
 use roxmltree::Document;

@@ -1,4 +1,4 @@
-//! Protos: XLA's recorded bytes, round trips, and bytes that mean harm.
+//! Protos: XLA's recorded bytes, round trips, and malformed bytes.
 
 #![cfg(feature = "proto")]
 
@@ -271,7 +271,7 @@ fn a_buffer_counts_as_a_level() {
 }
 
 /// Whatever was read is written and read again alike.
-fn check_hostile(bytes: &[u8]) {
+fn check_malformed(bytes: &[u8]) {
     if let Ok(shape) = decode(bytes) {
         assert_same(&Shape::decode_proto(&shape.encode_proto()).expect("it was just written"), &shape);
     }
@@ -282,7 +282,7 @@ fn cut_bytes_are_no_shape_or_another() {
     for row in rows().iter().filter(|row| !row["proto_hex"].is_empty()).step_by(7) {
         let bytes = from_hex(&row["proto_hex"]);
         for length in 0..bytes.len() {
-            check_hostile(&bytes[..length]);
+            check_malformed(&bytes[..length]);
         }
     }
     for garbage in
@@ -390,7 +390,7 @@ proptest! {
 
     #[test]
     fn no_bytes_do_harm(bytes in prop::collection::vec(prop_oneof![any::<u8>(), 0..40u8], 0..60)) {
-        check_hostile(&bytes);
+        check_malformed(&bytes);
     }
 
     #[test]
@@ -400,6 +400,6 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        check_hostile(&bytes);
+        check_malformed(&bytes);
     }
 }
