@@ -1,9 +1,9 @@
-"""The rivals that live in Python. Each line of standard input names a work; the answer is its time in seconds.
+"""The rivals in Python. Each line of standard input is a request; the answer is its time in seconds.
 
     hlo FILE               jaxlib parses the file's HLO text
     offsets LAYOUT N FILE  NumPy computes the offsets of N indices (little-endian int64 in FILE) by the document's formula
-    relayout CASE          the answer is who can move the bytes of the case (JSON) as ours did, and is ready to
-    move RIVAL N           one of those moves them N times
+    relayout CASE          prepares the case (JSON); the answer lists the rivals that convert it to the same bytes
+    move RIVAL N           one of those converts it N times
 """
 
 import importlib.metadata
@@ -131,7 +131,7 @@ MOVES = {}
 def relayout(case):
     case = json.loads(case)
     if hasattr(os, "sched_setaffinity"):
-        # All on one core, whatever pools of threads they have.
+        # On one core: some use pools of threads.
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     MOVES.clear()
     source = filled(case["bytes"]).view(f"<u{case['width']}")
@@ -147,7 +147,7 @@ def relayout(case):
 def move(rival, count):
     work, count = MOVES[rival], int(count)
     if count > 1:
-        work()  # So that the caches are warm.
+        work()  # Warms the caches.
 
     def works():
         for _ in range(count):

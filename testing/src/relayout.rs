@@ -1,6 +1,6 @@
 //! A relayout by definition: each element is read at its offset in one layout and written at its offset in the other.
 
-use tilewise::{ElementKind, ElementType, Layout, Shape, Tiled};
+use tilewise::{ElementKind, ElementType, Shape, Tiled};
 
 /// Moves buffers between two layouts of an array, element by element. Slow, and short enough to be obviously right.
 #[derive(Clone, Debug)]
@@ -35,12 +35,8 @@ impl NaiveRelayout {
                 *i = 0;
             }
         }
-        let element_type = from.element_type().expect("an array");
-        let stored_bits = [from, to].map(|shape| {
-            let given = shape.layout().and_then(Layout::element_size_in_bits);
-            given.unwrap_or(element_type.natural_bits().into())
-        });
-        Self { element_type, stored_bits, offsets }
+        let stored_bits = [0, 1].map(|side| sides[side].stored_bits());
+        Self { element_type: sides[0].array().element_type(), stored_bits, offsets }
     }
 
     /// The way back.
