@@ -1,7 +1,7 @@
 //! `ElementType`, and its names among NumPy's.
 
 use crate::{
-    arguments::str_of,
+    builtins::str_of,
     errors::{Class, Error, Result},
 };
 use numpy::{PyArrayDescr, PyArrayDescrMethods};

@@ -1,12 +1,13 @@
 //! `Explanation` and its rows: why a TPU ran out of memory.
 
 use crate::{
-    arguments::generation,
-    columns::{Columns, PyTable, Rows},
     errors::{Error, Result},
     fix::PyFix,
     html,
-    rows::PyAllocation,
+    row::{PyRow, PySourceLine},
+    shape::PyShape,
+    table::{Columns, PyTable, Rows},
+    tpu::generation,
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use std::sync::Arc;
@@ -148,6 +149,71 @@ impl PyExplanation {
     fn __repr__(&self) -> String {
         let (count, padding) = (self.0.0.allocations.len(), self.padding_bytes());
         format!("<Explanation of {count} allocations: {padding} bytes of padding>")
+    }
+}
+
+/// One entry of an out-of-memory message: an allocation, an argument or an output. Sizes are in bytes.
+///
+/// Examples:
+///     >>> import pathlib
+///     >>> worst = explain(pathlib.Path("../examples/out_of_memory.txt")).allocations[0]
+///     >>> worst.instruction, worst.reported_bytes, worst.logical_bytes
+///     ('fusion.6', 204797379, 19200000)
+#[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Allocation")]
+pub(crate) struct PyAllocation {
+    /// The list that it stands in: `'allocations'` or `'arguments_and_outputs'`.
+    section: &'static str,
+    /// The instruction, where the message names it.
+    instruction: Option<String>,
+    /// The compiler's label, as printed.
+    label: Option<String>,
+    /// The shape, as printed.
+    shape_text: Option<String>,
+    /// The array, with the tiles that its printed size tells of where the message prints none; `None` if there is none to be read.
+    shape: Option<PyShape>,
+    /// The size, as printed.
+    reported_bytes: Option<u64>,
+    /// Bytes of data, computed.
+    logical_bytes: Option<u64>,
+    /// Bytes taken, computed.
+    physical_bytes: Option<u64>,
+}
+
+impl PyAllocation {
+    /// The allocation of that number in the message.
+    pub(crate) fn new<'py>(py: Python<'py>, explained: &Arc<Explained>, number: usize) -> PyResult<Bound<'py, Self>> {
+        let allocation = &explained.0.allocations[number];
+        let entry = &allocation.entry;
+        let row = PyRow {
+            padding_bytes: allocation.padding_bytes(),
+            expansion: allocation.expansion(),
+            causes: allocation.causes.clone(),
+            op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
+            source: allocation.source.as_ref().map(PySourceLine::of),
+            advice: Box::new({
+                let explained = explained.clone();
+                move || explained.0.allocations[number].advice.clone()
+            }),
+        };
+        let allocation = Self {
+            section: entry.section.as_str(),
+            instruction: entry.instruction().map(|(name, _)| name.to_owned()),
+            label: entry.label.clone(),
+            shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),
+            shape: allocation.shape.clone().map(PyShape::new),
+            reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
+            logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
+            physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
+        };
+        Bound::new(py, PyClassInitializer::from(row).add_subclass(allocation))
+    }
+}
+
+#[pymethods]
+impl PyAllocation {
+    fn __repr__(slf: PyRef<'_, Self>) -> String {
+        let name = slf.shape_text.as_deref().or(slf.label.as_deref()).unwrap_or("without a label");
+        format!("<Allocation {name}: {} bytes of padding>", slf.as_super().padding_bytes)
     }
 }
 

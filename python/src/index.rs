@@ -1,9 +1,9 @@
 //! Where elements lie, one by one and by the million.
 
 use crate::{
+    arrays::{empty, writable},
     errors::{Class, Error, Result},
     integers::{Failed, Integers},
-    memory::{empty, writable},
 };
 use numpy::{Element, PyArrayDyn, PyUntypedArrayMethods, dtype};
 use pyo3::prelude::*;

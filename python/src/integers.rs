@@ -1,9 +1,9 @@
 //! Integers of any dtype and any strides, as runs of 64-bit numbers.
 
 use crate::{
+    arrays::readable,
     errors::{Class, Result},
-    memory,
-    memory::readable,
+    threads::available,
 };
 use numpy::{
     Element, PyArrayDescrMethods, PyReadonlyArray2, PyUntypedArray, PyUntypedArrayMethods, dtype,
@@ -165,7 +165,7 @@ fn in_parallel<T: Number>(
 ) -> Result<(), Failed> {
     /// Fewer rows than this take less time than a thread.
     const LEAST: usize = 1 << 16;
-    let share = rows.nrows().div_ceil(memory::threads(threads)).max(LEAST);
+    let share = rows.nrows().div_ceil(available(threads)).max(LEAST);
     if share >= rows.nrows() {
         return in_runs(rows, results, &fill);
     }

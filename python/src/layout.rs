@@ -1,6 +1,7 @@
 //! `Layout`.
 
 use crate::{
+    builtins::{tuple, tuple_repr},
     element_type::PyElementType,
     errors::{Error, Result},
 };
@@ -148,11 +149,11 @@ impl PyLayout {
 
     fn __repr__(&self) -> String {
         let layout = &self.0;
-        let mut parts = vec![tuple_text(layout.minor_to_major().iter().map(ToString::to_string))];
+        let mut parts = vec![tuple_repr(layout.minor_to_major().iter().map(ToString::to_string))];
         let size = |d: &TileDimension| d.size().map_or("None".to_owned(), |size| size.to_string());
         if !layout.tiles().is_empty() {
-            let tiles = layout.tiles().iter().map(|tile| tuple_text(tile.dimensions().iter().map(size)));
-            parts.push(format!("tiles={}", tuple_text(tiles)));
+            let tiles = layout.tiles().iter().map(|tile| tuple_repr(tile.dimensions().iter().map(size)));
+            parts.push(format!("tiles={}", tuple_repr(tiles)));
         }
         let mut number = |name: &str, value: u64, usual: u64| {
             if value != usual {
@@ -165,10 +166,10 @@ impl PyLayout {
         number("dynamic_shape_metadata_prefix_bytes", layout.dynamic_shape_metadata_prefix_bytes(), 0);
         if !layout.split_configs().is_empty() {
             let splits = layout.split_configs().iter().map(|split| {
-                let indices = tuple_text(split.split_indices.iter().map(ToString::to_string));
+                let indices = tuple_repr(split.split_indices.iter().map(ToString::to_string));
                 format!("({}, {indices})", split.dimension)
             });
-            parts.push(format!("split_configs={}", tuple_text(splits)));
+            parts.push(format!("split_configs={}", tuple_repr(splits)));
         }
         format!("Layout({})", parts.join(", "))
     }
@@ -202,21 +203,4 @@ fn tile(sizes: Vec<Option<u64>>) -> Result<Tile, tilewise::Error> {
         Some(size) => Ok(Tile::new([size])?.dimensions()[0]),
     };
     Tile::from_dimensions(sizes.into_iter().map(dimension).collect::<Result<Vec<_>, tilewise::Error>>()?)
-}
-
-/// A Python tuple of these.
-pub(crate) fn tuple<'py, T: IntoPyObject<'py>>(
-    py: Python<'py>,
-    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, items)
-}
-
-/// `(1, 0)`, `(1,)`.
-fn tuple_text(items: impl Iterator<Item = String>) -> String {
-    let items: Vec<String> = items.collect();
-    match &items[..] {
-        [one] => format!("({one},)"),
-        _ => format!("({})", items.join(", ")),
-    }
 }

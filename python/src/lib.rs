@@ -1,25 +1,28 @@
 //! The native half of the Python package `tilewise`: thin classes around the Rust crates.
 
-mod arguments;
-mod columns;
-mod console;
+mod arrays;
+mod builtins;
+mod command_line;
 mod drawing;
 mod element_type;
 mod errors;
 mod explanation;
+mod files;
 mod fix;
 mod html;
 mod index;
 mod integers;
 mod layout;
-mod memory;
 mod predict;
-mod records;
 mod relayout;
 mod report;
-mod rows;
+mod row;
 mod shape;
+mod shape_methods;
 mod steps;
+mod table;
+mod threads;
+mod tpu;
 
 use pyo3::prelude::*;
 
@@ -29,20 +32,21 @@ mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};
     #[pymodule_export]
     use super::{
-        columns::PyTable,
-        console::run,
+        command_line::run,
         drawing::PyDrawing,
         element_type::PyElementType,
-        explanation::{PyExplanation, explain_text},
+        explanation::{PyAllocation, PyExplanation, explain_text},
+        files::{decode, read},
         fix::PyFix,
         layout::{PyLayout, layout_of},
-        predict::{hbm_bytes, predict},
-        records::{PyCopy, PyReportWarning, PySourceLine, PySpaceTotal},
+        predict::predict,
         relayout::{relayout, tile, untile},
-        report::{PyReport, audit_text, decode, read},
-        rows::{PyAllocation, PyBuffer, PyRow},
+        report::{PyBuffer, PyCopy, PyReport, PyReportWarning, PySpaceTotal, audit_text},
+        row::{PyRow, PySourceLine},
         shape::PyShape,
         steps::{PyStep, PySteps},
+        table::PyTable,
+        tpu::hbm_bytes,
     };
     use pyo3::Bound;
     use tilewise::tpu::{CHECKED_WITH, Generation};
@@ -51,7 +55,7 @@ mod _tilewise {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         let names: Vec<_> = Generation::ALL.iter().map(|generation| generation.name()).collect();
-        module.add("TPU_GENERATIONS", super::layout::tuple(module.py(), names)?)?;
+        module.add("TPU_GENERATIONS", super::builtins::tuple(module.py(), names)?)?;
         module.add("CHECKED_WITH", CHECKED_WITH)
     }
 }

@@ -1,12 +1,15 @@
 //! What a TPU would choose.
 
 use crate::{
-    arguments::{generation, open_shape_of},
-    errors::Result,
-    shape::PyShape,
+    builtins::str_of,
+    element_type::element_type,
+    errors::{Error, Result},
+    shape::{PyShape, shape_of},
+    tpu::generation,
 };
-use pyo3::prelude::*;
-use tilewise::tpu;
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::{prelude::*, types::PyString};
+use tilewise::{Shape, tpu};
 
 /// The shape with the layout that a TPU generation picks.
 ///
@@ -31,16 +34,19 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
     Ok(PyShape::new(tpu::predict(&open_shape_of(shape)?, generation(tpu)?)?.shape))
 }
 
-/// The HBM one device of a TPU generation offers to programs, in bytes.
-///
-/// Raises:
-///     ParseError: no TPU.
-///
-/// Examples:
-///     >>> hbm_bytes("v5e") / 2**30
-///     15.75
-#[pyfunction]
-#[pyo3(signature = (tpu, /))]
-pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
-    Ok(generation(tpu)?.hbm_bytes())
+/// A `Shape`, a text read as it is written, or whatever has a `shape` and a `dtype`: an array with its layout left open.
+fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
+    if let Ok(text) = value.cast::<PyString>() {
+        let text = str_of(text)?;
+        return Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text));
+    }
+    if value.is_instance_of::<PyShape>() || !value.hasattr("dtype")? {
+        return shape_of(value);
+    }
+    let bounds: Vec<u64> = match value.cast::<PyUntypedArray>() {
+        Ok(array) => array.shape().iter().map(|&bound| bound as u64).collect(),
+        Err(_) => value.getattr("shape")?.extract()?,
+    };
+    let array = Shape::array(element_type(&value.getattr("dtype")?)?, bounds)?;
+    Ok(Shape::parse_as_written(&array.without_layout().to_string())?)
 }

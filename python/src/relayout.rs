@@ -1,12 +1,13 @@
 //! Buffers from one layout to another.
 
 use crate::{
-    arguments::{shape_of, str_of},
+    arrays::{empty, readable, writable},
+    builtins::str_of,
     element_type::{dtype_of, is_native, of_dtype},
     errors::{Class, Error, Result},
     layout::PyLayout,
-    memory,
-    memory::{empty, readable, writable},
+    shape::shape_of,
+    threads::available,
 };
 use numpy::{PyArray1, PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{
@@ -89,7 +90,7 @@ fn run<'py>(
     {
         let mut destination = writable(Class::Relayout, &out)?;
         let destination = destination.as_slice_mut().map_err(PyErr::from)?;
-        py.detach(|| plan.run_with_threads(source, destination, memory::threads(threads)))?;
+        py.detach(|| plan.run_with_threads(source, destination, available(threads)))?;
     }
     Ok(out)
 }

@@ -1,16 +1,20 @@
 //! `Report`: the padding of a compiled program.
 
 use crate::{
-    arguments::generation,
-    columns::{Column, Columns, PyTable, Rows},
+    builtins::tuple,
     errors::Result,
     html,
-    records::{PyCopy, PyReportWarning, PySpaceTotal},
-    rows::PyBuffer,
+    row::{PyRow, PySourceLine},
+    shape::PyShape,
+    table::{Column, Columns, PyTable, Rows},
+    tpu::generation,
 };
-use pyo3::{exceptions::PyOSError, prelude::*, types::PyString};
-use std::{path::PathBuf, sync::Arc};
-use tilewise_audit::{BufferView, SpaceTotal};
+use pyo3::{
+    prelude::*,
+    types::{PyString, PyTuple},
+};
+use std::sync::Arc;
+use tilewise_audit::{BufferView, CopyRow, SpaceTotal, Warning};
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
 
@@ -30,32 +34,6 @@ pub(crate) fn audit_text<'py>(
     let limit = hbm_limit.or(tpu.map(tilewise::tpu::Generation::hbm_bytes));
     let audited = Arc::new(Audited { source, report, all: false, tpu, limit });
     Ok(Bound::new(py, PyTable::of(audited.clone(), PyReport(audited)))?)
-}
-
-/// A file's text, plain or gzip.
-#[pyfunction]
-pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
-    match py.detach(|| tilewise_hlo::read_text(&path)) {
-        Ok(text) => Ok(text),
-        Err(error) => match system_error(&error) {
-            Some(number) => {
-                let words = py.import("os")?.call_method1("strerror", (number,))?.unbind();
-                Err(PyOSError::new_err((number, words, path.into_os_string())).into())
-            }
-            None => Err(error.into()),
-        },
-    }
-}
-
-/// Bytes as text, plain or gzip.
-#[pyfunction]
-pub(crate) fn decode(py: Python<'_>, bytes: Vec<u8>) -> Result<String> {
-    Ok(py.detach(|| tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT))?)
-}
-
-/// The system's number of what went wrong, if that was it.
-fn system_error(error: &tilewise_hlo::Error) -> Option<i32> {
-    std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?.raw_os_error()
 }
 
 /// The audit of one program: every buffer it defines, with what it holds and takes. Sizes are in bytes.
@@ -221,6 +199,193 @@ impl PyReport {
         let name = if report.module.is_empty() { source } else { &report.module };
         let (buffers, padding) = (report.buffers.len(), self.padding_bytes());
         format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
+    }
+}
+
+/// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
+///
+/// Examples:
+///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
+///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
+///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))  # ...')
+#[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Buffer")]
+pub(crate) struct PyBuffer {
+    /// The instruction that defines it.
+    instruction: String,
+    /// The computation the instruction is in.
+    computation: String,
+    /// The instruction's opcode.
+    opcode: String,
+    /// The array.
+    shape: PyShape,
+    /// The array's place in the instruction's result; `()` if that is no tuple.
+    shape_index: Py<PyTuple>,
+    /// The memory space's number, 0 for HBM.
+    memory_space: u8,
+    /// Bytes of data.
+    logical_bytes: u64,
+    /// Bytes taken.
+    physical_bytes: u64,
+}
+
+impl PyBuffer {
+    /// The buffer of that number in the report.
+    pub(crate) fn new<'py>(py: Python<'py>, audited: &Arc<Audited>, number: usize) -> PyResult<Bound<'py, Self>> {
+        let buffer = &audited.report.buffers[number];
+        let row = PyRow {
+            padding_bytes: buffer.sizes.padding_bytes(),
+            expansion: buffer.sizes.expansion(),
+            causes: buffer.causes.clone(),
+            op_name: buffer.op_name.clone(),
+            source: buffer.source.as_ref().map(PySourceLine::of),
+            advice: Box::new({
+                let audited = audited.clone();
+                move || audited.report.buffers[number].advice(audited.tpu)
+            }),
+        };
+        let buffer = Self {
+            instruction: buffer.instruction.clone(),
+            computation: buffer.computation.clone(),
+            opcode: buffer.opcode.clone(),
+            shape: PyShape::new(buffer.shape.clone()),
+            shape_index: tuple(py, &buffer.shape_index)?.unbind(),
+            memory_space: buffer.memory_space,
+            logical_bytes: buffer.sizes.logical_bytes,
+            physical_bytes: buffer.sizes.physical_bytes,
+        };
+        Bound::new(py, PyClassInitializer::from(row).add_subclass(buffer))
+    }
+}
+
+#[pymethods]
+impl PyBuffer {
+    fn __repr__(slf: PyRef<'_, Self>) -> String {
+        format!("<Buffer {} {}: {} bytes of padding>", slf.instruction, slf.shape, slf.as_super().padding_bytes)
+    }
+}
+
+/// The buffers of one memory space together. Sizes are in bytes.
+///
+/// Examples:
+///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").memory_spaces
+///     [<SpaceTotal hbm: 185600000 of 204800000 bytes are padding>]
+#[pyclass(frozen, get_all, module = "tilewise", name = "SpaceTotal")]
+pub(crate) struct PySpaceTotal {
+    /// The memory space's number, 0 for HBM.
+    memory_space: u8,
+    /// Its name on a TPU, such as `'hbm'`.
+    name: String,
+    /// How many buffers.
+    buffers: usize,
+    /// Bytes of data.
+    logical_bytes: u64,
+    /// Bytes taken.
+    physical_bytes: u64,
+    /// Bytes that hold no data.
+    padding_bytes: u64,
+    /// Padding as a share of the bytes taken, 0 … 1.
+    padding_share: f64,
+}
+
+impl PySpaceTotal {
+    pub(crate) fn of(total: &SpaceTotal) -> Self {
+        Self {
+            memory_space: total.memory_space,
+            name: total.memory_space_name().into_owned(),
+            buffers: total.buffers,
+            logical_bytes: total.logical_bytes,
+            physical_bytes: total.physical_bytes,
+            padding_bytes: total.padding_bytes(),
+            padding_share: total.padding_share(),
+        }
+    }
+}
+
+#[pymethods]
+impl PySpaceTotal {
+    fn __repr__(&self) -> String {
+        let Self { name, padding_bytes, physical_bytes, .. } = self;
+        format!("<SpaceTotal {name}: {padding_bytes} of {physical_bytes} bytes are padding>")
+    }
+}
+
+/// One `copy` instruction. Sizes are in bytes.
+///
+/// Examples:
+///     >>> report = audit('''
+///     ...   x = f32[256,512]{1,0:T(8,128)} parameter(0)
+///     ...   y = f32[256,512]{0,1:T(8,128)} copy(x)''')
+///     >>> report.copies
+///     [<Copy y: f32[256,512]{1,0:T(8,128)} to f32[256,512]{0,1:T(8,128)}>]
+#[pyclass(frozen, get_all, module = "tilewise", name = "Copy")]
+pub(crate) struct PyCopy {
+    /// The instruction.
+    instruction: String,
+    /// The computation it is in.
+    computation: String,
+    /// What is copied.
+    from_shape: PyShape,
+    /// What it becomes.
+    to_shape: PyShape,
+    /// Bytes the source takes.
+    read_bytes: u64,
+    /// Bytes the result takes.
+    written_bytes: u64,
+    /// The framework's name of the operation.
+    op_name: Option<String>,
+    /// The line of the user's program.
+    source: Option<PySourceLine>,
+}
+
+impl PyCopy {
+    pub(crate) fn of(copy: &CopyRow) -> Self {
+        Self {
+            instruction: copy.instruction.clone(),
+            computation: copy.computation.clone(),
+            from_shape: PyShape::new(copy.from.clone()),
+            to_shape: PyShape::new(copy.to.clone()),
+            read_bytes: copy.read_bytes,
+            written_bytes: copy.written_bytes,
+            op_name: copy.op_name.clone(),
+            source: copy.source.as_ref().map(PySourceLine::of),
+        }
+    }
+}
+
+#[pymethods]
+impl PyCopy {
+    fn __repr__(&self) -> String {
+        format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
+    }
+}
+
+/// Something in a program's text that could not be read or sized.
+///
+/// Examples:
+///     >>> audit("x = b16[3] parameter(0)").warnings
+///     [<ReportWarning shape: the shape of `x` isn't valid: `b16` is not an element type ...>]
+#[pyclass(frozen, get_all, module = "tilewise", name = "ReportWarning")]
+pub(crate) struct PyReportWarning {
+    /// A stable name in snake case.
+    kind: &'static str,
+    /// What it is about.
+    message: String,
+}
+
+impl PyReportWarning {
+    pub(crate) fn of(warning: &Warning) -> Self {
+        Self { kind: warning.kind, message: warning.message.clone() }
+    }
+}
+
+#[pymethods]
+impl PyReportWarning {
+    fn __str__(&self) -> &str {
+        &self.message
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<ReportWarning {}: {}>", self.kind, self.message)
     }
 }
 

@@ -1,8 +1,8 @@
 //! `Steps` and `Step`: how memory is made from the array.
 
 use crate::{
+    builtins::tuple,
     errors::{Class, Error, Result},
-    layout::tuple,
 };
 use pyo3::{
     exceptions::PyIndexError,

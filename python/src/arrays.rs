@@ -1,4 +1,4 @@
-//! Memory that Python owns, and the threads that work on it.
+//! NumPy arrays to read from and to write into.
 
 use crate::errors::{Class, Error, Result};
 use numpy::{
@@ -6,7 +6,6 @@ use numpy::{
     ndarray::Dimension,
 };
 use pyo3::prelude::*;
-use std::{num::NonZero, thread};
 
 /// A new array, whose every element is still to be written.
 pub(crate) fn empty<'py, T: Element, D: Dimension>(
@@ -41,9 +40,4 @@ pub(crate) fn writable<'py, T: Element, D: Dimension>(
         numpy::BorrowError::NotWriteable => refused("it is read-only"),
         _ => refused("it is in use, as the source or by another call"),
     })
-}
-
-/// As many threads as were asked for and the machine runs at once.
-pub(crate) fn threads(asked: usize) -> usize {
-    asked.clamp(1, thread::available_parallelism().map_or(1, NonZero::get))
 }

@@ -1,0 +1,29 @@
+//! Python's own types: strings and tuples.
+
+use crate::errors::{Error, Result};
+use pyo3::{
+    prelude::*,
+    types::{PyString, PyTuple},
+};
+
+/// The UTF-8 text of a `str`.
+pub(crate) fn str_of<'a>(text: &'a Bound<'_, PyString>) -> Result<&'a str> {
+    text.to_str().map_err(|_| Error::not_unicode())
+}
+
+/// A `tuple` of these items.
+pub(crate) fn tuple<'py, T: IntoPyObject<'py>>(
+    py: Python<'py>,
+    items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, items)
+}
+
+/// The `repr` of a `tuple` whose items have these: `(1, 0)`, `(1,)`.
+pub(crate) fn tuple_repr(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    match &items[..] {
+        [one] => format!("({one},)"),
+        _ => format!("({})", items.join(", ")),
+    }
+}

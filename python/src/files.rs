@@ -1,0 +1,31 @@
+//! Text from files and bytes, plain or gzip.
+
+use crate::errors::Result;
+use pyo3::{exceptions::PyOSError, prelude::*};
+use std::path::PathBuf;
+
+/// A file's text, plain or gzip.
+#[pyfunction]
+pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
+    match py.detach(|| tilewise_hlo::read_text(&path)) {
+        Ok(text) => Ok(text),
+        Err(error) => match system_error(&error) {
+            Some(number) => {
+                let words = py.import("os")?.call_method1("strerror", (number,))?.unbind();
+                Err(PyOSError::new_err((number, words, path.into_os_string())).into())
+            }
+            None => Err(error.into()),
+        },
+    }
+}
+
+/// Bytes as text, plain or gzip.
+#[pyfunction]
+pub(crate) fn decode(py: Python<'_>, bytes: Vec<u8>) -> Result<String> {
+    Ok(py.detach(|| tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT))?)
+}
+
+/// The system's number of what went wrong, if that was it.
+fn system_error(error: &tilewise_hlo::Error) -> Option<i32> {
+    std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?.raw_os_error()
+}

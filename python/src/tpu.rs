@@ -1,0 +1,38 @@
+//! TPU generations.
+
+use crate::{
+    builtins::str_of,
+    errors::{Error, Result},
+};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+use tilewise::tpu::Generation;
+
+/// A generation by a name of it, or that of a JAX device.
+pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
+    let name = match value.cast::<PyString>() {
+        Ok(name) => name.clone(),
+        Err(_) => match value.getattr_opt("device_kind")? {
+            Some(kind) => kind.cast_into::<PyString>().map_err(PyErr::from)?,
+            None => {
+                let message = format!("a TPU is a name of it or a JAX device, not {}", value.get_type().name()?);
+                return Err(PyTypeError::new_err(message).into());
+            }
+        },
+    };
+    let name = str_of(&name)?;
+    name.parse().map_err(|error| Error::in_text(error, name))
+}
+
+/// The HBM one device of a TPU generation offers to programs, in bytes.
+///
+/// Raises:
+///     ParseError: no TPU.
+///
+/// Examples:
+///     >>> hbm_bytes("v5e") / 2**30
+///     15.75
+#[pyfunction]
+#[pyo3(signature = (tpu, /))]
+pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
+    Ok(generation(tpu)?.hbm_bytes())
+}
