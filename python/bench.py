@@ -1,6 +1,6 @@
-"""The package beside NumPy: `--markdown` prints a section's body, `--json` the same as data, `--quick` takes less.
+"""The package compared with NumPy: `--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
 
-Medians of rounds in which the contenders take turns. Every one's answer is compared before it is timed.
+Times are medians of rounds in which the contenders take turns. Each result is checked before it is timed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ROUNDS = 9
 INDEX_SHAPE = tw.Shape("bf16[30000,500]{1,0:T(8,128)(2,1)}")
 
 WORDS = """\
-The Python package on one thread. Each row asks for new memory for its answer, as NumPy's
-operators do, but for those with `out` and the floor: NumPy's fastest round of reading and writing as many bytes.
+The Python package on one thread. Each call allocates its result, as NumPy's operators do, except those with `out` and
+the floor: the fastest round of a NumPy call that reads and writes as many bytes.
 """
 
 
@@ -39,27 +39,27 @@ class Row:
 
 
 def race(work: str, ours: str, contenders: dict[str, Callable[[], object]]) -> list[Row]:
-    """The medians of all contenders, with what each takes for every millisecond of ours."""
+    """The medians of all contenders, and their ratios to ours."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(ROUNDS):
         for name, run in contenders.items():
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)
-    # A floor is the least that was seen.
+    # The floor is a minimum, not a median.
     of = {name: min if name == "floor" else statistics.median for name in times}
     medians = {name: of[name](rounds) * 1e3 for name, rounds in times.items()}
     return [Row(work, name, median, median / medians[ours]) for name, median in medians.items()]
 
 
 def indices_of(count: int) -> npt.NDArray[np.int64]:
-    """Random indices, one a row, as `numpy.argwhere` has them."""
+    """Random indices, one a row, as `numpy.argwhere` returns them."""
     random = np.random.default_rng(7)
     return np.stack([random.integers(0, bound or 0, count) for bound in INDEX_SHAPE.dimensions], axis=1)
 
 
 def offsets(count: int) -> list[Row]:
-    """`Shape.offsets` beside the tiled-layout document's formula on columns."""
+    """`Shape.offsets` compared with the tiled-layout document's formula on columns."""
     indices = indices_of(count)
     y, x = indices[:, 0], indices[:, 1]
     out = np.empty(count, np.uint64)
@@ -86,7 +86,7 @@ def offsets(count: int) -> list[Row]:
 
 
 def indices(count: int) -> list[Row]:
-    """`Shape.indices` beside the formula's inverse."""
+    """`Shape.indices` compared with the inverse of the formula."""
     expected = indices_of(count)
     places = INDEX_SHAPE.offsets(expected).view(np.int64)
     out = np.empty((count, 2), np.int64)
@@ -113,7 +113,7 @@ def indices(count: int) -> list[Row]:
 
 
 def tiles(rows: int) -> list[Row]:
-    """`tile` and `untile` beside NumPy's reshape and transpose."""
+    """`tile` and `untile` compared with NumPy's reshape and transpose."""
     array = np.random.default_rng(7).integers(0, 100, (rows, 8192)).astype(ml_dtypes.bfloat16)
     shape = tw.Shape(f"bf16[{rows},8192]{{1,0:T(8,128)(2,1)}}")
     tiled, out, back = tw.tile(array, shape), np.empty(array.nbytes, np.uint8), np.empty_like(array)
@@ -166,9 +166,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--markdown", action="store_true", help="a section's body; the default")
-    form.add_argument("--json", action="store_true", help="a list of rows")
-    parser.add_argument("--quick", action="store_true", help="smaller inputs")
+    form.add_argument("--markdown", action="store_true", help="print a Markdown table (the default)")
+    form.add_argument("--json", action="store_true", help="print a list of rows")
+    parser.add_argument("--quick", action="store_true", help="use smaller inputs")
     options = parser.parse_args()
     count = 100_000 if options.quick else 10_000_000
     rows = offsets(count) + indices(count) + tiles(256 if options.quick else 4096)

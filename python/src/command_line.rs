@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// Runs the `tilewise` command line with these arguments, the program's name first, and returns its exit status.
 ///
-/// It reads and writes the process's standard streams.
+/// It reads and writes the standard streams of the process.
 #[pyfunction]
 pub(crate) fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| tilewise_cli::run(arguments))

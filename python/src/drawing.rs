@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use tilewise::Tiled;
 use tilewise_draw::{Options, Scene, Theme, View};
 
-/// What to draw, as Python says it.
+/// The arguments of `Shape.draw`.
 pub(crate) struct Request<'a> {
     pub(crate) view: &'a str,
     pub(crate) compare: Option<Tiled>,
@@ -15,7 +15,7 @@ pub(crate) struct Request<'a> {
     pub(crate) theme: &'a str,
 }
 
-/// A picture: shown by notebooks, saved as SVG or PNG, printed as text.
+/// A picture of a layout: notebooks display it, `save` writes it as SVG, PNG or text, `str` is its text.
 ///
 /// Examples:
 ///     >>> print(Shape("f32[2,2]{0,1}").draw(view="memory"), end="")
@@ -31,7 +31,7 @@ impl PyDrawing {
             "auto" => Theme::Auto,
             "light" => Theme::Light,
             "dark" => Theme::Dark,
-            other => return Err(unknown("theme", other, "auto, light or dark")),
+            other => return Err(unknown("theme", other, "'auto', 'light' or 'dark'")),
         });
         if let Some(index) = request.highlight {
             options = options.with_highlight(index);
@@ -46,14 +46,14 @@ impl PyDrawing {
             (None, "both") => View::Both,
             (None, "word") => View::Word,
             (None, "steps") => return Ok(Self(Scene::steps(tiled, &options)?)),
-            (None, other) => return Err(unknown("view", other, "logical, memory, both, word or steps")),
+            (None, other) => return Err(unknown("view", other, "'logical', 'memory', 'both', 'word' or 'steps'")),
         };
         Ok(Self(Scene::of(tiled, &options.with_view(view))?))
     }
 }
 
-fn unknown(what: &str, given: &str, known: &str) -> Error {
-    PyValueError::new_err(format!("{what} is {known}, not {given:?}")).into()
+fn unknown(argument: &str, given: &str, known: &str) -> Error {
+    PyValueError::new_err(format!("{argument} must be {known}, not {given:?}")).into()
 }
 
 #[pymethods]
@@ -70,7 +70,7 @@ impl PyDrawing {
     /// The picture as lines of text.
     ///
     /// Args:
-    ///     width: columns to keep to, if the widest cell allows.
+    ///     width: the number of columns to fit into, where the widest cell allows it.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,2]").draw().to_text(width=60).splitlines()[0]
@@ -83,10 +83,10 @@ impl PyDrawing {
     /// The picture as a PNG image.
     ///
     /// Args:
-    ///     scale: pixels for each unit of the SVG.
+    ///     scale: pixels per unit of the SVG.
     ///
     /// Raises:
-    ///     DrawError: a scale that is no positive number, or an image of more than 100 million pixels.
+    ///     DrawError: the scale is not a positive number, or the image would have more than 100 million pixels.
     ///
     /// Examples:
     ///     >>> Shape("f32[2,2]").draw().to_png(scale=1.0)[1:4]
@@ -97,10 +97,10 @@ impl PyDrawing {
         Ok(PyBytes::new(py, &png))
     }
 
-    /// Writes the picture to a file, as its name says: `.svg`, `.png` or `.txt`.
+    /// Writes the picture to a file. The file name's extension chooses the format: `.svg`, `.png` or `.txt`.
     ///
     /// Raises:
-    ///     DrawError: another ending.
+    ///     DrawError: any other extension.
     ///     OSError: the file can't be written.
     ///
     /// Examples:
@@ -121,7 +121,7 @@ impl PyDrawing {
                 return Err(Error::new(Class::Draw, "unknown_format", message));
             }
         };
-        // Python's own function names the file in its error.
+        // Written by Python, whose `OSError` names the file.
         py.import("pathlib")?.call_method1("Path", (path,))?.call_method1("write_bytes", (bytes.as_slice(),))?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `ElementType`, and its names among NumPy's.
+//! `ElementType`, and conversions to and from NumPy's dtypes.
 
 use crate::{
     builtins::str_of,
@@ -8,16 +8,16 @@ use numpy::{PyArrayDescr, PyArrayDescrMethods};
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::{ElementKind, ElementType};
 
-/// The type of an array's elements, by XLA's name of it.
+/// The type of an array's elements, under XLA's name.
 ///
-/// Takes XLA's names (`"bf16"`, `"f8e4m3fn"`, `"pred"`), NumPy's full names (`"bfloat16"`), and whatever `numpy.dtype` takes: scalar
-/// types of NumPy, ml_dtypes and JAX, and dtypes.
+/// Accepts XLA's names (`"bf16"`, `"f8e4m3fn"`, `"pred"`), NumPy's full names (`"bfloat16"`), and anything that
+/// `numpy.dtype` accepts: dtypes, and the scalar types of NumPy, ml_dtypes and JAX.
 ///
-/// NumPy's abbreviations are not read: `"u8"` is XLA's 8-bit type.
+/// NumPy's abbreviations are not accepted: `"u8"` is XLA's 8-bit type, not 8 bytes.
 ///
 /// Raises:
-///     ParseError: a text that names no type.
-///     ShapeError: a dtype that XLA has no type for.
+///     ParseError: the string names no element type.
+///     ShapeError: XLA has no element type for the dtype.
 ///
 /// Examples:
 ///     >>> import numpy as np
@@ -45,7 +45,7 @@ impl PyElementType {
         self.0.name()
     }
 
-    /// What the values are: `'predicate'`, `'signed'`, `'unsigned'`, `'float'` or `'complex'`.
+    /// The kind of value: `'predicate'`, `'signed'`, `'unsigned'`, `'float'` or `'complex'`.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.0.kind() {
@@ -63,16 +63,16 @@ impl PyElementType {
         self.0.bits()
     }
 
-    /// Bits one element occupies where the layout gives no element size: whole bytes.
+    /// Bits that one element occupies if the layout sets no element size: `bits` rounded up to whole bytes.
     #[getter]
     fn natural_bits(&self) -> u32 {
         self.0.natural_bits()
     }
 
-    /// NumPy's dtype of the same values; of types that NumPy hasn't got, that of ml_dtypes.
+    /// The dtype with the same values: NumPy's, or that of ml_dtypes for types that NumPy lacks.
     ///
     /// Raises:
-    ///     ImportError: the type is one of ml_dtypes, which is not installed.
+    ///     ImportError: the type needs ml_dtypes, which is not installed.
     ///     ShapeError: the installed ml_dtypes has no such type.
     ///
     /// Examples:
@@ -106,7 +106,7 @@ impl PyElementType {
     }
 }
 
-/// The element type that a Python value stands for.
+/// The element type that a Python value names: an `ElementType`, a `str` or a dtype.
 pub(crate) fn element_type(value: &Bound<'_, PyAny>) -> Result<ElementType> {
     if let Ok(known) = value.cast::<PyElementType>() {
         return Ok(known.get().0);
@@ -119,7 +119,7 @@ pub(crate) fn element_type(value: &Bound<'_, PyAny>) -> Result<ElementType> {
         };
     }
     if value.is_none() {
-        return Err(PyTypeError::new_err("an element type is a text or a dtype, not None").into());
+        return Err(PyTypeError::new_err("an element type must be a str or a dtype, not None").into());
     }
     of_dtype(&PyArrayDescr::new(value.py(), value)?)
 }
@@ -147,7 +147,7 @@ pub(crate) fn dtype_of(py: Python<'_>, element_type: ElementType) -> Result<Boun
     Ok(PyArrayDescr::new(py, scalar)?)
 }
 
-/// Whether elements lie in memory as XLA has them: least significant byte first, on the machines XLA runs on.
+/// Whether the dtype has the machine's byte order, which is XLA's.
 pub(crate) fn is_native(dtype: &Bound<'_, PyArrayDescr>) -> bool {
     dtype.is_native_byteorder() != Some(false)
 }
@@ -156,7 +156,7 @@ fn of_numpy_name(name: &str) -> Option<ElementType> {
     ElementType::ALL.iter().copied().find(|&known| numpy_name(known) == name)
 }
 
-/// `float8_e4m3fn` for `f8e4m3fn`, `int4` for `s4`.
+/// The name of the dtype: `float8_e4m3fn` for `f8e4m3fn`, `int4` for `s4`.
 fn numpy_name(element_type: ElementType) -> String {
     let name = element_type.name();
     let digits = name.trim_start_matches(|c: char| c.is_ascii_alphabetic());

@@ -1,4 +1,4 @@
-//! What goes wrong, as Python's exceptions.
+//! Errors, and the Python exceptions they become.
 
 use pyo3::{prelude::*, types::PyDict};
 use std::ops::Range;
@@ -61,16 +61,12 @@ impl Error {
         self
     }
 
-    /// A text that is no Unicode: Python's have lone surrogates sometimes.
+    /// A `str` with a lone surrogate, which has no UTF-8.
     pub(crate) fn not_unicode() -> Self {
-        Self::new(
-            Class::Parse,
-            "not_unicode",
-            "the text has a surrogate without its other half, which no encoding writes",
-        )
+        Self::new(Class::Parse, "not_unicode", "the text has a lone surrogate, which cannot be encoded as UTF-8")
     }
 
-    /// The error of reading this text; without a span of its own it means all of it.
+    /// An error of parsing this text. Without a span of its own it covers the whole text.
     pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
         let mut of_text = Self::from(error);
         if let Self::Tilewise(detail) = &mut of_text {
@@ -102,7 +98,7 @@ impl From<tilewise::Error> for Error {
 
 impl From<tilewise_hlo::Error> for Error {
     fn from(error: tilewise_hlo::Error) -> Self {
-        // The text is a whole program: the message says where, and no excerpt is shown.
+        // The message names the line: an excerpt of a whole program would not help.
         Self::new(Class::Hlo, error.kind().as_str(), error.to_string())
     }
 }
@@ -152,18 +148,18 @@ impl Detail {
         values.set_item("help", self.help.as_deref())?;
         values.set_item("text", self.text.as_deref())?;
         if let (Some(text), Some(span)) = (&self.text, &self.span) {
-            // Python counts characters.
+            // Python indexes a `str` by characters, not bytes.
             let characters = |end: usize| text.get(..end).map(|part| part.chars().count());
             values.set_item("span", characters(span.start).zip(characters(span.end)))?;
             values.set_item("excerpt", pointed(text, span))?;
         }
-        // What is quoted must neither move the cursor nor break the line.
+        // Control characters of quoted text must neither move the cursor nor break the line.
         let message: String = self.message.chars().map(visible).collect();
         Ok(PyErr::from_value(class.call((message,), Some(&values))?))
     }
 }
 
-/// The line of the text that is meant, and carets under the span.
+/// The line of the text that the error is about, with carets under the span.
 fn pointed(text: &str, span: &Range<usize>) -> Option<String> {
     let (line, span) = tilewise_cli::excerpt(text, [span.start, span.end])?;
     let shown: String = line.chars().map(visible).collect();

@@ -1,4 +1,4 @@
-//! `Explanation` and its rows: why a TPU ran out of memory.
+//! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
     errors::{Error, Result},
@@ -6,7 +6,7 @@ use crate::{
     html,
     row::{PyRow, PySourceLine},
     shape::PyShape,
-    table::{Columns, PyTable, Rows},
+    table::{Columns, PyTable, Tabular},
     tpu::generation,
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
@@ -15,7 +15,7 @@ use tilewise_audit::Allocation;
 use tilewise_cli::Explained;
 use tilewise_oom::{Message, PrintedSize};
 
-/// Explains the out-of-memory message that a text holds.
+/// Explains the out-of-memory message in a text.
 #[pyfunction]
 pub(crate) fn explain_text<'py>(
     py: Python<'py>,
@@ -33,9 +33,11 @@ pub(crate) fn explain_text<'py>(
     Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation(explained)))?)
 }
 
-/// An out-of-memory message, read and judged. Sizes are in bytes; those that the message prints are as exact as it prints them.
+/// The explanation of an out-of-memory message. Sizes are in bytes; those that the message prints are as exact as it
+/// prints them.
 ///
-/// Made by `explain`. `str` is what the command line prints. A `Table` of its allocations.
+/// Returned by `explain`. `str` is the text that the command line prints. As a `Table`, it has one row for each
+/// allocation.
 ///
 /// Examples:
 ///     >>> import pathlib
@@ -53,7 +55,8 @@ impl PyExplanation {
 
 #[pymethods]
 impl PyExplanation {
-    /// What the message reports: `'assignment'`, `'bound'`, `'scoped'`, `'allocation'`, `'early_abort'`, `'run_time'` or `'excerpt'`.
+    /// The form of the message: `'assignment'`, `'bound'`, `'scoped'`, `'allocation'`, `'early_abort'`, `'run_time'` or
+    /// `'excerpt'`.
     #[getter]
     fn form(&self) -> &'static str {
         self.message().form.as_str()
@@ -65,7 +68,7 @@ impl PyExplanation {
         self.message().code.as_deref()
     }
 
-    /// The HLO module's name.
+    /// The name of the HLO module.
     #[getter]
     fn module(&self) -> Option<&str> {
         self.message().module.as_deref()
@@ -77,25 +80,25 @@ impl PyExplanation {
         self.message().memory_space.as_deref()
     }
 
-    /// What is needed.
+    /// Bytes that the program needs.
     #[getter]
     fn used_bytes(&self) -> Option<u64> {
         self.message().used.as_ref().map(PrintedSize::bytes)
     }
 
-    /// What there is.
+    /// Bytes that the memory has.
     #[getter]
     fn limit_bytes(&self) -> Option<u64> {
         self.message().limit.as_ref().map(PrintedSize::bytes)
     }
 
-    /// By how much the memory is exceeded: as printed, or the difference.
+    /// Bytes by which the need exceeds the memory: as printed, or the difference.
     #[getter]
     fn shortfall_bytes(&self) -> Option<u64> {
         self.0.0.shortfall_bytes()
     }
 
-    /// Padding of all the arrays the message lists.
+    /// Padding of all the arrays that the message lists.
     #[getter]
     fn padding_bytes(&self) -> u64 {
         self.0.0.padding_bytes()
@@ -107,13 +110,13 @@ impl PyExplanation {
         self.message().truncated
     }
 
-    /// One row for each entry of the message, in its order.
+    /// The entries of the message, in its order.
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
         (0..self.0.0.allocations.len()).map(|number| PyAllocation::new(py, &self.0, number)).collect()
     }
 
-    /// The one thing to do first: the fix that frees the most, with its allocation.
+    /// The fix that frees the most memory, as an (allocation, fix) pair; `None` if there is no fix.
     #[getter]
     fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
         let explanation = &self.0.0;
@@ -125,7 +128,7 @@ impl PyExplanation {
     /// The explanation as text, as the command line prints it.
     ///
     /// Args:
-    ///     width: columns to keep to where words can be cut or wrapped.
+    ///     width: the number of columns to fit into, where words can be cut or wrapped.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -137,7 +140,7 @@ impl PyExplanation {
         self.0.to_text(width)
     }
 
-    /// For notebooks: what is too much, and the allocations, each with its picture.
+    /// For notebooks: the explanation, and pictures of the arrays with the most padding.
     fn _repr_html_(&self) -> String {
         html::explanation(&self.0)
     }
@@ -161,21 +164,22 @@ impl PyExplanation {
 ///     ('fusion.6', 204797379, 19200000)
 #[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Allocation")]
 pub(crate) struct PyAllocation {
-    /// The list that it stands in: `'allocations'` or `'arguments_and_outputs'`.
+    /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
     section: &'static str,
-    /// The instruction, where the message names it.
+    /// The name of the instruction; `None` if the message does not name it.
     instruction: Option<String>,
-    /// The compiler's label, as printed.
+    /// The compiler's label, as printed; `None` if there is none.
     label: Option<String>,
-    /// The shape, as printed.
+    /// The shape, as printed; `None` if there is none.
     shape_text: Option<String>,
-    /// The array, with the tiles that its printed size tells of where the message prints none; `None` if there is none to be read.
+    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
+    /// is no shape that can be read.
     shape: Option<PyShape>,
-    /// The size, as printed.
+    /// The printed size, in bytes.
     reported_bytes: Option<u64>,
-    /// Bytes of data, computed.
+    /// Bytes of data, computed from the shape.
     logical_bytes: Option<u64>,
-    /// Bytes taken, computed.
+    /// Bytes taken, computed from the shape.
     physical_bytes: Option<u64>,
 }
 
@@ -217,7 +221,7 @@ impl PyAllocation {
     }
 }
 
-impl Rows for Explained {
+impl Tabular for Explained {
     fn columns(&self) -> Columns {
         Columns::of::<Allocation, _>(self.0.allocations.iter())
     }

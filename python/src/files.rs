@@ -1,4 +1,4 @@
-//! Text from files and bytes, plain or gzip.
+//! Text from files and from bytes, plain or gzip.
 
 use crate::errors::Result;
 use pyo3::{exceptions::PyOSError, prelude::*};
@@ -11,8 +11,8 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
         Ok(text) => Ok(text),
         Err(error) => match system_error(&error) {
             Some(number) => {
-                let words = py.import("os")?.call_method1("strerror", (number,))?.unbind();
-                Err(PyOSError::new_err((number, words, path.into_os_string())).into())
+                let text = py.import("os")?.call_method1("strerror", (number,))?.unbind();
+                Err(PyOSError::new_err((number, text, path.into_os_string())).into())
             }
             None => Err(error.into()),
         },
@@ -25,7 +25,7 @@ pub(crate) fn decode(py: Python<'_>, bytes: Vec<u8>) -> Result<String> {
     Ok(py.detach(|| tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT))?)
 }
 
-/// The system's number of what went wrong, if that was it.
+/// The operating system's error number, if it caused the error.
 fn system_error(error: &tilewise_hlo::Error) -> Option<i32> {
     std::error::Error::source(error)?.downcast_ref::<std::io::Error>()?.raw_os_error()
 }

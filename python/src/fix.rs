@@ -1,10 +1,10 @@
-//! `Fix`: what to change so that an array takes less.
+//! `Fix`: a change that makes an array take less memory.
 
 use crate::shape::PyShape;
 use pyo3::prelude::*;
 use tilewise_audit::fix::Fix;
 
-/// One change to a program, and what it saves. Sizes are in bytes, and for each array as it is now.
+/// One change to a program, and the bytes it saves for each array of the present shape.
 ///
 /// Examples:
 ///     >>> fix = Shape("s32[32768,8,4]{2,1,0:T(8,128)}").fixes(tpu="v5e")[2]
@@ -14,21 +14,21 @@ use tilewise_audit::fix::Fix;
 ///     (134217728, 4194304, 130023424)
 #[pyclass(frozen, get_all, module = "tilewise", name = "Fix")]
 pub(crate) struct PyFix {
-    /// What changes: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'batch'`, `'resize'` or `'narrow'`.
+    /// The kind of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'batch'`, `'resize'` or `'narrow'`.
     kind: &'static str,
-    /// What to do, in a sentence.
+    /// What to do, as a sentence.
     sentence: String,
-    /// The line of JAX that does it to an array `x`, or to a list `xs`.
+    /// The line of JAX code that does it, for an array `x` or a list of arrays `xs`.
     jax: String,
-    /// What takes the array's place: (shape, how many) pairs.
+    /// The arrays that replace it: (shape, count) pairs.
     arrays: Vec<(PyShape, u64)>,
-    /// How many such arrays those replace: 1, and more only for a `'batch'`.
+    /// The number of present arrays that they replace: 1, except for a `'batch'`.
     replaced: u64,
-    /// What the array takes now.
+    /// Bytes that the array takes now.
     bytes_before: u64,
-    /// What it takes afterwards, all new arrays together; for a `'batch'` its share of them, rounded up.
+    /// Bytes that all the new arrays take; for a `'batch'` one array's share of them, rounded up.
     bytes_after: u64,
-    /// What the change frees.
+    /// Bytes that the change frees: `bytes_before - bytes_after`.
     bytes_saved: u64,
     /// Whether elements are dropped, or lose precision or range.
     changes_values: bool,

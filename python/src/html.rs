@@ -1,16 +1,16 @@
-//! What notebooks show.
+//! The HTML that notebooks show.
 
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_cli::{Audited, Explained};
 use tilewise_draw::{Options, Scene, View};
 
-/// Columns of the tables' text.
+/// Width of the tables, in columns of text.
 const WIDTH: usize = 100;
-/// Arrays whose pictures are shown.
+/// The number of arrays that are drawn.
 const PICTURES: usize = 3;
 
-/// A shape: its text, its layout in words, its sizes, and the picture.
+/// A shape: its text, its layout in words, its sizes, and its picture.
 pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
     let mut html = format!("<div><code>{}</code>", escaped(&shape.to_string()));
     let mut rows: Vec<(String, String)> = Vec::new();
@@ -36,13 +36,13 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
     html + "</div>"
 }
 
-/// A report: its text, and pictures of what pads the most.
+/// A report: its text, and pictures of the arrays with the most padding.
 pub(crate) fn report(audited: &Audited) -> String {
     let shapes = audited.report.largest_padding().map(|buffer| &buffer.shape);
     with_pictures(&audited.to_text(WIDTH), shapes)
 }
 
-/// An explanation: its text, and pictures of what pads the most.
+/// An explanation: its text, and pictures of the arrays with the most padding.
 pub(crate) fn explanation(explained: &Explained) -> String {
     let mut padded: Vec<_> = explained.0.allocations.iter().filter(|row| row.padding_bytes() > 0).collect();
     padded.sort_by_key(|row| std::cmp::Reverse(row.padding_bytes()));
@@ -50,7 +50,7 @@ pub(crate) fn explanation(explained: &Explained) -> String {
 }
 
 fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> String {
-    // Notebooks' own style of `pre` has another font for what a program shows as HTML.
+    // Notebooks set `pre` inside HTML output in another font.
     let mut html = format!("<div><pre style=\"font-family:monospace\">{}</pre>", escaped(text.trim_end()));
     let mut shown: Vec<&Shape> = Vec::new();
     for shape in shapes {

@@ -1,4 +1,4 @@
-//! Where elements lie, one by one and by the million.
+//! Offsets and indices, of one element and of many.
 
 use crate::{
     arrays::{empty, writable},
@@ -15,7 +15,7 @@ pub(crate) fn offset(tiled: &Tiled, index: &Bound<'_, PyAny>) -> Result<u64> {
     for (dimension, part) in parts.iter().enumerate() {
         match natural(part)? {
             Some(number) => numbers.push(number),
-            // No u64: outside whatever the bound is.
+            // Negative, or above 2^64: outside whatever the bound is.
             None if parts.len() == tiled.logical_dimensions().len() => {
                 let bound = tiled.logical_dimensions()[dimension];
                 return Err(outside(format!("index {part} is outside dimension {dimension}, which has bound {bound}")));
@@ -44,7 +44,9 @@ pub(crate) fn offsets<'py>(
     let (indices, shape) = Integers::of(indices, |shape| match shape.split_last() {
         Some((&last, outer)) if last == rank => Ok((rank, outer.to_vec())),
         _ => {
-            let message = format!("the last axis of the indices is to be the rank, {rank}; their shape is {shape:?}");
+            let message = format!(
+                "the last axis of the indices must have the length of the rank, {rank}; their shape is {shape:?}"
+            );
             Err(Error::new(Class::Shape, "index_rank_mismatch", message))
         }
     })?;
@@ -73,7 +75,7 @@ pub(crate) fn indices<'py>(
     let (offsets, shape) = Integers::of(offsets, |shape| Ok((1, [shape, &[rank]].concat())))?;
     let result = result(py, out, shape)?;
     {
-        // Padding's largest number is −1 with a sign, and no index is anywhere near.
+        // The core marks padding with the largest u64, which is −1 as an i64. No index reaches 2^63.
         let unsigned = result.call_method1("view", (dtype::<u64>(py),))?;
         let unsigned = unsigned.cast_into::<PyArrayDyn<u64>>().map_err(PyErr::from)?;
         let mut indices = writable(Class::Shape, &unsigned)?;
@@ -88,7 +90,7 @@ pub(crate) fn indices<'py>(
     Ok(result)
 }
 
-/// What is written into: `out` if it fits, or a new array.
+/// The array to write into: `out` if it has the right shape, or a new one.
 fn result<'py, T: Element>(
     py: Python<'py>,
     out: Option<Bound<'py, PyArrayDyn<T>>>,
@@ -98,13 +100,13 @@ fn result<'py, T: Element>(
         None => empty(py, shape),
         Some(out) if out.shape() == shape => Ok(out),
         Some(out) => {
-            let message = format!("`out` has the shape {:?}, the result has {shape:?}", out.shape());
+            let message = format!("`out` has the shape {:?}, the result has the shape {shape:?}", out.shape());
             Err(Error::new(Class::Shape, "buffer_length_mismatch", message))
         }
     }
 }
 
-/// A Python integer, if 64 bits without a sign hold it.
+/// A Python integer as a `u64`; `None` if it is negative or too large.
 fn natural(number: &Bound<'_, PyAny>) -> Result<Option<u64>> {
     match number.extract::<u64>() {
         Ok(number) => Ok(Some(number)),
@@ -114,10 +116,11 @@ fn natural(number: &Bound<'_, PyAny>) -> Result<Option<u64>> {
 }
 
 fn outside(message: String) -> Error {
-    Error::new(Class::OutOfRange, "index_out_of_bounds", message).with_help("indices count from 0, never from the end")
+    Error::new(Class::OutOfRange, "index_out_of_bounds", message)
+        .with_help("indices start at 0; negative ones do not count from the end")
 }
 
 fn outside_buffer(offset: impl std::fmt::Display, tiled: &Tiled) -> Error {
-    let message = format!("offset {offset} is not inside the buffer's {} elements", tiled.physical_elements());
+    let message = format!("offset {offset} is outside the buffer, which has {} elements", tiled.physical_elements());
     Error::new(Class::OutOfRange, "offset_out_of_range", message)
 }

@@ -1,4 +1,4 @@
-//! Integers of any dtype and any strides, as runs of 64-bit numbers.
+//! NumPy integers of any dtype and any strides, passed on as slices of `u64`.
 
 use crate::{
     arrays::readable,
@@ -12,13 +12,13 @@ use numpy::{
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use std::{panic, thread};
 
-/// Rows of integers.
+/// A two-dimensional array of integers: one index, or one offset, a row.
 pub(crate) struct Integers<'py> {
     rows: Rows<'py>,
     signed: bool,
 }
 
-/// As NumPy has them; those of 64 bits are seen without a sign.
+/// The array in NumPy's dtype; int64 is viewed as uint64.
 enum Rows<'py> {
     U64(PyReadonlyArray2<'py, u64>),
     I32(PyReadonlyArray2<'py, i32>),
@@ -29,16 +29,17 @@ enum Rows<'py> {
     U8(PyReadonlyArray2<'py, u8>),
 }
 
-/// Why numbers can't be converted.
+/// Why integers can't be converted.
 pub(crate) enum Failed {
     Negative(i64),
     Core(tilewise::Error),
 }
 
 impl<'py> Integers<'py> {
-    /// The integers in a value, `width` of them a row, which `check` gets from the value's shape with whatever else the caller wants.
+    /// The integers in an array-like value. `check` turns its shape into the width of a row, in integers, and whatever
+    /// else the caller wants to know.
     ///
-    /// Copies only what has another byte order, is not aligned, or has no two strides to be seen as rows with.
+    /// Copies only arrays of another byte order, unaligned ones, and those whose strides do not reshape into rows.
     pub(crate) fn of<T>(
         value: &Bound<'py, PyAny>,
         check: impl FnOnce(&[usize]) -> Result<(usize, T)>,
@@ -47,7 +48,7 @@ impl<'py> Integers<'py> {
         let numpy = py.import("numpy")?;
         let array = numpy.call_method1("asarray", (value,))?.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
         let kind = array.dtype().kind();
-        // An empty list is an array of floats.
+        // NumPy makes an array of floats of an empty list.
         if !matches!(kind, b'i' | b'u') && array.len() > 0 {
             let message = format!("indices and offsets are integers, not {}", array.dtype());
             return Err(PyTypeError::new_err(message).into());
@@ -57,7 +58,7 @@ impl<'py> Integers<'py> {
         let count = array.len().checked_div(width).unwrap_or(outer);
         let mut rows = array.call_method1("reshape", (count, width))?;
         if !is_plain(&rows)? {
-            // In the machine's byte order, which a dtype without one has.
+            // A dtype string without a byte order means the machine's own.
             let native = if kind == b'u' { 'u' } else { 'i' };
             let size = if matches!(kind, b'i' | b'u') { array.dtype().itemsize() } else { 8 };
             rows = numpy.call_method1("array", (rows, format!("{native}{size}")))?;
@@ -65,7 +66,7 @@ impl<'py> Integers<'py> {
         Ok((Self { rows: Rows::of(&rows)?, signed: kind != b'u' }, more))
     }
 
-    /// Calls `fill` with runs of whole rows, and with room for what they become, `width` numbers a row. The GIL is released.
+    /// Calls `fill` with runs of whole rows and the results' slice for them, `width` numbers a row. Releases the GIL.
     pub(crate) fn convert(
         &self,
         py: Python<'_>,
@@ -77,7 +78,7 @@ impl<'py> Integers<'py> {
         let signed = self.signed;
         let fill = |numbers: &[u64], results: &mut [u64]| {
             fill(numbers, results).map_err(|error| {
-                // Read without its sign, a negative number is outside whatever there is.
+                // A negative number read as a u64 is out of range too: report it with its sign.
                 let negative = numbers.iter().map(|number| number.cast_signed()).find(|&number| number < 0);
                 negative.filter(|_| signed).map_or(Failed::Core(error), Failed::Negative)
             })
@@ -96,14 +97,14 @@ impl<'py> Integers<'py> {
     }
 }
 
-/// Whether Rust can read the integers where they are.
+/// Whether Rust can read the integers in place: native byte order, aligned, strides of whole integers.
 fn is_plain(array: &Bound<'_, PyAny>) -> Result<bool> {
     let array = array.cast::<PyUntypedArray>().map_err(PyErr::from)?;
     let dtype = array.dtype();
     let size = dtype.itemsize().cast_signed();
     let is_integer = matches!(dtype.kind(), b'i' | b'u') && dtype.is_native_byteorder() != Some(false);
     let is_aligned: bool = array.getattr("flags")?.getattr("aligned")?.extract()?;
-    // A field of a record may lie at strides that are no multiple of its size.
+    // The strides of a structured array's field may not be multiples of the field's size.
     Ok(is_integer && is_aligned && array.strides().iter().all(|stride| stride % size == 0))
 }
 
@@ -122,12 +123,12 @@ impl<'py> Rows<'py> {
     }
 }
 
-/// An integer of NumPy.
+/// An integer dtype of NumPy.
 trait Number: Element + Copy + Sync {
-    /// In 64 bits, where a negative number is above 2^63.
+    /// The number as a `u64`; a negative one becomes 2^63 or more.
     fn widened(self) -> u64;
 
-    /// The numbers themselves, if they have 64 bits.
+    /// The numbers in place, if they have 64 bits already.
     fn wide(_: &[Self]) -> Option<&[u64]> {
         None
     }
@@ -155,7 +156,7 @@ macro_rules! narrow_numbers {
 
 narrow_numbers!(i32 u32 i16 u16 i8 u8);
 
-/// Converts rows, on several threads if there are enough.
+/// Converts rows, on several threads if there are enough rows.
 fn in_parallel<T: Number>(
     rows: &ArrayView2<'_, T>,
     results: &mut [u64],
@@ -163,7 +164,7 @@ fn in_parallel<T: Number>(
     threads: usize,
     fill: impl Fn(&[u64], &mut [u64]) -> Result<(), Failed> + Sync,
 ) -> Result<(), Failed> {
-    /// Fewer rows than this take less time than a thread.
+    /// Rows that take about as long as starting a thread.
     const LEAST: usize = 1 << 16;
     let share = rows.nrows().div_ceil(available(threads)).max(LEAST);
     if share >= rows.nrows() {
@@ -177,19 +178,19 @@ fn in_parallel<T: Number>(
             rest = others;
             workers.push(scope.spawn(move || in_runs(&rows, here, fill)));
         }
-        // All are waited for; of several errors the first rows' counts.
+        // Joins all; of several errors, that of the first rows is returned.
         let done: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         done.into_iter().try_for_each(|done| done.unwrap_or_else(|payload| panic::resume_unwind(payload)))
     })
 }
 
-/// All rows at once, where they are, or copied a run at a time.
+/// Converts all rows at once in place, or copies them run by run.
 fn in_runs<T: Number>(
     rows: &ArrayView2<'_, T>,
     mut results: &mut [u64],
     fill: &impl Fn(&[u64], &mut [u64]) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
-    /// Rows at a time: enough for tables of short dimensions to pay, few enough for the cache.
+    /// Rows copied at a time: enough for the core's tables of short dimensions to pay off, few enough to stay in cache.
     const RUN: usize = 1 << 14;
     if let Some(numbers) = rows.as_slice().and_then(T::wide) {
         return fill(numbers, results);

@@ -8,20 +8,21 @@ use crate::{
 use pyo3::{prelude::*, types::PyTuple};
 use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 
-/// How an array lies in memory: the order of its dimensions, its tiles, and what else XLA writes between braces.
+/// How an array lies in memory: the order of its dimensions, its tiles, and everything else XLA writes between braces.
 ///
 /// Args:
-///     minor_to_major: dimension numbers from the fastest-varying to the slowest, each of 0 … N−1 once.
-///     tiles: sizes in elements, major to minor, each tile applied to what the one before produced; `None` is XLA's `*`, which
-///         merges a dimension into the next.
-///     tail_padding_alignment: elements that the end is padded to a multiple of, XLA's `L(n)`.
-///     element_size_in_bits: bits of one stored element, XLA's `E(n)`; `None` for the type's whole bytes.
+///     minor_to_major: a permutation of 0 … N−1: dimension numbers from the fastest-varying to the slowest.
+///     tiles: the sizes of each tile in elements, major to minor; each tile divides the result of the one before.
+///         `None` is XLA's `*`, which merges a dimension into the next.
+///     tail_padding_alignment: the element count is padded to a multiple of this, XLA's `L(n)`.
+///     element_size_in_bits: bits of one stored element, XLA's `E(n)`; `None` for the element type's whole bytes.
 ///     memory_space: 0 … 127, XLA's `S(n)`; 0 is the device's default memory.
-///     split_configs: physical dimensions that are split between memories, and before which indices, XLA's `SC(…)`.
-///     dynamic_shape_metadata_prefix_bytes: bytes of run-time sizes in front of the data, XLA's `M(n)`; never compared.
+///     split_configs: (dimension, indices) pairs, XLA's `SC(…)`: the physical dimensions that are split between
+///         memories, and the indices before which they are split.
+///     dynamic_shape_metadata_prefix_bytes: bytes of run-time sizes in front of the data, XLA's `M(n)`; not compared.
 ///
 /// Raises:
-///     ShapeError: no permutation, a tile without sizes, a number out of its range.
+///     ShapeError: `minor_to_major` is not a permutation, a tile is empty, or a number is out of range.
 ///
 /// Examples:
 ///     >>> layout = Layout((1, 0), tiles=[(8, 128), (2, 1)])
@@ -40,8 +41,8 @@ impl PyLayout {
     #[new]
     #[pyo3(signature = (minor_to_major, *, tiles = Vec::new(), tail_padding_alignment = 1, element_size_in_bits = None,
                         memory_space = 0, split_configs = Vec::new(), dynamic_shape_metadata_prefix_bytes = 0),
-           text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, memory_space=0, \
-                             split_configs=(), dynamic_shape_metadata_prefix_bytes=0)")]
+           text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, \
+                             memory_space=0, split_configs=(), dynamic_shape_metadata_prefix_bytes=0)")]
     fn new(
         minor_to_major: Vec<usize>,
         tiles: Vec<Vec<Option<u64>>>,
@@ -64,7 +65,7 @@ impl PyLayout {
         Ok(Self(layout))
     }
 
-    /// XLA's default layout of that rank: the last dimension varies fastest.
+    /// XLA's default layout for that rank: the last dimension varies fastest.
     ///
     /// Examples:
     ///     >>> Layout.row_major(3)
@@ -81,20 +82,20 @@ impl PyLayout {
         tuple(py, self.0.minor_to_major())
     }
 
-    /// The tiles in the order in which they are applied, each a tuple of sizes in elements; `None` is XLA's `*`.
+    /// The tiles in the order of their application, each a tuple of sizes in elements; `None` is XLA's `*`.
     #[getter]
     fn tiles<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let sizes = |tile: &Tile| tuple(py, tile.dimensions().iter().map(|d| d.size()));
         tuple(py, self.0.tiles().iter().map(sizes).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The element count is padded to a multiple of this, in elements; 1 is no padding at the end.
+    /// The element count is padded to a multiple of this; 1 means no padding at the end.
     #[getter]
     fn tail_padding_alignment(&self) -> u64 {
         self.0.tail_padding_alignment()
     }
 
-    /// Bits of one stored element; `None` for the type's whole bytes.
+    /// Bits of one stored element; `None` for the element type's whole bytes.
     #[getter]
     fn element_size_in_bits(&self) -> Option<u64> {
         self.0.element_size_in_bits()
@@ -112,32 +113,32 @@ impl PyLayout {
         tilewise::memory_space_name(self.0.memory_space()).into_owned()
     }
 
-    /// Physical dimensions that are split between memories: (dimension, indices) pairs.
+    /// The physical dimensions that are split between memories: (dimension, indices) pairs.
     #[getter]
     fn split_configs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let pair = |split: &SplitConfig| Ok((split.dimension, tuple(py, &split.split_indices)?));
         tuple(py, self.0.split_configs().iter().map(pair).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// The index type of a sparse array, which XLA reads and no longer validates.
+    /// The index type of a sparse array, which XLA still reads but no longer validates.
     #[getter]
     fn index_primitive_type(&self) -> Option<PyElementType> {
         self.0.index_primitive_type().map(PyElementType)
     }
 
-    /// The pointer type of a sparse array, which XLA reads and no longer validates.
+    /// The pointer type of a sparse array, which XLA still reads but no longer validates.
     #[getter]
     fn pointer_primitive_type(&self) -> Option<PyElementType> {
         self.0.pointer_primitive_type().map(PyElementType)
     }
 
-    /// Bytes of run-time sizes in front of the data; never compared, and counted by no size.
+    /// Bytes of run-time sizes in front of the data; ignored by `==`, and included in no size.
     #[getter]
     fn dynamic_shape_metadata_prefix_bytes(&self) -> u64 {
         self.0.dynamic_shape_metadata_prefix_bytes()
     }
 
-    /// What the order of dimensions is called: `'row-major'`, `'column-major'`, `'dim 1 is minor'`.
+    /// The name of the dimension order: `'row-major'`, `'column-major'`, `'dim 1 is minor'`.
     #[getter]
     fn order_name(&self) -> String {
         self.0.order_name()
@@ -155,8 +156,8 @@ impl PyLayout {
             let tiles = layout.tiles().iter().map(|tile| tuple_repr(tile.dimensions().iter().map(size)));
             parts.push(format!("tiles={}", tuple_repr(tiles)));
         }
-        let mut number = |name: &str, value: u64, usual: u64| {
-            if value != usual {
+        let mut number = |name: &str, value: u64, default: u64| {
+            if value != default {
                 parts.push(format!("{name}={value}"));
             }
         };
@@ -177,7 +178,7 @@ impl PyLayout {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
         let layout = &slf.get().0;
         let order = layout.minor_to_major();
-        // An array that it fits, as small as its splits allow: the text of a shape carries every part of a layout.
+        // The smallest array that the layout fits: the text of a shape carries every part of a layout.
         let mut bounds = vec![1; order.len()];
         for split in layout.split_configs() {
             if let (Some(&axis), Some(last)) = (order.iter().rev().nth(split.dimension), split.split_indices.last()) {
@@ -190,7 +191,7 @@ impl PyLayout {
     }
 }
 
-/// The layout of a shape's text: what pickles hold.
+/// The layout in a shape's text. Pickled layouts call it.
 #[pyfunction]
 pub(crate) fn layout_of(text: &str) -> Result<PyLayout> {
     let shape = tilewise::Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text))?;

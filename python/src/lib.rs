@@ -1,4 +1,7 @@
-//! The native half of the Python package `tilewise`: thin classes around the Rust crates.
+//! The native half of the Python package `tilewise`: thin classes and functions around the Rust crates.
+//!
+//! The other half is `package/tilewise`. No module here imports another in a circle: `builtins` and `errors` know no
+//! class, the classes come next, and `shape_methods`, `report` and `explanation` know most of them.
 
 mod arrays;
 mod builtins;
@@ -26,7 +29,7 @@ mod tpu;
 
 use pyo3::prelude::*;
 
-// Everything here is immutable once made, so free-threaded Python needs no lock.
+// Every class is immutable, so free-threaded Python needs no lock.
 #[pymodule(gil_used = false)]
 mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};

@@ -1,4 +1,4 @@
-//! What a TPU would choose.
+//! `predict`: the layout that a TPU picks.
 
 use crate::{
     builtins::str_of,
@@ -11,17 +11,17 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{prelude::*, types::PyString};
 use tilewise::{Shape, tpu};
 
-/// The shape with the layout that a TPU generation picks.
+/// The shape with the layout that the compiler picks on a TPU generation.
 ///
 /// Args:
-///     shape: an array whose layout is left open, such as `"bf16[2048,1,2048,128]"`, or anything with a `shape` and a `dtype`: a NumPy
-///         or JAX array, a `jax.ShapeDtypeStruct`. A text or a `Shape` with a layout keeps its order of dimensions and gets the tiles
-///         for that order.
-///     tpu: a generation by any name of it, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
+///     shape: an array shape without a layout, such as `"bf16[2048,1,2048,128]"`, or any object with a `shape` and a
+///         `dtype`: a NumPy or JAX array, a `jax.ShapeDtypeStruct`. A `str` or `Shape` with a layout keeps its order of
+///         dimensions and gets the tiles for that order.
+///     tpu: a generation under any of its names, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
 ///
 /// Raises:
-///     ParseError: no shape, or no TPU.
-///     ShapeError: no array, an unbounded dimension, an element type whose layout is not known.
+///     ParseError: the string is not a shape, or `tpu` names no TPU.
+///     ShapeError: not an array, an unbounded dimension, or an element type whose layout is not known.
 ///
 /// Examples:
 ///     >>> predict("bf16[2048,1,2048,128]", tpu="v5e")
@@ -34,7 +34,8 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
     Ok(PyShape::new(tpu::predict(&open_shape_of(shape)?, generation(tpu)?)?.shape))
 }
 
-/// A `Shape`, a text read as it is written, or whatever has a `shape` and a `dtype`: an array with its layout left open.
+/// The shape of a `Shape`, of a `str`, whose layout may be missing, or of an object with a `shape` and a `dtype`, which
+/// has no layout.
 fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
     if let Ok(text) = value.cast::<PyString>() {
         let text = str_of(text)?;

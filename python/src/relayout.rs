@@ -1,4 +1,4 @@
-//! Buffers from one layout to another.
+//! `relayout`, `tile` and `untile`: buffers from one layout to another.
 
 use crate::{
     arrays::{empty, readable, writable},
@@ -18,26 +18,27 @@ use pyo3::{
 use tilewise::{Layout, Shape};
 use tilewise_relayout::{Padding, Plan};
 
-/// Converts a buffer from one layout to another of the same array.
+/// Converts a buffer from one layout of an array to another.
 ///
 /// Args:
-///     buffer: the array's bytes in `from_shape`'s layout: bytes, a memoryview or any other buffer, a NumPy array, or an array on the
-///         CPU that speaks DLPack. An array of `from_shape`'s element type is checked against it; one of another dtype than that and uint8
-///         is refused. Read without a copy if it is contiguous.
-///     from_shape: a `Shape` or its text.
-///     to_shape: another layout of the same array.
-///     out: a contiguous uint8 array of exactly `to_shape`'s physical bytes to write into; a new one where there is none.
-///     padding: `"zero"` clears the result's padding; `"leave"` writes elements only, into `out`.
-///     threads: how many threads to use, if the machine has them.
+///     buffer: the array's bytes in `from_shape`'s layout: `bytes`, any other object with the buffer protocol, a NumPy
+///         array, or an array on the CPU that supports DLPack. The dtype of an array must be uint8 or that of
+///         `from_shape`. Contiguous memory is not copied.
+///     from_shape: a `Shape` or `str`.
+///     to_shape: a `Shape` or `str`: another layout of the same array.
+///     out: a contiguous uint8 array of exactly `to_shape`'s physical bytes to write into; `None` for a new one.
+///     padding: `"zero"` clears the result's padding; `"leave"` writes only elements, and needs `out`.
+///     threads: the number of threads to use at most.
 ///
 /// Returns:
-///     A one-dimensional `numpy.ndarray` of uint8 with `to_shape`'s physical bytes: `out` if that was given.
+///     A one-dimensional `numpy.ndarray` of uint8 with `to_shape`'s physical bytes; `out` if given.
 ///
 /// Raises:
-///     RelayoutError: different arrays, a buffer of another length, an element type that the shape has not.
-///     TypeError: nothing that holds bytes.
+///     RelayoutError: the shapes are different arrays, or the buffer has another length, dtype or shape than
+///         `from_shape`.
+///     TypeError: `buffer` holds no bytes.
 ///
-/// The GIL is released. Other threads must not write to the buffers meanwhile.
+/// Releases the GIL. Other threads must not write to the buffers meanwhile.
 ///
 /// Examples:
 ///     >>> import numpy as np
@@ -60,12 +61,12 @@ pub(crate) fn relayout<'py>(
         "zero" => Padding::Zero,
         "leave" => Padding::Leave,
         other => {
-            let message = format!("padding is zero or leave, not {other:?}");
+            let message = format!("padding must be 'zero' or 'leave', not {other:?}");
             return Err(PyValueError::new_err(message).into());
         }
     };
     if padding == Padding::Leave && out.is_none() {
-        return Err(PyValueError::new_err("padding can only be left where it is in `out`").into());
+        return Err(PyValueError::new_err("padding='leave' needs `out`").into());
     }
     run(&Plan::with_padding(&from, &to, padding)?, &bytes_of(buffer, &from)?, out, threads)
 }
@@ -79,7 +80,7 @@ fn run<'py>(
     let py = source.py();
     let source = source.as_slice().map_err(PyErr::from)?;
     if source.len() as u64 != plan.source_bytes() {
-        // Says so, before memory for the result is asked for.
+        // Fails before the result is allocated.
         plan.run(source, &mut [])?;
     }
     let out = match out {
@@ -95,31 +96,31 @@ fn run<'py>(
     Ok(out)
 }
 
-/// The bytes of whatever holds them, as a NumPy array of uint8.
+/// The bytes of an object, as a NumPy array of uint8.
 fn bytes_of<'py>(buffer: &Bound<'py, PyAny>, shape: &Shape) -> Result<PyReadonlyArray1<'py, u8>> {
     let py = buffer.py();
     let numpy = py.import("numpy")?;
     if let Some(array) = as_array(buffer)? {
         check_elements(&array, shape)?;
-        // A copy only of what is not contiguous.
+        // Copies only an array that is not contiguous.
         let array = numpy.call_method1("ascontiguousarray", (array,))?;
         let bytes = array.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
         return readable(Class::Relayout, bytes.cast().map_err(PyErr::from)?);
     }
-    // A memoryview of bytes, whatever its items were; only contiguous ones have that.
+    // `frombuffer` takes contiguous buffers only; others are copied.
     let view = py.import("builtins")?.call_method1("memoryview", (buffer,))?;
     let view = if view.getattr("c_contiguous")?.extract()? { view } else { view.call_method0("tobytes")? };
     let array = numpy.call_method1("frombuffer", (view, "uint8"))?;
     readable(Class::Relayout, array.cast().map_err(PyErr::from)?)
 }
 
-/// The NumPy array that this is, or that shares its memory through DLPack or NumPy's own protocol; `None` for plain buffers.
+/// The object as a NumPy array, through `__array__` or DLPack if it is not one; `None` for plain buffers.
 fn as_array<'py>(buffer: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntypedArray>>> {
     if let Ok(array) = buffer.cast::<PyUntypedArray>() {
         return Ok(Some(array.clone()));
     }
     let numpy = buffer.py().import("numpy")?;
-    // ml_dtypes have no number in DLPack, so JAX's arrays come the other way.
+    // DLPack has no codes for most ml_dtypes, so `__array__` comes first.
     let array = if buffer.hasattr("__array__")? {
         numpy.call_method1("asarray", (buffer,))?
     } else if buffer.hasattr("__dlpack__")? {
@@ -130,12 +131,15 @@ fn as_array<'py>(buffer: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntyp
     Ok(Some(array.cast_into().map_err(PyErr::from)?))
 }
 
-/// An array of elements must be the one that is meant; bytes may be anything.
+/// Checks that an array has the shape's elements. Arrays of uint8 are bytes of anything.
 fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()> {
     let dtype = array.dtype();
     let refuse = |kind, message| Err(Error::new(Class::Relayout, kind, message));
     if !is_native(&dtype) {
-        return refuse("byte_order", format!("the array's dtype {dtype} has another byte order than XLA"));
+        return refuse(
+            "byte_order",
+            format!("the array's dtype {dtype} is not in native byte order, as XLA's elements are"),
+        );
     }
     let wanted = shape.element_type();
     match of_dtype(&dtype) {
@@ -144,34 +148,34 @@ fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()
         _ => {
             return refuse(
                 "element_type_mismatch",
-                format!("the array's dtype is {dtype}, `{shape}` has other elements"),
+                format!("the array's dtype is {dtype}, which is not the element type of `{shape}`"),
             );
         }
     }
-    // As many elements as memory has places: a buffer, whatever its form. Else the array itself, in its own form.
+    // A row-major array must have the shape's dimensions. In any other layout it is a buffer of any shape.
     let row_major = shape.layout().is_none_or(|layout| layout.order_name() == "row-major" && layout.tiles().is_empty());
     let bounds: Vec<u64> = array.shape().iter().map(|&bound| bound as u64).collect();
     let wanted: Vec<u64> = shape.dimensions().iter().filter_map(|d| d.bound()).collect();
     if row_major && bounds.len() > 1 && bounds != wanted {
-        return refuse("shape_mismatch", format!("the array has the shape {bounds:?}, `{shape}` another"));
+        return refuse("shape_mismatch", format!("the array's shape is {bounds:?}, which is not that of `{shape}`"));
     }
     Ok(())
 }
 
-/// An array in another layout: the bytes as a device holds them.
+/// The bytes of an array in a device's layout.
 ///
 /// Args:
-///     array: a NumPy array (bfloat16, float8 and int4 of ml_dtypes too), or one on the CPU that NumPy can see, such as JAX's.
-///     layout: a `Layout`, its text such as `"{1,0:T(8,128)(2,1)}"`, or the whole `Shape` or its text.
+///     array: a NumPy array, with ml_dtypes' dtypes too, or an array on the CPU that NumPy can convert, such as JAX's.
+///     layout: a `Layout`, its text such as `"{1,0:T(8,128)(2,1)}"`, or a `Shape` or `str` of the whole shape.
 ///     out, threads: as for `relayout`.
 ///
 /// Returns:
-///     A one-dimensional `numpy.ndarray` of uint8 with the layout's physical bytes; padding is zero.
+///     A one-dimensional `numpy.ndarray` of uint8 with the layout's physical bytes, padding zero; `out` if given.
 ///
 /// Raises:
-///     ParseError: no layout.
-///     RelayoutError: a shape that is not the array's.
-///     ShapeError: a layout of another rank, a dtype that XLA has not got.
+///     ParseError: the string is not a layout.
+///     RelayoutError: the shape is not the array's.
+///     ShapeError: the layout has another rank, or XLA has no element type for the dtype.
 ///
 /// Examples:
 ///     >>> import numpy as np
@@ -187,7 +191,7 @@ pub(crate) fn tile<'py>(
     threads: usize,
 ) -> Result<Bound<'py, PyArray1<u8>>> {
     let Some(array) = as_array(array)? else {
-        return Err(PyTypeError::new_err("tile takes an array; relayout takes bytes").into());
+        return Err(PyTypeError::new_err("tile takes an array; use relayout for bytes").into());
     };
     let row_major =
         || Shape::array(of_dtype(&array.dtype())?, array.shape().iter().map(|&b| b as u64)).map_err(Error::from);
@@ -206,21 +210,21 @@ pub(crate) fn tile<'py>(
     run(&Plan::new(&from, &to)?, &bytes_of(array.as_any(), &from)?, out, threads)
 }
 
-/// The array in a buffer that has a device's layout; the inverse of `tile`.
+/// The array in a buffer with a device's layout: the inverse of `tile`.
 ///
 /// Args:
 ///     buffer: the bytes, as `relayout` takes them.
-///     shape: a `Shape` or its text: the layout that the bytes have.
-///     out: a contiguous array of the shape's dimensions and dtype to write into; a new one where there is none.
+///     shape: a `Shape` or `str`: the array and the layout of its bytes.
+///     out: a contiguous array of the shape's dimensions and dtype to write into; `None` for a new one.
 ///     threads: as for `relayout`.
 ///
 /// Returns:
-///     A `numpy.ndarray` of the shape's dimensions and dtype, in row-major order: `out` if that was given.
+///     A row-major `numpy.ndarray` of the shape's dimensions and dtype; `out` if given.
 ///
 /// Raises:
-///     ImportError: the dtype is one of ml_dtypes, which is not installed.
-///     RelayoutError: a buffer of another length, an `out` that does not fit.
-///     ShapeError: no array, or one without a layout.
+///     ImportError: the dtype needs ml_dtypes, which is not installed.
+///     RelayoutError: the buffer has another length, or `out` does not fit.
+///     ShapeError: not an array, or one without a layout.
 ///
 /// Examples:
 ///     >>> import numpy as np
@@ -246,7 +250,7 @@ pub(crate) fn untile<'py>(
         return Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?);
     };
     if !dtype.is_some_and(|dtype| out.dtype().is_equiv_to(&dtype)) || out.shape() != bounds || !out.is_c_contiguous() {
-        let message = format!("`out` is to be a contiguous array of `{to}`'s dimensions and dtype");
+        let message = format!("`out` must be a contiguous array with the dimensions and dtype of `{to}`");
         return Err(Error::new(Class::Relayout, "buffer_not_writable", message));
     }
     let bytes = out.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;

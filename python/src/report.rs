@@ -1,4 +1,4 @@
-//! `Report`: the padding of a compiled program.
+//! `Report`, the audit of a compiled program, and what it lists: buffers, copies, totals and warnings.
 
 use crate::{
     builtins::tuple,
@@ -6,7 +6,7 @@ use crate::{
     html,
     row::{PyRow, PySourceLine},
     shape::PyShape,
-    table::{Column, Columns, PyTable, Rows},
+    table::{Column, Columns, PyTable, Tabular},
     tpu::generation,
 };
 use pyo3::{
@@ -28,7 +28,7 @@ pub(crate) fn audit_text<'py>(
     hbm_limit: Option<u64>,
 ) -> Result<Bound<'py, PyReport>> {
     let tpu = tpu.map(generation).transpose()?;
-    // A program is read whatever odd characters its names have.
+    // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
     let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(tilewise_audit::audit(&Module::parse(text)?)))?;
     let limit = hbm_limit.or(tpu.map(tilewise::tpu::Generation::hbm_bytes));
@@ -36,9 +36,9 @@ pub(crate) fn audit_text<'py>(
     Ok(Bound::new(py, PyTable::of(audited.clone(), PyReport(audited)))?)
 }
 
-/// The audit of one program: every buffer it defines, with what it holds and takes. Sizes are in bytes.
+/// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
 ///
-/// Made by `audit`. `str` is the table that the command line prints. A `Table` of its buffers.
+/// Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer.
 ///
 /// Examples:
 ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -48,31 +48,31 @@ pub(crate) struct PyReport(Arc<Audited>);
 
 #[pymethods]
 impl PyReport {
-    /// The module's name.
+    /// The name of the module.
     #[getter]
     fn module(&self) -> &str {
         &self.0.report.module
     }
 
-    /// Where the text came from: a path, or the kind of object.
+    /// Where the text came from: a path, or the type of the object.
     #[getter]
     fn source(&self) -> &str {
         &self.0.source
     }
 
-    /// The entry computation's name.
+    /// The name of the entry computation.
     #[getter]
     fn entry(&self) -> Option<&str> {
         self.0.report.entry.as_deref()
     }
 
-    /// Whether the text says the module is scheduled.
+    /// Whether the text declares the module scheduled.
     #[getter]
     fn is_scheduled(&self) -> bool {
         self.0.report.is_scheduled
     }
 
-    /// Totals of the buffers in each memory space, by rising number.
+    /// Totals of the buffers in each memory space, in the order of the spaces' numbers.
     #[getter]
     fn memory_spaces(&self) -> Vec<PySpaceTotal> {
         self.0.report.memory_spaces.iter().map(PySpaceTotal::of).collect()
@@ -90,70 +90,70 @@ impl PyReport {
         self.0.report.copies.iter().map(PyCopy::of).collect()
     }
 
-    /// What could not be read or sized.
+    /// The parts of the program that could not be read or sized.
     #[getter]
     fn warnings(&self) -> Vec<PyReportWarning> {
         self.0.report.warnings.iter().map(PyReportWarning::of).collect()
     }
 
-    /// Bytes of all buffers in HBM that hold no data. Buffers that never live at once share memory, and are counted each.
+    /// Padding of all buffers in HBM. Buffers that are never live at the same time share memory, but each is counted.
     #[getter]
     fn padding_bytes(&self) -> u64 {
         self.0.report.memory_space(0).map_or(0, SpaceTotal::padding_bytes)
     }
 
-    /// Padding as a share of the bytes all buffers in HBM take, 0 … 1.
+    /// Padding as a fraction of the bytes that all buffers in HBM take, 0 … 1.
     #[getter]
     fn padding_share(&self) -> f64 {
         self.0.report.memory_space(0).map_or(0.0, SpaceTotal::padding_share)
     }
 
-    /// Bytes of the entry's arguments in HBM.
+    /// Bytes of the entry computation's arguments in HBM.
     #[getter]
     fn argument_bytes(&self) -> u64 {
         self.0.report.memory_bounds.argument_bytes
     }
 
-    /// Bytes of its results.
+    /// Bytes of the entry computation's results in HBM.
     #[getter]
     fn output_bytes(&self) -> u64 {
         self.0.report.memory_bounds.output_bytes
     }
 
-    /// Bytes of the results that donated arguments provide.
+    /// Bytes of the results that reuse the memory of donated arguments.
     #[getter]
     fn alias_bytes(&self) -> u64 {
         self.0.report.memory_bounds.alias_bytes
     }
 
-    /// Bytes of HBM the program holds at the least: arguments and results.
+    /// The least HBM the program can need, in bytes: its arguments and results.
     #[getter]
     fn at_least_bytes(&self) -> u64 {
         self.0.report.memory_bounds.at_least_bytes()
     }
 
-    /// Bytes of HBM the program holds if no two buffers share memory.
+    /// The HBM the program needs if no two buffers share memory, in bytes.
     #[getter]
     fn at_most_bytes(&self) -> u64 {
         self.0.report.memory_bounds.at_most_bytes
     }
 
-    /// The HBM it was asked to fit, in bytes.
+    /// The HBM it has to fit into, in bytes: `hbm_limit` of `audit`, or that of `tpu`.
     #[getter]
     fn hbm_limit(&self) -> Option<u64> {
         self.0.limit
     }
 
-    /// Whether it fits; `None` if no limit was given, or if that depends on how temporaries share memory.
+    /// Whether it fits into `hbm_limit`; `None` without a limit, or if it depends on how temporaries share memory.
     #[getter]
     fn fits(&self) -> Option<bool> {
         self.0.report.memory_bounds.fits(self.0.limit?)
     }
 
-    /// The buffers with padding, those with the most of it first.
+    /// The buffers with padding, the most padding first.
     ///
     /// Args:
-    ///     count: how many at most; all where it is `None`.
+    ///     count: the number of buffers to return at most; `None` for all.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -172,8 +172,8 @@ impl PyReport {
     /// The report as text, as the command line prints it.
     ///
     /// Args:
-    ///     all: every buffer, not only those with the most padding.
-    ///     width: columns to keep to where words can be cut or wrapped.
+    ///     all: whether to list every buffer, not only those with the most padding.
+    ///     width: the number of columns to fit into, where words can be cut or wrapped.
     ///
     /// Examples:
     ///     >>> import pathlib
@@ -185,7 +185,7 @@ impl PyReport {
         py.detach(|| Audited { all, ..(*self.0).clone() }.to_text(width))
     }
 
-    /// For notebooks: the totals, and the buffers with the most padding, each with its picture.
+    /// For notebooks: the report, and pictures of the arrays with the most padding.
     fn _repr_html_(&self) -> String {
         html::report(&self.0)
     }
@@ -207,18 +207,18 @@ impl PyReport {
 /// Examples:
 ///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
 ///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
-///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))  # ...')
+///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))...')
 #[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Buffer")]
 pub(crate) struct PyBuffer {
-    /// The instruction that defines it.
+    /// The name of the instruction that defines it.
     instruction: String,
-    /// The computation the instruction is in.
+    /// The name of the computation that contains the instruction.
     computation: String,
     /// The instruction's opcode.
     opcode: String,
-    /// The array.
+    /// The shape of the array.
     shape: PyShape,
-    /// The array's place in the instruction's result; `()` if that is no tuple.
+    /// The array's index in the instruction's result; `()` if the result is not a tuple.
     shape_index: Py<PyTuple>,
     /// The memory space's number, 0 for HBM.
     memory_space: u8,
@@ -264,7 +264,7 @@ impl PyBuffer {
     }
 }
 
-/// The buffers of one memory space together. Sizes are in bytes.
+/// Totals of the buffers in one memory space. Sizes are in bytes.
 ///
 /// Examples:
 ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").memory_spaces
@@ -273,17 +273,17 @@ impl PyBuffer {
 pub(crate) struct PySpaceTotal {
     /// The memory space's number, 0 for HBM.
     memory_space: u8,
-    /// Its name on a TPU, such as `'hbm'`.
+    /// The memory space's name on a TPU, such as `'hbm'`.
     name: String,
-    /// How many buffers.
+    /// The number of buffers.
     buffers: usize,
     /// Bytes of data.
     logical_bytes: u64,
     /// Bytes taken.
     physical_bytes: u64,
-    /// Bytes that hold no data.
+    /// Bytes of padding.
     padding_bytes: u64,
-    /// Padding as a share of the bytes taken, 0 … 1.
+    /// Padding as a fraction of the bytes taken, 0 … 1.
     padding_share: f64,
 }
 
@@ -319,17 +319,17 @@ impl PySpaceTotal {
 ///     [<Copy y: f32[256,512]{1,0:T(8,128)} to f32[256,512]{0,1:T(8,128)}>]
 #[pyclass(frozen, get_all, module = "tilewise", name = "Copy")]
 pub(crate) struct PyCopy {
-    /// The instruction.
+    /// The name of the instruction.
     instruction: String,
-    /// The computation it is in.
+    /// The name of the computation that contains it.
     computation: String,
-    /// What is copied.
+    /// The operand's shape.
     from_shape: PyShape,
-    /// What it becomes.
+    /// The result's shape.
     to_shape: PyShape,
-    /// Bytes the source takes.
+    /// Bytes that the operand takes.
     read_bytes: u64,
-    /// Bytes the result takes.
+    /// Bytes that the result takes.
     written_bytes: u64,
     /// The framework's name of the operation.
     op_name: Option<String>,
@@ -359,7 +359,7 @@ impl PyCopy {
     }
 }
 
-/// Something in a program's text that could not be read or sized.
+/// A part of a program's text that could not be read or sized.
 ///
 /// Examples:
 ///     >>> audit("x = b16[3] parameter(0)").warnings
@@ -368,7 +368,7 @@ impl PyCopy {
 pub(crate) struct PyReportWarning {
     /// A stable name in snake case.
     kind: &'static str,
-    /// What it is about.
+    /// The warning, as a sentence.
     message: String,
 }
 
@@ -389,7 +389,7 @@ impl PyReportWarning {
     }
 }
 
-impl Rows for Audited {
+impl Tabular for Audited {
     /// The columns of `tilewise audit --format csv`.
     fn columns(&self) -> Columns {
         let rows = &self.report.buffers;

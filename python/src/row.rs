@@ -4,7 +4,8 @@ use crate::fix::PyFix;
 use pyo3::prelude::*;
 use tilewise_audit::{SourceLine, fix::Advice};
 
-/// Something that takes memory, what of it is padding, why, and what to change: a `Buffer` or an `Allocation`. Sizes are in bytes.
+/// The base class of `Buffer` and `Allocation`: something that takes memory, its padding, the causes, and what to
+/// change. Sizes are in bytes.
 ///
 /// Examples:
 ///     >>> row = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").buffers[0]
@@ -12,13 +13,13 @@ use tilewise_audit::{SourceLine, fix::Advice};
 ///     (185600000, ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used'])
 #[pyclass(frozen, subclass, module = "tilewise", name = "Row")]
 pub(crate) struct PyRow {
-    /// Bytes that hold no data; 0 where they can't be computed.
+    /// Bytes of padding; 0 if they can't be computed.
     #[pyo3(get)]
     pub(crate) padding_bytes: u64,
-    /// How many times its data the array takes; 1 where that can't be computed.
+    /// Bytes taken as a multiple of the bytes of data; 1 if that can't be computed.
     #[pyo3(get)]
     pub(crate) expansion: f64,
-    /// What makes the padding, in words, the largest cause first.
+    /// The causes of the padding, as sentences, the largest first.
     #[pyo3(get)]
     pub(crate) causes: Vec<String>,
     /// The framework's name of the operation, such as `'jit(f)/dot_general'`.
@@ -27,19 +28,19 @@ pub(crate) struct PyRow {
     /// The line of the user's program.
     #[pyo3(get)]
     pub(crate) source: Option<PySourceLine>,
-    /// Searched for when first asked for: a program has many buffers.
+    /// Searches for fixes only when asked: a program has many buffers.
     pub(crate) advice: Box<dyn Fn() -> Option<Advice> + Send + Sync>,
 }
 
 #[pymethods]
 impl PyRow {
-    /// What to change so that it takes less, the best first.
+    /// Changes that make it take less memory, the best first.
     #[getter]
     fn fixes(&self) -> Vec<PyFix> {
         (self.advice)().map_or(Vec::new(), |advice| advice.fixes.iter().map(PyFix::of).collect())
     }
 
-    /// The best fix, if there is one.
+    /// The best fix; `None` if there is none.
     #[getter]
     fn fix(&self) -> Option<PyFix> {
         (self.advice)()?.best().map(PyFix::of)
@@ -56,11 +57,11 @@ impl PyRow {
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "SourceLine")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PySourceLine {
-    /// The file, as the compiler was told.
+    /// The path of the file, as the program's metadata has it.
     file: String,
-    /// The line, from 1.
+    /// The line number, from 1.
     line: u32,
-    /// The function, where the text says.
+    /// The function, if the metadata names it.
     function: Option<String>,
 }
 

@@ -8,16 +8,16 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use std::sync::OnceLock;
 use tilewise::{ArrayShape, Shape, Tiled};
 
-/// An XLA shape: an array with its layout, or a tuple of shapes.
+/// An XLA shape: an array with its layout, a tuple of shapes, or a token, opaque or buffer.
 ///
-/// Read from XLA's text, which `str` gives back byte for byte. A missing layout is filled in as XLA does, major to minor;
-/// `Shape.parse_as_written` leaves it missing.
+/// Parsed from XLA's text, which `str` returns byte for byte. As in XLA, a missing layout becomes the default one, the
+/// last dimension minor; `Shape.parse_as_written` leaves it missing.
 ///
-/// Immutable and hashable. Equality is XLA's: run-time metadata (`M(n)`) is not compared. Offsets and indices are in elements, sizes in
-/// bytes.
+/// Immutable and hashable. `==` is XLA's equality, which ignores run-time metadata (`M(n)`). Offsets and indices are in
+/// elements, sizes in bytes.
 ///
 /// Raises:
-///     ParseError: no shape; `.span` says where, and the message points at it.
+///     ParseError: the string is not a shape; `.span` says where, and the message points at it.
 ///
 /// Examples:
 ///     >>> s = Shape("f32[3,5]{1,0:T(2,2)}")
@@ -38,7 +38,7 @@ use tilewise::{ArrayShape, Shape, Tiled};
 #[derive(Clone)]
 pub(crate) struct PyShape {
     shape: Shape,
-    /// Where elements lie, worked out when first asked for.
+    /// The layout worked out, on first use.
     tiled: OnceLock<Result<Tiled, tilewise::Error>>,
 }
 
@@ -58,8 +58,8 @@ impl PyShape {
     pub(crate) fn array(&self) -> Result<&ArrayShape> {
         self.shape.as_array().ok_or_else(|| {
             let kind = self.shape.kind().name();
-            let error = Error::new(Class::Shape, "not_an_array", format!("a {kind} is no array"));
-            if kind == "tuple" { error.with_help("ask its elements or leaves()") } else { error }
+            let error = Error::new(Class::Shape, "not_an_array", format!("a shape of kind '{kind}' is not an array"));
+            if kind == "tuple" { error.with_help("use its `elements` or `leaves()`") } else { error }
         })
     }
 }
@@ -70,13 +70,13 @@ impl std::fmt::Display for PyShape {
     }
 }
 
-/// A `Shape`, or the shape in a text.
+/// The shape of a `Shape` or of a `str`.
 pub(crate) fn shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
     if let Ok(shape) = value.cast::<PyShape>() {
         return Ok(shape.get().as_shape().clone());
     }
     let Ok(text) = value.cast::<PyString>() else {
-        let message = format!("a shape is a Shape or its text, not {}", value.get_type().name()?);
+        let message = format!("expected a Shape or a str, not {}", value.get_type().name()?);
         return Err(PyTypeError::new_err(message).into());
     };
     let text = str_of(text)?;

@@ -28,10 +28,10 @@ impl PyShape {
         Ok(Self::new(shape_of(text)?))
     }
 
-    /// Reads a shape and leaves a missing layout missing, as messages and reports print it.
+    /// Parses a shape and leaves a missing layout missing: compilers' messages print shapes without layouts.
     ///
     /// Raises:
-    ///     ParseError: no shape.
+    ///     ParseError: the string is not a shape.
     ///
     /// Examples:
     ///     >>> Shape.parse_as_written("f32[20000,12]").has_layout
@@ -42,15 +42,15 @@ impl PyShape {
         Ok(Self::new(Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text))?))
     }
 
-    /// An array; without a layout, with XLA's default one.
+    /// The shape of an array; `layout=None` is XLA's default layout.
     ///
     /// Args:
-    ///     element_type: whatever `ElementType` takes, such as `"bf16"`, `numpy.float32` or `x.dtype`.
-    ///     dimensions: bounds in elements.
-    ///     layout: how it lies in memory.
+    ///     element_type: anything `ElementType` accepts, such as `"bf16"`, `numpy.float32` or `x.dtype`.
+    ///     dimensions: the bounds in elements.
+    ///     layout: how the array lies in memory.
     ///
     /// Raises:
-    ///     ShapeError: a layout of another rank, or a size above 2^63 − 1.
+    ///     ShapeError: the layout has another rank, or a size exceeds 2^63 − 1.
     ///
     /// Examples:
     ///     >>> Shape.array("f32", (3, 5))
@@ -69,7 +69,7 @@ impl PyShape {
         }))
     }
 
-    /// A tuple of shapes, each a `Shape` or its text.
+    /// A tuple of shapes, each a `Shape` or a `str`.
     ///
     /// Examples:
     ///     >>> Shape.tuple(["f32[2]", "token[]"])
@@ -81,10 +81,10 @@ impl PyShape {
         Ok(Self::new(Shape::tuple(elements)))
     }
 
-    /// The shape in a serialised `xla.ShapeProto`.
+    /// The shape in a serialised `xla.ShapeProto` message.
     ///
     /// Raises:
-    ///     ShapeError: bytes that are no such message.
+    ///     ShapeError: the bytes are not such a message.
     ///
     /// Examples:
     ///     >>> Shape.from_proto(bytes.fromhex("100b1a0103"))
@@ -95,7 +95,7 @@ impl PyShape {
         Ok(Self::new(Shape::decode_proto(message)?))
     }
 
-    /// The shape as a serialised `xla.ShapeProto`, byte for byte as XLA writes it.
+    /// The shape as a serialised `xla.ShapeProto` message, byte for byte as XLA writes it.
     ///
     /// Examples:
     ///     >>> Shape.from_proto(Shape("f32[3,5]").to_proto())
@@ -104,7 +104,7 @@ impl PyShape {
         PyBytes::new(py, &self.as_shape().encode_proto())
     }
 
-    /// What it is: `'array'`, `'tuple'`, `'token'`, `'opaque'` or `'buffer'`.
+    /// The kind of shape: `'array'`, `'tuple'`, `'token'`, `'opaque'` or `'buffer'`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.as_shape().kind().name()
@@ -113,16 +113,16 @@ impl PyShape {
     /// The element type of an array.
     ///
     /// Raises:
-    ///     ShapeError: a tuple, token or opaque.
+    ///     ShapeError: not an array.
     #[getter]
     fn element_type(&self) -> Result<PyElementType> {
         Ok(PyElementType(self.array()?.element_type()))
     }
 
-    /// The bounds of an array, in elements; `None` for `?`. Dynamic dimensions count with their bound.
+    /// The bounds of an array, in elements; of a dynamic dimension its upper bound, `None` for an unbounded one (`?`).
     ///
     /// Raises:
-    ///     ShapeError: a tuple, token or opaque.
+    ///     ShapeError: not an array.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,<=5,?]").dimensions
@@ -132,19 +132,19 @@ impl PyShape {
         Ok(tuple(py, self.array()?.dimensions().iter().map(|d| d.bound()))?)
     }
 
-    /// Which dimensions are dynamic.
+    /// For each dimension, whether it is dynamic.
     ///
     /// Raises:
-    ///     ShapeError: a tuple, token or opaque.
+    ///     ShapeError: not an array.
     #[getter]
     fn dynamic_dimensions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         Ok(tuple(py, self.array()?.dimensions().iter().map(|d| d.is_dynamic()))?)
     }
 
-    /// How many dimensions an array has.
+    /// The number of dimensions of an array.
     ///
     /// Raises:
-    ///     ShapeError: a tuple, token or opaque.
+    ///     ShapeError: not an array.
     #[getter]
     fn rank(&self) -> Result<usize> {
         Ok(self.array()?.rank())
@@ -153,32 +153,28 @@ impl PyShape {
     /// How an array lies in memory.
     ///
     /// Raises:
-    ///     ShapeError: a tuple, token or opaque, or a shape read without its layout; `has_layout` tells.
+    ///     ShapeError: not an array, or the layout is missing (`has_layout` is `False`).
     #[getter]
     fn layout(&self) -> Result<PyLayout> {
         match self.array()?.layout() {
             Some(layout) => Ok(PyLayout(layout.clone())),
-            None => Err(Error::new(
-                Class::Shape,
-                "missing_layout",
-                format!("`{}` was read without a layout", self.as_shape()),
-            )),
+            None => Err(Error::new(Class::Shape, "missing_layout", format!("`{}` has no layout", self.as_shape()))),
         }
     }
 
-    /// Whether this is an array whose layout is known.
+    /// Whether this is an array with a layout.
     #[getter]
     fn has_layout(&self) -> bool {
         self.as_shape().layout().is_some()
     }
 
-    /// A tuple's elements; none for anything else.
+    /// The elements of a tuple; empty for other kinds.
     #[getter]
     fn elements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         tuple(py, self.as_shape().elements().map(Self::new).collect::<Vec<_>>())
     }
 
-    /// Every leaf with its path through the tuples; a shape that is no tuple is its own, at `()`.
+    /// Every leaf as a (path through the tuples, shape) pair; a shape that is not a tuple is its only leaf, at `()`.
     ///
     /// Examples:
     ///     >>> Shape("(f32[2], (token[], s8[]))").leaves()[2]
@@ -190,7 +186,7 @@ impl PyShape {
     /// The same array with another layout.
     ///
     /// Raises:
-    ///     ShapeError: no array, or a layout that does not fit it.
+    ///     ShapeError: not an array, or the layout does not fit it.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]").with_layout(Layout((0, 1), tiles=[(2, 2)]))
@@ -200,7 +196,7 @@ impl PyShape {
         Ok(Self::new(self.as_shape().with_layout(layout.get().0.clone())?))
     }
 
-    /// The same shape with every layout left open, as `predict` takes it.
+    /// The same shape without any layout, as `predict` takes it.
     ///
     /// Examples:
     ///     >>> str(Shape("f32[8,64]{0,1:T(8,128)}").without_layout())
@@ -209,7 +205,7 @@ impl PyShape {
         Self::parse_as_written(&self.as_shape().without_layout().to_string())
     }
 
-    /// Whether both print alike: stricter than `==`, which leaves out run-time metadata.
+    /// Whether both have the same text: stricter than `==`, which ignores run-time metadata.
     ///
     /// Examples:
     ///     >>> one, other = Shape("f32[3]{0:M(8)}"), Shape("f32[3]{0}")
@@ -223,11 +219,12 @@ impl PyShape {
     /// The offset of an element, in elements from the start of the buffer.
     ///
     /// Args:
-    ///     index: one integer for each dimension, from 0; negative ones do not count from the end.
+    ///     index: one integer for each dimension, from 0; negative integers do not count from the end.
     ///
     /// Raises:
-    ///     OutOfRangeError: outside the array; also an `IndexError`.
-    ///     ShapeError: as many integers as there are dimensions were needed, or this shape has no offsets.
+    ///     OutOfRangeError: the index is outside the array; also an `IndexError`.
+    ///     ShapeError: the index has another length than the rank, or the shape is not an array, or one with an
+    ///         unbounded dimension or no layout.
     ///
     /// Examples:
     ///     >>> Shape("bf16[8,256]{1,0:T(8,128)(2,1)}").offset((1, 0))
@@ -237,20 +234,21 @@ impl PyShape {
         index::offset(self.tiled()?, index)
     }
 
-    /// The offsets of many elements at once.
+    /// The offsets of many elements.
     ///
     /// Args:
-    ///     indices: integers of any dtype, of shape (…, rank): the last axis is one index.
-    ///     out: a contiguous uint64 array of shape (…) to write into; a new one where there is none.
-    ///     threads: how many threads to use, if the machine has them and there are many indices.
+    ///     indices: integers of any dtype and of shape (…, rank): each row along the last axis is one index.
+    ///     out: a contiguous uint64 array of shape (…) to write into; `None` for a new one.
+    ///     threads: the number of threads to use at most; few indices take one.
     ///
     /// Returns:
-    ///     `numpy.ndarray` of uint64, of shape (…): offsets in elements; `out` if that was given.
+    ///     A `numpy.ndarray` of uint64 and of shape (…): offsets in elements; `out` if given.
     ///
     /// Raises:
-    ///     OutOfRangeError: an index outside the array; also an `IndexError`.
-    ///     ShapeError: a last axis of another length, an `out` that does not fit, or a shape without offsets.
-    ///     TypeError: not integers.
+    ///     OutOfRangeError: an index is outside the array; also an `IndexError`.
+    ///     ShapeError: the last axis has another length than the rank, `out` does not fit, or the shape is
+    ///         not an array, or one with an unbounded dimension or no layout.
+    ///     TypeError: the values are not integers.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").offsets([[0, 4], [2, 3]])
@@ -266,14 +264,14 @@ impl PyShape {
         index::offsets(self.tiled()?, indices, out, threads)
     }
 
-    /// The index of the element at an offset, or `None` where it holds padding.
+    /// The index of the element at an offset, or `None` if the offset holds padding.
     ///
     /// Args:
     ///     offset: in elements from the start of the buffer.
     ///
     /// Raises:
-    ///     OutOfRangeError: past the end of the buffer; also an `IndexError`.
-    ///     ShapeError: a shape without offsets.
+    ///     OutOfRangeError: the offset is past the end of the buffer; also an `IndexError`.
+    ///     ShapeError: not an array, or one with an unbounded dimension or no layout.
     ///
     /// Examples:
     ///     >>> s = Shape("f32[3,5]{1,0:T(2,2)}")
@@ -293,16 +291,18 @@ impl PyShape {
     ///
     /// Args:
     ///     offsets: integers of any dtype and of any shape (…): offsets in elements.
-    ///     out: a contiguous int64 array of shape (…, rank) to write into; a new one where there is none.
-    ///     threads: how many threads to use, if the machine has them and there are many offsets.
+    ///     out: a contiguous int64 array of shape (…, rank) to write into; `None` for a new one.
+    ///     threads: the number of threads to use at most; few offsets take one.
     ///
     /// Returns:
-    ///     `numpy.ndarray` of int64, of shape (…, rank); −1 all along the last axis where the offset holds padding; `out` if that was given.
+    ///     A `numpy.ndarray` of int64 and of shape (…, rank): indices, all −1 where the offset holds padding; `out` if
+    ///         given.
     ///
     /// Raises:
-    ///     OutOfRangeError: an offset past the end of the buffer; also an `IndexError`.
-    ///     ShapeError: an `out` that does not fit, or a shape without offsets.
-    ///     TypeError: not integers.
+    ///     OutOfRangeError: an offset is past the end of the buffer; also an `IndexError`.
+    ///     ShapeError: `out` does not fit, or the shape is not an array, or one with an unbounded dimension or no
+    ///         layout.
+    ///     TypeError: the values are not integers.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").indices([17, 9])
@@ -322,31 +322,32 @@ impl PyShape {
     /// Bytes of the array's data, without padding.
     ///
     /// Raises:
-    ///     ShapeError: no array, an unbounded dimension, a missing layout, or more than 2^63 − 1 bytes. So for every size.
+    ///     ShapeError: not an array, or one with an unbounded dimension or no layout, or more than 2^63 − 1 bytes. The
+    ///         same holds for every other size.
     #[getter]
     fn logical_bytes(&self) -> Result<u64> {
         Ok(self.tiled()?.logical_bytes())
     }
 
-    /// Bytes the array takes in memory, padding included.
+    /// Bytes that the array takes in memory, padding included.
     #[getter]
     fn physical_bytes(&self) -> Result<u64> {
         Ok(self.tiled()?.physical_bytes())
     }
 
-    /// Bytes that hold no data.
+    /// Bytes of padding: `physical_bytes - logical_bytes`.
     #[getter]
     fn padding_bytes(&self) -> Result<u64> {
         Ok(self.tiled()?.padding_bytes())
     }
 
-    /// How many times its data the array takes; 1 for an array without elements.
+    /// `physical_bytes / logical_bytes`; 1 for an array without elements.
     #[getter]
     fn expansion(&self) -> Result<f64> {
         Ok(self.tiled()?.expansion())
     }
 
-    /// The bounds in memory after all tiles, major to minor, in elements.
+    /// The bounds of the array in memory, with every tile's dimensions, major to minor, in elements.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").physical_dimensions
@@ -362,13 +363,14 @@ impl PyShape {
         Ok(self.tiled()?.physical_elements())
     }
 
-    /// What XLA's `ShapeUtil::ArraySize` answers, in bytes, which counts the first tile only; `None` where it fails.
+    /// The result of XLA's `ShapeUtil::ArraySize`, in bytes, which takes only the first tile into account; `None` where
+    /// that function fails.
     #[getter]
     fn xla_array_size(&self) -> Result<Option<u64>> {
         Ok(self.array()?.xla_array_size())
     }
 
-    /// Each part of the layout's text with what it means; empty without a layout.
+    /// The parts of the layout's text, each a (text, meaning) pair; empty without a layout.
     ///
     /// Examples:
     ///     >>> Shape("bf16[300,500]{1,0:T(8,128)(2,1)}").layout_in_words()[1]
@@ -377,7 +379,7 @@ impl PyShape {
         Ok(self.array()?.layout_in_words().into_iter().map(|part| (part.text, part.meaning)).collect())
     }
 
-    /// What makes the padding, in words, the largest cause first; none without padding.
+    /// The causes of the padding, as sentences, the largest first; empty without padding.
     ///
     /// Examples:
     ///     >>> Shape("f32[400000,12]{1,0:T(8,128)}").causes()
@@ -386,10 +388,10 @@ impl PyShape {
         Ok(tilewise_audit::causes(self.tiled()?))
     }
 
-    /// What to change so that the array takes less, the best first.
+    /// Changes that make the array take less memory, the best first.
     ///
     /// Args:
-    ///     tpu: the generation that prices the fixes, as `predict` takes it; inferred from the tiles where it is not given.
+    ///     tpu: the generation whose layouts price the fixes, as `predict` takes it; `None` infers it from the tiles.
     ///
     /// Examples:
     ///     >>> Shape("s32[32768,8,4]{2,1,0:T(8,128)}").fixes()[2].jax
@@ -403,7 +405,7 @@ impl PyShape {
     /// How the buffer is made from the array, step by step: pad, reshape, transpose.
     ///
     /// Raises:
-    ///     ShapeError: a shape without offsets.
+    ///     ShapeError: not an array, or one with an unbounded dimension or no layout.
     ///
     /// Examples:
     ///     >>> print(Shape("f32[4,6]{1,0:T(2,2)}").steps())
@@ -417,18 +419,18 @@ impl PyShape {
     /// A picture of the layout.
     ///
     /// Args:
-    ///     view: `'logical'` shows the array with offsets, `'memory'` memory with indices, `'both'` the two, `'word'` which elements
-    ///         share a 32-bit word, `'steps'` how the layout comes about.
-    ///     compare: another layout of the same array, in place of a view: what moves, and where to.
-    ///     highlight: the index of an element to follow.
-    ///     slices: for dimensions that are not drawn, the index to draw; {0: 3} draws the plane at 3 of dimension 0.
-    ///     theme: `'auto'` follows the reader's colour scheme, or `'light'`, or `'dark'`.
+    ///     view: `'logical'` draws the array with the offset in each cell, `'memory'` the memory with the index in each
+    ///         cell, `'both'` the two, `'word'` which elements share a 32-bit word, `'steps'` how the buffer is made.
+    ///     compare: another layout of the same array: draws which elements move, and where to, in place of a view.
+    ///     highlight: the index of an element to mark.
+    ///     slices: for dimensions that are not drawn, the index to draw: `{0: 3}` draws index 3 of dimension 0.
+    ///     theme: `'auto'` follows the viewer's colour scheme; or `'light'`, or `'dark'`.
     ///
     /// Raises:
-    ///     DrawError: nothing to draw.
-    ///     OutOfRangeError: an index outside the array.
-    ///     ShapeError: a shape without offsets.
-    ///     ValueError: an unknown view or theme.
+    ///     DrawError: there is nothing to draw.
+    ///     OutOfRangeError: an index is outside the array.
+    ///     ShapeError: not an array, or one with an unbounded dimension or no layout.
+    ///     ValueError: the view or theme is unknown.
     ///
     /// Examples:
     ///     >>> print(Shape("f32[2,2]{0,1}").draw(view="logical"), end="")
@@ -448,7 +450,7 @@ impl PyShape {
         PyDrawing::of(self.tiled()?, Request { view, compare, highlight, slices: slices.unwrap_or_default(), theme })
     }
 
-    /// For notebooks: the text, what it means, and the picture.
+    /// For notebooks: the text, its meaning, and the picture.
     fn _repr_html_(&self) -> String {
         html::shape(self.as_shape(), self.tiled().ok())
     }

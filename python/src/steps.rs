@@ -1,4 +1,4 @@
-//! `Steps` and `Step`: how memory is made from the array.
+//! `Steps` and `Step`: how the buffer is made from the array.
 
 use crate::{
     builtins::tuple,
@@ -13,7 +13,7 @@ use tilewise::{Derivation, DerivationStep, Operation, Tiled};
 
 /// How a buffer is made from its array: a sequence of steps, each from a row-major array to a row-major array.
 ///
-/// `str` tells them in words, a line each.
+/// `str` describes them, one line each.
 ///
 /// Examples:
 ///     >>> steps = Shape("f32[3,5]{1,0:T(2,2)}").steps()
@@ -33,7 +33,7 @@ impl PySteps {
 
 #[pymethods]
 impl PySteps {
-    /// A NumPy program of two functions, `to_buffer(x)` and `from_buffer(x)`, as text.
+    /// The source of a NumPy program with two functions, `to_buffer(x)` and `from_buffer(x)`.
     ///
     /// Examples:
     ///     >>> import numpy as np
@@ -46,7 +46,7 @@ impl PySteps {
         self.derivation.numpy().to_string()
     }
 
-    /// The same with einops, as text.
+    /// The source of the same program with einops.
     ///
     /// Examples:
     ///     >>> program = Shape("f32[4,6]{1,0:T(2,2)}").steps().as_einops()
@@ -56,10 +56,10 @@ impl PySteps {
         self.derivation.einops().to_string()
     }
 
-    /// MLIR's affine maps of an index to the index in memory and to the offset, as text, a line each.
+    /// Two affine maps in MLIR's syntax, one a line: from an index to the physical index, and to the offset.
     ///
     /// Raises:
-    ///     ShapeError: nested tiles whose map has too many terms.
+    ///     ShapeError: the map has too many terms.
     ///
     /// Examples:
     ///     >>> print(Shape("f32[4,6]{1,0:T(2,2)}").steps().as_mlir(), end="")
@@ -80,7 +80,7 @@ impl PySteps {
         let steps = self.derivation.steps();
         let position = if number < 0 { steps.len().checked_add_signed(number) } else { Some(number.unsigned_abs()) };
         let step = position.and_then(|position| steps.get(position));
-        step.map(|step| PyStep(step.clone())).ok_or_else(|| PyIndexError::new_err("there are fewer steps"))
+        step.map(|step| PyStep(step.clone())).ok_or_else(|| PyIndexError::new_err("step index out of range"))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -127,19 +127,19 @@ impl PyStep {
         tuple(py, &self.0.to)
     }
 
-    /// The tile it belongs to, 0 the first; `None` in front of the tiles and behind them.
+    /// The number of the tile it belongs to, from 0; `None` for steps before the first tile and after the last.
     #[getter]
     fn tile(&self) -> Option<usize> {
         self.0.level
     }
 
-    /// What becomes of the bytes: `'bitcast'`, `'append'` or `'move'`.
+    /// What it does to the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
     #[getter]
     fn effect(&self) -> &'static str {
         self.0.effect.as_str()
     }
 
-    /// Of a transpose, for each axis of the result that of the operand; otherwise `None`.
+    /// For a transpose, the operand's axis for each axis of the result; otherwise `None`.
     #[getter]
     fn permutation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         match &self.0.operation {
@@ -148,7 +148,7 @@ impl PyStep {
         }
     }
 
-    /// Of a pad, how many elements each axis grows; otherwise `None`.
+    /// For a pad, the number of elements added to each axis; otherwise `None`.
     #[getter]
     fn padding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         match &self.0.operation {

@@ -1,4 +1,4 @@
-//! `Table`: rows as columns, once for Arrow, pandas and Polars.
+//! `Table`: rows as named columns, for Arrow, pandas and Polars alike.
 
 use crate::errors::Result;
 use arrow_array::{
@@ -15,32 +15,35 @@ use pyo3::{
 use std::{borrow::Borrow, collections::HashMap, sync::Arc};
 use tilewise_audit::{Kind, TableRow, Value};
 
-/// What has rows.
-pub(crate) trait Rows: Send + Sync {
-    /// All of them, in the order of the text.
+/// A value whose rows Python reads as a table.
+pub(crate) trait Tabular: Send + Sync {
+    /// The columns of all rows, in the order of the text.
     fn columns(&self) -> Columns;
 }
 
-/// Rows with named columns, for pandas, Polars, and whatever speaks the Arrow PyCapsule interface. A `Report` is one of buffers, an
-/// `Explanation` one of allocations.
+/// Rows with named columns, for pandas, Polars, and any reader of the Arrow PyCapsule interface. A `Report` is a table
+/// of buffers, an `Explanation` a table of allocations.
 ///
 /// Examples:
 ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
 ///     >>> report.to_pandas()[["shape", "padding_bytes"]].values.tolist()
 ///     [['f32[400000,12]{1,0:T(8,128)}', 185600000]]
 #[pyclass(frozen, subclass, module = "tilewise", name = "Table")]
-pub(crate) struct PyTable(Arc<dyn Rows>);
+pub(crate) struct PyTable(Arc<dyn Tabular>);
 
 impl PyTable {
-    /// A table, to which a class that extends it is added.
-    pub(crate) fn of<T: PyClass<BaseType = Self>>(rows: Arc<impl Rows + 'static>, class: T) -> PyClassInitializer<T> {
+    /// The base object of an instance of `class`, which extends `Table`.
+    pub(crate) fn of<T: PyClass<BaseType = Self>>(
+        rows: Arc<impl Tabular + 'static>,
+        class: T,
+    ) -> PyClassInitializer<T> {
         PyClassInitializer::from(Self(rows)).add_subclass(class)
     }
 }
 
 #[pymethods]
 impl PyTable {
-    /// Every row, as columns: a dict of NumPy arrays, and of lists where values may be missing.
+    /// Every row, by column: a dict of NumPy arrays, or of lists for columns whose values may be missing.
     ///
     /// Examples:
     ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_dict()["logical_bytes"]
@@ -59,7 +62,7 @@ impl PyTable {
     ///     np.uint64(185600000)
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (pandas, columns) = (py.import("pandas")?, py.detach(|| self.0.columns()));
-        // Left to itself, pandas makes floats of counts that may be missing.
+        // By default, pandas turns integers that may be missing into floats.
         let maybe: Vec<_> = columns.0.iter().filter(|(_, column)| matches!(column, Column::MaybeCount(_))).collect();
         let dtypes: HashMap<_, _> = maybe.into_iter().map(|(name, _)| (*name, "UInt64")).collect();
         pandas.call_method1("DataFrame", (columns.into_dict(py)?,))?.call_method1("astype", (dtypes,))
@@ -77,14 +80,14 @@ impl PyTable {
         slf.py().import("polars")?.call_method1("DataFrame", (slf,))
     }
 
-    /// Every row, by the Arrow PyCapsule interface.
+    /// Every row, as an Arrow C stream of the PyCapsule interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyCapsule>> {
-        // A wish, which the interface allows to be passed over.
+        // The interface lets a producer ignore the schema that a consumer requests.
         drop(requested_schema);
         py.detach(|| self.0.columns()).into_arrow_stream(py)
     }
@@ -93,14 +96,25 @@ impl PyTable {
 /// The values of one column.
 pub(crate) enum Column {
     Text(Vec<Option<String>>),
-    /// A count that every row has.
+    /// A count in every row.
     Count(Vec<u64>),
-    /// A count that some rows lack.
+    /// A count that may be missing.
     MaybeCount(Vec<Option<u64>>),
     Ratio(Vec<Option<f64>>),
 }
 
 impl Column {
+    /// An empty column for values of this kind.
+    fn empty(column: &tilewise_audit::Column) -> Self {
+        match (column.kind, column.is_optional) {
+            (Kind::Count, false) => Self::Count(Vec::new()),
+            (Kind::Count, true) => Self::MaybeCount(Vec::new()),
+            (Kind::Ratio, _) => Self::Ratio(Vec::new()),
+            _ => Self::Text(Vec::new()),
+        }
+    }
+
+    /// Adds a row's value; one of another kind is missing.
     fn push(&mut self, cell: Value<'_>) {
         match (self, cell) {
             (Self::Text(values), Value::Text(text)) => values.push(Some(text.into_owned())),
@@ -119,18 +133,9 @@ impl Column {
 pub(crate) struct Columns(pub(crate) Vec<(&'static str, Column)>);
 
 impl Columns {
-    /// The columns that rows have of their own.
+    /// The columns of these rows, as `tilewise_audit` describes them.
     pub(crate) fn of<R: TableRow, B: Borrow<R>>(rows: impl Iterator<Item = B>) -> Self {
-        let empty = R::COLUMNS.iter().map(|column| {
-            let values = match (column.kind, column.is_optional) {
-                (Kind::Count, false) => Column::Count(Vec::new()),
-                (Kind::Count, true) => Column::MaybeCount(Vec::new()),
-                (Kind::Ratio, _) => Column::Ratio(Vec::new()),
-                _ => Column::Text(Vec::new()),
-            };
-            (column.name, values)
-        });
-        let mut columns = Self(empty.collect());
+        let mut columns = Self(R::COLUMNS.iter().map(|column| (column.name, Column::empty(column))).collect());
         for row in rows {
             for ((_, column), cell) in columns.0.iter_mut().zip(row.borrow().cells()) {
                 column.push(cell);
@@ -139,7 +144,7 @@ impl Columns {
         columns
     }
 
-    /// A dict of NumPy arrays, and of lists where a value may be missing.
+    /// A dict of NumPy arrays, or of lists for columns whose values may be missing.
     fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let dict = PyDict::new(py);
         for (name, column) in self.0 {
@@ -156,7 +161,7 @@ impl Columns {
         Ok(dict)
     }
 
-    /// The Arrow C stream of one batch, in a capsule as the PyCapsule interface wants it.
+    /// The Arrow C stream of one record batch, in a capsule of the PyCapsule interface.
     fn into_arrow_stream(self, py: Python<'_>) -> Result<Bound<'_, PyCapsule>> {
         let arrays = self.0.into_iter().map(|(name, column)| {
             let array: ArrayRef = match column {
@@ -171,7 +176,7 @@ impl Columns {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let schema = batch.schema();
         let stream = FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new([Ok(batch)], schema)));
-        // Whoever takes the stream out leaves an empty one; dropping either releases what is left.
+        // A consumer moves the stream out and leaves an empty one, so that each is released exactly once.
         Ok(PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?)
     }
 }

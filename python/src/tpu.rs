@@ -7,14 +7,15 @@ use crate::{
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::tpu::Generation;
 
-/// A generation by a name of it, or that of a JAX device.
+/// The generation of that name, or that of a JAX device.
 pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
     let name = match value.cast::<PyString>() {
         Ok(name) => name.clone(),
         Err(_) => match value.getattr_opt("device_kind")? {
             Some(kind) => kind.cast_into::<PyString>().map_err(PyErr::from)?,
             None => {
-                let message = format!("a TPU is a name of it or a JAX device, not {}", value.get_type().name()?);
+                let message =
+                    format!("tpu must be a generation's name or a JAX device, not {}", value.get_type().name()?);
                 return Err(PyTypeError::new_err(message).into());
             }
         },
@@ -23,10 +24,10 @@ pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
     name.parse().map_err(|error| Error::in_text(error, name))
 }
 
-/// The HBM one device of a TPU generation offers to programs, in bytes.
+/// The HBM that one device of a TPU generation offers to programs, in bytes.
 ///
 /// Raises:
-///     ParseError: no TPU.
+///     ParseError: `tpu` names no TPU.
 ///
 /// Examples:
 ///     >>> hbm_bytes("v5e") / 2**30

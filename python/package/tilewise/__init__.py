@@ -1,7 +1,7 @@
 """XLA shapes and tiled layouts: explained, indexed, converted, and TPU programs audited for padding.
 
 XLA, the compiler under JAX, TensorFlow and PyTorch/XLA, stores arrays in tiled layouts such as
-``bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}``. That string decides what an array really takes.
+``bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}``. The layout decides how much memory an array really takes.
 
 >>> import tilewise as tw
 >>> s = tw.Shape("f32[3,5]{1,0:T(2,2)}")
@@ -12,8 +12,8 @@ XLA, the compiler under JAX, TensorFlow and PyTorch/XLA, stores arrays in tiled 
 
 Bounds, indices and offsets are in elements; sizes are in bytes.
 
-``TPU_GENERATIONS`` names the generations that are known, and ``CHECKED_WITH`` the TPU compiler whose choices `predict`
-was compared with:
+``TPU_GENERATIONS`` lists the known TPU generations. ``CHECKED_WITH`` is the TPU compiler against which `predict` was
+checked:
 
 >>> tw.TPU_GENERATIONS
 ('v2', 'v3', 'v4', 'v5e', 'v5p', 'v6e', 'v7x')

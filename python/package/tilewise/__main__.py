@@ -10,8 +10,8 @@ from tilewise import _tilewise
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and return its exit status."""
-    # Python would only note an interrupt, and look at it when the work is done.
+    """Run the command line and return its exit status."""
+    # Python's own handler would only take effect after the native call returns.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _tilewise.run(["tilewise", *(sys.argv[1:] if arguments is None else arguments)])
 

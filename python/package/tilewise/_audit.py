@@ -1,4 +1,4 @@
-"""Audits of compiled programs, in whatever form they come."""
+"""`audit`, which takes a compiled program in any form."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ def audit(program: Program, /, *, tpu: Tpu | None = None, hbm_limit: int | None 
     Args:
         program: one of
 
-            - what ``jax.jit(f).lower(...).compile()`` returns, or anything else with an ``as_text`` or ``to_string``
-              method; what ``lower`` alone returns has no layouts of the device yet;
+            - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
+              ``to_string`` method; the result of ``lower`` alone has no device layouts yet;
             - the path of a file of HLO text, plain or gzip;
-            - HLO text: a ``str`` with line breaks, or one that begins with ``HloModule``; as ``bytes``, also gzip.
-        tpu: the generation it is for, by any name (``"v5e"``) or as a JAX device: prices the fixes, and says whether
-            the program fits.
-        hbm_limit: the HBM it should fit, in bytes; with ``tpu`` that of the generation.
+            - HLO text: a ``str`` with line breaks or ``" = "``, or one that begins with ``HloModule``; or ``bytes``,
+              plain or gzip.
+        tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
+            price the fixes, and its HBM is the default of ``hbm_limit``.
+        hbm_limit: the HBM that the program has to fit into, in bytes.
 
     Raises:
-        HloError: the text holds no HLO.
-        ParseError: no TPU generation of that name.
+        HloError: the text is not HLO.
+        ParseError: ``tpu`` names no TPU generation.
         OSError: the file can't be read.
 
     Examples:
@@ -47,11 +48,11 @@ def audit(program: Program, /, *, tpu: Tpu | None = None, hbm_limit: int | None 
 
 
 def _text_of(program: Program) -> tuple[str, str]:
-    """The text, and where it came from."""
+    """The HLO text, and where it came from."""
     if isinstance(program, str) and _is_hlo(program):
         return program, "text"
     if isinstance(program, (str, os.PathLike)):
-        # A path may be of bytes, or of characters that stand for bytes.
+        # Not every path is valid Unicode.
         return _tilewise.read(program), os.fsencode(program).decode(errors="replace")
     if isinstance(program, (bytes, bytearray, memoryview)):
         return _tilewise.decode(bytes(program)), "bytes"
@@ -65,7 +66,7 @@ def _is_hlo(text: str) -> bool:
 
 def _text_of_object(program: Any, source: str) -> str:
     if hasattr(program, "as_text"):
-        # What can still be compiled is lowered only, and would print StableHLO.
+        # An object with `compile` is only lowered: its default text is StableHLO.
         text = program.as_text("hlo") if hasattr(program, "compile") else program.as_text()
     elif hasattr(program, "to_string"):
         text = program.to_string()
@@ -73,6 +74,6 @@ def _text_of_object(program: Any, source: str) -> str:
         message = f"audit takes a compiled program, a path, or HLO text, not {source}"
         raise TypeError(message)
     if not isinstance(text, str):
-        message = f"this {source} has no text: its compiler keeps none"
+        message = f"this {source} has no text: its compiler does not keep any"
         raise TypeError(message)
     return text

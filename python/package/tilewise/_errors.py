@@ -1,4 +1,4 @@
-"""What can go wrong."""
+"""The exceptions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 class Error(ValueError):
-    """What is wrong, where, and what to write instead.
+    """The base class: says what is wrong, where, and what to write instead.
 
     Attributes:
-        kind: a stable name in snake case, such as ``'unknown_element_type'``.
-        message: what is wrong, alone.
-        text: the text that was read, if the error is about one.
-        span: the characters of ``text`` that are meant, so that ``text[slice(*span)]`` is them.
-        help: what to write or ask instead, where that can be said.
+        kind: a stable name of the error, such as ``'unknown_element_type'``.
+        message: what is wrong, without the excerpt and the help.
+        text: the text that could not be parsed; ``None`` for other errors.
+        span: the (start, end) of the part of ``text`` that is wrong, for ``text[slice(*span)]``.
+        help: what to write instead; ``None`` if there is no suggestion.
 
     Examples:
         >>> try:
@@ -59,7 +59,7 @@ def _restore(error: type[Error], args: tuple[Any, ...], state: dict[str, Any]) -
 
 
 class ParseError(Error):
-    """A text that is no shape, element type, layout or TPU.
+    """A string that is not a shape, element type, layout or TPU generation.
 
     Examples:
         >>> Shape("f32[2")
@@ -70,7 +70,7 @@ class ParseError(Error):
 
 
 class ShapeError(Error):
-    """A shape or layout that can't be, or a question that this shape has no answer to.
+    """An invalid shape or layout, or a method that this shape does not support.
 
     Examples:
         >>> Shape("token[]").physical_bytes
@@ -81,7 +81,7 @@ class ShapeError(Error):
 
 
 class OutOfRangeError(Error, IndexError):
-    """An index outside the array, or an offset past the buffer's end.
+    """An index outside the array, or an offset past the end of the buffer.
 
     Examples:
         >>> Shape("f32[3,5]").offset((3, 0))
@@ -92,7 +92,7 @@ class OutOfRangeError(Error, IndexError):
 
 
 class HloError(Error):
-    """A text that holds no HLO program.
+    """A text that is not an HLO program.
 
     Examples:
         >>> audit("x = 1")
@@ -103,7 +103,7 @@ class HloError(Error):
 
 
 class MessageError(Error):
-    """A text that holds no out-of-memory message of a TPU.
+    """A text without an out-of-memory message of a TPU.
 
     Examples:
         >>> explain("all is well")
@@ -135,7 +135,7 @@ class DrawError(Error):
     """
 
 
-# They belong to the package: that is where users find them, and what tracebacks say.
+# Users import them from the package, so tracebacks show that name.
 for _class in (Error, ParseError, ShapeError, OutOfRangeError, HloError, MessageError, RelayoutError, DrawError):
     _class.__module__ = "tilewise"
 del _class

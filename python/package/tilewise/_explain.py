@@ -1,4 +1,4 @@
-"""Out-of-memory messages, from texts and from exceptions."""
+"""`explain` and `explain_oom`, for out-of-memory messages in texts and exceptions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | None = None) -> Explanation:
-    """Explain a TPU's out-of-memory message: what is wasted, why, and what to change.
+    """Explain a TPU's out-of-memory message: what is padding, why, and what to change.
 
     Args:
-        message: the text, with whatever is around it; the exception that carries it, or one raised from that;
-            or a path.
-        tpu: the generation it is from, where the message's tiles do not tell.
+        message: a ``str`` that contains the message, such as a log; an exception whose text, or that of one of its
+            causes, contains it; or a path-like object of a text file, plain or gzip.
+        tpu: the TPU generation of the program; ``None`` infers it from the message's tiles.
 
     Raises:
-        MessageError: the text holds no such message.
-        ParseError: no TPU generation of that name.
+        MessageError: there is no such message.
+        ParseError: ``tpu`` names no TPU generation.
         OSError: the file can't be read.
 
     Examples:
@@ -60,7 +60,7 @@ def _explain_exception(error: BaseException, tpu: Tpu | None) -> Explanation:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The exception, and those it was raised from."""
+    """The exception, then its causes and contexts."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -70,26 +70,25 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 @contextmanager
 def explain_oom(*, tpu: Tpu | None = None) -> Generator[None]:
-    """Explain the out-of-memory errors of what runs inside.
+    """Explain the out-of-memory errors raised in the ``with`` block.
 
-    An exception that carries an XLA ``RESOURCE_EXHAUSTED`` message of a TPU gets the explanation as a note (PEP 678),
-    which tracebacks print, and is raised again, itself. All other exceptions pass as they are. Works as a decorator,
-    too.
+    An exception with a TPU's ``RESOURCE_EXHAUSTED`` message gets the explanation as a note (PEP 678), which tracebacks
+    print, and is re-raised. All other exceptions propagate unchanged. Also usable as a decorator.
 
-    On Python 3.10, which has no notes, the explanation is added to the exception's message.
+    On Python 3.10, which has no notes, the explanation is appended to the exception's message.
 
     Args:
-        tpu: the generation that the program is for, where the message's tiles do not tell.
+        tpu: the TPU generation of the program; ``None`` infers it from the message's tiles.
 
     Raises:
-        ParseError: no TPU generation of that name.
+        ParseError: ``tpu`` names no TPU generation.
 
     Examples:
         >>> with explain_oom():  # doctest: +SKIP
         ...     train_step.lower(state, batch).compile()
     """
     if tpu is not None:
-        _tilewise.hbm_bytes(tpu)  # A wrong name is an error now, not in front of another one.
+        _tilewise.hbm_bytes(tpu)  # Rejects a wrong name before the block runs.
     try:
         yield
     except Exception as error:

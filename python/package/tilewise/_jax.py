@@ -1,4 +1,4 @@
-"""Layouts from JAX and to it. JAX is only imported where a value of it is made."""
+"""Layouts from and to JAX. JAX is imported only to create its objects."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def from_jax(value: HasFormat, /) -> Shape: ...
 @overload
 def from_jax(value: HasLayout | HasMajorToMinor, /) -> Layout: ...
 def from_jax(value: Any, /) -> Shape | Layout:
-    """The layout in a value of JAX.
+    """The layout of a JAX object.
 
     Args:
         value: a ``jax.Array``, a ``Format`` such as ``array.format``, or a ``Layout`` of ``jax.experimental.layout``.
 
     Returns:
-        Of an array its `Shape`, as one device holds it: a sharded array's shape is that of a shard. Of anything else
-        its `Layout`.
+        For an array, its `Shape` on one device: for a sharded array that of a shard. For any other object, its
+        `Layout`.
 
     Raises:
         ShapeError: the layout is left to the compiler.
-        TypeError: no such value.
+        TypeError: any other object.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -69,11 +69,11 @@ def _layout(layout: Any, *, memory_space: int) -> Layout:
 
 
 def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> _JaxLayout:
-    """The layout as JAX writes it, for ``with_layout_constraint``, ``Format`` and ``jax.jit``'s layouts.
+    """The layout as a JAX object, for ``with_layout_constraint``, ``Format``, and the shardings of ``jax.jit``.
 
     Args:
         layout: a `Layout`, or a `Shape` that has one.
-        tiles: whether to fix the tiles too; programs usually fix the order and leave tiles to the compiler.
+        tiles: whether to include the tiles; most programs fix the order and leave the tiles to the compiler.
 
     Raises:
         ImportError: JAX is not installed.

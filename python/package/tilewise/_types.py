@@ -1,4 +1,4 @@
-"""What arguments may be, for type checkers."""
+"""Types of arguments, for type checkers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class HasDeviceKind(Protocol):
 
     @property
     def device_kind(self) -> str:
-        """Such as ``'TPU v5 lite'``."""
+        """The name of the device, such as ``'TPU v5 lite'``."""
         ...
 
 
 class HasAsText(Protocol):
-    """A compiled program of JAX."""
+    """A compiled JAX program."""
 
     def as_text(self) -> str | None:
-        """HLO text, if the compiler has it."""
+        """HLO text; ``None`` if the compiler does not keep it."""
         ...
 
 
@@ -38,7 +38,7 @@ class HasToString(Protocol):
 
 
 class HasShape(Protocol):
-    """An array, or what stands for one."""
+    """An array, or a description of one such as ``jax.ShapeDtypeStruct``."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ class HasShape(Protocol):
 
     @property
     def dtype(self) -> Any:
-        """Whatever `ElementType` takes."""
+        """Anything that `ElementType` accepts."""
         ...
 
 
@@ -65,12 +65,12 @@ class HasLayout(Protocol):
 
     @property
     def layout(self) -> Any:
-        """A ``Layout``, or what leaves it to the compiler."""
+        """A ``Layout``, or an object that leaves it to the compiler."""
         ...
 
     @property
     def sharding(self) -> Any:
-        """The devices that hold it."""
+        """The sharding of the array."""
         ...
 
 
@@ -79,18 +79,18 @@ class HasFormat(HasShape, Protocol):
 
     @property
     def format(self) -> Any:
-        """Its ``Format``."""
+        """The array's ``Format``."""
         ...
 
 
 class SupportsArray(Protocol):
-    """What NumPy can see as an array."""
+    """An object that NumPy can convert to an array."""
 
     def __array__(self) -> npt.NDArray[Any]: ...
 
 
 class SupportsDLPack(Protocol):
-    """What speaks DLPack."""
+    """An object that supports DLPack."""
 
     def __dlpack__(self) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
