@@ -113,16 +113,14 @@ impl PyExplanation {
     /// The entries of the message, in its order.
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
-        (0..self.0.0.allocations.len()).map(|number| PyAllocation::new(py, &self.0, number)).collect()
+        self.0.0.allocations.iter().map(|allocation| PyAllocation::new(py, allocation)).collect()
     }
 
     /// The fix that frees the most memory, as an (allocation, fix) pair; `None` if there is no fix.
     #[getter]
     fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
-        let explanation = &self.0.0;
-        let Some((allocation, fix)) = explanation.first_fix() else { return Ok(None) };
-        let number = explanation.allocations.iter().position(|other| std::ptr::eq(other, allocation));
-        number.map(|number| Ok((PyAllocation::new(py, &self.0, number)?, PyFix::of(fix)))).transpose()
+        let first = self.0.0.first_fix();
+        first.map(|(allocation, fix)| Ok((PyAllocation::new(py, allocation)?, PyFix::of(fix)))).transpose()
     }
 
     /// The explanation as text, as the command line prints it.
@@ -162,62 +160,82 @@ impl PyExplanation {
 ///     >>> worst = explain(pathlib.Path("../examples/out_of_memory.txt")).allocations[0]
 ///     >>> worst.instruction, worst.reported_bytes, worst.logical_bytes
 ///     ('fusion.6', 204797379, 19200000)
-#[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Allocation")]
-pub(crate) struct PyAllocation {
-    /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
-    section: &'static str,
-    /// The name of the instruction; `None` if the message does not name it.
-    instruction: Option<String>,
-    /// The compiler's label, as printed; `None` if there is none.
-    label: Option<String>,
-    /// The shape, as printed; `None` if there is none.
-    shape_text: Option<String>,
-    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
-    /// is no shape that can be read.
-    shape: Option<PyShape>,
-    /// The printed size, in bytes.
-    reported_bytes: Option<u64>,
-    /// Bytes of data, computed from the shape.
-    logical_bytes: Option<u64>,
-    /// Bytes taken, computed from the shape.
-    physical_bytes: Option<u64>,
-}
+#[pyclass(frozen, extends = PyRow, module = "tilewise", name = "Allocation")]
+pub(crate) struct PyAllocation(Arc<Allocation>);
 
 impl PyAllocation {
-    /// The allocation of that number in the message.
-    pub(crate) fn new<'py>(py: Python<'py>, explained: &Arc<Explained>, number: usize) -> PyResult<Bound<'py, Self>> {
-        let allocation = &explained.0.allocations[number];
-        let entry = &allocation.entry;
+    fn new<'py>(py: Python<'py>, allocation: &Allocation) -> PyResult<Bound<'py, Self>> {
+        let allocation = Arc::new(allocation.clone());
+        let operator = allocation.entry.operator.as_ref();
         let row = PyRow {
             padding_bytes: allocation.padding_bytes(),
             expansion: allocation.expansion(),
             causes: allocation.causes.clone(),
-            op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
+            op_name: operator.and_then(|operator| operator.op_name()).map(str::to_owned),
             source: allocation.source.as_ref().map(PySourceLine::of),
             advice: Box::new({
-                let explained = explained.clone();
-                move || explained.0.allocations[number].advice.clone()
+                let allocation = allocation.clone();
+                move || allocation.advice.clone()
             }),
         };
-        let allocation = Self {
-            section: entry.section.as_str(),
-            instruction: entry.instruction().map(|(name, _)| name.to_owned()),
-            label: entry.label.clone(),
-            shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),
-            shape: allocation.shape.clone().map(PyShape::new),
-            reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
-            logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
-            physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
-        };
-        Bound::new(py, PyClassInitializer::from(row).add_subclass(allocation))
+        Bound::new(py, PyClassInitializer::from(row).add_subclass(Self(allocation)))
     }
 }
 
 #[pymethods]
 impl PyAllocation {
-    fn __repr__(slf: PyRef<'_, Self>) -> String {
-        let name = slf.shape_text.as_deref().or(slf.label.as_deref()).unwrap_or("without a label");
-        format!("<Allocation {name}: {} bytes of padding>", slf.as_super().padding_bytes)
+    /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
+    #[getter]
+    fn section(&self) -> &'static str {
+        self.0.entry.section.as_str()
+    }
+
+    /// The name of the instruction; `None` if the message does not name it.
+    #[getter]
+    fn instruction(&self) -> Option<&str> {
+        self.0.entry.instruction().map(|(name, _)| name)
+    }
+
+    /// The compiler's label, as printed; `None` if there is none.
+    #[getter]
+    fn label(&self) -> Option<&str> {
+        self.0.entry.label.as_deref()
+    }
+
+    /// The shape, as printed; `None` if there is none.
+    #[getter]
+    fn shape_text(&self) -> Option<&str> {
+        self.0.entry.shape.as_ref().map(|shape| shape.text.as_str())
+    }
+
+    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
+    /// is no shape that can be read.
+    #[getter]
+    fn shape(&self) -> Option<PyShape> {
+        self.0.shape.clone().map(PyShape::new)
+    }
+
+    /// The printed size, in bytes.
+    #[getter]
+    fn reported_bytes(&self) -> Option<u64> {
+        self.0.entry.size.as_ref().map(PrintedSize::bytes)
+    }
+
+    /// Bytes of data, computed from the shape.
+    #[getter]
+    fn logical_bytes(&self) -> Option<u64> {
+        self.0.sizes.map(|sizes| sizes.logical_bytes)
+    }
+
+    /// Bytes taken, computed from the shape.
+    #[getter]
+    fn physical_bytes(&self) -> Option<u64> {
+        self.0.sizes.map(|sizes| sizes.physical_bytes)
+    }
+
+    fn __repr__(&self) -> String {
+        let name = self.shape_text().or(self.label()).unwrap_or("without a label");
+        format!("<Allocation {name}: {} bytes of padding>", self.0.padding_bytes())
     }
 }
 

@@ -14,7 +14,8 @@ use pyo3::{
     types::{PyString, PyTuple},
 };
 use std::sync::Arc;
-use tilewise_audit::{BufferView, CopyRow, SpaceTotal, Warning};
+use tilewise::tpu::Generation;
+use tilewise_audit::{BufferRow, BufferView, CopyRow, SpaceTotal, Warning};
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
 
@@ -31,7 +32,7 @@ pub(crate) fn audit_text<'py>(
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
     let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(tilewise_audit::audit(&Module::parse(text)?)))?;
-    let limit = hbm_limit.or(tpu.map(tilewise::tpu::Generation::hbm_bytes));
+    let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
     let audited = Arc::new(Audited { source, report, all: false, tpu, limit });
     Ok(Bound::new(py, PyTable::of(audited.clone(), PyReport(audited)))?)
 }
@@ -81,7 +82,7 @@ impl PyReport {
     /// Every buffer, in the order of the text.
     #[getter]
     fn buffers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        (0..self.0.report.buffers.len()).map(|number| PyBuffer::new(py, &self.0, number)).collect()
+        self.0.report.buffers.iter().map(|buffer| PyBuffer::new(py, buffer, self.0.tpu)).collect()
     }
 
     /// Every `copy` between two layouts, in the order of the text.
@@ -162,11 +163,8 @@ impl PyReport {
     ///     ['fusion.6', 'gather_fusion']
     #[pyo3(signature = (count = None))]
     fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        let buffers = &self.0.report.buffers;
-        let mut numbers: Vec<usize> = (0..buffers.len()).filter(|&n| buffers[n].sizes.padding_bytes() > 0).collect();
-        numbers.sort_by_key(|&number| std::cmp::Reverse(buffers[number].sizes.padding_bytes()));
-        numbers.truncate(count.unwrap_or(usize::MAX));
-        numbers.into_iter().map(|number| PyBuffer::new(py, &self.0, number)).collect()
+        let largest = self.0.report.largest_padding().take(count.unwrap_or(usize::MAX));
+        largest.map(|buffer| PyBuffer::new(py, buffer, self.0.tpu)).collect()
     }
 
     /// The report as text, as the command line prints it.
@@ -208,30 +206,13 @@ impl PyReport {
 ///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
 ///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
 ///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))...')
-#[pyclass(frozen, get_all, extends = PyRow, module = "tilewise", name = "Buffer")]
-pub(crate) struct PyBuffer {
-    /// The name of the instruction that defines it.
-    instruction: String,
-    /// The name of the computation that contains the instruction.
-    computation: String,
-    /// The instruction's opcode.
-    opcode: String,
-    /// The shape of the array.
-    shape: PyShape,
-    /// The array's index in the instruction's result; `()` if the result is not a tuple.
-    shape_index: Py<PyTuple>,
-    /// The memory space's number, 0 for HBM.
-    memory_space: u8,
-    /// Bytes of data.
-    logical_bytes: u64,
-    /// Bytes taken.
-    physical_bytes: u64,
-}
+#[pyclass(frozen, extends = PyRow, module = "tilewise", name = "Buffer")]
+pub(crate) struct PyBuffer(Arc<BufferRow>);
 
 impl PyBuffer {
-    /// The buffer of that number in the report.
-    pub(crate) fn new<'py>(py: Python<'py>, audited: &Arc<Audited>, number: usize) -> PyResult<Bound<'py, Self>> {
-        let buffer = &audited.report.buffers[number];
+    /// The buffer of a report whose fixes are for `tpu`.
+    fn new<'py>(py: Python<'py>, buffer: &BufferRow, tpu: Option<Generation>) -> PyResult<Bound<'py, Self>> {
+        let buffer = Arc::new(buffer.clone());
         let row = PyRow {
             padding_bytes: buffer.sizes.padding_bytes(),
             expansion: buffer.sizes.expansion(),
@@ -239,28 +220,67 @@ impl PyBuffer {
             op_name: buffer.op_name.clone(),
             source: buffer.source.as_ref().map(PySourceLine::of),
             advice: Box::new({
-                let audited = audited.clone();
-                move || audited.report.buffers[number].advice(audited.tpu)
+                let buffer = buffer.clone();
+                move || buffer.advice(tpu)
             }),
         };
-        let buffer = Self {
-            instruction: buffer.instruction.clone(),
-            computation: buffer.computation.clone(),
-            opcode: buffer.opcode.clone(),
-            shape: PyShape::new(buffer.shape.clone()),
-            shape_index: tuple(py, &buffer.shape_index)?.unbind(),
-            memory_space: buffer.memory_space,
-            logical_bytes: buffer.sizes.logical_bytes,
-            physical_bytes: buffer.sizes.physical_bytes,
-        };
-        Bound::new(py, PyClassInitializer::from(row).add_subclass(buffer))
+        Bound::new(py, PyClassInitializer::from(row).add_subclass(Self(buffer)))
     }
 }
 
 #[pymethods]
 impl PyBuffer {
-    fn __repr__(slf: PyRef<'_, Self>) -> String {
-        format!("<Buffer {} {}: {} bytes of padding>", slf.instruction, slf.shape, slf.as_super().padding_bytes)
+    /// The name of the instruction that defines it.
+    #[getter]
+    fn instruction(&self) -> &str {
+        &self.0.instruction
+    }
+
+    /// The name of the computation that contains the instruction.
+    #[getter]
+    fn computation(&self) -> &str {
+        &self.0.computation
+    }
+
+    /// The instruction's opcode.
+    #[getter]
+    fn opcode(&self) -> &str {
+        &self.0.opcode
+    }
+
+    /// The shape of the array.
+    #[getter]
+    fn shape(&self) -> PyShape {
+        PyShape::new(self.0.shape.clone())
+    }
+
+    /// The array's index in the instruction's result; `()` if the result is not a tuple.
+    #[getter]
+    fn shape_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        tuple(py, &self.0.shape_index)
+    }
+
+    /// The memory space's number, 0 for HBM.
+    #[getter]
+    fn memory_space(&self) -> u8 {
+        self.0.memory_space
+    }
+
+    /// Bytes of data.
+    #[getter]
+    fn logical_bytes(&self) -> u64 {
+        self.0.sizes.logical_bytes
+    }
+
+    /// Bytes taken.
+    #[getter]
+    fn physical_bytes(&self) -> u64 {
+        self.0.sizes.physical_bytes
+    }
+
+    fn __repr__(&self) -> String {
+        let BufferRow { instruction, shape, sizes, .. } = &*self.0;
+        format!("<Buffer {instruction} {shape}: {} bytes of padding>", sizes.padding_bytes())
     }
 }
 
