@@ -1,4 +1,4 @@
-"""What the tests share."""
+"""Fixtures and helpers of the tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def unescaped(fact: dict[str, str]) -> str:
-    """The text of a row that may be written as the body of a JSON string."""
+    """The text of a row, which is the body of a JSON string where `escaped` is 1."""
     return str(json.loads(f'"{fact["text"]}"')) if fact["escaped"] == "1" else fact["text"]
 
 
@@ -46,8 +46,8 @@ def _names(doctest_namespace: dict[str, object], monkeypatch: pytest.MonkeyPatch
     doctest_namespace.update({name: getattr(tw, name) for name in tw.__all__})
 
 
-def place_by_place(array: np.ndarray, shape: tw.Shape) -> np.ndarray:
-    """What `tile` is to answer, an element at a time."""
+def tile_elementwise(array: np.ndarray, shape: tw.Shape) -> np.ndarray:
+    """The result that `tile` must have, computed element by element."""
     width = array.dtype.itemsize
     buffer = np.zeros((shape.physical_bytes // width, width), np.uint8)
     for index in np.ndindex(*array.shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import einops
 import numpy as np
 import pytest
-from conftest import place_by_place
+from conftest import tile_elementwise
 
 import tilewise as tw
 
@@ -23,7 +23,7 @@ DTYPES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4", ">u8"]
 
 @pytest.mark.parametrize("text", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_bulk_is_as_one_by_one(text: str, dtype: str) -> None:
+def test_many_indices_as_one_by_one(text: str, dtype: str) -> None:
     shape = tw.Shape(text)
     bounds = [bound or 0 for bound in shape.dimensions]
     indices = np.array([index for index in np.ndindex(*bounds) if max(index, default=0) < 128], dtype=dtype)
@@ -37,7 +37,7 @@ def test_bulk_is_as_one_by_one(text: str, dtype: str) -> None:
     np.testing.assert_array_equal(back, indices)
 
 
-def test_more_rows_than_a_block() -> None:
+def test_more_rows_than_are_copied_at_a_time() -> None:
     shape = tw.Shape("bf16[300,500]{1,0:T(8,128)(2,1)}")
     indices = np.stack(np.meshgrid(np.arange(300), np.arange(500), indexing="ij"), axis=-1)
     offsets = shape.offsets(indices)
@@ -61,7 +61,7 @@ def test_more_rows_than_a_block() -> None:
     np.testing.assert_array_equal(shape.indices(every.reshape(-1, 64)), found.reshape(-1, 64, 2))
 
 
-def test_offsets_into_memory_that_is_there() -> None:
+def test_offsets_with_out() -> None:
     shape = tw.Shape("f32[3,5]{1,0:T(2,2)}")
     out = np.zeros((2, 1), np.uint64)
     assert shape.offsets([[[0, 4]], [[2, 3]]], out=out) is out
@@ -81,7 +81,7 @@ def test_offsets_into_memory_that_is_there() -> None:
         shape.offsets(indices, out=np.zeros(2, np.int64))  # type: ignore[arg-type]
 
 
-def test_indices_into_memory_that_is_there() -> None:
+def test_indices_with_out() -> None:
     shape = tw.Shape("bf16[300,500]{1,0:T(8,128)(2,1)}")
     offsets = np.arange(shape.physical_elements)
     expected = shape.indices(offsets)
@@ -127,7 +127,7 @@ def test_every_stride() -> None:
     np.testing.assert_array_equal(shape.offsets(frozen), offsets)
 
 
-def test_numbers_outside_are_named() -> None:
+def test_errors_name_the_number_that_is_out_of_range() -> None:
     shape = tw.Shape("f32[3,5]{1,0:T(2,2)}")
     for bad in ([[0, 5]], [[3, 0]], [[0, 0]] * 40_000 + [[0, 5]]):
         for dtype in ("i8", "u8", "i4", "u1"):
@@ -148,7 +148,7 @@ def test_numbers_outside_are_named() -> None:
         shape.index(2**64)
 
 
-def test_only_integers() -> None:
+def test_other_values_than_integers() -> None:
     shape = tw.Shape("f32[3,5]{1,0:T(2,2)}")
     for bad in ([[0.5, 1]], [[True, False]], [["0", "1"]]):
         with pytest.raises(TypeError):
@@ -169,13 +169,13 @@ def test_only_integers() -> None:
 
 @pytest.mark.parametrize("text", SHAPES)
 @pytest.mark.parametrize("language", ["as_numpy", "as_einops"])
-def test_programs_do_what_the_layout_says(text: str, language: str) -> None:
+def test_generated_programs_make_the_buffer(text: str, language: str) -> None:
     shape = tw.Shape(text)
     array = np.arange(np.prod(shape.dimensions), dtype=np.float32).reshape(shape.dimensions)
     program: dict[str, object] = {"np": np, "einops": einops}
     exec(getattr(shape.steps(), language)(), program)
     buffer = program["to_buffer"](array)  # type: ignore[operator]
-    expected = place_by_place(array, tw.Shape(text.replace("bf16", "f32").replace("s8", "f32"))).view(np.float32)
+    expected = tile_elementwise(array, tw.Shape(text.replace("bf16", "f32").replace("s8", "f32"))).view(np.float32)
     np.testing.assert_array_equal(np.asarray(buffer).reshape(-1), expected)
     np.testing.assert_array_equal(program["from_buffer"](buffer), array)  # type: ignore[operator]
 
@@ -203,7 +203,7 @@ def test_sizes_causes_and_fixes() -> None:
     assert best.arrays[0][0].physical_bytes == best.bytes_after
 
 
-def test_predictions_of_whatever_has_a_shape() -> None:
+def test_predictions_of_objects_with_a_shape() -> None:
     expected = tw.Shape("f32[8,64]{1,0:T(8,128)}")
     assert tw.predict(np.zeros((8, 64), np.float32), tpu="TPU v5 lite") == expected
     assert tw.predict(tw.Shape("f32[8,64]"), tpu="v5e") == expected

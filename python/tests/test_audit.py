@@ -77,7 +77,7 @@ def test_every_form_of_a_program(program: Path, tmp_path: Path) -> None:
     assert tw.audit(Compiled()).source == "Compiled"
 
 
-def test_what_is_no_program(tmp_path: Path) -> None:
+def test_invalid_programs(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         tw.audit("no/such/file.hlo")
     assert caught.value.filename == "no/such/file.hlo"
@@ -119,12 +119,12 @@ def test_frames(program: Path) -> None:
     table = pyarrow.table(report)
     assert table.column("shape").to_pylist() == [str(buffer.shape) for buffer in report.buffers]
     assert pyarrow.table(report).equals(table)
-    # A capsule that nobody reads releases its memory.
+    # An unread capsule must release its memory.
     for _ in range(1000):
         report.__arrow_c_stream__()
 
 
-def test_for_people(program: Path) -> None:
+def test_text_and_html(program: Path) -> None:
     report = tw.audit(program)
     assert str(report) == report.table()
     assert "First, model.py:439  fusion.6" in report.table(width=70)

@@ -17,7 +17,7 @@ WAYS = [[str(SCRIPT)], [sys.executable, "-m", "tilewise"]]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=["script", "module"])
-def test_both_ways(way: list[str], program: Path) -> None:
+def test_script_and_module(way: list[str], program: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*way, *arguments], capture_output=True, text=True, encoding="utf-8", input="f32[3]\nx\n")
 

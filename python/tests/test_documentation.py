@@ -1,4 +1,4 @@
-"""Every example in docstrings and the README, and that all that is public has a docstring and a type."""
+"""Runs every example in docstrings and READMEs; every public name has a docstring and a type."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run(*command: str) -> None:
 
 
 def test_the_bench_runs() -> None:
-    """Which compares every contender's answer before it takes times."""
+    """The bench checks every contender's result."""
     command = [sys.executable, "bench.py", "--quick", "--json"]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -43,7 +43,7 @@ def test_comparison() -> None:
         SHAPE.draw(compare="bf16[4,16,255]")
 
 
-def test_refusals() -> None:
+def test_errors() -> None:
     with pytest.raises(ValueError, match="view"):
         SHAPE.draw(view="sideways")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="theme"):

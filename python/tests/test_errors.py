@@ -29,7 +29,7 @@ def test_spans_count_characters() -> None:
     assert caught.value.text[slice(*caught.value.span or ())] == "x"
 
 
-def test_long_and_odd_texts_stay_readable() -> None:
+def test_excerpts_of_long_texts_and_control_characters() -> None:
     with pytest.raises(tw.ParseError) as caught:
         tw.Shape("f32[" + "2," * 5000 + "x]")
     assert max(map(len, str(caught.value).splitlines())) < 200
@@ -38,7 +38,7 @@ def test_long_and_odd_texts_stay_readable() -> None:
     assert "\x1b" not in str(caught.value).splitlines()[1]
 
 
-HOSTILE: list[object] = [
+MALFORMED: list[object] = [
     "",
     "\0",
     "\ud800",
@@ -58,7 +58,7 @@ HOSTILE: list[object] = [
 ]
 
 
-@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("value", MALFORMED, ids=lambda value: repr(value)[:12])
 @pytest.mark.parametrize(
     "ask",
     [
@@ -74,14 +74,14 @@ HOSTILE: list[object] = [
         lambda value: tw.relayout(b"", value, value),
     ],
 )
-def test_whatever_is_no_answer_is_an_error_that_can_be_read(ask: Callable[[object], object], value: object) -> None:
+def test_malformed_input_raises_a_readable_error(ask: Callable[[object], object], value: object) -> None:
     with pytest.raises((tw.Error, TypeError, OSError, UnicodeEncodeError)) as caught:
         ask(value)
     if isinstance(caught.value, tw.Error):
         assert not set(caught.value.message) & {*map(chr, range(32)), "\x7f"}
 
 
-def test_programs_and_messages_may_hold_odd_characters(message: str) -> None:
+def test_programs_and_messages_may_have_lone_surrogates(message: str) -> None:
     assert tw.audit("x = f32[3]{0} parameter(0) // \ud800").buffers[0].shape == tw.Shape("f32[3]")
     assert tw.explain("\ud800 " + message).padding_bytes == tw.explain(message).padding_bytes
 

@@ -36,7 +36,7 @@ def test_the_example(message: str) -> None:
     assert "<svg" in explained._repr_html_()
 
 
-def test_exceptions_and_what_they_were_raised_from(message: str) -> None:
+def test_exceptions_and_their_causes(message: str) -> None:
     error = RuntimeError(message)
     assert tw.explain(error).padding_bytes == tw.explain(message).padding_bytes
     with pytest.raises(ValueError, match="training loop") as caught:
@@ -69,7 +69,7 @@ def test_explain_oom_adds_a_note_to_the_same_exception(message: str) -> None:
         assert original.__notes__ == [tw.explain(message).table()]
 
 
-def test_explain_oom_leaves_the_rest_alone(message: str) -> None:
+def test_explain_oom_passes_other_exceptions(message: str) -> None:
     for error in (RuntimeError("something else"), KeyError("x"), KeyboardInterrupt()):
         with pytest.raises(type(error)) as caught, tw.explain_oom():
             raise error
@@ -88,11 +88,11 @@ def test_explain_oom_leaves_the_rest_alone(message: str) -> None:
         assert "First, fusion.6" in printed(caught.value)
 
 
-def test_a_wrong_name_hides_no_error() -> None:
+def test_explain_oom_checks_tpu_first() -> None:
     with pytest.raises(tw.ParseError), tw.explain_oom(tpu="v99"):
         pytest.fail("the work has begun")
 
 
-def test_a_path_that_is_not_there() -> None:
+def test_a_missing_file() -> None:
     with pytest.raises(FileNotFoundError):
         tw.explain(Path("no/such/message.txt"))

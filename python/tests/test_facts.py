@@ -58,7 +58,7 @@ def test_texts_and_protos() -> None:
             assert tw.Shape.from_proto(shape.to_proto()).identical(shape)
 
 
-def test_bad_texts_name_their_kind_and_span() -> None:
+def test_errors_have_kind_and_span() -> None:
     refused = 0
     for fact in rows("bad_inputs.csv"):
         text = unescaped(fact)

@@ -1,4 +1,4 @@
-"""The tutorial in `examples`: it runs, and shows what it shows. `NOTEBOOK=overwrite` renews what is stored."""
+"""The notebook in `examples` runs and has the stored outputs. `NOTEBOOK=overwrite` stores new ones."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NOTEBOOK = EXAMPLES / "layouts.ipynb"
 
 
 def outputs(notebook: Any) -> Iterator[tuple[str, str]]:
-    """Each output's kind and what people see of it."""
+    """The kind and content of each output."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "stream":
                 yield output.name, output.text
             for kind, data in sorted(output.get("data", {}).items()):
-                # Objects without a text of their own print their address.
+                # The default `repr` prints an address.
                 yield kind, re.sub(r" at 0x\w+", "", data)
 
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="shows notes of exceptions")
-def test_the_notebook_runs_and_shows_what_is_stored() -> None:
+def test_the_notebook_has_the_stored_outputs() -> None:
     stored = nbformat.read(NOTEBOOK, as_version=4)
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(NOTEBOOK.parent)}})

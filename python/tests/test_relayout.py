@@ -7,7 +7,7 @@ import mmap
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import place_by_place
+from conftest import tile_elementwise
 
 import tilewise as tw
 
@@ -28,7 +28,7 @@ BOUNDS = [(8, 128), (19, 300), (3, 17, 129), (5,), (0, 4)]
 
 @pytest.mark.parametrize(("dtype", "tiles"), CASES)
 @pytest.mark.parametrize("bounds", BOUNDS)
-def test_there_and_back(dtype: np.dtype, tiles: str, bounds: tuple[int, ...]) -> None:
+def test_tile_and_untile_are_inverse(dtype: np.dtype, tiles: str, bounds: tuple[int, ...]) -> None:
     array = RNG.integers(0, 7, bounds).astype(dtype)
     order = ",".join(str(dimension) for dimension in reversed(range(len(bounds))))
     shape = tw.Shape.array(
@@ -36,7 +36,7 @@ def test_there_and_back(dtype: np.dtype, tiles: str, bounds: tuple[int, ...]) ->
     )
     tiled = tw.tile(array, shape)
     assert (tiled.dtype, tiled.shape) == (np.uint8, (shape.physical_bytes,))
-    np.testing.assert_array_equal(tiled, place_by_place(array, shape))
+    np.testing.assert_array_equal(tiled, tile_elementwise(array, shape))
     for same in (tw.tile(array, shape.layout), tw.tile(array, str(shape)), tw.tile(array, str(shape.layout))):
         np.testing.assert_array_equal(same, tiled)
     back = tw.untile(tiled, shape)
@@ -52,7 +52,7 @@ def test_every_element_type(element_type: tw.ElementType) -> None:
     array = RNG.integers(0, 2, (5, 7)).astype(element_type.dtype)
     shape = tw.Shape.array(element_type, array.shape, tw.Layout((0, 1), tiles=[(2, 4), (2, 1)]))
     tiled = tw.tile(array, shape)
-    np.testing.assert_array_equal(tiled, place_by_place(array, shape))
+    np.testing.assert_array_equal(tiled, tile_elementwise(array, shape))
     back = tw.untile(tiled, shape)
     assert (back.dtype, back.tobytes()) == (array.dtype, array.tobytes())
 
@@ -77,7 +77,7 @@ def test_every_kind_of_array() -> None:
     )
 
 
-def test_as_many_threads_as_there_are() -> None:
+def test_more_threads_than_cores() -> None:
     array = RNG.standard_normal((300, 500), np.float32)
     expected = tw.tile(array, "{1,0:T(8,128)}")
     for threads in (0, 3, 2**63 - 1):
@@ -127,10 +127,10 @@ def test_dlpack() -> None:
     np.testing.assert_array_equal(tw.tile(OnlyDlpack(), SHAPE), tw.tile(ARRAY, SHAPE))
 
 
-def test_into_memory_that_is_there() -> None:
+def test_relayout_with_out() -> None:
     out = np.full(96, 0xAB, np.uint8)
     assert tw.tile(ARRAY, SHAPE, out=out) is out
-    np.testing.assert_array_equal(out, place_by_place(ARRAY, tw.Shape(SHAPE)))
+    np.testing.assert_array_equal(out, tile_elementwise(ARRAY, tw.Shape(SHAPE)))
     left = np.full(96, 0xAB, np.uint8)
     assert tw.relayout(ARRAY, "f32[3,5]", SHAPE, out=left, padding="leave") is left
     assert (left != out).sum() == 9 * 4
@@ -147,7 +147,7 @@ def test_into_memory_that_is_there() -> None:
         tw.tile(ARRAY, SHAPE, out=bytearray(96))  # type: ignore[arg-type]
 
 
-def test_an_array_into_memory_that_is_there() -> None:
+def test_tile_and_untile_with_out() -> None:
     tiled, out = tw.tile(ARRAY, SHAPE), np.full((3, 5), 7, np.float32)
     assert tw.untile(tiled, SHAPE, out=out) is out
     np.testing.assert_array_equal(out, ARRAY)
@@ -171,8 +171,8 @@ def test_an_array_into_memory_that_is_there() -> None:
         np.testing.assert_array_equal(bad, before)
 
 
-def test_nothing_is_copied_needlessly() -> None:
-    """The source's memory is read where it is: a write between two calls shows."""
+def test_contiguous_input_is_not_copied() -> None:
+    """The input is read in place: a write between two calls shows in the second result."""
     source, out = bytearray(ARRAY.tobytes()), np.zeros(96, np.uint8)
     tw.relayout(source, "f32[3,5]", SHAPE, out=out)
     source[0] = 7
@@ -180,7 +180,7 @@ def test_nothing_is_copied_needlessly() -> None:
     assert out[0] == 7
 
 
-def test_refusals() -> None:
+def test_errors() -> None:
     for kind, ask in {
         "buffer_length_mismatch": lambda: tw.relayout(b"\0" * 59, "f32[3,5]", SHAPE),
         "shape_mismatch": lambda: tw.relayout(ARRAY, "f32[3,5]", "f32[5,3]"),

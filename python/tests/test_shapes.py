@@ -134,7 +134,7 @@ def test_element_types_and_dtypes() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 3, "", "b16", "f4", "int", np.dtype("M8[s]"), np.longdouble, object])
-def test_other_types_are_refused(value: object) -> None:
+def test_unsupported_element_types(value: object) -> None:
     with pytest.raises((TypeError, tw.ParseError, tw.ShapeError)):
         tw.ElementType(value)  # type: ignore[arg-type]
 

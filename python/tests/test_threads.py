@@ -1,4 +1,4 @@
-"""Threads: everything may be shared, and long work lets others run."""
+"""Objects are shared between threads, and long calls release the GIL."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_relayout_from_eight_threads_at_once() -> None:
         assert all(pool.map(work, range(8)))
 
 
-def test_memory_that_is_being_written_to_is_in_use() -> None:
+def test_memory_in_use_is_refused() -> None:
     out, indices = np.zeros(SHAPE.physical_bytes, np.uint8), np.zeros((1_000_000, 2), np.uint64)
     offsets = np.zeros(len(indices), np.uint64)
     refused = []
@@ -59,7 +59,7 @@ def test_memory_that_is_being_written_to_is_in_use() -> None:
     assert set(refused) <= {"buffer_in_use", "buffer_not_writable"}
 
 
-def test_values_are_shared_between_threads(program: Path) -> None:
+def test_objects_are_shared_between_threads(program: Path) -> None:
     shape = tw.Shape("bf16[300,500]{1,0:T(8,128)(2,1)}")
     indices = np.random.default_rng(5).integers(0, 300, (20_000, 2))
     expected, report = shape.offsets(indices), tw.audit(program)
@@ -73,7 +73,7 @@ def test_values_are_shared_between_threads(program: Path) -> None:
 
 
 def lets_others_run(work: object) -> bool:
-    """Whether another thread gets on while this one works, though it would never be interrupted otherwise."""
+    """Whether another thread runs during the call, with a switch interval that never interrupts it."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1000)
     ticks, done = 0, threading.Event()
@@ -106,10 +106,10 @@ def test_the_gil_is_released() -> None:
         lambda: SHAPE.indices(indices[:200_000, 0]),
         lambda: tw.audit(text),
     ):
-        # On a busy machine the other thread may come too late.
+        # On a busy machine the other thread may start too late.
         assert any(lets_others_run(work) for _ in range(20))
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs free-threaded Python")
-def test_free_threaded_python_stays_so() -> None:
+def test_the_gil_stays_off_in_free_threaded_python() -> None:
     assert not sys._is_gil_enabled()  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A program as users write it, for the type checkers alone."""
+"""A user's program, which only the type checkers read."""
 
 from __future__ import annotations
 
