@@ -1,4 +1,4 @@
-//! Which lines of a program waste most memory: reads HLO text, and sums the padding by source line.
+//! Reads an HLO program and sums its padding by source line: which lines waste the most memory.
 //!
 //! `cargo run -p tilewise-audit --example audit_program -- examples/gnn_large.v5e.hlo`
 

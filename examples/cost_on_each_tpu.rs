@@ -1,4 +1,4 @@
-//! What an array will take on each TPU generation, and what to change if that is too much.
+//! Prints what an array takes on each TPU generation, and changes that make it smaller.
 //!
 //! `cargo run -p tilewise-audit --example cost_on_each_tpu -- 'f32[32768,8,4]{2,1,0}'`
 
@@ -10,7 +10,7 @@ use tilewise_audit::fix;
 
 fn main() -> Result<(), Error> {
     let text = std::env::args().nth(1).unwrap_or_else(|| "f32[32768,8,4]{2,1,0}".to_owned());
-    // As written: without a layout the TPU picks the order, with one it picks the tiles.
+    // A missing layout stays missing, so that the TPU picks the order of dimensions; otherwise it picks only the tiles.
     let shape = Shape::parse_as_written(&text)?;
     for &generation in Generation::ALL {
         let laid_out = predict(&shape, generation)?.shape;

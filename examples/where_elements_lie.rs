@@ -1,4 +1,4 @@
-//! Where the elements of a tiled array lie, both ways, and what its padding costs.
+//! Prints the offset of each element of a tiled array, the offsets that are padding, and the array's sizes.
 //!
 //! `cargo run -p tilewise-audit --example where_elements_lie`
 
