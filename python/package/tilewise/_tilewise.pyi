@@ -1,7 +1,7 @@
 from builtins import tuple as _tuple  # inside `Shape`, `tuple` is a method
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, SupportsIndex, final
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,6 @@ from tilewise._types import ArrayLike as _Array
 from tilewise._types import BytesLike as _Bytes
 from tilewise._types import HasShape as _HasShape
 from tilewise._types import Integers as _Integers
-from tilewise._types import ShapeLike as _ShapeLike
 from tilewise._types import Tpu as _Tpu
 
 __all__ = [
@@ -47,6 +46,8 @@ __all__ = [
     "tile",
     "untile",
 ]
+
+_ShapeLike: TypeAlias = Shape | str
 
 __version__: Final[str]
 TPU_GENERATIONS: Final[tuple[str, ...]]

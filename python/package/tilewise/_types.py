@@ -9,8 +9,6 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tilewise._tilewise import Shape
-
 
 class HasDeviceKind(Protocol):
     """A JAX device."""
@@ -98,7 +96,6 @@ class SupportsDLPack(Protocol):
 
 Tpu: TypeAlias = str | HasDeviceKind
 Program: TypeAlias = str | PathLike[str] | bytes | bytearray | memoryview | HasAsText | HasToString
-ShapeLike: TypeAlias = Shape | str
 Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[Any]
 ArrayLike: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack
 BytesLike: TypeAlias = bytes | bytearray | memoryview | ArrayLike
