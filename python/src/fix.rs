@@ -4,7 +4,7 @@ use crate::shape::PyShape;
 use pyo3::prelude::*;
 use tilewise_audit::fix::Fix;
 
-/// One change to a program, and the bytes it saves for each array of the present shape.
+/// One change to a program, and the bytes that it saves for each array.
 ///
 /// Examples:
 ///     >>> fix = Shape("s32[32768,8,4]{2,1,0:T(8,128)}").fixes(tpu="v5e")[2]

@@ -12,7 +12,7 @@ use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 ///
 /// Args:
 ///     minor_to_major: a permutation of 0 … N−1: dimension numbers from the fastest-varying to the slowest.
-///     tiles: the sizes of each tile in elements, major to minor; each tile divides the result of the one before.
+///     tiles: the sizes of each tile in elements, major to minor; each tile is applied to the result of the one before.
 ///         `None` is XLA's `*`, which merges a dimension into the next.
 ///     tail_padding_alignment: the element count is padded to a multiple of this, XLA's `L(n)`.
 ///     element_size_in_bits: bits of one stored element, XLA's `E(n)`; `None` for the element type's whole bytes.
