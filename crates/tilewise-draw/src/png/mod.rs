@@ -1,6 +1,5 @@
 //! A picture as a PNG image.
 
-mod encode;
 mod font;
 mod glyphs;
 
@@ -13,9 +12,8 @@ use crate::{
     },
     palette::{self, DARK, LIGHT, Palette},
 };
-use encode::Encoder;
 use glyphs::Glyphs;
-use std::io;
+use std::io::{self, Write as _};
 use tiny_skia::{
     Color, FillRule, GradientStop, LineCap, LinearGradient, Paint, PathBuilder, Pixmap, Shader, SpreadMode, Stroke,
     Transform,
@@ -53,7 +51,15 @@ pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
 
 /// The figure as an image of that many rows, painted and encoded band by band.
 fn image(painter: &mut Painter<'_>, figure: &Figure<'_>, scale: f32, height: u32) -> io::Result<Vec<u8>> {
-    let mut encoder = Encoder::new(painter.pixels.width(), height);
+    let mut image = Vec::new();
+    let mut encoder = png::Encoder::new(&mut image, painter.pixels.width(), height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Eight);
+    // Flat colours need no filter, and compress well without trying hard, which takes several times longer.
+    encoder.set_deflate_compression(png::DeflateCompression::Level(1));
+    encoder.set_filter(png::Filter::NoFilter);
+    let mut writer = encoder.write_header()?;
+    let mut rows = writer.stream_writer_with_size(1 << 16)?;
     for top in (0..height).step_by(BAND as usize) {
         painter.pixels.fill(Color::TRANSPARENT);
         for group in &figure.groups {
@@ -62,10 +68,12 @@ fn image(painter: &mut Painter<'_>, figure: &Figure<'_>, scale: f32, height: u32
             group.marks.iter().for_each(|mark| painter.mark(mark));
         }
         unpremultiply(painter.pixels.data_mut());
-        let row = 4 * painter.pixels.width() as usize;
-        painter.pixels.data().chunks_exact(row).take((height - top) as usize).try_for_each(|row| encoder.row(row))?;
+        let last = 4 * painter.pixels.width() as usize * (height - top).min(BAND) as usize;
+        rows.write_all(&painter.pixels.data()[..last])?;
     }
-    encoder.finish()
+    rows.finish()?;
+    writer.finish()?;
+    Ok(image)
 }
 
 struct Painter<'a> {
