@@ -68,7 +68,7 @@ pub(crate) fn relayout<'py>(
     if padding == Padding::Leave && out.is_none() {
         return Err(PyValueError::new_err("padding='leave' needs `out`").into());
     }
-    run(&Plan::with_padding(&from, &to, padding)?, &bytes_of(buffer, &from)?, out, threads)
+    run(&Plan::new(&from, &to)?.with_padding(padding), &bytes_of(buffer, &from)?, out, threads)
 }
 
 fn run<'py>(

@@ -13,7 +13,7 @@ use cases::{CASES, Case, FAMILIES, Family, PACK, SMALL, Step, TILE, TRANSPOSE, U
 use rivals::{RIVALS, Standing, compare};
 use std::{cell::RefCell, fs, hint::black_box, time::Duration};
 use tilewise::Shape;
-use tilewise_relayout::{Cpu, Error, Plan};
+use tilewise_relayout::{Error, Plan};
 
 const MIB: u64 = 1 << 20;
 
@@ -359,15 +359,14 @@ fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
 fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     const CALLS: u32 = 8;
     const SWITCHED: [Family; 4] = [TILE, PACK, UNPACK, TRANSPOSE];
-    let cpu = *Cpu::available().last().expect("one at least");
     let mut rows = Vec::new();
     for size in [2, 4, 6, 8, 12, 16, 24, 32] {
         let mut row = vec![format!("{size} MiB")];
         for family in SWITCHED {
             let work = Work::new(&family.member(size * MIB)?)?;
             let copy = RefCell::new(Copy::new(usize::try_from(work.bytes() / 2)?));
-            let run = |past_caches| {
-                work.run(|plan, source, destination| plan.run_as(cpu, past_caches, source, destination, 1));
+            let run = |is_non_temporal| {
+                work.run(|plan, source, destination| plan.run_loops(is_non_temporal, source, destination, 1));
             };
             let ways: [&dyn Fn(); 4] =
                 [&|| copy.borrow_mut().plain(), &|| copy.borrow_mut().past_caches(), &|| run(false), &|| run(true)];

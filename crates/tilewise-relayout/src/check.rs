@@ -3,8 +3,8 @@
 use crate::{
     Error, Plan,
     exec::MOST_THREADS,
-    pack::{get, mask},
     plan::length_mismatch,
+    scalar::{Elements, get, mask},
 };
 use std::{
     ops::Range,
@@ -14,7 +14,7 @@ use std::{
     },
     thread,
 };
-use tilewise::{ElementKind, Tiled};
+use tilewise::Tiled;
 
 impl Plan {
     /// The index of an element that the destination does not hold as a run of the plan leaves it, or `None` if it holds them all.
@@ -53,7 +53,7 @@ impl Plan {
                 return Err(length_mismatch(which, buffer.len(), bytes));
             }
         }
-        let comparison = Comparison::new([Tiled::new(self.from())?, Tiled::new(self.to())?]);
+        let comparison = Comparison::new(&self.tiled, self.elements);
         let (next, ended) = (AtomicU64::new(0), AtomicBool::new(false));
         let found: Mutex<Vec<Found>> = Mutex::default();
         let work = || {
@@ -98,13 +98,9 @@ const BOX: u64 = 1 << 16;
 const STRETCH: u64 = 8 << 16;
 
 /// Two layouts of one array, and how the array is cut into boxes, and these grouped.
-struct Comparison {
-    sides: [Tiled; 2],
-    /// Stored bits per element.
-    widths: [u64; 2],
-    /// Bits of the type.
-    bits: u64,
-    signed: bool,
+struct Comparison<'a> {
+    sides: &'a [Tiled; 2],
+    elements: Elements,
     /// Along which elements lie closest in the source: the innermost loop. None in a scalar.
     row: Option<usize>,
     cuts: Vec<Cut>,
@@ -122,14 +118,9 @@ struct Cut {
     boxes: u64,
 }
 
-impl Comparison {
-    fn new(sides: [Tiled; 2]) -> Self {
-        let element_type = sides[0].array().element_type();
-        let width = |tiled: &Tiled| {
-            let given = tiled.array().layout().and_then(|layout| layout.element_size_in_bits());
-            given.unwrap_or(u64::from(element_type.natural_bits()))
-        };
-        let widths = [width(&sides[0]), width(&sides[1])];
+impl<'a> Comparison<'a> {
+    fn new(sides: &'a [Tiled; 2], elements: Elements) -> Self {
+        let widths = [elements.source_bits, elements.destination_bits];
         let bounds = sides[0].logical_dimensions();
         let minor_to_major = |side: usize| -> Vec<usize> {
             let order = sides[side].array().major_to_minor().rev();
@@ -166,9 +157,7 @@ impl Comparison {
         }
         let cut = |d: usize| Cut { bound: bounds[d], length: lengths[d], boxes: groups[d].div_ceil(lengths[d]) };
         Self {
-            widths,
-            bits: u64::from(element_type.bits()),
-            signed: element_type.kind() == ElementKind::Signed,
+            elements,
             row,
             cuts: (0..bounds.len()).map(cut).collect(),
             order: orders[0].iter().rev().copied().collect(),
@@ -244,7 +233,7 @@ impl Comparison {
 
     /// The place in a row of the first element that differs.
     fn difference_in_row(&self, rows: &[Vec<u64>; 2], shift: [u64; 2], buffers: [&[u8]; 2]) -> Option<usize> {
-        match self.widths {
+        match [self.elements.source_bits, self.elements.destination_bits] {
             [8, 8] => difference_in_bytes::<1>(rows, shift, buffers),
             [16, 16] => difference_in_bytes::<2>(rows, shift, buffers),
             [32, 32] => difference_in_bytes::<4>(rows, shift, buffers),
@@ -258,12 +247,12 @@ impl Comparison {
         }
     }
 
-    /// Whether an element of any width is what it was, packed or widened.
+    /// Whether the destination holds an element of any width unchanged, packed or widened.
     fn holds(&self, [from, to]: [u64; 2], [source, destination]: [&[u8]; 2]) -> bool {
-        let [from_width, to_width] = self.widths;
+        let Elements { bits, source_bits: from_width, destination_bits: to_width, signed } = self.elements;
         let (from, to) = (from * from_width, to * to_width);
-        let kept = if from_width == to_width { from_width } else { self.bits };
-        let is_negative = self.signed && get(source, from + kept - 1, 1) == 1;
+        let kept = if from_width == to_width { from_width } else { bits };
+        let is_negative = signed && get(source, from + kept - 1, 1) == 1;
         let extension = if is_negative { u64::MAX } else { 0 };
         (0..to_width).step_by(64).all(|at| {
             let bits = (to_width - at).min(64);

@@ -52,11 +52,12 @@ impl fmt::Display for ErrorKind {
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    source: Option<tilewise::Error>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), source: None }
     }
 
     /// The error's name.
@@ -72,7 +73,12 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    /// The core's error, of [`ErrorKind::Layout`].
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| source as _)
+    }
+}
 
 impl From<tilewise::Error> for Error {
     fn from(error: tilewise::Error) -> Self {
@@ -80,6 +86,6 @@ impl From<tilewise::Error> for Error {
             Some(help) => format!("{error}; {help}"),
             None => error.to_string(),
         };
-        Self::new(ErrorKind::Layout(error.kind()), message)
+        Self { kind: ErrorKind::Layout(error.kind()), message, source: Some(error) }
     }
 }

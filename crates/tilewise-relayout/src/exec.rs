@@ -2,20 +2,61 @@
 
 use crate::{
     Error, Plan,
-    kernels::{Cpu, Stream},
-    leaf::{Chain, Leaf, Loop, Transpose},
+    kernels::KernelState,
+    nest::{Chain, Leaf, Loop, Nest, Transpose},
     part::{Part, Split},
     plan::{Clear, length_mismatch},
     walk::{Target, Walk},
 };
 use std::{
-    iter,
+    fmt, iter,
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
     thread,
 };
 
 /// More threads than machines have cores: asking for more is the same as asking for these.
 pub(crate) const MOST_THREADS: usize = 1024;
+
+/// How a plan is run: on how many threads, and who is told how far it is.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+/// use tilewise_relayout::{Plan, RunOptions};
+///
+/// let plan = Plan::new(&"s8[2,3]{1,0}".parse()?, &"s8[2,3]{1,0:T(2,2)}".parse()?)?;
+/// let (mut destination, written) = ([0; 8], AtomicU64::new(0)); // for another thread to show
+/// let progress = |bytes| {
+///     written.fetch_add(bytes, Relaxed);
+/// };
+/// let options = RunOptions { threads: 2, progress: Some(&progress) };
+/// plan.run_with(&[1, 2, 3, 4, 5, 6], &mut destination, &options)?;
+/// assert_eq!(written.into_inner(), plan.destination_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct RunOptions<'a> {
+    /// Threads at most. They are started for the run and end with it. There are fewer where the work is too small to be worth more, or
+    /// where the system has no more; the result is the same. Transposes of large arrays gain; most other conversions keep memory
+    /// busy with a single thread.
+    pub threads: usize,
+    /// Called after each part with a number of destination bytes, from any of the threads; all of them together are
+    /// [`Plan::destination_bytes`]. Parts are of 16 MiB at least, so that a run takes no longer for them, and are larger where loops can't be
+    /// divided as finely. Layouts without common loops may be one part.
+    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+impl Default for RunOptions<'_> {
+    /// One thread, and nobody is told.
+    fn default() -> Self {
+        Self { threads: 1, progress: None }
+    }
+}
+
+impl fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
 
 impl Plan {
     /// Converts a buffer, on one thread.
@@ -27,123 +68,67 @@ impl Plan {
         self.run_with_threads(source, destination, 1)
     }
 
-    /// Converts a buffer, on up to `threads` threads. They are started for this call and end with it.
-    ///
-    /// There are fewer where the work is too small to be worth more, or where the system has no more; the result is the same.
-    /// Transposes of large arrays gain; most other conversions keep memory busy with a single thread.
+    /// [`run_with`](Plan::run_with) up to that many threads.
     ///
     /// # Errors
     /// As for [`run`](Plan::run).
     pub fn run_with_threads(&self, source: &[u8], destination: &mut [u8], threads: usize) -> Result<(), Error> {
-        if let Some(moves) = &self.work.moves {
+        if let Some(small) = &self.work.small {
             self.check_lengths(source, destination)?;
-            moves.run(source, destination);
+            small.run(source, destination);
             return Ok(());
         }
         /// What a thread should at least write, in bytes: starting it takes as long.
         const SHARE: usize = 64 << 10;
         let threads = threads.min(destination.len() / SHARE + 1).min(MOST_THREADS);
-        let cpu = Cpu::detect();
-        self.run_as(cpu, self.passes_caches(cpu), source, destination, threads)
+        match self.one_for_each(threads) {
+            // A constant, so that an ordinary run of a small array has nothing of parts.
+            Division { parts: 1, .. } => {
+                self.run_divided(self.is_non_temporal(), source, destination, Division::WHOLE, &|_| ())
+            }
+            division => self.run_divided(self.is_non_temporal(), source, destination, division, &|_| ()),
+        }
     }
 
-    /// Converts a buffer as [`run_with_threads`](Plan::run_with_threads) does, part by part, and says after each how far it is.
-    ///
-    /// `done` is called with a number of destination bytes, from any of the `threads`; all of them together are
-    /// [`destination_bytes`](Plan::destination_bytes). Parts are of 16 MiB at least, so that a conversion takes no longer for them,
-    /// and are larger where loops can't be divided as finely. Layouts without common loops may be one part.
+    /// Converts a buffer.
     ///
     /// # Errors
     /// As for [`run`](Plan::run).
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    /// use tilewise_relayout::Plan;
-    ///
-    /// let plan = Plan::new(&"s8[2,3]{1,0}".parse()?, &"s8[2,3]{1,0:T(2,2)}".parse()?)?;
-    /// let (mut destination, written) = ([0; 8], AtomicU64::new(0)); // for another thread to show
-    /// plan.run_in_parts(&[1, 2, 3, 4, 5, 6], &mut destination, 2, |bytes| {
-    ///     written.fetch_add(bytes, Relaxed);
-    /// })?;
-    /// assert_eq!(written.into_inner(), plan.destination_bytes());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn run_in_parts(
-        &self,
-        source: &[u8],
-        destination: &mut [u8],
-        threads: usize,
-        done: impl Fn(u64) + Sync,
-    ) -> Result<(), Error> {
+    pub fn run_with(&self, source: &[u8], destination: &mut [u8], options: &RunOptions<'_>) -> Result<(), Error> {
         /// What a part should at least write, in bytes: starting it is nothing against that.
         const LEAST: u64 = 16 << 20;
+        let Some(progress) = options.progress else {
+            return self.run_with_threads(source, destination, options.threads);
+        };
         if self.destination_bytes() < 2 * LEAST {
-            self.run_with_threads(source, destination, threads)?;
-            done(self.destination_bytes());
+            self.run_with_threads(source, destination, options.threads)?;
+            progress(self.destination_bytes());
             return Ok(());
         }
-        self.run_in_parts_of(
-            LEAST,
-            self.passes_caches(Cpu::detect()),
-            source,
-            destination,
-            threads.min(MOST_THREADS),
-            &done,
-        )
+        let threads = options.threads.min(MOST_THREADS);
+        self.run_in_parts(LEAST, self.is_non_temporal(), source, destination, threads, progress)
     }
 
-    /// For tests: the same by the loops, in parts of another size, with or without stores past the caches.
-    ///
-    /// # Errors
-    /// As for [`run`](Plan::run).
-    #[doc(hidden)]
-    pub fn run_in_parts_of(
+    fn run_in_parts(
         &self,
         least: u64,
-        past_caches: bool,
+        is_non_temporal: bool,
         source: &[u8],
         destination: &mut [u8],
         threads: usize,
-        done: &(dyn Fn(u64) + Sync),
+        progress: &(dyn Fn(u64) + Sync),
     ) -> Result<(), Error> {
         let report = |part: Part| {
             let (start, end) = part.share(self.destination_bytes(), 1);
-            done(end - start);
+            progress(end - start);
         };
-        self.run_divided(Cpu::detect(), past_caches, source, destination, self.many_for_each(threads, least), &report)
+        self.run_divided(is_non_temporal, source, destination, self.many_for_each(threads, least), &report)
     }
 
-    /// For tests: the same by the loops, with or without stores past the caches, whatever the size, as a CPU like that does it.
-    ///
-    /// # Errors
-    /// As for [`run`](Plan::run).
-    ///
-    /// # Panics
-    /// If this CPU has not its instructions.
-    #[doc(hidden)]
-    pub fn run_as(
-        &self,
-        cpu: Cpu,
-        past_caches: bool,
-        source: &[u8],
-        destination: &mut [u8],
-        threads: usize,
-    ) -> Result<(), Error> {
-        assert!(cpu.level.is_available(), "this CPU has no {:?}", cpu.level);
-        match self.one_for_each(threads) {
-            Division { parts: 1, .. } => {
-                self.run_divided(cpu, past_caches, source, destination, Division::WHOLE, &|_| ())
-            }
-            division => self.run_divided(cpu, past_caches, source, destination, division, &|_| ()),
-        }
-    }
-
-    /// The CPU must have the instructions. Inlined, an ordinary run of a small array has nothing of parts.
     #[inline(always)]
     fn run_divided(
         &self,
-        cpu: Cpu,
-        past_caches: bool,
+        non_temporal: bool,
         source: &[u8],
         destination: &mut [u8],
         Division { split, parts, threads }: Division,
@@ -153,18 +138,18 @@ impl Plan {
         if matches!(self.work.clear, Clear::Everything) {
             destination.fill(0);
         }
-        let to = Target::new(destination);
+        let (to, cpu) = (Target::new(destination), self.cpu);
         let alone = |nest, only_padding| {
-            let (stream, part, split) = (Stream::new(false, cpu.tuning), Part { index: 0, of: 1 }, Split::None);
-            Walk { nest, source, to, cpu, stream, past_caches: false, only_padding, part, split }
+            let (state, part, split) = (KernelState::new(false, cpu.tuning), Part { index: 0, of: 1 }, Split::None);
+            Walk { nest, source, to, cpu, state, non_temporal: false, only_padding, part, split }
         };
         if let Clear::Around(nest) = &self.work.clear {
             alone(nest, true).all(0, 0, None);
         }
         let walk = |index: usize| {
-            let (stream, part) = (Stream::new(past_caches, cpu.tuning), Part { index, of: parts });
+            let (state, part) = (KernelState::new(non_temporal, cpu.tuning), Part { index, of: parts });
             let nest = &self.work.nest;
-            let mut walk = Walk { nest, source, to, cpu, stream, past_caches, only_padding: false, part, split };
+            let mut walk = Walk { nest, source, to, cpu, state, non_temporal, only_padding: false, part, split };
             walk.all(0, 0, self.work.irregular.as_deref());
             done(part);
         };
@@ -185,7 +170,7 @@ impl Plan {
             });
         }
         for edge in &self.work.edges {
-            alone(&edge.nest, false).all(edge.source, edge.destination, None);
+            alone(&edge.nest, false).all(edge.source_offset, edge.destination_offset, None);
         }
         Ok(())
     }
@@ -206,12 +191,17 @@ impl Plan {
         }
     }
 
-    /// Whether the buffers are so large that stores had better pass the caches.
-    fn passes_caches(&self, cpu: Cpu) -> bool {
-        let nest = &self.work.nest;
-        let transposes = matches!(nest.leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
-        let large = if transposes || nest.runs_jump() { cpu.tuning.large_scattered } else { cpu.tuning.large };
-        self.source_bytes() + self.destination_bytes() >= large
+    /// Whether the buffers are so large that stores had better be non-temporal.
+    fn is_non_temporal(&self) -> bool {
+        let Nest { leaf, reads, .. } = &self.work.nest;
+        let transposes = matches!(leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
+        let tuning = &self.cpu.tuning;
+        let least = if transposes || reads.jumps(leaf) {
+            tuning.scattered_non_temporal_bytes
+        } else {
+            tuning.non_temporal_bytes
+        };
+        self.source_bytes() + self.destination_bytes() >= least
     }
 
     /// A part for each thread.
@@ -290,7 +280,7 @@ impl Plan {
         let nest = &self.work.nest;
         let Leaf::Elements(elements) = &nest.leaf else { return true };
         // Nor may those of the loops around it: a value's offsets are sums of theirs.
-        let whole = |l: &Loop| (l.destination * elements.destination).is_multiple_of(8);
+        let whole = |l: &Loop| (l.destination_stride * elements.destination_bits).is_multiple_of(8);
         self.work.irregular.is_none() && nest.loops[..=depth].iter().all(whole)
     }
 }
@@ -305,4 +295,37 @@ struct Division {
 
 impl Division {
     const WHOLE: Self = Self { split: Split::None, parts: 1, threads: 1 };
+}
+
+#[cfg(feature = "unstable-testing")]
+impl Plan {
+    /// For tests: a run by the loops, whatever the size, with or without non-temporal stores.
+    ///
+    /// # Errors
+    /// As for [`run`](Plan::run).
+    pub fn run_loops(
+        &self,
+        is_non_temporal: bool,
+        source: &[u8],
+        destination: &mut [u8],
+        threads: usize,
+    ) -> Result<(), Error> {
+        self.run_divided(is_non_temporal, source, destination, self.one_for_each(threads), &|_| ())
+    }
+
+    /// For tests: the same in parts of at least so many destination bytes.
+    ///
+    /// # Errors
+    /// As for [`run`](Plan::run).
+    pub fn run_loops_in_parts(
+        &self,
+        least: u64,
+        is_non_temporal: bool,
+        source: &[u8],
+        destination: &mut [u8],
+        threads: usize,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), Error> {
+        self.run_in_parts(least, is_non_temporal, source, destination, threads, progress)
+    }
 }

@@ -1,6 +1,6 @@
 //! Plans run from file to file, through memory maps: the feature `file`.
 
-use crate::{Error, Plan};
+use crate::{Error, Plan, RunOptions};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use std::{
     fs::{File, TryLockError},
@@ -8,19 +8,29 @@ use std::{
     time::SystemTime,
 };
 
+/// A file from an offset on, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Region<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// Where the buffer starts in it.
+    pub offset: u64,
+}
+
 /// The two buffers of a plan, mapped from files.
 ///
 /// What is mapped is the system's cache of the files: arrays larger than memory work, and nothing is read or written twice.
 ///
 /// ```
-/// use tilewise_relayout::{Mapped, Plan};
+/// use tilewise_relayout::{Mapped, Plan, Region, RunOptions};
 /// # use std::io::{Read, Seek, Write};
 ///
 /// let plan = Plan::new(&"s8[2,3]{1,0}".parse()?, &"s8[2,3]{1,0:T(2,2)}".parse()?)?;
 /// # let (mut source, mut destination) = (tempfile::tempfile()?, tempfile::tempfile()?);
 /// source.write_all(b"head\x01\x02\x03\x04\x05\x06")?;
-/// let mut mapped = Mapped::new(&plan, (&source, 4), (&destination, 0))?;
-/// mapped.run(1)?;
+/// let source = Region { file: &source, offset: 4 };
+/// let mut mapped = Mapped::new(&plan, source, Region { file: &destination, offset: 0 })?;
+/// mapped.run(&RunOptions::default())?;
 /// mapped.flush()?;
 /// # drop(mapped);
 /// # let mut bytes = Vec::new();
@@ -54,20 +64,20 @@ impl<'a> Mapped<'a> {
     /// [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if the source ends too early, [`ResourceBusy`](io::ErrorKind::ResourceBusy) if
     /// another process holds a lock on either file, [`InvalidInput`](io::ErrorKind::InvalidInput) if both are the same file,
     /// [`StorageFull`](io::ErrorKind::StorageFull) if the disk has no room, and whatever the system answers.
-    pub fn new(plan: &'a Plan, source: (&'a File, u64), destination: (&'a File, u64)) -> io::Result<Self> {
-        let files = [source.0, destination.0];
+    pub fn new(plan: &'a Plan, source: Region<'a>, destination: Region<'a>) -> io::Result<Self> {
+        let files = [source.file, destination.file];
         if is_same_file(files)? {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the source and the destination are one file"));
         }
-        locked("source", source.0.try_lock_shared())?;
-        locked("destination", destination.0.try_lock())?;
-        let seen = Version::of(source.0)?;
-        let source_end = end(source.1, plan.source_bytes())?;
+        locked("source", source.file.try_lock_shared())?;
+        locked("destination", destination.file.try_lock())?;
+        let seen = Version::of(source.file)?;
+        let source_end = end(source.offset, plan.source_bytes())?;
         if seen.length < source_end {
             let message = format!("the source ends after {} of {source_end} bytes", seen.length);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
         }
-        reserve(destination.0, end(destination.1, plan.destination_bytes())?)?;
+        reserve(destination.file, end(destination.offset, plan.destination_bytes())?)?;
         let options = |at: u64, bytes: u64| {
             let length = usize::try_from(bytes).map_err(|_| {
                 io::Error::new(io::ErrorKind::OutOfMemory, format!("{bytes} bytes are more than this machine can map"))
@@ -84,32 +94,19 @@ impl<'a> Mapped<'a> {
         // file, the next access past its end raises SIGBUS, whose default is the end of the process, not access to other memory.
         let (from, to) = unsafe {
             (
-                options(source.1, plan.source_bytes())?.map(source.0)?,
-                options(destination.1, plan.destination_bytes())?.map_mut(destination.0)?,
+                options(source.offset, plan.source_bytes())?.map(source.file)?,
+                options(destination.offset, plan.destination_bytes())?.map_mut(destination.file)?,
             )
         };
         Ok(Self { plan, source: from, destination: to, files, seen })
     }
 
-    /// Runs the plan on up to that many threads.
+    /// [`Plan::run_with`] between the two.
     ///
     /// # Errors
     /// [`ResourceBusy`](io::ErrorKind::ResourceBusy) if the source changed meanwhile; the destination then holds a mixture.
-    pub fn run(&mut self, threads: usize) -> io::Result<()> {
-        let run = match threads {
-            0 | 1 => self.plan.run(&self.source, &mut self.destination),
-            _ => self.plan.run_with_threads(&self.source, &mut self.destination, threads),
-        };
-        run.map_err(invalid)?;
-        self.unchanged()
-    }
-
-    /// [`Plan::run_in_parts`] between the two.
-    ///
-    /// # Errors
-    /// As for [`run`](Self::run).
-    pub fn run_in_parts(&mut self, threads: usize, done: impl Fn(u64) + Sync) -> io::Result<()> {
-        self.plan.run_in_parts(&self.source, &mut self.destination, threads, done).map_err(invalid)?;
+    pub fn run(&mut self, options: &RunOptions<'_>) -> io::Result<()> {
+        self.plan.run_with(&self.source, &mut self.destination, options).map_err(invalid)?;
         self.unchanged()
     }
 

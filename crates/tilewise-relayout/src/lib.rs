@@ -27,14 +27,14 @@
 //!
 //! [`tile`] and [`untile`] do the same for a row-major array in one call, with a new vector for the result.
 //!
-//! [`Plan::find_difference`] says whether one buffer holds another, without the engine. [`Plan::run_in_parts`] says how far it is.
+//! [`Plan::find_difference`] says whether one buffer holds another, without the engine. [`Plan::run_with`] runs on several threads and says how far it is.
 //! With the feature `file`, `Mapped` runs plans from file to file.
 //!
 //! # Speed
 //!
 //! Writing into memory that is touched for the first time costs several times the conversion: keep the destination
 //! and run plans into it. Large buffers gain from huge pages (`madvise` on Linux), and most from starting on a cache line.
-//! [`Plan::run_with_threads`] helps transposes; otherwise one thread nearly saturates memory on most machines.
+//! Several threads ([`RunOptions::threads`]) help transposes; otherwise one thread nearly saturates memory on most machines.
 //!
 //! # Values
 //!
@@ -44,30 +44,34 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-mod axes;
 mod check;
-mod digits;
+mod cpu;
+mod display;
 mod error;
 mod exec;
 #[cfg(feature = "file")]
 mod file;
+mod joint_digits;
 mod kernels;
-mod leaf;
-mod moves;
 mod nest;
-mod pack;
 mod part;
 mod plan;
+mod prefetch;
+mod scalar;
+mod small;
+mod tuning;
 mod walk;
-mod words;
 
+#[cfg(feature = "unstable-testing")]
+pub use cpu::Cpu;
 pub use error::{Error, ErrorKind};
+pub use exec::RunOptions;
 #[cfg(feature = "file")]
-pub use file::Mapped;
-#[doc(hidden)]
-pub use kernels::Cpu;
+pub use file::{Mapped, Region};
 pub use plan::{Padding, Plan};
 use tilewise::Shape;
+#[cfg(feature = "unstable-testing")]
+pub use tuning::Mechanism;
 
 /// A row-major array's bytes in the layout of `shape`.
 ///

@@ -2,12 +2,14 @@
 
 use crate::{
     Error, ErrorKind,
-    axes::{Axes, Terms},
-    moves::Moves,
+    cpu::Cpu,
+    joint_digits::{JointDigits, Terms},
     nest::Nest,
-    pack::Elements,
+    scalar::Elements,
+    small::SmallArray,
+    tuning::{Mechanism, Tuning},
 };
-use tilewise::{ArrayShape, ElementKind, Shape, Tiled};
+use tilewise::{ElementKind, Shape, Tiled};
 
 /// What becomes of the destination's padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -38,11 +40,12 @@ pub enum Padding {
 /// A plan holds a handful of loops, whatever the size of the array, and is `Send + Sync`. Its `Display` tells the loops in words.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    from: Shape,
-    to: Shape,
-    source_bytes: u64,
-    destination_bytes: u64,
+    shapes: [Shape; 2],
+    /// Both layouts, worked out.
+    pub(crate) tiled: [Tiled; 2],
+    pub(crate) elements: Elements,
     padding: Padding,
+    pub(crate) cpu: Cpu,
     pub(crate) work: Work,
 }
 
@@ -58,7 +61,7 @@ pub(crate) struct Work {
     /// What becomes zero before anything is written.
     pub(crate) clear: Clear,
     /// The same as all of these, for a few elements.
-    pub(crate) moves: Option<Moves>,
+    pub(crate) small: Option<SmallArray>,
 }
 
 /// Padding that the nest does not write on its way.
@@ -75,8 +78,8 @@ pub(crate) enum Clear {
 /// A nest that starts at offsets of its own, in what its strides count.
 #[derive(Clone, Debug)]
 pub(crate) struct Edge {
-    pub(crate) source: u64,
-    pub(crate) destination: u64,
+    pub(crate) source_offset: u64,
+    pub(crate) destination_offset: u64,
     pub(crate) nest: Nest,
 }
 
@@ -85,8 +88,8 @@ pub(crate) struct Edge {
 pub(crate) struct Irregular {
     /// All bounds of the array; 1 for those that the nest covers.
     pub(crate) bounds: Vec<u64>,
-    pub(crate) source: Terms,
-    pub(crate) destination: Terms,
+    pub(crate) source_terms: Terms,
+    pub(crate) destination_terms: Terms,
 }
 
 /// Buffers are shorter than this on every machine, so strides in bits stay far inside 64 bits.
@@ -99,51 +102,94 @@ impl Plan {
     /// [`ErrorKind::ShapeMismatch`], [`ErrorKind::UnsupportedElementSize`], and [`ErrorKind::Layout`] for whatever
     /// [`Tiled::new`] refuses.
     pub fn new(from: &Shape, to: &Shape) -> Result<Self, Error> {
-        Self::with_padding(from, to, Padding::Zero)
+        Self::of_shapes([from.clone(), to.clone()], [Tiled::new(from)?, Tiled::new(to)?])
     }
 
-    /// [`Plan::new`], with a choice of what becomes of the destination's padding.
+    /// [`Plan::new`] for layouts that are worked out.
     ///
     /// # Errors
-    /// As for [`Plan::new`].
-    pub fn with_padding(from: &Shape, to: &Shape, padding: Padding) -> Result<Self, Error> {
-        let (source, destination) = (Tiled::new(from)?, Tiled::new(to)?);
+    /// As for [`Plan::new`], but for [`ErrorKind::Layout`].
+    pub fn of_tiled(from: Tiled, to: Tiled) -> Result<Self, Error> {
+        Self::of_shapes([&from, &to].map(|tiled| Shape::from(tiled.array().clone())), [from, to])
+    }
+
+    fn of_shapes(shapes: [Shape; 2], tiled: [Tiled; 2]) -> Result<Self, Error> {
+        let [source, destination] = &tiled;
         let same = source.array().element_type() == destination.array().element_type()
             && source.logical_dimensions() == destination.logical_dimensions();
         if !same {
+            let [from, to] = &shapes;
             let message =
                 format!("`{from}` and `{to}` are different arrays: dimensions and element type must be the same");
             return Err(Error::new(ErrorKind::ShapeMismatch, message));
         }
-        let (source_bytes, destination_bytes) = (source.physical_bytes(), destination.physical_bytes());
-        let elements = elements(&source, &destination)?;
-        let empty = source.tiled_elements() == 0 || source_bytes.max(destination_bytes) > LONGEST_BUFFER;
-        let work = if empty { Work::nothing() } else { Work::of(&source, &destination, elements, padding) };
-        Ok(Self { from: from.clone(), to: to.clone(), source_bytes, destination_bytes, padding, work })
+        let elements = elements(source, destination)?;
+        let plan = Self { shapes, tiled, elements, padding: Padding::Zero, cpu: Cpu::detect(), work: Work::nothing() };
+        Ok(plan.with_work())
+    }
+
+    /// The same, with a choice of what becomes of the destination's padding.
+    #[must_use]
+    pub fn with_padding(self, padding: Padding) -> Self {
+        Self { padding, ..self }.with_work()
+    }
+
+    /// The same, for a given CPU.
+    ///
+    /// # Panics
+    /// If this machine does not have the CPU's instructions.
+    #[cfg(feature = "unstable-testing")]
+    #[must_use]
+    pub fn with_cpu(self, cpu: Cpu) -> Self {
+        assert!(cpu.level.is_available(), "this CPU has no {:?}", cpu.level);
+        Self { cpu, ..self }.with_work()
+    }
+
+    fn with_work(self) -> Self {
+        let [source, destination] = &self.tiled;
+        let longest = source.physical_bytes().max(destination.physical_bytes());
+        let work = if source.tiled_elements() == 0 || longest > LONGEST_BUFFER {
+            Work::nothing()
+        } else {
+            Work::of(source, destination, self.elements, self.padding, &self.cpu.tuning)
+        };
+        Self { work, ..self }
     }
 
     /// The exact length of the buffer to read, in bytes.
     #[must_use]
     pub fn source_bytes(&self) -> u64 {
-        self.source_bytes
+        self.tiled[0].physical_bytes()
     }
 
     /// The exact length of the buffer to write, in bytes.
     #[must_use]
     pub fn destination_bytes(&self) -> u64 {
-        self.destination_bytes
+        self.tiled[1].physical_bytes()
     }
 
     /// The shape and layout of the buffer to read.
     #[must_use]
     pub fn from(&self) -> &Shape {
-        &self.from
+        &self.shapes[0]
     }
 
     /// The shape and layout of the buffer to write.
     #[must_use]
     pub fn to(&self) -> &Shape {
-        &self.to
+        &self.shapes[1]
+    }
+
+    /// The layout of the buffer to read, worked out.
+    #[must_use]
+    pub fn source_layout(&self) -> &Tiled {
+        &self.tiled[0]
+    }
+
+    /// The layout of the buffer to write, worked out.
+    #[must_use]
+    pub fn destination_layout(&self) -> &Tiled {
+        &self.tiled[1]
     }
 
     /// What becomes of the destination's padding.
@@ -157,61 +203,61 @@ impl Plan {
 fn elements(source: &Tiled, destination: &Tiled) -> Result<Elements, Error> {
     let element_type = source.array().element_type();
     let bits = u64::from(element_type.bits());
-    let width = |array: &ArrayShape| {
-        let given = array.layout().and_then(|layout| layout.element_size_in_bits());
-        match given {
-            Some(given) if given < bits => Err(Error::new(
-                ErrorKind::UnsupportedElementSize,
-                format!("`E({given})` can't hold {element_type}, which has {bits} bits"),
-            )),
-            _ => Ok(given.unwrap_or(u64::from(element_type.natural_bits()))),
+    for tiled in [source, destination] {
+        let stored = tiled.stored_bits();
+        if stored < bits {
+            let message = format!("`E({stored})` can't hold {element_type}, which has {bits} bits");
+            return Err(Error::new(ErrorKind::UnsupportedElementSize, message));
         }
-    };
+    }
     let signed = element_type.kind() == ElementKind::Signed;
-    Ok(Elements { bits, source: width(source.array())?, destination: width(destination.array())?, signed })
+    Ok(Elements { bits, source_bits: source.stored_bits(), destination_bits: destination.stored_bits(), signed })
 }
 
 impl Work {
     fn nothing() -> Self {
-        Self { nest: Nest::nothing(), edges: Vec::new(), irregular: None, clear: Clear::Nothing, moves: None }
+        Self { nest: Nest::nothing(), edges: Vec::new(), irregular: None, clear: Clear::Nothing, small: None }
     }
 
-    fn of(source: &Tiled, destination: &Tiled, elements: Elements, padding: Padding) -> Self {
-        let mut axes = Axes::of(source, destination);
+    fn of(source: &Tiled, destination: &Tiled, elements: Elements, padding: Padding, tuning: &Tuning) -> Self {
+        let mut joint = JointDigits::of(source, destination);
         let count: u64 = source.logical_dimensions().iter().product();
         let padded = padding == Padding::Zero
             && (destination.physical_elements() != count
-                || destination.physical_bytes() * 8 != count * elements.destination);
-        let whole = axes.irregular.is_empty();
+                || destination.physical_bytes() * 8 != count * elements.destination_bits);
+        let whole = joint.irregular.is_empty();
         let irregular = (!whole).then(|| {
             let mut bounds = vec![1; source.logical_dimensions().len()];
-            for &dimension in &axes.irregular {
+            for &dimension in &joint.irregular {
                 bounds[dimension] = source.logical_dimensions()[dimension];
             }
             Box::new(Irregular {
                 bounds,
-                source: Terms::of(source, &axes.irregular),
-                destination: Terms::of(destination, &axes.irregular),
+                source_terms: Terms::of(source, &joint.irregular),
+                destination_terms: Terms::of(destination, &joint.irregular),
             })
         });
         let mut edges = Vec::new();
-        if let (true, Some((number, grain))) = (whole, Nest::ragged_grain(&axes, elements)) {
-            let at = axes.bounds[number] / grain * grain;
-            let (rest, source, destination) = axes.cut(number, at);
-            let nest = Nest::of(&rest, elements, false);
-            edges.push(Edge { source: source * nest.scale, destination: destination * nest.scale, nest });
+        if let (true, Some((number, grain))) = (whole, Nest::ragged_grain(&joint, elements)) {
+            let at = joint.bounds[number] / grain * grain;
+            let (rest, source_offset, destination_offset) = joint.cut(number, at);
+            let nest = Nest::of(&rest, elements, false, tuning);
+            let (source_offset, destination_offset) = (source_offset * nest.scale, destination_offset * nest.scale);
+            edges.push(Edge { source_offset, destination_offset, nest });
         }
-        let nest = Nest::of(&axes, elements, padded && whole);
+        let nest = Nest::of(&joint, elements, padded && whole, tuning);
         let clear = if !padded || nest.fills {
             Clear::Nothing
         } else {
-            let alone = Axes::of(destination, destination);
-            let around = Nest::of(&alone, Elements { source: elements.destination, ..elements }, true);
+            let alone = JointDigits::of(destination, destination);
+            let elements = Elements { source_bits: elements.destination_bits, ..elements };
+            let around = Nest::of(&alone, elements, true, tuning);
             let finds_all = alone.irregular.is_empty() && around.fills;
             if finds_all { Clear::Around(Box::new(around)) } else { Clear::Everything }
         };
-        let moves = Moves::of(source, destination, elements, padded);
-        Self { nest, edges, irregular, clear, moves }
+        let small =
+            SmallArray::of(source, destination, elements, padded).filter(|_| tuning.has(Mechanism::SmallArrays));
+        Self { nest, edges, irregular, clear, small }
     }
 }
 

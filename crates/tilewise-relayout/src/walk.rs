@@ -21,12 +21,12 @@
 //! starts a byte of its own. The rows of a transpose are divided as its columns are.
 
 use crate::{
-    kernels::{self, Ahead, Apart, Body, Cpu, Grid, Job, Repeat, Side, Span, Stream, Stride, Together, Tuning},
-    leaf::{Chain, Convert, Leaf, Loop, Transpose},
-    nest::Nest,
-    pack::Bytes,
+    cpu::Cpu,
+    kernels::{self, Body, Deinterleave, Grid, Interleave, Job, KernelState, Repeat, Side, Span, Stride},
+    nest::{Chain, Convert, Leaf, Loop, Nest, Transpose},
     part::{Part, Split},
     plan::Irregular,
+    scalar::Bytes,
 };
 
 /// The destination, of which each thread writes its own bytes.
@@ -42,9 +42,9 @@ impl Target {
     }
 }
 
-// SAFETY: the pointer stands for a mutable borrow that outlives the threads, and they write different bytes (see above).
+// SAFETY: the pointer stands for a mutable borrow that outlives the threads, and they write different bytes (see the head of this file).
 unsafe impl Send for Target {}
-// SAFETY: as above.
+// SAFETY: a shared `Target` only hands out the pointer; what is written through it is divided as for `Send`.
 unsafe impl Sync for Target {}
 
 /// A stride or a count inside a buffer that exists.
@@ -59,8 +59,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) source: &'a [u8],
     pub(crate) to: Target,
     pub(crate) cpu: Cpu,
-    pub(crate) stream: Stream,
-    pub(crate) past_caches: bool,
+    pub(crate) state: KernelState,
+    pub(crate) non_temporal: bool,
     /// Whether elements are passed over and nothing but padding is written.
     pub(crate) only_padding: bool,
     pub(crate) part: Part,
@@ -72,9 +72,8 @@ impl Walk<'_> {
         if matches!(self.nest.leaf, Leaf::Nothing) {
             return;
         }
-        if self.nest.panel.is_none() && self.past_caches {
-            self.stream.ahead =
-                Ahead { nearest: self.cpu.tuning.nearest, near: size(self.nest.near), ..Ahead::nothing() };
+        if self.non_temporal {
+            self.state.prefetch = self.nest.reads.at_start(&self.cpu.tuning);
         }
         let mut few = [0; 8];
         let mut many;
@@ -94,8 +93,8 @@ impl Walk<'_> {
                 self.walk(0, from * scale, to * scale, 0, limits);
             }),
         }
-        // SAFETY: the stream holds what jobs of this level left.
-        unsafe { kernels::finish(self.cpu.level, &mut self.stream) };
+        // SAFETY: the CPU's level was checked when the plan was made; the state holds what jobs of this level left.
+        unsafe { kernels::finish(self.cpu.level, &mut self.state) };
     }
 
     /// The values of a loop that are this part's, of `0..n`.
@@ -123,14 +122,14 @@ impl Walk<'_> {
         let (alike, last) = self.alike(depth, (start, end, n), room, limits);
         let alike = alike.max(start);
         if alike > start {
-            if nest.panel == Some(depth) {
-                self.look_ahead(from + (start + 1) * outer.source);
+            if nest.reads.panel == Some(depth) {
+                self.prefetch_panel(from + (start + 1) * outer.source_stride);
             }
             if let Some(number) = outer.number {
                 limits[number] = limit.min(outer.divisor);
             }
             let outer_repeat = outer.repeat(alike - start);
-            let (from, to) = (from + start * outer.source, to + start * outer.destination);
+            let (from, to) = (from + start * outer.source_stride, to + start * outer.destination_stride);
             let room = outer.room(room, start);
             match nest.loops.get(depth + 1) {
                 None => self.leaf([Repeat::ONCE, outer_repeat], last, from, to, room, limits),
@@ -141,20 +140,26 @@ impl Walk<'_> {
             }
         }
         for value in alike..end {
-            if nest.panel == Some(depth) {
-                self.look_ahead(from + (value + 1) * outer.source);
+            if nest.reads.panel == Some(depth) {
+                self.prefetch_panel(from + (value + 1) * outer.source_stride);
             }
             if let Some(number) = outer.number {
                 limits[number] = limit - value * outer.divisor;
             }
             let room = outer.room(room, value);
-            self.walk(depth + 1, from + value * outer.source, to + value * outer.destination, room, limits);
+            self.walk(
+                depth + 1,
+                from + value * outer.source_stride,
+                to + value * outer.destination_stride,
+                room,
+                limits,
+            );
         }
         if let Some(number) = outer.number {
             limits[number] = limit;
         }
-        if self.pads(depth) && room > n * outer.destination {
-            self.zeros(to + n * outer.destination, room - n * outer.destination);
+        if self.pads(depth) && room > n * outer.destination_stride {
+            self.zeros(to + n * outer.destination_stride, room - n * outer.destination_stride);
         }
     }
 
@@ -176,7 +181,7 @@ impl Walk<'_> {
                     if same > start && same + 1 == n && end == n { self.last(outer, n, room, limits) } else { None };
                 (if last.is_some() { n } else { same }, last)
             }
-            2 if nest.panel != Some(depth) && self.split != Split::Loop(depth + 1) => {
+            2 if nest.reads.panel != Some(depth) && self.split != Split::Loop(depth + 1) => {
                 let inner = &nest.loops[depth + 1];
                 let alike = self.same(outer, Some(inner), end, room, limits);
                 if alike == 0 {
@@ -187,11 +192,14 @@ impl Walk<'_> {
                     limits[number] = limit.min(outer.divisor);
                 }
                 let n = inner.extent(limits);
-                let same = self.same(inner, None, n, outer.destination, limits);
-                let last =
-                    if same > 0 && same + 1 == n { self.last(inner, n, outer.destination, limits) } else { None };
-                let whole =
-                    (same == n || last.is_some()) && (!nest.fills || n * inner.destination == outer.destination);
+                let same = self.same(inner, None, n, outer.destination_stride, limits);
+                let last = if same > 0 && same + 1 == n {
+                    self.last(inner, n, outer.destination_stride, limits)
+                } else {
+                    None
+                };
+                let whole = (same == n || last.is_some())
+                    && (!nest.fills || n * inner.destination_stride == outer.destination_stride);
                 if let Some((number, limit)) = saved {
                     limits[number] = limit;
                 }
@@ -236,25 +244,18 @@ impl Walk<'_> {
                 };
             }
         }
-        if self.nest.fills && end > 0 && outer.room(room, end - 1) < outer.destination {
+        if self.nest.fills && end > 0 && outer.room(room, end - 1) < outer.destination_stride {
             same = same.min(end - 1);
         }
         same
     }
 
-    /// From here on, reads elsewhere prefetch what follows `at`. (What is in the caches needs none of it.)
-    fn look_ahead(&mut self, at: u64) {
-        if !self.past_caches {
-            return;
+    /// From here on, reads prefetch for the next panel, which starts at that source offset. (Inside the caches nothing is prefetched.)
+    fn prefetch_panel(&mut self, source_offset: u64) {
+        if self.non_temporal {
+            let next_panel = self.source.as_ptr().wrapping_add(size(source_offset));
+            self.state.prefetch = self.nest.reads.in_panel(next_panel, &self.cpu.tuning);
         }
-        let Tuning { far_and_near, nearest, .. } = *self.cpu.tuning;
-        let known = self.nest.rows_go_on;
-        self.stream.ahead = Ahead {
-            far: if far_and_near || !known { self.source.as_ptr().wrapping_add(size(at)) } else { core::ptr::null() },
-            lines: true,
-            near: if far_and_near || known { size(self.nest.near) } else { 0 },
-            nearest,
-        };
     }
 
     /// Writes the padding behind each repeat of a leaf.
@@ -264,14 +265,14 @@ impl Walk<'_> {
         }
         for value in 0..outer.count {
             for repeat in 0..inner.count {
-                self.zeros(to + (value * outer.destination + repeat * inner.destination) as u64, n);
+                self.zeros(to + (value * outer.destination_stride + repeat * inner.destination_stride) as u64, n);
             }
         }
     }
 
     /// Writes padding.
     fn zeros(&mut self, to: u64, n: u64) {
-        if !self.past_caches {
+        if !self.non_temporal {
             // SAFETY: see the head of this file. What a stream holds back is written by itself, whatever is behind it.
             unsafe { self.to.start.wrapping_add(size(to)).write_bytes(0, size(n)) };
             return;
@@ -282,17 +283,18 @@ impl Walk<'_> {
 
     fn job(&mut self, repeats: [Repeat; 2], from: u64, to: u64, body: Body) {
         let job = Job {
-            source: self.source.as_ptr().wrapping_add(size(from)),
-            destination: self.to.start.wrapping_add(size(to)),
+            source_start: self.source.as_ptr().wrapping_add(size(from)),
+            destination_start: self.to.start.wrapping_add(size(to)),
             repeats,
             body,
         };
-        if self.nest.reads_linearly && self.past_caches {
-            let linear = self.cpu.tuning.linear;
-            self.stream.ahead = Ahead { far: job.source.wrapping_add(linear), lines: linear != 0, ..Ahead::nothing() };
+        if self.non_temporal
+            && let Some(prefetch) = self.nest.reads.in_linear_job(job.source_start, &self.cpu.tuning)
+        {
+            self.state.prefetch = prefetch;
         }
         // SAFETY: the level was checked when the run began; for the addresses see the head of this file.
-        unsafe { kernels::run(self.cpu.level, &job, &mut self.stream) };
+        unsafe { kernels::run(self.cpu.level, &job, &mut self.state) };
     }
 
     fn leaf(&mut self, repeats: [Repeat; 2], last: Option<Span>, from: u64, to: u64, room: u64, limits: &[u64]) {
@@ -303,10 +305,10 @@ impl Walk<'_> {
                 let mut bytes = unsafe { Bytes::new(self.to.start, self.to.length) };
                 let [outer, inner] = repeats;
                 for value in 0..outer.count {
-                    let from = from + (value * outer.source) as u64;
-                    let to = to + (value * outer.destination) as u64;
-                    let source = (self.source, from, inner.source as u64);
-                    elements.convert(source, (&mut bytes, to, inner.destination as u64), inner.count as u64);
+                    let from = from + (value * outer.source_stride) as u64;
+                    let to = to + (value * outer.destination_stride) as u64;
+                    let source = (self.source, from, inner.source_stride as u64);
+                    elements.convert(source, (&mut bytes, to, inner.destination_stride as u64), inner.count as u64);
                 }
             }
             Leaf::Run { source_unit, unit, run, convert } => {
@@ -331,29 +333,29 @@ impl Walk<'_> {
                 let extents = (rows.extent(limits), columns.extent(limits));
                 match *kind {
                     Transpose::Interleave { ways } => {
-                        self.together((*unit, ways), (rows, columns), *convert, extents, repeats, (from, to), room);
+                        self.interleave((*unit, ways), (rows, columns), *convert, extents, repeats, (from, to), room);
                     }
                     Transpose::Deinterleave { ways } => {
-                        let body = Apart {
+                        let body = Deinterleave {
                             unit: size(*unit),
                             ways,
                             rows: size(extents.1),
-                            pitch: size(columns.inner.destination),
+                            pitch: size(columns.inner.destination_stride),
                             columns: size(extents.0),
                             run: size(rows.inner.count),
-                            run_step: rows.outer.map_or(0, |outer| size(outer.source)),
+                            run_stride: rows.outer.map_or(0, |outer| size(outer.source_stride)),
                             convert: *convert,
                         };
-                        self.job(repeats, from, to, Body::Apart(body));
+                        self.job(repeats, from, to, Body::Deinterleave(body));
                     }
-                    Transpose::Blocks => self.blocks(*unit, (rows, columns), extents, repeats, from, to),
+                    Transpose::Blocks => self.transpose(*unit, (rows, columns), extents, repeats, from, to),
                 }
             }
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one match arm")]
-    fn together(
+    fn interleave(
         &mut self,
         (unit, ways): (u64, usize),
         (rows, columns): (&Chain, &Chain),
@@ -364,11 +366,11 @@ impl Walk<'_> {
         room: u64,
     ) {
         let bytes = extent * unit * ways as u64;
-        let body = Together {
+        let body = Interleave {
             unit: size(unit),
             ways,
             rows: size(present),
-            pitch: size(rows.inner.source),
+            pitch: size(rows.inner.source_stride),
             columns: size(extent),
             zeros: if self.nest.fills { size(room.saturating_sub(bytes)) } else { 0 },
             merge: match convert {
@@ -377,24 +379,27 @@ impl Walk<'_> {
             },
         };
         if body.rows == ways || self.nest.fills {
-            return self.job(repeats, from, to, Body::Together(body));
+            return self.job(repeats, from, to, Body::Interleave(body));
         }
         // The places of missing rows are padding to be left alone: one unit at a time.
         let [outer, inner] = repeats;
         let one = Span { bytes: size(unit), zeros: 0 };
         for value in 0..outer.count as u64 {
-            let from = from + value * outer.source as u64;
-            let to = to + value * outer.destination as u64;
+            let from = from + value * outer.source_stride as u64;
+            let to = to + value * outer.destination_stride as u64;
             for row in 0..present {
-                let along =
-                    Repeat { count: size(extent), source: size(unit), destination: size(columns.inner.destination) };
-                let (from, to) = (from + row * rows.inner.source, to + row * unit);
+                let along = Repeat {
+                    count: size(extent),
+                    source_stride: size(unit),
+                    destination_stride: size(columns.inner.destination_stride),
+                };
+                let (from, to) = (from + row * rows.inner.source_stride, to + row * unit);
                 self.job([inner, along], from, to, Body::Run { each: one, last: one, convert });
             }
         }
     }
 
-    fn blocks(
+    fn transpose(
         &mut self,
         unit: u64,
         (rows, columns): (&Chain, &Chain),
@@ -415,7 +420,7 @@ impl Walk<'_> {
             (from, to, *extent) = (from + source, to + destination, end - start);
         }
         let grid = Grid { unit: size(unit), rows: rows.side(extents.0), columns: columns.side(extents.1) };
-        self.job(repeats, from, to, Body::Blocks(grid));
+        self.job(repeats, from, to, Body::Transpose(grid));
     }
 }
 
@@ -424,7 +429,11 @@ const AS_IS: [Repeat; 2] = [Repeat::ONCE; 2];
 
 impl Loop {
     fn repeat(&self, count: u64) -> Repeat {
-        Repeat { count: size(count), source: size(self.source), destination: size(self.destination) }
+        Repeat {
+            count: size(count),
+            source_stride: size(self.source_stride),
+            destination_stride: size(self.destination_stride),
+        }
     }
 }
 
@@ -438,10 +447,13 @@ impl Chain {
     fn offsets(&self, value: u64) -> (u64, u64) {
         let inner = &self.inner;
         match &self.outer {
-            None => (value * inner.source, value * inner.destination),
+            None => (value * inner.source_stride, value * inner.destination_stride),
             Some(outer) => {
                 let (runs, rest) = (value / inner.count, value % inner.count);
-                (runs * outer.source + rest * inner.source, runs * outer.destination + rest * inner.destination)
+                (
+                    runs * outer.source_stride + rest * inner.source_stride,
+                    runs * outer.destination_stride + rest * inner.destination_stride,
+                )
             }
         }
     }
@@ -452,8 +464,11 @@ impl Chain {
         Side {
             count: size(count),
             run: size(self.inner.count),
-            source: Stride { step: size(self.inner.source), jump: jump(&|outer| outer.source) },
-            destination: Stride { step: size(self.inner.destination), jump: jump(&|outer| outer.destination) },
+            source_stride: Stride { step: size(self.inner.source_stride), jump: jump(&|outer| outer.source_stride) },
+            destination_stride: Stride {
+                step: size(self.inner.destination_stride),
+                jump: jump(&|outer| outer.destination_stride),
+            },
         }
     }
 }
@@ -485,10 +500,10 @@ impl Irregular {
     /// Calls for every index of the irregular dimensions with what it adds to both offsets, in elements.
     fn each(&self, mut visit: impl FnMut(u64, u64)) {
         let mut index = vec![0; self.bounds.len()];
-        let mut nested = vec![0; self.source.nested_axes().max(self.destination.nested_axes())];
+        let mut nested = vec![0; self.source_terms.nested_axes().max(self.destination_terms.nested_axes())];
         loop {
-            let from = self.source.offset(&index, &mut nested);
-            visit(from, self.destination.offset(&index, &mut nested));
+            let from = self.source_terms.offset(&index, &mut nested);
+            visit(from, self.destination_terms.offset(&index, &mut nested));
             let Some(next) = (0..index.len()).rev().find(|&d| index[d] + 1 < self.bounds[d]) else { return };
             index[next] += 1;
             index[next + 1..].fill(0);

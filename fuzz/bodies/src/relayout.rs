@@ -56,7 +56,7 @@ pub fn relayout_vs_naive(data: &[u8]) {
     if Tiled::new(&from).is_err() || Tiled::new(&to).is_err() {
         return;
     }
-    let plan = Plan::with_padding(&from, &to, padding).expect("layouts of one array have a plan");
+    let plan = Plan::new(&from, &to).expect("layouts of one array have a plan").with_padding(padding);
     let back = Plan::new(&to, &from).expect("and a plan back");
     black_box((plan.to_string(), back.to_string()));
     if plan.source_bytes().max(plan.destination_bytes()) > LARGEST {
@@ -160,7 +160,7 @@ fn any_tile(choices: &mut Choices<'_>, rank: usize) -> Result<Tile, tilewise::Er
 #[derive(Debug)]
 struct Way {
     cpu: Cpu,
-    past_caches: bool,
+    is_non_temporal: bool,
     threads: usize,
     source_at: usize,
     destination_at: usize,
@@ -173,7 +173,7 @@ impl Way {
         cpus.reverse();
         Self {
             cpu: choices.of(&cpus),
-            past_caches: choices.of(&[false, true]),
+            is_non_temporal: choices.of(&[false, true]),
             threads: choices.of(&[1, 1, 1, 1, 1, 2, 3, 5]),
             source_at: choices.below(64).into(),
             destination_at: choices.below(64).into(),
@@ -189,7 +189,8 @@ impl Way {
         if let Some((_, short)) = source.split_first() {
             assert!(plan.run(short, content).is_err() && content == before, "a short source");
         }
-        plan.run_as(self.cpu, self.past_caches, source, content, self.threads).expect("both lengths are right");
+        let plan = plan.clone().with_cpu(self.cpu);
+        plan.run_loops(self.is_non_temporal, source, content, self.threads).expect("both lengths are right");
         assert!(destination.guards_hold(), "written outside: {self:?}\n{plan}");
         destination.content().to_vec()
     }

@@ -23,7 +23,7 @@ use std::{
     time::Instant,
 };
 use tilewise::{Shape, Tiled};
-use tilewise_relayout::{ErrorKind, Mapped, Plan};
+use tilewise_relayout::{ErrorKind, Mapped, Plan, Region, RunOptions};
 
 pub(crate) fn run(args: &RelayoutArgs, output: &mut Output) -> io::Result<()> {
     let request = Request::new(args);
@@ -78,7 +78,7 @@ impl<'a> Request<'a> {
         }
         let header = destination.header_for(&to, name.unwrap_or_default());
         let header = header.map_err(|failure| failure.within(self.to.clone()))?;
-        self.convert(&plan, (&file, stored.at), &header)
+        self.convert(&plan, Region { file: &file, offset: stored.at }, &header)
     }
 
     fn layout_at(&self, at: &Range<usize>) -> Result<Tiled, Failure> {
@@ -127,8 +127,8 @@ impl<'a> Request<'a> {
                 None => "relayout does not convert elements or change dimensions".to_owned(),
             }));
         }
-        Plan::new(&from_shape, &to_shape).map_err(|error| {
-            let is_narrow = |tiled: &Tiled| stored_bits(tiled) < u64::from(tiled.array().element_type().bits());
+        Plan::of_tiled(from.clone(), to.clone()).map_err(|error| {
+            let is_narrow = |tiled: &Tiled| tiled.stored_bits() < u64::from(tiled.array().element_type().bits());
             let at = self.from.as_ref().filter(|_| is_narrow(from)).unwrap_or(&self.to);
             Failure::new(error.kind().as_str(), error.to_string()).at(at.clone())
         })
@@ -153,7 +153,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    fn convert(&self, plan: &Plan, source: (&File, u64), header: &[u8]) -> Result<Moved, Failure> {
+    fn convert(&self, plan: &Plan, source: Region<'_>, header: &[u8]) -> Result<Moved, Failure> {
         let Self { args, .. } = self;
         let failed = |error| Failure::new("io", format!("can't write {}: {error}", args.destination.display()));
         let cpus = thread::available_parallelism().map_or(1, usize::from);
@@ -163,12 +163,14 @@ impl<'a> Request<'a> {
 
         let mut draft = Draft::of(&args.destination).map_err(failed)?;
         draft.file_mut().write_all(header).map_err(failed)?;
-        let mut mapped = Mapped::new(plan, source, (draft.file(), header.len() as u64)).map_err(failed)?;
+        let mut mapped =
+            Mapped::new(plan, source, Region { file: draft.file(), offset: header.len() as u64 }).map_err(failed)?;
         let start = Instant::now();
         let run = progress::during("converting", plan.destination_bytes(), |done| {
-            mapped.run_in_parts(threads, |bytes| {
+            let progress = |bytes| {
                 done.fetch_add(bytes, Relaxed);
-            })
+            };
+            mapped.run(&RunOptions { threads, progress: Some(&progress) })
         });
         run.map_err(failed)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -254,15 +256,10 @@ fn short(shape: &Shape) -> String {
     cut(&shape.to_string(), 120)
 }
 
-fn stored_bits(tiled: &Tiled) -> u64 {
-    let given = tiled.array().layout().and_then(|layout| layout.element_size_in_bits());
-    given.unwrap_or_else(|| tiled.array().element_type().natural_bits().into())
-}
-
 /// The bits of an element that the destination keeps, where it stores fewer than the source.
 fn dropped_to(plan: &Plan) -> Option<u64> {
-    let (from, to) = (Tiled::new(plan.from()).ok()?, Tiled::new(plan.to()).ok()?);
-    (stored_bits(&to) < stored_bits(&from)).then(|| to.array().element_type().bits().into())
+    let (from, to) = (plan.source_layout(), plan.destination_layout());
+    (to.stored_bits() < from.stored_bits()).then(|| to.array().element_type().bits().into())
 }
 
 /// What was done.

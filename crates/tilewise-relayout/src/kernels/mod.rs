@@ -1,54 +1,57 @@
 //! The bodies of loop nests: what is done with bytes once a plan has decided where they lie.
 //!
-//! One algorithm for each body, generic over a [vector](vector::Vector) and a [sink](sink::Sink), in `run`, `zip` and `blocks`; thin
-//! instantiations for each instruction set here. Which one runs is decided once, by [`Cpu::detect`].
+//! Each body is one algorithm, generic over a [vector](vector::Vector) and a [store](store::Store): runs in `copy` and `bits`, rows that
+//! are interleaved in `interleave`, everything else in `transpose`. This module instantiates them for each instruction set of `arch`, and
+//! [`run`] calls the one for a [`Level`].
+//!
+//! # The job contract
+//!
+//! Every kernel is unsafe for the same reasons, which SAFETY comments call *the job contract*:
+//!
+//! - the CPU has the instructions of the kernel's vector;
+//! - every byte that the job's body names, at each of its repeats, lies inside the source buffer where it is read, and inside the destination
+//!   where it is written;
+//! - while the job runs, nobody else accesses those bytes of the destination, and the buffers do not overlap;
+//! - the [`KernelState`] is new, or was left by a job of the same level on the same destination.
 
-#[cfg(target_arch = "aarch64")]
-mod aarch64;
-mod ahead;
-mod blocks;
-#[cfg(target_arch = "x86_64")]
-mod carry;
-mod cpu;
-mod cross;
-mod grid;
-#[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod portable;
-mod run;
-mod sink;
-mod square;
+mod arch;
+mod bits;
+mod copy;
+mod interleave;
+mod prefetch;
+mod store;
+mod transpose;
 mod vector;
-#[cfg(target_arch = "x86_64")]
-mod x86_64;
-mod zip;
 
-use crate::leaf::Convert;
-pub(crate) use ahead::Ahead;
-pub use cpu::Cpu;
-pub(crate) use cpu::{Level, Tuning};
-pub(crate) use grid::{Grid, Side, Stride};
-pub(crate) use zip::{Apart, Together};
+use crate::{
+    cpu::Level,
+    nest::Convert,
+    tuning::{Mechanism, Tuning},
+};
+pub(crate) use interleave::{Deinterleave, Interleave};
+pub(crate) use prefetch::Prefetch;
+pub(crate) use transpose::{Grid, Side, Stride};
 
 /// What one call does, over and over at a distance.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
-    pub(crate) source: *const u8,
-    pub(crate) destination: *mut u8,
+    pub(crate) source_start: *const u8,
+    pub(crate) destination_start: *mut u8,
     /// Two loops around the body, the outer one first.
     pub(crate) repeats: [Repeat; 2],
     pub(crate) body: Body,
 }
 
-/// A loop around a body: how often, and how far apart in source and destination.
+/// A loop around a body: how often, and how many bytes apart in source and destination.
 #[derive(Clone, Copy)]
 pub(crate) struct Repeat {
     pub(crate) count: usize,
-    pub(crate) source: usize,
-    pub(crate) destination: usize,
+    pub(crate) source_stride: usize,
+    pub(crate) destination_stride: usize,
 }
 
 impl Repeat {
-    pub(crate) const ONCE: Self = Self { count: 1, source: 0, destination: 0 };
+    pub(crate) const ONCE: Self = Self { count: 1, source_stride: 0, destination_stride: 0 };
 }
 
 /// Does something for every place of a job's loops. (A closure might end up outside the function that has the instructions.)
@@ -56,12 +59,12 @@ macro_rules! repeat {
     ($job:expr, |$from:ident, $to:ident| $body:expr) => {
         let [outer, inner] = $job.repeats;
         for value in 0..outer.count {
-            let mut $from = $job.source.wrapping_add(value * outer.source);
-            let mut $to = $job.destination.wrapping_add(value * outer.destination);
+            let mut $from = $job.source_start.wrapping_add(value * outer.source_stride);
+            let mut $to = $job.destination_start.wrapping_add(value * outer.destination_stride);
             for _ in 0..inner.count {
                 $body
-                $from = $from.wrapping_add(inner.source);
-                $to = $to.wrapping_add(inner.destination);
+                $from = $from.wrapping_add(inner.source_stride);
+                $to = $to.wrapping_add(inner.destination_stride);
             }
         }
     };
@@ -81,41 +84,45 @@ pub(crate) struct Span {
 pub(crate) enum Body {
     /// Destination bytes from a contiguous source, then zeros; `last` instead of `each` at the end of the inner loop.
     Run { each: Span, last: Span, convert: Convert },
-    /// Rows together.
-    Together(Together),
-    /// Rows apart.
-    Apart(Apart),
-    /// A transpose in squares.
-    Blocks(Grid),
+    /// A few rows become one, unit by unit.
+    Interleave(Interleave),
+    /// One row becomes a few, unit by unit.
+    Deinterleave(Deinterleave),
+    /// Any other transpose.
+    Transpose(Grid),
 }
 
-/// The end of what was written last, so that the next kernel can go on in the middle of a line.
+/// What kernels of one pass over a nest hand on: the end of what was written last, so that the next one can go on in the middle of a cache
+/// line, and what reads prefetch.
 #[repr(align(64))]
-pub(crate) struct Stream {
+pub(crate) struct KernelState {
     pending: [u8; 64],
     at: *mut u8,
     low: usize,
     /// Whether `pending` may have bytes that are not written yet.
-    holds: bool,
-    /// Whether writes pass the caches.
-    past_caches: bool,
-    tuning: &'static Tuning,
-    pub(crate) ahead: Ahead,
+    is_pending: bool,
+    is_non_temporal: bool,
+    tuning: Tuning,
+    pub(crate) prefetch: Prefetch,
 }
 
-impl Stream {
-    pub(crate) fn new(past_caches: bool, tuning: &'static Tuning) -> Self {
-        let (pending, at, ahead) = ([0; 64], core::ptr::null_mut(), Ahead::nothing());
-        Self { pending, at, low: 0, holds: false, past_caches, tuning, ahead }
+impl KernelState {
+    pub(crate) fn new(is_non_temporal: bool, tuning: Tuning) -> Self {
+        let (pending, at, prefetch) = ([0; 64], core::ptr::null_mut(), Prefetch::nothing());
+        Self { pending, at, low: 0, is_pending: false, is_non_temporal, tuning, prefetch }
+    }
+
+    fn warms_tlb(&self) -> bool {
+        self.tuning.warms_tlb && self.tuning.has(Mechanism::TlbWarming)
     }
 }
 
-/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job. Of the two sinks,
-/// the first is for vectors that a kernel puts together in the caches, the second for all that passes them.
+/// Everything for one level: each kernel is a function of its own that has the level's instructions, chosen once a job. Of the two
+/// stores, the first is for vectors that a kernel puts together inside the caches, the second for all non-temporal writes.
 macro_rules! level {
-    ($name:ident, [$(#[$features:meta])?], $vector:ty, $joined:ty, $past:ty) => {
+    ($name:ident, [$(#[$features:meta])?], $vector:ty, $joined:ty, $non_temporal:ty) => {
         mod $name {
-            use super::sink::{Plain, Sink};
+            use super::store::{Plain, Store};
             #[allow(clippy::wildcard_imports, reason = "each level names some of them")]
             use super::*;
 
@@ -123,112 +130,123 @@ macro_rules! level {
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn copy<S: Sink<V>>(job: &Job, stream: &mut Stream) {
-                // SAFETY: passed on, as in all functions of this module.
-                unsafe { run::copy_runs::<V, S>(job, stream) }
+            unsafe fn copy<S: Store<V>>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { copy::copy_runs::<V, S>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn pack<S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
-                unsafe { run::pack_runs::<V, S, WAYS>(job, stream) }
+            unsafe fn pack<S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { bits::pack_runs::<V, S, WAYS>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn merge<S: Sink<V>>(job: &Job, stream: &mut Stream) {
-                unsafe { run::merge_runs::<V, S>(job, stream) }
+            unsafe fn merge<S: Store<V>>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { bits::merge_runs::<V, S>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn unpack<S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
-                unsafe { run::unpack_runs::<V, S, WAYS>(job, stream) }
+            unsafe fn unpack<S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { bits::unpack_runs::<V, S, WAYS>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn split<S: Sink<V>, const WAYS: usize>(job: &Job, stream: &mut Stream) {
-                unsafe { run::split_runs::<V, S, WAYS>(job, stream) }
+            unsafe fn split<S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { bits::split_runs::<V, S, WAYS>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn together<S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
-                unsafe { zip::together::<V, S, U, WAYS>(job, stream) }
+            unsafe fn interleave<S: Store<V>, const U: usize, const WAYS: usize>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { interleave::interleave::<V, S, U, WAYS>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn apart<S: Sink<V>, const U: usize, const WAYS: usize>(job: &Job, stream: &mut Stream) {
-                unsafe { zip::apart::<V, S, U, WAYS>(job, stream) }
+            unsafe fn deinterleave<S: Store<V>, const U: usize, const WAYS: usize>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { interleave::deinterleave::<V, S, U, WAYS>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn blocks<S: Sink<V>, const U: usize, const K: usize, const N: usize>(
+            unsafe fn transpose<S: Store<V>, const U: usize, const K: usize, const N: usize>(
                 job: &Job,
-                stream: &mut Stream,
+                state: &mut KernelState,
             ) {
-                unsafe { blocks::blocks::<V, S, U, K, N>(job, stream) }
+                // SAFETY: the job contract.
+                unsafe { transpose::transpose::<V, S, U, K, N>(job, state) }
             }
 
             #[inline(never)]
             $(#[$features])?
-            unsafe fn write_held(stream: &mut Stream) {
-                unsafe { run::finish::<V, $past>(stream) }
+            unsafe fn write_pending(state: &mut KernelState) {
+                // SAFETY: the job contract.
+                unsafe { store::finish::<V, $non_temporal>(state) }
             }
 
-            unsafe fn run_into<S: Sink<V>, Joined: Sink<V>>(job: &Job, stream: &mut Stream) {
+            unsafe fn run_into<S: Store<V>, Joined: Store<V>>(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
                 unsafe {
                     match &job.body {
-                        Body::Run { convert: Convert::Copy, .. } => copy::<S>(job, stream),
+                        Body::Run { convert: Convert::Copy, .. } => copy::<S>(job, state),
                         Body::Run { convert: Convert::Pack { bits, pitch: 1 }, .. } => match bits {
-                            4 => pack::<Joined, 2>(job, stream),
-                            2 => pack::<Joined, 4>(job, stream),
-                            _ => pack::<Joined, 8>(job, stream),
+                            4 => pack::<Joined, 2>(job, state),
+                            2 => pack::<Joined, 4>(job, state),
+                            _ => pack::<Joined, 8>(job, state),
                         },
-                        Body::Run { convert: Convert::Pack { .. }, .. } => merge::<Joined>(job, stream),
+                        Body::Run { convert: Convert::Pack { .. }, .. } => merge::<Joined>(job, state),
                         Body::Run { convert: Convert::Unpack { bits, pitch: 1, .. }, .. } => match bits {
-                            4 => unpack::<Joined, 2>(job, stream),
-                            2 => unpack::<Joined, 4>(job, stream),
-                            _ => unpack::<Joined, 8>(job, stream),
+                            4 => unpack::<Joined, 2>(job, state),
+                            2 => unpack::<Joined, 4>(job, state),
+                            _ => unpack::<Joined, 8>(job, state),
                         },
                         Body::Run { convert: Convert::Unpack { bits, .. }, .. } => match bits {
-                            4 => split::<Joined, 2>(job, stream),
-                            2 => split::<Joined, 4>(job, stream),
-                            _ => split::<Joined, 8>(job, stream),
+                            4 => split::<Joined, 2>(job, state),
+                            2 => split::<Joined, 4>(job, state),
+                            _ => split::<Joined, 8>(job, state),
                         },
-                        Body::Together(body) => zip::by_unit_and_ways!(together, Joined, job, stream, body),
-                        Body::Apart(body) => zip::by_unit_and_ways!(apart, Joined, job, stream, body),
-                        Body::Blocks(grid) => match grid.unit {
-                            1 => blocks::<S, 1, 16, { size_of::<V>() / 1 }>(job, stream),
-                            2 => blocks::<S, 2, 8, { size_of::<V>() / 2 }>(job, stream),
-                            4 => blocks::<S, 4, 4, { size_of::<V>() / 4 }>(job, stream),
-                            8 => blocks::<S, 8, 2, { size_of::<V>() / 8 }>(job, stream),
-                            _ => blocks::<S, 16, 1, { size_of::<V>() / 16 }>(job, stream),
+                        Body::Interleave(body) => interleave::by_unit_and_ways!(interleave, Joined, job, state, body),
+                        Body::Deinterleave(body) => interleave::by_unit_and_ways!(deinterleave, Joined, job, state, body),
+                        Body::Transpose(grid) => match grid.unit {
+                            1 => transpose::<S, 1, 16, { size_of::<V>() / 1 }>(job, state),
+                            2 => transpose::<S, 2, 8, { size_of::<V>() / 2 }>(job, state),
+                            4 => transpose::<S, 4, 4, { size_of::<V>() / 4 }>(job, state),
+                            8 => transpose::<S, 8, 2, { size_of::<V>() / 8 }>(job, state),
+                            _ => transpose::<S, 16, 1, { size_of::<V>() / 16 }>(job, state),
                         },
                     }
                 }
             }
 
             /// # Safety
-            /// As for [`super::run`], and the CPU has the level.
-            pub(super) unsafe fn run(job: &Job, stream: &mut Stream) {
+            /// The job contract.
+            pub(super) unsafe fn run(job: &Job, state: &mut KernelState) {
+                // SAFETY: the job contract.
                 unsafe {
-                    if stream.past_caches {
-                        run_into::<$past, $past>(job, stream);
+                    if state.is_non_temporal {
+                        run_into::<$non_temporal, $non_temporal>(job, state);
                     } else {
-                        run_into::<Plain, $joined>(job, stream);
+                        run_into::<Plain, $joined>(job, state);
                     }
                 }
             }
 
             /// # Safety
-            /// As for [`super::finish`], and the CPU has the level.
-            pub(super) unsafe fn finish(stream: &mut Stream) {
-                if stream.holds {
-                    unsafe { write_held(stream) }
+            /// As for [`super::finish`].
+            pub(super) unsafe fn finish(state: &mut KernelState) {
+                if state.is_pending {
+                    // SAFETY: the CPU has the instructions, and the state is of a job on this destination.
+                    unsafe { write_pending(state) }
                 }
             }
         }
@@ -236,72 +254,71 @@ macro_rules! level {
 }
 
 #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-level!(portable_level, [], portable::Block, Plain, Plain);
+level!(portable_level, [], arch::portable::Block, Plain, Plain);
 
 // CPUs without AVX2 are old, and kernels take long to compile: plain stores will do.
 #[cfg(target_arch = "x86_64")]
-level!(sse2, [#[target_feature(enable = "sse2")]], x86_64::__m128i, Plain, Plain);
+level!(sse2, [#[target_feature(enable = "sse2")]], arch::x86_64::__m128i, Plain, Plain);
 
 #[cfg(target_arch = "x86_64")]
-level!(avx2, [#[target_feature(enable = "avx2")]], x86_64::__m256i, Plain, sink::Pieces);
+level!(avx2, [#[target_feature(enable = "avx2")]], arch::x86_64::__m256i, Plain, store::NonTemporal);
 
 #[cfg(target_arch = "x86_64")]
 level!(
     avx512,
     [#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]],
-    x86_64::__m512i,
-    carry::Carry<false>,
-    carry::Carry<true>
+    arch::x86_64::__m512i,
+    store::LineBuffer<false>,
+    store::LineBuffer<true>
 );
 
 #[cfg(target_arch = "aarch64")]
-level!(neon, [#[target_feature(enable = "neon")]], aarch64::uint8x16_t, Plain, sink::Pieces);
+level!(neon, [#[target_feature(enable = "neon")]], arch::aarch64::uint8x16_t, Plain, store::NonTemporal);
 
 /// Does a job.
 ///
 /// # Safety
-/// The CPU has the level. Every byte the job reads is inside a readable buffer, every byte it writes inside a buffer that
-/// the caller may write, and the two do not overlap; `stream` was left by a job of the same level on the same destination.
-pub(crate) unsafe fn run(level: Level, job: &Job, stream: &mut Stream) {
-    // SAFETY: passed on.
+/// The job contract, at the head of this module, for the instructions of `level`.
+pub(crate) unsafe fn run(level: Level, job: &Job, state: &mut KernelState) {
+    // SAFETY: this function's contract, for the level that is matched.
     unsafe {
         match level {
             #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-            Level::Portable => portable_level::run(job, stream),
+            Level::Portable => portable_level::run(job, state),
             #[cfg(target_arch = "x86_64")]
-            Level::Sse2 => sse2::run(job, stream),
+            Level::Sse2 => sse2::run(job, state),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => avx2::run(job, stream),
+            Level::Avx2 => avx2::run(job, state),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => avx512::run(job, stream),
+            Level::Avx512 => avx512::run(job, state),
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => neon::run(job, stream),
+            Level::Neon => neon::run(job, state),
         }
     }
 }
 
-/// Writes what a stream still holds, and waits until other threads can see all of it.
+/// Writes what a pass still holds back, and waits until other threads can see all of it.
 ///
 /// # Safety
-/// As for [`run`].
-pub(crate) unsafe fn finish(level: Level, stream: &mut Stream) {
-    // SAFETY: passed on.
+/// The CPU has the instructions of `level`; the state is new, or was left by a job of that level whose destination is still the caller's.
+pub(crate) unsafe fn finish(level: Level, state: &mut KernelState) {
+    // SAFETY: this function's contract, for the level that is matched.
     unsafe {
         match level {
             #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-            Level::Portable => portable_level::finish(stream),
+            Level::Portable => portable_level::finish(state),
             #[cfg(target_arch = "x86_64")]
-            Level::Sse2 => sse2::finish(stream),
+            Level::Sse2 => sse2::finish(state),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => avx2::finish(stream),
+            Level::Avx2 => avx2::finish(state),
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => avx512::finish(stream),
+            Level::Avx512 => avx512::finish(state),
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => neon::finish(stream),
+            Level::Neon => neon::finish(state),
         }
     }
     #[cfg(target_arch = "x86_64")]
-    if stream.past_caches {
+    if state.is_non_temporal {
         // SAFETY: SSE is part of x86-64.
         unsafe { core::arch::x86_64::_mm_sfence() };
     }

@@ -1,91 +1,150 @@
-//! What the generic kernels ask of a machine: vectors that zip.
+//! What the generic kernels ask of an instruction set: vectors that load, store, interleave, and combine bits.
 
 /// A vector register.
 ///
 /// # Safety
-/// Every method may be called only where the CPU has what the implementing type stands for; those that take pointers,
-/// only for as many valid bytes as they say.
+/// Every method is unsafe for one reason they share, *the CPU has the instructions*: it may be called only where the CPU has the
+/// instruction set that the implementing type stands for. Methods that take pointers add what they say under *Safety*.
 pub(super) trait Vector: Copy {
     /// Bytes in the register.
     const BYTES: usize;
 
     /// Zero.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     unsafe fn zero() -> Self;
     /// The same byte everywhere.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     unsafe fn splat(byte: u8) -> Self;
-    /// `BYTES` bytes from anywhere.
+    /// Loads from any address.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; `BYTES` bytes are readable at `from`.
     unsafe fn load(from: *const u8) -> Self;
-    /// `BYTES` bytes to anywhere.
+    /// Stores to any address.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; `BYTES` bytes are writable at `to`.
     unsafe fn store(self, to: *mut u8);
-    /// `BYTES` bytes past the caches, in pieces of 16; `to` is a multiple of 16.
-    unsafe fn stream(self, to: *mut u8);
-    /// `BYTES` bytes past the caches; `to` is a multiple of `BYTES`.
+    /// Stores non-temporally, in pieces of 16 bytes if need be.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; `BYTES` bytes are writable at `to`, a multiple of 16.
+    unsafe fn store_non_temporal(self, to: *mut u8);
+    /// Stores non-temporally in one piece.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; `BYTES` bytes are writable at `to`, a multiple of `BYTES`.
     #[inline(always)]
-    unsafe fn stream_aligned(self, to: *mut u8) {
-        // SAFETY: passed on.
-        unsafe { self.stream(to) }
+    unsafe fn store_non_temporal_aligned(self, to: *mut u8) {
+        // SAFETY: a multiple of `BYTES` is one of 16; the rest is this method's contract, too.
+        unsafe { self.store_non_temporal(to) }
     }
-    /// `BYTES` bytes to anywhere, past the caches if `to` is a multiple of 16.
+    /// Stores to any address, non-temporally if it is a multiple of 16.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; `BYTES` bytes are writable at `to`.
     #[inline(always)]
-    unsafe fn stream_or_store(self, to: *mut u8) {
-        // SAFETY: passed on.
-        unsafe { if to.addr().is_multiple_of(16) { self.stream(to) } else { self.store(to) } }
+    unsafe fn store_non_temporal_or_plain(self, to: *mut u8) {
+        // SAFETY: alignment is checked; the rest is this method's contract, too.
+        unsafe { if to.addr().is_multiple_of(16) { self.store_non_temporal(to) } else { self.store(to) } }
     }
-    /// Copies 16 bytes past the caches; `to` is a multiple of 16.
-    unsafe fn stream_16(from: *const u8, to: *mut u8);
-    /// The units of `U` bytes of both in turn, as one sequence over two registers.
-    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self);
-    /// As [`zip`](Self::zip), within each 16 bytes; units have fewer. (This is for registers that have no more.)
+    /// Copies 16 bytes, stored non-temporally.
+    ///
+    /// # Safety
+    /// The CPU has the instructions; 16 bytes are readable at `from`, and writable at `to`, a multiple of 16.
+    unsafe fn copy_16_non_temporal(from: *const u8, to: *mut u8);
+    /// The units of `U` bytes of both by turns, as one sequence over two registers.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self);
+    /// The inverse of [`interleave`](Self::interleave): units of even and of odd position.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     #[inline(always)]
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
-        // SAFETY: passed on.
-        unsafe { self.zip::<U>(other) }
-    }
-    /// As many times 16 bytes as the register has, `step` bytes apart. (This is for registers that have no more.)
-    #[inline(always)]
-    unsafe fn load_lanes(from: *const u8, _step: usize) -> Self {
-        // SAFETY: passed on.
-        unsafe { Self::load(from) }
-    }
-    /// The `i`th 16 bytes of the `j`th vector become the `j`th of the `i`th, where vectors have four times 16.
-    #[inline(always)]
-    unsafe fn turn_lanes(vectors: [Self; 4]) -> [Self; 4] {
-        vectors
-    }
-    /// The inverse of [`zip`](Self::zip): units of even and of odd place.
-    #[inline(always)]
-    unsafe fn unzip<const U: usize>(self, other: Self) -> (Self, Self) {
-        // Zipping rotates the bits of a unit's place in the sequence, so that enough of it comes round.
+    unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
+        // Interleaving rotates the bits of a unit's position in the sequence, so that enough of it comes round.
         let (mut a, mut b) = (self, other);
         let mut units = Self::BYTES / U;
         while units > 1 {
-            // SAFETY: as promised by the caller.
-            (a, b) = unsafe { a.zip::<U>(b) };
+            // SAFETY: the CPU has the instructions.
+            (a, b) = unsafe { a.interleave::<U>(b) };
             units /= 2;
         }
         (a, b)
     }
+    /// As [`interleave`](Self::interleave), within each lane of 16 bytes; units have fewer. (The default is for registers of one lane.)
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn interleave_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        // SAFETY: the CPU has the instructions.
+        unsafe { self.interleave::<U>(other) }
+    }
+    /// Loads each lane of 16 bytes from an address of its own, `step` bytes apart. (The default is for registers of one lane.)
+    ///
+    /// # Safety
+    /// The CPU has the instructions; 16 bytes are readable at `from` plus each multiple of `step` below the number of lanes.
+    #[inline(always)]
+    unsafe fn load_strided_lanes(from: *const u8, _step: usize) -> Self {
+        // SAFETY: one lane of 16 bytes is readable at `from`.
+        unsafe { Self::load(from) }
+    }
+    /// Transposes lanes: lane i of vector j becomes lane j of vector i, where vectors have four lanes.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn transpose_4x4_lanes(vectors: [Self; 4]) -> [Self; 4] {
+        vectors
+    }
     /// Bitwise and.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     unsafe fn and(self, other: Self) -> Self;
     /// Bitwise or.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     unsafe fn or(self, other: Self) -> Self;
     /// Bitwise exclusive or.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     unsafe fn xor(self, other: Self) -> Self;
-    /// Difference of bytes.
+    /// Difference of bytes, wrapping.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
     unsafe fn sub(self, other: Self) -> Self;
-    /// Shifts 16-bit lanes up.
-    unsafe fn up<const BITS: i32>(self) -> Self;
-    /// Shifts 16-bit lanes down.
-    unsafe fn down<const BITS: i32>(self) -> Self;
-    /// Asks for the line at an address, which need not exist, to be brought near (or, if not, at least nearer).
-    unsafe fn prefetch<const NEAR: bool>(at: *const u8);
+    /// Shifts 16-bit words left.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    unsafe fn shift_left<const BITS: i32>(self) -> Self;
+    /// Shifts 16-bit words right, zeros coming in.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    unsafe fn shift_right<const BITS: i32>(self) -> Self;
+    /// Prefetches the cache line at an address, which need not exist: into the first-level cache, or only into the second.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    unsafe fn prefetch<const L1: bool>(at: *const u8);
 }
 
-/// Copies `n` bytes. With `LONG`, made for four vectors and more: no store at the ends goes across two lines where they are whole
-/// [pieces](PIECE).
+/// Copies `n` bytes. With `LONG`, for four vectors and more: where the ends are whole [pieces](PIECE), no store there crosses a cache line.
 ///
 /// # Safety
-/// `n` bytes are valid on both sides, and `V` is available.
+/// The CPU has the instructions; `n` bytes are readable at `from` and writable at `to`.
 #[inline(always)]
 pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: every access is inside the `n` bytes; where two overlap, they hold the same.
@@ -93,7 +152,7 @@ pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut
         if n < V::BYTES {
             return copy_short(from, to, n);
         }
-        // Between the first and the last, stores are aligned: across two lines they take twice as long.
+        // Stores between the first and the last are aligned: across two cache lines they take twice as long.
         let mut done = V::BYTES - to.addr() % V::BYTES;
         if LONG && done.is_multiple_of(PIECE) {
             done %= V::BYTES;
@@ -116,13 +175,13 @@ pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut
 /// Bytes that large allocations start on a multiple of, and that the shortest vectors have.
 const PIECE: usize = 16;
 
-/// Copies up to three pieces.
+/// Copies shift_left to three pieces.
 ///
 /// # Safety
-/// `n` bytes are valid on both sides, a multiple of [`PIECE`] below 64.
+/// `n` bytes are readable at `from` and writable at `to`; `n` is a multiple of [`PIECE`] below 64.
 #[inline(always)]
 unsafe fn copy_pieces(from: *const u8, to: *mut u8, n: usize) {
-    // SAFETY: the parts add up to `n`.
+    // SAFETY: the parts add shift_left to `n`.
     unsafe {
         if n & PIECE != 0 {
             to.cast::<[u8; PIECE]>().write_unaligned(from.cast::<[u8; PIECE]>().read_unaligned());
@@ -137,7 +196,7 @@ unsafe fn copy_pieces(from: *const u8, to: *mut u8, n: usize) {
 /// Copies fewer bytes than a vector has, without a call.
 ///
 /// # Safety
-/// `n` bytes are valid on both sides.
+/// `n` bytes are readable at `from` and writable at `to`.
 #[inline(always)]
 pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: first and last part of the `n` bytes; where they overlap, they hold the same.
@@ -163,17 +222,17 @@ pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, n: usize) {
     }
 }
 
-/// Writes part of a line: past the caches in pieces of 16 bytes where they fit.
+/// Writes part of a cache line: non-temporally in pieces of 16 bytes where they fit, if asked to.
 ///
 /// # Safety
-/// `bytes` bytes, at most a line, are valid on both sides, and `V` is available.
+/// The CPU has the instructions; `bytes` bytes, at most a line, are readable at `line` and writable at `to`.
 #[inline(always)]
-pub(super) unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: usize, past_caches: bool) {
+pub(super) unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: usize, non_temporal: bool) {
     // SAFETY: `bytes` bytes are valid on both sides.
     unsafe {
-        if past_caches && (to.addr() | bytes).is_multiple_of(16) {
+        if non_temporal && (to.addr() | bytes).is_multiple_of(16) {
             for at in (0..bytes).step_by(16) {
-                V::stream_16(line.add(at), to.add(at));
+                V::copy_16_non_temporal(line.add(at), to.add(at));
             }
         } else {
             copy::<V, false>(line, to, bytes);

@@ -7,7 +7,7 @@ use std::{
     io::{ErrorKind, Read, Seek, Write},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
-use tilewise_relayout::{Mapped, Plan};
+use tilewise_relayout::{Mapped, Plan, Region, RunOptions};
 
 fn plan(from: &str, to: &str) -> Plan {
     Plan::new(&from.parse().expect("a shape"), &to.parse().expect("a shape")).expect("a plan")
@@ -17,6 +17,10 @@ fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().expect("a folder");
     file.write_all(bytes).expect("space");
     file
+}
+
+fn region(file: &File, offset: u64) -> Region<'_> {
+    Region { file, offset }
 }
 
 fn content(mut file: &File) -> Vec<u8> {
@@ -36,19 +40,19 @@ fn buffers_may_start_anywhere() {
         let source = file(&[vec![1; source_at], array.clone(), vec![2; 5]].concat());
         let destination = file(&vec![3; destination_at]);
         let mut mapped =
-            Mapped::new(&plan, (&source, source_at as u64), (&destination, destination_at as u64)).expect("two files");
-        mapped.run(threads).expect("lengths are right");
+            Mapped::new(&plan, region(&source, source_at as u64), region(&destination, destination_at as u64)).expect("two files");
+        mapped.run(&RunOptions { threads, progress: None }).expect("lengths are right");
         drop(mapped);
         assert_eq!(content(&destination), [vec![3; destination_at], wanted.clone()].concat());
 
         let destination = file(&vec![3; destination_at]);
         let mut mapped =
-            Mapped::new(&plan, (&source, source_at as u64), (&destination, destination_at as u64)).expect("two files");
+            Mapped::new(&plan, region(&source, source_at as u64), region(&destination, destination_at as u64)).expect("two files");
         let written = AtomicU64::new(0);
         let count = |bytes| {
             written.fetch_add(bytes, Relaxed);
         };
-        mapped.run_in_parts(threads, count).expect("lengths are right");
+        mapped.run(&RunOptions { threads, progress: Some(&count) }).expect("lengths are right");
         assert_eq!(written.into_inner(), plan.destination_bytes());
         assert_eq!(mapped.find_difference(threads, |_| ()).expect("nobody writes"), None);
         mapped.flush().expect("a disk");
@@ -60,8 +64,8 @@ fn buffers_may_start_anywhere() {
 #[test]
 fn empty_arrays_make_empty_files() {
     let (plan, source, destination) = (plan("f32[0,5]", "f32[0,5]{0,1:T(8,128)}"), file(b""), file(b"long"));
-    let mut mapped = Mapped::new(&plan, (&source, 0), (&destination, 0)).expect("two files");
-    mapped.run(1).expect("lengths are right");
+    let mut mapped = Mapped::new(&plan, region(&source, 0), region(&destination, 0)).expect("two files");
+    mapped.run(&RunOptions::default()).expect("lengths are right");
     mapped.flush().expect("a disk");
     assert_eq!(content(&destination), b"");
 }
@@ -76,7 +80,7 @@ fn one_file_is_not_both() {
     let source = File::open(&path).expect("a file");
     let again = File::options().read(true).write(true).open(&link).expect("a file");
     for destination in [&source, &source.try_clone().expect("a handle"), &again] {
-        let error = Mapped::new(&plan, (&source, 0), (destination, 0)).expect_err("one file");
+        let error = Mapped::new(&plan, region(&source, 0), region(destination, 0)).expect_err("one file");
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
     }
     assert_eq!(fs::read(&path).expect("a file"), [1; 6]);
@@ -86,12 +90,12 @@ fn one_file_is_not_both() {
 fn files_that_do_not_fit_are_refused() {
     let plan = plan("s8[2,3]", "s8[2,3]{1,0:T(2,2)}");
     let (source, destination) = (file(&[1; 6]), file(b"old"));
-    let kind = |source: (&File, u64), destination: (&File, u64)| {
+    let kind = |source: Region<'_>, destination: Region<'_>| {
         Mapped::new(&plan, source, destination).expect_err("it does not fit").kind()
     };
-    assert_eq!(kind((&source, 1), (&destination, 0)), ErrorKind::UnexpectedEof);
-    assert_eq!(kind((&source, u64::MAX), (&destination, 0)), ErrorKind::FileTooLarge);
-    assert_eq!(kind((&source, 0), (&destination, u64::MAX)), ErrorKind::FileTooLarge);
+    assert_eq!(kind(region(&source, 1), region(&destination, 0)), ErrorKind::UnexpectedEof);
+    assert_eq!(kind(region(&source, u64::MAX), region(&destination, 0)), ErrorKind::FileTooLarge);
+    assert_eq!(kind(region(&source, 0), region(&destination, u64::MAX)), ErrorKind::FileTooLarge);
     assert_eq!(content(&destination), b"old");
 }
 
@@ -101,7 +105,7 @@ fn files_that_do_not_fit_are_refused() {
 fn full_disks_are_errors() {
     let plan = plan("u8[4]", "u8[4]{0:T(4611686018427387904)}");
     let (source, destination) = (file(&[1; 4]), file(b"old"));
-    let error = Mapped::new(&plan, (&source, 0), (&destination, 0)).expect_err("no such disk");
+    let error = Mapped::new(&plan, region(&source, 0), region(&destination, 0)).expect_err("no such disk");
     assert_eq!(error.kind(), ErrorKind::StorageFull);
     assert!(error.to_string().contains("4611686018427387904"), "{error}");
     assert_eq!(content(&destination), b"old");
@@ -117,13 +121,13 @@ fn sources_that_others_write_are_noticed() {
 
     let mut writer = File::options().append(true).open(&path).expect("a file");
     writer.lock().expect("a lock");
-    let error = Mapped::new(&plan, (&source, 0), (&destination, 0)).expect_err("it is locked");
+    let error = Mapped::new(&plan, region(&source, 0), region(&destination, 0)).expect_err("it is locked");
     assert_eq!(error.kind(), ErrorKind::ResourceBusy);
     writer.unlock().expect("a lock");
 
-    let mut mapped = Mapped::new(&plan, (&source, 0), (&destination, 0)).expect("nobody writes");
+    let mut mapped = Mapped::new(&plan, region(&source, 0), region(&destination, 0)).expect("nobody writes");
     writer.write_all(b"more").expect("space");
-    assert_eq!(mapped.run(1).expect_err("it grew").kind(), ErrorKind::ResourceBusy);
+    assert_eq!(mapped.run(&RunOptions::default()).expect_err("it grew").kind(), ErrorKind::ResourceBusy);
     assert_eq!(mapped.find_difference(1, |_| ()).expect_err("it grew").kind(), ErrorKind::ResourceBusy);
     drop(mapped);
     writer.lock().expect("the lock was given back");

@@ -136,8 +136,8 @@ fn every_alignment() {
                 let other = random.choose(&[0, 16, place, (place * 37 + 5) % 64]);
                 let cpu = random.choose(&Cpu::available());
                 for (source_at, destination_at) in [(place, other), (other, place)] {
-                    let past_caches = random.below(2) == 0;
-                    ways.push(Way { cpu, past_caches, threads: 1, source_at, destination_at });
+                    let is_non_temporal = random.below(2) == 0;
+                    ways.push(Way { cpu, is_non_temporal, threads: 1, source_at, destination_at });
                 }
             }
             if let Some(fault) = fault(from, to, Padding::Zero, &mut random, &ways) {
@@ -168,8 +168,8 @@ fn exhaustive_small_shapes() {
                     for to in layouts {
                         let (from, to) = shapes(&format!("{element}[{rows},{columns}]"), from, to);
                         let cpu = random.choose(&Cpu::available());
-                        let past_caches = random.below(2) == 0;
-                        let way = Way { cpu, past_caches, threads: 1, source_at: 3, destination_at: 16 };
+                        let is_non_temporal = random.below(2) == 0;
+                        let way = Way { cpu, is_non_temporal, threads: 1, source_at: 3, destination_at: 16 };
                         if let Some(fault) = fault(&from, &to, Padding::Zero, &mut random, &[way]) {
                             panic!("{from} -> {to}: {fault}");
                         }
@@ -204,10 +204,13 @@ fn threads_agree() {
         let mut wanted = vec![0xAA; length];
         plan.run(&source, &mut wanted).expect("lengths are right");
         for threads in [0, 2, 3, 5, 16] {
-            for past_caches in [false, true] {
+            for is_non_temporal in [false, true] {
                 let mut got = vec![0x55; length];
                 let cpu = *Cpu::available().last().expect("one at least");
-                plan.run_as(cpu, past_caches, &source, &mut got, threads).expect("lengths are right");
+                plan.clone()
+                    .with_cpu(cpu)
+                    .run_loops(is_non_temporal, &source, &mut got, threads)
+                    .expect("lengths are right");
                 assert!(got == wanted, "{from} -> {to}, {threads} threads");
             }
         }

@@ -2,7 +2,7 @@
 //! wherever plans are (`support`).
 
 use std::sync::Mutex;
-use tilewise_relayout::{Error, ErrorKind, Plan};
+use tilewise_relayout::{Error, ErrorKind, Plan, RunOptions};
 
 fn plan(from: &str, to: &str) -> Plan {
     Plan::new(&from.parse().expect("a shape"), &to.parse().expect("a shape")).expect("a plan")
@@ -48,7 +48,7 @@ fn loops_are_divided_as_finely_as_is_worth_it() {
         let plan = plan(from, to);
         for threads in 1..4 {
             let bytes = reported(&plan, |source, destination, done| {
-                plan.run_in_parts_of(1000, false, source, destination, threads, done)
+                plan.run_loops_in_parts(1000, false, source, destination, threads, done)
             });
             // As many for each thread.
             let wanted = if parts > threads { parts - parts % threads } else { parts };
@@ -61,7 +61,11 @@ fn loops_are_divided_as_finely_as_is_worth_it() {
 
 #[test]
 fn parts_are_of_16_mib_at_least() {
-    let run = |plan: &Plan| reported(plan, |source, destination, done| plan.run_in_parts(source, destination, 2, done));
+    let run = |plan: &Plan| {
+        reported(plan, |source, destination, done| {
+            plan.run_with(source, destination, &RunOptions { threads: 2, progress: Some(done) })
+        })
+    };
     assert_eq!(run(&plan("u8[75497472]", "u8[75497472]")), [75_497_472 / 4; 4]);
     assert_eq!(run(&plan("f32[3]", "f32[3]{0:T(8)}")), [32]);
     assert_eq!(run(&plan("f32[300,500]", "f32[300,500]{0,1}")), [600_000]);
@@ -70,6 +74,7 @@ fn parts_are_of_16_mib_at_least() {
 #[test]
 fn nothing_is_reported_of_what_is_refused() {
     let plan = plan("u8[75497472]", "u8[75497472]");
-    let error = plan.run_in_parts(&[], &mut [], 2, |bytes| panic!("{bytes}")).expect_err("it has no bytes");
+    let options = RunOptions { threads: 2, progress: Some(&|bytes| panic!("{bytes}")) };
+    let error = plan.run_with(&[], &mut [], &options).expect_err("it has no bytes");
     assert_eq!(error.kind(), ErrorKind::BufferLengthMismatch);
 }

@@ -66,7 +66,7 @@ fn round_trip_restores_every_element() {
 #[test]
 fn padding_can_be_left() {
     let (from, to) = ("s8[3]".parse().expect("a shape"), "s8[3]{0:T(4)L(8)}".parse().expect("a shape"));
-    let plan = Plan::with_padding(&from, &to, Padding::Leave).expect("a plan");
+    let plan = Plan::new(&from, &to).expect("a plan").with_padding(Padding::Leave);
     let mut destination = [9; 8];
     plan.run(&[1, 2, 3], &mut destination).expect("lengths are right");
     assert_eq!(destination, [1, 2, 3, 9, 9, 9, 9, 9]);

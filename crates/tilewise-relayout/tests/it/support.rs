@@ -9,7 +9,7 @@ use tilewise_testing::{Guarded, NaiveRelayout, Random, Tight};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) cpu: Cpu,
-    pub(crate) past_caches: bool,
+    pub(crate) is_non_temporal: bool,
     pub(crate) threads: usize,
     pub(crate) source_at: usize,
     pub(crate) destination_at: usize,
@@ -17,8 +17,8 @@ pub(crate) struct Way {
 
 /// What one run gets wrong, if anything.
 pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Random, ways: &[Way]) -> Option<String> {
-    let plan = match Plan::with_padding(from, to, padding) {
-        Ok(plan) => plan,
+    let plan = match Plan::new(from, to) {
+        Ok(plan) => plan.with_padding(padding),
         Err(error) => return Some(format!("no plan: {error}")),
     };
     let source = random.bytes(plan.source_bytes());
@@ -28,7 +28,8 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
     for way in ways {
         let source = Tight::new(&source, way.source_at);
         let mut destination = Guarded::new(&before, way.destination_at);
-        let run = plan.run_as(way.cpu, way.past_caches, source.content(), destination.content(), way.threads);
+        let plan = plan.clone().with_cpu(way.cpu);
+        let run = plan.run_loops(way.is_non_temporal, source.content(), destination.content(), way.threads);
         if let Err(error) = run {
             return Some(format!("{way:?}: {error}"));
         }
@@ -41,20 +42,26 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
         }
     }
     for threads in 1..5 {
-        let (least, past_caches) = (random.choose(&[1, 64, 1000]), random.below(2) == 0);
+        let (least, is_non_temporal) = (random.choose(&[1, 64, 1000]), random.below(2) == 0);
         let source = Tight::new(&source, random.below(64));
         let mut destination = Guarded::new(&before, random.below(64));
         let written = AtomicU64::new(0);
-        let run =
-            plan.run_in_parts_of(least, past_caches, source.content(), destination.content(), threads, &|bytes| {
+        let run = plan.run_loops_in_parts(
+            least,
+            is_non_temporal,
+            source.content(),
+            destination.content(),
+            threads,
+            &|bytes| {
                 written.fetch_add(bytes, Relaxed);
-            });
+            },
+        );
         if let Err(error) = run {
             return Some(error.to_string());
         }
         let right = destination.content() == wanted && destination.guards_hold();
         if !right || written.into_inner() != plan.destination_bytes() {
-            return Some(format!("differs in parts of {least}, past caches {past_caches}, on {threads}\n{plan}"));
+            return Some(format!("differs in parts of {least}, non-temporal {is_non_temporal}, on {threads}\n{plan}"));
         }
     }
     let mut got = before;
@@ -64,17 +71,17 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
     (got != wanted).then(|| format!("the public way differs\n{plan}"))
 }
 
-/// Every level, with and without stores past the caches, one thread and three.
+/// Every instruction set and every maker's tuning, with plain and with non-temporal stores, one thread and three.
 pub(crate) fn all_ways(random: &mut Random) -> Vec<Way> {
     let mut ways = Vec::new();
     for cpu in Cpu::available() {
-        for past_caches in [false, true] {
+        for is_non_temporal in [false, true] {
             for threads in [1, 3] {
                 let [source_at, destination_at] = [(); 2].map(|()| {
                     let any = random.below(64);
                     random.choose(&[0, 16, any])
                 });
-                ways.push(Way { cpu, past_caches, threads, source_at, destination_at });
+                ways.push(Way { cpu, is_non_temporal, threads, source_at, destination_at });
             }
         }
     }

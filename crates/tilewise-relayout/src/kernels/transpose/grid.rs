@@ -1,6 +1,6 @@
 //! What a transpose is made of, and the parts of it that are done together.
 
-use super::square::{LINE, Rows};
+use super::micro_kernel::{LINE, Rows};
 
 /// A transpose: `rows` are contiguous in the destination, `columns` in the source.
 #[derive(Clone, Copy)]
@@ -16,8 +16,8 @@ pub(crate) struct Side {
     pub(crate) count: usize,
     /// Units of a run; the last may be shorter.
     pub(crate) run: usize,
-    pub(crate) source: Stride,
-    pub(crate) destination: Stride,
+    pub(crate) source_stride: Stride,
+    pub(crate) destination_stride: Stride,
 }
 
 /// Bytes from a unit to the next, and from a run to the next.
@@ -48,7 +48,7 @@ impl Side {
 }
 
 /// The places of neighbouring units of a [`Side`], one after the other.
-pub(super) struct Places {
+pub(in crate::kernels) struct Places {
     stride: Stride,
     run: usize,
     start: usize,
@@ -58,7 +58,7 @@ pub(super) struct Places {
 
 impl Places {
     #[inline(always)]
-    pub(super) fn next(&mut self) -> usize {
+    pub(in crate::kernels) fn next(&mut self) -> usize {
         let place = self.place;
         (self.place, self.left) = (place + self.stride.step, self.left - 1);
         if self.left == 0 {
@@ -74,12 +74,12 @@ impl Grid {
     pub(super) fn is_linear(&self) -> bool {
         self.rows.has_one_run()
             && self.columns.has_one_run()
-            && self.columns.destination.step == self.rows.count * self.unit
+            && self.columns.destination_stride.step == self.rows.count * self.unit
     }
 
     /// Whether runs of rows follow each other in the destination.
     fn rows_follow(&self) -> bool {
-        self.rows.has_one_run() || self.rows.destination.jump == self.rows.run * self.unit
+        self.rows.has_one_run() || self.rows.destination_stride.jump == self.rows.run * self.unit
     }
 
     /// Whether each column follows the one before it in the destination without a gap, and a run of columns the one with the rows
@@ -89,9 +89,9 @@ impl Grid {
         let bytes = rows.run.min(rows.count) * self.unit;
         let runs_follow = rows.has_one_run()
             || (rows.count.is_multiple_of(rows.run)
-                && rows.destination.jump == columns.run.min(columns.count) * columns.destination.step);
+                && rows.destination_stride.jump == columns.run.min(columns.count) * columns.destination_stride.step);
         bytes.is_multiple_of(LINE)
-            && columns.destination.step == bytes
+            && columns.destination_stride.step == bytes
             && (columns.has_one_run() || columns.count.is_multiple_of(columns.run))
             && runs_follow
     }
@@ -99,26 +99,26 @@ impl Grid {
     /// The rows from one on that make (at most) one line of each column.
     pub(super) fn piece(&self, row: usize, phase: usize) -> usize {
         let rows = &self.rows;
-        let to_line = (LINE - (phase + rows.place(rows.destination, row)) % LINE).div_ceil(self.unit);
+        let to_line = (LINE - (phase + rows.place(rows.destination_stride, row)) % LINE).div_ceil(self.unit);
         let run = if self.rows_follow() { rows.count } else { rows.run - row % rows.run };
         to_line.min(run).min(rows.count - row)
     }
 }
 
 /// Columns that are taken together, in groups of as many as a vector has; in the grid's first group are only so many as make the others
-/// start on lines.
+/// start on cache lines.
 pub(super) struct Strip {
     pub(super) first: usize,
     pub(super) end: usize,
     pub(super) wide: usize,
-    pub(super) skew: usize,
+    pub(super) unaligned: usize,
 }
 
 impl Strip {
     /// How many columns there are in the group that starts with one.
     #[inline(always)]
     pub(super) fn group(&self, column: usize) -> usize {
-        let wanted = if column == 0 && self.skew != 0 { self.skew } else { self.wide };
+        let wanted = if column == 0 && self.unaligned != 0 { self.unaligned } else { self.wide };
         wanted.min(self.end - column)
     }
 }

@@ -1,10 +1,10 @@
 //! Vectors without instructions of their own: 16 bytes in an array, which compilers turn into what the machine has.
 
-use super::vector::Vector;
+use crate::kernels::vector::Vector;
 
 /// 16 bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Block([u8; 16]);
+pub(in crate::kernels) struct Block([u8; 16]);
 
 impl Block {
     #[inline(always)]
@@ -49,19 +49,19 @@ impl Vector for Block {
     }
 
     #[inline(always)]
-    unsafe fn stream(self, to: *mut u8) {
+    unsafe fn store_non_temporal(self, to: *mut u8) {
         // SAFETY: 16 bytes are valid by the trait's contract.
         unsafe { self.store(to) }
     }
 
     #[inline(always)]
-    unsafe fn stream_16(from: *const u8, to: *mut u8) {
+    unsafe fn copy_16_non_temporal(from: *const u8, to: *mut u8) {
         // SAFETY: 16 bytes are valid by the trait's contract.
         unsafe { Self::load(from).store(to) }
     }
 
     #[inline(always)]
-    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
+    unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self) {
         let at = |place: usize| {
             let (unit, byte) = (place / U, place % U);
             if unit % 2 == 0 { self.0[unit / 2 * U + byte] } else { other.0[unit / 2 * U + byte] }
@@ -90,15 +90,15 @@ impl Vector for Block {
     }
 
     #[inline(always)]
-    unsafe fn up<const BITS: i32>(self) -> Self {
+    unsafe fn shift_left<const BITS: i32>(self) -> Self {
         self.words(|word| word << BITS)
     }
 
     #[inline(always)]
-    unsafe fn down<const BITS: i32>(self) -> Self {
+    unsafe fn shift_right<const BITS: i32>(self) -> Self {
         self.words(|word| word >> BITS)
     }
 
     #[inline(always)]
-    unsafe fn prefetch<const NEAR: bool>(_: *const u8) {}
+    unsafe fn prefetch<const L1: bool>(_: *const u8) {}
 }

@@ -1,18 +1,18 @@
 //! Arrays of a few elements: a list of moves takes less time than the walk through any loops.
 
-use crate::pack::Elements;
+use crate::scalar::Elements;
 use tilewise::Tiled;
 
 /// Whole elements, each with its place on both sides in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Moves {
+pub(crate) struct SmallArray {
     bytes: usize,
     /// Whether the destination has more bytes than elements fill.
     padded: bool,
     places: Vec<(usize, usize)>,
 }
 
-impl Moves {
+impl SmallArray {
     /// More elements than this are left to loops and their kernels.
     const MOST: u64 = 32;
     /// The padding is cleared with the whole destination, which should take no longer than the moves.
@@ -23,11 +23,11 @@ impl Moves {
         let bounds = source.logical_dimensions();
         let count = bounds.iter().product();
         let few = count <= Self::MOST && (!padded || destination.physical_bytes() <= Self::LONGEST);
-        let whole = elements.source == elements.destination && elements.source.is_multiple_of(8);
+        let whole = elements.source_bits == elements.destination_bits && elements.source_bits.is_multiple_of(8);
         if !few || !whole || count == 0 {
             return None;
         }
-        let bytes = usize::try_from(elements.source / 8).ok()?;
+        let bytes = usize::try_from(elements.source_bits / 8).ok()?;
         let place =
             |tiled: &Tiled, index: &[u64]| usize::try_from(tiled.offset_of(index).ok()?).ok()?.checked_mul(bytes);
         let mut places = Vec::with_capacity(usize::try_from(count).ok()?);

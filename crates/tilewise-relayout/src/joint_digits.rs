@@ -7,33 +7,33 @@ use tilewise::{Digit, DigitSource, NestedAxis, Tiled};
 
 /// A joint digit: ((index div `divisor`) mod `count`), with its stride on both sides in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Axis {
-    /// The place in [`Axes::bounds`] of the number the digit is cut from.
+pub(crate) struct JointDigit {
+    /// The place in [`JointDigits::bounds`] of the number the digit is cut from.
     pub(crate) number: usize,
     pub(crate) divisor: u64,
     pub(crate) count: u64,
-    pub(crate) source: u64,
-    pub(crate) destination: u64,
+    pub(crate) source_stride: u64,
+    pub(crate) destination_stride: u64,
 }
 
 /// Both layouts as one list of loops, and what does not fit into loops.
 #[derive(Debug, Default)]
-pub(crate) struct Axes {
+pub(crate) struct JointDigits {
     /// Joint digits, each number's from minor to major.
-    pub(crate) axes: Vec<Axis>,
+    pub(crate) digits: Vec<JointDigit>,
     /// The numbers that digits are cut from stay below these: dimensions, or several that move as one.
     pub(crate) bounds: Vec<u64>,
     /// The dimensions whose digits have no common loops.
     pub(crate) irregular: Vec<usize>,
 }
 
-impl Axes {
+impl JointDigits {
     pub(crate) fn of(from: &Tiled, to: &Tiled) -> Self {
         let dimensions = from.logical_dimensions();
-        let mut joint = Self { axes: Vec::with_capacity(3 * dimensions.len()), ..Self::default() };
+        let mut joint = Self { digits: Vec::with_capacity(3 * dimensions.len()), ..Self::default() };
         for (dimension, &bound) in dimensions.iter().enumerate() {
-            let regular = !is_nested(from, dimension) && !is_nested(to, dimension);
-            let (source, destination) = (digits_of(from, dimension), digits_of(to, dimension));
+            let regular = !from.is_nested(dimension) && !to.is_nested(dimension);
+            let (source, destination) = (from.digits_of(dimension), to.digits_of(dimension));
             if !(regular && joint.push_dimension(bound, source, destination)) {
                 joint.irregular.push(dimension);
             }
@@ -44,7 +44,7 @@ impl Axes {
 
     /// Cuts one dimension at the breakpoints of both sides; false, and nothing done, where they do not divide each other.
     fn push_dimension(&mut self, bound: u64, source: &[Digit], destination: &[Digit]) -> bool {
-        let start = self.axes.len();
+        let start = self.digits.len();
         let number = self.bounds.len();
         let divisor_after = |digits: &[Digit], divisor: u64| {
             digits.iter().map(|digit| digit.divisor).find(|&next| next > divisor).unwrap_or(u64::MAX)
@@ -54,13 +54,13 @@ impl Axes {
             let next = divisor_after(source, divisor).min(divisor_after(destination, divisor));
             let count = if next == u64::MAX { bound.div_ceil(divisor) } else { next / divisor };
             let strides = (stride_at(source, divisor), stride_at(destination, divisor));
-            let (Some(source), Some(destination), true) =
+            let (Some(source_stride), Some(destination_stride), true) =
                 (strides.0, strides.1, next == u64::MAX || next % divisor == 0)
             else {
-                self.axes.truncate(start);
+                self.digits.truncate(start);
                 return false;
             };
-            self.axes.push(Axis { number, divisor, count, source, destination });
+            self.digits.push(JointDigit { number, divisor, count, source_stride, destination_stride });
             divisor = next;
         }
         self.bounds.push(bound);
@@ -69,7 +69,7 @@ impl Axes {
 
     /// Whether the digits of a number take all their values, so that no loop over them ends early.
     pub(crate) fn is_full(&self, number: usize) -> bool {
-        let mut digits = self.axes.iter().filter(|axis| axis.number == number);
+        let mut digits = self.digits.iter().filter(|digit| digit.number == number);
         digits.next_back().is_none_or(|outermost| outermost.divisor * outermost.count == self.bounds[number])
     }
 
@@ -77,13 +77,13 @@ impl Axes {
     ///
     /// `at` must be a multiple of the divisor and of the reach of every digit that the rest has left.
     pub(crate) fn cut(&mut self, number: usize, at: u64) -> (Self, u64, u64) {
-        let mut rest = Self { axes: self.axes.clone(), bounds: self.bounds.clone(), irregular: Vec::new() };
+        let mut rest = Self { digits: self.digits.clone(), bounds: self.bounds.clone(), irregular: Vec::new() };
         let (mut source, mut destination) = (0, 0);
-        for axis in self.axes.iter().filter(|axis| axis.number == number) {
-            let outermost = axis.divisor.saturating_mul(axis.count) >= self.bounds[number];
-            let value = if outermost { at / axis.divisor } else { at / axis.divisor % axis.count };
-            source += value * axis.source;
-            destination += value * axis.destination;
+        for digit in self.digits.iter().filter(|digit| digit.number == number) {
+            let outermost = digit.divisor.saturating_mul(digit.count) >= self.bounds[number];
+            let value = if outermost { at / digit.divisor } else { at / digit.divisor % digit.count };
+            source += value * digit.source_stride;
+            destination += value * digit.destination_stride;
         }
         rest.bound(number, self.bounds[number] - at);
         self.bound(number, at);
@@ -93,11 +93,11 @@ impl Axes {
     /// Lowers the bound of a number.
     fn bound(&mut self, number: usize, bound: u64) {
         self.bounds[number] = bound;
-        self.axes.retain_mut(|axis| {
-            if axis.number == number {
-                axis.count = axis.count.min(bound.div_ceil(axis.divisor));
+        self.digits.retain_mut(|digit| {
+            if digit.number == number {
+                digit.count = digit.count.min(bound.div_ceil(digit.divisor));
             }
-            axis.count > 1
+            digit.count > 1
         });
     }
 
@@ -105,18 +105,18 @@ impl Axes {
     fn join_dimensions(&mut self) {
         'again: loop {
             for minor in 0..self.bounds.len() {
-                let Some(top) = self.axes.iter().rposition(|axis| axis.number == minor) else { continue };
+                let Some(top) = self.digits.iter().rposition(|digit| digit.number == minor) else { continue };
                 if !self.is_full(minor) {
                     continue;
                 }
-                let upper = self.axes[top];
-                let continues = |axis: &Axis| {
-                    axis.number != minor
-                        && axis.divisor == 1
-                        && Some(axis.source) == upper.source.checked_mul(upper.count)
-                        && Some(axis.destination) == upper.destination.checked_mul(upper.count)
+                let upper = self.digits[top];
+                let continues = |digit: &JointDigit| {
+                    digit.number != minor
+                        && digit.divisor == 1
+                        && Some(digit.source_stride) == upper.source_stride.checked_mul(upper.count)
+                        && Some(digit.destination_stride) == upper.destination_stride.checked_mul(upper.count)
                 };
-                if let Some(low) = self.axes.iter().position(continues) {
+                if let Some(low) = self.digits.iter().position(continues) {
                     self.join(minor, top, low);
                     continue 'again;
                 }
@@ -127,14 +127,14 @@ impl Axes {
 
     /// Puts the number whose lowest digit is at `low` on top of the number `minor`, whose highest digit is at `top`.
     fn join(&mut self, minor: usize, top: usize, low: usize) {
-        let Axis { number: major, count, .. } = self.axes[low];
+        let JointDigit { number: major, count, .. } = self.digits[low];
         let weight = self.bounds[minor];
-        self.axes[top].count *= count;
-        let mut joined: Vec<Axis> = self.axes.iter().filter(|axis| axis.number == minor).copied().collect();
-        let above = self.axes.iter().filter(|axis| axis.number == major).skip(1);
-        joined.extend(above.map(|axis| Axis { number: minor, divisor: axis.divisor * weight, ..*axis }));
-        self.axes.retain(|axis| axis.number != minor && axis.number != major);
-        self.axes.extend(joined);
+        self.digits[top].count *= count;
+        let mut joined: Vec<JointDigit> = self.digits.iter().filter(|digit| digit.number == minor).copied().collect();
+        let above = self.digits.iter().filter(|digit| digit.number == major).skip(1);
+        joined.extend(above.map(|digit| JointDigit { number: minor, divisor: digit.divisor * weight, ..*digit }));
+        self.digits.retain(|digit| digit.number != minor && digit.number != major);
+        self.digits.extend(joined);
         self.bounds[minor] *= self.bounds[major];
         self.bounds[major] = 1;
     }
@@ -145,19 +145,6 @@ fn stride_at(digits: &[Digit], divisor: u64) -> Option<u64> {
     let digit = digits.iter().rev().find(|digit| digit.divisor <= divisor)?;
     let inside = divisor / digit.divisor;
     (divisor.is_multiple_of(digit.divisor) && (digit.outermost || inside < digit.count)).then(|| digit.stride * inside)
-}
-
-fn digits_of(tiled: &Tiled, dimension: usize) -> &[Digit] {
-    let source = DigitSource::Dimension(dimension);
-    let digits = tiled.digits();
-    let start = digits.partition_point(|digit| digit.source < source);
-    let count = digits[start..].partition_point(|digit| digit.source == source);
-    &digits[start..start + count]
-}
-
-fn is_nested(tiled: &Tiled, dimension: usize) -> bool {
-    let inside = |axis: &NestedAxis| axis.digits.iter().any(|d| d.source == DigitSource::Dimension(dimension));
-    tiled.nested_axes().iter().any(inside)
 }
 
 /// One side's offset as a function of the irregular dimensions alone.
@@ -185,33 +172,26 @@ impl Terms {
     /// The part of the offset, in elements. `index` has a place for every dimension.
     pub(crate) fn offset(&self, index: &[u64], nested: &mut [u64]) -> u64 {
         for (at, axis) in self.nested.iter().enumerate() {
-            nested[at] = sum(&axis.digits, index, nested);
+            nested[at] = axis.value(index, nested);
         }
-        sum(&self.digits, index, nested)
+        Digit::sum(&self.digits, index, nested)
     }
-}
-
-fn sum(digits: &[Digit], index: &[u64], nested: &[u64]) -> u64 {
-    let source = |digit: &Digit| match digit.source {
-        DigitSource::Dimension(dimension) => index[dimension],
-        DigitSource::Nested(axis) => nested[axis],
-    };
-    digits.iter().map(|digit| digit.value(source(digit)) * digit.stride).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn axes(from: &str, to: &str) -> Axes {
+    fn joint_digits(from: &str, to: &str) -> JointDigits {
         let tiled = |text: &str| Tiled::new(&text.parse().expect("a shape")).expect("a layout");
-        Axes::of(&tiled(from), &tiled(to))
+        JointDigits::of(&tiled(from), &tiled(to))
     }
 
     #[test]
     fn breakpoints_of_both_sides() {
-        let joint = axes("f32[32,512]{1,0:T(8,128)}", "f32[32,512]{1,0:T(16,256)}");
-        let digits: Vec<_> = joint.axes.iter().map(|a| (a.divisor, a.count, a.source, a.destination)).collect();
+        let joint = joint_digits("f32[32,512]{1,0:T(8,128)}", "f32[32,512]{1,0:T(16,256)}");
+        let digits: Vec<_> =
+            joint.digits.iter().map(|d| (d.divisor, d.count, d.source_stride, d.destination_stride)).collect();
         assert_eq!(
             digits,
             [
@@ -228,16 +208,16 @@ mod tests {
 
     #[test]
     fn dimensions_that_move_as_one_are_one() {
-        let joint = axes("f32[7,8,9]{2,1,0}", "f32[7,8,9]{0,2,1}");
-        assert_eq!(joint.axes.len(), 2);
+        let joint = joint_digits("f32[7,8,9]{2,1,0}", "f32[7,8,9]{0,2,1}");
+        assert_eq!(joint.digits.len(), 2);
         assert!(joint.bounds.contains(&72));
-        assert_eq!(axes("f32[7,8,9]", "f32[7,8,9]").axes.len(), 1);
+        assert_eq!(joint_digits("f32[7,8,9]", "f32[7,8,9]").digits.len(), 1);
     }
 
     #[test]
     fn what_does_not_nest_is_irregular() {
-        assert_eq!(axes("f32[30]{0:T(2)}", "f32[30]{0:T(3)}").irregular, [0; 0], "a rank-1 tile moves nothing");
-        assert_eq!(axes("f32[4,30]{1,0:T(2,2)}", "f32[4,30]{1,0:T(2,3)}").irregular, [1]);
-        assert_eq!(axes("f32[4,5,30]{2,1,0:T(2,*,7)}", "f32[4,5,30]").irregular.len(), 2);
+        assert_eq!(joint_digits("f32[30]{0:T(2)}", "f32[30]{0:T(3)}").irregular, [0; 0], "a rank-1 tile small nothing");
+        assert_eq!(joint_digits("f32[4,30]{1,0:T(2,2)}", "f32[4,30]{1,0:T(2,3)}").irregular, [1]);
+        assert_eq!(joint_digits("f32[4,5,30]{2,1,0:T(2,*,7)}", "f32[4,5,30]").irregular.len(), 2);
     }
 }

@@ -1,20 +1,14 @@
-//! Joint digits on their way to becoming loops, of which the innermost become a leaf.
+//! The innermost digits of a nest: which of them become its leaf.
 
+use super::leaf::{Chain, Convert, Leaf, Loop, Transpose};
 use crate::{
-    axes::Axes,
-    leaf::{Chain, Convert, Leaf, Loop, Transpose},
-    pack::Elements,
+    joint_digits::JointDigits,
+    prefetch::{LONG_ROW, RowContinuation},
+    scalar::Elements,
 };
 
-/// Bytes of a piece of a row after which it may go on elsewhere.
-const LONG_ROW: u64 = 512;
-
-/// How many runs of the same row to prefetch ahead, and how many bytes where a run is longer than that.
-const NEAR: u64 = 4;
-pub(crate) const NEAR_BYTES: u64 = 1024;
-
 /// Joint digits on their way to becoming loops.
-pub(crate) struct Digits<'a> {
+pub(crate) struct Innermost<'a> {
     bounds: &'a [u64],
     pub(crate) loops: Vec<Loop>,
     /// Number of each loop, ragged or not: neighbours in a chain are of one number.
@@ -24,18 +18,17 @@ pub(crate) struct Digits<'a> {
     convert: Convert,
     elements: Elements,
     pub(crate) by_element: bool,
-    pub(crate) near: u64,
-    pub(crate) rows_go_on: bool,
+    pub(crate) row: RowContinuation,
 }
 
-impl<'a> Digits<'a> {
-    pub(crate) fn of(axes: &'a Axes, elements: Elements) -> Self {
-        let whole = elements.source == elements.destination && elements.source.is_multiple_of(8);
-        let numbers = axes.axes.iter().map(|axis| axis.number).collect();
-        let scaled = |scale: (u64, u64)| axes.axes.iter().map(|axis| Loop::of(axes, axis, scale)).collect();
-        let bytes = elements.source / 8;
+impl<'a> Innermost<'a> {
+    pub(crate) fn of(joint: &'a JointDigits, elements: Elements) -> Self {
+        let whole = elements.source_bits == elements.destination_bits && elements.source_bits.is_multiple_of(8);
+        let numbers = joint.digits.iter().map(|digit| digit.number).collect();
+        let scaled = |scale: (u64, u64)| joint.digits.iter().map(|digit| Loop::of(joint, digit, scale)).collect();
+        let bytes = elements.source_bits / 8;
         let mut digits = Self {
-            bounds: &axes.bounds,
+            bounds: &joint.bounds,
             loops: Vec::new(),
             numbers,
             source_unit: bytes,
@@ -43,12 +36,11 @@ impl<'a> Digits<'a> {
             convert: Convert::Copy,
             elements,
             by_element: false,
-            near: 0,
-            rows_go_on: false,
+            row: RowContinuation::default(),
         };
         if whole {
             digits.loops = scaled((bytes, bytes));
-        } else if axes.irregular.is_empty() {
+        } else if joint.irregular.is_empty() {
             digits.loops = scaled((1, 1));
             digits.by_element = !digits.fold_bytes();
         } else {
@@ -60,7 +52,7 @@ impl<'a> Digits<'a> {
 
     /// Where whole bytes of narrow elements stay together, on one side or both, makes them the unit; false where they don't.
     fn fold_bytes(&mut self) -> bool {
-        let Elements { bits, source, destination, signed } = self.elements;
+        let Elements { bits, source_bits: source, destination_bits: destination, signed } = self.elements;
         let narrow = source.min(destination);
         let width = source.max(destination);
         if source != destination && (width != 8 || narrow != bits || 8 % narrow != 0) {
@@ -68,7 +60,7 @@ impl<'a> Digits<'a> {
         }
         let per_unit = if narrow % 8 == 0 { 1 } else { (1..=8).find(|n| n * narrow % 8 == 0).unwrap_or(8) };
         let unit = per_unit * narrow / 8;
-        let narrow_stride = |l: &Loop| if destination <= source { l.destination } else { l.source };
+        let narrow_stride = |l: &Loop| if destination <= source { l.destination_stride } else { l.source_stride };
         // The digit whose lowest part fills the narrow side's units.
         let Some(at) = self.loops.iter().position(|l| narrow_stride(l) == 1) else { return false };
         let low = self.loops[at];
@@ -77,13 +69,13 @@ impl<'a> Digits<'a> {
             .loops
             .iter()
             .enumerate()
-            .all(|(i, l)| i == at || (fits(narrow_stride(l)) && (source != destination || fits(l.source))));
+            .all(|(i, l)| i == at || (fits(narrow_stride(l)) && (source != destination || fits(l.source_stride))));
         // The digit may end early, but not inside a unit.
         let whole_units = self.bounds[self.numbers[at]].is_multiple_of(low.divisor * per_unit);
         if !others || !low.count.is_multiple_of(per_unit) || !whole_units {
             return false;
         }
-        let adjacent = low.source == 1 && low.destination == 1;
+        let adjacent = low.source_stride == 1 && low.destination_stride == 1;
         if source == destination && !adjacent {
             return false;
         }
@@ -92,23 +84,26 @@ impl<'a> Digits<'a> {
             (Convert::Copy, unit, unit)
         } else if source > destination {
             let source_unit = if adjacent { per_unit } else { 1 };
-            (Convert::Pack { bits: narrow_bits, pitch: low.source }, source_unit, 1)
+            (Convert::Pack { bits: narrow_bits, pitch: low.source_stride }, source_unit, 1)
         } else {
             let unit = if adjacent { per_unit } else { 1 };
-            (Convert::Unpack { bits: narrow_bits, signed, pitch: low.destination }, 1, unit)
+            (Convert::Unpack { bits: narrow_bits, signed, pitch: low.destination_stride }, 1, unit)
         };
         for (i, l) in self.loops.iter_mut().enumerate() {
             if i == at {
                 l.count /= per_unit;
                 l.divisor *= per_unit;
-                l.source *= per_unit;
-                l.destination *= per_unit;
+                l.source_stride *= per_unit;
+                l.destination_stride *= per_unit;
             }
             let narrow_bytes = |stride: u64| stride / per_unit * unit;
             match self.convert {
-                Convert::Copy => (l.source, l.destination) = (narrow_bytes(l.source), narrow_bytes(l.destination)),
-                Convert::Pack { .. } => l.destination = narrow_bytes(l.destination),
-                Convert::Unpack { .. } => l.source = narrow_bytes(l.source),
+                Convert::Copy => {
+                    (l.source_stride, l.destination_stride) =
+                        (narrow_bytes(l.source_stride), narrow_bytes(l.destination_stride))
+                }
+                Convert::Pack { .. } => l.destination_stride = narrow_bytes(l.destination_stride),
+                Convert::Unpack { .. } => l.source_stride = narrow_bytes(l.source_stride),
             }
         }
         if self.loops[at].count == 1 {
@@ -136,7 +131,8 @@ impl<'a> Digits<'a> {
         // Digits that continue the run on both sides make it longer, and the last may be ragged.
         let mut number = None;
         let mut run = None;
-        while let Some(at) = self.position(|l| l.source == self.source_unit && l.destination == self.unit) {
+        while let Some(at) = self.position(|l| l.source_stride == self.source_unit && l.destination_stride == self.unit)
+        {
             number = Some(self.numbers[at]);
             let digit = self.remove(at);
             if digit.number.is_some() {
@@ -146,17 +142,15 @@ impl<'a> Digits<'a> {
             self.source_unit *= digit.count;
             self.unit *= digit.count;
         }
-        self.set_near(number, self.source_unit * run.map_or(1, |run| run.count));
+        self.row = self.row_after(number, self.source_unit * run.map_or(1, |run| run.count));
         Leaf::Run { source_unit: self.source_unit, unit: self.unit, run, convert: self.convert }
     }
 
-    /// Where a row goes on after a piece of so many source bytes: with the next digit of the same number, or, where runs are long,
-    /// right behind.
-    fn set_near(&mut self, number: Option<usize>, piece: u64) {
+    /// Where rows go on after a piece of so many source bytes of a number.
+    fn row_after(&self, number: Option<usize>, piece: u64) -> RowContinuation {
         let continues = self.loops.iter().zip(&self.numbers).filter(|(_, n)| Some(**n) == number);
-        let next = continues.map(|(l, _)| l).min_by_key(|l| l.divisor);
-        self.rows_go_on = self.unit >= NEAR_BYTES || next.is_some_and(|l| l.source == piece || piece >= LONG_ROW);
-        self.near = next.filter(|_| self.unit < NEAR_BYTES).map_or(NEAR_BYTES, |l| NEAR * l.source);
+        let next = continues.map(|(next, _)| next).min_by_key(|next| next.divisor);
+        RowContinuation::after(piece, self.unit, next)
     }
 
     /// A transpose, if short runs are all that both sides have in common.
@@ -170,7 +164,7 @@ impl<'a> Digits<'a> {
         // Try with the longest unit first made of whole digits.
         let (mut unit, mut absorbed) = (self.unit, Vec::new());
         let rest = |absorbed: &[usize]| (0..self.loops.len()).filter(|i| !absorbed.contains(i)).collect::<Vec<_>>();
-        while let Some(at) = self.position(|l| l.source == unit && l.destination == unit) {
+        while let Some(at) = self.position(|l| l.source_stride == unit && l.destination_stride == unit) {
             let digit = self.loops[at];
             if digit.number.is_some() || unit * digit.count > 16 {
                 return None; // a run long enough, or of any length
@@ -182,8 +176,8 @@ impl<'a> Digits<'a> {
             return None;
         }
         let rest = rest(&absorbed);
-        let row = rest.iter().copied().find(|&i| self.loops[i].destination == unit)?;
-        let column = rest.iter().copied().find(|&i| self.loops[i].source == unit)?;
+        let row = rest.iter().copied().find(|&i| self.loops[i].destination_stride == unit)?;
+        let column = rest.iter().copied().find(|&i| self.loops[i].source_stride == unit)?;
         let (rows, columns) = (self.loops[row], self.loops[column]);
         let tangled = self.numbers[row] == self.numbers[column] && (rows.number.is_some() || columns.number.is_some());
         if tangled {
@@ -200,8 +194,9 @@ impl<'a> Digits<'a> {
                 !rest.iter().any(|&i| i != row && i != column && (unit..stride).contains(&side(&self.loops[i])));
             (fits && alone).then_some(ways)
         };
-        let interleave = ways(columns.destination, rows.count, &|l| l.destination).filter(|_| !splits_rows);
-        let deinterleave = ways(rows.source, columns.count, &|l| l.source).filter(|_| !merges_rows);
+        let interleave =
+            ways(columns.destination_stride, rows.count, &|l| l.destination_stride).filter(|_| !splits_rows);
+        let deinterleave = ways(rows.source_stride, columns.count, &|l| l.source_stride).filter(|_| !merges_rows);
         let kind = match (interleave, deinterleave) {
             (Some(ways), _) => Transpose::Interleave { ways },
             (None, Some(ways)) if !splits_rows || (unit, ways) == (1, 4) => Transpose::Deinterleave { ways },
@@ -222,8 +217,8 @@ impl<'a> Digits<'a> {
                 i != row && i != column && (follows || whole) && continues(inner, l)
             })
         };
-        let on_in_source = |inner: &Loop, l: &Loop| l.source == inner.source * inner.count;
-        let on_in_destination = |inner: &Loop, l: &Loop| l.destination == inner.destination * inner.count;
+        let on_in_source = |inner: &Loop, l: &Loop| l.source_stride == inner.source_stride * inner.count;
+        let on_in_destination = |inner: &Loop, l: &Loop| l.destination_stride == inner.destination_stride * inner.count;
         let (row_after, column_after) = match kind {
             Transpose::Interleave { .. } => (None, None),
             Transpose::Deinterleave { .. } => (next(row, &on_in_destination), None),
@@ -240,9 +235,10 @@ impl<'a> Digits<'a> {
             inner: self.loops[inner],
             outer: outer.map(|outer| self.loops[outer]),
         };
+        let row_chain = chain(row, row_after);
         let leaf = Leaf::Transpose {
             unit,
-            rows: chain(row, row_after),
+            rows: row_chain,
             columns: chain(column, column_after),
             kind,
             convert: self.convert,
@@ -253,19 +249,7 @@ impl<'a> Digits<'a> {
             self.remove(at);
         }
         (self.unit, self.source_unit) = (unit, unit);
-        let piece = columns.count * unit;
-        self.set_near(Some(number), piece);
-        if let Transpose::Interleave { ways: 4.. } = kind {
-            self.near = 0; // measured: for so many rows at once it costs more than it brings
-        }
-        if let (Transpose::Deinterleave { .. }, Leaf::Transpose { rows: Chain { outer: Some(outer), .. }, .. }) =
-            (kind, &leaf)
-        {
-            self.near = NEAR * outer.source;
-        }
-        if matches!(kind, Transpose::Deinterleave { .. }) {
-            self.rows_go_on = false; // measured: asking for their next panel brings more
-        }
+        self.row = self.row_after(Some(number), columns.count * unit).in_transpose(kind, &row_chain);
         Some(leaf)
     }
 }

@@ -1,32 +1,35 @@
 //! SSE2, AVX2 and AVX-512 vectors.
 
-use super::vector::Vector;
+use crate::kernels::vector::Vector;
 use core::arch::x86_64::*;
-pub(super) use core::arch::x86_64::{__m128i, __m256i, __m512i};
+pub(in crate::kernels) use core::arch::x86_64::{__m128i, __m256i, __m512i};
+
+/// Calls intrinsics, in a method of [`Vector`].
+macro_rules! intrinsics {
+    ($calls:expr) => {
+        // SAFETY: by the contract of [`Vector`] the CPU has the instructions, and pointers are valid for the bytes named there.
+        unsafe { $calls }
+    };
+}
 
 macro_rules! same_for_all {
     () => {
         #[inline(always)]
-        unsafe fn prefetch<const NEAR: bool>(at: *const u8) {
-            // SAFETY: a prefetch never faults, whatever the address.
-            unsafe {
-                if NEAR {
-                    _mm_prefetch::<_MM_HINT_T0>(at.cast());
-                } else {
-                    _mm_prefetch::<_MM_HINT_T1>(at.cast());
-                }
-            }
+        unsafe fn prefetch<const L1: bool>(at: *const u8) {
+            // (A prefetch never faults, whatever the address.)
+            intrinsics!(if L1 {
+                _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            } else {
+                _mm_prefetch::<_MM_HINT_T1>(at.cast());
+            });
         }
 
         #[inline(always)]
-        unsafe fn stream_16(from: *const u8, to: *mut u8) {
-            // SAFETY: 16 bytes are valid by the trait's contract.
-            unsafe { _mm_stream_si128(to.cast(), _mm_loadu_si128(from.cast())) }
+        unsafe fn copy_16_non_temporal(from: *const u8, to: *mut u8) {
+            intrinsics!(_mm_stream_si128(to.cast(), _mm_loadu_si128(from.cast())));
         }
     };
 }
-
-// SAFETY (all blocks of this file): the trait's contract says that the instructions exist and the bytes are valid.
 
 impl Vector for __m128i {
     const BYTES: usize = 16;
@@ -34,32 +37,32 @@ impl Vector for __m128i {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        unsafe { _mm_setzero_si128() }
+        intrinsics!(_mm_setzero_si128())
     }
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> Self {
-        unsafe { _mm_set1_epi8(byte.cast_signed()) }
+        intrinsics!(_mm_set1_epi8(byte.cast_signed()))
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        unsafe { _mm_loadu_si128(from.cast()) }
+        intrinsics!(_mm_loadu_si128(from.cast()))
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        unsafe { _mm_storeu_si128(to.cast(), self) }
+        intrinsics!(_mm_storeu_si128(to.cast(), self))
     }
 
     #[inline(always)]
-    unsafe fn stream(self, to: *mut u8) {
-        unsafe { _mm_stream_si128(to.cast(), self) }
+    unsafe fn store_non_temporal(self, to: *mut u8) {
+        intrinsics!(_mm_stream_si128(to.cast(), self))
     }
 
     #[inline(always)]
-    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe {
+    unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self) {
+        intrinsics!({
             match U {
                 1 => (_mm_unpacklo_epi8(self, other), _mm_unpackhi_epi8(self, other)),
                 2 => (_mm_unpacklo_epi16(self, other), _mm_unpackhi_epi16(self, other)),
@@ -67,37 +70,37 @@ impl Vector for __m128i {
                 8 => (_mm_unpacklo_epi64(self, other), _mm_unpackhi_epi64(self, other)),
                 _ => (self, other),
             }
-        }
+        })
     }
 
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
-        unsafe { _mm_and_si128(self, other) }
+        intrinsics!(_mm_and_si128(self, other))
     }
 
     #[inline(always)]
     unsafe fn or(self, other: Self) -> Self {
-        unsafe { _mm_or_si128(self, other) }
+        intrinsics!(_mm_or_si128(self, other))
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        unsafe { _mm_xor_si128(self, other) }
+        intrinsics!(_mm_xor_si128(self, other))
     }
 
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
-        unsafe { _mm_sub_epi8(self, other) }
+        intrinsics!(_mm_sub_epi8(self, other))
     }
 
     #[inline(always)]
-    unsafe fn up<const BITS: i32>(self) -> Self {
-        unsafe { _mm_slli_epi16::<BITS>(self) }
+    unsafe fn shift_left<const BITS: i32>(self) -> Self {
+        intrinsics!(_mm_slli_epi16::<BITS>(self))
     }
 
     #[inline(always)]
-    unsafe fn down<const BITS: i32>(self) -> Self {
-        unsafe { _mm_srli_epi16::<BITS>(self) }
+    unsafe fn shift_right<const BITS: i32>(self) -> Self {
+        intrinsics!(_mm_srli_epi16::<BITS>(self))
     }
 }
 
@@ -107,52 +110,52 @@ impl Vector for __m256i {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        unsafe { _mm256_setzero_si256() }
+        intrinsics!(_mm256_setzero_si256())
     }
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> Self {
-        unsafe { _mm256_set1_epi8(byte.cast_signed()) }
+        intrinsics!(_mm256_set1_epi8(byte.cast_signed()))
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        unsafe { _mm256_loadu_si256(from.cast()) }
+        intrinsics!(_mm256_loadu_si256(from.cast()))
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        unsafe { _mm256_storeu_si256(to.cast(), self) }
+        intrinsics!(_mm256_storeu_si256(to.cast(), self))
     }
 
     #[inline(always)]
-    unsafe fn stream_aligned(self, to: *mut u8) {
-        unsafe { _mm256_stream_si256(to.cast(), self) }
+    unsafe fn store_non_temporal_aligned(self, to: *mut u8) {
+        intrinsics!(_mm256_stream_si256(to.cast(), self))
     }
 
     #[inline(always)]
-    unsafe fn stream(self, to: *mut u8) {
-        unsafe {
+    unsafe fn store_non_temporal(self, to: *mut u8) {
+        intrinsics!({
             if to.addr().is_multiple_of(32) {
                 _mm256_stream_si256(to.cast(), self);
             } else {
                 _mm_stream_si128(to.cast(), _mm256_castsi256_si128(self));
                 _mm_stream_si128(to.add(16).cast(), _mm256_extracti128_si256::<1>(self));
             }
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe {
-            let (low, high) = self.zip_lanes::<U>(other);
+    unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self) {
+        intrinsics!({
+            let (low, high) = self.interleave_lanes::<U>(other);
             (_mm256_permute2x128_si256::<0x20>(low, high), _mm256_permute2x128_si256::<0x31>(low, high))
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe {
+    unsafe fn interleave_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        intrinsics!({
             match U {
                 1 => (_mm256_unpacklo_epi8(self, other), _mm256_unpackhi_epi8(self, other)),
                 2 => (_mm256_unpacklo_epi16(self, other), _mm256_unpackhi_epi16(self, other)),
@@ -160,16 +163,16 @@ impl Vector for __m256i {
                 8 => (_mm256_unpacklo_epi64(self, other), _mm256_unpackhi_epi64(self, other)),
                 _ => (self, other),
             }
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(from: *const u8, step: usize) -> Self {
-        unsafe { _mm256_loadu2_m128i(from.wrapping_add(step).cast(), from.cast()) }
+    unsafe fn load_strided_lanes(from: *const u8, step: usize) -> Self {
+        intrinsics!(_mm256_loadu2_m128i(from.wrapping_add(step).cast(), from.cast()))
     }
 
     #[inline(always)]
-    unsafe fn unzip<const U: usize>(self, other: Self) -> (Self, Self) {
+    unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
         // Even units to the lower half of each 16 bytes, then of the whole register, then of both.
         let halves = |v: Self| unsafe {
             let lanes = match U {
@@ -181,53 +184,53 @@ impl Vector for __m256i {
             if U == 16 { lanes } else { _mm256_permute4x64_epi64::<0b11_01_10_00>(lanes) }
         };
         let (a, b) = (halves(self), halves(other));
-        unsafe { (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)) }
+        intrinsics!((_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)))
     }
 
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
-        unsafe { _mm256_and_si256(self, other) }
+        intrinsics!(_mm256_and_si256(self, other))
     }
 
     #[inline(always)]
     unsafe fn or(self, other: Self) -> Self {
-        unsafe { _mm256_or_si256(self, other) }
+        intrinsics!(_mm256_or_si256(self, other))
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        unsafe { _mm256_xor_si256(self, other) }
+        intrinsics!(_mm256_xor_si256(self, other))
     }
 
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
-        unsafe { _mm256_sub_epi8(self, other) }
+        intrinsics!(_mm256_sub_epi8(self, other))
     }
 
     #[inline(always)]
-    unsafe fn up<const BITS: i32>(self) -> Self {
-        unsafe { _mm256_slli_epi16::<BITS>(self) }
+    unsafe fn shift_left<const BITS: i32>(self) -> Self {
+        intrinsics!(_mm256_slli_epi16::<BITS>(self))
     }
 
     #[inline(always)]
-    unsafe fn down<const BITS: i32>(self) -> Self {
-        unsafe { _mm256_srli_epi16::<BITS>(self) }
+    unsafe fn shift_right<const BITS: i32>(self) -> Self {
+        intrinsics!(_mm256_srli_epi16::<BITS>(self))
     }
 }
 
 /// The same 16 places in both halves.
 #[inline(always)]
 unsafe fn order(low: i64, high: i64) -> __m256i {
-    unsafe { _mm256_set_epi64x(high, low, high, low) }
+    intrinsics!(_mm256_set_epi64x(high, low, high, low))
 }
 
 /// 64 places for a permutation of bytes: the units of both operands in turn, or every other unit, from the `start`th on.
-const fn places(unit: usize, zip: bool, second: usize) -> [u8; 64] {
+const fn places(unit: usize, interleave: bool, second: usize) -> [u8; 64] {
     let mut places = [0; 64];
     let mut i = 0;
     while i < 64 {
         let (at, byte) = (i / unit, i % unit);
-        let place = if zip {
+        let place = if interleave {
             let at = at + second * (64 / unit);
             at / 2 * unit + at % 2 * 64 + byte
         } else {
@@ -252,7 +255,7 @@ impl<const U: usize> Places<U> {
 
 #[inline(always)]
 unsafe fn permute(a: __m512i, places: &[u8; 64], b: __m512i) -> __m512i {
-    unsafe { _mm512_permutex2var_epi8(a, _mm512_loadu_si512(places.as_ptr().cast()), b) }
+    intrinsics!(_mm512_permutex2var_epi8(a, _mm512_loadu_si512(places.as_ptr().cast()), b))
 }
 
 impl Vector for __m512i {
@@ -261,32 +264,32 @@ impl Vector for __m512i {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        unsafe { _mm512_setzero_si512() }
+        intrinsics!(_mm512_setzero_si512())
     }
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> Self {
-        unsafe { _mm512_set1_epi8(byte.cast_signed()) }
+        intrinsics!(_mm512_set1_epi8(byte.cast_signed()))
     }
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
-        unsafe { _mm512_loadu_si512(from.cast()) }
+        intrinsics!(_mm512_loadu_si512(from.cast()))
     }
 
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        unsafe { _mm512_storeu_si512(to.cast(), self) }
+        intrinsics!(_mm512_storeu_si512(to.cast(), self))
     }
 
     #[inline(always)]
-    unsafe fn stream_aligned(self, to: *mut u8) {
-        unsafe { _mm512_stream_si512(to.cast(), self) }
+    unsafe fn store_non_temporal_aligned(self, to: *mut u8) {
+        intrinsics!(_mm512_stream_si512(to.cast(), self))
     }
 
     #[inline(always)]
-    unsafe fn stream(self, to: *mut u8) {
-        unsafe {
+    unsafe fn store_non_temporal(self, to: *mut u8) {
+        intrinsics!({
             if to.addr().is_multiple_of(64) {
                 _mm512_stream_si512(to.cast(), self);
             } else {
@@ -295,17 +298,17 @@ impl Vector for __m512i {
                 _mm_stream_si128(to.add(32).cast(), _mm512_extracti32x4_epi32::<2>(self));
                 _mm_stream_si128(to.add(48).cast(), _mm512_extracti32x4_epi32::<3>(self));
             }
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn zip<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe { (permute(self, &Places::<U>::ZIP[0], other), permute(self, &Places::<U>::ZIP[1], other)) }
+    unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self) {
+        intrinsics!((permute(self, &Places::<U>::ZIP[0], other), permute(self, &Places::<U>::ZIP[1], other)))
     }
 
     #[inline(always)]
-    unsafe fn zip_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe {
+    unsafe fn interleave_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
+        intrinsics!({
             match U {
                 1 => (_mm512_unpacklo_epi8(self, other), _mm512_unpackhi_epi8(self, other)),
                 2 => (_mm512_unpacklo_epi16(self, other), _mm512_unpackhi_epi16(self, other)),
@@ -313,61 +316,61 @@ impl Vector for __m512i {
                 8 => (_mm512_unpacklo_epi64(self, other), _mm512_unpackhi_epi64(self, other)),
                 _ => (self, other),
             }
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(from: *const u8, step: usize) -> Self {
-        unsafe {
+    unsafe fn load_strided_lanes(from: *const u8, step: usize) -> Self {
+        intrinsics!({
             let lane = |i: usize| _mm_loadu_si128(from.wrapping_add(i * step).cast());
             let low = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(lane(0)), lane(1));
             _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(low, lane(2)), lane(3))
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn turn_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
-        unsafe {
+    unsafe fn transpose_4x4_lanes([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        intrinsics!({
             let even = |a, b| _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b);
             let odd = |a, b| _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b);
             let (ab, cd) = (even(a, b), even(c, d));
             let (ab_odd, cd_odd) = (odd(a, b), odd(c, d));
             [even(ab, cd), even(ab_odd, cd_odd), odd(ab, cd), odd(ab_odd, cd_odd)]
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn unzip<const U: usize>(self, other: Self) -> (Self, Self) {
-        unsafe { (permute(self, &Places::<U>::UNZIP[0], other), permute(self, &Places::<U>::UNZIP[1], other)) }
+    unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
+        intrinsics!((permute(self, &Places::<U>::UNZIP[0], other), permute(self, &Places::<U>::UNZIP[1], other)))
     }
 
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
-        unsafe { _mm512_and_si512(self, other) }
+        intrinsics!(_mm512_and_si512(self, other))
     }
 
     #[inline(always)]
     unsafe fn or(self, other: Self) -> Self {
-        unsafe { _mm512_or_si512(self, other) }
+        intrinsics!(_mm512_or_si512(self, other))
     }
 
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
-        unsafe { _mm512_xor_si512(self, other) }
+        intrinsics!(_mm512_xor_si512(self, other))
     }
 
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
-        unsafe { _mm512_sub_epi8(self, other) }
+        intrinsics!(_mm512_sub_epi8(self, other))
     }
 
     #[inline(always)]
-    unsafe fn up<const BITS: i32>(self) -> Self {
-        unsafe { _mm512_sll_epi16(self, _mm_cvtsi32_si128(BITS)) }
+    unsafe fn shift_left<const BITS: i32>(self) -> Self {
+        intrinsics!(_mm512_sll_epi16(self, _mm_cvtsi32_si128(BITS)))
     }
 
     #[inline(always)]
-    unsafe fn down<const BITS: i32>(self) -> Self {
-        unsafe { _mm512_srl_epi16(self, _mm_cvtsi32_si128(BITS)) }
+    unsafe fn shift_right<const BITS: i32>(self) -> Self {
+        intrinsics!(_mm512_srl_epi16(self, _mm_cvtsi32_si128(BITS)))
     }
 }

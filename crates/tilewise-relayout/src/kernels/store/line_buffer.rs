@@ -1,25 +1,31 @@
-//! The sink that only AVX-512 affords: whole lines, wherever they start.
+//! The line buffer: whole cache lines, wherever runs start. Only AVX-512 can afford it.
 
-use super::{
-    Stream,
-    ahead::{Ahead, look_up},
-    sink::Sink,
-};
+use super::{KernelState, Prefetch, Store, warm_tlb};
+use crate::tuning::Mechanism;
 use core::arch::x86_64::*;
 
-// SAFETY (all blocks of this file): the traits' contracts say that the instructions exist and the bytes are valid.
-
-/// Whole lines from whatever address on, past the caches or not: the part of a line that is known is kept in a register until the rest
-/// comes. One permutation for each line; and a store across two lines takes longer than that, in a cache too.
-pub(super) struct Carry<const PAST_CACHES: bool> {
+/// Writes whole cache lines from whatever address on: the part of a line that is known is kept in a register until the rest comes, which
+/// takes one permutation a line. A store across two lines takes longer than that, in a cache too.
+pub(in crate::kernels) struct LineBuffer<const NON_TEMPORAL: bool> {
     /// The next byte to append.
     at: *mut u8,
     /// The line that `at` is in, as far as it is known.
     pending: __m512i,
-    /// Bytes at the start of that line that are not the sink's.
+    /// Bytes at the start of that line that are not the buffer's.
     low: usize,
     /// Rotates a vector up by `at mod 64`.
     rotation: __m512i,
+    warms_tlb: bool,
+    permutes_skewed: bool,
+}
+
+/// Calls intrinsics, in a method of [`LineBuffer`].
+macro_rules! intrinsics {
+    ($calls:expr) => {
+        // SAFETY: by the contract of [`Store`] the CPU has AVX-512, and what is read and written is the caller's; masked loads and stores
+        // touch the lanes of their masks only.
+        unsafe { $calls }
+    };
 }
 
 const ASCENDING: [u8; 64] = {
@@ -42,18 +48,32 @@ fn lanes(from: usize, to: usize) -> u64 {
     below(to) & !below(from)
 }
 
-impl<const PAST_CACHES: bool> Carry<PAST_CACHES> {
+// The methods below are called with the contract of [`Store`] only.
+impl<const NON_TEMPORAL: bool> LineBuffer<NON_TEMPORAL> {
+    #[inline(always)]
+    unsafe fn new(at: *mut u8, state: &KernelState) -> Self {
+        let zero = intrinsics!(_mm512_setzero_si512());
+        Self {
+            at,
+            pending: zero,
+            low: at.addr() % 64,
+            rotation: zero,
+            warms_tlb: state.warms_tlb(),
+            permutes_skewed: state.tuning.has(Mechanism::SkewedCopies),
+        }
+    }
+
     /// Writes a whole line.
     #[inline(always)]
-    unsafe fn write(to: *mut u8, line: __m512i) {
-        unsafe {
-            if PAST_CACHES {
-                look_up::<__m512i>(to);
+    unsafe fn write(&self, to: *mut u8, line: __m512i) {
+        intrinsics!({
+            if NON_TEMPORAL {
+                warm_tlb::<__m512i>(to, self.warms_tlb);
                 _mm512_stream_si512(to.cast(), line);
             } else {
                 _mm512_store_si512(to.cast(), line);
             }
-        }
+        })
     }
 
     #[inline(always)]
@@ -62,52 +82,50 @@ impl<const PAST_CACHES: bool> Carry<PAST_CACHES> {
     }
 
     #[inline(always)]
-    unsafe fn turn(&mut self) {
-        unsafe {
+    unsafe fn set_rotation(&mut self) {
+        intrinsics!({
             #[expect(clippy::cast_possible_truncation, reason = "below 64")]
             let phase = _mm512_set1_epi8((self.phase() as u8).cast_signed());
             self.rotation = _mm512_sub_epi8(_mm512_loadu_si512(ASCENDING.as_ptr().cast()), phase);
-        }
+        })
     }
 
     /// Writes a whole line; `at` is somewhere in it.
     #[inline(always)]
     unsafe fn emit(&mut self, line: __m512i) {
-        unsafe {
+        intrinsics!({
             let to = self.at.wrapping_sub(self.phase());
             if self.low == 0 {
-                Self::write(to, line);
+                self.write(to, line);
             } else {
                 _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, 64), line);
                 self.low = 0;
             }
-        }
+        })
     }
-}
 
-impl<const PAST_CACHES: bool> Carry<PAST_CACHES> {
-    /// Copies to the end of a run that lies in its lines as in those of the destination.
+    /// Copies to the end of a run, a load for each line of the destination.
     #[inline(always)]
-    unsafe fn copy_lines(&mut self, mut line: *const u8, end: usize, ahead: &mut Ahead) {
-        unsafe {
+    unsafe fn copy_lines(&mut self, mut line: *const u8, end: usize, prefetch: &mut Prefetch) {
+        intrinsics!({
             let mut to = self.at.wrapping_sub(self.phase());
-            ahead.read::<__m512i>(line);
+            prefetch.read::<__m512i>(line);
             self.emit(_mm512_mask_loadu_epi8(self.pending, lanes(self.phase(), 64), line.cast()));
             for _ in 1..end / 64 {
                 line = line.wrapping_add(64);
                 to = to.wrapping_add(64);
-                ahead.read::<__m512i>(line);
-                Self::write(to, _mm512_loadu_si512(line.cast()));
+                prefetch.read::<__m512i>(line);
+                self.write(to, _mm512_loadu_si512(line.cast()));
             }
             self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), line.wrapping_add(64).cast());
-        }
+        })
     }
 
-    /// Copies to the end of a run that lies `skew` bytes further on in its lines. Each is read once, and each two neighbours make
-    /// one line of the destination: loads across lines would read most of them twice.
+    /// Copies to the end of a run that lies `skew` bytes further on in its lines than the destination in its own. Each line is loaded once,
+    /// and each two neighbours make one line of the destination: loads across lines would read most of them twice.
     #[inline(always)]
-    unsafe fn copy_skewed(&mut self, mut line: *const u8, skew: usize, end: usize, ahead: &mut Ahead) {
-        unsafe {
+    unsafe fn copy_skewed(&mut self, mut line: *const u8, skew: usize, end: usize, prefetch: &mut Prefetch) {
+        intrinsics!({
             let (phase, lines) = (self.phase(), end / 64);
             let mut to = self.at.wrapping_sub(phase);
             #[expect(clippy::cast_possible_truncation, reason = "below 64")]
@@ -120,87 +138,86 @@ impl<const PAST_CACHES: bool> Carry<PAST_CACHES> {
             };
             let first = part(line, 0);
             line = line.wrapping_add(64);
-            ahead.read::<__m512i>(line);
+            prefetch.read::<__m512i>(line);
             let mut low = part(line, 1);
             let joined = _mm512_permutex2var_epi8(first, places, low);
             self.emit(_mm512_mask_blend_epi8(lanes(phase, 64), self.pending, joined));
             for number in 2..=lines {
                 line = line.wrapping_add(64);
                 to = to.wrapping_add(64);
-                ahead.read::<__m512i>(line);
+                prefetch.read::<__m512i>(line);
                 let high = if number < lines { _mm512_loadu_si512(line.cast()) } else { part(line, number) };
-                Self::write(to, _mm512_permutex2var_epi8(low, places, high));
+                self.write(to, _mm512_permutex2var_epi8(low, places, high));
                 low = high;
             }
             self.pending = _mm512_permutex2var_epi8(low, places, part(line.wrapping_add(64), lines + 1));
-        }
+        })
     }
 }
 
-impl<const PAST_CACHES: bool> Sink<__m512i> for Carry<PAST_CACHES> {
-    const STREAMS: bool = PAST_CACHES;
+impl<const NON_TEMPORAL: bool> Store<__m512i> for LineBuffer<NON_TEMPORAL> {
+    const NON_TEMPORAL: bool = NON_TEMPORAL;
 
     #[inline(always)]
-    unsafe fn resume(stream: &Stream) -> Self {
-        unsafe {
-            let pending = _mm512_loadu_si512(stream.pending.as_ptr().cast());
-            let mut sink = Self { at: stream.at, pending, low: stream.low, rotation: pending };
-            sink.turn();
-            sink
-        }
+    unsafe fn resume(state: &KernelState) -> Self {
+        intrinsics!({
+            let pending = _mm512_loadu_si512(state.pending.as_ptr().cast());
+            let mut store = Self { low: state.low, pending, ..Self::new(state.at, state) };
+            store.set_rotation();
+            store
+        })
     }
 
     #[inline(always)]
-    unsafe fn save(self, stream: &mut Stream) {
-        unsafe { _mm512_storeu_si512(stream.pending.as_mut_ptr().cast(), self.pending) };
-        (stream.at, stream.low, stream.holds) = (self.at, self.low, true);
+    unsafe fn save(self, state: &mut KernelState) {
+        intrinsics!(_mm512_storeu_si512(state.pending.as_mut_ptr().cast(), self.pending));
+        (state.at, state.low, state.is_pending) = (self.at, self.low, true);
     }
 
     #[inline(always)]
-    unsafe fn start(at: *mut u8) -> Self {
-        unsafe {
-            let pending = _mm512_setzero_si512();
-            let mut sink = Self { at, pending, low: at.addr() % 64, rotation: pending };
-            sink.turn();
-            sink
-        }
+    unsafe fn start(at: *mut u8, state: &KernelState) -> Self {
+        intrinsics!({
+            let mut store = Self::new(at, state);
+            store.set_rotation();
+            store
+        })
     }
 
     #[inline(always)]
     unsafe fn finish(&mut self) {
-        unsafe {
+        intrinsics!({
             let to = self.at.wrapping_sub(self.phase());
             _mm512_mask_storeu_epi8(to.cast(), lanes(self.low, self.phase()), self.pending);
             self.low = self.phase();
-        }
+        })
     }
 
     #[inline(always)]
     unsafe fn seek(&mut self, to: *mut u8) {
         if to != self.at {
-            unsafe {
+            intrinsics!({
                 self.finish();
                 self.at = to;
                 self.low = self.phase();
-                self.turn();
-            }
+                self.set_rotation();
+            })
         }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, vector: __m512i) {
-        unsafe {
-            let turned = _mm512_permutexvar_epi8(self.rotation, vector);
-            let line = _mm512_mask_blend_epi8(lanes(self.phase(), 64), self.pending, turned);
+        intrinsics!({
+            let rotated = _mm512_permutexvar_epi8(self.rotation, vector);
+            let line = _mm512_mask_blend_epi8(lanes(self.phase(), 64), self.pending, rotated);
             self.emit(line);
-            self.pending = turned;
+            self.pending = rotated;
             self.at = self.at.add(64);
-        }
+        })
     }
 
     #[inline(always)]
-    unsafe fn copy(&mut self, from: *const u8, n: usize, ahead: &mut Ahead) {
-        unsafe {
+    unsafe fn copy(&mut self, from: *const u8, n: usize, prefetch: &mut Prefetch) {
+        intrinsics!({
             let phase = self.phase();
             let end = phase + n;
             // What would be at the start of the line, were the run that long.
@@ -208,19 +225,19 @@ impl<const PAST_CACHES: bool> Sink<__m512i> for Carry<PAST_CACHES> {
             let skew = start.addr() % 64;
             if end < 64 {
                 self.pending = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), start.cast());
-            } else if skew == 0 {
-                self.copy_lines(start, end, ahead);
+            } else if skew == 0 || !self.permutes_skewed {
+                self.copy_lines(start, end, prefetch);
             } else {
-                self.copy_skewed(start.wrapping_sub(skew), skew, end, ahead);
+                self.copy_skewed(start.wrapping_sub(skew), skew, end, prefetch);
             }
             self.at = self.at.add(n);
-            self.turn();
-        }
+            self.set_rotation();
+        })
     }
 
     #[inline(always)]
     unsafe fn zeros(&mut self, n: usize) {
-        unsafe {
+        intrinsics!({
             let phase = self.phase();
             let end = phase + n;
             let first = _mm512_mask_mov_epi8(self.pending, lanes(phase, end), _mm512_setzero_si512());
@@ -231,14 +248,14 @@ impl<const PAST_CACHES: bool> Sink<__m512i> for Carry<PAST_CACHES> {
                 let mut to = self.at.wrapping_sub(phase);
                 for _ in 1..end / 64 {
                     to = to.wrapping_add(64);
-                    Self::write(to, _mm512_setzero_si512());
+                    self.write(to, _mm512_setzero_si512());
                 }
                 self.pending = _mm512_setzero_si512();
             }
             self.at = self.at.add(n);
             if !n.is_multiple_of(64) {
-                self.turn();
+                self.set_rotation();
             }
-        }
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Single elements of any width at any bit: what every kernel must agree with, and what runs where none fits.
+//! The scalar fallback: single elements of any width at any bit. What every kernel must agree with, and what runs where none fits.
 
 /// How elements are stored on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,9 +6,9 @@ pub(crate) struct Elements {
     /// Bits of the type.
     pub(crate) bits: u64,
     /// Bits per element in the source.
-    pub(crate) source: u64,
+    pub(crate) source_bits: u64,
     /// Bits per element in the destination.
-    pub(crate) destination: u64,
+    pub(crate) destination_bits: u64,
     /// Whether widening repeats the sign.
     pub(crate) signed: bool,
 }
@@ -48,9 +48,9 @@ impl Elements {
     }
 
     fn convert_one(&self, source: &[u8], from: u64, destination: &mut Bytes<'_>, to: u64) {
-        let (from, to) = (from * self.source, to * self.destination);
-        let same = self.source == self.destination;
-        let copied = if same { self.source } else { self.bits };
+        let (from, to) = (from * self.source_bits, to * self.destination_bits);
+        let same = self.source_bits == self.destination_bits;
+        let copied = if same { self.source_bits } else { self.bits };
         let mut sign = 0;
         for at in (0..copied).step_by(64) {
             let bits = (copied - at).min(64);
@@ -59,8 +59,8 @@ impl Elements {
             put(destination, to + at, bits, value);
         }
         let rest = if self.signed && sign == 1 { u64::MAX } else { 0 };
-        for at in (copied..self.destination).step_by(64) {
-            let bits = (self.destination - at).min(64);
+        for at in (copied..self.destination_bits).step_by(64) {
+            let bits = (self.destination_bits - at).min(64);
             put(destination, to + at, bits, rest & mask(bits));
         }
     }
@@ -125,13 +125,13 @@ mod tests {
             elements.convert((source, 0, 1), (&mut out, 0, 1), 2);
             destination
         };
-        let s4 = Elements { bits: 4, source: 4, destination: 12, signed: true };
+        let s4 = Elements { bits: 4, source_bits: 4, destination_bits: 12, signed: true };
         assert_eq!(convert(s4, &[0x7F], 3), [0xFF, 0x7F, 0x00]);
         let u4 = Elements { signed: false, ..s4 };
         assert_eq!(convert(u4, &[0x7F], 3), [0x0F, 0x70, 0x00]);
-        let pack = Elements { bits: 4, source: 8, destination: 4, signed: true };
+        let pack = Elements { bits: 4, source_bits: 8, destination_bits: 4, signed: true };
         assert_eq!(convert(pack, &[0xAB, 0xCD], 1), [0xDB]);
-        let wide = Elements { bits: 32, source: 80, destination: 80, signed: false };
+        let wide = Elements { bits: 32, source_bits: 80, destination_bits: 80, signed: false };
         let source: Vec<u8> = (0..20).collect();
         assert_eq!(convert(wide, &source, 20), source);
     }

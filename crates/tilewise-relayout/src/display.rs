@@ -2,8 +2,7 @@
 
 use crate::{
     Padding, Plan,
-    leaf::{Convert, Leaf, Loop, Transpose},
-    nest::Nest,
+    nest::{Convert, Leaf, Loop, Nest, Transpose},
     plan::Clear,
 };
 use std::fmt;
@@ -46,7 +45,7 @@ impl fmt::Display for Plan {
             f.write_str(", padding left as it is")?;
         }
         for edge in &work.edges {
-            write!(f, "\nthen, from {} → {} on:", edge.source, edge.destination)?;
+            write!(f, "\nthen, from {} → {} on:", edge.source_offset, edge.destination_offset)?;
             write_nest(f, &edge.nest, 0)?;
         }
         Ok(())
@@ -67,19 +66,19 @@ fn write_nest(f: &mut fmt::Formatter<'_>, nest: &Nest, mut indent: usize) -> fmt
 }
 
 fn write_loop(f: &mut fmt::Formatter<'_>, level: &Loop, things: &str) -> fmt::Result {
-    let Loop { number, count, source, destination, .. } = level;
+    let Loop { number, count, source_stride, destination_stride, .. } = level;
     let most = if number.is_some() { "up to " } else { "" };
-    write!(f, "{most}{count} times, {source} {things} apart → {destination}")
+    write!(f, "{most}{count} times, {source_stride} {things} apart → {destination_stride}")
 }
 
 fn write_leaf(f: &mut fmt::Formatter<'_>, leaf: &Leaf) -> fmt::Result {
     match leaf {
         Leaf::Nothing => f.write_str("nothing to do"),
-        Leaf::Elements(elements) if elements.source == elements.destination => {
-            write!(f, "copy one element of {} bits", elements.source)
+        Leaf::Elements(elements) if elements.source_bits == elements.destination_bits => {
+            write!(f, "copy one element of {} bits", elements.source_bits)
         }
         Leaf::Elements(elements) => {
-            write!(f, "convert one element of {} bits to {}", elements.source, elements.destination)
+            write!(f, "convert one element of {} bits to {}", elements.source_bits, elements.destination_bits)
         }
         Leaf::Run { source_unit, unit, run, convert } => {
             let count = run.map_or(1, |run| run.count);

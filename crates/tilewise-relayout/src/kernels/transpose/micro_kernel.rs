@@ -1,45 +1,54 @@
-//! Squares of a transpose, in registers.
+//! The micro-kernel: one block of a transpose, in registers.
 //!
-//! A square is as many rows as a line of the destination has units, and as many columns as a vector has. Each 16 bytes of a vector are
+//! A block is as many rows as a line of the destination has units, and as many columns as a vector has. Each 16 bytes of a vector are
 //! a *lane*. First, rows are transposed lane by lane, as many together as a lane has units; what comes out is kept in a
-//! scratch that stays in the nearest cache. Then each column's lanes are put together to its line. Where a whole square fits into
+//! scratch that stays in the first-level cache. Then each column's lanes are put together to its line. Where a whole block fits into
 //! registers, both are done there.
 
-use super::vector::{Vector, copy_short};
+use crate::kernels::vector::{Vector, copy_short};
 
-/// Bytes.
-pub(super) const LINE: usize = 64;
+/// Bytes of a cache line.
+pub(in crate::kernels) const LINE: usize = 64;
 
 /// Rows that make a line, by where they start; more than there are units in a line are not used.
 pub(super) type Rows = [*const u8; LINE];
 
-/// A square of bytes, of which some may never be written.
+/// A block of bytes, of which some may never be written.
 #[repr(align(64))]
-pub(super) struct Square(pub(super) [u8; LINE * LINE]);
+pub(super) struct ScratchLines(pub(super) [u8; LINE * LINE]);
 
-impl Square {
+impl ScratchLines {
     pub(super) fn new() -> Self {
         Self([0; LINE * LINE])
     }
 }
 
-/// What squares go through.
+/// What blocks go through.
 pub(super) struct Scratch {
     /// Rows too short for a vector.
-    pub(super) staged: Square,
-    /// Between the two steps.
-    pub(super) turned: Square,
+    pub(super) staged: ScratchLines,
+    /// Lanes, between the two steps.
+    pub(super) lanes: ScratchLines,
+}
+
+impl Scratch {
+    pub(super) fn new() -> Self {
+        Self { staged: ScratchLines::new(), lanes: ScratchLines::new() }
+    }
 }
 
 /// Transposes each lane: `K` units of as many rows. After a round, neighbours are twice as long.
+///
+/// # Safety
+/// The CPU has the instructions.
 #[inline(always)]
 unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
     let mut rounds = K;
     while rounds > 1 {
         let mut next = rows;
         for i in 0..K / 2 {
-            // SAFETY: `V` is available.
-            (next[2 * i], next[2 * i + 1]) = unsafe { rows[i].zip_lanes::<U>(rows[i + K / 2]) };
+            // SAFETY: the CPU has the instructions.
+            (next[2 * i], next[2 * i + 1]) = unsafe { rows[i].interleave_lanes::<U>(rows[i + K / 2]) };
         }
         rows = next;
         rounds /= 2;
@@ -48,9 +57,12 @@ unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [
 }
 
 /// `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
+///
+/// # Safety
+/// The CPU has the instructions; a vector is readable in each row.
 #[inline(always)]
 unsafe fn load_transposed<V: Vector, const U: usize, const K: usize>(rows: &[*const u8; K], skip: usize) -> [V; K] {
-    // SAFETY: `V` is available and valid in each row.
+    // SAFETY: a vector is readable in each row.
     unsafe {
         let mut lanes = [V::zero(); K];
         for i in 0..K {
@@ -63,16 +75,16 @@ unsafe fn load_transposed<V: Vector, const U: usize, const K: usize>(rows: &[*co
 /// The first step: `groups` times `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
 ///
 /// # Safety
-/// `V` is available and valid in each row; `scratch` has room for as many vectors.
+/// The CPU has the instructions; a vector is readable in each row; `scratch` has room for as many vectors.
 #[inline(always)]
-pub(super) unsafe fn turn<V: Vector, const U: usize, const K: usize>(
+pub(super) unsafe fn transpose_lanes_to<V: Vector, const U: usize, const K: usize>(
     rows: &Rows,
     skip: usize,
     groups: usize,
     scratch: *mut u8,
 ) {
     for (group, rows) in rows.as_chunks::<K>().0.iter().enumerate().take(groups) {
-        // SAFETY: the caller's promise.
+        // SAFETY: this function's contract.
         unsafe {
             for (i, vector) in load_transposed::<V, U, K>(rows, skip).into_iter().enumerate() {
                 vector.store(scratch.add((group * K + i) * V::BYTES));
@@ -84,32 +96,32 @@ pub(super) unsafe fn turn<V: Vector, const U: usize, const K: usize>(
 /// The second step: the `part`th vector of a column's line.
 ///
 /// # Safety
-/// `V` is available, and `scratch` as [`turn`] left it.
+/// The CPU has the instructions, and `scratch` is as [`transpose_lanes_to`] left it.
 #[inline(always)]
-pub(super) unsafe fn column_part<V: Vector, const K: usize>(scratch: *const u8, column: usize, part: usize) -> V {
+pub(super) unsafe fn column_vector<V: Vector, const K: usize>(scratch: *const u8, column: usize, part: usize) -> V {
     let first = part * (V::BYTES / 16) * K + column % K;
     // SAFETY: inside the scratch.
-    unsafe { V::load_lanes(scratch.add(first * V::BYTES + column / K * 16), K * V::BYTES) }
+    unsafe { V::load_strided_lanes(scratch.add(first * V::BYTES + column / K * 16), K * V::BYTES) }
 }
 
-/// Both steps at once, where a whole square fits into registers: a vector of each of `N` rows, `skip` bytes on.
+/// Both steps at once, where a whole block fits into registers: a vector of each of `N` rows, `skip` bytes on.
 ///
 /// # Safety
-/// `V`, of a line's length, is available and valid in each row.
+/// The CPU has the instructions; a vector, of a line's length, is readable in each row.
 #[inline(always)]
-pub(super) unsafe fn square<V: Vector, const U: usize, const K: usize, const N: usize>(
+pub(super) unsafe fn transpose_in_registers<V: Vector, const U: usize, const K: usize, const N: usize>(
     rows: &Rows,
     skip: usize,
 ) -> [V; N] {
-    // SAFETY: the caller's promise.
+    // SAFETY: this function's contract.
     unsafe {
-        let mut square = [V::zero(); N];
+        let mut block = [V::zero(); N];
         for (group, rows) in rows.as_chunks::<K>().0.iter().enumerate().take(N / K) {
-            square[group * K..][..K].copy_from_slice(&load_transposed::<V, U, K>(rows, skip));
+            block[group * K..][..K].copy_from_slice(&load_transposed::<V, U, K>(rows, skip));
         }
-        let mut columns = square;
+        let mut columns = block;
         for i in 0..K {
-            let lanes = V::turn_lanes([square[i], square[K + i], square[2 * K + i], square[3 * K + i]]);
+            let lanes = V::transpose_4x4_lanes([block[i], block[K + i], block[2 * K + i], block[3 * K + i]]);
             for (lane, vector) in lanes.into_iter().enumerate() {
                 columns[lane * K + i] = vector;
             }
@@ -121,13 +133,19 @@ pub(super) unsafe fn square<V: Vector, const U: usize, const K: usize, const N: 
 /// Copies rows of which a vector is too long: `bytes` of each, from `skip` bytes on.
 ///
 /// # Safety
-/// `bytes`, fewer than a line, are valid in each of `present` rows.
+/// `bytes`, fewer than a line, are readable in each of `present` rows.
 #[inline(always)]
-pub(super) unsafe fn stage(rows: &mut Rows, present: usize, bytes: usize, skip: usize, staged: &mut Square) {
+pub(super) unsafe fn stage_short_rows(
+    rows: &mut Rows,
+    present: usize,
+    bytes: usize,
+    skip: usize,
+    staged: &mut ScratchLines,
+) {
     let staged = staged.0.as_mut_ptr();
     for (i, row) in rows.iter_mut().enumerate().take(present) {
         let copy = staged.wrapping_add(i * LINE);
-        // SAFETY: the caller's promise; a line of the scratch is each row's.
+        // SAFETY: the bytes are readable in each row; a line of the scratch is each row's.
         unsafe { copy_short(row.wrapping_add(skip), copy, bytes) };
         *row = copy;
     }

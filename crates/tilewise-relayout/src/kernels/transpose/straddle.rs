@@ -2,17 +2,17 @@
 
 use super::{
     grid::{Columns, Grid, Piece, Strip},
-    square::{LINE, Rows, Scratch, column_part, square, turn},
-    vector::{Vector, copy_short, short_line},
+    micro_kernel::{LINE, Rows, Scratch, column_vector, transpose_in_registers, transpose_lanes_to},
 };
+use crate::kernels::vector::{Vector, copy_short, short_line};
 
 /// The state of a strip of columns that follow each other in the destination, where no column begins on a line.
 ///
 /// Whole lines of a column start [`head`](Self::head) rows on. So the last line of each run of rows has the end of that run in one
 /// column, and the head of a run in the column that follows: the next one in the same run, or, after the last of a run of columns,
 /// the first in the rows below. Rows are taken a line at a time, and those of such a line are the end of a run and the head
-/// of the one below: its squares have both, at their places in the line. Heads are kept until their line comes.
-pub(super) struct Crossing {
+/// of the one below: its blocks have both, at their places in the line. Heads are kept until their line comes.
+pub(super) struct Straddle {
     /// Rows before the first whole line of a run.
     pub(super) head: usize,
     /// Columns of a run.
@@ -28,7 +28,7 @@ pub(super) struct Crossing {
 #[repr(align(64))]
 struct Line([u8; LINE]);
 
-impl Crossing {
+impl Straddle {
     /// For strips of up to `widest` columns; all columns start `phase` bytes behind the start of a line.
     pub(super) fn new(grid: &Grid, phase: usize, widest: usize) -> Self {
         let room = vec![Line([0; LINE]); widest + 1];
@@ -45,7 +45,7 @@ impl Crossing {
     /// Starts a strip: with the heads of the first run of rows. Those before which no line ends are written.
     ///
     /// # Safety
-    /// As for [`blocks`](super::blocks::blocks); the strip is in the grid, which has a vector's width of columns.
+    /// The [job contract](crate::kernels); the strip is in the grid, which has a vector's width of columns.
     #[inline(always)]
     pub(super) unsafe fn begin<V: Vector, const U: usize, const K: usize, const N: usize>(
         &mut self,
@@ -56,11 +56,11 @@ impl Crossing {
     ) {
         let tail = self.tail::<U>();
         let mut rows: Rows = [source; LINE];
-        let mut places = grid.rows.places(grid.rows.source, 0);
+        let mut places = grid.rows.places(grid.rows.source_stride, 0);
         for row in &mut rows[tail / U..LINE / U] {
             *row = source.wrapping_add(places.next());
         }
-        // SAFETY: passed on; columns are in the grid, and what is before the first whole line of a column in front is its own.
+        // SAFETY: the job contract; columns are in the grid, and what is in front of the first whole line of a column is its own.
         unsafe {
             let mut column = strip.first;
             while column < strip.end {
@@ -71,7 +71,7 @@ impl Crossing {
             self.keep_behind::<U>(&rows, grid, strip);
             let columns = &grid.columns;
             for column in (strip.first.next_multiple_of(self.run)..strip.end).step_by(self.run) {
-                let to = destination.wrapping_add(columns.place(columns.destination, column));
+                let to = destination.wrapping_add(columns.place(columns.destination_stride, column));
                 let line = self.now[column - strip.first].0.as_ptr();
                 short_line::<V>(line.add(tail), to, self.head * U, true);
             }
@@ -90,9 +90,9 @@ impl Crossing {
     /// Writes the lines in which runs of a group of columns end, but for those of the last columns of runs.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin), which was called for the strip, and then this for all pieces and groups before.
+    /// The [job contract](crate::kernels); [`begin`](Self::begin) was called for the strip, and then this for all pieces and groups before.
     #[inline(always)]
-    pub(super) unsafe fn cross<V: Vector, const U: usize, const K: usize, const N: usize>(
+    pub(super) unsafe fn write<V: Vector, const U: usize, const K: usize, const N: usize>(
         &mut self,
         piece: &Piece,
         places: &Columns,
@@ -102,14 +102,14 @@ impl Crossing {
     ) {
         let mut rows: Rows = piece.rows;
         rows[piece.count..].fill(piece.rows[0]);
-        let offset = grid.rows.place(grid.rows.destination, piece.row);
+        let offset = grid.rows.place(grid.rows.destination_stride, piece.row);
         let (first, run, tail) = (places.first, self.run, self.tail::<U>());
         let lines = self.keep::<N>(first, grid, strip);
         // SAFETY: rows and columns are in the grid, and what a line has of the column that follows is in the grid too.
         unsafe {
             let join = join::<V>(tail);
             if U >= 4 && places.present == N {
-                let columns = square::<V, U, K, N>(&rows, first * U);
+                let columns = transpose_in_registers::<V, U, K, N>(&rows, first * U);
                 for (line, column) in lines.iter_mut().zip(columns) {
                     column.store(line.0.as_mut_ptr());
                 }
@@ -118,7 +118,7 @@ impl Crossing {
                 for ((column, follower), at) in columns.into_iter().zip(followers).zip(places.at) {
                     left -= 1;
                     if left > 0 {
-                        join(column, follower).stream_aligned(at.wrapping_add(offset));
+                        join(column, follower).store_non_temporal_aligned(at.wrapping_add(offset));
                     } else {
                         left = run;
                     }
@@ -130,7 +130,7 @@ impl Crossing {
                 let next = first + i + 1;
                 if next % run != 0 {
                     let line = V::load(self.now[next - 1 - strip.first].0.as_ptr());
-                    join(line, &self.before[next - strip.first]).stream_aligned(at.wrapping_add(offset));
+                    join(line, &self.before[next - strip.first]).store_non_temporal_aligned(at.wrapping_add(offset));
                 }
             }
         }
@@ -139,9 +139,9 @@ impl Crossing {
     /// Writes those lines of the last columns of runs, when all groups are done.
     ///
     /// # Safety
-    /// As for [`cross`](Self::cross).
+    /// The [job contract](crate::kernels); [`write`](Self::write) was called for all groups of the strip with this piece.
     #[inline(always)]
-    pub(super) unsafe fn cross_down<V: Vector, const U: usize>(
+    pub(super) unsafe fn write_run_ends<V: Vector, const U: usize>(
         &mut self,
         piece: &Piece,
         destination: *mut u8,
@@ -150,13 +150,13 @@ impl Crossing {
     ) {
         let columns = &grid.columns;
         let tail = self.tail::<U>();
-        let to = destination.wrapping_add(grid.rows.place(grid.rows.destination, piece.row));
-        // SAFETY: as for `cross`.
+        let to = destination.wrapping_add(grid.rows.place(grid.rows.destination_stride, piece.row));
+        // SAFETY: the job contract; rows and columns are in the grid.
         unsafe {
             self.keep_behind::<U>(&piece.rows, grid, strip);
             let join = join::<V>(tail);
             for next in ((strip.first + 1).next_multiple_of(self.run)..=strip.end).step_by(self.run) {
-                let to = to.wrapping_add(columns.place(columns.destination, next - 1));
+                let to = to.wrapping_add(columns.place(columns.destination_stride, next - 1));
                 let line = self.now[next - 1 - strip.first].0.as_ptr();
                 if piece.count * U == tail {
                     short_line::<V>(line, to, tail, true);
@@ -167,12 +167,15 @@ impl Crossing {
                     Some(first) => below = self.now[first],
                     None => gather::<U>(&piece.rows, next - self.run, &mut below),
                 }
-                join(V::load(line), &below).stream_aligned(to);
+                join(V::load(line), &below).store_non_temporal_aligned(to);
             }
         }
     }
 
-    /// Keeps the column behind the strip, which the strip's last one crosses to.
+    /// Keeps the column behind the strip, which shares a line with the strip's last one.
+    ///
+    /// # Safety
+    /// The rows and columns are in the grid.
     #[inline(always)]
     unsafe fn keep_behind<const U: usize>(&mut self, rows: &Rows, grid: &Grid, strip: &Strip) {
         if strip.end < grid.columns.count {
@@ -185,12 +188,12 @@ impl Crossing {
 /// Gives a line the bytes of the one that follows it, from some byte on.
 ///
 /// # Safety
-/// `V` is available, and a line.
+/// The CPU has the instructions; the vector has a line's length.
 #[inline(always)]
 unsafe fn join<V: Vector>(from: usize) -> impl Fn(V, &Line) -> V {
     let mut follows = [0; LINE];
     follows[from..].fill(0xff);
-    // SAFETY: the caller's promise.
+    // SAFETY: the CPU has the instructions.
     unsafe {
         let follows = V::load(follows.as_ptr());
         move |line, follower| line.xor(line.xor(V::load(follower.0.as_ptr())).and(follows))
@@ -208,12 +211,12 @@ unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
     lines: &mut [Line],
     scratch: &mut Scratch,
 ) {
-    let turned = scratch.turned.0.as_mut_ptr();
-    // SAFETY: passed on; whole lines are written.
+    let lanes = scratch.lanes.0.as_mut_ptr();
+    // SAFETY: the rows and columns are in the grid; whole lines are written.
     unsafe {
-        turn::<V, U, K>(rows, first * U, LINE / 16, turned);
+        transpose_lanes_to::<V, U, K>(rows, first * U, LINE / 16, lanes);
         for (column, line) in lines.iter_mut().enumerate() {
-            column_part::<V, K>(turned, column, 0).store(line.0.as_mut_ptr());
+            column_vector::<V, K>(lanes, column, 0).store(line.0.as_mut_ptr());
         }
     }
 }
@@ -225,7 +228,7 @@ unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
 #[inline(always)]
 unsafe fn gather<const U: usize>(rows: &Rows, column: usize, line: &mut Line) {
     for (unit, row) in line.0.chunks_exact_mut(U).zip(rows) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the column is in the grid.
         unsafe { copy_short(row.wrapping_add(column * U), unit.as_mut_ptr(), U) };
     }
 }

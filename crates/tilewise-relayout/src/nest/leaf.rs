@@ -1,8 +1,8 @@
 //! What nests are made of: loops, and the leaves that kernels do.
 
 use crate::{
-    axes::{Axes, Axis},
-    pack::Elements,
+    joint_digits::{JointDigit, JointDigits},
+    scalar::Elements,
 };
 
 /// One loop: a digit, and how far apart its values lie on both sides, in bytes (in elements where the leaf is [`Leaf::Elements`]).
@@ -12,26 +12,26 @@ pub(crate) struct Loop {
     pub(crate) number: Option<usize>,
     pub(crate) divisor: u64,
     pub(crate) count: u64,
-    pub(crate) source: u64,
-    pub(crate) destination: u64,
+    pub(crate) source_stride: u64,
+    pub(crate) destination_stride: u64,
 }
 
 impl Loop {
     /// A joint digit, its strides scaled from elements.
-    pub(crate) fn of(axes: &Axes, axis: &Axis, scale: (u64, u64)) -> Self {
-        let always_full = axes.bounds[axis.number].is_multiple_of(axis.divisor * axis.count);
+    pub(crate) fn of(joint: &JointDigits, digit: &JointDigit, scale: (u64, u64)) -> Self {
+        let always_full = joint.bounds[digit.number].is_multiple_of(digit.divisor * digit.count);
         Self {
-            number: (!always_full).then_some(axis.number),
-            divisor: axis.divisor,
-            count: axis.count,
-            source: axis.source * scale.0,
-            destination: axis.destination * scale.1,
+            number: (!always_full).then_some(digit.number),
+            divisor: digit.divisor,
+            count: digit.count,
+            source_stride: digit.source_stride * scale.0,
+            destination_stride: digit.destination_stride * scale.1,
         }
     }
 
     /// The destination bytes that belong to one value of the loop, when `room` belong to all of them.
     pub(crate) fn room(&self, room: u64, value: u64) -> u64 {
-        self.destination.min(room.saturating_sub(value * self.destination))
+        self.destination_stride.min(room.saturating_sub(value * self.destination_stride))
     }
 
     /// How many values the digit takes under these limits.
@@ -106,6 +106,6 @@ pub(crate) enum Transpose {
     Interleave { ways: usize },
     /// Rows follow each other in the source, `ways` columns wide.
     Deinterleave { ways: usize },
-    /// Squares.
+    /// Any other, in blocks of a cache line by a vector.
     Blocks,
 }

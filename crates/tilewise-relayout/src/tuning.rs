@@ -1,0 +1,159 @@
+//! What CPUs with the same instructions do differently, as measured: one row a maker. TUNING.md has the measurements.
+
+/// How one maker's CPUs reach memory best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tuning {
+    /// Whether page addresses are brought into the TLB many at a time, before a linear pass comes to the pages.
+    pub(crate) warms_tlb: bool,
+    /// Where the source is read linearly: bytes from a read to the line prefetched with it, 0 for none.
+    pub(crate) linear_distance: usize,
+    /// Where rows are read in panels: whether to prefetch both the next panel and what each row goes on with. Otherwise it is one of
+    /// them: the panel where it is not known how rows go on.
+    pub(crate) panel_and_rows: bool,
+    /// Whether what a row goes on with is prefetched into the first-level cache, and not only into the second.
+    pub(crate) rows_into_l1: bool,
+    /// Of runs that jump: bytes of the shortest for which the next ones are prefetched.
+    pub(crate) shortest_jump: u64,
+    /// Where the source is read in short pieces of many far places: destination bytes to write at each in one go.
+    pub(crate) gathered_bytes: u64,
+    /// In a transpose: units of one row that are read before the next row, unless they are less than a KiB.
+    pub(crate) strip_units: usize,
+    /// In a transpose that writes whole columns one after the other: source bytes of one row that are prefetched before the next row, or 0
+    /// to prefetch a line of every row in turn.
+    pub(crate) column_strip_bytes: usize,
+    /// Bytes of both buffers together from which on stores are non-temporal.
+    pub(crate) non_temporal_bytes: u64,
+    /// The same where reads or stores go to many places by turns: transposes, and runs that jump.
+    pub(crate) scattered_non_temporal_bytes: u64,
+    /// What a benchmark leaves out, to see what it brings.
+    without: Option<Mechanism>,
+}
+
+/// What the engine does beyond loops around kernels, and can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "unstable-testing"), allow(unreachable_pub, dead_code, reason = "public for benchmarks"))]
+pub enum Mechanism {
+    /// Page addresses are brought into the TLB before a linear pass comes to the pages.
+    TlbWarming,
+    /// A transpose writes cache lines that hold the end of one column and the start of the next in one piece.
+    StraddlingColumns,
+    /// A copy whose source lies otherwise in its cache lines than the destination loads each line once and permutes.
+    SkewedCopies,
+    /// Short pieces of many far places are read in blocks.
+    GatheredReads,
+    /// Arrays of a few elements are a list of moves.
+    SmallArrays,
+    /// The next panel of the source is prefetched.
+    PanelPrefetch,
+    /// What a row goes on with is prefetched.
+    RowPrefetch,
+    /// The next runs are prefetched where runs jump.
+    JumpPrefetch,
+    /// A line further on is prefetched where the source is read linearly.
+    LinearPrefetch,
+    /// The next strip of a transpose is prefetched.
+    StripPrefetch,
+}
+
+impl Mechanism {
+    /// All of them.
+    #[cfg(feature = "unstable-testing")]
+    pub const ALL: [Self; 10] = [
+        Self::TlbWarming,
+        Self::StraddlingColumns,
+        Self::SkewedCopies,
+        Self::GatheredReads,
+        Self::SmallArrays,
+        Self::PanelPrefetch,
+        Self::RowPrefetch,
+        Self::JumpPrefetch,
+        Self::LinearPrefetch,
+        Self::StripPrefetch,
+    ];
+}
+
+impl Tuning {
+    /// Measured on a Zen 4.
+    const AMD: Self = Self {
+        warms_tlb: true,
+        linear_distance: 0,
+        panel_and_rows: true,
+        rows_into_l1: true,
+        shortest_jump: 1024,
+        gathered_bytes: 4 << 10,
+        strip_units: 0,
+        column_strip_bytes: 0,
+        non_temporal_bytes: 12 << 20,
+        scattered_non_temporal_bytes: 8 << 20,
+        without: None,
+    };
+    /// Measured on a Xeon with 2 MiB of second-level cache a core.
+    const INTEL: Self = Self {
+        warms_tlb: false,
+        linear_distance: 8 << 10,
+        panel_and_rows: false,
+        rows_into_l1: false,
+        shortest_jump: 64,
+        gathered_bytes: 16 << 10,
+        strip_units: 512,
+        column_strip_bytes: 512,
+        non_temporal_bytes: 40 << 20,
+        scattered_non_temporal_bytes: 8 << 20,
+        without: None,
+    };
+    /// For what nobody has measured: what neither maker's CPUs lose much by.
+    const NEUTRAL: Self = Self {
+        warms_tlb: false,
+        linear_distance: 0,
+        panel_and_rows: false,
+        rows_into_l1: false,
+        shortest_jump: 1024,
+        gathered_bytes: 8 << 10,
+        strip_units: 0,
+        column_strip_bytes: 0,
+        non_temporal_bytes: 24 << 20,
+        scattered_non_temporal_bytes: 8 << 20,
+        without: None,
+    };
+
+    #[cfg(feature = "unstable-testing")]
+    pub(crate) const ALL: [Self; 3] = [Self::AMD, Self::INTEL, Self::NEUTRAL];
+
+    /// The row of this machine's CPU.
+    pub(crate) fn detect() -> Self {
+        match vendor().as_ref() {
+            b"AuthenticAMD" => Self::AMD,
+            b"GenuineIntel" => Self::INTEL,
+            _ => Self::NEUTRAL,
+        }
+    }
+
+    /// Whether a mechanism is not left out.
+    pub(crate) fn has(&self, mechanism: Mechanism) -> bool {
+        self.without != Some(mechanism)
+    }
+
+    #[cfg(feature = "unstable-testing")]
+    pub(crate) const fn without(self, mechanism: Mechanism) -> Self {
+        Self { without: Some(mechanism), ..self }
+    }
+}
+
+/// The vendor's name as `cpuid` gives it, asked once; zeros elsewhere.
+fn vendor() -> [u8; 12] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::{arch::x86_64::__cpuid, sync::LazyLock};
+        static VENDOR: LazyLock<[u8; 12]> = LazyLock::new(|| {
+            let leaf = __cpuid(0);
+            let mut name = [0; 12];
+            for (part, register) in name.as_chunks_mut().0.iter_mut().zip([leaf.ebx, leaf.edx, leaf.ecx]) {
+                *part = register.to_le_bytes();
+            }
+            name
+        });
+        *VENDOR
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    [0; 12]
+}
