@@ -18,7 +18,10 @@ use clap::{Parser, ValueEnum};
 use measure::Effort;
 use report::Report;
 use rivals::Rivals;
-use std::path::{Path, PathBuf};
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
 
 /// Measures tilewise and its rivals
 #[derive(Parser)]
@@ -50,6 +53,8 @@ enum Section {
     Hlo,
     /// Converting buffers between layouts
     Relayout,
+    /// The relayout engine with each of its mechanisms left out
+    Ablation,
     /// The Python package
     Package,
 }
@@ -61,32 +66,48 @@ impl Section {
             Self::Offsets => "Offsets in bulk",
             Self::Hlo => "HLO text",
             Self::Relayout => "Relayout",
+            Self::Ablation => "Ablation",
             Self::Package => "The Python package",
         }
     }
 
-    fn measure(self, effort: &Effort, rivals: &Rivals, package: Option<&Path>) -> anyhow::Result<Report> {
-        let versions = if matches!(self, Self::Shapes | Self::Package) { "" } else { rivals.versions() };
-        let mut report = Report::new(self.title(), versions);
+    /// `rivals` starts those that live in Python, for the sections that have some.
+    fn measure<'a>(
+        self,
+        effort: &Effort,
+        rivals: impl FnOnce() -> anyhow::Result<&'a Rivals>,
+        package: Option<&Path>,
+    ) -> anyhow::Result<Report> {
+        let alone = || Report::new(self.title(), "");
+        let beside = |rivals: &Rivals| Report::new(self.title(), rivals.versions());
         match self {
-            Self::Shapes => shapes::run(effort, &mut report),
-            Self::Offsets => offsets::run(effort, rivals, &mut report),
-            Self::Hlo => hlo::run(effort, rivals, &mut report),
-            Self::Relayout => relayout::run(effort, rivals, &mut report),
-            Self::Package => package::run(effort, package, &mut report),
-        }?;
-        Ok(report)
+            Self::Shapes => alone().filled(|report| shapes::run(effort, report)),
+            Self::Ablation => alone().filled(|report| relayout::ablate::run(effort, report)),
+            Self::Package => alone().filled(|report| package::run(effort, package, report)),
+            Self::Offsets | Self::Hlo | Self::Relayout => {
+                let rivals = rivals()?;
+                beside(rivals).filled(|report| match self {
+                    Self::Offsets => offsets::run(effort, rivals, report),
+                    Self::Hlo => hlo::run(effort, rivals, report),
+                    _ => relayout::run(effort, rivals, report),
+                })
+            }
+        }
     }
 }
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let effort = Effort::new(args.quick);
-    let rivals = Rivals::start(&args.python)?;
+    let started = OnceCell::new();
+    let rivals = || match started.get() {
+        Some(rivals) => Ok(rivals),
+        None => Rivals::start(&args.python).map(|rivals| started.get_or_init(|| rivals)),
+    };
     let all = Section::value_variants();
     for section in if args.sections.is_empty() { all } else { &args.sections } {
         let titles: Vec<&str> = all.iter().map(|section| section.title()).collect();
-        section.measure(&effort, &rivals, args.package_python.as_deref())?.write(&args.out, &titles)?;
+        section.measure(&effort, rivals, args.package_python.as_deref())?.write(&args.out, &titles)?;
     }
     Ok(())
 }

@@ -14,6 +14,12 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// The report, when its tables are in it.
+    pub(crate) fn filled(mut self, fill: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> anyhow::Result<Self> {
+        fill(&mut self)?;
+        Ok(self)
+    }
+
     /// A section without tables. `rivals` are the versions it is compared with, or empty.
     pub(crate) fn new(title: &'static str, rivals: &str) -> Self {
         let mut text = format!("{}{}.", title_line(title), machine());

@@ -12,7 +12,7 @@ use xshell::{Shell, cmd};
 /// What to measure, and how.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Sections to renew: shapes, offsets, hlo, relayout, package [default: all]
+    /// Sections to renew: shapes, offsets, hlo, relayout, ablation, package [default: all]
     sections: Vec<String>,
     /// Smaller inputs and fewer rounds, to test that everything runs; writes bench-quick.md in the target folder
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! Moving buffers between layouts, against the fastest copy of the same bytes and against everyone else who does it.
 
+pub(crate) mod ablate;
 mod cases;
 mod rivals;
 

@@ -31,6 +31,17 @@ impl Cpu {
         available
     }
 
+    /// Whether this CPU's tuning has a mechanism.
+    #[must_use]
+    pub fn detects(mechanism: crate::Mechanism) -> bool {
+        let tuning = Tuning::detect();
+        match mechanism {
+            crate::Mechanism::TlbWarming => tuning.warms_tlb,
+            crate::Mechanism::LinearPrefetch => tuning.linear_distance != 0,
+            _ => true,
+        }
+    }
+
     /// This CPU, with a mechanism left out.
     #[must_use]
     pub fn without(mechanism: crate::Mechanism) -> Self {

@@ -40,14 +40,16 @@ fn buffers_may_start_anywhere() {
         let source = file(&[vec![1; source_at], array.clone(), vec![2; 5]].concat());
         let destination = file(&vec![3; destination_at]);
         let mut mapped =
-            Mapped::new(&plan, region(&source, source_at as u64), region(&destination, destination_at as u64)).expect("two files");
+            Mapped::new(&plan, region(&source, source_at as u64), region(&destination, destination_at as u64))
+                .expect("two files");
         mapped.run(&RunOptions { threads, progress: None }).expect("lengths are right");
         drop(mapped);
         assert_eq!(content(&destination), [vec![3; destination_at], wanted.clone()].concat());
 
         let destination = file(&vec![3; destination_at]);
         let mut mapped =
-            Mapped::new(&plan, region(&source, source_at as u64), region(&destination, destination_at as u64)).expect("two files");
+            Mapped::new(&plan, region(&source, source_at as u64), region(&destination, destination_at as u64))
+                .expect("two files");
         let written = AtomicU64::new(0);
         let count = |bytes| {
             written.fetch_add(bytes, Relaxed);

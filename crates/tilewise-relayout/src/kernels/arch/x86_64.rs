@@ -174,14 +174,16 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
         // Even units to the lower half of each 16 bytes, then of the whole register, then of both.
-        let halves = |v: Self| unsafe {
-            let lanes = match U {
-                1 => _mm256_shuffle_epi8(v, order(0x0E0C_0A08_0604_0200, 0x0F0D_0B09_0705_0301)),
-                2 => _mm256_shuffle_epi8(v, order(0x0D0C_0908_0504_0100, 0x0F0E_0B0A_0706_0302)),
-                4 => _mm256_shuffle_epi32::<0b11_01_10_00>(v),
-                _ => v,
-            };
-            if U == 16 { lanes } else { _mm256_permute4x64_epi64::<0b11_01_10_00>(lanes) }
+        let halves = |v: Self| {
+            intrinsics!({
+                let lanes = match U {
+                    1 => _mm256_shuffle_epi8(v, order(0x0E0C_0A08_0604_0200, 0x0F0D_0B09_0705_0301)),
+                    2 => _mm256_shuffle_epi8(v, order(0x0D0C_0908_0504_0100, 0x0F0E_0B0A_0706_0302)),
+                    4 => _mm256_shuffle_epi32::<0b11_01_10_00>(v),
+                    _ => v,
+                };
+                if U == 16 { lanes } else { _mm256_permute4x64_epi64::<0b11_01_10_00>(lanes) }
+            })
         };
         let (a, b) = (halves(self), halves(other));
         intrinsics!((_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b)))
