@@ -37,8 +37,6 @@ pub enum Mechanism {
     TlbWarming,
     /// A transpose writes cache lines that hold the end of one column and the start of the next in one piece.
     StraddlingColumns,
-    /// A copy whose source lies otherwise in its cache lines than the destination loads each line once and permutes.
-    SkewedCopies,
     /// Short pieces of many far places are read in blocks.
     GatheredReads,
     /// Arrays of a few elements are a list of moves.
@@ -58,10 +56,9 @@ pub enum Mechanism {
 impl Mechanism {
     /// All of them.
     #[cfg(feature = "unstable-testing")]
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::TlbWarming,
         Self::StraddlingColumns,
-        Self::SkewedCopies,
         Self::GatheredReads,
         Self::SmallArrays,
         Self::PanelPrefetch,

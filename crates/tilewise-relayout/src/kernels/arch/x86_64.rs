@@ -12,8 +12,49 @@ macro_rules! intrinsics {
     };
 }
 
-macro_rules! same_for_all {
-    () => {
+/// What differs in the names of intrinsics only.
+macro_rules! basics {
+    ($zero:ident, $splat:ident, $load:ident, $store:ident, $and:ident, $or:ident, $xor:ident, $sub:ident) => {
+        #[inline(always)]
+        unsafe fn zero() -> Self {
+            intrinsics!($zero())
+        }
+
+        #[inline(always)]
+        unsafe fn splat(byte: u8) -> Self {
+            intrinsics!($splat(byte.cast_signed()))
+        }
+
+        #[inline(always)]
+        unsafe fn load(from: *const u8) -> Self {
+            intrinsics!($load(from.cast()))
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut u8) {
+            intrinsics!($store(to.cast(), self))
+        }
+
+        #[inline(always)]
+        unsafe fn and(self, other: Self) -> Self {
+            intrinsics!($and(self, other))
+        }
+
+        #[inline(always)]
+        unsafe fn or(self, other: Self) -> Self {
+            intrinsics!($or(self, other))
+        }
+
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            intrinsics!($xor(self, other))
+        }
+
+        #[inline(always)]
+        unsafe fn sub(self, other: Self) -> Self {
+            intrinsics!($sub(self, other))
+        }
+
         #[inline(always)]
         unsafe fn prefetch<const L1: bool>(at: *const u8) {
             // (A prefetch never faults, whatever the address.)
@@ -33,27 +74,16 @@ macro_rules! same_for_all {
 
 impl Vector for __m128i {
     const BYTES: usize = 16;
-    same_for_all!();
-
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        intrinsics!(_mm_setzero_si128())
-    }
-
-    #[inline(always)]
-    unsafe fn splat(byte: u8) -> Self {
-        intrinsics!(_mm_set1_epi8(byte.cast_signed()))
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        intrinsics!(_mm_loadu_si128(from.cast()))
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        intrinsics!(_mm_storeu_si128(to.cast(), self))
-    }
+    basics!(
+        _mm_setzero_si128,
+        _mm_set1_epi8,
+        _mm_loadu_si128,
+        _mm_storeu_si128,
+        _mm_and_si128,
+        _mm_or_si128,
+        _mm_xor_si128,
+        _mm_sub_epi8
+    );
 
     #[inline(always)]
     unsafe fn store_non_temporal(self, to: *mut u8) {
@@ -74,26 +104,6 @@ impl Vector for __m128i {
     }
 
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        intrinsics!(_mm_and_si128(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        intrinsics!(_mm_or_si128(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        intrinsics!(_mm_xor_si128(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn sub(self, other: Self) -> Self {
-        intrinsics!(_mm_sub_epi8(self, other))
-    }
-
-    #[inline(always)]
     unsafe fn shift_left<const BITS: i32>(self) -> Self {
         intrinsics!(_mm_slli_epi16::<BITS>(self))
     }
@@ -106,27 +116,16 @@ impl Vector for __m128i {
 
 impl Vector for __m256i {
     const BYTES: usize = 32;
-    same_for_all!();
-
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        intrinsics!(_mm256_setzero_si256())
-    }
-
-    #[inline(always)]
-    unsafe fn splat(byte: u8) -> Self {
-        intrinsics!(_mm256_set1_epi8(byte.cast_signed()))
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        intrinsics!(_mm256_loadu_si256(from.cast()))
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        intrinsics!(_mm256_storeu_si256(to.cast(), self))
-    }
+    basics!(
+        _mm256_setzero_si256,
+        _mm256_set1_epi8,
+        _mm256_loadu_si256,
+        _mm256_storeu_si256,
+        _mm256_and_si256,
+        _mm256_or_si256,
+        _mm256_xor_si256,
+        _mm256_sub_epi8
+    );
 
     #[inline(always)]
     unsafe fn store_non_temporal_aligned(self, to: *mut u8) {
@@ -190,26 +189,6 @@ impl Vector for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        intrinsics!(_mm256_and_si256(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        intrinsics!(_mm256_or_si256(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        intrinsics!(_mm256_xor_si256(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn sub(self, other: Self) -> Self {
-        intrinsics!(_mm256_sub_epi8(self, other))
-    }
-
-    #[inline(always)]
     unsafe fn shift_left<const BITS: i32>(self) -> Self {
         intrinsics!(_mm256_slli_epi16::<BITS>(self))
     }
@@ -262,27 +241,16 @@ unsafe fn permute(a: __m512i, places: &[u8; 64], b: __m512i) -> __m512i {
 
 impl Vector for __m512i {
     const BYTES: usize = 64;
-    same_for_all!();
-
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        intrinsics!(_mm512_setzero_si512())
-    }
-
-    #[inline(always)]
-    unsafe fn splat(byte: u8) -> Self {
-        intrinsics!(_mm512_set1_epi8(byte.cast_signed()))
-    }
-
-    #[inline(always)]
-    unsafe fn load(from: *const u8) -> Self {
-        intrinsics!(_mm512_loadu_si512(from.cast()))
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut u8) {
-        intrinsics!(_mm512_storeu_si512(to.cast(), self))
-    }
+    basics!(
+        _mm512_setzero_si512,
+        _mm512_set1_epi8,
+        _mm512_loadu_si512,
+        _mm512_storeu_si512,
+        _mm512_and_si512,
+        _mm512_or_si512,
+        _mm512_xor_si512,
+        _mm512_sub_epi8
+    );
 
     #[inline(always)]
     unsafe fn store_non_temporal_aligned(self, to: *mut u8) {
@@ -344,26 +312,6 @@ impl Vector for __m512i {
     #[inline(always)]
     unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
         intrinsics!((permute(self, &Places::<U>::UNZIP[0], other), permute(self, &Places::<U>::UNZIP[1], other)))
-    }
-
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        intrinsics!(_mm512_and_si512(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn or(self, other: Self) -> Self {
-        intrinsics!(_mm512_or_si512(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        intrinsics!(_mm512_xor_si512(self, other))
-    }
-
-    #[inline(always)]
-    unsafe fn sub(self, other: Self) -> Self {
-        intrinsics!(_mm512_sub_epi8(self, other))
     }
 
     #[inline(always)]

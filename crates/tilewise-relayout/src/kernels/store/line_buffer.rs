@@ -1,7 +1,6 @@
 //! The line buffer: whole cache lines, wherever runs start. Only AVX-512 can afford it.
 
 use super::{KernelState, Prefetch, Store, warm_tlb};
-use crate::tuning::Mechanism;
 use core::arch::x86_64::*;
 
 /// Writes whole cache lines from whatever address on: the part of a line that is known is kept in a register until the rest comes, which
@@ -16,7 +15,6 @@ pub(in crate::kernels) struct LineBuffer<const NON_TEMPORAL: bool> {
     /// Rotates a vector up by `at mod 64`.
     rotation: __m512i,
     warms_tlb: bool,
-    permutes_skewed: bool,
 }
 
 /// Calls intrinsics, in a method of [`LineBuffer`].
@@ -53,14 +51,7 @@ impl<const NON_TEMPORAL: bool> LineBuffer<NON_TEMPORAL> {
     #[inline(always)]
     unsafe fn new(at: *mut u8, state: &KernelState) -> Self {
         let zero = intrinsics!(_mm512_setzero_si512());
-        Self {
-            at,
-            pending: zero,
-            low: at.addr() % 64,
-            rotation: zero,
-            warms_tlb: state.warms_tlb(),
-            permutes_skewed: state.tuning.has(Mechanism::SkewedCopies),
-        }
+        Self { at, pending: zero, low: at.addr() % 64, rotation: zero, warms_tlb: state.warms_tlb() }
     }
 
     /// Writes a whole line.
@@ -118,39 +109,6 @@ impl<const NON_TEMPORAL: bool> LineBuffer<NON_TEMPORAL> {
                 self.write(to, _mm512_loadu_si512(line.cast()));
             }
             self.pending = _mm512_maskz_loadu_epi8(lanes(0, end % 64), line.wrapping_add(64).cast());
-        })
-    }
-
-    /// Copies to the end of a run that lies `skew` bytes further on in its lines than the destination in its own. Each line is loaded once,
-    /// and each two neighbours make one line of the destination: loads across lines would read most of them twice.
-    #[inline(always)]
-    unsafe fn copy_skewed(&mut self, mut line: *const u8, skew: usize, end: usize, prefetch: &mut Prefetch) {
-        intrinsics!({
-            let (phase, lines) = (self.phase(), end / 64);
-            let mut to = self.at.wrapping_sub(phase);
-            #[expect(clippy::cast_possible_truncation, reason = "below 64")]
-            let skew_everywhere = _mm512_set1_epi8((skew as u8).cast_signed());
-            let places = _mm512_add_epi8(_mm512_loadu_si512(ASCENDING.as_ptr().cast()), skew_everywhere);
-            // Only the run's own bytes are read.
-            let part = |line: *const u8, number: usize| {
-                let inside = |at: usize| at.saturating_sub(64 * number);
-                _mm512_maskz_loadu_epi8(lanes(inside(skew + phase), inside(skew + end)), line.cast())
-            };
-            let first = part(line, 0);
-            line = line.wrapping_add(64);
-            prefetch.read::<__m512i>(line);
-            let mut low = part(line, 1);
-            let joined = _mm512_permutex2var_epi8(first, places, low);
-            self.emit(_mm512_mask_blend_epi8(lanes(phase, 64), self.pending, joined));
-            for number in 2..=lines {
-                line = line.wrapping_add(64);
-                to = to.wrapping_add(64);
-                prefetch.read::<__m512i>(line);
-                let high = if number < lines { _mm512_loadu_si512(line.cast()) } else { part(line, number) };
-                self.write(to, _mm512_permutex2var_epi8(low, places, high));
-                low = high;
-            }
-            self.pending = _mm512_permutex2var_epi8(low, places, part(line.wrapping_add(64), lines + 1));
         })
     }
 }
@@ -222,13 +180,10 @@ impl<const NON_TEMPORAL: bool> Store<__m512i> for LineBuffer<NON_TEMPORAL> {
             let end = phase + n;
             // What would be at the start of the line, were the run that long.
             let start = from.wrapping_sub(phase);
-            let skew = start.addr() % 64;
             if end < 64 {
                 self.pending = _mm512_mask_loadu_epi8(self.pending, lanes(phase, end), start.cast());
-            } else if skew == 0 || !self.permutes_skewed {
-                self.copy_lines(start, end, prefetch);
             } else {
-                self.copy_skewed(start.wrapping_sub(skew), skew, end, prefetch);
+                self.copy_lines(start, end, prefetch);
             }
             self.at = self.at.add(n);
             self.set_rotation();
