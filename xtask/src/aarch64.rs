@@ -24,8 +24,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let _linker = shell.push_env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
     let _runner =
         shell.push_env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu");
-    let test =
-        cmd!(shell, "cargo test --package tilewise-relayout --features portable --lib --tests --target {TARGET}");
+    let test = cmd!(shell, "cargo test --package tilewise-relayout --lib --tests --target {TARGET}");
     let start = Instant::now();
     if cmd!(shell, "rustup target add {TARGET}").quiet().ignore_stderr().run().is_ok() {
         test.run()?;

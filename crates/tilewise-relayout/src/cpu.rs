@@ -53,45 +53,31 @@ impl Cpu {
 /// An instruction set that kernels exist for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     Portable,
-    #[cfg(target_arch = "x86_64")]
-    Sse2,
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    #[cfg(target_arch = "aarch64")]
-    Neon,
 }
 
 impl Level {
     /// All there are, the best last.
     const ALL: &[Self] = &[
-        #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
         Self::Portable,
-        #[cfg(target_arch = "x86_64")]
-        Self::Sse2,
         #[cfg(target_arch = "x86_64")]
         Self::Avx2,
         #[cfg(target_arch = "x86_64")]
         Self::Avx512,
-        #[cfg(target_arch = "aarch64")]
-        Self::Neon,
     ];
 
     /// The best level this CPU has. The standard library asks the CPU once.
     fn detect() -> Self {
-        // SSE2 is part of x86-64, and NEON of aarch64 with a standard library.
         Self::ALL.iter().rev().copied().find(|level| level.is_available()).unwrap_or(Self::ALL[0])
     }
 
     pub(crate) fn is_available(self) -> bool {
         match self {
-            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
             Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse2 => std::is_x86_feature_detected!("sse2"),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => std::is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
@@ -100,8 +86,6 @@ impl Level {
                     && std::is_x86_feature_detected!("avx512vl")
                     && std::is_x86_feature_detected!("avx512vbmi")
             }
-            #[cfg(target_arch = "aarch64")]
-            Self::Neon => std::arch::is_aarch64_feature_detected!("neon"),
         }
     }
 }

@@ -17,6 +17,9 @@ use std::{
 /// More threads than machines have cores: asking for more is the same as asking for these.
 pub(crate) const MOST_THREADS: usize = 1024;
 
+/// Is told destination bytes that are written, from any thread.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+
 /// How a plan is run: on how many threads, and who is told how far it is.
 ///
 /// ```
@@ -42,7 +45,7 @@ pub struct RunOptions<'a> {
     /// Called after each part with a number of destination bytes, from any of the threads; all of them together are
     /// [`Plan::destination_bytes`]. Parts are of 16 MiB at least, so that a run takes no longer for them, and are larger where loops can't be
     /// divided as finely. Layouts without common loops may be one part.
-    pub progress: Option<&'a (dyn Fn(u64) + Sync)>,
+    pub progress: Option<Progress<'a>>,
 }
 
 impl Default for RunOptions<'_> {
@@ -109,6 +112,32 @@ impl Plan {
         self.run_in_parts(LEAST, self.is_non_temporal(), source, destination, threads, progress)
     }
 
+    /// For tests: a run by the loops, with or without non-temporal stores, in one part a thread.
+    ///
+    /// # Errors
+    /// As for [`run`](Plan::run).
+    #[cfg(feature = "unstable-testing")]
+    pub fn run_loops(&self, nt: bool, source: &[u8], destination: &mut [u8], threads: usize) -> Result<(), Error> {
+        self.run_divided(nt, source, destination, self.one_for_each(threads), &|_| ())
+    }
+
+    /// For tests: the same in parts of at least so many destination bytes.
+    ///
+    /// # Errors
+    /// As for [`run`](Plan::run).
+    #[cfg(feature = "unstable-testing")]
+    pub fn run_loops_in_parts(
+        &self,
+        least: u64,
+        nt: bool,
+        source: &[u8],
+        destination: &mut [u8],
+        threads: usize,
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        self.run_in_parts(least, nt, source, destination, threads, progress)
+    }
+
     fn run_in_parts(
         &self,
         least: u64,
@@ -116,7 +145,7 @@ impl Plan {
         source: &[u8],
         destination: &mut [u8],
         threads: usize,
-        progress: &(dyn Fn(u64) + Sync),
+        progress: Progress<'_>,
     ) -> Result<(), Error> {
         let report = |part: Part| {
             let (start, end) = part.share(self.destination_bytes(), 1);
@@ -295,37 +324,4 @@ struct Division {
 
 impl Division {
     const WHOLE: Self = Self { split: Split::None, parts: 1, threads: 1 };
-}
-
-#[cfg(feature = "unstable-testing")]
-impl Plan {
-    /// For tests: a run by the loops, whatever the size, with or without non-temporal stores.
-    ///
-    /// # Errors
-    /// As for [`run`](Plan::run).
-    pub fn run_loops(
-        &self,
-        is_non_temporal: bool,
-        source: &[u8],
-        destination: &mut [u8],
-        threads: usize,
-    ) -> Result<(), Error> {
-        self.run_divided(is_non_temporal, source, destination, self.one_for_each(threads), &|_| ())
-    }
-
-    /// For tests: the same in parts of at least so many destination bytes.
-    ///
-    /// # Errors
-    /// As for [`run`](Plan::run).
-    pub fn run_loops_in_parts(
-        &self,
-        least: u64,
-        is_non_temporal: bool,
-        source: &[u8],
-        destination: &mut [u8],
-        threads: usize,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<(), Error> {
-        self.run_in_parts(least, is_non_temporal, source, destination, threads, progress)
-    }
 }

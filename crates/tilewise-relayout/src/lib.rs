@@ -65,7 +65,7 @@ mod walk;
 #[cfg(feature = "unstable-testing")]
 pub use cpu::Cpu;
 pub use error::{Error, ErrorKind};
-pub use exec::RunOptions;
+pub use exec::{Progress, RunOptions};
 #[cfg(feature = "file")]
 pub use file::{Mapped, Region};
 pub use plan::{Padding, Plan};

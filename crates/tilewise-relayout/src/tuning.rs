@@ -70,34 +70,6 @@ impl Mechanism {
 }
 
 impl Tuning {
-    /// Measured on a Zen 4.
-    const AMD: Self = Self {
-        warms_tlb: true,
-        linear_distance: 0,
-        panel_and_rows: true,
-        rows_into_l1: true,
-        shortest_jump: 1024,
-        gathered_bytes: 4 << 10,
-        strip_units: 0,
-        column_strip_bytes: 0,
-        non_temporal_bytes: 12 << 20,
-        scattered_non_temporal_bytes: 8 << 20,
-        without: None,
-    };
-    /// Measured on a Xeon with 2 MiB of second-level cache a core.
-    const INTEL: Self = Self {
-        warms_tlb: false,
-        linear_distance: 8 << 10,
-        panel_and_rows: false,
-        rows_into_l1: false,
-        shortest_jump: 64,
-        gathered_bytes: 16 << 10,
-        strip_units: 512,
-        column_strip_bytes: 512,
-        non_temporal_bytes: 40 << 20,
-        scattered_non_temporal_bytes: 8 << 20,
-        without: None,
-    };
     /// For what nobody has measured: what neither maker's CPUs lose much by.
     const NEUTRAL: Self = Self {
         warms_tlb: false,
@@ -111,6 +83,25 @@ impl Tuning {
         non_temporal_bytes: 24 << 20,
         scattered_non_temporal_bytes: 8 << 20,
         without: None,
+    };
+    /// Measured on a Zen 4.
+    const AMD: Self = Self {
+        warms_tlb: true,
+        panel_and_rows: true,
+        rows_into_l1: true,
+        gathered_bytes: 4 << 10,
+        non_temporal_bytes: 12 << 20,
+        ..Self::NEUTRAL
+    };
+    /// Measured on a Xeon with 2 MiB of second-level cache a core.
+    const INTEL: Self = Self {
+        linear_distance: 8 << 10,
+        shortest_jump: 64,
+        gathered_bytes: 16 << 10,
+        strip_units: 512,
+        column_strip_bytes: 512,
+        non_temporal_bytes: 40 << 20,
+        ..Self::NEUTRAL
     };
 
     #[cfg(feature = "unstable-testing")]

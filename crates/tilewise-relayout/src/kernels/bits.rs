@@ -9,15 +9,13 @@ use super::{
 };
 use crate::nest::Convert;
 
-/// # Safety
-/// The [job contract](super).
+/// Safety: The [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn pack_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
     runs!(job, state, S, |store, from, bytes, prefetch| pack::<V, S, WAYS>(&mut store, from, bytes, &mut prefetch));
 }
 
-/// # Safety
-/// The [job contract](super).
+/// Safety: The [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn unpack_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
     let Body::Run { convert: Convert::Unpack { signed, .. }, .. } = job.body else { return };
@@ -30,8 +28,7 @@ pub(super) unsafe fn unpack_runs<V: Vector, S: Store<V>, const WAYS: usize>(job:
     ));
 }
 
-/// # Safety
-/// The [job contract](super).
+/// Safety: The [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn merge_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut KernelState) {
     let Body::Run { convert: Convert::Pack { bits, pitch }, .. } = job.body else { return };
@@ -42,8 +39,7 @@ pub(super) unsafe fn merge_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut K
     });
 }
 
-/// # Safety
-/// The [job contract](super).
+/// Safety: The [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn split_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
     let Body::Run { each, last, convert } = job.body else { return };
@@ -70,9 +66,7 @@ pub(super) unsafe fn split_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: 
 }
 
 /// The lower `BITS` of each byte of two vectors, two bytes into one.
-///
-/// # Safety
-/// The CPU has the instructions.
+/// Safety: The CPU has the instructions.
 #[inline(always)]
 unsafe fn join<V: Vector, const BITS: i32>(a: V, b: V) -> V {
     // SAFETY: the CPU has the instructions.
@@ -84,9 +78,7 @@ unsafe fn join<V: Vector, const BITS: i32>(a: V, b: V) -> V {
 }
 
 /// The lower and the upper `BITS` of each byte, one byte into two.
-///
-/// # Safety
-/// The CPU has the instructions.
+/// Safety: The CPU has the instructions.
 #[inline(always)]
 unsafe fn cut<V: Vector, const BITS: i32>(v: V) -> (V, V) {
     // SAFETY: the CPU has the instructions.
@@ -97,9 +89,7 @@ unsafe fn cut<V: Vector, const BITS: i32>(v: V) -> (V, V) {
 }
 
 /// One vector of packed bytes from `WAYS` vectors of elements.
-///
-/// # Safety
-/// The CPU has the instructions; `WAYS` vectors are readable at `from`.
+/// Safety: The CPU has the instructions; `WAYS` vectors are readable at `from`.
 #[inline(always)]
 unsafe fn pack_vector<V: Vector, const WAYS: usize>(from: *const u8) -> V {
     // SAFETY: `WAYS` vectors are readable at `from`.
@@ -118,9 +108,7 @@ unsafe fn pack_vector<V: Vector, const WAYS: usize>(from: *const u8) -> V {
 }
 
 /// Appends `bytes` packed bytes.
-///
-/// # Safety
-/// As for [`Store`]; `bytes · WAYS` bytes are readable at `from`.
+/// Safety: As for [`Store`]; `bytes · WAYS` bytes are readable at `from`.
 #[inline(always)]
 unsafe fn pack<V: Vector, S: Store<V>, const WAYS: usize>(
     store: &mut S,
@@ -148,9 +136,7 @@ unsafe fn pack<V: Vector, S: Store<V>, const WAYS: usize>(
 }
 
 /// `WAYS` vectors of elements, the sign not yet extended, from one of packed bytes.
-///
-/// # Safety
-/// The CPU has the instructions.
+/// Safety: The CPU has the instructions.
 #[inline(always)]
 unsafe fn unpack_vector<V: Vector, const WAYS: usize>(packed: V) -> [V; 8] {
     // SAFETY: the CPU has the instructions.
@@ -172,9 +158,7 @@ unsafe fn unpack_vector<V: Vector, const WAYS: usize>(packed: V) -> [V; 8] {
 }
 
 /// Appends `bytes` elements of a byte each from packed ones.
-///
-/// # Safety
-/// As for [`Store`]; `bytes / WAYS` bytes are readable at `from`.
+/// Safety: As for [`Store`]; `bytes / WAYS` bytes are readable at `from`.
 #[inline(always)]
 unsafe fn unpack<V: Vector, S: Store<V>, const WAYS: usize>(
     store: &mut S,
@@ -209,9 +193,7 @@ unsafe fn unpack<V: Vector, S: Store<V>, const WAYS: usize>(
 }
 
 /// Bytes of `8 / bits` rows, `pitch` apart, as one vector of packed bytes.
-///
-/// # Safety
-/// The CPU has the instructions; a vector is readable in each row.
+/// Safety: The CPU has the instructions; a vector is readable in each row.
 #[inline(always)]
 pub(super) unsafe fn merge_rows<V: Vector>(at: *const u8, bits: u32, pitch: usize) -> V {
     // SAFETY: a vector is readable in each row.
@@ -239,9 +221,7 @@ pub(super) unsafe fn merge_rows<V: Vector>(at: *const u8, bits: u32, pitch: usiz
 }
 
 /// The first `n` bytes of [`merge_rows`], fewer than a vector.
-///
-/// # Safety
-/// The CPU has the instructions; `n` bytes are readable in each row.
+/// Safety: The CPU has the instructions; `n` bytes are readable in each row.
 #[inline(always)]
 pub(super) unsafe fn merge_rows_short<V: Vector>(at: *const u8, n: usize, bits: u32, pitch: usize) -> V {
     let mut rows = [0; 8 * 64];
@@ -255,9 +235,7 @@ pub(super) unsafe fn merge_rows_short<V: Vector>(at: *const u8, n: usize, bits: 
 }
 
 /// Appends `bytes` bytes, each of several rows.
-///
-/// # Safety
-/// As for [`Store`]; `bytes` bytes are readable in each row.
+/// Safety: As for [`Store`]; `bytes` bytes are readable in each row.
 #[inline(always)]
 unsafe fn merge<V: Vector, S: Store<V>>(
     store: &mut S,
@@ -296,9 +274,7 @@ pub(super) struct Rows<V, S, const PARTS: usize> {
 
 impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     /// Starts the first row at an address.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
+    /// Safety: The CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn start(at: *mut u8, convert: Convert, state: &KernelState) -> Self {
         let (sign, pitch) = match convert {
@@ -315,9 +291,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     }
 
     /// Goes on with the first row at an address.
-    ///
-    /// # Safety
-    /// As for [`Store::seek`], in each row.
+    /// Safety: As for [`Store::seek`], in each row.
     #[inline(always)]
     unsafe fn seek(&mut self, to: *mut u8) {
         for (part, store) in self.stores.iter_mut().enumerate() {
@@ -327,9 +301,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     }
 
     /// The elements of one row, from a vector of bytes that hold all rows'.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
+    /// Safety: The CPU has the instructions.
     #[inline(always)]
     unsafe fn part(&self, packed: V, part: usize) -> V {
         // SAFETY: the CPU has the instructions.
@@ -350,9 +322,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     }
 
     /// Appends a vector of bytes.
-    ///
-    /// # Safety
-    /// As for [`Store`], in each row.
+    /// Safety: As for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, packed: V) {
         // SAFETY: the contract of `Store`, in each row.
@@ -368,9 +338,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     }
 
     /// Appends the first `n` bytes of a vector.
-    ///
-    /// # Safety
-    /// As for [`Store`], in each row.
+    /// Safety: As for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn push_short(&mut self, packed: V, n: usize) {
         let mut short = [0; 64];
@@ -385,9 +353,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     }
 
     /// Writes what is left.
-    ///
-    /// # Safety
-    /// As for [`Store`], in each row.
+    /// Safety: As for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn finish(&mut self) {
         for store in &mut self.stores {
@@ -398,9 +364,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
 }
 
 /// Appends `bytes` bytes to rows.
-///
-/// # Safety
-/// As for [`Store`], in each row; `bytes` bytes are readable at `from`.
+/// Safety: As for [`Store`], in each row; `bytes` bytes are readable at `from`.
 #[inline(always)]
 unsafe fn split<V: Vector, S: Store<V>, const PARTS: usize>(
     rows: &mut Rows<V, S, PARTS>,

@@ -228,8 +228,7 @@ macro_rules! level {
                 }
             }
 
-            /// # Safety
-            /// The job contract.
+            /// Safety: The job contract.
             pub(super) unsafe fn run(job: &Job, state: &mut KernelState) {
                 // SAFETY: the job contract.
                 unsafe {
@@ -241,8 +240,7 @@ macro_rules! level {
                 }
             }
 
-            /// # Safety
-            /// As for [`super::finish`].
+            /// Safety: As for [`super::finish`].
             pub(super) unsafe fn finish(state: &mut KernelState) {
                 if state.is_pending {
                     // SAFETY: the CPU has the instructions, and the state is of a job on this destination.
@@ -253,12 +251,8 @@ macro_rules! level {
     };
 }
 
-#[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+// Compilers make SSE2 of it on x86-64, and NEON on aarch64.
 level!(portable_level, [], arch::portable::Block, Plain, Plain);
-
-// CPUs without AVX2 are old, and kernels take long to compile: plain stores will do.
-#[cfg(target_arch = "x86_64")]
-level!(sse2, [#[target_feature(enable = "sse2")]], arch::x86_64::__m128i, Plain, Plain);
 
 #[cfg(target_arch = "x86_64")]
 level!(avx2, [#[target_feature(enable = "avx2")]], arch::x86_64::__m256i, Plain, store::NonTemporal);
@@ -272,49 +266,33 @@ level!(
     store::LineBuffer<true>
 );
 
-#[cfg(target_arch = "aarch64")]
-level!(neon, [#[target_feature(enable = "neon")]], arch::aarch64::uint8x16_t, Plain, store::NonTemporal);
-
 /// Does a job.
-///
-/// # Safety
-/// The job contract, at the head of this module, for the instructions of `level`.
+/// Safety: The job contract, at the head of this module, for the instructions of `level`.
 pub(crate) unsafe fn run(level: Level, job: &Job, state: &mut KernelState) {
     // SAFETY: this function's contract, for the level that is matched.
     unsafe {
         match level {
-            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
             Level::Portable => portable_level::run(job, state),
-            #[cfg(target_arch = "x86_64")]
-            Level::Sse2 => sse2::run(job, state),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => avx2::run(job, state),
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => avx512::run(job, state),
-            #[cfg(target_arch = "aarch64")]
-            Level::Neon => neon::run(job, state),
         }
     }
 }
 
 /// Writes what a pass still holds back, and waits until other threads can see all of it.
-///
-/// # Safety
-/// The CPU has the instructions of `level`; the state is new, or was left by a job of that level whose destination is still the caller's.
+/// Safety: The CPU has the instructions of `level`; the state is new, or was left by a job of that level whose destination is still the
+/// caller's.
 pub(crate) unsafe fn finish(level: Level, state: &mut KernelState) {
     // SAFETY: this function's contract, for the level that is matched.
     unsafe {
         match level {
-            #[cfg(any(feature = "portable", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
             Level::Portable => portable_level::finish(state),
-            #[cfg(target_arch = "x86_64")]
-            Level::Sse2 => sse2::finish(state),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => avx2::finish(state),
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => avx512::finish(state),
-            #[cfg(target_arch = "aarch64")]
-            Level::Neon => neon::finish(state),
         }
     }
     #[cfg(target_arch = "x86_64")]

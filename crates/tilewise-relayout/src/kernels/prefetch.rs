@@ -27,9 +27,7 @@ impl Prefetch {
     }
 
     /// A vector is read at an address.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
+    /// Safety: The CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn read<V: Vector>(&mut self, at: *const u8) {
         // SAFETY: the CPU has the instructions; a prefetch may name any address.
@@ -59,9 +57,7 @@ const PAGES: usize = 32;
 ///
 /// Otherwise the pass stops at each new page for a page walk, which takes a few accesses to memory (twice as many in a virtual
 /// machine). Walks that are started together overlap, and neighbours share what they read.
-///
-/// # Safety
-/// The CPU has the instructions.
+/// Safety: The CPU has the instructions.
 #[inline(always)]
 pub(super) unsafe fn warm_tlb<V: Vector>(at: *const u8, worth_it: bool) {
     const GROUP: usize = PAGES * PAGE;
@@ -72,9 +68,7 @@ pub(super) unsafe fn warm_tlb<V: Vector>(at: *const u8, worth_it: bool) {
 }
 
 /// A function of its own: written out in loops, it would make them too long to unroll.
-///
-/// # Safety
-/// The CPU has the instructions.
+/// Safety: The CPU has the instructions.
 #[cold]
 #[inline(never)]
 unsafe fn warm_tlb_group<V: Vector>(at: *const u8, worth_it: bool) {
@@ -105,9 +99,7 @@ impl StripPrefetch {
     }
 
     /// Prefetches the next lines.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
+    /// Safety: The CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn read<V: Vector>(&mut self, lines: usize) {
         for _ in 0..lines {

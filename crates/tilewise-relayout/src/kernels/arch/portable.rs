@@ -1,4 +1,5 @@
-//! Vectors without instructions of their own: 16 bytes in an array, which compilers turn into what the machine has.
+//! Vectors of any CPU: 16 bytes in an array. Compilers turn these loops into the vector instructions that every CPU of the target has,
+//! byte permutations included.
 
 use crate::kernels::vector::Vector;
 
@@ -67,6 +68,15 @@ impl Vector for Block {
             if unit % 2 == 0 { self.0[unit / 2 * U + byte] } else { other.0[unit / 2 * U + byte] }
         };
         (Self(core::array::from_fn(at)), Self(core::array::from_fn(|i| at(16 + i))))
+    }
+
+    #[inline(always)]
+    unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
+        let at = |unit: usize, byte: usize| {
+            if unit * U < 16 { self.0[unit * U + byte] } else { other.0[unit * U - 16 + byte] }
+        };
+        let every_other = |first: usize| core::array::from_fn(|i| at(i / U * 2 + first, i % U));
+        (Self(every_other(0)), Self(every_other(1)))
     }
 
     #[inline(always)]

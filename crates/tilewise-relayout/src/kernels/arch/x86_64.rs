@@ -1,8 +1,8 @@
-//! SSE2, AVX2 and AVX-512 vectors.
+//! AVX2 and AVX-512 vectors.
 
 use crate::kernels::vector::Vector;
 use core::arch::x86_64::*;
-pub(in crate::kernels) use core::arch::x86_64::{__m128i, __m256i, __m512i};
+pub(in crate::kernels) use core::arch::x86_64::{__m256i, __m512i};
 
 /// Calls intrinsics, in a method of [`Vector`].
 macro_rules! intrinsics {
@@ -70,48 +70,6 @@ macro_rules! basics {
             intrinsics!(_mm_stream_si128(to.cast(), _mm_loadu_si128(from.cast())));
         }
     };
-}
-
-impl Vector for __m128i {
-    const BYTES: usize = 16;
-    basics!(
-        _mm_setzero_si128,
-        _mm_set1_epi8,
-        _mm_loadu_si128,
-        _mm_storeu_si128,
-        _mm_and_si128,
-        _mm_or_si128,
-        _mm_xor_si128,
-        _mm_sub_epi8
-    );
-
-    #[inline(always)]
-    unsafe fn store_non_temporal(self, to: *mut u8) {
-        intrinsics!(_mm_stream_si128(to.cast(), self))
-    }
-
-    #[inline(always)]
-    unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self) {
-        intrinsics!({
-            match U {
-                1 => (_mm_unpacklo_epi8(self, other), _mm_unpackhi_epi8(self, other)),
-                2 => (_mm_unpacklo_epi16(self, other), _mm_unpackhi_epi16(self, other)),
-                4 => (_mm_unpacklo_epi32(self, other), _mm_unpackhi_epi32(self, other)),
-                8 => (_mm_unpacklo_epi64(self, other), _mm_unpackhi_epi64(self, other)),
-                _ => (self, other),
-            }
-        })
-    }
-
-    #[inline(always)]
-    unsafe fn shift_left<const BITS: i32>(self) -> Self {
-        intrinsics!(_mm_slli_epi16::<BITS>(self))
-    }
-
-    #[inline(always)]
-    unsafe fn shift_right<const BITS: i32>(self) -> Self {
-        intrinsics!(_mm_srli_epi16::<BITS>(self))
-    }
 }
 
 impl Vector for __m256i {

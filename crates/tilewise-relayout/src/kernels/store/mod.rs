@@ -12,61 +12,43 @@ use super::{
 pub(super) use line_buffer::LineBuffer;
 
 /// A cursor in the destination that kernels append to.
-///
-/// # Safety
-/// Every method is called only where the CPU has the instructions of `V`, and *the bytes appended are the caller's*: what a method writes,
-/// from where the store is on, is inside the destination, and nobody else accesses it until the store is finished. Methods that take a
-/// source pointer add what must be readable.
+/// Safety: Every method is called only where the CPU has the instructions of `V`, and *the bytes appended are the caller's*: what a
+/// method writes, from where the store is on, is inside the destination, and nobody else accesses it until the store is finished.
+/// Methods that take a source pointer add what must be readable.
 pub(super) trait Store<V: Vector>: Sized {
     /// Whether stores are non-temporal.
     const NON_TEMPORAL: bool;
 
     /// Continues where the kernel before left off, once it is told where to [seek](Self::seek).
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the state is of kernels with the same store on the same destination.
+    /// Safety: The CPU has the instructions; the state is of kernels with the same store on the same destination.
     unsafe fn resume(state: &KernelState) -> Self;
 
     /// Leaves what is not written yet to the next kernel.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
+    /// Safety: The CPU has the instructions.
     unsafe fn save(self, state: &mut KernelState);
 
     /// Starts at an address.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
+    /// Safety: The CPU has the instructions.
     unsafe fn start(at: *mut u8, state: &KernelState) -> Self;
 
     /// Writes what is left.
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the bytes appended are the caller's.
+    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
     unsafe fn finish(&mut self);
 
     /// Goes on at an address, which usually is where the store is.
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the bytes appended are the caller's.
+    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
     unsafe fn seek(&mut self, to: *mut u8);
 
     /// Appends a vector.
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the bytes appended are the caller's.
+    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
     unsafe fn push(&mut self, vector: V);
 
     /// Appends `n` bytes.
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
+    /// Safety: The CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
     unsafe fn copy(&mut self, from: *const u8, n: usize, prefetch: &mut Prefetch);
 
     /// [`copy`](Self::copy) where most runs are four vectors and more.
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
+    /// Safety: The CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
     #[inline(always)]
     unsafe fn copy_long(&mut self, from: *const u8, n: usize, prefetch: &mut Prefetch) {
         // SAFETY: `copy` has the same contract.
@@ -74,9 +56,7 @@ pub(super) trait Store<V: Vector>: Sized {
     }
 
     /// Appends `n` zeros.
-    ///
-    /// # Safety
-    /// The CPU has the instructions; the bytes appended are the caller's.
+    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
     unsafe fn zeros(&mut self, n: usize);
 }
 
@@ -84,7 +64,7 @@ pub(super) trait Store<V: Vector>: Sized {
 pub(super) type Plain = Direct<false>;
 
 /// Non-temporal stores in pieces of 16 bytes, where addresses are multiples of 16; the CPU's write-combining buffers make lines of them.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[cfg(target_arch = "x86_64")]
 pub(super) type NonTemporal = Direct<true>;
 
 /// Stores that do not depend on what was stored before.
@@ -174,9 +154,7 @@ impl<V: Vector, const NON_TEMPORAL: bool> Store<V> for Direct<NON_TEMPORAL> {
 }
 
 /// Writes what a state still holds back.
-///
-/// # Safety
-/// The CPU has the instructions; the state was left by a kernel with the same store, whose destination is still the caller's.
+/// Safety: The CPU has the instructions; the state was left by a kernel with the same store, whose destination is still the caller's.
 #[inline(always)]
 pub(super) unsafe fn finish<V: Vector, S: Store<V>>(state: &mut KernelState) {
     // SAFETY: this function's contract.
