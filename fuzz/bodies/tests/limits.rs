@@ -29,11 +29,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Relaxed) + layout.size();
         MOST.fetch_max(now, Relaxed);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system allocator's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: as the caller promises, the pointer is of `alloc` above with the same layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
