@@ -367,7 +367,7 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
             let work = Work::new(&family.member(size * MIB)?)?;
             let copy = RefCell::new(Copy::new(usize::try_from(work.bytes() / 2)?));
             let run = |is_non_temporal| {
-                work.run(|plan, source, destination| plan.run_loops(is_non_temporal, source, destination, 1));
+                work.run(|plan, source, destination| plan.run_loops(is_non_temporal, source, destination, 1, None));
             };
             let ways: [&dyn Fn(); 4] =
                 [&|| copy.borrow_mut().plain(), &|| copy.borrow_mut().past_caches(), &|| run(false), &|| run(true)];

@@ -5,6 +5,7 @@ use crate::{
     exec::MOST_THREADS,
     plan::length_mismatch,
     scalar::{Elements, get, mask},
+    size::size,
 };
 use std::{
     ops::Range,
@@ -276,10 +277,4 @@ fn difference_in_bytes<const WIDTH: usize>(
         let from = element(source, from.wrapping_add(shift[0]));
         from.is_none() || from != element(destination, to.wrapping_add(shift[1]))
     })
-}
-
-/// An offset in a buffer that exists, or a length in a box.
-#[expect(clippy::cast_possible_truncation, reason = "a buffer is no longer than usize")]
-fn size(n: u64) -> usize {
-    n as usize
 }

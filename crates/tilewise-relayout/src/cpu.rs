@@ -1,5 +1,7 @@
 //! What is known of the CPU: which instructions it has, and how it reaches memory best.
 
+#[cfg(feature = "unstable-testing")]
+use crate::Mechanism;
 use crate::tuning::Tuning;
 
 /// A CPU to run kernels for: its instructions, and its tuning.
@@ -33,18 +35,13 @@ impl Cpu {
 
     /// Whether this CPU's tuning has a mechanism.
     #[must_use]
-    pub fn detects(mechanism: crate::Mechanism) -> bool {
-        let tuning = Tuning::detect();
-        match mechanism {
-            crate::Mechanism::TlbWarming => tuning.warms_tlb,
-            crate::Mechanism::LinearPrefetch => tuning.linear_distance != 0,
-            _ => true,
-        }
+    pub fn detects(mechanism: Mechanism) -> bool {
+        Tuning::detect().has(mechanism)
     }
 
     /// This CPU, with a mechanism left out.
     #[must_use]
-    pub fn without(mechanism: crate::Mechanism) -> Self {
+    pub fn without(mechanism: Mechanism) -> Self {
         let best = Self::detect();
         Self { tuning: best.tuning.without(mechanism), ..best }
     }

@@ -112,30 +112,23 @@ impl Plan {
         self.run_in_parts(LEAST, self.is_non_temporal(), source, destination, threads, progress)
     }
 
-    /// For tests: a run by the loops, with or without non-temporal stores, in one part a thread.
+    /// For tests: a run by the loops, with or without non-temporal stores; given a least part, in parts of so many destination bytes.
     ///
     /// # Errors
     /// As for [`run`](Plan::run).
     #[cfg(feature = "unstable-testing")]
-    pub fn run_loops(&self, nt: bool, source: &[u8], destination: &mut [u8], threads: usize) -> Result<(), Error> {
-        self.run_divided(nt, source, destination, self.one_for_each(threads), &|_| ())
-    }
-
-    /// For tests: the same in parts of at least so many destination bytes.
-    ///
-    /// # Errors
-    /// As for [`run`](Plan::run).
-    #[cfg(feature = "unstable-testing")]
-    pub fn run_loops_in_parts(
+    pub fn run_loops(
         &self,
-        least: u64,
         nt: bool,
         source: &[u8],
         destination: &mut [u8],
         threads: usize,
-        progress: Progress<'_>,
+        parts: Option<(u64, Progress<'_>)>,
     ) -> Result<(), Error> {
-        self.run_in_parts(least, nt, source, destination, threads, progress)
+        match parts {
+            None => self.run_divided(nt, source, destination, self.one_for_each(threads), &|_| ()),
+            Some((least, progress)) => self.run_in_parts(least, nt, source, destination, threads, progress),
+        }
     }
 
     fn run_in_parts(

@@ -27,8 +27,8 @@
 //!
 //! [`tile`] and [`untile`] do the same for a row-major array in one call, with a new vector for the result.
 //!
-//! [`Plan::find_difference`] says whether one buffer holds another, without the engine. [`Plan::run_with`] runs on several threads and says how far it is.
-//! With the feature `file`, `Mapped` runs plans from file to file.
+//! [`Plan::find_difference`] says whether one buffer holds another, without the engine. [`Plan::run_with`] runs on several threads
+//! and says how far it is. With the feature `file`, `Mapped` runs plans from file to file.
 //!
 //! # Speed
 //!
@@ -58,6 +58,7 @@ mod part;
 mod plan;
 mod prefetch;
 mod scalar;
+mod size;
 mod small;
 mod tuning;
 mod walk;

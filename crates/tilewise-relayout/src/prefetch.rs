@@ -6,6 +6,7 @@
 use crate::{
     kernels::Prefetch,
     nest::{Chain, Leaf, Loop, Transpose},
+    size::size,
     tuning::{Mechanism, Tuning},
 };
 
@@ -102,7 +103,7 @@ impl Reads {
         if self.panel.is_some() || !tuning.has(Mechanism::JumpPrefetch) {
             return Prefetch::nothing();
         }
-        Prefetch { row_distance: bytes(self.row.distance), row_into_l1: tuning.rows_into_l1, ..Prefetch::nothing() }
+        Prefetch { row_distance: size(self.row.distance), row_into_l1: tuning.rows_into_l1, ..Prefetch::nothing() }
     }
 
     /// What a job prefetches that reads linearly from an address on; `None` where jobs do not.
@@ -111,7 +112,7 @@ impl Reads {
         self.is_linear.then(|| Prefetch {
             linear: source.wrapping_add(distance),
             linear_lines: distance != 0,
-            linear_tlb: tuning.warms_tlb && tuning.has(Mechanism::TlbWarming),
+            linear_tlb: tuning.has(Mechanism::TlbWarming),
             ..Prefetch::nothing()
         })
     }
@@ -124,18 +125,12 @@ impl Reads {
         if prefetches_panel && tuning.has(Mechanism::PanelPrefetch) {
             prefetch.linear = next_panel;
             prefetch.linear_lines = true;
-            prefetch.linear_tlb = tuning.warms_tlb && tuning.has(Mechanism::TlbWarming);
+            prefetch.linear_tlb = tuning.has(Mechanism::TlbWarming);
         }
         if prefetches_rows && tuning.has(Mechanism::RowPrefetch) {
-            prefetch.row_distance = bytes(self.row.distance);
+            prefetch.row_distance = size(self.row.distance);
             prefetch.row_into_l1 = tuning.rows_into_l1;
         }
         prefetch
     }
-}
-
-/// A distance inside a buffer that exists.
-#[expect(clippy::cast_possible_truncation, reason = "a buffer is no longer than usize")]
-fn bytes(distance: u64) -> usize {
-    distance as usize
 }

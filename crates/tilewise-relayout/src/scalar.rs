@@ -1,5 +1,7 @@
 //! The scalar fallback: single elements of any width at any bit. What every kernel must agree with, and what runs where none fits.
 
+use crate::size::size;
+
 /// How elements are stored on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Elements {
@@ -15,13 +17,13 @@ pub(crate) struct Elements {
 
 /// Up to 64 bits, from any bit on; those past the end of the buffer are 0.
 pub(crate) fn get(buffer: &[u8], bit: u64, bits: u64) -> u64 {
-    let start = index(bit / 8);
+    let start = size(bit / 8);
     let mut window = [0; 16];
     let end = buffer.len().min(start + 9);
     let bytes = &buffer[start.min(end)..end];
     window[..bytes.len()].copy_from_slice(bytes);
-    let value = u128::from_le_bytes(window) >> (bit % 8);
-    low_bits(value) & mask(bits)
+    let value = u128::from_le_bytes(window) >> (bit % 8) & u128::from(mask(bits));
+    u64::try_from(value).unwrap_or(u64::MAX)
 }
 
 /// Replaces up to 64 bits, from any bit on.
@@ -29,7 +31,7 @@ fn put(buffer: &mut Bytes<'_>, bit: u64, bits: u64, value: u64) {
     let shift = bit % 8;
     let (mut value, mut keep) = (u128::from(value) << shift, !(u128::from(mask(bits)) << shift));
     for at in bit / 8..(bit + bits).div_ceil(8) {
-        buffer.blend(index(at), low_byte(value), low_byte(keep));
+        buffer.blend(size(at), value.to_le_bytes()[0], keep.to_le_bytes()[0]);
         (value, keep) = (value >> 8, keep >> 8);
     }
 }
@@ -68,22 +70,6 @@ impl Elements {
 
 pub(crate) fn mask(bits: u64) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low bits are wanted")]
-fn low_bits(value: u128) -> u64 {
-    value as u64
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the low byte is wanted")]
-fn low_byte(value: u128) -> u8 {
-    value as u8
-}
-
-/// A byte's place in a buffer that exists, so that it fits.
-#[expect(clippy::cast_possible_truncation, reason = "a slice is no longer than usize")]
-fn index(at: u64) -> usize {
-    at as usize
 }
 
 /// A destination that several threads write at once, each its own bytes.

@@ -46,22 +46,9 @@ impl SmallArray {
         if self.padded {
             destination.fill(0);
         }
-        match self.bytes {
-            1 => self.each::<1>(source, destination),
-            2 => self.each::<2>(source, destination),
-            4 => self.each::<4>(source, destination),
-            8 => self.each::<8>(source, destination),
-            bytes => {
-                for &(from, to) in &self.places {
-                    destination[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
-                }
-            }
-        }
-    }
-
-    fn each<const BYTES: usize>(&self, source: &[u8], destination: &mut [u8]) {
+        let bytes = self.bytes;
         for &(from, to) in &self.places {
-            destination[to..to + BYTES].copy_from_slice(&source[from..from + BYTES]);
+            destination[to..to + bytes].copy_from_slice(&source[from..from + bytes]);
         }
     }
 }

@@ -116,9 +116,14 @@ impl Tuning {
         }
     }
 
-    /// Whether a mechanism is not left out.
+    /// Whether the row has a mechanism, and it is not left out.
     pub(crate) fn has(&self, mechanism: Mechanism) -> bool {
-        self.without != Some(mechanism)
+        let in_row = match mechanism {
+            Mechanism::TlbWarming => self.warms_tlb,
+            Mechanism::LinearPrefetch => self.linear_distance != 0,
+            _ => true,
+        };
+        in_row && self.without != Some(mechanism)
     }
 
     #[cfg(feature = "unstable-testing")]

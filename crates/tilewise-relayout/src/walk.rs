@@ -27,6 +27,7 @@ use crate::{
     part::{Part, Split},
     plan::Irregular,
     scalar::Bytes,
+    size::size,
 };
 
 /// The destination, of which each thread writes its own bytes.
@@ -46,12 +47,6 @@ impl Target {
 unsafe impl Send for Target {}
 // SAFETY: a shared `Target` only hands out the pointer; what is written through it is divided as for `Send`.
 unsafe impl Sync for Target {}
-
-/// A stride or a count inside a buffer that exists.
-#[expect(clippy::cast_possible_truncation, reason = "a buffer is no longer than usize")]
-fn size(n: u64) -> usize {
-    n as usize
-}
 
 /// One pass over a nest.
 pub(crate) struct Walk<'a> {

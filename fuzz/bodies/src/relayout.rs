@@ -190,7 +190,7 @@ impl Way {
             assert!(plan.run(short, content).is_err() && content == before, "a short source");
         }
         let plan = plan.clone().with_cpu(self.cpu);
-        plan.run_loops(self.is_non_temporal, source, content, self.threads).expect("both lengths are right");
+        plan.run_loops(self.is_non_temporal, source, content, self.threads, None).expect("both lengths are right");
         assert!(destination.guards_hold(), "written outside: {self:?}\n{plan}");
         destination.content().to_vec()
     }

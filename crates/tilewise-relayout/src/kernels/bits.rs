@@ -7,15 +7,15 @@ use super::{
     store::Store,
     vector::{Vector, copy_short},
 };
-use crate::nest::Convert;
+use crate::{nest::Convert, size::size};
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn pack_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
     runs!(job, state, S, |store, from, bytes, prefetch| pack::<V, S, WAYS>(&mut store, from, bytes, &mut prefetch));
 }
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn unpack_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
     let Body::Run { convert: Convert::Unpack { signed, .. }, .. } = job.body else { return };
@@ -28,18 +28,17 @@ pub(super) unsafe fn unpack_runs<V: Vector, S: Store<V>, const WAYS: usize>(job:
     ));
 }
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn merge_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut KernelState) {
     let Body::Run { convert: Convert::Pack { bits, pitch }, .. } = job.body else { return };
-    #[expect(clippy::cast_possible_truncation, reason = "a stride inside a buffer")]
-    let pitch = pitch as usize;
+    let pitch = size(pitch);
     runs!(job, state, S, |store, from, bytes, prefetch| {
         merge::<V, S>(&mut store, from, bytes, bits, pitch, &mut prefetch);
     });
 }
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn split_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: &Job, state: &mut KernelState) {
     let Body::Run { each, last, convert } = job.body else { return };
@@ -65,8 +64,7 @@ pub(super) unsafe fn split_runs<V: Vector, S: Store<V>, const WAYS: usize>(job: 
     state.prefetch = prefetch;
 }
 
-/// The lower `BITS` of each byte of two vectors, two bytes into one.
-/// Safety: The CPU has the instructions.
+/// The lower `BITS` of each byte of two vectors, two bytes into one. *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn join<V: Vector, const BITS: i32>(a: V, b: V) -> V {
     // SAFETY: the CPU has the instructions.
@@ -77,8 +75,7 @@ unsafe fn join<V: Vector, const BITS: i32>(a: V, b: V) -> V {
     }
 }
 
-/// The lower and the upper `BITS` of each byte, one byte into two.
-/// Safety: The CPU has the instructions.
+/// The lower and the upper `BITS` of each byte, one byte into two. *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn cut<V: Vector, const BITS: i32>(v: V) -> (V, V) {
     // SAFETY: the CPU has the instructions.
@@ -89,7 +86,7 @@ unsafe fn cut<V: Vector, const BITS: i32>(v: V) -> (V, V) {
 }
 
 /// One vector of packed bytes from `WAYS` vectors of elements.
-/// Safety: The CPU has the instructions; `WAYS` vectors are readable at `from`.
+/// *Safety*: the CPU has the instructions; `WAYS` vectors are readable at `from`.
 #[inline(always)]
 unsafe fn pack_vector<V: Vector, const WAYS: usize>(from: *const u8) -> V {
     // SAFETY: `WAYS` vectors are readable at `from`.
@@ -107,8 +104,7 @@ unsafe fn pack_vector<V: Vector, const WAYS: usize>(from: *const u8) -> V {
     }
 }
 
-/// Appends `bytes` packed bytes.
-/// Safety: As for [`Store`]; `bytes · WAYS` bytes are readable at `from`.
+/// Appends `bytes` packed bytes. *Safety*: as for [`Store`]; `bytes · WAYS` bytes are readable at `from`.
 #[inline(always)]
 unsafe fn pack<V: Vector, S: Store<V>, const WAYS: usize>(
     store: &mut S,
@@ -136,7 +132,7 @@ unsafe fn pack<V: Vector, S: Store<V>, const WAYS: usize>(
 }
 
 /// `WAYS` vectors of elements, the sign not yet extended, from one of packed bytes.
-/// Safety: The CPU has the instructions.
+/// *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn unpack_vector<V: Vector, const WAYS: usize>(packed: V) -> [V; 8] {
     // SAFETY: the CPU has the instructions.
@@ -158,7 +154,7 @@ unsafe fn unpack_vector<V: Vector, const WAYS: usize>(packed: V) -> [V; 8] {
 }
 
 /// Appends `bytes` elements of a byte each from packed ones.
-/// Safety: As for [`Store`]; `bytes / WAYS` bytes are readable at `from`.
+/// *Safety*: as for [`Store`]; `bytes / WAYS` bytes are readable at `from`.
 #[inline(always)]
 unsafe fn unpack<V: Vector, S: Store<V>, const WAYS: usize>(
     store: &mut S,
@@ -193,7 +189,7 @@ unsafe fn unpack<V: Vector, S: Store<V>, const WAYS: usize>(
 }
 
 /// Bytes of `8 / bits` rows, `pitch` apart, as one vector of packed bytes.
-/// Safety: The CPU has the instructions; a vector is readable in each row.
+/// *Safety*: the CPU has the instructions; a vector is readable in each row.
 #[inline(always)]
 pub(super) unsafe fn merge_rows<V: Vector>(at: *const u8, bits: u32, pitch: usize) -> V {
     // SAFETY: a vector is readable in each row.
@@ -221,7 +217,7 @@ pub(super) unsafe fn merge_rows<V: Vector>(at: *const u8, bits: u32, pitch: usiz
 }
 
 /// The first `n` bytes of [`merge_rows`], fewer than a vector.
-/// Safety: The CPU has the instructions; `n` bytes are readable in each row.
+/// *Safety*: the CPU has the instructions; `n` bytes are readable in each row.
 #[inline(always)]
 pub(super) unsafe fn merge_rows_short<V: Vector>(at: *const u8, n: usize, bits: u32, pitch: usize) -> V {
     let mut rows = [0; 8 * 64];
@@ -234,8 +230,7 @@ pub(super) unsafe fn merge_rows_short<V: Vector>(at: *const u8, n: usize, bits: 
     }
 }
 
-/// Appends `bytes` bytes, each of several rows.
-/// Safety: As for [`Store`]; `bytes` bytes are readable in each row.
+/// Appends `bytes` bytes, each of several rows. *Safety*: as for [`Store`]; `bytes` bytes are readable in each row.
 #[inline(always)]
 unsafe fn merge<V: Vector, S: Store<V>>(
     store: &mut S,
@@ -273,16 +268,14 @@ pub(super) struct Rows<V, S, const PARTS: usize> {
 }
 
 impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
-    /// Starts the first row at an address.
-    /// Safety: The CPU has the instructions.
+    /// Starts the first row at an address. *Safety*: the CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn start(at: *mut u8, convert: Convert, state: &KernelState) -> Self {
         let (sign, pitch) = match convert {
             Convert::Unpack { bits, signed, pitch } => (u8::from(signed) << (bits - 1), pitch),
             _ => (0, 0),
         };
-        #[expect(clippy::cast_possible_truncation, reason = "a stride inside a buffer")]
-        let pitch = pitch as usize;
+        let pitch = size(pitch);
         // SAFETY: the CPU has the instructions.
         unsafe {
             let stores = core::array::from_fn(|part| S::start(at.wrapping_add(part * pitch), state));
@@ -290,8 +283,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// Goes on with the first row at an address.
-    /// Safety: As for [`Store::seek`], in each row.
+    /// Goes on with the first row at an address. *Safety*: as for [`Store::seek`], in each row.
     #[inline(always)]
     unsafe fn seek(&mut self, to: *mut u8) {
         for (part, store) in self.stores.iter_mut().enumerate() {
@@ -300,8 +292,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// The elements of one row, from a vector of bytes that hold all rows'.
-    /// Safety: The CPU has the instructions.
+    /// The elements of one row, from a vector of bytes that hold all rows'. *Safety*: the CPU has the instructions.
     #[inline(always)]
     unsafe fn part(&self, packed: V, part: usize) -> V {
         // SAFETY: the CPU has the instructions.
@@ -321,8 +312,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// Appends a vector of bytes.
-    /// Safety: As for [`Store`], in each row.
+    /// Appends a vector of bytes. *Safety*: as for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, packed: V) {
         // SAFETY: the contract of `Store`, in each row.
@@ -337,8 +327,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// Appends the first `n` bytes of a vector.
-    /// Safety: As for [`Store`], in each row.
+    /// Appends the first `n` bytes of a vector. *Safety*: as for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn push_short(&mut self, packed: V, n: usize) {
         let mut short = [0; 64];
@@ -352,8 +341,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
         }
     }
 
-    /// Writes what is left.
-    /// Safety: As for [`Store`], in each row.
+    /// Writes what is left. *Safety*: as for [`Store`], in each row.
     #[inline(always)]
     pub(super) unsafe fn finish(&mut self) {
         for store in &mut self.stores {
@@ -363,8 +351,7 @@ impl<V: Vector, S: Store<V>, const PARTS: usize> Rows<V, S, PARTS> {
     }
 }
 
-/// Appends `bytes` bytes to rows.
-/// Safety: As for [`Store`], in each row; `bytes` bytes are readable at `from`.
+/// Appends `bytes` bytes to rows. *Safety*: as for [`Store`], in each row; `bytes` bytes are readable at `from`.
 #[inline(always)]
 unsafe fn split<V: Vector, S: Store<V>, const PARTS: usize>(
     rows: &mut Rows<V, S, PARTS>,

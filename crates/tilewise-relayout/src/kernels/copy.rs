@@ -32,7 +32,7 @@ macro_rules! runs {
 }
 pub(super) use runs;
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn copy_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut KernelState) {
     if let Body::Run { each, last, .. } = job.body
@@ -59,7 +59,7 @@ pub(super) unsafe fn copy_runs<V: Vector, S: Store<V>>(job: &Job, state: &mut Ke
 const SHORT: usize = 512;
 
 /// Short runs of whole vectors: nothing is left to decide in the loop.
-/// Safety: The [job contract](super); each run has so many vectors.
+/// *Safety*: the [job contract](super); each run has so many vectors.
 #[inline(always)]
 unsafe fn copy_vectors<V: Vector, S: Store<V>>(job: &Job, state: &mut KernelState, vectors: usize) {
     let mut prefetch = state.prefetch;

@@ -44,8 +44,7 @@ pub(crate) struct Deinterleave {
     pub(crate) convert: Convert,
 }
 
-/// Interleaves `WAYS` rows: each round interleaves rows half of all apart.
-/// Safety: The CPU has the instructions.
+/// Interleaves `WAYS` rows: each round interleaves rows half of all apart. *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn interleave_rows<V: Vector, const U: usize, const WAYS: usize>(mut rows: [V; WAYS]) -> [V; WAYS] {
     let mut rounds = WAYS;
@@ -61,8 +60,7 @@ unsafe fn interleave_rows<V: Vector, const U: usize, const WAYS: usize>(mut rows
     rows
 }
 
-/// The inverse of [`interleave_rows`].
-/// Safety: The CPU has the instructions.
+/// The inverse of [`interleave_rows`]. *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn deinterleave_rows<V: Vector, const U: usize, const WAYS: usize>(mut rows: [V; WAYS]) -> [V; WAYS] {
     let mut rounds = WAYS;
@@ -100,7 +98,7 @@ macro_rules! by_unit_and_ways {
 pub(super) use by_unit_and_ways;
 
 /// A vector of each row from a column on; of rows that are not there, zeros. `short` counts the units that are there, if not all are.
-/// Safety: The CPU has the instructions; those units are readable in each of `body.rows` rows.
+/// *Safety*: the CPU has the instructions; those units are readable in each of `body.rows` rows.
 #[inline(always)]
 unsafe fn load_rows<V: Vector, const U: usize, const WAYS: usize>(
     body: &Interleave,
@@ -127,8 +125,7 @@ unsafe fn load_rows<V: Vector, const U: usize, const WAYS: usize>(
     }
 }
 
-/// Prefetches for a vector of each row.
-/// Safety: The CPU has the instructions.
+/// Prefetches for a vector of each row. *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn read_rows<V: Vector>(body: &Interleave, at: *const u8, parts: usize, prefetch: &mut Prefetch) {
     for i in 0..body.rows {
@@ -140,7 +137,7 @@ unsafe fn read_rows<V: Vector>(body: &Interleave, at: *const u8, parts: usize, p
     }
 }
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn interleave<V: Vector, S: Store<V>, const U: usize, const WAYS: usize>(
     job: &Job,
@@ -194,8 +191,7 @@ pub(super) unsafe fn interleave<V: Vector, S: Store<V>, const U: usize, const WA
 }
 
 /// The same where all rows are there and take whole vectors, and each row is two of 4-bit elements, or, with one part, as it is: nothing
-/// is left to decide in the loop.
-/// Safety: The [job contract](super); each of `WAYS` rows has whole vectors.
+/// is left to decide in the loop. *Safety*: the [job contract](super); each of `WAYS` rows has whole vectors.
 #[inline(always)]
 unsafe fn interleave_whole<V: Vector, S: Store<V>, const U: usize, const WAYS: usize, const PARTS: usize>(
     job: &Job,
@@ -234,7 +230,7 @@ unsafe fn interleave_whole<V: Vector, S: Store<V>, const U: usize, const WAYS: u
     }
 }
 
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 pub(super) unsafe fn deinterleave<V: Vector, S: Store<V>, const U: usize, const WAYS: usize>(
     job: &Job,
@@ -257,7 +253,7 @@ pub(super) unsafe fn deinterleave<V: Vector, S: Store<V>, const U: usize, const 
 }
 
 /// [`deinterleave`] where each of the `WAYS` rows is `PARTS` rows of narrow elements, or 1 as it is.
-/// Safety: The [job contract](super).
+/// *Safety*: the [job contract](super).
 #[inline(always)]
 unsafe fn deinterleave_into<V: Vector, S: Store<V>, const U: usize, const WAYS: usize, const PARTS: usize>(
     job: &Job,

@@ -113,7 +113,7 @@ impl KernelState {
     }
 
     fn warms_tlb(&self) -> bool {
-        self.tuning.warms_tlb && self.tuning.has(Mechanism::TlbWarming)
+        self.tuning.has(Mechanism::TlbWarming)
     }
 }
 
@@ -228,7 +228,7 @@ macro_rules! level {
                 }
             }
 
-            /// Safety: The job contract.
+            /// *Safety*: the job contract.
             pub(super) unsafe fn run(job: &Job, state: &mut KernelState) {
                 // SAFETY: the job contract.
                 unsafe {
@@ -240,7 +240,7 @@ macro_rules! level {
                 }
             }
 
-            /// Safety: As for [`super::finish`].
+            /// *Safety*: as for [`super::finish`].
             pub(super) unsafe fn finish(state: &mut KernelState) {
                 if state.is_pending {
                     // SAFETY: the CPU has the instructions, and the state is of a job on this destination.
@@ -266,8 +266,7 @@ level!(
     store::LineBuffer<true>
 );
 
-/// Does a job.
-/// Safety: The job contract, at the head of this module, for the instructions of `level`.
+/// Does a job. *Safety*: the job contract, at the head of this module, for the instructions of `level`.
 pub(crate) unsafe fn run(level: Level, job: &Job, state: &mut KernelState) {
     // SAFETY: this function's contract, for the level that is matched.
     unsafe {
@@ -282,7 +281,7 @@ pub(crate) unsafe fn run(level: Level, job: &Job, state: &mut KernelState) {
 }
 
 /// Writes what a pass still holds back, and waits until other threads can see all of it.
-/// Safety: The CPU has the instructions of `level`; the state is new, or was left by a job of that level whose destination is still the
+/// *Safety*: the CPU has the instructions of `level`; the state is new, or was left by a job of that level whose destination is still the
 /// caller's.
 pub(crate) unsafe fn finish(level: Level, state: &mut KernelState) {
     // SAFETY: this function's contract, for the level that is matched.

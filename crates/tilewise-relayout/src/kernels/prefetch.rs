@@ -26,8 +26,7 @@ impl Prefetch {
         Self { linear: core::ptr::null(), linear_lines: false, linear_tlb: false, row_distance: 0, row_into_l1: false }
     }
 
-    /// A vector is read at an address.
-    /// Safety: The CPU has the instructions.
+    /// A vector is read at an address. *Safety*: the CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn read<V: Vector>(&mut self, at: *const u8) {
         // SAFETY: the CPU has the instructions; a prefetch may name any address.
@@ -57,7 +56,7 @@ const PAGES: usize = 32;
 ///
 /// Otherwise the pass stops at each new page for a page walk, which takes a few accesses to memory (twice as many in a virtual
 /// machine). Walks that are started together overlap, and neighbours share what they read.
-/// Safety: The CPU has the instructions.
+/// *Safety*: the CPU has the instructions.
 #[inline(always)]
 pub(super) unsafe fn warm_tlb<V: Vector>(at: *const u8, worth_it: bool) {
     const GROUP: usize = PAGES * PAGE;
@@ -68,7 +67,7 @@ pub(super) unsafe fn warm_tlb<V: Vector>(at: *const u8, worth_it: bool) {
 }
 
 /// A function of its own: written out in loops, it would make them too long to unroll.
-/// Safety: The CPU has the instructions.
+/// *Safety*: the CPU has the instructions.
 #[cold]
 #[inline(never)]
 unsafe fn warm_tlb_group<V: Vector>(at: *const u8, worth_it: bool) {
@@ -98,8 +97,7 @@ impl StripPrefetch {
         Self { source, rows, rows_left: count, row_bytes, row: source, done: usize::MAX }
     }
 
-    /// Prefetches the next lines.
-    /// Safety: The CPU has the instructions.
+    /// Prefetches the next lines. *Safety*: the CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn read<V: Vector>(&mut self, lines: usize) {
         for _ in 0..lines {

@@ -1,49 +1,45 @@
 //! What the generic kernels ask of an instruction set: vectors that load, store, interleave, and combine bits.
 
 /// A vector register.
-/// Safety: Every method is unsafe for one reason they share, *the CPU has the instructions*: it may be called only where the CPU has
+/// *Safety*: every method is unsafe for one reason they share, *the CPU has the instructions*: it may be called only where the CPU has
 /// the instruction set that the implementing type stands for. Methods that take pointers add what they say under *Safety*.
 pub(super) trait Vector: Copy {
     /// Bytes in the register.
     const BYTES: usize;
 
-    /// Zero.
-    /// Safety: The CPU has the instructions.
+    /// Zero. *Safety*: the CPU has the instructions.
     unsafe fn zero() -> Self;
-    /// The same byte everywhere.
-    /// Safety: The CPU has the instructions.
+    /// The same byte everywhere. *Safety*: the CPU has the instructions.
     unsafe fn splat(byte: u8) -> Self;
-    /// Loads from any address.
-    /// Safety: The CPU has the instructions; `BYTES` bytes are readable at `from`.
+    /// Loads from any address. *Safety*: the CPU has the instructions; `BYTES` bytes are readable at `from`.
     unsafe fn load(from: *const u8) -> Self;
-    /// Stores to any address.
-    /// Safety: The CPU has the instructions; `BYTES` bytes are writable at `to`.
+    /// Stores to any address. *Safety*: the CPU has the instructions; `BYTES` bytes are writable at `to`.
     unsafe fn store(self, to: *mut u8);
     /// Stores non-temporally, in pieces of 16 bytes if need be.
-    /// Safety: The CPU has the instructions; `BYTES` bytes are writable at `to`, a multiple of 16.
+    /// *Safety*: the CPU has the instructions; `BYTES` bytes are writable at `to`, a multiple of 16.
     unsafe fn store_non_temporal(self, to: *mut u8);
     /// Stores non-temporally in one piece.
-    /// Safety: The CPU has the instructions; `BYTES` bytes are writable at `to`, a multiple of `BYTES`.
+    /// *Safety*: the CPU has the instructions; `BYTES` bytes are writable at `to`, a multiple of `BYTES`.
     #[inline(always)]
     unsafe fn store_non_temporal_aligned(self, to: *mut u8) {
         // SAFETY: a multiple of `BYTES` is one of 16; the rest is this method's contract, too.
         unsafe { self.store_non_temporal(to) }
     }
     /// Stores to any address, non-temporally if it is a multiple of 16.
-    /// Safety: The CPU has the instructions; `BYTES` bytes are writable at `to`.
+    /// *Safety*: the CPU has the instructions; `BYTES` bytes are writable at `to`.
     #[inline(always)]
     unsafe fn store_non_temporal_or_plain(self, to: *mut u8) {
         // SAFETY: alignment is checked; the rest is this method's contract, too.
         unsafe { if to.addr().is_multiple_of(16) { self.store_non_temporal(to) } else { self.store(to) } }
     }
     /// Copies 16 bytes, stored non-temporally.
-    /// Safety: The CPU has the instructions; 16 bytes are readable at `from`, and writable at `to`, a multiple of 16.
+    /// *Safety*: the CPU has the instructions; 16 bytes are readable at `from`, and writable at `to`, a multiple of 16.
     unsafe fn copy_16_non_temporal(from: *const u8, to: *mut u8);
     /// The units of `U` bytes of both by turns, as one sequence over two registers.
-    /// Safety: The CPU has the instructions.
+    /// *Safety*: the CPU has the instructions.
     unsafe fn interleave<const U: usize>(self, other: Self) -> (Self, Self);
     /// The inverse of [`interleave`](Self::interleave): units of even and of odd position.
-    /// Safety: The CPU has the instructions.
+    /// *Safety*: the CPU has the instructions.
     #[inline(always)]
     unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
         // Interleaving rotates the bits of a unit's position in the sequence, so that enough of it comes round.
@@ -57,14 +53,14 @@ pub(super) trait Vector: Copy {
         (a, b)
     }
     /// As [`interleave`](Self::interleave), within each lane of 16 bytes; units have fewer. (The default is for registers of one lane.)
-    /// Safety: The CPU has the instructions.
+    /// *Safety*: the CPU has the instructions.
     #[inline(always)]
     unsafe fn interleave_lanes<const U: usize>(self, other: Self) -> (Self, Self) {
         // SAFETY: the CPU has the instructions.
         unsafe { self.interleave::<U>(other) }
     }
     /// Loads each lane of 16 bytes from an address of its own, `step` bytes apart. (The default is for registers of one lane.)
-    /// Safety: The CPU has the instructions; 16 bytes are readable at `from` plus each multiple of `step` below the number of
+    /// *Safety*: the CPU has the instructions; 16 bytes are readable at `from` plus each multiple of `step` below the number of
     /// lanes.
     #[inline(always)]
     unsafe fn load_strided_lanes(from: *const u8, _step: usize) -> Self {
@@ -72,36 +68,30 @@ pub(super) trait Vector: Copy {
         unsafe { Self::load(from) }
     }
     /// Transposes lanes: lane i of vector j becomes lane j of vector i, where vectors have four lanes.
-    /// Safety: The CPU has the instructions.
+    /// *Safety*: the CPU has the instructions.
     #[inline(always)]
     unsafe fn transpose_4x4_lanes(vectors: [Self; 4]) -> [Self; 4] {
         vectors
     }
-    /// Bitwise and.
-    /// Safety: The CPU has the instructions.
+    /// Bitwise and. *Safety*: the CPU has the instructions.
     unsafe fn and(self, other: Self) -> Self;
-    /// Bitwise or.
-    /// Safety: The CPU has the instructions.
+    /// Bitwise or. *Safety*: the CPU has the instructions.
     unsafe fn or(self, other: Self) -> Self;
-    /// Bitwise exclusive or.
-    /// Safety: The CPU has the instructions.
+    /// Bitwise exclusive or. *Safety*: the CPU has the instructions.
     unsafe fn xor(self, other: Self) -> Self;
-    /// Difference of bytes, wrapping.
-    /// Safety: The CPU has the instructions.
+    /// Difference of bytes, wrapping. *Safety*: the CPU has the instructions.
     unsafe fn sub(self, other: Self) -> Self;
-    /// Shifts 16-bit words left.
-    /// Safety: The CPU has the instructions.
+    /// Shifts 16-bit words left. *Safety*: the CPU has the instructions.
     unsafe fn shift_left<const BITS: i32>(self) -> Self;
-    /// Shifts 16-bit words right, zeros coming in.
-    /// Safety: The CPU has the instructions.
+    /// Shifts 16-bit words right, zeros coming in. *Safety*: the CPU has the instructions.
     unsafe fn shift_right<const BITS: i32>(self) -> Self;
     /// Prefetches the cache line at an address, which need not exist: into the first-level cache, or only into the second.
-    /// Safety: The CPU has the instructions.
+    /// *Safety*: the CPU has the instructions.
     unsafe fn prefetch<const L1: bool>(at: *const u8);
 }
 
 /// Copies `n` bytes. With `LONG`, for four vectors and more: where the ends are whole [pieces](PIECE), no store there crosses a cache line.
-/// Safety: The CPU has the instructions; `n` bytes are readable at `from` and writable at `to`.
+/// *Safety*: the CPU has the instructions; `n` bytes are readable at `from` and writable at `to`.
 #[inline(always)]
 pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: every access is inside the `n` bytes; where two overlap, they hold the same.
@@ -133,7 +123,7 @@ pub(super) unsafe fn copy<V: Vector, const LONG: bool>(from: *const u8, to: *mut
 const PIECE: usize = 16;
 
 /// Copies shift_left to three pieces.
-/// Safety: `n` bytes are readable at `from` and writable at `to`; `n` is a multiple of [`PIECE`] below 64.
+/// *Safety*: `n` bytes are readable at `from` and writable at `to`; `n` is a multiple of [`PIECE`] below 64.
 #[inline(always)]
 unsafe fn copy_pieces(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: the parts add shift_left to `n`.
@@ -149,7 +139,7 @@ unsafe fn copy_pieces(from: *const u8, to: *mut u8, n: usize) {
 }
 
 /// Copies fewer bytes than a vector has, without a call.
-/// Safety: `n` bytes are readable at `from` and writable at `to`.
+/// *Safety*: `n` bytes are readable at `from` and writable at `to`.
 #[inline(always)]
 pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: first and last part of the `n` bytes; where they overlap, they hold the same.
@@ -176,7 +166,7 @@ pub(super) unsafe fn copy_short(from: *const u8, to: *mut u8, n: usize) {
 }
 
 /// Writes part of a cache line: non-temporally in pieces of 16 bytes where they fit, if asked to.
-/// Safety: The CPU has the instructions; `bytes` bytes, at most a line, are readable at `line` and writable at `to`.
+/// *Safety*: the CPU has the instructions; `bytes` bytes, at most a line, are readable at `line` and writable at `to`.
 #[inline(always)]
 pub(super) unsafe fn short_line<V: Vector>(line: *const u8, to: *mut u8, bytes: usize, non_temporal: bool) {
     // SAFETY: `bytes` bytes are valid on both sides.

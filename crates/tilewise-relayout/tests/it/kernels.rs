@@ -209,7 +209,7 @@ fn threads_agree() {
                 let cpu = *Cpu::available().last().expect("one at least");
                 plan.clone()
                     .with_cpu(cpu)
-                    .run_loops(is_non_temporal, &source, &mut got, threads)
+                    .run_loops(is_non_temporal, &source, &mut got, threads, None)
                     .expect("lengths are right");
                 assert!(got == wanted, "{from} -> {to}, {threads} threads");
             }

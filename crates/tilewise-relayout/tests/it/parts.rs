@@ -48,7 +48,7 @@ fn loops_are_divided_as_finely_as_is_worth_it() {
         let plan = plan(from, to);
         for threads in 1..4 {
             let bytes = reported(&plan, |source, destination, done| {
-                plan.run_loops_in_parts(1000, false, source, destination, threads, done)
+                plan.run_loops(false, source, destination, threads, Some((1000, done)))
             });
             // As many for each thread.
             let wanted = if parts > threads { parts - parts % threads } else { parts };

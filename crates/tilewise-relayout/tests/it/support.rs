@@ -29,7 +29,7 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
         let source = Tight::new(&source, way.source_at);
         let mut destination = Guarded::new(&before, way.destination_at);
         let plan = plan.clone().with_cpu(way.cpu);
-        let run = plan.run_loops(way.is_non_temporal, source.content(), destination.content(), way.threads);
+        let run = plan.run_loops(way.is_non_temporal, source.content(), destination.content(), way.threads, None);
         if let Err(error) = run {
             return Some(format!("{way:?}: {error}"));
         }
@@ -46,16 +46,11 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
         let source = Tight::new(&source, random.below(64));
         let mut destination = Guarded::new(&before, random.below(64));
         let written = AtomicU64::new(0);
-        let run = plan.run_loops_in_parts(
-            least,
-            is_non_temporal,
-            source.content(),
-            destination.content(),
-            threads,
-            &|bytes| {
-                written.fetch_add(bytes, Relaxed);
-            },
-        );
+        let progress = |bytes| {
+            written.fetch_add(bytes, Relaxed);
+        };
+        let parts = Some((least, &progress as &(dyn Fn(u64) + Sync)));
+        let run = plan.run_loops(is_non_temporal, source.content(), destination.content(), threads, parts);
         if let Err(error) = run {
             return Some(error.to_string());
         }

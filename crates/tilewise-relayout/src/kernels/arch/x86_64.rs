@@ -131,11 +131,12 @@ impl Vector for __m256i {
     #[inline(always)]
     unsafe fn deinterleave<const U: usize>(self, other: Self) -> (Self, Self) {
         // Even units to the lower half of each 16 bytes, then of the whole register, then of both.
+        let order = |[low, high]: [i64; 2]| intrinsics!(_mm256_set_epi64x(high, low, high, low));
         let halves = |v: Self| {
             intrinsics!({
                 let lanes = match U {
-                    1 => _mm256_shuffle_epi8(v, order(0x0E0C_0A08_0604_0200, 0x0F0D_0B09_0705_0301)),
-                    2 => _mm256_shuffle_epi8(v, order(0x0D0C_0908_0504_0100, 0x0F0E_0B0A_0706_0302)),
+                    1 => _mm256_shuffle_epi8(v, order([0x0E0C_0A08_0604_0200, 0x0F0D_0B09_0705_0301])),
+                    2 => _mm256_shuffle_epi8(v, order([0x0D0C_0908_0504_0100, 0x0F0E_0B0A_0706_0302])),
                     4 => _mm256_shuffle_epi32::<0b11_01_10_00>(v),
                     _ => v,
                 };
@@ -157,14 +158,8 @@ impl Vector for __m256i {
     }
 }
 
-/// The same 16 places in both halves.
-#[inline(always)]
-unsafe fn order(low: i64, high: i64) -> __m256i {
-    intrinsics!(_mm256_set_epi64x(high, low, high, low))
-}
-
 /// 64 places for a permutation of bytes: the units of both operands in turn, or every other unit, from the `start`th on.
-const fn places(unit: usize, interleave: bool, second: usize) -> [u8; 64] {
+pub(in crate::kernels) const fn places(unit: usize, interleave: bool, second: usize) -> [u8; 64] {
     let mut places = [0; 64];
     let mut i = 0;
     while i < 64 {

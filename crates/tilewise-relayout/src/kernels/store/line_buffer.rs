@@ -1,6 +1,7 @@
 //! The line buffer: whole cache lines, wherever runs start. Only AVX-512 can afford it.
 
 use super::{KernelState, Prefetch, Store, warm_tlb};
+use crate::kernels::arch::x86_64::places;
 use core::arch::x86_64::*;
 
 /// Writes whole cache lines from whatever address on: the part of a line that is known is kept in a register until the rest comes, which
@@ -26,18 +27,8 @@ macro_rules! intrinsics {
     };
 }
 
-const ASCENDING: [u8; 64] = {
-    let mut places = [0; 64];
-    let mut i = 0;
-    while i < 64 {
-        #[expect(clippy::cast_possible_truncation, reason = "below 64")]
-        {
-            places[i] = i as u8;
-        }
-        i += 1;
-    }
-    places
-};
+/// 0 … 63.
+const ASCENDING: [u8; 64] = places(64, false, 0);
 
 /// Ones for lanes `from..to` of 64.
 #[inline(always)]

@@ -12,51 +12,37 @@ use super::{
 pub(super) use line_buffer::LineBuffer;
 
 /// A cursor in the destination that kernels append to.
-/// Safety: Every method is called only where the CPU has the instructions of `V`, and *the bytes appended are the caller's*: what a
+/// *Safety*: every method is called only where the CPU has the instructions of `V`, and *the bytes appended are the caller's*: what a
 /// method writes, from where the store is on, is inside the destination, and nobody else accesses it until the store is finished.
 /// Methods that take a source pointer add what must be readable.
 pub(super) trait Store<V: Vector>: Sized {
     /// Whether stores are non-temporal.
     const NON_TEMPORAL: bool;
-
     /// Continues where the kernel before left off, once it is told where to [seek](Self::seek).
-    /// Safety: The CPU has the instructions; the state is of kernels with the same store on the same destination.
+    /// *Safety*: the CPU has the instructions; the state is of kernels with the same store on the same destination.
     unsafe fn resume(state: &KernelState) -> Self;
-
-    /// Leaves what is not written yet to the next kernel.
-    /// Safety: The CPU has the instructions.
+    /// Leaves what is not written yet to the next kernel. *Safety*: the CPU has the instructions.
     unsafe fn save(self, state: &mut KernelState);
-
-    /// Starts at an address.
-    /// Safety: The CPU has the instructions.
+    /// Starts at an address. *Safety*: the CPU has the instructions.
     unsafe fn start(at: *mut u8, state: &KernelState) -> Self;
-
-    /// Writes what is left.
-    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
+    /// Writes what is left. *Safety*: the CPU has the instructions; the bytes appended are the caller's.
     unsafe fn finish(&mut self);
-
     /// Goes on at an address, which usually is where the store is.
-    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
+    /// *Safety*: the CPU has the instructions; the bytes appended are the caller's.
     unsafe fn seek(&mut self, to: *mut u8);
-
-    /// Appends a vector.
-    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
+    /// Appends a vector. *Safety*: the CPU has the instructions; the bytes appended are the caller's.
     unsafe fn push(&mut self, vector: V);
-
     /// Appends `n` bytes.
-    /// Safety: The CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
+    /// *Safety*: the CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
     unsafe fn copy(&mut self, from: *const u8, n: usize, prefetch: &mut Prefetch);
-
     /// [`copy`](Self::copy) where most runs are four vectors and more.
-    /// Safety: The CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
+    /// *Safety*: the CPU has the instructions; the bytes appended are the caller's; `n` bytes are readable at `from`.
     #[inline(always)]
     unsafe fn copy_long(&mut self, from: *const u8, n: usize, prefetch: &mut Prefetch) {
         // SAFETY: `copy` has the same contract.
         unsafe { self.copy(from, n, prefetch) }
     }
-
-    /// Appends `n` zeros.
-    /// Safety: The CPU has the instructions; the bytes appended are the caller's.
+    /// Appends `n` zeros. *Safety*: the CPU has the instructions; the bytes appended are the caller's.
     unsafe fn zeros(&mut self, n: usize);
 }
 
@@ -154,7 +140,7 @@ impl<V: Vector, const NON_TEMPORAL: bool> Store<V> for Direct<NON_TEMPORAL> {
 }
 
 /// Writes what a state still holds back.
-/// Safety: The CPU has the instructions; the state was left by a kernel with the same store, whose destination is still the caller's.
+/// *Safety*: the CPU has the instructions; the state was left by a kernel with the same store, whose destination is still the caller's.
 #[inline(always)]
 pub(super) unsafe fn finish<V: Vector, S: Store<V>>(state: &mut KernelState) {
     // SAFETY: this function's contract.

@@ -38,7 +38,7 @@ impl Scratch {
 }
 
 /// Transposes each lane: `K` units of as many rows. After a round, neighbours are twice as long.
-/// Safety: The CPU has the instructions.
+/// *Safety*: the CPU has the instructions.
 #[inline(always)]
 unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [V; K]) -> [V; K] {
     let mut rounds = K;
@@ -55,7 +55,7 @@ unsafe fn transpose_lanes<V: Vector, const U: usize, const K: usize>(mut rows: [
 }
 
 /// `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
-/// Safety: The CPU has the instructions; a vector is readable in each row.
+/// *Safety*: the CPU has the instructions; a vector is readable in each row.
 #[inline(always)]
 unsafe fn load_transposed<V: Vector, const U: usize, const K: usize>(rows: &[*const u8; K], skip: usize) -> [V; K] {
     // SAFETY: a vector is readable in each row.
@@ -69,7 +69,7 @@ unsafe fn load_transposed<V: Vector, const U: usize, const K: usize>(rows: &[*co
 }
 
 /// The first step: `groups` times `K` rows, a vector of each from `skip` bytes on, transposed lane by lane.
-/// Safety: The CPU has the instructions; a vector is readable in each row; `scratch` has room for as many vectors.
+/// *Safety*: the CPU has the instructions; a vector is readable in each row; `scratch` has room for as many vectors.
 #[inline(always)]
 pub(super) unsafe fn transpose_lanes_to<V: Vector, const U: usize, const K: usize>(
     rows: &Rows,
@@ -88,7 +88,7 @@ pub(super) unsafe fn transpose_lanes_to<V: Vector, const U: usize, const K: usiz
 }
 
 /// The second step: the `part`th vector of a column's line.
-/// Safety: The CPU has the instructions, and `scratch` is as [`transpose_lanes_to`] left it.
+/// *Safety*: the CPU has the instructions, and `scratch` is as [`transpose_lanes_to`] left it.
 #[inline(always)]
 pub(super) unsafe fn column_vector<V: Vector, const K: usize>(scratch: *const u8, column: usize, part: usize) -> V {
     let first = part * (V::BYTES / 16) * K + column % K;
@@ -97,7 +97,7 @@ pub(super) unsafe fn column_vector<V: Vector, const K: usize>(scratch: *const u8
 }
 
 /// Both steps at once, where a whole block fits into registers: a vector of each of `N` rows, `skip` bytes on.
-/// Safety: The CPU has the instructions; a vector, of a line's length, is readable in each row.
+/// *Safety*: the CPU has the instructions; a vector, of a line's length, is readable in each row.
 #[inline(always)]
 pub(super) unsafe fn transpose_in_registers<V: Vector, const U: usize, const K: usize, const N: usize>(
     rows: &Rows,
@@ -121,7 +121,7 @@ pub(super) unsafe fn transpose_in_registers<V: Vector, const U: usize, const K: 
 }
 
 /// Copies rows of which a vector is too long: `bytes` of each, from `skip` bytes on.
-/// Safety: `bytes`, fewer than a line, are readable in each of `present` rows.
+/// *Safety*: `bytes`, fewer than a line, are readable in each of `present` rows.
 #[inline(always)]
 pub(super) unsafe fn stage_short_rows(
     rows: &mut Rows,

@@ -16,7 +16,7 @@ pub(crate) use grid::{Grid, Side, Stride};
 pub(super) use micro_kernel::LINE;
 use micro_kernel::Scratch;
 
-/// Safety: The [job contract](super); `K` units of `U` bytes make a lane of 16 bytes, and `N` a vector.
+/// *Safety*: the [job contract](super); `K` units of `U` bytes make a lane of 16 bytes, and `N` a vector.
 #[inline(always)]
 pub(super) unsafe fn transpose<V: Vector, S: Store<V>, const U: usize, const K: usize, const N: usize>(
     job: &Job,

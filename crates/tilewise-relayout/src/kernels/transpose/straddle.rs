@@ -43,7 +43,7 @@ impl Straddle {
     }
 
     /// Starts a strip: with the heads of the first run of rows. Those before which no line ends are written.
-    /// Safety: The [job contract](crate::kernels); the strip is in the grid, which has a vector's width of columns.
+    /// *Safety*: the [job contract](crate::kernels); the strip is in the grid, which has a vector's width of columns.
     #[inline(always)]
     pub(super) unsafe fn begin<V: Vector, const U: usize, const K: usize, const N: usize>(
         &mut self,
@@ -86,7 +86,7 @@ impl Straddle {
     }
 
     /// Writes the lines in which runs of a group of columns end, but for those of the last columns of runs.
-    /// Safety: The [job contract](crate::kernels); [`begin`](Self::begin) was called for the strip, and then this for all pieces
+    /// *Safety*: the [job contract](crate::kernels); [`begin`](Self::begin) was called for the strip, and then this for all pieces
     /// and groups before.
     #[inline(always)]
     pub(super) unsafe fn write<V: Vector, const U: usize, const K: usize, const N: usize>(
@@ -134,7 +134,7 @@ impl Straddle {
     }
 
     /// Writes those lines of the last columns of runs, when all groups are done.
-    /// Safety: The [job contract](crate::kernels); [`write`](Self::write) was called for all groups of the strip with this piece.
+    /// *Safety*: the [job contract](crate::kernels); [`write`](Self::write) was called for all groups of the strip with this piece.
     #[inline(always)]
     pub(super) unsafe fn write_run_ends<V: Vector, const U: usize>(
         &mut self,
@@ -168,7 +168,7 @@ impl Straddle {
     }
 
     /// Keeps the column behind the strip, which shares a line with the strip's last one.
-    /// Safety: The rows and columns are in the grid.
+    /// *Safety*: the rows and columns are in the grid.
     #[inline(always)]
     unsafe fn keep_behind<const U: usize>(&mut self, rows: &Rows, grid: &Grid, strip: &Strip) {
         if strip.end < grid.columns.count {
@@ -179,7 +179,7 @@ impl Straddle {
 }
 
 /// Gives a line the bytes of the one that follows it, from some byte on.
-/// Safety: The CPU has the instructions; the vector has a line's length.
+/// *Safety*: the CPU has the instructions; the vector has a line's length.
 #[inline(always)]
 unsafe fn join<V: Vector>(from: usize) -> impl Fn(V, &Line) -> V {
     let mut follows = [0; LINE];
@@ -191,8 +191,7 @@ unsafe fn join<V: Vector>(from: usize) -> impl Fn(V, &Line) -> V {
     }
 }
 
-/// A line of each of a vector's width of columns.
-/// Safety: Rows and columns are in the grid.
+/// A line of each of a vector's width of columns. *Safety*: rows and columns are in the grid.
 #[inline(always)]
 unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
     rows: &Rows,
@@ -210,8 +209,7 @@ unsafe fn columns<V: Vector, const U: usize, const K: usize, const N: usize>(
     }
 }
 
-/// One column's line.
-/// Safety: The column is in the grid.
+/// One column's line. *Safety*: the column is in the grid.
 #[inline(always)]
 unsafe fn gather<const U: usize>(rows: &Rows, column: usize, line: &mut Line) {
     for (unit, row) in line.0.chunks_exact_mut(U).zip(rows) {

@@ -18,7 +18,7 @@ use crate::{
 /// Lines of each column that are written together.
 const LINES: usize = 4;
 
-/// Safety: The [job contract](crate::kernels); both addresses are where the grid begins.
+/// *Safety*: the [job contract](crate::kernels); both addresses are where the grid begins.
 #[inline(always)]
 pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const N: usize>(
     source: *const u8,
@@ -138,7 +138,7 @@ pub(super) unsafe fn transpose<V: Vector, const U: usize, const K: usize, const 
 }
 
 /// One line, or less, of each of a few columns.
-/// Safety: Rows and columns are inside the grid; `offset` bytes into each column are those rows.
+/// *Safety*: rows and columns are inside the grid; `offset` bytes into each column are those rows.
 #[inline(always)]
 unsafe fn line<V: Vector, const U: usize, const K: usize, const N: usize>(
     piece: &Piece,

@@ -24,7 +24,7 @@ pub(super) const MOST_ROWS: usize = 256;
 /// How many bytes ahead of use a row is prefetched, where rows are prefetched in turn.
 const ROW_DISTANCE: usize = 1024;
 
-/// Safety: The [job contract](crate::kernels); the grid is linear and has at most [`MOST_ROWS`] rows.
+/// *Safety*: the [job contract](crate::kernels); the grid is linear and has at most [`MOST_ROWS`] rows.
 #[inline(always)]
 pub(super) unsafe fn transpose<V: Vector, S: Store<V>, const U: usize, const K: usize, const N: usize>(
     job: &Job,
