@@ -110,7 +110,7 @@ impl PyLayout {
     /// The memory space's name on a TPU, such as `'hbm'`.
     #[getter]
     fn memory_space_name(&self) -> String {
-        tilewise::memory_space_name(self.0.memory_space()).into_owned()
+        tilewise::tpu::memory_space_name(self.0.memory_space()).into_owned()
     }
 
     /// The physical dimensions that are split between memories: (dimension, indices) pairs.

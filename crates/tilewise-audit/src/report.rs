@@ -2,7 +2,10 @@
 
 use crate::fix::{self, Advice};
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
-use tilewise::{Shape, Sizes, memory_space_name, tpu::Generation};
+use tilewise::{
+    Shape, Sizes,
+    tpu::{Generation, memory_space_name},
+};
 use tilewise_hlo::Module;
 
 /// An audit of one module.

@@ -5,7 +5,7 @@ use crate::{
     fix::{Advice, Fix},
 };
 use std::borrow::Cow;
-use tilewise::{Sizes, memory_space_name};
+use tilewise::{Sizes, tpu::memory_space_name};
 
 /// A row of a report or an explanation, as named fields.
 ///

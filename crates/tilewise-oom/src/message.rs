@@ -79,7 +79,7 @@ pub struct Message {
 impl Message {
     /// The number of the memory space, as layouts write it in `S(n)`: `hbm` 0, `vmem` 1, `cmem` 3, `smem` 4, `host` 5.
     ///
-    /// The numbers are those of [`tilewise::memory_space_name`].
+    /// The numbers are those of [`tilewise::tpu::memory_space_name`].
     ///
     /// ```
     /// let text = "Ran out of memory in memory space vmem. Used 32.42M of 16.00M vmem. Exceeded vmem capacity by 16.42M.";
@@ -90,6 +90,6 @@ impl Message {
     #[must_use]
     pub fn memory_space_number(&self) -> Option<u8> {
         let name = self.memory_space.as_deref()?;
-        (0..=5).find(|number| tilewise::memory_space_name(*number) == name)
+        (0..=5).find(|number| tilewise::tpu::memory_space_name(*number) == name)
     }
 }

@@ -1,6 +1,6 @@
 //! What each part of a layout means, in a sentence.
 
-use crate::{ArrayShape, Layout, Tile, TileDimension, memory_space_name, text::join};
+use crate::{ArrayShape, Layout, Tile, TileDimension, text::join, tpu::memory_space_name};
 use alloc::{
     format,
     string::{String, ToString},

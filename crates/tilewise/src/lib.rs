@@ -47,8 +47,6 @@ pub use steps::{Derivation, DerivationStep, Effect, Operation};
 pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
 pub use tiled::Tiled;
-#[doc(inline)]
-pub use tpu::memory_space_name;
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.
 pub const MAX_SIZE: u64 = i64::MAX as u64;

@@ -13,7 +13,7 @@ use std::{
     borrow::Cow,
     io::{self, Write},
 };
-use tilewise::{ArrayShape, Error, Shape, ShapeKind, Tiled, memory_space_name};
+use tilewise::{ArrayShape, Error, Shape, ShapeKind, Tiled, tpu::memory_space_name};
 
 pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {

@@ -8,8 +8,8 @@ use alloc::{borrow::Cow, format};
 /// (`MemorySpace.color`) where it names one. The labels in memory-usage reports come from a table that does not fit.
 ///
 /// ```
-/// assert_eq!(tilewise::memory_space_name(1), "vmem");
-/// assert_eq!(tilewise::memory_space_name(11), "space_11");
+/// assert_eq!(tilewise::tpu::memory_space_name(1), "vmem");
+/// assert_eq!(tilewise::tpu::memory_space_name(11), "space_11");
 /// ```
 #[must_use]
 pub fn memory_space_name(space: u8) -> Cow<'static, str> {
