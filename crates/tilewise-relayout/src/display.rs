@@ -2,7 +2,8 @@
 
 use crate::{
     Padding, Plan,
-    nest::{Convert, Leaf, Loop, Nest, Transpose},
+    leaf::{Convert, Leaf, Loop, Transpose},
+    nest::Nest,
     plan::Clear,
 };
 use std::fmt;

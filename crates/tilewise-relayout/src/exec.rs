@@ -3,7 +3,8 @@
 use crate::{
     Error, Plan,
     kernels::KernelState,
-    nest::{Chain, Leaf, Loop, Nest, Transpose},
+    leaf::{Chain, Leaf, Loop, Transpose},
+    nest::Nest,
     part::{Part, Split},
     plan::{Clear, length_mismatch},
     walk::{Target, Walk},

@@ -53,6 +53,7 @@ mod exec;
 mod file;
 mod joint_digits;
 mod kernels;
+mod leaf;
 mod nest;
 mod part;
 mod plan;

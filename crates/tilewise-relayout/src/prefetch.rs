@@ -5,7 +5,7 @@
 
 use crate::{
     kernels::Prefetch,
-    nest::{Chain, Leaf, Loop, Transpose},
+    leaf::{Chain, Leaf, Loop, Transpose},
     size::size,
     tuning::{Mechanism, Tuning},
 };

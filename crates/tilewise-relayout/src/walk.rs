@@ -23,7 +23,8 @@
 use crate::{
     cpu::Cpu,
     kernels::{self, Body, Deinterleave, Grid, Interleave, Job, KernelState, Repeat, Side, Span, Stride},
-    nest::{Chain, Convert, Leaf, Loop, Nest, Transpose},
+    leaf::{Chain, Convert, Leaf, Loop, Transpose},
+    nest::Nest,
     part::{Part, Split},
     plan::Irregular,
     scalar::Bytes,

@@ -7,7 +7,7 @@ use super::{
     store::Store,
     vector::{Vector, copy_short},
 };
-use crate::{nest::Convert, size::size};
+use crate::{leaf::Convert, size::size};
 
 /// *Safety*: the [job contract](super).
 #[inline(always)]

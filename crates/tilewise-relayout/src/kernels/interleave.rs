@@ -8,7 +8,7 @@ use super::{
     store::Store,
     vector::{Vector, copy_short},
 };
-use crate::nest::Convert;
+use crate::leaf::Convert;
 
 /// `ways` rows become one: unit 0 of each row, unit 1 of each row, and so on.
 #[derive(Clone, Copy)]

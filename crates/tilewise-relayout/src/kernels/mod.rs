@@ -25,7 +25,7 @@ mod vector;
 
 use crate::{
     cpu::Level,
-    nest::Convert,
+    leaf::Convert,
     tuning::{Mechanism, Tuning},
 };
 pub(crate) use interleave::{Deinterleave, Interleave};

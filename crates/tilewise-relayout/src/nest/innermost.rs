@@ -1,8 +1,8 @@
 //! The innermost digits of a nest: which of them become its leaf.
 
-use super::leaf::{Chain, Convert, Leaf, Loop, Transpose};
 use crate::{
     joint_digits::JointDigits,
+    leaf::{Chain, Convert, Leaf, Loop, Transpose},
     prefetch::{LONG_ROW, RowContinuation},
     scalar::Elements,
 };

@@ -8,16 +8,15 @@
 //! edges cost a test per loop, never one per element, in whatever order the digits are visited.
 
 mod innermost;
-mod leaf;
 
 use crate::{
     joint_digits::{JointDigit, JointDigits},
+    leaf::{Chain, Convert, Leaf, Loop, Transpose},
     prefetch::{LARGEST_PANEL, Reads},
     scalar::Elements,
     tuning::{Mechanism, Tuning},
 };
 use innermost::Innermost;
-pub(crate) use leaf::{Chain, Convert, Leaf, Loop, Transpose};
 
 /// Loops from the outermost, around a leaf.
 #[derive(Clone, Debug)]

@@ -48,7 +48,7 @@ impl Side {
 }
 
 /// The places of neighbouring units of a [`Side`], one after the other.
-pub(in crate::kernels) struct Places {
+pub(super) struct Places {
     stride: Stride,
     run: usize,
     start: usize,
@@ -58,7 +58,7 @@ pub(in crate::kernels) struct Places {
 
 impl Places {
     #[inline(always)]
-    pub(in crate::kernels) fn next(&mut self) -> usize {
+    pub(super) fn next(&mut self) -> usize {
         let place = self.place;
         (self.place, self.left) = (place + self.stride.step, self.left - 1);
         if self.left == 0 {

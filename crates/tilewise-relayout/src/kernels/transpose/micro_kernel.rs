@@ -8,7 +8,7 @@
 use crate::kernels::vector::{Vector, copy_short};
 
 /// Bytes of a cache line.
-pub(in crate::kernels) const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// Rows that make a line, by where they start; more than there are units in a line are not used.
 pub(super) type Rows = [*const u8; LINE];

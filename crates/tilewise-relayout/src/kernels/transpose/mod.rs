@@ -7,14 +7,13 @@
 mod grid;
 mod micro_kernel;
 mod straddle;
+mod strip_prefetch;
 mod strips;
 mod whole_columns;
 
 use super::{Body, Job, KernelState, repeat, store::Store, vector::Vector};
-pub(super) use grid::Places;
 pub(crate) use grid::{Grid, Side, Stride};
-pub(super) use micro_kernel::LINE;
-use micro_kernel::Scratch;
+use micro_kernel::{LINE, Scratch};
 
 /// *Safety*: the [job contract](super); `K` units of `U` bytes make a lane of 16 bytes, and `N` a vector.
 #[inline(always)]

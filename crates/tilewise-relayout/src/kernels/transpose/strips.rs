@@ -5,13 +5,11 @@ use super::{
     grid::{Columns, Grid, Piece, Strip},
     micro_kernel::{LINE, Scratch, column_vector, stage_short_rows, transpose_in_registers, transpose_lanes_to},
     straddle::Straddle,
+    strip_prefetch::StripPrefetch,
     unaligned_columns,
 };
 use crate::{
-    kernels::{
-        prefetch::StripPrefetch,
-        vector::{Vector, short_line},
-    },
+    kernels::vector::{Vector, short_line},
     tuning::{Mechanism, Tuning},
 };
 

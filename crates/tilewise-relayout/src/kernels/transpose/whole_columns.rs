@@ -4,16 +4,11 @@ use super::{
     first_strip,
     grid::Grid,
     micro_kernel::{LINE, ScratchLines, column_vector, stage_short_rows, transpose_lanes_to},
+    strip_prefetch::StripPrefetch,
     unaligned_columns,
 };
 use crate::{
-    kernels::{
-        Job, KernelState,
-        prefetch::{Prefetch, StripPrefetch},
-        repeat,
-        store::Store,
-        vector::Vector,
-    },
+    kernels::{Job, KernelState, prefetch::Prefetch, repeat, store::Store, vector::Vector},
     tuning::Mechanism,
 };
 use core::mem::MaybeUninit;
