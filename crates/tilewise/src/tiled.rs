@@ -5,6 +5,7 @@ use crate::{
     digits::{Builder, Mixed},
 };
 use alloc::{format, vec, vec::Vec};
+use core::ops::Range;
 
 /// An array's layout, worked out: a function from a logical index to an offset, and the sizes that follow from it.
 ///
@@ -253,31 +254,38 @@ impl Tiling {
 
     /// One tile, as the tiled-layout document defines it: longer tile, combine, pad, reshape, transpose.
     fn apply(&mut self, tile: &[TileDimension]) -> Result<(), Error> {
-        let missing: Vec<Axis> = (self.axes.len()..tile.len()).map(|_| self.axis(1)).collect();
-        self.steps.extend(missing.iter().map(|&axis| Step::Prepend { axis }));
-        self.axes.splice(0..0, missing);
-        let suffix = self.axes.split_off(self.axes.len() - tile.len());
-        let mut inner_axes = Vec::with_capacity(tile.len());
-        let mut merging = Vec::new();
-        for (axis, dimension) in suffix.into_iter().zip(tile) {
-            merging.push(axis);
+        let missing = tile.len().saturating_sub(self.axes.len());
+        let prepended = self.bounds.len()..self.bounds.len() + missing;
+        self.bounds.resize(prepended.end, 1);
+        self.steps.extend(prepended.clone().map(|axis| Step::Prepend { axis }));
+        self.axes.splice(0..0, prepended);
+        // In place: the tile's axes become the quotients, fewer where some are merged, and the remainders follow behind.
+        let end = self.axes.len();
+        let start = end - tile.len();
+        let (mut quotients, mut merging) = (start, start);
+        for (at, dimension) in (start..end).zip(tile) {
             let TileDimension::Size(tile) = *dimension else { continue };
-            let axis = self.merge(core::mem::take(&mut merging))?;
+            let axis = self.merge(merging..at + 1)?;
+            merging = at + 1;
             let tile = tile.get();
             let outer = self.axis(self.bounds[axis].div_ceil(tile));
             let inner = self.axis(tile);
             self.steps.push(Step::Split { axis, tile, outer, inner });
-            self.axes.push(outer);
-            inner_axes.push(inner);
+            self.axes[quotients] = outer;
+            quotients += 1;
+            self.axes.push(inner);
         }
-        self.axes.append(&mut inner_axes);
+        self.axes.drain(quotients..end);
         Ok(())
     }
 
-    fn merge(&mut self, parts: Vec<Axis>) -> Result<Axis, Error> {
-        if let [axis] = parts[..] {
+    /// Makes one axis of those at some places of [`axes`](Self::axes).
+    fn merge(&mut self, places: Range<usize>) -> Result<Axis, Error> {
+        let parts = &self.axes[places];
+        if let [axis] = *parts {
             return Ok(axis);
         }
+        let parts = parts.to_vec();
         let bound = checked::product(parts.iter().map(|&part| self.bounds[part])).ok_or_else(|| {
             Error::new(ErrorKind::Overflow, "the dimensions `*` merges multiply to more than 2^63 − 1")
         })?;

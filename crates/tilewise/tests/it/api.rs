@@ -2,7 +2,6 @@
 
 use tilewise::{
     Dimension, ElementType, Error, ErrorKind, Layout, MAX_SIZE, PaddedAxis, Shape, ShapeKind, SplitConfig, Tile, Tiled,
-    memory_space_name,
 };
 
 fn tiled(text: &str) -> Tiled {
@@ -136,7 +135,7 @@ fn every_part_of_a_layout_can_be_asked_for() -> Result<(), Error> {
     );
     assert_eq!((layout.memory_space(), layout.split_configs().len()), (3, 1));
     assert_eq!(layout.dynamic_shape_metadata_prefix_bytes(), 8);
-    assert_eq!(memory_space_name(layout.memory_space()), "cmem");
+    assert_eq!(tilewise::tpu::memory_space_name(layout.memory_space()), "cmem");
     Ok(())
 }
 
