@@ -175,7 +175,7 @@ impl Layout {
         self.element_size_in_bits.map(NonZeroU64::get)
     }
 
-    /// The memory space, 0 … 127; [`memory_space_name`](crate::memory_space_name) names it.
+    /// The memory space, 0 … 127; [`memory_space_name`](crate::tpu::memory_space_name) names it.
     #[must_use]
     pub fn memory_space(&self) -> u8 {
         self.memory_space
