@@ -107,13 +107,11 @@ fn large(effort: &Effort, work: &Work) -> Ratios {
 /// The same for an array whose run takes nanoseconds.
 fn small(effort: &Effort, shapes: &(Shape, Shape)) -> anyhow::Result<Ratios> {
     let work = Work::new(shapes)?;
-    let measure = |plan: &Plan| {
-        nanoseconds_a_call(effort.rounds, || work.run(|_, source, destination| plan.run(source, destination)))
-    };
-    Ok(without_each(&work.plan)
-        .iter()
-        .map(|plan| plan.as_ref().map(|plan| measure(plan) / measure(&work.plan)))
-        .collect())
+    let rounds = effort.rounds.min(3);
+    let measure =
+        |plan: &Plan| nanoseconds_a_call(rounds, || work.run(|_, source, destination| plan.run(source, destination)));
+    let ratio = |plan: &Plan| median((0..effort.turns.min(7)).map(|_| measure(plan) / measure(&work.plan)).collect());
+    Ok(without_each(&work.plan).iter().map(|plan| plan.as_ref().map(ratio)).collect())
 }
 
 /// The plan without each mechanism that this CPU's tuning has.
