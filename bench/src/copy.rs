@@ -30,7 +30,7 @@ impl Copy {
 
     /// The time of so many copies on so many threads: the faster of plain and non-temporal stores.
     pub(crate) fn fastest(&mut self, threads: usize, calls: u32) -> Duration {
-        let ways: &[Way] = if self.bytes() > IN_CACHE { &[plain, past_caches] } else { &[plain] };
+        let ways: &[Way] = if self.bytes() > IN_CACHE { &[plain, non_temporal] } else { &[plain] };
         let times = ways.iter().map(|&way| time(calls, || self.copy(threads, way)));
         times.min().unwrap_or_default()
     }
@@ -41,8 +41,8 @@ impl Copy {
     }
 
     /// With non-temporal stores.
-    pub(crate) fn past_caches(&mut self) {
-        self.copy(1, past_caches);
+    pub(crate) fn non_temporal(&mut self) {
+        self.copy(1, non_temporal);
     }
 
     fn copy(&mut self, threads: usize, way: Way) {
@@ -76,7 +76,7 @@ fn plain(from: &[u8], to: &mut [u8]) {
 
 /// Non-temporal stores of 32 bytes.
 #[cfg(target_arch = "x86_64")]
-fn past_caches(from: &[u8], to: &mut [u8]) {
+fn non_temporal(from: &[u8], to: &mut [u8]) {
     use std::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
 
     /// # Safety
@@ -109,6 +109,6 @@ fn past_caches(from: &[u8], to: &mut [u8]) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn past_caches(from: &[u8], to: &mut [u8]) {
+fn non_temporal(from: &[u8], to: &mut [u8]) {
     plain(from, to);
 }

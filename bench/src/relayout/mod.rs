@@ -25,7 +25,7 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
     in_cache(effort, report)?;
     growth(effort, report)?;
     two_threads(effort, report)?;
-    past_caches(effort, report)
+    non_temporal(effort, report)
 }
 
 /// A plan with its buffers.
@@ -292,7 +292,7 @@ fn growth(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
                 let ours = time_a_byte(time(calls, || work.run(Plan::run)), work.bytes());
                 // Plain copies of more would leave the last cache full of lines yet to be written, for which whoever comes next
                 // waits: 64 MiB feel that, 4 GiB do not.
-                let way = if copy.bytes() > IN_CACHE { Copy::past_caches } else { Copy::plain };
+                let way = if copy.bytes() > IN_CACHE { Copy::non_temporal } else { Copy::plain };
                 let theirs = time_a_byte(time(calls, || way(copy)), 2 * copy.bytes() as u64);
                 figures.push((ours, theirs / ours));
             }
@@ -357,7 +357,7 @@ fn two_threads(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
 }
 
 /// From which size on stores had better pass the caches.
-fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
+fn non_temporal(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
     const CALLS: u32 = 8;
     const SWITCHED: [Family; 4] = [TILE, PACK, UNPACK, TRANSPOSE];
     let mut rows = Vec::new();
@@ -370,7 +370,7 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
                 work.run(|plan, source, destination| plan.run_loops(is_non_temporal, source, destination, 1, None));
             };
             let ways: [&dyn Fn(); 4] =
-                [&|| copy.borrow_mut().plain(), &|| copy.borrow_mut().past_caches(), &|| run(false), &|| run(true)];
+                [&|| copy.borrow_mut().plain(), &|| copy.borrow_mut().non_temporal(), &|| run(false), &|| run(true)];
             let mut times = ways.map(|_| Vec::new());
             for _ in 0..effort.turns.div_ceil(3) {
                 for (way, times) in ways.iter().zip(&mut times) {
@@ -385,12 +385,13 @@ fn past_caches(effort: &Effort, report: &mut Report) -> anyhow::Result<()> {
         }
         rows.push(row);
     }
-    report.heading("Stores past the caches");
+    report.heading("Non-temporal stores");
     let words = "Where the engine's switch belongs: speed with plain and with non-temporal stores, divided by that of `memcpy`, by \
-                 the size of the source; eight runs a turn, after eight that bring the buffers into the caches. *copy: past* is a copy \
+                 the size of the source; eight runs a turn, after eight that bring the buffers into the caches. *copy: non-temporal* is a copy \
                  with non-temporal stores.";
-    let columns = SWITCHED.map(|family| [format!("{}: plain", family.name), "past".to_owned()]).concat();
-    let header = ["size", "copy: past"].into_iter().chain(columns.iter().map(String::as_str)).collect::<Vec<_>>();
+    let columns = SWITCHED.map(|family| [format!("{}: plain", family.name), "non-temporal".to_owned()]).concat();
+    let header =
+        ["size", "copy: non-temporal"].into_iter().chain(columns.iter().map(String::as_str)).collect::<Vec<_>>();
     report.table(words, &header, &rows);
     Ok(())
 }
