@@ -151,6 +151,12 @@ impl Module {
         (0..self.data.instructions.len()).map(|index| Instruction { data: &self.data, index })
     }
 
+    /// The instruction of this [index](Instruction::index).
+    #[must_use]
+    pub fn instruction(&self, index: usize) -> Option<Instruction<'_>> {
+        (index < self.data.instructions.len()).then_some(Instruction { data: &self.data, index })
+    }
+
     /// What was skipped, or isn't as XLA writes it. Empty for what a compiler printed.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {

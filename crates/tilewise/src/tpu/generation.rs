@@ -59,12 +59,31 @@ impl Generation {
         matches!(self, Self::V2 | Self::V3)
     }
 
-    /// The least a buffer is made of, in bytes: 1024 on v2 and v3, 512 since. A scalar takes one; so does a tuple's table of pointers.
+    /// The least an array in HBM is made of, in bytes: 1024 on v2 and v3, 512 since. A scalar takes one.
     ///
     /// Observed: `f32[]` is `{:T(256)}` on v2 and v3, `{:T(128)}` elsewhere, and programs are charged as much.
     #[must_use]
     pub const fn granule_bytes(self) -> u64 {
         if self.is_old() { 1024 } else { 512 }
+    }
+
+    /// What a tuple's table of pointers, 4 bytes an element, is rounded up to, in bytes: 1024 on v2 and v3, 512 on v4
+    /// and v5e, 32 on v5p, v6e and v7x.
+    ///
+    /// Observed: the sizes that libtpu 0.0.51 reports for arguments and results that are tuples.
+    ///
+    /// ```
+    /// use tilewise::tpu::Generation;
+    ///
+    /// assert_eq!(Generation::V6e.tuple_table_granule_bytes(), 32);
+    /// ```
+    #[must_use]
+    pub const fn tuple_table_granule_bytes(self) -> u64 {
+        match self {
+            Self::V2 | Self::V3 => 1024,
+            Self::V4 | Self::V5e => 512,
+            Self::V5p | Self::V6e | Self::V7x => 32,
+        }
     }
 
     /// HBM one device offers to programs, in bytes.

@@ -1,0 +1,430 @@
+//! Which buffers have an allocation of their own, and which are packed into a heap.
+//!
+//! `BufferAssigner` (xla/service/buffer_assignment.cc).
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
+};
+
+use crate::{
+    buffers::{Buffers, LiveRange},
+    graph::Graph,
+    heap::Packing,
+    index::{BufferId, ComputationId, OpId, Table, ValueId},
+    opcode::Opcode,
+    sharing::{interfere, work_area},
+    values::Values,
+};
+
+/// What memory is for: the first of these that applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Role {
+    /// A constant.
+    Constant,
+    /// An argument of the program, or a result that lies in a donated one.
+    Argument,
+    /// A tuple's table of pointers, of no result.
+    Table,
+    /// A result of the program.
+    Output,
+    /// Anything else.
+    Temporary,
+}
+
+impl Role {
+    /// Its name in lower case.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Argument => "argument",
+            Self::Table => "table",
+            Self::Output => "output",
+            Self::Temporary => "temporary",
+        }
+    }
+
+    /// Whether it stands for the whole run.
+    #[must_use]
+    pub fn is_standing(self) -> bool {
+        matches!(self, Self::Constant | Self::Argument | Self::Output)
+    }
+}
+
+/// The buffers of a program, by where they go.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) roles: Table<BufferId, Role>,
+    /// Temporaries of the default memory space that lie apart from its heap: each allocation's bytes and buffers.
+    pub(crate) apart: Vec<(u64, Vec<BufferId>)>,
+    /// The buffers of the heaps, by memory space.
+    pub(crate) packed: BTreeMap<u8, Vec<BufferId>>,
+    /// Whether a SparseCore has a work area.
+    pub(crate) has_work_area: bool,
+}
+
+impl Assignment {
+    pub(crate) fn new(graph: &Graph<'_>, values: &Values, buffers: &Buffers, packing: Packing) -> Self {
+        Assigner::new(graph, values, buffers).run(packing)
+    }
+}
+
+/// Memory of its own, with what is in it.
+struct Allocation<'m> {
+    bytes: u64,
+    memory_space: u8,
+    buffers: Vec<BufferId>,
+    /// Its values by start. Since none conflicts with another, they are by end, too; but for work areas.
+    values: Vec<(LiveRange, ValueId)>,
+    /// The SparseCores whose work area it is.
+    cores: Option<BTreeSet<&'m str>>,
+}
+
+struct Assigner<'a, 'm> {
+    graph: &'a Graph<'m>,
+    values: &'a Values,
+    buffers: &'a Buffers,
+    is_output: Table<BufferId, bool>,
+    roles: Table<BufferId, Role>,
+    allocations: Vec<Allocation<'m>>,
+    /// Which of the allocations each buffer is in.
+    place: Table<BufferId, Option<usize>>,
+}
+
+impl<'a, 'm> Assigner<'a, 'm> {
+    fn new(graph: &'a Graph<'m>, values: &'a Values, buffers: &'a Buffers) -> Self {
+        let mut is_output = Table::filled(buffers.members.len(), false);
+        for place in graph.places_of(graph.bodies[graph.entry].root) {
+            if let Some(buffer) = buffers.at(values, place) {
+                is_output[buffer] = true;
+            }
+        }
+        let mut this = Self {
+            graph,
+            values,
+            buffers,
+            roles: Table::new(),
+            allocations: Vec::new(),
+            place: Table::filled(buffers.members.len(), None),
+            is_output,
+        };
+        for buffer in buffers.members.keys() {
+            let role = this.role(buffer);
+            this.roles.push(role);
+        }
+        this
+    }
+
+    fn run(mut self, packing: Packing) -> Assignment {
+        let mut apart = Vec::new();
+        for buffer in self.buffers.members.keys() {
+            match self.roles[buffer] {
+                Role::Argument if self.is_donated(buffer) => {
+                    self.allocate(buffer);
+                }
+                Role::Table if !self.is_output[buffer] && self.memory_space(buffer) == 0 => {
+                    apart.push((self.bytes(buffer), vec![buffer]));
+                }
+                _ => {}
+            }
+        }
+        let packed = match packing {
+            Packing::FastMerge => self.assign_by_time(),
+            Packing::BestFit => self.assign_by_size(),
+        };
+        for buffer in self.buffers.members.keys() {
+            if self.roles[buffer] == Role::Table && self.is_output[buffer] {
+                self.roles[buffer] = Role::Output;
+            }
+        }
+        let areas = self.allocations.into_iter().filter(|allocation| allocation.cores.is_some());
+        let areas: Vec<_> = areas.map(|area| (area.bytes, area.buffers)).collect();
+        let has_work_area = !areas.is_empty();
+        apart.extend(areas);
+        Assignment { roles: self.roles, apart, packed, has_work_area }
+    }
+
+    fn members(&self, buffer: BufferId) -> &'a [ValueId] {
+        &self.buffers.members[buffer]
+    }
+
+    fn op(&self, value: ValueId) -> OpId {
+        self.graph.places[self.values.values[value].place].op
+    }
+
+    fn role(&self, buffer: BufferId) -> Role {
+        let has = |holds: &dyn Fn(ValueId) -> bool| self.members(buffer).iter().any(|value| holds(*value));
+        let op = |value| &self.graph.ops[self.op(value)];
+        if has(&|value| op(value).opcode == Opcode::Constant) {
+            Role::Constant
+        } else if has(&|value| self.is_argument(value)) {
+            Role::Argument
+        } else if has(&|value| self.graph.places[self.values.values[value].place].is_table) {
+            Role::Table
+        } else if self.is_output[buffer] {
+            Role::Output
+        } else {
+            Role::Temporary
+        }
+    }
+
+    fn is_argument(&self, value: ValueId) -> bool {
+        let op = &self.graph.ops[self.op(value)];
+        op.opcode == Opcode::Parameter && op.computation == self.graph.entry
+    }
+
+    fn is_donated(&self, buffer: BufferId) -> bool {
+        self.members(buffer)
+            .iter()
+            .any(|value| self.is_argument(*value) && self.buffers.donated.contains(&self.values.values[*value].place))
+    }
+
+    fn bytes(&self, buffer: BufferId) -> u64 {
+        self.buffers.bytes(self.graph, self.values, buffer)
+    }
+
+    fn memory_space(&self, buffer: BufferId) -> u8 {
+        let first = self.members(buffer).first();
+        first.map_or(0, |value| self.graph.places[self.values.values[*value].place].memory_space)
+    }
+
+    fn range(&self, buffer: BufferId) -> LiveRange {
+        let ranges = || self.members(buffer).iter().map(|value| self.buffers.ranges[*value]);
+        LiveRange {
+            start: ranges().map(|range| range.start).min().unwrap_or(0),
+            end: ranges().map(|range| range.end).max().unwrap_or(0),
+        }
+    }
+
+    fn cores(&self, buffer: BufferId) -> Option<BTreeSet<&'m str>> {
+        self.members(buffer).iter().find_map(|value| work_area(self.graph, self.values, *value))
+    }
+
+    /// The largest first, outputs before others of their size.
+    fn size_key(&self, buffer: BufferId) -> (Reverse<u64>, bool) {
+        (Reverse(self.bytes(buffer)), !self.is_output[buffer])
+    }
+
+    fn singles(&self) -> impl Iterator<Item = BufferId> {
+        self.buffers.members.keys().filter(|buffer| matches!(self.roles[*buffer], Role::Output | Role::Temporary))
+    }
+
+    /// In the order of definition.
+    fn assign_by_time(&mut self) -> BTreeMap<u8, Vec<BufferId>> {
+        let mut singles: Vec<BufferId> = self.singles().collect();
+        singles.sort_by_cached_key(|buffer| (self.range(*buffer).start, self.size_key(*buffer), *buffer));
+        let mut packed: BTreeMap<u8, Vec<BufferId>> = BTreeMap::new();
+        let mut areas: Vec<usize> = Vec::new();
+        // Allocations made here, by the end of what is in them; then those whose end has passed, by size.
+        let mut active = BinaryHeap::new();
+        let mut free: BTreeMap<u8, BTreeSet<(u64, usize)>> = BTreeMap::new();
+        let given = self.allocations.len();
+        for buffer in singles {
+            let (memory_space, range, cores) = (self.memory_space(buffer), self.range(buffer), self.cores(buffer));
+            if memory_space == VMEM {
+                packed.entry(memory_space).or_default().push(buffer);
+                continue;
+            }
+            let mut found = self.operand_allocation(buffer);
+            if cores.is_some() {
+                found = found.or_else(|| areas.iter().copied().find(|area| self.fits(*area, buffer)));
+            }
+            if found.is_none() {
+                while let Some(&Reverse((end, at))) = active.peek() {
+                    if end > range.start {
+                        break;
+                    }
+                    active.pop();
+                    let allocation: &Allocation<'_> = &self.allocations[at];
+                    free.entry(allocation.memory_space).or_default().insert((allocation.bytes, at));
+                }
+                if let Some(pool) = free.get_mut(&memory_space) {
+                    let large_enough = pool.range((self.bytes(buffer), 0)..).copied();
+                    let hit = large_enough.into_iter().find(|(_, at)| self.fits(*at, buffer));
+                    found = hit.filter(|hit| pool.remove(hit)).map(|(_, at)| at);
+                }
+            }
+            match found {
+                Some(at) => {
+                    self.add(at, buffer);
+                    if at >= given {
+                        active.push(Reverse((range.end, at)));
+                    }
+                }
+                None if self.is_output[buffer] || cores.is_some() => {
+                    let at = self.allocate(buffer);
+                    active.push(Reverse((range.end, at)));
+                    if !self.is_output[buffer] {
+                        self.allocations[at].cores = cores;
+                        areas.push(at);
+                    }
+                }
+                None => packed.entry(memory_space).or_default().push(buffer),
+            }
+        }
+        packed
+    }
+
+    /// The largest first: as near the limit of memory.
+    fn assign_by_size(&mut self) -> BTreeMap<u8, Vec<BufferId>> {
+        let positions = self.positions();
+        let mut listed: Vec<BufferId> = self.buffers.members.keys().collect();
+        listed.retain(|buffer| match self.roles[*buffer] {
+            Role::Argument => self.place[*buffer].is_some(),
+            role => matches!(role, Role::Output | Role::Temporary),
+        });
+        listed.sort_by_cached_key(|buffer| {
+            let position = self.members(*buffer).iter().map(|value| positions[self.op(*value)]).min();
+            let is_inner = !self.is_output[*buffer] && self.roles[*buffer] != Role::Argument;
+            (Reverse(self.bytes(*buffer)), is_inner, position, *buffer)
+        });
+        let mut packed: BTreeMap<u8, Vec<BufferId>> = BTreeMap::new();
+        let (mut met, mut areas): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        for buffer in listed {
+            if let (Role::Argument, Some(at)) = (self.roles[buffer], self.place[buffer]) {
+                met.push(at);
+                continue;
+            }
+            let (memory_space, cores) = (self.memory_space(buffer), self.cores(buffer));
+            if memory_space == VMEM {
+                packed.entry(memory_space).or_default().push(buffer);
+                continue;
+            }
+            let candidates = if cores.is_some() { areas.iter() } else { met.iter() };
+            let mut found = self.operand_allocation(buffer);
+            found = match cores {
+                Some(_) => found.or_else(|| candidates.copied().find(|at| self.fits(*at, buffer))),
+                None => found.or_else(|| candidates.rev().copied().find(|at| self.fits(*at, buffer))),
+            };
+            match found {
+                Some(at) => self.add(at, buffer),
+                None if self.is_output[buffer] || cores.is_some() => {
+                    let at = self.allocate(buffer);
+                    met.push(at);
+                    if !self.is_output[buffer] {
+                        self.allocations[at].cores = cores;
+                        areas.push(at);
+                    }
+                }
+                None => packed.entry(memory_space).or_default().push(buffer),
+            }
+        }
+        packed
+    }
+
+    /// Where each instruction stands: callees before callers, and operands before users, depth first.
+    fn positions(&self) -> Table<OpId, (Reverse<ComputationId>, usize)> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Visit {
+            Not,
+            Begun,
+            Done,
+        }
+        let graph = self.graph;
+        let mut positions = Table::filled(graph.ops.len(), (Reverse(graph.entry), 0));
+        let mut visits = Table::filled(graph.ops.len(), Visit::Not);
+        let mut has_user = Table::filled(graph.ops.len(), false);
+        for op in graph.ops.keys() {
+            for operand in graph.operands(op) {
+                has_user[*operand] = true;
+            }
+        }
+        for (computation, body) in graph.bodies.iter().filter(|(_, body)| body.runs) {
+            let mut position = 0;
+            for last in body.ops().filter(|op| !has_user[*op]) {
+                let mut waiting = vec![last];
+                while let Some(&op) = waiting.last() {
+                    match visits[op] {
+                        Visit::Not => {
+                            visits[op] = Visit::Begun;
+                            let operands = graph.operands(op).iter().rev().copied();
+                            waiting.extend(operands.filter(|operand| visits[*operand] == Visit::Not));
+                        }
+                        Visit::Begun => {
+                            waiting.pop();
+                            visits[op] = Visit::Done;
+                            positions[op] = (Reverse(computation), position);
+                            position += 1;
+                        }
+                        Visit::Done => {
+                            waiting.pop();
+                        }
+                    }
+                }
+            }
+        }
+        positions
+    }
+
+    fn allocate(&mut self, buffer: BufferId) -> usize {
+        let (bytes, memory_space) = (self.bytes(buffer), self.memory_space(buffer));
+        let allocation = Allocation { bytes, memory_space, buffers: Vec::new(), values: Vec::new(), cores: None };
+        self.allocations.push(allocation);
+        self.add(self.allocations.len() - 1, buffer);
+        self.allocations.len() - 1
+    }
+
+    fn add(&mut self, at: usize, buffer: BufferId) {
+        self.place[buffer] = Some(at);
+        let ranges = &self.buffers.ranges;
+        let values = self.buffers.members[buffer].iter().map(|value| (ranges[*value], *value));
+        let allocation = &mut self.allocations[at];
+        allocation.buffers.push(buffer);
+        allocation.values.extend(values);
+        allocation.values.sort_by_key(|(range, value)| (range.start, range.end, *value));
+    }
+
+    /// The first allocation of an operand that the buffer fits.
+    fn operand_allocation(&self, buffer: BufferId) -> Option<usize> {
+        let whole = self.members(buffer).iter().filter(|value| self.graph.is_top(self.values.values[**value].place));
+        let operands = whole.flat_map(|value| self.graph.operands(self.op(*value)));
+        let places = operands.map(|operand| self.graph.ops[*operand].place);
+        let mut buffers = places.filter_map(|place| self.buffers.at(self.values, place));
+        buffers.find_map(|operand| self.place[operand].filter(|at| self.fits(*at, buffer)))
+    }
+
+    /// Whether the buffer may lie in the allocation, at its start.
+    fn fits(&self, at: usize, buffer: BufferId) -> bool {
+        let allocation = &self.allocations[at];
+        let bytes = self.bytes(buffer);
+        if allocation.memory_space != self.memory_space(buffer)
+            || bytes > allocation.bytes
+            || self.is_output[buffer] && bytes != allocation.bytes
+        {
+            return false;
+        }
+        let cores = self.cores(buffer);
+        // One core runs its calls one after the other.
+        let runs_apart = |other: ValueId| {
+            let others = || self.buffers.of(other).and_then(|buffer| self.cores(buffer));
+            cores.as_ref().is_some_and(|cores| others().is_some_and(|others| !cores.is_disjoint(&others)))
+        };
+        self.members(buffer).iter().all(|value| {
+            let range = self.buffers.ranges[*value];
+            let first = match allocation.cores {
+                Some(_) => 0,
+                None => allocation.values.partition_point(|(other, _)| other.end < range.start),
+            };
+            let others = allocation.values[first..].iter().take_while(|(other, _)| other.start <= range.end);
+            others.map(|(_, other)| *other).filter(|other| !runs_apart(*other)).all(|other| {
+                !interfere(self.graph, self.values, self.buffers, *value, other) && !self.is_copy_of(*value, other)
+            })
+        })
+    }
+
+    /// A copy never takes the place of its operand.
+    fn is_copy_of(&self, value: ValueId, other: ValueId) -> bool {
+        let op = self.op(value);
+        self.graph.ops[op].opcode == Opcode::Copy
+            && self
+                .graph
+                .operands(op)
+                .iter()
+                .any(|operand| self.graph.places_of(*operand).any(|place| self.values.at(place) == Some(other)))
+    }
+}
+
+/// VMEM, whose values an earlier pass of the compiler has placed.
+const VMEM: u8 = 1;

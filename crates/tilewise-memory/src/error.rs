@@ -1,0 +1,71 @@
+//! Why a module has no plan.
+
+use std::fmt;
+
+/// Why a module has no memory plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The module isn't scheduled (`is_scheduled=true` in its first line): the order of its text isn't the order in
+    /// which it runs.
+    Unscheduled,
+    /// The module has no entry computation, or one without instructions: the text may be truncated.
+    NoEntry,
+    /// The shape of this instruction isn't valid.
+    InvalidShape(String),
+    /// An operand of this instruction isn't defined before it.
+    UnknownOperand {
+        /// The instruction.
+        instruction: String,
+        /// The operand's name.
+        operand: String,
+    },
+    /// `input_output_alias` of the module, or `output_to_operand_aliasing` of an instruction, isn't valid.
+    InvalidAlias(String),
+    /// The program's bytes don't fit in 64 bits.
+    Overflow,
+    /// The work would not be proportional to the text: only texts that no compiler printed are like that.
+    TooLarge,
+}
+
+impl Error {
+    /// A stable name in snake case.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Unscheduled => "unscheduled",
+            Self::NoEntry => "no_entry",
+            Self::InvalidShape(_) => "shape",
+            Self::UnknownOperand { .. } => "unknown_operand",
+            Self::InvalidAlias(_) => "syntax",
+            Self::Overflow => "overflow",
+            Self::TooLarge => "too_large",
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unscheduled => {
+                f.write_str("the module isn't scheduled, so the order of its text isn't the order in which it runs")
+            }
+            Self::NoEntry => f.write_str("the module has no entry computation; its text may be truncated"),
+            Self::InvalidShape(name) => write!(f, "the shape of `{name}` isn't valid"),
+            Self::UnknownOperand { instruction, operand } => {
+                write!(f, "`{instruction}` reads `{operand}`, which isn't defined before it")
+            }
+            Self::InvalidAlias(message) => f.write_str(message),
+            Self::Overflow => f.write_str("the program's memory exceeds 64 bits of bytes"),
+            Self::TooLarge => f.write_str("the program's tuples are too large for its text"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<tilewise_hlo::Error> for Error {
+    fn from(error: tilewise_hlo::Error) -> Self {
+        Self::InvalidAlias(error.to_string())
+    }
+}

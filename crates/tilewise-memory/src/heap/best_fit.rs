@@ -1,0 +1,76 @@
+//! In a fixed order, each group in the smallest gap between those alive at the same time.
+//!
+//! `GlobalDecreasingSizeBestFitHeap` in its two orders (xla/service/heap_simulator/heap_simulator.cc).
+
+use std::cmp::Reverse;
+
+use super::{ALIGNMENT, Group, interval_index::IntervalIndex};
+use crate::index::{GroupId, Table};
+
+/// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
+pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
+    let first = |group: &Group| group.members.first().map_or((0, None), |m| (m.high - m.low, Some(m.value)));
+    let mut spatial: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
+    let mut temporal = spatial.clone();
+    spatial.sort_unstable_by_key(|id| {
+        let (length, value) = first(&groups[*id]);
+        (Reverse(groups[*id].bytes), Reverse(length), value)
+    });
+    temporal.sort_unstable_by_key(|id| {
+        let group = &groups[*id];
+        (Reverse(group.high - group.low), Reverse(group.bytes), first(group).1)
+    });
+    let (by_size, spatial_height) = place(groups, &spatial)?;
+    let (by_time, temporal_height) = place(groups, &temporal)?;
+    let (offsets, height) =
+        if spatial_height <= temporal_height { (by_size, spatial_height) } else { (by_time, temporal_height) };
+    for (id, offset) in offsets {
+        groups[id].offset = offset;
+    }
+    Some(height)
+}
+
+fn place(groups: &Table<GroupId, Group>, order: &[GroupId]) -> Option<(Vec<(GroupId, u64)>, u64)> {
+    let events = order.iter().map(|id| groups[*id].high + 1).max().unwrap_or(0);
+    let mut placed = IntervalIndex::new(events);
+    let mut offsets = Vec::with_capacity(order.len());
+    let mut height = 0;
+    let mut used: Vec<(u64, u64)> = Vec::new();
+    for &id in order {
+        let group = &groups[id];
+        used.clear();
+        for member in &group.members {
+            placed.overlapping(member.low, member.high, |piece| used.push(piece));
+        }
+        used.sort_unstable();
+        used.dedup();
+        let offset = smallest_gap(&used, group.bytes)?;
+        let end = offset.checked_add(group.bytes)?;
+        height = height.max(end);
+        for member in &group.members {
+            placed.insert(member.low, member.high, (offset, end));
+        }
+        offsets.push((id, offset));
+    }
+    Some((offsets, height))
+}
+
+/// The start of the smallest gap of at least so many bytes, the lowest of such. A gap starts at the aligned end of what
+/// is below.
+fn smallest_gap(used: &[(u64, u64)], bytes: u64) -> Option<u64> {
+    let (mut free, mut best) = (0_u64, None::<(u64, u64)>);
+    let mut at = 0;
+    while let Some(&(low, mut high)) = used.get(at) {
+        while let Some(&(next_low, next_high)) = used.get(at).filter(|next| next.0 < high || next.0 == low) {
+            debug_assert!(next_low >= low);
+            high = high.max(next_high);
+            at += 1;
+        }
+        let gap = low.saturating_sub(free);
+        if gap >= bytes && best.is_none_or(|best| gap < best.0) {
+            best = Some((gap, free));
+        }
+        free = free.max(high.checked_next_multiple_of(ALIGNMENT)?);
+    }
+    Some(best.map_or(free, |(_, start)| start))
+}

@@ -1,0 +1,101 @@
+//! In the order of definition, each group in the smallest free chunk that holds it.
+//!
+//! Free chunks as of `FreeChunksManager` (xla/service/heap_simulator/free_chunks_manager.cc).
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, BinaryHeap},
+};
+
+use super::{ALIGNMENT, Group};
+use crate::index::{GroupId, Table};
+
+/// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
+pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
+    let mut order: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
+    order.sort_unstable_by_key(|id| {
+        let group = &groups[*id];
+        (group.low, Reverse(group.bytes), group.members.first().map(|member| member.value))
+    });
+    let mut free = FreeChunks::all();
+    // The pieces in use, by their last event.
+    let mut used = BinaryHeap::new();
+    let mut height = 0;
+    for id in order {
+        let group = &mut groups[id];
+        while let Some(&Reverse((high, start, end))) = used.peek() {
+            if high > group.low {
+                break;
+            }
+            used.pop();
+            free.give_back(start, end);
+        }
+        let start = free.take(group.bytes)?;
+        group.offset = start.checked_next_multiple_of(ALIGNMENT)?;
+        let end = group.offset.checked_add(group.bytes)?;
+        free.give_rest(end);
+        // The gap that alignment leaves in front is part of the piece.
+        used.push(Reverse((group.high, start, end)));
+        height = height.max(end);
+    }
+    Some(height)
+}
+
+/// Chunks that nothing uses, none touching another.
+struct FreeChunks {
+    /// End by start.
+    by_start: BTreeMap<u64, u64>,
+    /// Room after alignment, and start.
+    by_room: BTreeSet<(u64, u64)>,
+    /// The end of the chunk that was taken last.
+    taken_to: u64,
+}
+
+impl FreeChunks {
+    fn all() -> Self {
+        let mut this = Self { by_start: BTreeMap::new(), by_room: BTreeSet::new(), taken_to: 0 };
+        this.insert(0, u64::MAX);
+        this
+    }
+
+    fn room(start: u64, end: u64) -> u64 {
+        start.checked_next_multiple_of(ALIGNMENT).map_or(0, |start| end.saturating_sub(start))
+    }
+
+    fn insert(&mut self, start: u64, end: u64) {
+        self.by_start.insert(start, end);
+        self.by_room.insert((Self::room(start, end), start));
+    }
+
+    fn remove(&mut self, start: u64) -> Option<u64> {
+        let end = self.by_start.remove(&start)?;
+        self.by_room.remove(&(Self::room(start, end), start));
+        Some(end)
+    }
+
+    /// Takes the whole chunk with the least room that suffices, the lowest of such, and returns its start.
+    fn take(&mut self, bytes: u64) -> Option<u64> {
+        let &(_, start) = self.by_room.range((bytes, 0)..).next()?;
+        self.taken_to = self.remove(start)?;
+        Some(start)
+    }
+
+    /// Gives back what was taken last from here on.
+    fn give_rest(&mut self, from: u64) {
+        if from < self.taken_to {
+            self.insert(from, self.taken_to);
+        }
+    }
+
+    fn give_back(&mut self, mut start: u64, mut end: u64) {
+        if let Some(after) = self.remove(end) {
+            end = after;
+        }
+        let before = self.by_start.range(..start).next_back().map(|(start, end)| (*start, *end));
+        if let Some((before, _)) = before.filter(|before| before.1 >= start) {
+            self.remove(before);
+            start = before;
+        }
+        self.insert(start, end);
+    }
+}

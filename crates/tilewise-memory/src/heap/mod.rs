@@ -1,0 +1,239 @@
+//! The heap of one memory space: which values share a piece, when each piece is alive, and where it lies.
+//!
+//! The events are those of `HeapSimulator::RunComputation` (xla/service/heap_simulator/heap_simulator.cc).
+
+mod best_fit;
+mod fast_merge;
+mod interval_index;
+
+use crate::{
+    buffers::Buffers,
+    graph::Graph,
+    index::{BufferId, GroupId, Table, ValueId},
+    opcode::Opcode,
+    sharing::may_share,
+    values::Values,
+};
+
+/// Every allocation of the default memory space starts at a multiple of so many bytes.
+pub(crate) const ALIGNMENT: u64 = 16384;
+
+/// Values that share one piece of the heap.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// Each with the events at which it comes and goes.
+    pub(crate) members: Vec<Member>,
+    pub(crate) bytes: u64,
+    /// From the start of the heap.
+    pub(crate) offset: u64,
+    /// The first event of its members.
+    low: usize,
+    /// The last.
+    high: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) value: ValueId,
+    low: usize,
+    high: usize,
+}
+
+impl Member {
+    pub(crate) fn is_alive_at(&self, event: usize) -> bool {
+        self.low <= event && event < self.high
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    is_definition: bool,
+    value: ValueId,
+    group: GroupId,
+}
+
+/// How the compiler packs a heap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Packing {
+    /// In the order of definition, each piece in the smallest free chunk: libtpu 0.0.51 where memory isn't short.
+    #[default]
+    FastMerge,
+    /// The largest first and the longest-lived first, each piece in the smallest gap; the lower of the two. libtpu 0.0.51
+    /// tries it near the limit of memory; 0.0.17 does nothing else.
+    BestFit,
+}
+
+/// The heap of a memory space.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    pub(crate) groups: Table<GroupId, Group>,
+    /// Bytes from the start to the end of the highest piece.
+    pub(crate) height: u64,
+    /// Bytes of the pieces alive at the peak.
+    pub(crate) peak_bytes: u64,
+    /// The first event after which they take the most, a definition.
+    pub(crate) peak_event: Option<usize>,
+    events: Vec<Event>,
+}
+
+impl Heap {
+    /// Replays definitions and releases. `None` if the sizes add up to more than 64 bits.
+    pub(crate) fn new(graph: &Graph<'_>, values: &Values, buffers: &Buffers, packed: &[BufferId]) -> Option<Self> {
+        let mut replay = Replay {
+            graph,
+            values,
+            buffers,
+            groups: Table::new(),
+            events: Vec::new(),
+            first_of: Table::filled(buffers.members.len(), None),
+            slots: Table::filled(values.values.len(), None),
+            ends: Table::filled(values.values.len(), 0),
+        };
+        replay.run(packed);
+        let mut heap =
+            Self { groups: replay.groups, height: 0, peak_bytes: 0, peak_event: None, events: replay.events };
+        heap.find_peak()?;
+        Some(heap)
+    }
+
+    /// Lays the groups out; `None` if they don't fit in 64 bits.
+    pub(crate) fn pack(&mut self, packing: Packing) -> Option<()> {
+        self.height = match packing {
+            Packing::FastMerge => fast_merge::pack(&mut self.groups)?,
+            Packing::BestFit => best_fit::pack(&mut self.groups)?,
+        };
+        Some(())
+    }
+
+    /// The value that an event is about.
+    pub(crate) fn value_at(&self, event: usize) -> Option<ValueId> {
+        self.events.get(event).map(|event| event.value)
+    }
+
+    /// The values alive after an event, with the bytes of the piece that each is in, one for each piece.
+    pub(crate) fn alive_at(&self, event: usize) -> impl Iterator<Item = (&Group, &Member)> {
+        // Members follow one another, so the last that has begun is the one to look at.
+        self.groups.iter().filter_map(move |(_, group)| {
+            let member = group.members.iter().rev().find(|member| member.is_alive_at(event))?;
+            Some((group, member))
+        })
+    }
+
+    /// The event after which the groups alive take the most, the first of such.
+    fn find_peak(&mut self) -> Option<()> {
+        let mut alive: Table<GroupId, usize> = Table::filled(self.groups.len(), 0);
+        let mut live = 0_u64;
+        for (at, event) in self.events.iter().enumerate() {
+            let count = &mut alive[event.group];
+            if event.is_definition {
+                *count += 1;
+                if *count == 1 {
+                    live = live.checked_add(self.groups[event.group].bytes)?;
+                }
+            } else {
+                *count -= 1;
+                if *count == 0 {
+                    live -= self.groups[event.group].bytes;
+                }
+            }
+            if live > self.peak_bytes {
+                (self.peak_bytes, self.peak_event) = (live, Some(at));
+            }
+        }
+        Some(())
+    }
+}
+
+/// Turns live ranges into events.
+struct Replay<'a, 'm> {
+    graph: &'a Graph<'m>,
+    values: &'a Values,
+    buffers: &'a Buffers,
+    groups: Table<GroupId, Group>,
+    events: Vec<Event>,
+    /// The value that a buffer began with.
+    first_of: Table<BufferId, Option<ValueId>>,
+    /// The group of each value, and which of its members it is.
+    slots: Table<ValueId, Option<(GroupId, usize)>>,
+    /// The last moment of each value that is alive; that of what it gave its place to, once it did.
+    ends: Table<ValueId, usize>,
+}
+
+impl Replay<'_, '_> {
+    /// At each moment first the definitions, then the releases, each in the order of the values.
+    fn run(&mut self, packed: &[BufferId]) {
+        let mut born: Vec<ValueId> = packed.iter().flat_map(|buffer| &self.buffers.members[*buffer]).copied().collect();
+        let ranges = &self.buffers.ranges;
+        born.sort_unstable_by_key(|value| (ranges[*value].start, ranges[*value].end, *value));
+        let mut dying = born.clone();
+        dying.sort_by_key(|value| ranges[*value].end);
+        for value in &born {
+            self.ends[*value] = ranges[*value].end;
+        }
+        let (mut born, mut dying) = (born.into_iter().peekable(), dying.into_iter().peekable());
+        while let Some(moment) = dying.peek().map(|value| ranges[*value].end) {
+            let moment = born.peek().map_or(moment, |value| moment.min(ranges[*value].start));
+            while let Some(value) = born.next_if(|value| ranges[*value].start == moment) {
+                self.define(value, moment);
+            }
+            while let Some(value) = dying.next_if(|value| ranges[*value].end == moment) {
+                // One that gave its place away was released then.
+                if self.ends[value] == moment {
+                    self.release(value);
+                }
+            }
+        }
+    }
+
+    fn define(&mut self, value: ValueId, moment: usize) {
+        let Some(buffer) = self.buffers.of(value) else { return };
+        let host = match self.first_of[buffer] {
+            Some(first) => Some(first),
+            None => self.donor(value, buffer, moment).inspect(|donor| {
+                self.release(*donor);
+                // Larger than any moment: never released again.
+                self.ends[*donor] = usize::MAX;
+            }),
+        };
+        let group = match host.and_then(|host| self.slots[host]) {
+            Some((group, _)) => group,
+            None => {
+                self.first_of[buffer] = Some(value);
+                let low = self.events.len();
+                self.groups.push(Group { members: Vec::new(), bytes: 0, offset: 0, low, high: low })
+            }
+        };
+        let bytes = self.buffers.bytes(self.graph, self.values, buffer);
+        let at = self.events.len();
+        let group_data = &mut self.groups[group];
+        group_data.bytes = group_data.bytes.max(bytes);
+        self.slots[value] = Some((group, group_data.members.len()));
+        group_data.members.push(Member { value, low: at, high: at });
+        self.events.push(Event { is_definition: true, value, group });
+    }
+
+    fn release(&mut self, value: ValueId) {
+        let Some((group, member)) = self.slots[value] else { return };
+        let at = self.events.len();
+        self.groups[group].members[member].high = at;
+        self.groups[group].high = at;
+        self.events.push(Event { is_definition: false, value, group });
+    }
+
+    /// The operand that ends now and whose place this value may take.
+    fn donor(&self, value: ValueId, buffer: BufferId, moment: usize) -> Option<ValueId> {
+        let place = self.values.values[value].place;
+        let op = self.graph.places[place].op;
+        if self.buffers.members[buffer].len() != 1 || self.graph.ops[op].opcode == Opcode::Copy {
+            return None;
+        }
+        self.graph.operands(op).iter().find_map(|operand| {
+            let old = self.values.at(self.graph.ops[*operand].place)?;
+            let is_its_own = self.graph.places[self.values.values[old].place].op == *operand;
+            let is_alone = self.buffers.of(old).is_some_and(|buffer| self.buffers.members[buffer].len() == 1);
+            let ends_now = self.slots[old].is_some() && self.ends[old] == moment;
+            (is_its_own && is_alone && ends_now && may_share(self.graph, place, *operand)).then_some(old)
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Results that an instruction leaves in an operand.
+//!
+//! The rules are those of `HloDataflowAnalysis::GetInPlaceInputOutputPairs` and `AliasInfo`
+//! (xla/hlo/analysis/alias_info.cc), fusions included.
+
+use std::collections::HashMap;
+
+use tilewise_hlo::CallRole;
+
+use crate::{
+    Error,
+    chains::Chains,
+    graph::Graph,
+    index::{OpId, PlaceId},
+    opcode::Opcode,
+};
+
+/// A result that lies where an operand did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair {
+    /// Which operand.
+    operand: usize,
+    /// How many nodes into the operand's shape.
+    from: usize,
+    /// How many nodes into the result's shape.
+    to: usize,
+}
+
+impl Pair {
+    const WHOLE: Self = Self { operand: 0, from: 0, to: 0 };
+}
+
+/// The pairs of every instruction.
+#[derive(Debug)]
+pub(crate) struct InPlace<'g, 'm> {
+    graph: &'g Graph<'m>,
+    chains: &'g Chains,
+    fusions: HashMap<OpId, Vec<Pair>>,
+    /// Instructions that may still be walked back over: no more than a few for each place.
+    left: usize,
+}
+
+impl<'g, 'm> InPlace<'g, 'm> {
+    pub(crate) fn new(graph: &'g Graph<'m>, chains: &'g Chains) -> Result<Self, Error> {
+        let left = graph.places.len().saturating_mul(16);
+        let mut this = Self { graph, chains, fusions: HashMap::new(), left };
+        // Bodies are printed before what calls them, so in the order of the text a fusion's own fusions come first.
+        let mut fusions: Vec<OpId> = graph.ops.keys().filter(|op| graph.ops[*op].opcode == Opcode::Fusion).collect();
+        fusions.sort_by_key(|op| graph.ops[*op].source);
+        for op in fusions {
+            let pairs = this.fusion(op)?;
+            if !pairs.is_empty() {
+                this.fusions.insert(op, pairs);
+            }
+        }
+        Ok(this)
+    }
+
+    /// Places that lie together, of an operand and of the result.
+    pub(crate) fn places(&self, op: OpId) -> Result<Vec<(PlaceId, PlaceId)>, Error> {
+        let graph = self.graph;
+        let place = |pair: &Pair| {
+            let operand = graph.operand(op, pair.operand)?;
+            let result = graph.ops[op].place;
+            let exist = pair.from < graph.extent(operand) && pair.to < graph.extent(result);
+            exist.then(|| (operand.plus(pair.from), result.plus(pair.to)))
+        };
+        Ok(self.pairs(op)?.iter().filter_map(place).collect())
+    }
+
+    fn pairs(&self, op: OpId) -> Result<Vec<Pair>, Error> {
+        let graph = self.graph;
+        let result = graph.ops[op].place;
+        let count = graph.operands(op).len();
+        Ok(match graph.ops[op].opcode {
+            Opcode::DynamicUpdateSlice | Opcode::SetDimensionSize => vec![Pair::WHOLE],
+            Opcode::RaggedAllToAll => vec![Pair { operand: 1, ..Pair::WHOLE }],
+            Opcode::Scatter => self.one_by_one(result, count.saturating_sub(1) / 2),
+            Opcode::AllReduceStart => self.one_by_one(result, count),
+            Opcode::CollectivePermute | Opcode::CollectivePermuteStart if count == 4 => {
+                let is_start = graph.ops[op].opcode == Opcode::CollectivePermuteStart;
+                let to = if is_start { graph.element(result, 1) } else { Some(result) };
+                let nodes = graph.operand(op, 1).map_or(0, |operand| graph.extent(operand));
+                let to = to.filter(|to| graph.extent(*to) == nodes).map(|to| to.since(result));
+                to.into_iter()
+                    .flat_map(|to| (0..nodes).map(move |k| Pair { operand: 1, from: k, to: to + k }))
+                    .collect()
+            }
+            Opcode::CustomCall => self.annotated(op, op)?,
+            Opcode::Fusion => {
+                let mut pairs = self.fusions.get(&op).cloned().unwrap_or_default();
+                pairs.extend(self.annotated(op, op)?);
+                pairs
+            }
+            Opcode::AsyncStart => self.annotated(op, op)?,
+            Opcode::AsyncUpdate => {
+                let mut pairs = self.annotated(op, op)?;
+                if let (Some(chain), Some(&before)) = (self.chains.of(op), graph.operands(op).first()) {
+                    // The start's pairs are about all operands; this binds those from `late` on, after operand 0.
+                    let late = self.chains.bound(before).len();
+                    for pair in self.annotated(chain.start, op)? {
+                        if let Some(operand) = (pair.operand + 1).checked_sub(late).filter(|k| (1..count).contains(k)) {
+                            pairs.push(Pair { operand, ..pair });
+                        }
+                    }
+                }
+                pairs
+            }
+            Opcode::AsyncDone => self.of_done(op)?,
+            _ => Vec::new(),
+        })
+    }
+
+    /// Operand `k` in element `k`, or the one operand in the result.
+    fn one_by_one(&self, result: PlaceId, count: usize) -> Vec<Pair> {
+        if count == 1 {
+            return vec![Pair::WHOLE];
+        }
+        let elements = self.graph.elements(result).take(count).enumerate();
+        elements.map(|(operand, element)| Pair { operand, from: 0, to: element.since(result) }).collect()
+    }
+
+    /// The start's pairs for its result {1} are the done's, whose operand {0} has the start's operands.
+    fn of_done(&self, op: OpId) -> Result<Vec<Pair>, Error> {
+        let graph = self.graph;
+        let (Some(chain), Some(before)) = (self.chains.of(op), graph.operand(op, 0)) else { return Ok(Vec::new()) };
+        let (Some(inputs), Some(output)) = (graph.element(before, 0), graph.element(before, 1)) else {
+            return Ok(Vec::new());
+        };
+        let output = output.since(before);
+        let pairs = self.annotated(chain.start, chain.start)?.into_iter().filter_map(|pair| {
+            let from = graph.element(inputs, pair.operand)?.since(before) + pair.from;
+            let to = pair.to.checked_sub(output).filter(|to| *to < graph.extent(graph.ops[op].place))?;
+            Some(Pair { operand: 0, from, to })
+        });
+        Ok(pairs.collect())
+    }
+
+    /// What `output_to_operand_aliasing` of one instruction says of the result of another.
+    fn annotated(&self, op: OpId, of: OpId) -> Result<Vec<Pair>, Error> {
+        let graph = self.graph;
+        let Some(instruction) = graph.instruction(op).filter(|_| !graph.ops[op].is_hidden) else {
+            return Ok(Vec::new());
+        };
+        let chain = self.chains.of(op).filter(|chain| chain.start == op);
+        let operands = chain.map_or(graph.operands(op), |chain| chain.operands());
+        let result = graph.ops[of].place;
+        let pairs = instruction.output_to_operand_aliasing()?.into_iter().filter_map(|alias| {
+            let operand = graph.ops[*operands.get(alias.operand_number)?].place;
+            let from = graph.at(operand, &alias.operand_index)?.since(operand);
+            let to = graph.at(result, &alias.output_index)?.since(result);
+            Some(Pair { operand: alias.operand_number, from, to })
+        });
+        Ok(pairs.collect())
+    }
+
+    /// The outputs that an in-place operation of the body makes from a parameter.
+    fn fusion(&mut self, op: OpId) -> Result<Vec<Pair>, Error> {
+        let graph = self.graph;
+        let Some(body) = graph.callee(op, CallRole::Calls) else { return Ok(Vec::new()) };
+        let (root, result) = (graph.bodies[body].root, graph.ops[op].place);
+        let mut pairs = Vec::new();
+        for leaf in graph.places_of(op).filter(|place| !graph.places[*place].is_table) {
+            let to = leaf.since(result);
+            let (producer, node) = self.back(root, to)?;
+            let of_producer = match graph.ops[producer].opcode {
+                Opcode::Fusion => self.fusions.get(&producer).cloned().unwrap_or_default(),
+                _ => self.pairs(producer)?,
+            };
+            // Of several for one output, the last counts.
+            let Some(pair) = of_producer.iter().rev().find(|pair| pair.to == node) else { continue };
+            let Some(&operand) = graph.operands(producer).get(pair.operand) else { continue };
+            let (mut source, mut from) = self.back(operand, pair.from)?;
+            let through =
+                self.fusions.get(&source).and_then(|pairs| pairs.iter().find(|pair| pair.to == from)).copied();
+            if let Some(pair) = through {
+                let Some(&operand) = graph.operands(source).get(pair.operand) else { continue };
+                (source, from) = self.back(operand, pair.from)?;
+            }
+            if graph.ops[source].opcode == Opcode::Parameter {
+                pairs.push(Pair { operand: graph.ops[source].number, from, to });
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// From a node of a result in a fusion's body back to the one it is another name of.
+    fn back(&mut self, mut op: OpId, mut node: usize) -> Result<(OpId, usize), Error> {
+        let graph = self.graph;
+        loop {
+            self.left = self.left.checked_sub(1).ok_or(Error::TooLarge)?;
+            let place = graph.ops[op].place;
+            let next = match graph.ops[op].opcode {
+                Opcode::Tuple if node > 0 => graph.element_around(place, node).and_then(|(number, element)| {
+                    Some((*graph.operands(op).get(number)?, node - element.since(place)))
+                }),
+                Opcode::GetTupleElement => graph.operands(op).first().and_then(|operand| {
+                    let tuple = graph.ops[*operand].place;
+                    let element = graph.element(tuple, graph.ops[op].number)?;
+                    Some((*operand, element.since(tuple) + node))
+                }),
+                Opcode::Bitcast if node == 0 => graph.operands(op).first().map(|operand| (*operand, node)),
+                _ => None,
+            };
+            match next {
+                Some(next) => (op, node) = next,
+                None => return Ok((op, node)),
+            }
+        }
+    }
+}

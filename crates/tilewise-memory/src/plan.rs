@@ -1,0 +1,205 @@
+//! The plan: allocations, totals, the peak.
+
+use tilewise::tpu::Generation;
+use tilewise_hlo::Module;
+
+use crate::{Error, Packing, Role, planner::Planner};
+
+/// How close to the limit the compiler begins to try [`Packing::BestFit`]: 2.5 GiB. Observed with
+/// `xla_tpu_max_hbm_size_mib`.
+const NEAR_LIMIT: u64 = 5 << 29;
+
+/// What a plan depends on beside the module.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PlanOptions {
+    /// The TPU generation: it decides how large a tuple's table is.
+    pub generation: Generation,
+    /// Bytes of HBM: near that limit the compiler packs another way if that takes less. Without it,
+    /// [`packing`](Self::packing) is what counts.
+    pub hbm_limit: Option<u64>,
+    /// How the heap is packed.
+    pub packing: Packing,
+}
+
+impl PlanOptions {
+    /// The plan of today's compiler, far from the limit of memory.
+    #[must_use]
+    pub fn new(generation: Generation) -> Self {
+        Self { generation, hbm_limit: None, packing: Packing::FastMerge }
+    }
+
+    /// The same with so many bytes of HBM.
+    #[must_use]
+    pub fn with_hbm_limit(self, bytes: u64) -> Self {
+        Self { hbm_limit: Some(bytes), ..self }
+    }
+
+    /// The same with the heap packed this way.
+    #[must_use]
+    pub fn with_packing(self, packing: Packing) -> Self {
+        Self { packing, ..self }
+    }
+}
+
+/// What a program holds in memory, when, and where.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MemoryPlan {
+    /// Bytes of the entry's arguments, tuples' tables included, host memory apart (`argument_size`).
+    pub argument_bytes: u64,
+    /// Bytes of its results, in the same way (`output_size`).
+    pub output_bytes: u64,
+    /// Bytes of results that lie in donated arguments (`alias_size`).
+    pub alias_bytes: u64,
+    /// Bytes of arguments in host memory (`host_argument_size`).
+    pub host_argument_bytes: u64,
+    /// Bytes of results in host memory (`host_output_size`).
+    pub host_output_bytes: u64,
+    /// Bytes of results in host memory that lie in donated arguments (`host_alias_size`).
+    pub host_alias_bytes: u64,
+    /// The memory spaces that hold anything, the default one first.
+    pub spaces: Vec<SpacePlan>,
+    /// How the heap of the default memory space is packed.
+    pub packing: Packing,
+    /// Near the limit of memory, the other packing that was tried and [`temporary_bytes`](Self::temporary_bytes) of it.
+    pub other_packing: Option<(Packing, u64)>,
+    pub(crate) order: Vec<u32>,
+}
+
+/// What a program holds in one memory space.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SpacePlan {
+    /// The memory space's number, 0 for the device's default memory.
+    pub memory_space: u8,
+    /// Every value that lies there, in the order of definition.
+    pub allocations: Vec<Allocation>,
+    /// Bytes that stand for the whole run: arguments, and results that don't lie in them.
+    pub standing_bytes: u64,
+    /// In the default memory space, bytes of temporaries as the compiler reports them (`temp_size`): the packed heap,
+    /// tables and work areas, with the gaps of their alignment. In others, the bytes alive at the peak.
+    pub temporary_bytes: u64,
+    /// Bytes that temporaries lie in, from the start to the end of the last. The compiler reports
+    /// [`temporary_bytes`](Self::temporary_bytes) of 0 where nothing needs them.
+    pub layout_bytes: u64,
+    /// The most bytes of temporaries that are alive at one time.
+    pub peak_temporary_live_bytes: u64,
+    /// When that is, and what is alive then.
+    pub peak: Option<Peak>,
+}
+
+impl SpacePlan {
+    /// The most bytes that anything alive takes at one time: what stands for the whole run, and temporaries.
+    #[must_use]
+    pub fn peak_live_bytes(&self) -> u64 {
+        self.standing_bytes.saturating_add(self.peak_temporary_live_bytes)
+    }
+
+    /// Bytes of the temporaries' memory that nothing uses at the peak: gaps of alignment, and holes.
+    #[must_use]
+    pub fn fragmentation_bytes(&self) -> u64 {
+        self.layout_bytes.saturating_sub(self.peak_temporary_live_bytes)
+    }
+}
+
+/// The moment at which temporaries take the most.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Peak {
+    /// The moment, as of [`MemoryPlan::order`].
+    pub moment: usize,
+    /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs then.
+    pub instruction: usize,
+    /// What is alive then, arguments and results included.
+    pub pieces: Vec<PeakPiece>,
+}
+
+/// Memory in use at the peak.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PeakPiece {
+    /// Which of [`SpacePlan::allocations`] it holds then.
+    pub allocation: usize,
+    /// Bytes it takes: those of the largest value that ever lies there.
+    pub bytes: u64,
+}
+
+/// A value in memory.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// The [index](tilewise_hlo::Instruction::index) of the instruction that makes it.
+    pub instruction: usize,
+    /// The path to it within the tuples of the instruction's shape.
+    pub shape_index: Vec<usize>,
+    /// Whether an instruction makes it that the text leaves out, as it does the computation of a `slice-start`:
+    /// [`instruction`](Self::instruction) is then the start.
+    pub is_hidden: bool,
+    /// What it is for.
+    pub role: Role,
+    /// Values of one number lie in one place, though not at the same time.
+    pub buffer: usize,
+    /// Bytes from the start of the temporaries' memory; known in the default memory space.
+    pub offset: Option<u64>,
+    /// Bytes it takes, padding included.
+    pub bytes: u64,
+    /// The moment it is made, as of [`MemoryPlan::order`].
+    pub first: usize,
+    /// The moment it is last used.
+    pub last: usize,
+}
+
+impl MemoryPlan {
+    /// Plans the memory of a scheduled module.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
+    /// printed, or truncated ones.
+    pub fn new(module: &Module, options: &PlanOptions) -> Result<Self, Error> {
+        if !module.is_scheduled() {
+            return Err(Error::Unscheduled);
+        }
+        let planner = Planner::new(module, options.generation)?;
+        let Some(limit) = options.hbm_limit else { return planner.plan(options.packing).ok_or(Error::Overflow) };
+        let mut plan = planner.plan(Packing::FastMerge).ok_or(Error::Overflow)?;
+        if plan.total_bytes() > limit.saturating_sub(NEAR_LIMIT) {
+            let mut other = planner.plan(Packing::BestFit).ok_or(Error::Overflow)?;
+            let layout = |plan: &Self| plan.space(0).map_or(0, |space| space.layout_bytes);
+            if layout(&other) < layout(&plan) {
+                std::mem::swap(&mut plan, &mut other);
+            }
+            plan.other_packing = Some((other.packing, other.temporary_bytes()));
+        }
+        Ok(plan)
+    }
+
+    /// The plan of one memory space.
+    #[must_use]
+    pub fn space(&self, memory_space: u8) -> Option<&SpacePlan> {
+        self.spaces.iter().find(|space| space.memory_space == memory_space)
+    }
+
+    /// Bytes of temporaries in the default memory space, as the compiler reports them (`temp_size`).
+    #[must_use]
+    pub fn temporary_bytes(&self) -> u64 {
+        self.space(0).map_or(0, |space| space.temporary_bytes)
+    }
+
+    /// Bytes of the device's default memory that the program holds: arguments, results that don't lie in them, and
+    /// temporaries. Its code isn't counted.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        let standing = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
+        standing.saturating_add(self.temporary_bytes())
+    }
+
+    /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs at each moment.
+    ///
+    /// What an instruction calls runs once, before it. For instructions that the text leaves out, it is that of their
+    /// start.
+    pub fn order(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
+        self.order.iter().map(|instruction| *instruction as usize)
+    }
+}

@@ -1,0 +1,193 @@
+//! From a module to its plan.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tilewise::tpu::Generation;
+use tilewise_hlo::Module;
+
+use crate::{
+    Allocation, Error, MemoryPlan, Packing, Peak, PeakPiece, SpacePlan,
+    assign::Assignment,
+    buffers::Buffers,
+    chains::Chains,
+    graph::Graph,
+    heap::{ALIGNMENT, Heap},
+    index::{Key, PlaceId, ValueId},
+    timeline::Timeline,
+    values::Values,
+};
+
+/// Host memory: charged to the host.
+const HOST: u8 = 5;
+
+/// All that is known of a module before packing.
+pub(crate) struct Planner<'m> {
+    graph: Graph<'m>,
+    values: Values,
+    timeline: Timeline,
+    buffers: Buffers,
+}
+
+/// Where the temporaries of a memory space lie.
+struct Layout {
+    heap: Heap,
+    /// From the start of the temporaries' memory.
+    offsets: HashMap<ValueId, u64>,
+    /// Of each allocation apart from the heap, a value of it and its bytes.
+    apart: Vec<(ValueId, u64)>,
+    layout_bytes: u64,
+    temporary_bytes: u64,
+}
+
+impl<'m> Planner<'m> {
+    pub(crate) fn new(module: &'m Module, generation: Generation) -> Result<Self, Error> {
+        let graph = Graph::new(module, generation)?;
+        let chains = Chains::new(&graph);
+        let values = Values::new(&graph, &chains);
+        let timeline = Timeline::new(&graph, &chains);
+        let buffers = Buffers::new(&graph, &chains, &values, &timeline)?;
+        Ok(Self { graph, values, timeline, buffers })
+    }
+
+    /// `None` if the bytes exceed 64 bits.
+    pub(crate) fn plan(&self, packing: Packing) -> Option<MemoryPlan> {
+        let assignment = Assignment::new(&self.graph, &self.values, &self.buffers, packing);
+        let entry = &self.graph.bodies[self.graph.entry];
+        let arguments = || entry.parameters.iter().flat_map(|op| self.graph.places_of(*op));
+        let results = || self.graph.places_of(entry.root);
+        let donated = || self.buffers.donated.iter().copied();
+        Some(MemoryPlan {
+            argument_bytes: self.sum(arguments(), false)?,
+            output_bytes: self.sum(results(), false)?,
+            alias_bytes: self.sum(donated(), false)?,
+            host_argument_bytes: self.sum(arguments(), true)?,
+            host_output_bytes: self.sum(results(), true)?,
+            host_alias_bytes: self.sum(donated(), true)?,
+            spaces: self.spaces(&assignment, packing)?,
+            packing,
+            other_packing: None,
+            order: self.timeline.order.iter().map(|op| self.graph.ops[*op].source).collect(),
+        })
+    }
+
+    fn sum(&self, places: impl Iterator<Item = PlaceId>, is_host: bool) -> Option<u64> {
+        let places = places.map(|place| self.graph.places[place]);
+        let here = places.filter(|place| (place.memory_space == HOST) == is_host);
+        here.map(|place| place.bytes).try_fold(0, u64::checked_add)
+    }
+
+    fn spaces(&self, assignment: &Assignment, packing: Packing) -> Option<Vec<SpacePlan>> {
+        let mut by_space: BTreeMap<u8, Vec<ValueId>> = BTreeMap::from([(0, Vec::new())]);
+        for (value, data) in self.values.values.iter() {
+            let place = &self.graph.places[data.place];
+            if self.buffers.of(value).is_some() && place.bytes > 0 {
+                by_space.entry(place.memory_space).or_default().push(value);
+            }
+        }
+        by_space.into_iter().map(|(space, values)| self.space(assignment, packing, space, values)).collect()
+    }
+
+    fn space(
+        &self,
+        assignment: &Assignment,
+        packing: Packing,
+        memory_space: u8,
+        mut values: Vec<ValueId>,
+    ) -> Option<SpacePlan> {
+        values.sort_by_key(|value| (self.buffers.ranges[*value].start, *value));
+        let layout = self.lay_out(assignment, packing, memory_space)?;
+        let allocations: Vec<Allocation> =
+            values.iter().filter_map(|value| self.allocation(assignment, &layout, *value)).collect();
+        let mut standing: BTreeMap<usize, PeakPiece> = BTreeMap::new();
+        for (at, allocation) in allocations.iter().enumerate().filter(|(_, a)| a.role.is_standing()) {
+            let piece = standing.entry(allocation.buffer).or_insert(PeakPiece { allocation: at, bytes: 0 });
+            piece.bytes = piece.bytes.max(allocation.bytes);
+        }
+        let standing: Vec<PeakPiece> = standing.into_values().collect();
+        Some(SpacePlan {
+            memory_space,
+            standing_bytes: standing.iter().try_fold(0_u64, |sum, piece| sum.checked_add(piece.bytes))?,
+            temporary_bytes: layout.temporary_bytes,
+            layout_bytes: layout.layout_bytes,
+            peak_temporary_live_bytes: layout
+                .apart
+                .iter()
+                .try_fold(layout.heap.peak_bytes, |sum, (_, bytes)| sum.checked_add(*bytes))?,
+            peak: self.peak(&layout, &values, standing),
+            allocations,
+        })
+    }
+
+    fn allocation(&self, assignment: &Assignment, layout: &Layout, value: ValueId) -> Option<Allocation> {
+        let place = self.values.values[value].place;
+        let (op, bytes) = (self.graph.places[place].op, self.graph.places[place].bytes);
+        let buffer = self.buffers.of(value)?;
+        let range = self.buffers.ranges[value];
+        Some(Allocation {
+            instruction: self.graph.ops[op].source as usize,
+            shape_index: self.graph.path(place),
+            is_hidden: self.graph.ops[op].is_hidden,
+            role: assignment.roles[buffer],
+            buffer: buffer.at(),
+            offset: layout.offsets.get(&value).copied(),
+            bytes,
+            first: range.start,
+            last: range.end.min(self.timeline.len().saturating_sub(1)),
+        })
+    }
+
+    fn lay_out(&self, assignment: &Assignment, packing: Packing, memory_space: u8) -> Option<Layout> {
+        let packed = assignment.packed.get(&memory_space).map_or(&[][..], Vec::as_slice);
+        let mut heap = Heap::new(&self.graph, &self.values, &self.buffers, packed)?;
+        let (mut offsets, mut apart) = (HashMap::new(), Vec::new());
+        if memory_space != 0 {
+            // Where things lie there isn't known, nor how much room is between them.
+            let layout_bytes = heap.peak_bytes;
+            return Some(Layout { heap, offsets, apart, layout_bytes, temporary_bytes: layout_bytes });
+        }
+        heap.pack(packing)?;
+        for (_, group) in heap.groups.iter() {
+            offsets.extend(group.members.iter().map(|member| (member.value, group.offset)));
+        }
+        let mut layout_bytes = heap.height;
+        for (bytes, buffers) in &assignment.apart {
+            let offset = layout_bytes.checked_next_multiple_of(ALIGNMENT)?;
+            let values = || buffers.iter().flat_map(|buffer| &self.buffers.members[*buffer]);
+            offsets.extend(values().map(|value| (*value, offset)));
+            apart.extend(values().next().map(|value| (*value, *bytes)));
+            layout_bytes = offset.checked_add(*bytes)?;
+        }
+        let is_used = assignment.has_work_area || self.needs_memory(&heap);
+        let temporary_bytes = if is_used { layout_bytes.checked_next_multiple_of(ALIGNMENT)? } else { 0 };
+        Some(Layout { heap, offsets, apart, layout_bytes, temporary_bytes })
+    }
+
+    /// Whether anything in the heap isn't a scalar that lies in a register. The compiler reports no temporaries where
+    /// nothing does, although it has laid them out.
+    fn needs_memory(&self, heap: &Heap) -> bool {
+        let mut members = heap.groups.iter().flat_map(|(_, group)| &group.members);
+        members.any(|member| {
+            let place = &self.graph.places[self.values.values[member.value].place];
+            !(place.fits_register && self.graph.ops[place.op].opcode.makes_scalars_in_registers())
+        })
+    }
+
+    /// What stands for the whole run, and what else is alive when the heap takes the most.
+    fn peak(&self, layout: &Layout, values: &[ValueId], standing: Vec<PeakPiece>) -> Option<Peak> {
+        let index: HashMap<ValueId, usize> = values.iter().enumerate().map(|(at, value)| (*value, at)).collect();
+        let piece = |(value, bytes): (ValueId, u64)| Some(PeakPiece { allocation: *index.get(&value)?, bytes });
+        let event = layout.heap.peak_event;
+        let alive = event.into_iter().flat_map(|event| layout.heap.alive_at(event));
+        let alive = alive.map(|(group, member)| (member.value, group.bytes)).chain(layout.apart.iter().copied());
+        let pieces: Vec<PeakPiece> = standing.into_iter().chain(alive.filter_map(piece)).collect();
+        let value = event.and_then(|event| layout.heap.value_at(event));
+        let op = match value {
+            Some(value) => self.graph.places[self.values.values[value].place].op,
+            // Without a heap nothing rises or falls: any moment will do.
+            None => *self.timeline.order.last()?,
+        };
+        let moment = value.map_or_else(|| self.timeline.moment(op), |value| Some(self.buffers.ranges[value].start))?;
+        let instruction = self.timeline.order.get(moment).map_or(op, |op| *op);
+        Some(Peak { moment, instruction: self.graph.ops[instruction].source as usize, pieces })
+    }
+}
