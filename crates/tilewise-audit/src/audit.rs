@@ -1,18 +1,53 @@
 //! The audit of a module: its buffers sized, its copies listed, its memory bounded.
 
 use crate::{
-    causes,
-    report::{BufferRow, CopyRow, MemoryBounds, Report, SourceLine, Warning},
+    generation::infer_generation,
+    origin::{op_name, source_line},
+    peak::peak,
+    report::{BufferRow, CopyRow, MemoryBounds, Report, SpaceTotal, Warning},
+    sizing::{Sizer, Sizing},
 };
-use std::collections::HashMap;
-use tilewise::{Shape, ShapeKind, Sizes, Tiled};
-use tilewise_hlo::{Buffer, Instruction, Module};
+use std::collections::BTreeMap;
+use tilewise::{Shape, ShapeKind, tpu::Generation};
+use tilewise_hlo::{Buffer, Module};
+use tilewise_memory::{MemoryPlan, PlanOptions};
 
-/// Every buffer of the module with what it holds and takes, and the totals by memory space.
-///
-/// What can't be sized, because it has no layout or no bound, is a warning and no row.
+/// What an audit depends on beside the program.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct AuditOptions {
+    /// The TPU generation the program is compiled for; [inferred](infer_generation) where it is not given.
+    pub tpu: Option<Generation>,
+    /// Bytes of HBM: near that limit the compiler packs memory another way.
+    pub hbm_limit: Option<u64>,
+}
+
+impl AuditOptions {
+    /// The options with this generation.
+    #[must_use]
+    pub fn with_tpu(self, tpu: impl Into<Option<Generation>>) -> Self {
+        Self { tpu: tpu.into(), ..self }
+    }
+
+    /// The options with so many bytes of HBM.
+    #[must_use]
+    pub fn with_hbm_limit(self, bytes: impl Into<Option<u64>>) -> Self {
+        Self { hbm_limit: bytes.into(), ..self }
+    }
+}
+
+/// [`audit_with`] the default options.
 #[must_use]
 pub fn audit(module: &Module) -> Report {
+    audit_with(module, AuditOptions::default())
+}
+
+/// What the module holds at its peak, and every buffer with what it holds and takes.
+///
+/// What can't be sized, because it has no layout or no bound, is a warning and no row. A module that isn't scheduled has
+/// no [plan](Report::plan).
+#[must_use]
+pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let mut auditor = Auditor::default();
     auditor.warnings.extend(module.warnings().iter().map(|warning| Warning {
         kind: warning.kind().as_str(),
@@ -32,42 +67,64 @@ pub fn audit(module: &Module) -> Report {
     }
     auditor.report_unsized();
     let copies = copies(module, &mut auditor);
-    let memory_bounds = memory_bounds(module, &buffers, &mut auditor);
-    Report::new(module, buffers, copies, memory_bounds, auditor.warnings)
+    let mut plan_options = PlanOptions::new(options.tpu.unwrap_or_else(|| infer_generation(module)));
+    plan_options.hbm_limit = options.hbm_limit;
+    let plan = MemoryPlan::new(module, &plan_options);
+    let memory_bounds = match &plan {
+        Ok(plan) => MemoryBounds::of_plan(plan),
+        Err(_) => memory_bounds(module, &buffers, &mut auditor),
+    };
+    let mut memory_spaces = totals(&buffers);
+    for space in plan.iter().flat_map(|plan| &plan.spaces) {
+        let number = space.memory_space;
+        let total = memory_spaces.entry(number).or_insert_with(|| SpaceTotal::empty(number));
+        total.peak = peak(module, space, &mut auditor.sizer);
+    }
+    Report {
+        module: module.name().to_owned(),
+        entry: module.entry().map(|entry| entry.name().to_owned()),
+        is_scheduled: module.is_scheduled(),
+        partitions: partitions(module),
+        memory_spaces: memory_spaces.into_values().collect(),
+        buffers,
+        copies,
+        memory_bounds,
+        warnings: auditor.warnings,
+        plan,
+        text: module.clone(),
+    }
 }
 
-/// What an array holds and takes, and why.
-#[derive(Clone, Debug)]
-struct Sizing {
-    sizes: Sizes,
-    causes: Vec<String>,
+/// The buffers of each memory space together.
+fn totals(buffers: &[BufferRow]) -> BTreeMap<u8, SpaceTotal> {
+    let mut totals = BTreeMap::new();
+    for buffer in buffers {
+        let total = totals.entry(buffer.memory_space).or_insert_with(|| SpaceTotal::empty(buffer.memory_space));
+        total.buffers += 1;
+        // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
+        total.logical_bytes = total.logical_bytes.saturating_add(buffer.sizes.logical_bytes);
+        total.physical_bytes = total.physical_bytes.saturating_add(buffer.sizes.physical_bytes);
+    }
+    totals
 }
 
-/// Sizes shapes, each distinct one once: a program repeats a few hundred over and over.
+/// Devices that run the program together, each on its part (`num_partitions`).
+fn partitions(module: &Module) -> u64 {
+    module.attribute("num_partitions").and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
+/// Collects rows and warnings.
 #[derive(Default)]
 struct Auditor {
-    known: HashMap<Shape, Sizing>,
+    sizer: Sizer,
     /// Per kind of error: how many buffers it kept from being sized, and the first of them.
     unsized_buffers: Vec<(tilewise::Error, String, usize)>,
     warnings: Vec<Warning>,
 }
 
 impl Auditor {
-    fn sizing(&mut self, shape: &Shape) -> Result<&Sizing, tilewise::Error> {
-        if !self.known.contains_key(shape) {
-            let tiled = Tiled::new(shape)?;
-            self.known.insert(shape.clone(), Sizing { sizes: tiled.sizes(), causes: causes(&tiled) });
-        }
-        Ok(&self.known[shape])
-    }
-
-    /// Bytes a shape takes, if that can be told.
-    fn physical_bytes(&mut self, shape: &Shape) -> Option<u64> {
-        self.sizing(shape).ok().map(|sizing| sizing.sizes.physical_bytes)
-    }
-
     fn row(&mut self, buffer: &Buffer<'_>) -> Option<BufferRow> {
-        let Sizing { sizes, causes } = match self.sizing(&buffer.shape) {
+        let Sizing { sizes, causes } = match self.sizer.size(&buffer.shape) {
             Ok(sizing) => sizing.clone(),
             Err(error) => {
                 self.note_unsized(error, buffer.instruction.name());
@@ -122,7 +179,7 @@ fn memory_bounds(module: &Module, buffers: &[BufferRow], auditor: &mut Auditor) 
     let donated: Vec<Vec<usize>> =
         module.input_output_aliases().unwrap_or_default().into_iter().map(|alias| alias.output_index).collect();
     for (path, leaf) in result.leaves().filter(|(_, leaf)| memory_space(leaf) == 0) {
-        let bytes = auditor.physical_bytes(&leaf).unwrap_or(0);
+        let bytes = auditor.sizer.physical_bytes(&leaf).unwrap_or(0);
         bounds.output_bytes = bounds.output_bytes.saturating_add(bytes);
         if donated.iter().any(|donated| path.starts_with(donated)) {
             bounds.alias_bytes = bounds.alias_bytes.saturating_add(bytes);
@@ -144,7 +201,7 @@ fn copies(module: &Module, auditor: &mut Auditor) -> Vec<CopyRow> {
             None => operand.instruction()?.shape().ok(),
         });
         let (Some(from), Ok(to)) = (from, copy.shape()) else { continue };
-        let (read, written) = (auditor.physical_bytes(&from), auditor.physical_bytes(&to));
+        let (read, written) = (auditor.sizer.physical_bytes(&from), auditor.sizer.physical_bytes(&to));
         let (Some(read), Some(written)) = (read, written) else { continue };
         rows.push(CopyRow {
             instruction: copy.name().to_owned(),
@@ -165,17 +222,4 @@ fn memory_space(shape: &Shape) -> u8 {
         ShapeKind::Array(array) => array.memory_space(),
         _ => 0,
     }
-}
-
-fn op_name(instruction: &Instruction<'_>) -> Option<String> {
-    Some(instruction.metadata()?.op_name()?.into_owned())
-}
-
-fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
-    let source = instruction.source()?;
-    Some(SourceLine {
-        file: source.file.into_owned(),
-        line: source.line,
-        function: source.function.map(|function| function.into_owned()),
-    })
 }

@@ -1,8 +1,9 @@
 //! Finds padding waste in compiled TPU programs.
 //!
-//! [`audit`] takes every buffer that a module defines, asks its layout for the size in memory, and totals by memory
-//! space. The sum over all buffers is what a program *defines*; buffers that are never live at the same time share
-//! memory, so it is not what the program holds.
+//! [`audit`] plans a module's memory ([`tilewise_memory`]) and says what it holds at its peak and which lines of the
+//! user's program own that. It also takes every buffer that the module defines, asks its layout for the size in memory,
+//! and totals by memory space: a sum that no moment holds, since buffers that are never live at the same time share
+//! memory.
 //!
 //! ```
 //! let text = "
@@ -40,15 +41,24 @@ mod audit;
 mod causes;
 mod explain;
 pub mod fix;
+mod generation;
+mod origin;
+mod peak;
+mod plan_row;
 mod report;
 #[cfg(feature = "serde")]
 mod serialize;
+mod sizing;
 mod table;
 mod view;
 
-pub use audit::audit;
+pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
 pub use explain::{Allocation, Explanation, explain};
+pub use generation::infer_generation;
+pub use peak::{PeakRow, SpacePeak};
+pub use plan_row::PlanRow;
 pub use report::{BufferRow, CopyRow, MemoryBounds, Report, SourceLine, SpaceTotal, Warning};
 pub use table::{Column, Kind, TableRow, Value};
+pub use tilewise_memory::{Error as PlanError, MemoryPlan, Role};
 pub use view::{BufferView, ReportView, ViewOptions};

@@ -1,12 +1,16 @@
 //! What an audit finds.
 
-use crate::fix::{self, Advice};
-use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use crate::{
+    fix::{self, Advice},
+    peak::SpacePeak,
+};
+use std::{borrow::Cow, ops::Range};
 use tilewise::{
     Shape, Sizes,
     tpu::{Generation, memory_space_name},
 };
 use tilewise_hlo::Module;
+use tilewise_memory::MemoryPlan;
 
 /// An audit of one module.
 #[derive(Clone, Debug)]
@@ -18,21 +22,27 @@ pub struct Report {
     pub entry: Option<String>,
     /// Whether the text says the module is scheduled.
     pub is_scheduled: bool,
-    /// Totals, by rising memory space.
+    /// Devices that run the program together; what is said of memory is of each.
+    pub partitions: u64,
+    /// Totals and peaks, by rising memory space.
     pub memory_spaces: Vec<SpaceTotal>,
     /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
     /// an alias.
     pub buffers: Vec<BufferRow>,
     /// Every `copy`, in the order of the text.
     pub copies: Vec<CopyRow>,
-    /// Bounds of what the program holds in the device's default memory.
+    /// What the program holds in the device's default memory, or bounds of it where there is no plan.
     pub memory_bounds: MemoryBounds,
     /// What could not be read or sized.
     pub warnings: Vec<Warning>,
+    /// What lies where, when; or why that can't be told.
+    pub plan: Result<MemoryPlan, tilewise_memory::Error>,
+    /// The program, whose instructions the plan speaks of.
+    pub(crate) text: Module,
 }
 
-/// The buffers of one memory space together. Their sum is what the program defines, not what it holds at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The buffers of one memory space together. Their sum is what the program defines; what it holds at once is the peak.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SpaceTotal {
     /// The memory space's number, 0 for the device's default memory.
@@ -43,9 +53,15 @@ pub struct SpaceTotal {
     pub logical_bytes: u64,
     /// Bytes taken.
     pub physical_bytes: u64,
+    /// What is held when that is the most; `None` for a module without plan.
+    pub peak: Option<SpacePeak>,
 }
 
 impl SpaceTotal {
+    pub(crate) fn empty(memory_space: u8) -> Self {
+        Self { memory_space, buffers: 0, logical_bytes: 0, physical_bytes: 0, peak: None }
+    }
+
     /// The memory space's name, such as `hbm`.
     #[must_use]
     pub fn memory_space_name(&self) -> Cow<'static, str> {
@@ -65,7 +81,7 @@ impl SpaceTotal {
     }
 }
 
-/// Bounds of what a program holds in the device's default memory, known without packing its temporaries.
+/// What a program holds in the device's default memory: bounds, which meet where there is a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryBounds {
@@ -75,15 +91,28 @@ pub struct MemoryBounds {
     pub output_bytes: u64,
     /// Bytes of the results that donated arguments provide.
     pub alias_bytes: u64,
-    /// Bytes of all buffers, no two sharing memory but those of donated arguments.
+    /// Bytes of temporaries as the compiler reports them (`temp_size`); `None` without a plan.
+    pub temporary_bytes: Option<u64>,
+    /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, what it holds.
     pub at_most_bytes: u64,
 }
 
 impl MemoryBounds {
-    /// Bytes the program holds at the least: arguments and results.
+    pub(crate) fn of_plan(plan: &MemoryPlan) -> Self {
+        Self {
+            argument_bytes: plan.argument_bytes,
+            output_bytes: plan.output_bytes,
+            alias_bytes: plan.alias_bytes,
+            temporary_bytes: Some(plan.temporary_bytes()),
+            at_most_bytes: plan.total_bytes(),
+        }
+    }
+
+    /// Bytes the program holds at the least: arguments, results, and temporaries where they are known.
     #[must_use]
     pub fn at_least_bytes(&self) -> u64 {
-        self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes)
+        let standing = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
+        standing.saturating_add(self.temporary_bytes.unwrap_or(0))
     }
 
     /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share.
@@ -184,39 +213,6 @@ pub struct Warning {
 }
 
 impl Report {
-    pub(crate) fn new(
-        module: &Module,
-        buffers: Vec<BufferRow>,
-        copies: Vec<CopyRow>,
-        memory_bounds: MemoryBounds,
-        warnings: Vec<Warning>,
-    ) -> Self {
-        let mut totals = BTreeMap::new();
-        for buffer in &buffers {
-            let memory_space = buffer.memory_space;
-            let total = totals.entry(memory_space).or_insert(SpaceTotal {
-                memory_space,
-                buffers: 0,
-                logical_bytes: 0,
-                physical_bytes: 0,
-            });
-            total.buffers += 1;
-            // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
-            total.logical_bytes = total.logical_bytes.saturating_add(buffer.sizes.logical_bytes);
-            total.physical_bytes = total.physical_bytes.saturating_add(buffer.sizes.physical_bytes);
-        }
-        Self {
-            module: module.name().to_owned(),
-            entry: module.entry().map(|entry| entry.name().to_owned()),
-            is_scheduled: module.is_scheduled(),
-            memory_spaces: totals.into_values().collect(),
-            buffers,
-            copies,
-            memory_bounds,
-            warnings,
-        }
-    }
-
     /// The buffers with padding, those with the most of it first.
     pub fn largest_padding(&self) -> impl Iterator<Item = &BufferRow> {
         let mut padded: Vec<&BufferRow> =

@@ -1,7 +1,7 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Allocation, BufferView, CopyRow, Explanation, ReportView, SourceLine, SpaceTotal, TableRow, Warning,
+    Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Warning,
     fix::{Fix, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -26,14 +26,21 @@ fields!(ReportView<'_>, view, {
     source: view.source,
     entry: view.report.entry,
     is_scheduled: view.report.is_scheduled,
-    memory_spaces: view.report.memory_spaces,
-    buffers: view.buffers().collect::<Vec<_>>(),
-    copies: view.report.copies,
+    partitions: view.report.partitions,
     argument_bytes: view.report.memory_bounds.argument_bytes,
     output_bytes: view.report.memory_bounds.output_bytes,
     alias_bytes: view.report.memory_bounds.alias_bytes,
+    // Null for a module without plan.
+    temporary_bytes: view.report.memory_bounds.temporary_bytes,
+    memory_spaces: view.report.memory_spaces,
+    buffers: view.buffers().collect::<Vec<_>>(),
+    copies: view.report.copies,
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),
     at_most_bytes: view.report.memory_bounds.at_most_bytes,
+    // Only with every buffer; null for a module without plan.
+    plan: view.lists_plan().then(|| view.report.temporary_rows().collect::<Vec<_>>()),
+    // Why there is none.
+    no_plan: view.report.plan.as_ref().err().map(ToString::to_string),
     hbm_limit_bytes: view.options.hbm_limit,
     // Null where no limit was given, or where it depends on how temporaries share memory.
     fits: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.fits(limit)),
@@ -49,6 +56,41 @@ fields!(SpaceTotal, total, {
     logical_bytes: total.logical_bytes,
     physical_bytes: total.physical_bytes,
     padding_bytes: total.padding_bytes(),
+    // Null for a module without plan.
+    peak_live_bytes: total.peak.as_ref().map(|peak| peak.live_bytes),
+    peak_temporary_bytes: total.peak.as_ref().map(|peak| peak.temporary_bytes),
+    peak_padding_bytes: total.peak.as_ref().map(|peak| peak.padding_bytes),
+    peak_fragmentation_bytes: total.peak.as_ref().map(|peak| peak.fragmentation_bytes),
+    peak_instruction: total.peak.as_ref().map(|peak| &peak.instruction),
+    peak_source: total.peak.as_ref().and_then(|peak| peak.source.as_ref()),
+    peak_buffers: total.peak.as_ref().map(|peak| &peak.rows),
+});
+
+fields!(PeakRow, row, {
+    instruction: row.instruction,
+    computation: row.computation,
+    opcode: row.opcode,
+    shape_index: row.shape_index,
+    shape: row.shape.to_string(),
+    role: row.role.as_str(),
+    count: row.count,
+    bytes: row.bytes,
+    logical_bytes: row.logical_bytes,
+    padding_bytes: row.padding_bytes,
+    op_name: row.op_name,
+    source: row.source,
+});
+
+fields!(PlanRow<'_>, row, {
+    instruction: row.instruction.name(),
+    shape_index: row.allocation.shape_index,
+    memory_space: row.memory_space,
+    offset: row.allocation.offset,
+    bytes: row.allocation.bytes,
+    first: row.allocation.first,
+    last: row.allocation.last,
+    buffer: row.allocation.buffer,
+    is_hidden: row.allocation.is_hidden,
 });
 
 fields!(CopyRow, row, {

@@ -45,6 +45,12 @@ impl Report {
 }
 
 impl<'a> ReportView<'a> {
+    /// Whether the whole plan is listed: with every buffer, where there is one.
+    #[must_use]
+    pub fn lists_plan(&self) -> bool {
+        self.options.most_buffers.is_none() && self.report.plan.is_ok()
+    }
+
     /// The buffers that are listed.
     pub fn buffers(&self) -> impl Iterator<Item = BufferView<'a>> + use<'a> {
         let (report, tpu) = (self.report, self.options.tpu);

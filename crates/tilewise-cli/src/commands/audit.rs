@@ -9,9 +9,12 @@ use crate::{
     output::{Output, Status, human::screen_width, plain},
 };
 use serde::{Serialize, Serializer};
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 use tilewise::tpu::Generation;
-use tilewise_audit::{Report, ReportView, ViewOptions};
+use tilewise_audit::{AuditOptions, Report, ReportView, ViewOptions};
 use tilewise_hlo::Module;
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
@@ -20,7 +23,9 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     }
     for path in &args.paths {
         let source = path.to_string_lossy();
-        let report = read_document(path).and_then(|text| Ok(tilewise_audit::audit(&Module::parse(text)?)));
+        let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
+        let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(path))).with_hbm_limit(limit);
+        let report = read_document(path).and_then(|text| Ok(tilewise_audit::audit_with(&Module::parse(text)?, options)));
         if let Ok(report) = &report {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
@@ -29,7 +34,6 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                 output.raise(Status::Flagged);
             }
         }
-        let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
         let source = source.into_owned();
         let audited =
             report.map(|report| Audited { source: source.clone(), report, all: args.all, tpu: args.tpu, limit });
@@ -41,6 +45,11 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The generation that a file's name mentions, as in `step.v6e.hlo`: a hint, where no other is given.
+fn generation_in(path: &Path) -> Option<Generation> {
+    path.file_name()?.to_str()?.split('.').rev().find_map(|part| part.parse().ok())
 }
 
 /// A report, where it came from, and how much of it is asked for: what `tilewise audit` prints.

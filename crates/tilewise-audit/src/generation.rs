@@ -1,0 +1,42 @@
+//! Which TPU a program is compiled for, from its text.
+
+use tilewise::tpu::Generation;
+use tilewise_hlo::Module;
+
+/// The generation that a module's text points to; v5e where nothing does.
+///
+/// Texts don't name it. Two things that depend on it show: the tiles of scalars, which are larger on v2 and v3, and what
+/// only some generations have. Of a program's sizes only the tables of tuples depend on it, by some hundred bytes.
+///
+/// ```
+/// use tilewise::tpu::Generation;
+///
+/// let module = tilewise_hlo::Module::parse("x = f32[]{:T(256)} parameter(0)")?;
+/// assert_eq!(tilewise_audit::infer_generation(&module), Generation::V3);
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[must_use]
+pub fn infer_generation(module: &Module) -> Generation {
+    let source = module.source();
+    // `ENTRY` is last.
+    let mut start = source.len().saturating_sub(LOOKED_AT);
+    while !source.is_char_boundary(start) {
+        start += 1;
+    }
+    let has = |mark: &str| source[start..].contains(mark);
+    if has("[]{:T(256)") {
+        Generation::V3
+    } else if has(V7X_SCOPED_MEMORY) {
+        Generation::V7x
+    } else if module.computations().any(|computation| computation.execution_thread() == Some("sparsecore")) {
+        Generation::V6e
+    } else {
+        Generation::V5e
+    }
+}
+
+/// Bytes from the end of the text that are looked at.
+const LOOKED_AT: usize = 1 << 18;
+
+/// Seen in programs of v7x only.
+const V7X_SCOPED_MEMORY: &str = "\"scoped_memory_configs\":[{\"memory_space\":\"1\",\"offset\":\"0\",\"size\":\"33554432\"}";

@@ -1,0 +1,204 @@
+//! What a program holds when it holds the most.
+
+use crate::{
+    SourceLine,
+    origin::{op_name, source_line},
+    sizing::Sizer,
+};
+use std::collections::HashMap;
+use tilewise::Shape;
+use tilewise_hlo::{Instruction, Module};
+use tilewise_memory::{Allocation, PeakPiece, Role, SpacePlan};
+
+/// The moment at which one memory space holds the most, and what it holds then.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SpacePeak {
+    /// Bytes of everything alive: arguments, results, temporaries. What they lie in may be more: see
+    /// [`fragmentation_bytes`](Self::fragmentation_bytes).
+    pub live_bytes: u64,
+    /// Bytes of temporaries; in the default memory space as the compiler reports them (`temp_size`), gaps included.
+    pub temporary_bytes: u64,
+    /// Bytes of what is alive that hold no data.
+    pub padding_bytes: u64,
+    /// Bytes of the temporaries' memory that nothing uses at the peak.
+    pub fragmentation_bytes: u64,
+    /// The instruction that runs at the peak.
+    pub instruction: String,
+    /// When that is: how many instructions run before it.
+    pub moment: usize,
+    /// The framework's name of that operation.
+    pub op_name: Option<String>,
+    /// The line of the user's program that it comes from.
+    pub source: Option<SourceLine>,
+    /// What is alive then, the largest first.
+    pub rows: Vec<PeakRow>,
+}
+
+/// Equal arrays of one line that are alive at the peak.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PeakRow {
+    /// The instruction that makes the first of them.
+    pub instruction: String,
+    /// The instruction's computation.
+    pub computation: String,
+    /// The instruction's opcode.
+    pub opcode: String,
+    /// The array's place in the instruction's result; empty if that is no tuple.
+    pub shape_index: Vec<usize>,
+    /// The array; a tuple where it is a tuple's table of pointers.
+    pub shape: Shape,
+    /// What it is for.
+    pub role: Role,
+    /// How many there are.
+    pub count: usize,
+    /// Bytes they take together.
+    pub bytes: u64,
+    /// Bytes of data in them.
+    pub logical_bytes: u64,
+    /// Bytes that hold no data.
+    pub padding_bytes: u64,
+    /// What makes the padding, in words.
+    pub causes: Vec<String>,
+    /// The framework's name of the operation, or of the argument.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+    /// The instruction's place in the module.
+    index: usize,
+}
+
+impl PeakRow {
+    /// Bytes taken for each byte of data.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn expansion(&self) -> f64 {
+        let data = self.bytes.saturating_sub(self.padding_bytes);
+        if data == 0 { 1.0 } else { self.bytes as f64 / data as f64 }
+    }
+}
+
+/// Rows after the first few are too small for anybody to ask where they come from.
+const TRACED: usize = 32;
+
+/// The peak of one memory space of a plan.
+pub(crate) fn peak(module: &Module, space: &SpacePlan, sizer: &mut Sizer) -> Option<SpacePeak> {
+    let peak = space.peak.as_ref()?;
+    let instruction = module.instruction(peak.instruction)?;
+    let mut rows: Vec<PeakRow> = Vec::new();
+    let mut known: HashMap<Key, usize> = HashMap::new();
+    for piece in &peak.pieces {
+        let Some((key, row)) = row(module, &space.allocations, piece, sizer) else { continue };
+        match known.get(&key) {
+            Some(&at) => rows[at].join(&row),
+            None => {
+                known.insert(key, rows.len());
+                rows.push(row);
+            }
+        }
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+    for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_standing()) {
+        row.trace(module);
+    }
+    Some(SpacePeak {
+        live_bytes: space.peak_live_bytes(),
+        temporary_bytes: space.temporary_bytes,
+        padding_bytes: rows.iter().map(|row| row.padding_bytes).fold(0, u64::saturating_add),
+        fragmentation_bytes: space.fragmentation_bytes(),
+        instruction: instruction.name().to_owned(),
+        moment: peak.moment,
+        op_name: op_name(&instruction),
+        source: source_line(&instruction),
+        rows,
+    })
+}
+
+/// What rows have in common that are shown as one.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    source: Option<SourceLine>,
+    /// Where no line is known, the operation or the instruction.
+    name: Option<String>,
+    shape: Shape,
+    role: Role,
+}
+
+fn row(
+    module: &Module,
+    allocations: &[Allocation],
+    piece: &PeakPiece,
+    sizer: &mut Sizer,
+) -> Option<(Key, PeakRow)> {
+    let allocation = allocations.get(piece.allocation)?;
+    let instruction = module.instruction(allocation.instruction)?;
+    let shape = leaf(&instruction, &allocation.shape_index)?;
+    let (data, padding, causes) = match sizer.size(&shape) {
+        Ok(sizing) => (sizing.sizes.logical_bytes, sizing.sizes.padding_bytes(), sizing.causes.clone()),
+        // A table, or a shape without layout, holds what it takes.
+        Err(_) => (allocation.bytes, 0, Vec::new()),
+    };
+    let (op_name, source) = (op_name(&instruction), source_line(&instruction));
+    let name = source.is_none().then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
+    let key = Key { source: source.clone(), name, shape: shape.clone(), role: allocation.role };
+    let row = PeakRow {
+        instruction: instruction.name().to_owned(),
+        computation: instruction.computation().name().to_owned(),
+        opcode: instruction.opcode().to_owned(),
+        shape_index: allocation.shape_index.clone(),
+        shape,
+        role: allocation.role,
+        count: 1,
+        bytes: piece.bytes,
+        logical_bytes: data,
+        padding_bytes: padding.min(piece.bytes),
+        causes,
+        op_name,
+        source,
+        index: instruction.index(),
+    };
+    Some((key, row))
+}
+
+/// The part of an instruction's shape at this path.
+fn leaf(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
+    let shape = instruction.shape().ok()?;
+    path.iter().try_fold(shape, |shape, element| shape.elements().nth(*element))
+}
+
+impl PeakRow {
+    fn join(&mut self, other: &Self) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.logical_bytes = self.logical_bytes.saturating_add(other.logical_bytes);
+        self.padding_bytes = self.padding_bytes.saturating_add(other.padding_bytes);
+    }
+
+    /// Takes the line and name of what it is a copy of, through copies that have none of their own.
+    fn trace(&mut self, module: &Module) {
+        const STEPS: usize = 8;
+        let mut at = module.instruction(self.index);
+        for _ in 0..STEPS {
+            let Some(instruction) = at else { return };
+            if let Some(source) = source_line(&instruction) {
+                self.source = Some(source);
+                self.op_name = self.op_name.take().or_else(|| op_name(&instruction));
+                return;
+            }
+            if let Some(name) = op_name(&instruction) {
+                self.op_name.get_or_insert(name);
+            }
+            let passes_on = matches!(
+                instruction.opcode(),
+                "copy" | "copy-start" | "copy-done" | "bitcast" | "convert" | "reshape" | "transpose" | "get-tuple-element"
+            );
+            let operand = instruction.operand_names().next().filter(|_| passes_on);
+            let first = instruction.computation().instructions().next().map_or(0, |first| first.index());
+            at = operand.and_then(|name| {
+                let before = (first..instruction.index()).rev().filter_map(|index| module.instruction(index));
+                before.into_iter().find(|instruction| instruction.name() == name)
+            });
+        }
+    }
+}
