@@ -134,7 +134,7 @@ pub struct Allocation {
     /// The path to it within the tuples of the instruction's shape.
     pub shape_index: Vec<usize>,
     /// Whether an instruction makes it that the text leaves out, as it does the computation of a `slice-start`:
-    /// [`instruction`](Self::instruction) is then the start.
+    /// [`instruction`](Self::instruction) is then the start, whose element 1 it is.
     pub is_hidden: bool,
     /// What it is for.
     pub role: Role,

@@ -125,7 +125,7 @@ impl<'m> Planner<'m> {
         let range = self.buffers.ranges[value];
         Some(Allocation {
             instruction: self.graph.ops[op].source as usize,
-            shape_index: self.graph.path(place),
+            shape_index: self.path(place),
             is_hidden: self.graph.ops[op].is_hidden,
             role: assignment.roles[buffer],
             buffer: buffer.at(),
@@ -134,6 +134,12 @@ impl<'m> Planner<'m> {
             first: range.start,
             last: range.end.min(self.timeline.len().saturating_sub(1)),
         })
+    }
+
+    /// The path within what the text shows: the result of a hidden instruction is element 1 of its start.
+    fn path(&self, place: PlaceId) -> Vec<usize> {
+        let path = self.graph.path(place);
+        if self.graph.ops[self.graph.places[place].op].is_hidden { [&[1], &path[..]].concat() } else { path }
     }
 
     fn lay_out(&self, assignment: &Assignment, packing: Packing, memory_space: u8) -> Option<Layout> {

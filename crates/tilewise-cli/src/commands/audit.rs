@@ -1,6 +1,7 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
 mod csv;
+mod story;
 mod table;
 
 use crate::{

@@ -1,9 +1,10 @@
 //! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and
 //! cause.
 
+use super::story;
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
-    rows::{Row, who, write_fix, write_header},
+    rows::{Row, who, write_header},
 };
 use std::io::{self, Write};
 use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Advice};
@@ -19,9 +20,23 @@ pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) ->
     let module = if report.module.is_empty() { "HLO without a module" } else { &report.module };
     writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", view.source)))?;
     writeln!(out)?;
-    write_totals(view, out)?;
-    write_fit(view, out)?;
-    write_first(view, width, out)?;
+    match &report.plan {
+        Ok(plan) => {
+            story::write_total(report, plan, out)?;
+            write_fit(view, out)?;
+            story::write(view, plan, width, out)?;
+            writeln!(out)?;
+            if !lists_all {
+                return Ok(());
+            }
+            write_totals(view, out)?;
+        }
+        Err(error) => {
+            writeln!(out, "No memory plan: {error}.")?;
+            write_totals(view, out)?;
+            write_fit(view, out)?;
+        }
+    }
 
     let rows: Vec<_> = view.buffers().collect();
     let padded = report.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).count();
@@ -73,37 +88,23 @@ fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Some(limit) = view.options.hbm_limit else { return Ok(()) };
     let bounds = view.report.memory_bounds;
     let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
-    let holds = bytes(limit);
+    let (bad, holds) = (waste_style(f64::INFINITY), bytes(limit));
     let (style, verdict) = match bounds.fits(limit) {
-        Some(true) => (STRONG, format!("Fits: at most {} of {holds}, {} free.", bytes(most), bytes(limit - most))),
+        Some(true) => (STRONG, format!("Fits {holds} of HBM with {} left.", bytes(limit - most))),
+        Some(false) if view.report.plan.is_ok() => {
+            (bad, format!("Does not fit {holds} of HBM: {} too much.", bytes(least - limit)))
+        }
         Some(false) => {
             let short = bytes(least - limit);
-            (
-                waste_style(f64::INFINITY),
-                format!("Does not fit: arguments and results alone exceed {holds} by {short}."),
-            )
+            (bad, format!("Does not fit {holds} of HBM: arguments and results alone are {short} too much."))
         }
         None => {
-            let words = format!(
-                "May fit {holds}: needs {} to {}, depending on how temporaries share memory.",
-                bytes(least),
-                bytes(most)
-            );
+            let (least, most) = (bytes(least), bytes(most));
+            let words = format!("May or may not fit {holds} of HBM: needs {least} to {most}, as temporaries share memory.");
             (waste_style(2.0), words)
         }
     };
     writeln!(out, "{}", styled(style, verdict))
-}
-
-/// The one thing to do first: the fix that frees the most in the device's default memory.
-fn write_first(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let candidates = view.report.largest_padding().filter(|buffer| buffer.memory_space == 0).take(SHOWN);
-    let advised =
-        candidates.filter_map(|buffer| Some((buffer, buffer.advice(view.options.tpu)?.fixes.into_iter().next()?)));
-    let first = advised.reduce(|best, other| if other.1.bytes_saved() > best.1.bytes_saved() { other } else { best });
-    let Some((buffer, fix)) = first else { return Ok(()) };
-    writeln!(out, "\nFirst, {}:", who_of(buffer))?;
-    write_fix(&fix, width, out)
 }
 
 fn write_row(view: &BufferView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
