@@ -142,7 +142,10 @@ impl<'m> Instruction<'m> {
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     pub fn output_to_operand_aliasing(&self) -> Result<Vec<OperandAlias>, Error> {
-        match self.attribute("output_to_operand_aliasing") {
+        const NAME: &str = "output_to_operand_aliasing";
+        // Few have it, and attributes are long: looking for the word first is what makes that cheap.
+        let may_have = memchr::memmem::find(self.attributes_text().as_bytes(), NAME.as_bytes()).is_some();
+        match may_have.then(|| self.attribute(NAME)).flatten() {
             Some(text) => crate::alias::operand_aliases(text, self.data.offset_of(text)),
             None => Ok(Vec::new()),
         }
