@@ -1,0 +1,84 @@
+//! What libtpu said of the programs in `tests/programs`.
+
+use std::{collections::HashMap, path::Path};
+
+use tilewise_hlo::Module;
+use tilewise_memory::{Allocation, MemoryPlan, PlanOptions, Role};
+
+fn folder() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"))
+}
+
+fn rows(file: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(folder().join(file)).unwrap();
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+fn programs() -> impl Iterator<Item = (Vec<String>, Module, MemoryPlan)> {
+    rows("sizes.csv").into_iter().map(|row| {
+        let module = tilewise_hlo::read(folder().join(&row[0])).unwrap();
+        let plan = MemoryPlan::new(&module, &PlanOptions::new(row[1].parse().unwrap())).unwrap();
+        (row, module, plan)
+    })
+}
+
+#[test]
+fn totals_are_the_compilers() {
+    for (row, _, plan) in programs() {
+        let found = [plan.argument_bytes, plan.output_bytes, plan.alias_bytes, plan.temporary_bytes()];
+        assert_eq!(found.map(|bytes| bytes.to_string()), row[2..6], "{}", row[0]);
+    }
+}
+
+#[test]
+fn offsets_are_the_compilers() {
+    let mut checked = 0;
+    let expected = rows("offsets.csv");
+    for (row, module, plan) in programs() {
+        let mut found = HashMap::new();
+        for allocation in plan.spaces.iter().flat_map(|space| &space.allocations) {
+            let name = module.instruction(allocation.instruction).unwrap().name();
+            let path: Vec<String> = allocation.shape_index.iter().map(usize::to_string).collect();
+            found.insert((name, path.join(".")), allocation.offset);
+        }
+        // Each of the compiler's allocations starts somewhere; within it, offsets are to agree.
+        let mut bases: HashMap<&str, i128> = HashMap::new();
+        for value in expected.iter().filter(|value| value[0] == row[0]) {
+            let offset = found.get(&(value[1].as_str(), value[2].clone())).copied().flatten();
+            let offset = offset.unwrap_or_else(|| panic!("{}: {} has no offset", row[0], value[1]));
+            let base = i128::from(offset) - value[4].parse::<i128>().unwrap();
+            assert_eq!(*bases.entry(&value[3]).or_insert(base), base, "{}: {}", row[0], value[1]);
+            checked += 1;
+        }
+    }
+    assert_eq!(checked, expected.len());
+}
+
+#[test]
+fn what_lives_at_one_time_lies_apart() {
+    // Values that touch in time may share a piece, so only overlaps in the open interval count.
+    let overlap = |a: &Allocation, b: &Allocation| {
+        let (Some(at), Some(bt)) = (a.offset, b.offset) else { return false };
+        a.first < b.last && b.first < a.last && at < bt + b.bytes && bt < at + a.bytes
+    };
+    for (row, _, plan) in programs() {
+        let heap = &plan.space(0).unwrap().allocations;
+        let heap: Vec<&Allocation> = heap.iter().filter(|a| a.role == Role::Temporary && a.first < a.last).collect();
+        for (k, a) in heap.iter().enumerate() {
+            let clash = heap[..k].iter().find(|b| b.buffer != a.buffer && b.offset != a.offset && overlap(a, b));
+            assert!(clash.is_none(), "{}: {a:?} and {clash:?}", row[0]);
+        }
+    }
+}
+
+#[test]
+fn the_peak_is_the_sum_of_what_is_alive() {
+    for (row, _, plan) in programs() {
+        for space in &plan.spaces {
+            let Some(peak) = &space.peak else { continue };
+            let sum: u64 = peak.pieces.iter().map(|piece| piece.bytes).sum();
+            assert_eq!(sum, space.peak_live_bytes(), "{}, space {}", row[0], space.memory_space);
+            assert!(space.peak_temporary_live_bytes <= space.layout_bytes, "{}", row[0]);
+        }
+    }
+}
