@@ -79,6 +79,7 @@ mod record;
 mod scan;
 mod source_table;
 mod span;
+mod trips;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};
