@@ -3,6 +3,7 @@
 use crate::{
     SourceLine,
     origin::{op_name, source_line},
+    report::share,
     sizing::Sizer,
 };
 use std::collections::HashMap;
@@ -67,6 +68,20 @@ pub struct PeakRow {
     pub source: Option<SourceLine>,
     /// The instruction's place in the module.
     index: usize,
+}
+
+impl SpacePeak {
+    /// Padding as a share of the bytes alive, 0 … 1.
+    #[must_use]
+    pub fn padding_share(&self) -> f64 {
+        share(self.padding_bytes, self.live_bytes)
+    }
+
+    /// Whether anything but what stands for the whole run is alive.
+    #[must_use]
+    pub fn has_temporaries(&self) -> bool {
+        self.rows.iter().any(|row| !row.role.is_standing())
+    }
 }
 
 impl PeakRow {

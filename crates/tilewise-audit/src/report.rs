@@ -230,6 +230,6 @@ impl Report {
 
 /// A part of a whole, 0 … 1.
 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn share(part: u64, whole: u64) -> f64 {
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

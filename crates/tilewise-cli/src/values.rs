@@ -1,6 +1,7 @@
 //! Values of options: limits, sizes, slices.
 
-use std::str::FromStr;
+use crate::output::human::{bytes, percent};
+use std::{fmt, str::FromStr};
 use tilewise_audit::SpaceTotal;
 
 /// A share of the bytes taken, or a number of bytes.
@@ -11,11 +12,30 @@ pub(crate) enum Limit {
 }
 
 impl Limit {
-    pub(crate) fn is_exceeded_by(self, total: Option<&SpaceTotal>) -> bool {
-        total.is_some_and(|total| match self {
-            Self::Share(share) => total.padding_share() > share,
-            Self::Bytes(bytes) => total.padding_bytes() > bytes,
+    /// Why a memory space has more padding than that: at its peak where that is known, else of all its buffers.
+    pub(crate) fn excess(self, total: Option<&SpaceTotal>) -> Option<String> {
+        let total = total?;
+        let (padding, share, of) = match &total.peak {
+            Some(peak) => (peak.padding_bytes, peak.padding_share(), "at the peak"),
+            None => (total.padding_bytes(), total.padding_share(), "in all buffers"),
+        };
+        let is_exceeded = match self {
+            Self::Share(most) => share > most,
+            Self::Bytes(most) => padding > most,
+        };
+        let space = total.memory_space_name();
+        is_exceeded.then(|| {
+            format!("{} of padding in {space} {of}, {}, is more than {self}", bytes(padding), percent(share))
         })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Share(share) => f.write_str(&percent(*share)),
+            Self::Bytes(most) => f.write_str(&bytes(*most)),
+        }
     }
 }
 

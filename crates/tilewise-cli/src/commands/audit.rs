@@ -31,7 +31,8 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
             }
-            if args.fail_above.is_some_and(|limit| limit.is_exceeded_by(report.memory_space(0))) {
+            if let Some(excess) = args.fail_above.and_then(|limit| limit.excess(report.memory_space(0))) {
+                anstream::eprintln!("{source}: {excess}");
                 output.raise(Status::Flagged);
             }
         }

@@ -14,6 +14,9 @@ use tilewise_audit::{
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
 
+/// A change that saves less than this part of what is alive isn't worth a line.
+const WORTH_ADVICE: u64 = 50;
+
 /// When the most is held, what of it is wasted, and whose it is.
 pub(super) fn write(view: &ReportView<'_>, plan: &MemoryPlan, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let report = view.report;
@@ -57,13 +60,13 @@ pub(super) fn write_total(report: &Report, plan: &MemoryPlan, out: &mut dyn Writ
     parts.push(format!("{} temporaries", bytes(plan.temporary_bytes())));
     let total = bytes_both(plan.total_bytes());
     let lead = styled(STRONG, format!("Holds {total} of HBM at most{per_device}"));
-    writeln!(out, "{lead}:\n{}.", parts.join(", "))
+    writeln!(out, "{lead}:\n  {}.", parts.join(", "))
 }
 
 fn write_peak(plan: &MemoryPlan, peak: &SpacePeak, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let alive = peak.live_bytes;
     if peak.padding_bytes > 0 {
-        let share = ratio(peak.padding_bytes, alive);
+        let share = peak.padding_share();
         let words = format!("{} of it is padding, {}.", bytes(peak.padding_bytes), percent(share));
         writeln!(out, "{}", styled(waste_style(1.0 / (1.0 - share).max(f64::EPSILON)), words))?;
     } else {
@@ -73,8 +76,13 @@ fn write_peak(plan: &MemoryPlan, peak: &SpacePeak, width: usize, out: &mut dyn W
         let gaps = bytes(peak.fragmentation_bytes);
         writeln!(out, "{gaps} of the temporaries' memory is gaps between them at that moment.")?;
     }
-    let at = who(peak.source.as_ref(), &peak.instruction, peak.op_name.as_deref());
-    let when = format!("The peak is at step {} of {}: {at}", peak.moment + 1, plan.order().len());
+    if !peak.has_temporaries() {
+        return Ok(());
+    }
+    let line = peak.source.as_ref().map(|source| format!("{}:{}, ", source.file, source.line)).unwrap_or_default();
+    let operation = peak.op_name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let step = format!("step {} of {}", peak.moment + 1, plan.order().len());
+    let when = format!("The peak: {line}while {} runs{operation}, {step}.", peak.instruction);
     for line in textwrap::wrap(&when, textwrap::Options::new(width).subsequent_indent("  ")) {
         writeln!(out, "{line}")?;
     }
@@ -83,10 +91,11 @@ fn write_peak(plan: &MemoryPlan, peak: &SpacePeak, width: usize, out: &mut dyn W
 
 fn write_rows(view: &ReportView<'_>, peak: &SpacePeak, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let shown = if view.options.most_buffers.is_none() { usize::MAX } else { SHOWN };
-    writeln!(out, "\n{}", styled(STRONG, "What is alive at the peak"))?;
+    let title = if peak.has_temporaries() { "What is alive at the peak" } else { "What it holds" };
+    writeln!(out, "\n{}", styled(STRONG, title))?;
     write_header(out)?;
     for row in peak.rows.iter().take(shown) {
-        write_row(view, row, width, out)?;
+        write_row(view, peak.live_bytes, row, width, out)?;
     }
     let left: Vec<&PeakRow> = peak.rows.iter().skip(shown).collect();
     if !left.is_empty() {
@@ -98,7 +107,7 @@ fn write_rows(view: &ReportView<'_>, peak: &SpacePeak, width: usize, out: &mut d
     Ok(())
 }
 
-fn write_row(view: &ReportView<'_>, row: &PeakRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_row(view: &ReportView<'_>, alive: u64, row: &PeakRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let times = if row.count > 1 { format!("{} × ", row.count) } else { String::new() };
     let role = match row.role {
         Role::Argument => "argument",
@@ -111,9 +120,10 @@ fn write_row(view: &ReportView<'_>, row: &PeakRow, width: usize, out: &mut dyn W
     let place = if path.is_empty() { String::new() } else { format!("{{{}}}", path.join(",")) };
     let name = format!("{}{place}", row.instruction);
     let who = who(row.source.as_ref(), &name, row.op_name.as_deref());
-    // Only what the caller hands over keeps the layout that it is given.
-    let advice = (matches!(row.role, Role::Argument | Role::Output) && row.padding_bytes > 0 && row.count == 1)
-        .then(|| fix::suggest(&row.shape, view.options.tpu));
+    // Only what the caller hands over keeps the layout that it is given, and only some of it is worth a line.
+    let is_the_callers = matches!(row.role, Role::Argument | Role::Output) && row.count == 1;
+    let advice = is_the_callers.then(|| fix::suggest(&row.shape, view.options.tpu));
+    let best = advice.as_ref().and_then(Advice::best).filter(|fix| fix.bytes_saved() >= alive / WORTH_ADVICE);
     let row = Row {
         padding: Some(row.padding_bytes),
         takes: bytes(row.bytes),
@@ -121,13 +131,7 @@ fn write_row(view: &ReportView<'_>, row: &PeakRow, width: usize, out: &mut dyn W
         shape: format!("{times}{}", row.shape),
         who: if role.is_empty() { who } else { format!("{role}  {who}") },
         causes: &row.causes,
-        fix: advice.as_ref().and_then(Advice::best),
+        fix: best,
     };
     row.write(width, out)
-}
-
-/// A part of a whole, 0 … 1.
-#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
