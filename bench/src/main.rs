@@ -29,17 +29,20 @@ struct Args {
     /// What to measure [default: everything]
     sections: Vec<Section>,
     /// A Python interpreter with the rivals
-    #[arg(long)]
-    python: PathBuf,
+    #[arg(long, required_unless_present = "audit_once")]
+    python: Option<PathBuf>,
     /// A Python interpreter with the package
     #[arg(long)]
     package_python: Option<PathBuf>,
     /// The file to write the tables to
-    #[arg(long)]
-    out: PathBuf,
+    #[arg(long, required_unless_present = "audit_once")]
+    out: Option<PathBuf>,
     /// Smaller inputs and fewer rounds, to test that everything runs
     #[arg(long)]
     quick: bool,
+    /// Audit this file and print the memory that took: what a measurement starts in a process of its own
+    #[arg(long, hide = true)]
+    audit_once: Option<PathBuf>,
 }
 
 /// A section of the results.
@@ -98,16 +101,20 @@ impl Section {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    if let Some(file) = args.audit_once {
+        return hlo::audit_once(&file);
+    }
+    let (python, out) = args.python.zip(args.out).unwrap_or_default();
     let effort = Effort::new(args.quick);
     let started = OnceCell::new();
     let rivals = || match started.get() {
         Some(rivals) => Ok(rivals),
-        None => Rivals::start(&args.python).map(|rivals| started.get_or_init(|| rivals)),
+        None => Rivals::start(&python).map(|rivals| started.get_or_init(|| rivals)),
     };
     let all = Section::value_variants();
     for section in if args.sections.is_empty() { all } else { &args.sections } {
         let titles: Vec<&str> = all.iter().map(|section| section.title()).collect();
-        section.measure(&effort, rivals, args.package_python.as_deref())?.write(&args.out, &titles)?;
+        section.measure(&effort, rivals, args.package_python.as_deref())?.write(&out, &titles)?;
     }
     Ok(())
 }
