@@ -1,10 +1,11 @@
 //! The audit of a module: its buffers sized, its copies listed, its memory bounded.
 
 use crate::{
+    copies::copies,
     generation::infer_generation,
     origin::{op_name, source_line},
     peak::peak,
-    report::{BufferRow, CopyRow, MemoryBounds, Report, SpaceTotal, Warning},
+    report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning},
     sizing::{Sizer, Sizing},
 };
 use std::collections::BTreeMap;
@@ -66,7 +67,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         }
     }
     auditor.report_unsized();
-    let copies = copies(module, &mut auditor);
+    let copies = copies(module, &mut auditor.sizer);
     let mut plan_options = PlanOptions::new(options.tpu.unwrap_or_else(|| infer_generation(module)));
     plan_options.hbm_limit = options.hbm_limit;
     let plan = MemoryPlan::new(module, &plan_options);
@@ -187,34 +188,6 @@ fn memory_bounds(module: &Module, buffers: &[BufferRow], auditor: &mut Auditor) 
     }
     bounds.at_most_bytes = bounds.at_most_bytes.saturating_sub(bounds.alias_bytes);
     bounds
-}
-
-/// Every `copy` between two layouts, in computations that own buffers.
-fn copies(module: &Module, auditor: &mut Auditor) -> Vec<CopyRow> {
-    let owning = module.computations().filter(|computation| computation.owns_buffers());
-    let copies = owning.flat_map(|computation| computation.instructions()).filter(|i| i.opcode() == "copy");
-    let mut rows = Vec::new();
-    for copy in copies {
-        let operand = copy.operands().next();
-        let from = operand.and_then(|operand| match operand.shape_text() {
-            Some(text) => Shape::parse_as_written(text).ok(),
-            None => operand.instruction()?.shape().ok(),
-        });
-        let (Some(from), Ok(to)) = (from, copy.shape()) else { continue };
-        let (read, written) = (auditor.sizer.physical_bytes(&from), auditor.sizer.physical_bytes(&to));
-        let (Some(read), Some(written)) = (read, written) else { continue };
-        rows.push(CopyRow {
-            instruction: copy.name().to_owned(),
-            computation: copy.computation().name().to_owned(),
-            read_bytes: read,
-            written_bytes: written,
-            op_name: op_name(&copy),
-            source: source_line(&copy),
-            from,
-            to,
-        });
-    }
-    rows
 }
 
 fn memory_space(shape: &Shape) -> u8 {

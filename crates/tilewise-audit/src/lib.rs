@@ -39,6 +39,7 @@
 
 mod audit;
 mod causes;
+mod copies;
 mod explain;
 pub mod fix;
 mod generation;
@@ -54,11 +55,12 @@ mod view;
 
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
+pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use explain::{Allocation, Explanation, explain};
 pub use generation::infer_generation;
 pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::PlanRow;
-pub use report::{BufferRow, CopyRow, MemoryBounds, Report, SourceLine, SpaceTotal, Warning};
+pub use report::{BufferRow, MemoryBounds, Report, SourceLine, SpaceTotal, Warning};
 pub use table::{Column, Kind, TableRow, Value};
 pub use tilewise_memory::{Error as PlanError, MemoryPlan, Role};
 pub use view::{BufferView, ReportView, ViewOptions};

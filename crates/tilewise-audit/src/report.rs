@@ -1,6 +1,7 @@
 //! What an audit finds.
 
 use crate::{
+    copies::CopyRow,
     fix::{self, Advice},
     peak::SpacePeak,
 };
@@ -29,7 +30,7 @@ pub struct Report {
     /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
     /// an alias.
     pub buffers: Vec<BufferRow>,
-    /// Every `copy`, in the order of the text.
+    /// Every copy, in the order of the text.
     pub copies: Vec<CopyRow>,
     /// What the program holds in the device's default memory, or bounds of it where there is no plan.
     pub memory_bounds: MemoryBounds,
@@ -164,28 +165,6 @@ impl BufferRow {
         let operation = self.op_name.as_deref().unwrap_or(&self.opcode);
         (self.sizes.padding_bytes() > 0).then(|| fix::suggest(&self.shape, generation).for_operation(operation))
     }
-}
-
-/// One `copy` instruction.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CopyRow {
-    /// The instruction, without `%`.
-    pub instruction: String,
-    /// The computation it is in, without `%`.
-    pub computation: String,
-    /// What is copied.
-    pub from: Shape,
-    /// What it becomes.
-    pub to: Shape,
-    /// Bytes the source takes.
-    pub read_bytes: u64,
-    /// Bytes the result takes.
-    pub written_bytes: u64,
-    /// The framework's name of the operation.
-    pub op_name: Option<String>,
-    /// The line of the user's program.
-    pub source: Option<SourceLine>,
 }
 
 /// A line of the user's program.

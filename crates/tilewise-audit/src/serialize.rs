@@ -98,8 +98,12 @@ fields!(CopyRow, row, {
     computation: row.computation,
     from: row.from.to_string(),
     to: row.to.to_string(),
+    class: row.class.as_str(),
+    // Null where a loop around it runs an unknown number of times.
+    trips: row.trips,
     read_bytes: row.read_bytes,
     written_bytes: row.written_bytes,
+    moved_bytes: row.moved_bytes,
     op_name: row.op_name,
     source: row.source,
 });

@@ -1,0 +1,298 @@
+//! Copies: what a program moves without computing anything.
+
+use crate::{
+    Report, SourceLine,
+    origin::{op_name, source_line},
+    report::share,
+    sizing::Sizer,
+};
+use std::{cmp::Reverse, collections::HashMap};
+use tilewise::{Shape, ShapeKind, Tiled};
+use tilewise_hlo::{CallRole, Instruction, Module};
+
+/// One instruction that copies an array: a `copy`, a `copy-start`, or a `slice-start` of the whole.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyRow {
+    /// The instruction, without `%`.
+    pub instruction: String,
+    /// The computation it is in, without `%`.
+    pub computation: String,
+    /// The array that is read.
+    pub from: Shape,
+    /// The array that is written.
+    pub to: Shape,
+    /// What it is for.
+    pub class: CopyClass,
+    /// Bytes that `from` takes.
+    pub read_bytes: u64,
+    /// Bytes that `to` takes.
+    pub written_bytes: u64,
+    /// How often it runs: the [trip counts](Instruction::trip_count) of the loops around it, multiplied. `None` if one
+    /// of them can't be told.
+    pub trips: Option<u64>,
+    /// Bytes read and written in all its runs; in one where [`trips`](Self::trips) is unknown.
+    pub moved_bytes: u64,
+    /// The framework's name of the operation.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+/// What a copy is for: how the array it writes differs from the one it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CopyClass {
+    /// The elements lie in another order, or have another type. The memory space may differ, too.
+    Relayout,
+    /// The same bytes in another memory space.
+    Transfer,
+    /// The same layout in the same memory space.
+    Duplicate,
+    /// Layouts that are written differently, but put every element at the same place: a `bitcast` would do.
+    Bitcast,
+}
+
+impl CopyClass {
+    /// Its name in lower case.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Relayout => "relayout",
+            Self::Transfer => "transfer",
+            Self::Duplicate => "duplicate",
+            Self::Bitcast => "bitcast",
+        }
+    }
+
+    /// The class of a copy between two arrays; `None` if one of them is no array, or can't be laid out.
+    ///
+    /// ```
+    /// use tilewise_audit::CopyClass;
+    ///
+    /// let class = |from: &str, to: &str| CopyClass::of(&from.parse().unwrap(), &to.parse().unwrap());
+    /// assert_eq!(class("f32[64,128]{1,0:T(8,128)}", "f32[64,128]{0,1:T(8,128)}"), Some(CopyClass::Relayout));
+    /// assert_eq!(class("f32[64,128]{1,0:T(8,128)}", "f32[64,128]{1,0:T(8,128)S(1)}"), Some(CopyClass::Transfer));
+    /// // Rows of 128 lanes follow one another in either layout.
+    /// assert_eq!(class("f32[64,128]{1,0:T(8,128)}", "f32[64,128]{1,0:T(4,128)}"), Some(CopyClass::Bitcast));
+    /// ```
+    #[must_use]
+    pub fn of(from: &Shape, to: &Shape) -> Option<Self> {
+        let [source, result] = [Tiled::new(from).ok()?, Tiled::new(to).ok()?];
+        let same_bytes = source.array().element_type() == result.array().element_type()
+            && source.stored_bits() == result.stored_bits()
+            && source.digits() == result.digits()
+            && source.nested_axes() == result.nested_axes();
+        let [first, second] = [from.layout()?, to.layout()?];
+        let same_layout = first.minor_to_major() == second.minor_to_major() && first.tiles() == second.tiles();
+        Some(match (same_bytes, first.memory_space() == second.memory_space()) {
+            (false, _) => Self::Relayout,
+            (true, false) => Self::Transfer,
+            (true, true) if same_layout => Self::Duplicate,
+            (true, true) => Self::Bitcast,
+        })
+    }
+}
+
+/// Copies of one class that come from one line of the user's program.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyLine {
+    /// The line; `None` for copies that the compiler gives no line.
+    pub source: Option<SourceLine>,
+    /// What they are for.
+    pub class: CopyClass,
+    /// The instruction that moves the most of them, without `%`.
+    pub instruction: String,
+    /// How many instructions.
+    pub copies: usize,
+    /// Bytes they read and write.
+    pub moved_bytes: u64,
+    /// Whether loops run some of them an unknown number of times: they are counted once, and move more.
+    pub is_lower_bound: bool,
+    /// [`moved_bytes`](Self::moved_bytes) as a part of what the program moves, 0 … 1.
+    pub share: f64,
+}
+
+/// Copies that move more than a hundredth of `moved` bytes, by line and class, those that move the most first.
+///
+/// ```
+/// let module = tilewise_hlo::Module::parse("
+/// ENTRY main {
+///   x = f32[256,512]{1,0:T(8,128)} parameter(0)
+///   ROOT y = f32[256,512]{0,1:T(8,128)} copy(x), metadata={source_file=\"m.py\" source_line=3}
+/// }")?;
+/// let report = tilewise_audit::audit(&module);
+/// let lines = tilewise_audit::copies_by_line(&report.copies, report.moved_bytes());
+/// assert_eq!((lines[0].class.as_str(), lines[0].moved_bytes, lines[0].share), ("relayout", 1 << 20, 1.0));
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[must_use]
+pub fn copies_by_line(copies: &[CopyRow], moved: u64) -> Vec<CopyLine> {
+    let mut lines: Vec<CopyLine> = Vec::new();
+    let mut known: HashMap<(Option<&SourceLine>, CopyClass), (usize, u64)> = HashMap::new();
+    for copy in copies {
+        let (at, largest) = known.entry((copy.source.as_ref(), copy.class)).or_insert((lines.len(), 0));
+        if *at == lines.len() {
+            lines.push(CopyLine {
+                source: copy.source.clone(),
+                class: copy.class,
+                instruction: String::new(),
+                copies: 0,
+                moved_bytes: 0,
+                is_lower_bound: false,
+                share: 0.0,
+            });
+        }
+        let Some(line) = lines.get_mut(*at) else { continue };
+        if line.copies == 0 || copy.moved_bytes > *largest {
+            *largest = copy.moved_bytes;
+            line.instruction.clone_from(&copy.instruction);
+        }
+        line.copies += 1;
+        line.moved_bytes = line.moved_bytes.saturating_add(copy.moved_bytes);
+        line.is_lower_bound |= copy.trips.is_none();
+    }
+    lines.retain(|line| line.moved_bytes > moved / 100);
+    for line in &mut lines {
+        line.share = share(line.moved_bytes, moved);
+    }
+    lines.sort_by_key(|line| Reverse(line.moved_bytes));
+    lines
+}
+
+impl Report {
+    /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of
+    /// the loops around it. Loops whose count can't be told are counted once.
+    ///
+    /// It is a sum over the text. A fusion that uses a part of an operand counts the whole of it; slices and in-place
+    /// updates count only what they move.
+    #[must_use]
+    pub fn moved_bytes(&self) -> u64 {
+        let mut bytes = Bytes::default();
+        let runs = runs(&self.text);
+        let mut moved = 0u64;
+        for computation in self.text.computations().filter(|computation| computation.owns_buffers()) {
+            let once = computation.instructions().map(|instruction| bytes.moved(&instruction));
+            let once = once.fold(0, u64::saturating_add);
+            let trips = runs.get(computation.index()).copied().flatten().unwrap_or(1);
+            moved = moved.saturating_add(once.saturating_mul(trips));
+        }
+        moved
+    }
+}
+
+/// Every copy in computations that own buffers, in the order of the text.
+pub(crate) fn copies(module: &Module, sizer: &mut Sizer) -> Vec<CopyRow> {
+    let runs = runs(module);
+    let mut rows = Vec::new();
+    for computation in module.computations().filter(|computation| computation.owns_buffers()) {
+        let trips = runs.get(computation.index()).copied().flatten();
+        rows.extend(computation.instructions().filter_map(|instruction| row(&instruction, trips, sizer)));
+    }
+    rows
+}
+
+fn row(copy: &Instruction<'_>, trips: Option<u64>, sizer: &mut Sizer) -> Option<CopyRow> {
+    let to = match copy.opcode() {
+        "copy" => copy.shape().ok()?,
+        "copy-start" => copy.shape().ok()?.elements().next()?,
+        "slice-start" => copy.shape().ok()?.elements().nth(1)?,
+        _ => return None,
+    };
+    let operand = copy.operands().next()?;
+    let from = match operand.shape_text() {
+        Some(text) => Shape::parse_as_written(text).ok()?,
+        None => operand.instruction()?.shape().ok()?,
+    };
+    if from.dimensions() != to.dimensions() {
+        return None;
+    }
+    let (read_bytes, written_bytes) = (sizer.physical_bytes(&from)?, sizer.physical_bytes(&to)?);
+    Some(CopyRow {
+        instruction: copy.name().to_owned(),
+        computation: copy.computation().name().to_owned(),
+        class: CopyClass::of(&from, &to)?,
+        read_bytes,
+        written_bytes,
+        trips,
+        moved_bytes: read_bytes.saturating_add(written_bytes).saturating_mul(trips.unwrap_or(1)),
+        op_name: op_name(copy),
+        source: source_line(copy),
+        from,
+        to,
+    })
+}
+
+/// How often each computation runs that the entry reaches; `None` where a loop's trip count can't be told.
+fn runs(module: &Module) -> Vec<Option<u64>> {
+    let mut runs: Vec<Option<Option<u64>>> = vec![None; module.computations().len()];
+    let mut waiting: Vec<_> = module.entry().map(|entry| (entry, Some(1))).into_iter().collect();
+    while let Some((computation, trips)) = waiting.pop() {
+        // A scheduled program calls each computation from one place.
+        let Some(slot) = runs.get_mut(computation.index()).filter(|slot| slot.is_none()) else { continue };
+        *slot = Some(trips);
+        for caller in computation.instructions() {
+            if !matches!(caller.opcode(), "while" | "conditional" | "call" | "async-start") {
+                continue;
+            }
+            for call in caller.calls() {
+                let each = match call.role {
+                    CallRole::Body | CallRole::Condition => caller.trip_count(),
+                    _ => Some(1),
+                };
+                let trips = trips.zip(each).map(|(trips, each)| trips.saturating_mul(each));
+                waiting.extend(call.computation().map(|callee| (callee, trips)));
+            }
+        }
+    }
+    runs.into_iter().map(Option::flatten).collect()
+}
+
+/// Bytes that shapes take, by their text.
+#[derive(Default)]
+struct Bytes<'m> {
+    known: HashMap<&'m str, u64>,
+}
+
+impl<'m> Bytes<'m> {
+    /// Bytes of all arrays in a shape; 0 for what can't be sized.
+    fn of(&mut self, text: &'m str) -> u64 {
+        *self.known.entry(text).or_insert_with(|| {
+            let shape = Shape::parse_as_written(text);
+            let leaves = shape.iter().flat_map(Shape::leaves).filter_map(|(_, leaf)| size(&leaf));
+            leaves.fold(0, u64::saturating_add)
+        })
+    }
+
+    /// Bytes that an instruction reads and writes.
+    fn moved(&mut self, instruction: &Instruction<'m>) -> u64 {
+        let mut reads = instruction.operands().map(|operand| match (operand.shape_text(), operand.instruction()) {
+            (Some(text), _) => self.of(text),
+            (None, Some(operand)) => self.of(operand.shape_text()),
+            (None, None) => 0,
+        });
+        match instruction.opcode() {
+            "parameter" | "constant" | "tuple" | "get-tuple-element" | "bitcast" | "while" | "conditional" | "call"
+            | "opt-barrier" | "add-dependency" | "domain" | "after-all" | "async-start" => 0,
+            opcode if opcode.ends_with("-done") || opcode.ends_with("-update") => 0,
+            "dynamic-update-slice" => reads.nth(1).unwrap_or(0).saturating_mul(2),
+            "slice" | "dynamic-slice" => self.of(instruction.shape_text()).saturating_mul(2),
+            opcode if opcode.ends_with("-start") => {
+                let whole = !matches!(opcode, "slice-start" | "dynamic-slice-start");
+                let read = if whole { reads.fold(0, u64::saturating_add) } else { 0 };
+                let made = instruction.buffers().unwrap_or_default();
+                let written = made.iter().filter_map(|made| size(&made.shape)).fold(0, u64::saturating_add);
+                if whole { read.saturating_add(written) } else { written.saturating_mul(2) }
+            }
+            _ => {
+                let read = reads.fold(0, u64::saturating_add);
+                read.saturating_add(self.of(instruction.shape_text()))
+            }
+        }
+    }
+}
+
+fn size(leaf: &Shape) -> Option<u64> {
+    matches!(leaf.kind(), ShapeKind::Array(_)).then(|| Tiled::new(leaf).ok())?.map(|tiled| tiled.sizes().physical_bytes)
+}
