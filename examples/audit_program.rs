@@ -11,7 +11,7 @@ fn main() -> Result<(), Error> {
     let report = tilewise_audit::audit(&module);
 
     let mut by_line = BTreeMap::<String, u64>::new();
-    for buffer in report.buffers.iter().filter(|buffer| buffer.memory_space == 0) {
+    for buffer in report.buffers().filter(|buffer| buffer.memory_space == 0) {
         let line = buffer.source.as_ref().map_or("no source line".to_owned(), |s| format!("{}:{}", s.file, s.line));
         *by_line.entry(line).or_default() += buffer.sizes.padding_bytes();
     }

@@ -38,7 +38,7 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
 
 /// A report: its text, and pictures of the arrays with the most padding.
 pub(crate) fn report(audited: &Audited) -> String {
-    let shapes = audited.report.largest_padding().map(|buffer| &buffer.shape);
+    let shapes = audited.report.largest_padding().map(|buffer| buffer.shape);
     with_pictures(&audited.to_text(WIDTH), shapes)
 }
 

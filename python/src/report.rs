@@ -15,7 +15,7 @@ use pyo3::{
 };
 use std::sync::Arc;
 use tilewise::tpu::Generation;
-use tilewise_audit::{BufferRow, BufferView, CopyRow, SpaceTotal, Warning};
+use tilewise_audit::{AuditOptions, BufferRow, BufferView, CopyRow, SpaceTotal, Warning, audit_with};
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
 
@@ -31,8 +31,9 @@ pub(crate) fn audit_text<'py>(
     let tpu = tpu.map(generation).transpose()?;
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
-    let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(tilewise_audit::audit(&Module::parse(text)?)))?;
     let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
+    let options = AuditOptions::default().with_tpu(tpu).with_hbm_limit(limit);
+    let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(audit_with(&Module::parse(text)?, options)))?;
     let audited = Arc::new(Audited { source, report, all: false, tpu, limit });
     Ok(Bound::new(py, PyTable::of(audited.clone(), PyReport(audited)))?)
 }
@@ -82,7 +83,7 @@ impl PyReport {
     /// Every buffer, in the order of the text.
     #[getter]
     fn buffers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        self.0.report.buffers.iter().map(|buffer| PyBuffer::new(py, buffer, self.0.tpu)).collect()
+        self.0.report.buffers().map(|buffer| PyBuffer::new(py, buffer, self.0.tpu)).collect()
     }
 
     /// Every `copy` between two layouts, in the order of the text.
@@ -195,7 +196,7 @@ impl PyReport {
     fn __repr__(&self) -> String {
         let Audited { report, source, .. } = &*self.0;
         let name = if report.module.is_empty() { source } else { &report.module };
-        let (buffers, padding) = (report.buffers.len(), self.padding_bytes());
+        let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
         format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
     }
 }
@@ -211,8 +212,8 @@ pub(crate) struct PyBuffer(Arc<BufferRow>);
 
 impl PyBuffer {
     /// The buffer of a report whose fixes are for `tpu`.
-    fn new<'py>(py: Python<'py>, buffer: &BufferRow, tpu: Option<Generation>) -> PyResult<Bound<'py, Self>> {
-        let buffer = Arc::new(buffer.clone());
+    fn new<'py>(py: Python<'py>, buffer: BufferRow, tpu: Option<Generation>) -> PyResult<Bound<'py, Self>> {
+        let buffer = Arc::new(buffer);
         let row = PyRow {
             padding_bytes: buffer.sizes.padding_bytes(),
             expansion: buffer.sizes.expansion(),
@@ -412,10 +413,10 @@ impl PyReportWarning {
 impl Tabular for Audited {
     /// The columns of `tilewise audit --format csv`.
     fn columns(&self) -> Columns {
-        let rows = &self.report.buffers;
-        let same = |text: &str| Column::Text(vec![Some(text.to_owned()); rows.len()]);
+        let rows = self.report.buffer_count();
+        let same = |text: &str| Column::Text(vec![Some(text.to_owned()); rows]);
         let mut columns = vec![("source", same(&self.source)), ("module", same(&self.report.module))];
-        columns.extend(Columns::of::<BufferView<'_>, _>(rows.iter().map(|row| row.view(self.tpu))).0);
+        columns.extend(Columns::of::<BufferView, _>(self.report.buffers().map(|row| row.view(self.tpu))).0);
         Columns(columns)
     }
 }

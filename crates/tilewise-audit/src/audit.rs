@@ -1,16 +1,16 @@
 //! The audit of a module: its buffers sized, its copies listed, its memory bounded.
 
 use crate::{
+    buffers::Buffers,
     copies::copies,
     generation::infer_generation,
-    origin::{op_name, source_line},
     peak::peak,
-    report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning},
-    sizing::{Sizer, Sizing},
+    report::{MemoryBounds, Report, SpaceTotal, Warning},
+    sizing::{ArrayId, Sizer, Written},
 };
 use std::collections::BTreeMap;
 use tilewise::{Shape, ShapeKind, tpu::Generation};
-use tilewise_hlo::{Buffer, Module};
+use tilewise_hlo::{Instruction, Module};
 use tilewise_memory::{MemoryPlan, PlanOptions};
 
 /// What an audit depends on beside the program.
@@ -55,15 +55,15 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         message: warning.to_string(),
         span: Some(warning.span()),
     }));
-    let mut buffers = Vec::new();
-    for buffer in module.buffers() {
-        match buffer {
-            Ok(buffer) => buffers.extend(auditor.row(&buffer)),
-            Err(error) => auditor.warnings.push(Warning {
-                kind: error.kind().as_str(),
-                message: error.to_string(),
-                span: error.span(),
-            }),
+    for computation in module.computations().filter(|computation| computation.owns_buffers()) {
+        for instruction in computation.instructions() {
+            if let Err(error) = auditor.add(&instruction) {
+                auditor.warnings.push(Warning {
+                    kind: error.kind().as_str(),
+                    message: error.to_string(),
+                    span: error.span(),
+                });
+            }
         }
     }
     auditor.report_unsized();
@@ -73,40 +73,29 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let plan = MemoryPlan::new(module, &plan_options);
     let memory_bounds = match &plan {
         Ok(plan) => MemoryBounds::of_plan(plan),
-        Err(_) => memory_bounds(module, &buffers, &mut auditor),
+        Err(_) => memory_bounds(module, &mut auditor),
     };
-    let mut memory_spaces = totals(&buffers);
+    let mut memory_spaces = auditor.totals();
     for space in plan.iter().flat_map(|plan| &plan.spaces) {
         let number = space.memory_space;
         let total = memory_spaces.entry(number).or_insert_with(|| SpaceTotal::empty(number));
         total.peak = peak(module, space, &mut auditor.sizer);
     }
+    let Auditor { mut buffers, sizer, warnings, .. } = auditor;
+    buffers.finish(sizer.into_arrays());
     Report {
         module: module.name().to_owned(),
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
         partitions: partitions(module),
         memory_spaces: memory_spaces.into_values().collect(),
-        buffers,
         copies,
         memory_bounds,
-        warnings: auditor.warnings,
+        warnings,
         plan,
+        buffers,
         text: module.clone(),
     }
-}
-
-/// The buffers of each memory space together.
-fn totals(buffers: &[BufferRow]) -> BTreeMap<u8, SpaceTotal> {
-    let mut totals = BTreeMap::new();
-    for buffer in buffers {
-        let total = totals.entry(buffer.memory_space).or_insert_with(|| SpaceTotal::empty(buffer.memory_space));
-        total.buffers += 1;
-        // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
-        total.logical_bytes = total.logical_bytes.saturating_add(buffer.sizes.logical_bytes);
-        total.physical_bytes = total.physical_bytes.saturating_add(buffer.sizes.physical_bytes);
-    }
-    totals
 }
 
 /// Devices that run the program together, each on its part (`num_partitions`).
@@ -114,37 +103,54 @@ fn partitions(module: &Module) -> u64 {
     module.attribute("num_partitions").and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
-/// Collects rows and warnings.
+/// Collects buffers and warnings.
 #[derive(Default)]
-struct Auditor {
-    sizer: Sizer,
+struct Auditor<'m> {
+    sizer: Sizer<'m>,
+    buffers: Buffers,
     /// Per kind of error: how many buffers it kept from being sized, and the first of them.
     unsized_buffers: Vec<(tilewise::Error, String, usize)>,
     warnings: Vec<Warning>,
 }
 
-impl Auditor {
-    fn row(&mut self, buffer: &Buffer<'_>) -> Option<BufferRow> {
-        let Sizing { sizes, causes } = match self.sizer.size(&buffer.shape) {
-            Ok(sizing) => sizing.clone(),
-            Err(error) => {
-                self.note_unsized(error, buffer.instruction.name());
-                return None;
+impl<'m> Auditor<'m> {
+    /// The buffers that an instruction makes.
+    fn add(&mut self, instruction: &Instruction<'m>) -> Result<(), tilewise_hlo::Error> {
+        match self.sizer.written(instruction) {
+            Written::NoArray => {}
+            Written::Array(array) => {
+                if instruction.defines(&[])? {
+                    self.push(instruction, &[], array);
+                }
             }
-        };
-        let instruction = &buffer.instruction;
-        Some(BufferRow {
-            instruction: instruction.name().to_owned(),
-            computation: instruction.computation().name().to_owned(),
-            opcode: instruction.opcode().to_owned(),
-            shape: buffer.shape.clone(),
-            shape_index: buffer.shape_index.clone(),
-            memory_space: memory_space(&buffer.shape),
-            sizes,
-            causes,
-            op_name: op_name(instruction),
-            source: source_line(instruction),
-        })
+            Written::Other => {
+                for buffer in instruction.buffers()? {
+                    let array = self.sizer.size(&buffer.shape);
+                    self.push(instruction, &buffer.shape_index, array);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, instruction: &Instruction<'m>, path: &[usize], array: Result<ArrayId, tilewise::Error>) {
+        match array {
+            Ok(array) => self.buffers.push(instruction, path, array),
+            Err(error) => self.note_unsized(error, instruction.name()),
+        }
+    }
+
+    /// The buffers of each memory space together.
+    fn totals(&self) -> BTreeMap<u8, SpaceTotal> {
+        let mut totals = BTreeMap::new();
+        for (_, array) in self.buffers.arrays(self.sizer.arrays()) {
+            let total = totals.entry(array.memory_space).or_insert_with(|| SpaceTotal::empty(array.memory_space));
+            total.buffers += 1;
+            // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
+            total.logical_bytes = total.logical_bytes.saturating_add(array.sizes.logical_bytes);
+            total.physical_bytes = total.physical_bytes.saturating_add(array.sizes.physical_bytes);
+        }
+        totals
     }
 
     fn note_unsized(&mut self, error: tilewise::Error, instruction: &str) {
@@ -167,13 +173,18 @@ impl Auditor {
 }
 
 /// The bounds of what the program holds in the default memory.
-fn memory_bounds(module: &Module, buffers: &[BufferRow], auditor: &mut Auditor) -> MemoryBounds {
+fn memory_bounds(module: &Module, auditor: &mut Auditor<'_>) -> MemoryBounds {
     let mut bounds = MemoryBounds::default();
     let Some(entry) = module.entry() else { return bounds };
-    for buffer in buffers.iter().filter(|buffer| buffer.memory_space == 0) {
-        bounds.at_most_bytes = bounds.at_most_bytes.saturating_add(buffer.sizes.physical_bytes);
-        if buffer.opcode == "parameter" && buffer.computation == entry.name() {
-            bounds.argument_bytes = bounds.argument_bytes.saturating_add(buffer.sizes.physical_bytes);
+    let arguments: Vec<usize> =
+        entry.instructions().filter(|i| i.opcode() == "parameter").map(|argument| argument.index()).collect();
+    for (instruction, array) in auditor.buffers.arrays(auditor.sizer.arrays()) {
+        if array.memory_space == 0 {
+            let bytes = array.sizes.physical_bytes;
+            bounds.at_most_bytes = bounds.at_most_bytes.saturating_add(bytes);
+            if arguments.binary_search(&instruction).is_ok() {
+                bounds.argument_bytes = bounds.argument_bytes.saturating_add(bytes);
+            }
         }
     }
     let Some(Ok(result)) = entry.root().map(|root| root.shape()) else { return bounds };

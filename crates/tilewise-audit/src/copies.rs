@@ -183,7 +183,7 @@ impl Report {
 }
 
 /// Every copy in computations that own buffers, in the order of the text.
-pub(crate) fn copies(module: &Module, sizer: &mut Sizer) -> Vec<CopyRow> {
+pub(crate) fn copies(module: &Module, sizer: &mut Sizer<'_>) -> Vec<CopyRow> {
     let runs = runs(module);
     let mut rows = Vec::new();
     for computation in module.computations().filter(|computation| computation.owns_buffers()) {
@@ -193,7 +193,7 @@ pub(crate) fn copies(module: &Module, sizer: &mut Sizer) -> Vec<CopyRow> {
     rows
 }
 
-fn row(copy: &Instruction<'_>, trips: Option<u64>, sizer: &mut Sizer) -> Option<CopyRow> {
+fn row(copy: &Instruction<'_>, trips: Option<u64>, sizer: &mut Sizer<'_>) -> Option<CopyRow> {
     let to = match copy.opcode() {
         "copy" => copy.shape().ok()?,
         "copy-start" => copy.shape().ok()?.elements().next()?,

@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod buffers;
 mod causes;
 mod copies;
 mod explain;

@@ -98,7 +98,7 @@ impl PeakRow {
 const TRACED: usize = 32;
 
 /// The peak of one memory space of a plan.
-pub(crate) fn peak(module: &Module, space: &SpacePlan, sizer: &mut Sizer) -> Option<SpacePeak> {
+pub(crate) fn peak(module: &Module, space: &SpacePlan, sizer: &mut Sizer<'_>) -> Option<SpacePeak> {
     let peak = space.peak.as_ref()?;
     let instruction = module.instruction(peak.instruction)?;
     let mut rows: Vec<PeakRow> = Vec::new();
@@ -144,13 +144,16 @@ fn row(
     module: &Module,
     allocations: &[Allocation],
     piece: &PeakPiece,
-    sizer: &mut Sizer,
+    sizer: &mut Sizer<'_>,
 ) -> Option<(Key, PeakRow)> {
     let allocation = allocations.get(piece.allocation)?;
     let instruction = module.instruction(allocation.instruction)?;
     let shape = leaf(&instruction, &allocation.shape_index)?;
     let (data, padding, causes) = match sizer.size(&shape) {
-        Ok(sizing) => (sizing.sizes.logical_bytes, sizing.sizes.padding_bytes(), sizing.causes.clone()),
+        Ok(id) => {
+            let array = sizer.array(id);
+            (array.sizes.logical_bytes, array.sizes.padding_bytes(), array.causes.clone())
+        }
         // A table, or a shape without layout, holds what it takes.
         Err(_) => (allocation.bytes, 0, Vec::new()),
     };

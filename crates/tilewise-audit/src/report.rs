@@ -1,6 +1,7 @@
 //! What an audit finds.
 
 use crate::{
+    buffers::Buffers,
     copies::CopyRow,
     fix::{self, Advice},
     peak::SpacePeak,
@@ -27,9 +28,6 @@ pub struct Report {
     pub partitions: u64,
     /// Totals and peaks, by rising memory space.
     pub memory_spaces: Vec<SpaceTotal>,
-    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
-    /// an alias.
-    pub buffers: Vec<BufferRow>,
     /// Every copy, in the order of the text.
     pub copies: Vec<CopyRow>,
     /// What the program holds in the device's default memory, or bounds of it where there is no plan.
@@ -38,7 +36,8 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// What lies where, when; or why that can't be told.
     pub plan: Result<MemoryPlan, tilewise_memory::Error>,
-    /// The program, whose instructions the plan speaks of.
+    pub(crate) buffers: Buffers,
+    /// The program, whose instructions the plan and the buffers speak of.
     pub(crate) text: Module,
 }
 
@@ -192,14 +191,6 @@ pub struct Warning {
 }
 
 impl Report {
-    /// The buffers with padding, those with the most of it first.
-    pub fn largest_padding(&self) -> impl Iterator<Item = &BufferRow> {
-        let mut padded: Vec<&BufferRow> =
-            self.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).collect();
-        padded.sort_by_key(|buffer| std::cmp::Reverse(buffer.sizes.padding_bytes()));
-        padded.into_iter()
-    }
-
     /// The total of a memory space, if the module has buffers there.
     #[must_use]
     pub fn memory_space(&self, space: u8) -> Option<&SpaceTotal> {

@@ -150,7 +150,7 @@ fields!(Explanation, explanation, {
     allocations: explanation.allocations,
 });
 
-impl Serialize for BufferView<'_> {
+impl Serialize for BufferView {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_row(self, serializer)
     }

@@ -1,32 +1,95 @@
-//! Sizes of shapes, each distinct one worked out once: a program repeats a few hundred over and over.
+//! Sizes of arrays, each distinct one worked out once: a program repeats a few hundred over and over.
 
 use crate::causes;
 use std::collections::HashMap;
-use tilewise::{Shape, Sizes, Tiled};
+use tilewise::{Shape, ShapeKind, Sizes, Tiled};
+use tilewise_hlo::Instruction;
 
-/// What an array holds and takes, and why.
+/// An array: what it holds and takes, and why.
 #[derive(Clone, Debug)]
-pub(crate) struct Sizing {
+pub(crate) struct Array {
+    pub(crate) shape: Shape,
+    pub(crate) memory_space: u8,
     pub(crate) sizes: Sizes,
     pub(crate) causes: Vec<String>,
 }
 
-#[derive(Default)]
-pub(crate) struct Sizer {
-    known: HashMap<Shape, Sizing>,
+/// Which of the distinct arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArrayId(u32);
+
+/// What the text of a result's shape says.
+#[derive(Clone, Debug)]
+pub(crate) enum Written {
+    /// One array, with its size or why it has none.
+    Array(Result<ArrayId, tilewise::Error>),
+    /// A token, or another leaf that is no array.
+    NoArray,
+    /// A tuple, or what is no shape.
+    Other,
 }
 
-impl Sizer {
-    pub(crate) fn size(&mut self, shape: &Shape) -> Result<&Sizing, tilewise::Error> {
-        if !self.known.contains_key(shape) {
-            let tiled = Tiled::new(shape)?;
-            self.known.insert(shape.clone(), Sizing { sizes: tiled.sizes(), causes: causes(&tiled) });
+#[derive(Debug, Default)]
+pub(crate) struct Sizer<'m> {
+    arrays: Vec<Array>,
+    by_shape: HashMap<Shape, Result<ArrayId, tilewise::Error>>,
+    by_text: HashMap<&'m str, Written>,
+}
+
+impl<'m> Sizer<'m> {
+    pub(crate) fn size(&mut self, shape: &Shape) -> Result<ArrayId, tilewise::Error> {
+        if let Some(known) = self.by_shape.get(shape) {
+            return known.clone();
         }
-        Ok(&self.known[shape])
+        let sized = Tiled::new(shape).map(|tiled| {
+            let memory_space = shape.as_array().map_or(0, |array| array.memory_space());
+            let (sizes, causes) = (tiled.sizes(), causes(&tiled));
+            self.arrays.push(Array { shape: shape.clone(), memory_space, sizes, causes });
+            // As many as distinct texts of shapes, which fit in less than 4 GiB.
+            ArrayId(u32::try_from(self.arrays.len() - 1).unwrap_or(u32::MAX))
+        });
+        self.by_shape.insert(shape.clone(), sized.clone());
+        sized
+    }
+
+    /// What an instruction's result is, by its text: looked up, not read, but for the first of its kind.
+    pub(crate) fn written(&mut self, instruction: &Instruction<'m>) -> Written {
+        let text = instruction.shape_text();
+        if let Some(known) = self.by_text.get(text) {
+            return known.clone();
+        }
+        let written = match instruction.shape() {
+            Ok(shape) => match shape.kind() {
+                ShapeKind::Array(_) => Written::Array(self.size(&shape)),
+                ShapeKind::Tuple => Written::Other,
+                _ => Written::NoArray,
+            },
+            Err(_) => Written::Other,
+        };
+        self.by_text.insert(text, written.clone());
+        written
+    }
+
+    pub(crate) fn array(&self, id: ArrayId) -> &Array {
+        &self.arrays[id.0 as usize]
     }
 
     /// Bytes a shape takes, if that can be told.
     pub(crate) fn physical_bytes(&mut self, shape: &Shape) -> Option<u64> {
-        self.size(shape).ok().map(|sizing| sizing.sizes.physical_bytes)
+        self.size(shape).ok().map(|id| self.array(id).sizes.physical_bytes)
+    }
+
+    pub(crate) fn arrays(&self) -> &[Array] {
+        &self.arrays
+    }
+
+    pub(crate) fn into_arrays(self) -> Vec<Array> {
+        self.arrays
+    }
+}
+
+impl ArrayId {
+    pub(crate) fn of(self, arrays: &[Array]) -> Option<&Array> {
+        arrays.get(self.0 as usize)
     }
 }

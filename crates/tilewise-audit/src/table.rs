@@ -14,7 +14,7 @@ use tilewise::{Sizes, tpu::memory_space_name};
 ///
 /// let module = tilewise_hlo::Module::parse("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")?;
 /// let report = tilewise_audit::audit(&module);
-/// let row = report.buffers[0].view(None);
+/// let row = report.buffers().next().expect("a buffer").view(None);
 /// let padding = row.columns().iter().position(|column| column.name == "padding_bytes");
 /// assert_eq!(padding.map(|at| row.cells()[at].clone()), Some(Value::Count(185_600_000)));
 /// # Ok::<(), tilewise_hlo::Error>(())
@@ -190,7 +190,7 @@ fn reasons<'a>(
     ]
 }
 
-impl TableRow for BufferView<'_> {
+impl TableRow for BufferView {
     const COLUMNS: &'static [Column] = &[
         Column::new("instruction", Kind::Text),
         Column::new("shape_index", Kind::Text),
@@ -210,7 +210,7 @@ impl TableRow for BufferView<'_> {
     ];
 
     fn fields(&self) -> Vec<(&'static str, Value<'_>)> {
-        let row = self.row;
+        let row = &self.row;
         let mut fields = vec![
             ("instruction", row.instruction.as_str().into()),
             ("computation", row.computation.as_str().into()),
@@ -294,8 +294,9 @@ mod tests {
     fn columns_are_fields() {
         let text = "x = (f32[20,3]{1,0:T(8,128)}, s8[]) custom-call(), metadata={source_file=\"m.py\" source_line=3}";
         let report = crate::audit(&tilewise_hlo::Module::parse(text).expect("an instruction"));
-        report.buffers.iter().for_each(|row| check(&row.view(None)));
-        assert_eq!(report.buffers[0].view(None).cells()[1], Value::from("0"));
+        report.buffers().for_each(|row| check(&row.view(None)));
+        let row = report.buffers().next().expect("a buffer").view(None);
+        assert_eq!(row.cells()[1], Value::from("0"));
         let text = "1. Size: 4.0K\n Shape: f32[8,3]{1,0:T(8,128)}\n XLA label: x\n ====\n\
                     2. Size: 1.0K\n XLA label: overlays\n ====";
         let explained = crate::explain(tilewise_oom::Message::parse(text).expect("a list"), None);

@@ -29,9 +29,9 @@ pub struct ReportView<'a> {
 /// A buffer as it is shown, with what to change. With the `serde` feature it serialises as in [`ReportView`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct BufferView<'a> {
+pub struct BufferView {
     /// The buffer.
-    pub row: &'a BufferRow,
+    pub row: BufferRow,
     /// What to change; `None` without padding.
     pub advice: Option<Advice>,
 }
@@ -52,20 +52,20 @@ impl<'a> ReportView<'a> {
     }
 
     /// The buffers that are listed.
-    pub fn buffers(&self) -> impl Iterator<Item = BufferView<'a>> + use<'a> {
+    pub fn buffers(&self) -> impl Iterator<Item = BufferView> + use<'a> {
         let (report, tpu) = (self.report, self.options.tpu);
-        let rows: Vec<&BufferRow> = match self.options.most_buffers {
-            Some(most) => report.largest_padding().take(most).collect(),
-            None => report.buffers.iter().collect(),
-        };
-        rows.into_iter().map(move |row| row.view(tpu))
+        let largest = self.options.most_buffers.map(|most| report.largest_padding().take(most));
+        let all = self.options.most_buffers.is_none().then(|| report.buffers());
+        let rows = largest.into_iter().flatten().chain(all.into_iter().flatten());
+        rows.map(move |row| row.view(tpu))
     }
 }
 
 impl BufferRow {
     /// The buffer with [`advice`](Self::advice).
     #[must_use]
-    pub fn view(&self, tpu: Option<Generation>) -> BufferView<'_> {
-        BufferView { row: self, advice: self.advice(tpu) }
+    pub fn view(self, tpu: Option<Generation>) -> BufferView {
+        let advice = self.advice(tpu);
+        BufferView { row: self, advice }
     }
 }

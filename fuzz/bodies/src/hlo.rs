@@ -13,7 +13,7 @@ pub fn hlo_text(data: &[u8]) {
             walk(&module);
             let report = tilewise_audit::audit(&module);
             black_box(report.largest_padding().count());
-            for row in &report.buffers {
+            for row in report.buffers() {
                 assert!(row.sizes.logical_bytes <= row.sizes.physical_bytes, "{}", row.shape);
             }
         }

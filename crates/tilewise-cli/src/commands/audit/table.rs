@@ -39,7 +39,7 @@ pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) ->
     }
 
     let rows: Vec<_> = view.buffers().collect();
-    let padded = report.buffers.iter().filter(|buffer| buffer.sizes.padding_bytes() > 0).count();
+    let (padded, padding) = report.padded();
     writeln!(out)?;
     if padded == 0 {
         return writeln!(out, "No buffer is padded.\n");
@@ -50,8 +50,8 @@ pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) ->
         write_row(row, width, out)?;
     }
     if !lists_all && padded > rows.len() {
-        let left_bytes = report.largest_padding().skip(rows.len()).map(|buffer| buffer.sizes.padding_bytes());
-        let left = left_bytes.fold(0, u64::saturating_add);
+        let shown = rows.iter().map(|view| view.row.sizes.padding_bytes()).fold(0, u64::saturating_add);
+        let left = padding.saturating_sub(shown);
         let left_out = padded - rows.len();
         writeln!(out, "  {left_out} more padded buffers with {} of padding; --all lists every buffer", bytes(left))?;
     }
@@ -107,7 +107,7 @@ fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", styled(style, verdict))
 }
 
-fn write_row(view: &BufferView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_row(view: &BufferView, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let BufferView { row: buffer, advice, .. } = view;
     let row = Row {
         padding: Some(buffer.sizes.padding_bytes()),
