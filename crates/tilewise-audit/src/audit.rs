@@ -6,7 +6,7 @@ use crate::{
     generation::infer_generation,
     peak::peak,
     report::{MemoryBounds, Report, SpaceTotal, Warning},
-    sizing::{ArrayId, Sizer, Written},
+    sizing::{ArrayId, Sizer},
 };
 use std::collections::BTreeMap;
 use tilewise::{Shape, ShapeKind, tpu::Generation};
@@ -116,27 +116,24 @@ struct Auditor<'m> {
 impl<'m> Auditor<'m> {
     /// The buffers that an instruction makes.
     fn add(&mut self, instruction: &Instruction<'m>) -> Result<(), tilewise_hlo::Error> {
-        match self.sizer.written(instruction) {
-            Written::NoArray => {}
-            Written::Array(array) => {
-                if instruction.defines(&[])? {
-                    self.push(instruction, &[], array);
-                }
-            }
-            Written::Other => {
-                for buffer in instruction.buffers()? {
-                    let array = self.sizer.size(&buffer.shape);
-                    self.push(instruction, &buffer.shape_index, array);
-                }
-            }
+        let definitions = instruction.definitions()?;
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        let Some(leaves) = self.sizer.leaves(instruction) else {
+            // Says what is wrong with the shape.
+            return instruction.buffers().map(|_| ());
+        };
+        for (path, array) in leaves.iter().filter(|(path, _)| definitions.include(path)) {
+            self.push(instruction, path, array);
         }
         Ok(())
     }
 
-    fn push(&mut self, instruction: &Instruction<'m>, path: &[usize], array: Result<ArrayId, tilewise::Error>) {
+    fn push(&mut self, instruction: &Instruction<'m>, path: &[usize], array: &Result<ArrayId, tilewise::Error>) {
         match array {
-            Ok(array) => self.buffers.push(instruction, path, array),
-            Err(error) => self.note_unsized(error, instruction.name()),
+            Ok(array) => self.buffers.push(instruction, path, *array),
+            Err(error) => self.note_unsized(error.clone(), instruction.name()),
         }
     }
 

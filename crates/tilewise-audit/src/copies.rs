@@ -183,44 +183,76 @@ impl Report {
 }
 
 /// Every copy in computations that own buffers, in the order of the text.
-pub(crate) fn copies(module: &Module, sizer: &mut Sizer<'_>) -> Vec<CopyRow> {
+pub(crate) fn copies<'m>(module: &'m Module, sizer: &mut Sizer<'m>) -> Vec<CopyRow> {
     let runs = runs(module);
+    let mut pairs = Pairs::default();
     let mut rows = Vec::new();
     for computation in module.computations().filter(|computation| computation.owns_buffers()) {
         let trips = runs.get(computation.index()).copied().flatten();
-        rows.extend(computation.instructions().filter_map(|instruction| row(&instruction, trips, sizer)));
+        rows.extend(computation.instructions().filter_map(|instruction| row(&instruction, trips, &mut pairs, sizer)));
     }
     rows
 }
 
-fn row(copy: &Instruction<'_>, trips: Option<u64>, sizer: &mut Sizer<'_>) -> Option<CopyRow> {
-    let to = match copy.opcode() {
-        "copy" => copy.shape().ok()?,
-        "copy-start" => copy.shape().ok()?.elements().next()?,
-        "slice-start" => copy.shape().ok()?.elements().nth(1)?,
-        _ => return None,
-    };
-    let operand = copy.operands().next()?;
-    let from = match operand.shape_text() {
-        Some(text) => Shape::parse_as_written(text).ok()?,
-        None => operand.instruction()?.shape().ok()?,
-    };
-    if from.dimensions() != to.dimensions() {
+/// Pairs of arrays as their texts have them: programs repeat a few.
+#[derive(Default)]
+struct Pairs<'m> {
+    known: HashMap<(&'m str, &'m str), Option<Pair>>,
+}
+
+#[derive(Clone)]
+struct Pair {
+    from: Shape,
+    to: Shape,
+    class: CopyClass,
+    read_bytes: u64,
+    written_bytes: u64,
+}
+
+impl Pair {
+    fn new(from: &str, copy: &Instruction<'_>, sizer: &mut Sizer<'_>) -> Option<Self> {
+        let result = copy.shape().ok()?;
+        let to = match copy.opcode() {
+            "copy" => result,
+            "copy-start" => result.elements().next()?,
+            _ => result.elements().nth(1)?,
+        };
+        let from = Shape::parse_as_written(from).ok()?;
+        if from.dimensions() != to.dimensions() {
+            return None;
+        }
+        let (read_bytes, written_bytes) = (sizer.physical_bytes(&from)?, sizer.physical_bytes(&to)?);
+        Some(Self { class: CopyClass::of(&from, &to)?, from, to, read_bytes, written_bytes })
+    }
+}
+
+fn row<'m>(
+    copy: &Instruction<'m>,
+    trips: Option<u64>,
+    pairs: &mut Pairs<'m>,
+    sizer: &mut Sizer<'m>,
+) -> Option<CopyRow> {
+    if !matches!(copy.opcode(), "copy" | "copy-start" | "slice-start") {
         return None;
     }
-    let (read_bytes, written_bytes) = (sizer.physical_bytes(&from)?, sizer.physical_bytes(&to)?);
+    let operand = copy.operands().next()?;
+    let from = match operand.shape_text() {
+        Some(text) => text,
+        None => operand.instruction()?.shape_text(),
+    };
+    let pair = pairs.known.entry((from, copy.shape_text())).or_insert_with(|| Pair::new(from, copy, sizer)).clone()?;
     Some(CopyRow {
         instruction: copy.name().to_owned(),
         computation: copy.computation().name().to_owned(),
-        class: CopyClass::of(&from, &to)?,
-        read_bytes,
-        written_bytes,
+        class: pair.class,
+        read_bytes: pair.read_bytes,
+        written_bytes: pair.written_bytes,
         trips,
-        moved_bytes: read_bytes.saturating_add(written_bytes).saturating_mul(trips.unwrap_or(1)),
+        moved_bytes: pair.read_bytes.saturating_add(pair.written_bytes).saturating_mul(trips.unwrap_or(1)),
         op_name: op_name(copy),
         source: source_line(copy),
-        from,
-        to,
+        from: pair.from,
+        to: pair.to,
     })
 }
 

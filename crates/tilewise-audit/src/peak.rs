@@ -4,7 +4,7 @@ use crate::{
     SourceLine,
     origin::{op_name, source_line},
     report::share,
-    sizing::Sizer,
+    sizing::{ArrayId, Sizer},
 };
 use std::collections::HashMap;
 use tilewise::Shape;
@@ -98,7 +98,7 @@ impl PeakRow {
 const TRACED: usize = 32;
 
 /// The peak of one memory space of a plan.
-pub(crate) fn peak(module: &Module, space: &SpacePlan, sizer: &mut Sizer<'_>) -> Option<SpacePeak> {
+pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<'m>) -> Option<SpacePeak> {
     let peak = space.peak.as_ref()?;
     let instruction = module.instruction(peak.instruction)?;
     let mut rows: Vec<PeakRow> = Vec::new();
@@ -136,30 +136,34 @@ struct Key {
     source: Option<SourceLine>,
     /// Where no line is known, the operation or the instruction.
     name: Option<String>,
-    shape: Shape,
+    /// `None` for what is no array: of that, each is a row.
+    array: Option<ArrayId>,
     role: Role,
 }
 
-fn row(
-    module: &Module,
+fn row<'m>(
+    module: &'m Module,
     allocations: &[Allocation],
     piece: &PeakPiece,
-    sizer: &mut Sizer<'_>,
+    sizer: &mut Sizer<'m>,
 ) -> Option<(Key, PeakRow)> {
     let allocation = allocations.get(piece.allocation)?;
     let instruction = module.instruction(allocation.instruction)?;
-    let shape = leaf(&instruction, &allocation.shape_index)?;
-    let (data, padding, causes) = match sizer.size(&shape) {
-        Ok(id) => {
-            let array = sizer.array(id);
-            (array.sizes.logical_bytes, array.sizes.padding_bytes(), array.causes.clone())
+    let leaves = sizer.leaves(&instruction)?;
+    let leaf = leaves.iter().find(|(path, _)| *path == allocation.shape_index);
+    let array = leaf.and_then(|(_, array)| array.as_ref().ok().copied());
+    let (shape, data, padding, causes) = match array.map(|id| sizer.array(id)) {
+        Some(array) => {
+            let sizes = array.sizes;
+            (array.shape.clone(), sizes.logical_bytes, sizes.padding_bytes(), array.causes.clone())
         }
         // A table, or a shape without layout, holds what it takes.
-        Err(_) => (allocation.bytes, 0, Vec::new()),
+        None => (part(&instruction, &allocation.shape_index)?, allocation.bytes, 0, Vec::new()),
     };
     let (op_name, source) = (op_name(&instruction), source_line(&instruction));
-    let name = source.is_none().then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
-    let key = Key { source: source.clone(), name, shape: shape.clone(), role: allocation.role };
+    let is_unnamed = source.is_none() || array.is_none();
+    let name = is_unnamed.then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
+    let key = Key { source: source.clone(), name, array, role: allocation.role };
     let row = PeakRow {
         instruction: instruction.name().to_owned(),
         computation: instruction.computation().name().to_owned(),
@@ -180,7 +184,7 @@ fn row(
 }
 
 /// The part of an instruction's shape at this path.
-fn leaf(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
+fn part(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
     let shape = instruction.shape().ok()?;
     path.iter().try_fold(shape, |shape, element| shape.elements().nth(*element))
 }

@@ -1,7 +1,7 @@
 //! Sizes of arrays, each distinct one worked out once: a program repeats a few hundred over and over.
 
 use crate::causes;
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 use tilewise::{Shape, ShapeKind, Sizes, Tiled};
 use tilewise_hlo::Instruction;
 
@@ -15,25 +15,17 @@ pub(crate) struct Array {
 }
 
 /// Which of the distinct arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ArrayId(u32);
 
-/// What the text of a result's shape says.
-#[derive(Clone, Debug)]
-pub(crate) enum Written {
-    /// One array, with its size or why it has none.
-    Array(Result<ArrayId, tilewise::Error>),
-    /// A token, or another leaf that is no array.
-    NoArray,
-    /// A tuple, or what is no shape.
-    Other,
-}
+/// An array of a result: the path to it, and its size or why it has none.
+pub(crate) type Leaf = (Vec<usize>, Result<ArrayId, tilewise::Error>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Sizer<'m> {
     arrays: Vec<Array>,
     by_shape: HashMap<Shape, Result<ArrayId, tilewise::Error>>,
-    by_text: HashMap<&'m str, Written>,
+    by_text: HashMap<&'m str, Option<Rc<[Leaf]>>>,
 }
 
 impl<'m> Sizer<'m> {
@@ -52,22 +44,20 @@ impl<'m> Sizer<'m> {
         sized
     }
 
-    /// What an instruction's result is, by its text: looked up, not read, but for the first of its kind.
-    pub(crate) fn written(&mut self, instruction: &Instruction<'m>) -> Written {
+    /// The arrays of an instruction's result, by its text: looked up, not read, but for the first of its kind. `None`
+    /// if that is no shape.
+    pub(crate) fn leaves(&mut self, instruction: &Instruction<'m>) -> Option<Rc<[Leaf]>> {
         let text = instruction.shape_text();
         if let Some(known) = self.by_text.get(text) {
             return known.clone();
         }
-        let written = match instruction.shape() {
-            Ok(shape) => match shape.kind() {
-                ShapeKind::Array(_) => Written::Array(self.size(&shape)),
-                ShapeKind::Tuple => Written::Other,
-                _ => Written::NoArray,
-            },
-            Err(_) => Written::Other,
-        };
-        self.by_text.insert(text, written.clone());
-        written
+        let shape = instruction.shape().ok();
+        let leaves = shape.map(|shape| {
+            let arrays = shape.leaves().filter(|(_, leaf)| matches!(leaf.kind(), ShapeKind::Array(_)));
+            arrays.map(|(path, leaf)| (path, self.size(&leaf))).collect::<Rc<[Leaf]>>()
+        });
+        self.by_text.insert(text, leaves.clone());
+        leaves
     }
 
     pub(crate) fn array(&self, id: ArrayId) -> &Array {

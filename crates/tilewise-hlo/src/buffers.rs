@@ -75,6 +75,27 @@ impl Definition {
     }
 }
 
+/// Which arrays of an instruction's result are new buffers, by the rules of [`Instruction::defines`].
+#[derive(Clone, Debug)]
+pub struct Definitions {
+    definition: Definition,
+    aliased: BTreeSet<Vec<usize>>,
+}
+
+impl Definitions {
+    /// Whether the array at this path is one.
+    #[must_use]
+    pub fn include(&self, index: &[usize]) -> bool {
+        self.definition.includes(index) && !is_aliased(&self.aliased, index)
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.definition == Definition::Nothing
+    }
+}
+
 fn first_is_tuple(shape: &str) -> bool {
     let bytes = shape.as_bytes();
     bytes.first() == Some(&b'(') && bytes.get(skip_trivia(bytes, 1)) == Some(&b'(')
@@ -116,7 +137,18 @@ impl<'m> Instruction<'m> {
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     pub fn defines(&self, index: &[usize]) -> Result<bool, Error> {
-        Ok(Definition::of(self).includes(index) && !is_aliased(&self.aliased_outputs()?, index))
+        Ok(self.definitions()?.include(index))
+    }
+
+    /// Which arrays of its result are new buffers, for asking about several.
+    ///
+    /// # Errors
+    ///
+    /// [`Syntax`](crate::ErrorKind::Syntax) for a malformed `output_to_operand_aliasing`.
+    pub fn definitions(&self) -> Result<Definitions, Error> {
+        let definition = Definition::of(self);
+        let aliased = if definition == Definition::Nothing { BTreeSet::new() } else { self.aliased_outputs()? };
+        Ok(Definitions { definition, aliased })
     }
 
     fn aliased_outputs(&self) -> Result<BTreeSet<Vec<usize>>, Error> {
@@ -130,17 +162,16 @@ impl<'m> Instruction<'m> {
     /// [`Shape`](crate::ErrorKind::Shape) for a shape that `tilewise` rejects, [`Syntax`](crate::ErrorKind::Syntax)
     /// for a malformed `output_to_operand_aliasing`.
     pub fn buffers(&self) -> Result<Vec<Buffer<'m>>, Error> {
-        let definition = Definition::of(self);
-        if definition == Definition::Nothing {
+        let definitions = self.definitions()?;
+        if definitions.is_empty() {
             return Ok(Vec::new());
         }
-        let aliased = self.aliased_outputs()?;
         let shape = self.shape().map_err(|error| {
             let message = format!("the shape of `{}` isn't valid: {error}", self.name());
             Error::new(ErrorKind::Shape, Some(self.record().shape.range()), message).caused_by(error)
         })?;
         let arrays = shape.leaves().filter(|(index, leaf)| {
-            matches!(leaf.kind(), ShapeKind::Array(_)) && definition.includes(index) && !is_aliased(&aliased, index)
+            matches!(leaf.kind(), ShapeKind::Array(_)) && definitions.include(index)
         });
         Ok(arrays.map(|(shape_index, shape)| Buffer { instruction: *self, shape_index, shape }).collect())
     }

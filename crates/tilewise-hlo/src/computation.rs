@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::ptr;
+use std::sync::OnceLock;
 
 use crate::attributes::Attributes;
 use crate::instruction::Instruction;
+use crate::name_index::NameIndex;
 use crate::record::{ComputationRecord, Data};
 
 /// A computation of a [`Module`](crate::Module).
@@ -18,13 +20,9 @@ impl<'m> Computation<'m> {
     /// The computation of this name; the first if several share it.
     pub(crate) fn named(data: &'m Data, name: &str) -> Option<Self> {
         let name_of = |index: usize| data.text(data.computations[index].name);
-        let sorted = data.computations_by_name.get_or_init(|| {
-            let mut sorted: Vec<usize> = (0..data.computations.len()).collect();
-            sorted.sort_by_key(|index| name_of(*index));
-            sorted
-        });
-        let found = sorted.partition_point(|index| name_of(*index) < name);
-        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
+        let names = || (0..data.computations.len()).map(|index| (index, name_of(index)));
+        let index = data.computations_by_name.get_or_init(|| NameIndex::new(names()));
+        let index = index.find(name, |index| name_of(index) == name)?;
         Some(Self { data, index })
     }
 
@@ -83,16 +81,10 @@ impl<'m> Computation<'m> {
     pub fn instruction(&self, name: &str) -> Option<Instruction<'m>> {
         let data = self.data;
         let name_of = |index: usize| data.text(data.instructions[index].name);
-        let sorted = data.instructions_by_name.get_or_init(|| {
-            let mut sorted: Vec<usize> = (0..data.instructions.len()).collect();
-            for computation in &data.computations {
-                sorted[computation.first..computation.end].sort_by_key(|index| name_of(*index));
-            }
-            sorted
-        });
-        let sorted = &sorted[self.record().first..self.record().end];
-        let found = sorted.partition_point(|index| name_of(*index) < name);
-        let index = *sorted.get(found).filter(|index| name_of(**index) == name)?;
+        let all = data.instructions_by_name.get_or_init(|| vec![OnceLock::new(); data.computations.len()]);
+        let names = || (self.record().first..self.record().end).map(|index| (index, name_of(index)));
+        let here = all.get(self.index)?.get_or_init(|| NameIndex::new(names()));
+        let index = here.find(name, |index| name_of(index) == name)?;
         Some(Instruction { data, index })
     }
 

@@ -72,6 +72,7 @@ mod computation;
 mod error;
 mod instruction;
 mod module;
+mod name_index;
 mod operands;
 mod parse;
 mod read;
@@ -83,7 +84,7 @@ mod trips;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};
-pub use buffers::Buffer;
+pub use buffers::{Buffer, Definitions};
 pub use calls::{Call, CallRole};
 pub use computation::Computation;
 pub use error::{Error, ErrorKind, Warning, WarningKind};

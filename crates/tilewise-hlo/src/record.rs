@@ -1,6 +1,7 @@
 //! What parsing leaves: ranges of the text, which modules, computations and instructions look into.
 
 use crate::error::{Warning, WarningKind};
+use crate::name_index::NameIndex;
 use crate::source_table::SourceTable;
 use crate::span::Span;
 use std::sync::OnceLock;
@@ -55,9 +56,9 @@ pub(crate) struct Data {
     pub(crate) table: SourceTable,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) entry: Option<usize>,
-    pub(crate) computations_by_name: OnceLock<Vec<usize>>,
-    /// For each computation's range of instructions, the same indices in the order of their names.
-    pub(crate) instructions_by_name: OnceLock<Vec<usize>>,
+    pub(crate) computations_by_name: OnceLock<NameIndex>,
+    /// The instructions of each computation.
+    pub(crate) instructions_by_name: OnceLock<Vec<OnceLock<NameIndex>>>,
     pub(crate) owning: OnceLock<Vec<bool>>,
 }
 
