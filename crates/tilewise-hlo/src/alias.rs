@@ -50,21 +50,24 @@ pub(crate) fn input_output_aliases(text: &str, base: usize) -> Result<Vec<InputO
                 () => return Err(cursor.error("`may-alias` or `must-alias`")),
             };
         }
+        let parameter_number = parameter_number.ok_or_else(|| cursor.error("the number of a parameter"))?;
         Ok(InputOutputAlias { output_index, parameter_number, parameter_index, kind })
     })
 }
 
 /// Reads `{{}: (0, {}), {1}: (2, {0})}`; `base` is where `text` begins in the source.
 pub(crate) fn operand_aliases(text: &str, base: usize) -> Result<Vec<OperandAlias>, Error> {
-    entries(text, base, |_, output_index, operand_number, operand_index| {
-        Ok(OperandAlias { output_index, operand_number, operand_index })
-    })
+    let entries = entries(text, base, |_, output_index, operand_number, operand_index| {
+        Ok(operand_number.map(|operand_number| OperandAlias { output_index, operand_number, operand_index }))
+    })?;
+    // XLA reads and prints −1, which is no operand.
+    Ok(entries.into_iter().flatten().collect())
 }
 
 fn entries<T>(
     text: &str,
     base: usize,
-    mut finish: impl FnMut(&mut Cursor<'_>, Vec<usize>, usize, Vec<usize>) -> Result<T, Error>,
+    mut finish: impl FnMut(&mut Cursor<'_>, Vec<usize>, Option<usize>, Vec<usize>) -> Result<T, Error>,
 ) -> Result<Vec<T>, Error> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0, base };
     let mut entries = Vec::new();
@@ -76,7 +79,8 @@ fn entries<T>(
         let output = cursor.index()?;
         cursor.expect(b':')?;
         cursor.expect(b'(')?;
-        let number = cursor.number()?;
+        let is_negative = cursor.eat(b'-');
+        let number = Some(cursor.number()?).filter(|_| !is_negative);
         cursor.expect(b',')?;
         let index = cursor.index()?;
         entries.push(finish(&mut cursor, output, number, index)?);

@@ -147,12 +147,13 @@ impl fmt::Display for Warning {
             WarningKind::UnterminatedAttributes => "the instruction's attributes have an unclosed bracket or quote",
             WarningKind::UnterminatedComment => "the comment is never closed; everything after it was skipped",
             WarningKind::SeveralModules => {
-                "another HloModule starts here; only the first was read, so split the text to read the rest"
+                "another HloModule starts here; only the first was read (`Module::parse_all` reads all)"
             }
             WarningKind::NoEntry => "no computation is marked ENTRY; the last one is used as the entry, as in XLA",
             WarningKind::EntryMissing => {
                 "no computation is marked ENTRY and the text is truncated, so there is no entry computation"
             }
+            WarningKind::NestedInstruction => "not read: an instruction within the operands of another; give it a line",
         };
         write!(f, "{message} (bytes {}..{})", self.start, self.end)
     }
@@ -176,6 +177,8 @@ pub enum WarningKind {
     NoEntry,
     /// A truncated text that lost its entry computation.
     EntryMissing,
+    /// An operand that is an instruction itself, as XLA reads but never prints: it was not read.
+    NestedInstruction,
 }
 
 impl WarningKind {
@@ -194,6 +197,7 @@ impl WarningKind {
             Self::SeveralModules => "several_modules",
             Self::NoEntry => "no_entry",
             Self::EntryMissing => "entry_missing",
+            Self::NestedInstruction => "nested_instruction",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::alias::InputOutputAlias;
 use crate::attributes::Attributes;
 use crate::computation::Computation;
-use crate::error::{Error, Warning};
+use crate::error::{Error, Warning, WarningKind};
 use crate::instruction::Instruction;
 use crate::record::Data;
 
@@ -60,6 +60,45 @@ impl Module {
     /// ```
     pub fn parse(source: impl Into<String>) -> Result<Self, Error> {
         Ok(Self { data: Arc::new(crate::parse::parse(source.into())?) })
+    }
+
+    /// Reads every module of a text, each as [`parse`](Self::parse) reads the first.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`parse`](Self::parse), if any of the modules is without instructions.
+    ///
+    /// ```
+    /// use tilewise_hlo::Module;
+    ///
+    /// let text = "HloModule a\nf { x = f32[] parameter(0)\n}\nHloModule b\nf { x = f32[] parameter(0)\n}";
+    /// let modules = Module::parse_all(text)?;
+    /// assert_eq!(modules.iter().map(Module::name).collect::<Vec<_>>(), ["a", "b"]);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    pub fn parse_all(source: impl Into<String>) -> Result<Vec<Self>, Error> {
+        let modules = crate::parse::parse_all(source.into())?;
+        Ok(modules.into_iter().map(|data| Self { data: Arc::new(data) }).collect())
+    }
+
+    /// Whether the text ends within the module: a part of it, perhaps its entry, is missing. Lines without an
+    /// `HloModule` line are no truncated module.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        let is_cut = |kind| matches!(kind, WarningKind::UnterminatedComputation | WarningKind::EntryMissing);
+        self.data.has_header && self.data.warnings.iter().any(|warning| is_cut(warning.kind))
+    }
+
+    /// Whether any instruction has a tiled layout, as all that is compiled for a TPU has.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// assert!(!Module::parse("x = f32[8,128]{1,0} parameter(0)")?.has_tiles());
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn has_tiles(&self) -> bool {
+        self.instructions().any(|instruction| instruction.shape_text().contains(":T("))
     }
 
     /// The text.

@@ -11,22 +11,71 @@ use crate::scan::{
 use crate::source_table::SourceTable;
 use crate::span::Span;
 
-/// Reads `source`. Only a text that is too large, or that holds no instruction at all, is an error.
+/// Reads the first module of `source`. Only a text that is too large, or that holds no instruction at all, is an error.
 pub(crate) fn parse(source: String) -> Result<Data, Error> {
+    check_length(&source)?;
+    let read = read(&source)?;
+    Ok(finish(source, read))
+}
+
+/// Reads every module of `source`.
+pub(crate) fn parse_all(source: String) -> Result<Vec<Data>, Error> {
+    check_length(&source)?;
+    let mut read = self::read(&source)?;
+    if read.end == source.len() {
+        return Ok(vec![finish(source, read)]);
+    }
+    let mut modules = Vec::new();
+    let mut rest = source.as_str();
+    loop {
+        let (text, after) = rest.split_at(read.end);
+        read.warnings.retain(|warning| warning.kind != WarningKind::SeveralModules);
+        modules.push(finish(text.to_owned(), read));
+        if after.is_empty() {
+            return Ok(modules);
+        }
+        rest = after;
+        read = self::read(rest)?;
+    }
+}
+
+fn check_length(source: &str) -> Result<(), Error> {
     if u32::try_from(source.len()).is_err() {
         let message = "HLO text of 4 GiB or more can't be read; split it by module or by computation";
         return Err(Error::new(ErrorKind::TooLarge, None, message));
     }
-    let mut parser = Parser::new(&source);
+    Ok(())
+}
+
+/// What a pass over the text of a module leaves.
+struct Read {
+    name: Span,
+    header: Option<Span>,
+    computations: Vec<ComputationRecord>,
+    instructions: Vec<InstructionRecord>,
+    table: SourceTable,
+    warnings: Vec<Warning>,
+    /// Where the module ends: with the text, or where the next begins.
+    end: usize,
+}
+
+fn read(source: &str) -> Result<Read, Error> {
+    let mut parser = Parser::new(source);
     parser.run();
     parser.table.finish();
-    let Parser { name, header, computations, mut instructions, table, warnings, .. } = parser;
+    let Parser { name, header, computations, mut instructions, table, warnings, next_module, .. } = parser;
     if instructions.is_empty() {
-        return Err(not_hlo(&source, header.is_some()));
+        return Err(not_hlo(source, header.is_some()));
     }
     if instructions.len() < instructions.capacity() / 2 {
         instructions.shrink_to_fit();
     }
+    let end = next_module.unwrap_or(source.len());
+    Ok(Read { name, header, computations, instructions, table, warnings, end })
+}
+
+fn finish(source: String, read: Read) -> Data {
+    let Read { name, header, computations, instructions, table, warnings, .. } = read;
     let mut data = Data {
         name,
         header: header.unwrap_or_default(),
@@ -42,7 +91,8 @@ pub(crate) fn parse(source: String) -> Result<Data, Error> {
         source,
     };
     data.choose_entry();
-    Ok(data)
+    data.find_nested();
+    data
 }
 
 struct Parser<'s> {
@@ -57,6 +107,8 @@ struct Parser<'s> {
     open: bool,
     /// A search for a closing bracket is known to fail up to here, so it isn't begun again.
     hopeless_before: usize,
+    /// Where another module begins: reading stops there.
+    next_module: Option<usize>,
 }
 
 impl<'s> Parser<'s> {
@@ -72,6 +124,7 @@ impl<'s> Parser<'s> {
             warnings: Vec::new(),
             open: false,
             hopeless_before: 0,
+            next_module: None,
         }
     }
 
@@ -131,6 +184,7 @@ impl<'s> Parser<'s> {
                 b"ENTRY" => is_entry = true,
                 b"HloModule" => {
                     self.warn(WarningKind::SeveralModules, at, line_end(self.bytes, at));
+                    self.next_module = Some(at);
                     return None;
                 }
                 _ => {}
@@ -323,7 +377,8 @@ fn find_header(bytes: &[u8]) -> Option<usize> {
         let line = memchr::memrchr(b'\n', &bytes[from..found]).map_or(from, |offset| from + offset + 1);
         let before = &bytes[line..found];
         let glued = before.last().is_some_and(|byte| is_identifier(*byte));
-        if !glued && !before.contains(&b'"') && !looks_like_instruction(bytes, line) {
+        let is_comment = before.trim_ascii_start().starts_with(b"//");
+        if !glued && !is_comment && !before.contains(&b'"') && !looks_like_instruction(bytes, line) {
             return Some(found);
         }
         // A name within an attribute, not a header; nor is anything else on its line.

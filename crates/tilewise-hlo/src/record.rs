@@ -91,6 +91,20 @@ impl Data {
             self.computations.len().checked_sub(1)
         });
     }
+
+    /// Looks for arguments that are written within operands, where no instruction of the entry is a parameter.
+    pub(crate) fn find_nested(&mut self) {
+        let Some(entry) = self.entry.and_then(|entry| self.computations.get(entry)) else { return };
+        let instructions = self.instructions.get(entry.first..entry.end).unwrap_or_default();
+        if instructions.iter().any(|instruction| self.text(instruction.opcode) == "parameter") {
+            return;
+        }
+        let nested = instructions.iter().find(|instruction| self.text(instruction.operands).contains(" parameter("));
+        let warning = nested.map(|nested| nested.operands);
+        self.warnings.extend(warning.map(|Span { start, end }| {
+            Warning { kind: WarningKind::NestedInstruction, start, end }
+        }));
+    }
 }
 
 #[cfg(test)]

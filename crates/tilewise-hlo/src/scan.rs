@@ -181,15 +181,24 @@ pub(crate) fn closed_line_end(bytes: &[u8], mut at: usize) -> Result<usize, usiz
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'"' => {
-                at = string_end(bytes, at, true)?;
+                // One that begins with a line break holds a text, perhaps a module: instructions are no surprise there.
+                at = string_end(bytes, at, peek(bytes, at + 1) != b'\n')?;
                 continue;
             }
             b'\n' if depth == 0 && !ends_with_comma(&bytes[..at]) => return Ok(at),
+            b'\n' if depth == 0 && is_attribute(bytes, at + 1) => {}
             b'\n' if looks_like_instruction(bytes, at + 1) => return if depth == 0 { Ok(at) } else { Err(at) },
             _ => {}
         }
         at += 1;
     }
+}
+
+/// Whether the line at `at` begins `name=`, without the blanks that instructions have there.
+fn is_attribute(bytes: &[u8], at: usize) -> bool {
+    let start = skip_blank(bytes, at);
+    let end = identifier_end(bytes, start);
+    end > start && peek(bytes, end) == b'=' && !matches!(peek(bytes, end + 1), b' ' | b'\t')
 }
 
 fn ends_with_comma(bytes: &[u8]) -> bool {
