@@ -1,7 +1,8 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Warning,
+    Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow,
+    Warning,
     fix::{Fix, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};

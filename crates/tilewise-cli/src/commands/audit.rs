@@ -1,5 +1,6 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
+mod copies;
 mod csv;
 mod story;
 mod table;
@@ -26,7 +27,8 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         let source = path.to_string_lossy();
         let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
         let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(path))).with_hbm_limit(limit);
-        let report = read_document(path).and_then(|text| Ok(tilewise_audit::audit_with(&Module::parse(text)?, options)));
+        let report =
+            read_document(path).and_then(|text| Ok(tilewise_audit::audit_with(&Module::parse(text)?, options)));
         if let Ok(report) = &report {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);

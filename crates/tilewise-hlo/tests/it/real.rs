@@ -116,3 +116,10 @@ fn a_loop_and_its_frames() {
     assert_eq!(lines[1..], [344, 344, 344], "{frames:?}");
     assert_eq!(subtract.source().as_ref(), Some(&frames[0]));
 }
+
+#[test]
+fn the_sampler_takes_twenty_steps() {
+    let module = program("sampler_loop.v6e");
+    let loops: Vec<_> = module.instructions().filter(|instruction| instruction.opcode() == "while").collect();
+    assert_eq!(loops.iter().map(Instruction::trip_count).collect::<Vec<_>>(), [Some(20)]);
+}

@@ -1,7 +1,7 @@
 //! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and
 //! cause.
 
-use super::story;
+use super::{copies::write_copies, story};
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
     rows::{Row, who, write_header},
@@ -25,6 +25,7 @@ pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) ->
             story::write_total(report, plan, out)?;
             write_fit(view, out)?;
             story::write(view, plan, width, out)?;
+            write_copies(view, width, out)?;
             writeln!(out)?;
             if !lists_all {
                 return Ok(());
@@ -35,6 +36,7 @@ pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) ->
             writeln!(out, "No memory plan: {error}.")?;
             write_totals(view, out)?;
             write_fit(view, out)?;
+            write_copies(view, width, out)?;
         }
     }
 
@@ -100,7 +102,8 @@ fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
         }
         None => {
             let (least, most) = (bytes(least), bytes(most));
-            let words = format!("May or may not fit {holds} of HBM: needs {least} to {most}, as temporaries share memory.");
+            let words =
+                format!("May or may not fit {holds} of HBM: needs {least} to {most}, as temporaries share memory.");
             (waste_style(2.0), words)
         }
     };
