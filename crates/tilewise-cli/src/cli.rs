@@ -298,13 +298,17 @@ pub(crate) enum AuditFormat {
     Json,
     /// One row per buffer
     Csv,
+    /// The memory plan as a trace, for Perfetto and chrome://tracing
+    Trace,
+    /// The memory plan as a snapshot (pickle), for pytorch.org/memory_viz
+    MemoryViz,
 }
 
 impl From<AuditFormat> for Format {
     fn from(format: AuditFormat) -> Self {
         match format {
             AuditFormat::Json => Self::Json,
-            AuditFormat::Human | AuditFormat::Csv => Self::Human,
+            _ => Self::Human,
         }
     }
 }

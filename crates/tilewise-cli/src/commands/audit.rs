@@ -2,11 +2,15 @@
 
 mod copies;
 mod csv;
+mod events;
+mod memory_viz;
 mod story;
 mod table;
+mod trace;
 
 use crate::{
     cli::{AuditArgs, AuditFormat},
+    failure::Failure,
     input::read_document,
     output::{Output, Status, human::screen_width, plain},
 };
@@ -22,6 +26,11 @@ use tilewise_hlo::Module;
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
         output.text(&csv::header())?;
+    }
+    let is_one_file = matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
+    if let (true, [_, second, ..]) = (is_one_file, args.paths.as_slice()) {
+        let failure = Failure::new("usage", format!("{}: this format is of one program", second.display()));
+        return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
     }
     for path in &args.paths {
         let source = path.to_string_lossy();
@@ -45,10 +54,29 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             AuditFormat::Csv => {
                 output.item(&source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))?
             }
+            AuditFormat::Trace => export(&source, audited, output, trace::write)?,
+            AuditFormat::MemoryViz => export(&source, audited, output, memory_viz::write)?,
             _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out))?,
         }
     }
     Ok(())
+}
+
+/// Writes a report's plan as a file of another program's.
+fn export(
+    source: &str,
+    audited: Result<Audited, Failure>,
+    output: &mut Output,
+    write: impl FnOnce(&Report, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let planned = audited.and_then(|audited| match &audited.report.plan {
+        Ok(_) => Ok(audited),
+        Err(error) => Err(Failure::new("no_plan", format!("{source}: no memory plan: {error}"))),
+    });
+    match planned {
+        Ok(audited) => output.raw(|out| write(&audited.report, out)),
+        Err(failure) => output.item(source, Err::<Audited, _>(failure), |_, _| Ok(())),
+    }
 }
 
 /// The generation that a file's name mentions, as in `step.v6e.hlo`: a hint, where no other is given.

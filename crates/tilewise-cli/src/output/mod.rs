@@ -121,6 +121,14 @@ impl Output {
         if self.format == Format::Human { self.stdout.write_all(text.as_bytes()) } else { Ok(()) }
     }
 
+    /// Writes bytes that are no text, as they are.
+    pub(crate) fn raw(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        self.stdout.flush()?;
+        let mut raw = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        write(&mut raw)?;
+        raw.flush()
+    }
+
     fn json(&mut self, input: &str, body: &impl Serialize) -> io::Result<()> {
         serde_json::to_writer(&mut self.stdout, &Item { schema: 1, input, body })?;
         self.stdout.write_all(b"\n")

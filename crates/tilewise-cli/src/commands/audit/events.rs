@@ -1,0 +1,139 @@
+//! What is allocated and freed at each moment of a program, for the formats that replay it.
+
+use std::collections::{BTreeMap, HashMap};
+use tilewise_audit::{PlanRow, Report, Role};
+
+/// A value in memory, at an address that no other has while it lives.
+pub(super) struct Block<'a> {
+    pub(super) row: PlanRow<'a>,
+    /// Arguments and what else stands for the whole run lie below, temporaries above them.
+    pub(super) address: u64,
+}
+
+impl Block<'_> {
+    pub(super) fn bytes(&self) -> u64 {
+        self.row.allocation.bytes
+    }
+
+    fn end(&self) -> u64 {
+        self.address.saturating_add(self.bytes())
+    }
+
+    /// Whether it is there before the program begins, and stays.
+    pub(super) fn stands(&self) -> bool {
+        matches!(self.row.allocation.role, Role::Argument | Role::Constant | Role::Table)
+    }
+}
+
+/// What happens to a block, by its number in [`Space::blocks`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Alloc(usize),
+    Free(usize),
+}
+
+/// One memory space while the program runs.
+pub(super) struct Space<'a> {
+    pub(super) number: u8,
+    pub(super) blocks: Vec<Block<'a>>,
+    /// In order, each with its moment. What stands has none; results have no [`Event::Free`].
+    pub(super) events: Vec<(usize, Event)>,
+    /// Where temporaries begin.
+    pub(super) temporaries: u64,
+    /// The end of all addresses.
+    pub(super) end: u64,
+}
+
+/// The memory spaces of a report's plan, by rising number; none without a plan.
+pub(super) fn spaces(report: &Report) -> Vec<Space<'_>> {
+    let mut rows: BTreeMap<u8, Vec<PlanRow<'_>>> = BTreeMap::new();
+    for row in report.plan_rows().filter(|row| row.allocation.bytes > 0) {
+        rows.entry(row.memory_space).or_default().push(row);
+    }
+    rows.into_iter().map(|(number, rows)| Space::of(number, rows)).collect()
+}
+
+impl<'a> Space<'a> {
+    fn of(number: u8, rows: Vec<PlanRow<'a>>) -> Self {
+        let mut space = Self { number, blocks: Vec::new(), events: Vec::new(), temporaries: 0, end: 0 };
+        // Values of one buffer lie in one place, which is as large as the largest of them.
+        let mut places: HashMap<usize, u64> = HashMap::new();
+        for row in rows.iter().filter(|row| row.allocation.offset.is_none()) {
+            let place = places.entry(row.allocation.buffer).or_default();
+            *place = row.allocation.bytes.max(*place);
+        }
+        let mut laid: HashMap<usize, u64> = HashMap::new();
+        for row in rows.iter().filter(|row| row.allocation.offset.is_none()) {
+            laid.entry(row.allocation.buffer).or_insert_with_key(|buffer| {
+                let address = space.temporaries;
+                space.temporaries = address.saturating_add(places.get(buffer).copied().unwrap_or(0));
+                address
+            });
+        }
+        for row in rows {
+            let address = match row.allocation.offset {
+                Some(offset) => space.temporaries.saturating_add(offset),
+                None => laid.get(&row.allocation.buffer).copied().unwrap_or(0),
+            };
+            space.blocks.push(Block { row, address });
+        }
+        space.end = space.blocks.iter().map(Block::end).max().unwrap_or(0).max(space.temporaries);
+        space.schedule();
+        space
+    }
+
+    /// Puts allocations and releases in order: at a moment everything new comes first, since an instruction's operands
+    /// are still there while it writes its result; but what takes over a place waits until that is free.
+    fn schedule(&mut self) {
+        let mut moments: Vec<(usize, bool, usize)> = Vec::new();
+        for (number, block) in self.blocks.iter().enumerate() {
+            let allocation = block.row.allocation;
+            if !block.stands() {
+                moments.push((allocation.first, false, number));
+                if allocation.role != Role::Output {
+                    moments.push((allocation.last, true, number));
+                }
+            }
+        }
+        moments.sort_unstable();
+        let mut living: BTreeMap<u64, usize> = BTreeMap::new();
+        for (number, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.stands()) {
+            living.insert(block.address, number);
+        }
+        for (moment, is_release, number) in moments {
+            let Some(block) = self.blocks.get(number) else { continue };
+            if is_release {
+                if living.get(&block.address) == Some(&number) {
+                    living.remove(&block.address);
+                    self.events.push((moment, Event::Free(number)));
+                }
+                continue;
+            }
+            let end_of = |number: &usize| self.blocks.get(*number).map_or(0, Block::end);
+            while let Some((&address, &other)) = living.range(..block.end()).next_back() {
+                if end_of(&other) <= block.address {
+                    break;
+                }
+                living.remove(&address);
+                self.events.push((moment, Event::Free(other)));
+            }
+            living.insert(block.address, number);
+            self.events.push((moment, Event::Alloc(number)));
+        }
+    }
+
+    /// The blocks that are there at the end, by address.
+    pub(super) fn left(&self) -> Vec<&Block<'a>> {
+        let mut alive: Vec<bool> = self.blocks.iter().map(Block::stands).collect();
+        for (_, event) in &self.events {
+            let (Event::Alloc(number) | Event::Free(number)) = *event;
+            if let Some(alive) = alive.get_mut(number) {
+                *alive = matches!(event, Event::Alloc(_));
+            }
+        }
+        let mut left: Vec<_> =
+            self.blocks.iter().zip(alive).filter(|(_, alive)| *alive).map(|(block, _)| block).collect();
+        left.sort_by_key(|block| block.address);
+        left
+    }
+}
