@@ -1,6 +1,6 @@
 //! What is allocated and freed at each moment of a program, for the formats that replay it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_audit::{PlanRow, Report, Role};
 
 /// A value in memory, at an address that no other has while it lives.
@@ -21,8 +21,12 @@ impl Block<'_> {
 
     /// Whether it is there before the program begins, and stays.
     pub(super) fn stands(&self) -> bool {
-        matches!(self.row.allocation.role, Role::Argument | Role::Constant | Role::Table)
+        stands(&self.row)
     }
+}
+
+fn stands(row: &PlanRow<'_>) -> bool {
+    matches!(row.allocation.role, Role::Argument | Role::Constant)
 }
 
 /// What happens to a block, by its number in [`Space::blocks`].
@@ -70,7 +74,12 @@ impl<'a> Space<'a> {
                 address
             });
         }
+        let mut standing = HashSet::new();
         for row in rows {
+            // What is written into a donated argument finds its place taken for good.
+            if stands(&row) && !standing.insert(row.allocation.buffer) {
+                continue;
+            }
             let address = match row.allocation.offset {
                 Some(offset) => space.temporaries.saturating_add(offset),
                 None => laid.get(&row.allocation.buffer).copied().unwrap_or(0),
