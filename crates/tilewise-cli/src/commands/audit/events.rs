@@ -6,7 +6,7 @@ use tilewise_audit::{PlanRow, Report, Role};
 /// A value in memory, at an address that no other has while it lives.
 pub(super) struct Block<'a> {
     pub(super) row: PlanRow<'a>,
-    /// Arguments and what else stands for the whole run lie below, temporaries above them.
+    /// Arguments, results and constants lie below, temporaries above them.
     pub(super) address: u64,
 }
 
@@ -19,14 +19,16 @@ impl Block<'_> {
         self.address.saturating_add(self.bytes())
     }
 
-    /// Whether it is there before the program begins, and stays.
+    /// Whether its memory is held for the whole run.
     pub(super) fn stands(&self) -> bool {
         stands(&self.row)
     }
 }
 
+/// Tuples' tables have memory of their own, which nothing else ever uses.
 fn stands(row: &PlanRow<'_>) -> bool {
-    matches!(row.allocation.role, Role::Argument | Role::Constant)
+    let role = row.allocation.role;
+    role.is_standing() || role == Role::Table
 }
 
 /// What happens to a block, by its number in [`Space::blocks`].
@@ -40,7 +42,7 @@ pub(super) enum Event {
 pub(super) struct Space<'a> {
     pub(super) number: u8,
     pub(super) blocks: Vec<Block<'a>>,
-    /// In order, each with its moment. What stands has none; results have no [`Event::Free`].
+    /// In order, each with its moment. What stands has none.
     pub(super) events: Vec<(usize, Event)>,
     /// Where temporaries begin.
     pub(super) temporaries: u64,
@@ -76,8 +78,10 @@ impl<'a> Space<'a> {
         }
         let mut standing = HashSet::new();
         for row in rows {
-            // What is written into a donated argument finds its place taken for good.
-            if stands(&row) && !standing.insert(row.allocation.buffer) {
+            let allocation = row.allocation;
+            // Of values in one place that stands for the whole run, the largest stands there.
+            let is_largest = places.get(&allocation.buffer).is_none_or(|largest| *largest == allocation.bytes);
+            if stands(&row) && !(is_largest && standing.insert(allocation.buffer)) {
                 continue;
             }
             let address = match row.allocation.offset {
@@ -99,9 +103,7 @@ impl<'a> Space<'a> {
             let allocation = block.row.allocation;
             if !block.stands() {
                 moments.push((allocation.first, false, number));
-                if allocation.role != Role::Output {
-                    moments.push((allocation.last, true, number));
-                }
+                moments.push((allocation.last, true, number));
             }
         }
         moments.sort_unstable();
