@@ -1,0 +1,161 @@
+//! The memory plan as files of other programs: what they would read there agrees with the plan.
+
+use serde_json::{Map, Value, json};
+use std::{collections::BTreeMap, path::Path, process::Command};
+
+const EXAMPLES: [&str; 2] = ["gnn_large.v5e.hlo", "kv_decode_row_major.v5e.hlo"];
+
+fn audit(example: &str, format: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example);
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tilewise")).args(["audit", "--all", "--format", format]).arg(path).output();
+    let output = output.expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
+}
+
+/// The peak of each memory space, as the audit says.
+fn peaks(example: &str) -> BTreeMap<String, u64> {
+    let report: Value = serde_json::from_slice(&audit(example, "json")).expect("an object");
+    let spaces = list(&report["memory_spaces"]).iter();
+    spaces.map(|space| (space["memory_space"].to_string(), number(&space["peak_live_bytes"]))).collect()
+}
+
+#[test]
+fn a_trace_counts_up_to_the_peak() {
+    for example in EXAMPLES {
+        let trace: Value = serde_json::from_slice(&audit(example, "trace")).expect("an object");
+        let events = list(&trace["traceEvents"]);
+        for (space, peak) in peaks(example) {
+            let name = match &*space {
+                "0" => "hbm",
+                "1" => "vmem",
+                _ => continue,
+            };
+            let counters: Vec<_> = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name).collect();
+            assert_eq!(
+                counters.iter().map(|event| number(&event["args"]["bytes"])).max(),
+                Some(peak),
+                "{example} {name}"
+            );
+            assert!(counters.is_sorted_by_key(|event| number(&event["ts"])));
+            let label = format!("peak of {name}: ");
+            assert!(events.iter().any(|event| event["name"].as_str().is_some_and(|event| event.starts_with(&label))));
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_replays() {
+    for example in EXAMPLES {
+        let snapshot = unpickle(&audit(example, "memory-viz"));
+        for (device, trace) in list(&snapshot["device_traces"]).iter().enumerate() {
+            let segments = || list(&snapshot["segments"]).iter().filter(|segment| segment["device"] == device);
+            // What is there at the end, less what came during the run, was there before.
+            let mut living = BTreeMap::new();
+            for segment in segments() {
+                let mut at = number(&segment["address"]);
+                let end = at + number(&segment["total_size"]);
+                for block in list(&segment["blocks"]) {
+                    if block["state"] == "active_allocated" {
+                        living.insert(at, number(&block["size"]));
+                    }
+                    at += number(&block["size"]);
+                }
+                assert_eq!(at, end, "{example}: blocks fill their segment");
+            }
+            let mut live: u64 = living.values().sum();
+            let mut peak = live;
+            for event in list(trace) {
+                let [address, size] = ["addr", "size"].map(|field| number(&event[field]));
+                if event["action"] == "alloc" {
+                    let below = living.range(..address + size).next_back().map_or(0, |(start, size)| start + size);
+                    assert!(below <= address, "{example}: nothing else lies there");
+                    assert!(segments().any(|segment| {
+                        let start = number(&segment["address"]);
+                        start <= address && address + size <= start + number(&segment["total_size"])
+                    }));
+                    assert!(!list(&event["frames"]).is_empty());
+                    living.insert(address, size);
+                    live += size;
+                    peak = peak.max(live);
+                } else if event["action"] == "free_completed" {
+                    assert_eq!(living.remove(&address), Some(size), "{example}: it was allocated");
+                    live -= size;
+                }
+            }
+            if let Some(expected) = peaks(example).get(&device.to_string()).filter(|_| device < 2) {
+                assert_eq!(peak, *expected, "{example} {device}");
+            }
+        }
+    }
+}
+
+/// Reads a pickle of the few opcodes that <https://pytorch.org/memory_viz> knows and that a snapshot needs.
+fn unpickle(bytes: &[u8]) -> Value {
+    let mut rest = bytes.strip_prefix(b"\x80\x02").expect("protocol 2");
+    let mut take = move |count: usize| {
+        let (taken, left) = rest.split_at(count);
+        rest = left;
+        taken
+    };
+    let mut stack: Vec<Value> = Vec::new();
+    let mut marks = Vec::new();
+    loop {
+        match take(1)[0] {
+            b'}' => stack.push(Value::Object(Map::new())),
+            b']' => stack.push(json!([])),
+            b'(' => marks.push(stack.len()),
+            b'X' => {
+                let length = u32::from_le_bytes(take(4).try_into().expect("4 bytes"));
+                stack.push(json!(std::str::from_utf8(take(length as usize)).expect("text")));
+            }
+            b'J' => stack.push(json!(i32::from_le_bytes(take(4).try_into().expect("4 bytes")))),
+            0x8a => {
+                assert_eq!(take(1), [8]);
+                stack.push(json!(i64::from_le_bytes(take(8).try_into().expect("8 bytes"))));
+            }
+            b'e' => {
+                let items = stack.split_off(marks.pop().expect("a mark"));
+                assert!(items.len() <= 1000);
+                let list = stack.last_mut().and_then(Value::as_array_mut).expect("a list");
+                list.extend(items);
+            }
+            b'u' => {
+                let entries = stack.split_off(marks.pop().expect("a mark"));
+                let object = stack.last_mut().and_then(Value::as_object_mut).expect("a dict");
+                let pair = |pair: &[Value]| (pair[0].as_str().expect("a name").to_owned(), pair[1].clone());
+                object.extend(entries.chunks(2).map(pair));
+            }
+            b'.' => return stack.pop().expect("a value"),
+            other => panic!("opcode {other}"),
+        }
+    }
+}
+
+#[test]
+fn what_has_no_plan_is_an_error() {
+    for format in ["trace", "memory-viz"] {
+        let program = env!("CARGO_BIN_EXE_tilewise");
+        let mut child = Command::new(program)
+            .args(["audit", "--format", format, "-"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        let text = b"ENTRY main { ROOT x = f32[8]{0:T(256)} parameter(0)\n}";
+        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), text).expect("a pipe");
+        let output = child.wait_with_output().expect("the program ends");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no memory plan"));
+    }
+}
