@@ -3,6 +3,7 @@
 mod copies;
 mod csv;
 mod events;
+mod many;
 mod memory_viz;
 mod story;
 mod table;
@@ -32,12 +33,19 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         let failure = Failure::new("usage", format!("{}: this format is of one program", second.display()));
         return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
     }
-    for path in &args.paths {
-        let source = path.to_string_lossy();
-        let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
+    // Without --all, several programs are a line each.
+    let is_summary = args.format == AuditFormat::Human && args.paths.len() > 1 && !args.all;
+    let mut total = many::Total::default();
+    if is_summary {
+        output.text(&plain(|out| many::write_header(out)))?;
+    }
+    let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
+    let audit = |path: &Path| {
         let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(path))).with_hbm_limit(limit);
-        let report =
-            read_document(path).and_then(|text| Ok(tilewise_audit::audit_with(&Module::parse(text)?, options)));
+        read_document(path).and_then(|text| Ok(tilewise_audit::audit_with(&Module::parse(text)?, options)))
+    };
+    many::each(&args.paths, audit, |path, report| {
+        let source = path.to_string_lossy().into_owned();
         if let Ok(report) = &report {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
@@ -47,19 +55,21 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                 output.raise(Status::Flagged);
             }
         }
-        let source = source.into_owned();
         let audited =
             report.map(|report| Audited { source: source.clone(), report, all: args.all, tpu: args.tpu, limit });
         match args.format {
             AuditFormat::Csv => {
-                output.item(&source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))?
+                output.item(&source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))
             }
-            AuditFormat::Trace => export(&source, audited, output, trace::write)?,
-            AuditFormat::MemoryViz => export(&source, audited, output, memory_viz::write)?,
-            _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out))?,
+            AuditFormat::Trace => export(&source, audited, output, trace::write),
+            AuditFormat::MemoryViz => export(&source, audited, output, memory_viz::write),
+            _ if is_summary => {
+                output.item(&source, audited, |audited, out| total.write_line(audited, screen_width(), out))
+            }
+            _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out)),
         }
-    }
-    Ok(())
+    })?;
+    if is_summary { output.text(&plain(|out| total.write(out))) } else { Ok(()) }
 }
 
 /// Writes a report's plan as a file of another program's.

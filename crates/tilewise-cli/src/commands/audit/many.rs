@@ -1,0 +1,169 @@
+//! Several programs: audited side by side, shown in their order, a line each.
+
+use super::Audited;
+use crate::output::{
+    human::{FAINT, STRONG, bytes, cut, percent, styled},
+    progress,
+};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, IsTerminal, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Condvar, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        mpsc,
+    },
+    thread,
+};
+
+/// Results that wait for one before them, for each thread: a program's report keeps its text.
+const AHEAD: usize = 2;
+
+/// Does the work for every path, on all cores, and shows the results in the order of the paths.
+///
+/// After a second a progress line stands on the terminal, unless the results go there.
+pub(super) fn each<T: Send>(
+    paths: &[PathBuf],
+    work: impl Fn(&Path) -> T + Sync,
+    mut show: impl FnMut(&Path, T) -> io::Result<()>,
+) -> io::Result<()> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    if threads < 2 {
+        return paths.iter().try_for_each(|path| show(path, work(path)));
+    }
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    let mut run = |done: &AtomicU64| {
+        let (next, shown, turn) = (AtomicUsize::new(0), Mutex::new(0), Condvar::new());
+        let (send, receive) = mpsc::channel();
+        let stop = || {
+            *shown.lock().unwrap_or_else(PoisonError::into_inner) = usize::MAX;
+            turn.notify_all();
+        };
+        thread::scope(|scope| {
+            for _ in 0..threads {
+                let send = send.clone();
+                let (next, shown, turn, work) = (&next, &shown, &turn, &work);
+                scope.spawn(move || {
+                    loop {
+                        let at = next.fetch_add(1, Relaxed);
+                        let Some(path) = paths.get(at) else { return };
+                        let guard = shown.lock().unwrap_or_else(PoisonError::into_inner);
+                        let is_far = |shown: &mut usize| at >= shown.saturating_add(threads * AHEAD);
+                        drop(turn.wait_while(guard, is_far).unwrap_or_else(PoisonError::into_inner));
+                        let result = work(path);
+                        done.fetch_add(size(path), Relaxed);
+                        // Nobody waits for it if showing another one failed.
+                        if send.send((at, result)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(send);
+            let mut waiting = BTreeMap::new();
+            let mut at = 0;
+            for (number, result) in receive {
+                waiting.insert(number, result);
+                while let (Some(path), Some(result)) = (paths.get(at), waiting.remove(&at)) {
+                    if let Err(error) = show(path, result) {
+                        next.store(paths.len(), Relaxed);
+                        stop();
+                        return Err(error);
+                    }
+                    at += 1;
+                    *shown.lock().unwrap_or_else(PoisonError::into_inner) = at;
+                    turn.notify_all();
+                }
+            }
+            Ok(())
+        })
+    };
+    if io::stdout().is_terminal() {
+        return run(&AtomicU64::new(0));
+    }
+    let total = paths.iter().map(|path| size(path)).fold(0, u64::saturating_add);
+    progress::during("auditing", total, run)
+}
+
+/// What several programs hold together.
+#[derive(Default)]
+pub(super) struct Total {
+    programs: usize,
+    without_plan: usize,
+    held: u64,
+    padding: u64,
+}
+
+pub(super) fn write_header(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>6}  program", "holds", "padding", "share")))
+}
+
+impl Total {
+    /// One program's line: what it holds in HBM at most, what of that is padding, and at which line.
+    pub(super) fn write_line(&mut self, audited: &Audited, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        self.programs += 1;
+        let report = &audited.report;
+        let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
+        let (numbers, place) = match (&report.plan, peak) {
+            (Ok(plan), _) => {
+                let (held, padding) = (plan.total_bytes(), peak.map_or(0, |peak| peak.padding_bytes));
+                self.held = self.held.saturating_add(held);
+                self.padding = self.padding.saturating_add(padding);
+                let source = peak.and_then(|peak| peak.source.as_ref());
+                let place = source.map_or(String::new(), |source| format!("  peak at {}:{}", source.file, source.line));
+                (numbers(held, padding), place)
+            }
+            (Err(error), _) => {
+                self.without_plan += 1;
+                (format!("  {:>10}  {:>10}  {:>6}", "-", "-", "-"), format!("  no memory plan: {error}"))
+            }
+        };
+        let room = width.saturating_sub(numbers.chars().count() + 2);
+        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", audited.source), room))
+    }
+
+    /// The last line.
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let without = match self.without_plan {
+            0 => String::new(),
+            count => format!(", {count} of them without a memory plan"),
+        };
+        let line = format!("{}  {} programs{without}", numbers(self.held, self.padding), self.programs);
+        writeln!(out, "{}", styled(STRONG, line))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+fn numbers(held: u64, padding: u64) -> String {
+    let share = if held == 0 { 0.0 } else { padding as f64 / held as f64 };
+    format!("  {:>10}  {:>10}  {:>6}", bytes(held), bytes(padding), percent(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_paths() {
+        let paths: Vec<PathBuf> = (0..200).map(|number| PathBuf::from(number.to_string())).collect();
+        let work = |path: &Path| {
+            let number: u64 = path.to_str().and_then(|path| path.parse().ok()).unwrap_or(u64::MAX);
+            // The first of a few takes the longest.
+            thread::sleep(std::time::Duration::from_micros((7 - number % 8) * 100));
+            number
+        };
+        let mut shown = Vec::new();
+        each(&paths, work, |_, number| {
+            shown.push(number);
+            Ok(())
+        })
+        .expect("nothing fails");
+        assert!(shown.iter().copied().eq(0..200));
+        // What can't be shown ends the work.
+        let failed =
+            each(&paths, work, |_, number| if number < 5 { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) });
+        assert_eq!(failed.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
+    }
+}
