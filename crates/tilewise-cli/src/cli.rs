@@ -298,6 +298,9 @@ pub(crate) enum AuditFormat {
     Json,
     /// One row per buffer
     Csv,
+    /// One row per buffer, as a Parquet file
+    #[cfg(feature = "parquet")]
+    Parquet,
     /// The memory plan as a trace, for Perfetto and chrome://tracing
     Trace,
     /// The memory plan as a snapshot (pickle), for pytorch.org/memory_viz

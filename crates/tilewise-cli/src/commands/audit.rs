@@ -5,6 +5,8 @@ mod csv;
 mod events;
 mod many;
 mod memory_viz;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod story;
 mod table;
 mod trace;
@@ -39,6 +41,8 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if is_summary {
         output.text(&plain(|out| many::write_header(out)))?;
     }
+    #[cfg(feature = "parquet")]
+    let mut file = parquet::File::new()?;
     let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
     let audit = |path: &Path| {
         let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(path))).with_hbm_limit(limit);
@@ -61,6 +65,11 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             AuditFormat::Csv => {
                 output.item(&source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))
             }
+            #[cfg(feature = "parquet")]
+            AuditFormat::Parquet => match audited {
+                Ok(audited) => file.add(&audited.view(Audited::LISTED)),
+                Err(_) => output.item(&source, audited, |_, _| Ok(())),
+            },
             AuditFormat::Trace => export(&source, audited, output, trace::write),
             AuditFormat::MemoryViz => export(&source, audited, output, memory_viz::write),
             _ if is_summary => {
@@ -69,6 +78,10 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out)),
         }
     })?;
+    #[cfg(feature = "parquet")]
+    if args.format == AuditFormat::Parquet {
+        return output.raw(|out| file.write(out));
+    }
     if is_summary { output.text(&plain(|out| total.write(out))) } else { Ok(()) }
 }
 

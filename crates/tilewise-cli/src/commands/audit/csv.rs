@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use tilewise_audit::{BufferView, ReportView, TableRow, Value};
 
 /// The columns in front of a buffer's own, the same in every row of a file.
-const OF_FILE: [&str; 2] = ["source", "module"];
+pub(super) const OF_FILE: [&str; 2] = ["source", "module"];
 
 /// The names of the columns, once for all files.
 pub(super) fn header() -> String {
