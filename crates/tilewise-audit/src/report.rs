@@ -191,6 +191,12 @@ pub struct Warning {
 }
 
 impl Report {
+    /// Puts a warning in front of the others.
+    pub fn warn_first(&mut self, warning: Option<(&'static str, String)>) {
+        let warning = warning.map(|(kind, message)| Warning { kind, message, span: None });
+        self.warnings.splice(..0, warning);
+    }
+
     /// The total of a memory space, if the module has buffers there.
     #[must_use]
     pub fn memory_space(&self, space: u8) -> Option<&SpaceTotal> {

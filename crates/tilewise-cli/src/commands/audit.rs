@@ -7,6 +7,7 @@ mod many;
 mod memory_viz;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod programs;
 mod story;
 mod table;
 mod trace;
@@ -14,9 +15,9 @@ mod trace;
 use crate::{
     cli::{AuditArgs, AuditFormat},
     failure::Failure,
-    input::read_document,
     output::{Output, Status, human::screen_width, plain},
 };
+use programs::Program;
 use serde::{Serialize, Serializer};
 use std::{
     io::{self, Write},
@@ -24,7 +25,6 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, Report, ReportView, ViewOptions};
-use tilewise_hlo::Module;
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
@@ -44,13 +44,23 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     #[cfg(feature = "parquet")]
     let mut file = parquet::File::new()?;
     let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
-    let audit = |path: &Path| {
+    let must_be_tpu = args.tpu.is_some() || args.fail_above.is_some();
+    let audit = |path: &Path| -> Vec<(String, Result<Audited, Failure>)> {
         let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(path))).with_hbm_limit(limit);
-        read_document(path).and_then(|text| Ok(tilewise_audit::audit_with(&Module::parse(text)?, options)))
+        let audited = |program: Program| {
+            let mut report = tilewise_audit::audit_with(&program.module, options);
+            report.warn_first(program.not_tpu().map(|message| ("not_tpu", message)));
+            Audited { source: program.source, report, all: args.all, tpu: args.tpu, limit }
+        };
+        let programs = programs::of(path).into_iter();
+        let wanted = programs.map(|(source, program)| {
+            let program = program.and_then(|program| if must_be_tpu { program.for_tpu() } else { Ok(program) });
+            (source, program.map(audited))
+        });
+        wanted.collect()
     };
-    many::each(&args.paths, audit, |path, report| {
-        let source = path.to_string_lossy().into_owned();
-        if let Ok(report) = &report {
+    let mut show = |source: &str, audited: Result<Audited, Failure>| {
+        if let Ok(Audited { report, .. }) = &audited {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
             }
@@ -59,24 +69,25 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                 output.raise(Status::Flagged);
             }
         }
-        let audited =
-            report.map(|report| Audited { source: source.clone(), report, all: args.all, tpu: args.tpu, limit });
         match args.format {
             AuditFormat::Csv => {
-                output.item(&source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))
+                output.item(source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))
             }
             #[cfg(feature = "parquet")]
             AuditFormat::Parquet => match audited {
                 Ok(audited) => file.add(&audited.view(Audited::LISTED)),
-                Err(_) => output.item(&source, audited, |_, _| Ok(())),
+                Err(_) => output.item(source, audited, |_, _| Ok(())),
             },
-            AuditFormat::Trace => export(&source, audited, output, trace::write),
-            AuditFormat::MemoryViz => export(&source, audited, output, memory_viz::write),
+            AuditFormat::Trace => export(source, audited, output, trace::write),
+            AuditFormat::MemoryViz => export(source, audited, output, memory_viz::write),
             _ if is_summary => {
-                output.item(&source, audited, |audited, out| total.write_line(audited, screen_width(), out))
+                output.item(source, audited, |audited, out| total.write_line(audited, screen_width(), out))
             }
-            _ => output.item(&source, audited, |audited, out| audited.write(screen_width(), out)),
+            _ => output.item(source, audited, |audited, out| audited.write(screen_width(), out)),
         }
+    };
+    many::each(&args.paths, audit, |_, programs| {
+        programs.into_iter().try_for_each(|(source, audited)| show(&source, audited))
     })?;
     #[cfg(feature = "parquet")]
     if args.format == AuditFormat::Parquet {
