@@ -1,6 +1,6 @@
 //! From a layout to a scene, and from a scene to a picture.
 
-use crate::{Error, Options, Scene, View, svg, terminal, views};
+use crate::{Error, Options, Scene, View, figure::Figure, svg, terminal, views};
 use tilewise::Tiled;
 
 impl Scene {
@@ -42,7 +42,7 @@ impl Scene {
     /// The picture as an SVG document. Cells carry `data-index`, `data-offset` and `data-padding` attributes.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        svg::write(self, self.options.theme)
+        svg::write(&Figure::of(self), self.options.theme)
     }
 
     /// The picture as text of at most `width` columns, or as wide as the widest cell; ends in a line feed.
@@ -66,6 +66,6 @@ impl Scene {
     /// ```
     #[cfg(feature = "png")]
     pub fn to_png(&self, scale: f32) -> Result<Vec<u8>, Error> {
-        crate::png::write(self, scale)
+        crate::png::write(&Figure::of(self), self.options.theme, scale)
     }
 }

@@ -9,6 +9,7 @@ mod grid;
 mod options;
 mod padded;
 mod palette;
+mod plan;
 mod plane;
 #[cfg(feature = "png")]
 mod png;
@@ -21,4 +22,5 @@ mod views;
 
 pub use error::{Error, ErrorKind};
 pub use options::{ColorMode, Options, Theme, View};
+pub use plan::{MemoryPicture, Peak, Piece};
 pub use scene::Scene;

@@ -25,6 +25,10 @@ pub(crate) enum Color {
     Accent,
     /// A tile, by the number of its colour.
     Tile(usize),
+    /// Memory that stands for a whole run,
+    Standing,
+    /// and memory without a colour of its own.
+    Other,
     /// Text on tiles.
     OnTile,
 }
@@ -39,6 +43,8 @@ pub(crate) struct Palette {
     hatch: Rgb,
     accent: Rgb,
     tiles: [Rgb; TILES],
+    standing: Rgb,
+    other: Rgb,
     on_tile: Rgb,
 }
 
@@ -53,6 +59,8 @@ impl Palette {
             Color::Hatch => self.hatch,
             Color::Accent => self.accent,
             Color::Tile(number) => self.tiles[number % TILES],
+            Color::Standing => self.standing,
+            Color::Other => self.other,
             Color::OnTile => self.on_tile,
         }
     }
@@ -76,6 +84,8 @@ pub(crate) const LIGHT: Palette = Palette {
         [0xc9, 0xd3, 0x65],
         [0xcf, 0xc3, 0xe8],
     ],
+    standing: [0xd9, 0xdf, 0xe5],
+    other: [0xae, 0xb7, 0xc0],
     on_tile: [0x14, 0x17, 0x1a],
 };
 
@@ -97,6 +107,8 @@ pub(crate) const DARK: Palette = Palette {
         [0x58, 0x66, 0x16],
         [0x5b, 0x4a, 0x8e],
     ],
+    standing: [0x2a, 0x31, 0x3a],
+    other: [0x4c, 0x56, 0x62],
     on_tile: [0xf6, 0xf8, 0xfa],
 };
 
@@ -121,7 +133,7 @@ mod tests {
     #[test]
     fn text_is_readable_on_everything_it_stands_on() {
         for palette in [LIGHT, DARK] {
-            for tile in palette.tiles {
+            for tile in palette.tiles.into_iter().chain([palette.standing, palette.other]) {
                 assert!(contrast(palette.on_tile, tile) >= 5.0, "{tile:x?}");
             }
             for text in [palette.foreground, palette.muted, palette.accent] {

@@ -18,6 +18,27 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
+/// Units of bytes, each 1024 times the one before.
+pub(crate) const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// `296.02 MiB`
+pub(crate) fn bytes(count: u128) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "three significant digits are printed, or four")]
+    let mut value = count as f64;
+    let mut unit = 0;
+    // What would print as 1024.00 belongs to the next unit.
+    while value >= 1023.995 && unit < UNITS.len() - 1 {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.2} {}", UNITS[unit]) }
+}
+
+/// Foreign text without characters that terminals obey or documents can't contain.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 /// `2,3`
 pub(crate) fn list<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
@@ -63,6 +84,8 @@ mod tests {
         assert_eq!((counted(1, "row"), counted(2000, "row")), ("1 row".into(), "2,000 rows".into()));
         assert_eq!((short_index(&[]), short_index(&[2, 3])), ("()".into(), "2,3".into()));
         assert_eq!(short_index(&[1, 6, 7, 10, 9, 1000, 4]), "…,10,9,1000,4");
+        assert_eq!((bytes(0), bytes(1023), bytes((1 << 20) - 1)), ("0 B".into(), "1023 B".into(), "1.00 MiB".into()));
+        assert_eq!(shown("a\x1b[1m"), "a\u{fffd}[1m");
         assert_eq!(tuple(&[0; 100]), "(0,0,0,…,0,0,0)");
     }
 }

@@ -18,12 +18,35 @@ pub(crate) enum Class {
     Inner,
     Link,
     MovedLink,
-    /// A dimension that isn't drawn.
+    /// A dimension that isn't drawn, or a line of an axis across a plot.
     Rail,
     /// The ring around a highlighted cell.
     Ring,
     /// The margin that separates the ring from its neighbours.
     Halo,
+    /// A part of a program's memory.
+    Part(Part),
+    /// An allocation, apart from its neighbours.
+    Block(Part),
+    /// The share of a part or an allocation that is padding, over its colour.
+    Padded,
+    /// The upper edge of all parts.
+    Crest,
+    /// The moment of the peak.
+    Peak,
+    /// How much memory there is.
+    Limit,
+}
+
+/// Whose memory it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Arguments and outputs: there for the whole run.
+    Standing,
+    /// An owner with a colour of its own, by its number.
+    Owner(usize),
+    /// All other owners.
+    Other,
 }
 
 /// How the inside of a shape looks.
@@ -33,10 +56,13 @@ pub(crate) enum Fill {
     Plain(Color),
     /// Padding: lines of [`HATCH_WIDTH`] every [`HATCH_SPACING`], from bottom left to top right.
     Hatched,
+    /// Padding within a colour: the background shows in stripes of [`STRIPE_WIDTH`], spaced and directed the same.
+    Striped,
 }
 
 pub(crate) const HATCH_SPACING: f64 = 6.0;
 pub(crate) const HATCH_WIDTH: f64 = 1.2;
+pub(crate) const STRIPE_WIDTH: f64 = 2.4;
 
 impl Class {
     /// The classes without a tile's number.
@@ -52,22 +78,33 @@ impl Class {
         Self::Halo,
     ];
 
+    /// Those that only the picture of a plan has.
+    pub(crate) const OF_PLAN: [Self; 6] =
+        [Self::Part(Part::Standing), Self::Part(Part::Other), Self::Padded, Self::Crest, Self::Peak, Self::Limit];
+
     pub(crate) fn fill(self) -> Fill {
         match self {
             Self::Background => Fill::Plain(Color::Background),
             Self::Cell(tile) | Self::Swatch(tile) => tile.map_or(Fill::Hatched, |tile| Fill::Plain(Color::Tile(tile))),
             Self::Accent => Fill::Plain(Color::Accent),
+            Self::Part(part) | Self::Block(part) => Fill::Plain(match part {
+                Part::Standing => Color::Standing,
+                Part::Owner(number) => Color::Tile(number),
+                Part::Other => Color::Other,
+            }),
+            Self::Padded => Fill::Striped,
             Self::Tile | Self::Inner | Self::Link | Self::MovedLink | Self::Rail | Self::Ring | Self::Halo => {
                 Fill::None
             }
+            Self::Crest | Self::Peak | Self::Limit => Fill::None,
         }
     }
 
     /// The outline's colour and width; all outlines have square ends.
     pub(crate) fn stroke(self) -> Option<(Color, f64)> {
         match self {
-            Self::Background | Self::Swatch(Some(_)) | Self::Accent => None,
-            Self::Cell(_) => Some((Color::Hairline, 1.0)),
+            Self::Background | Self::Swatch(Some(_)) | Self::Accent | Self::Part(_) | Self::Padded => None,
+            Self::Cell(_) | Self::Block(_) => Some((Color::Hairline, 1.0)),
             Self::Swatch(None) | Self::Rail => Some((Color::Hatch, 1.0)),
             Self::Tile => Some((Color::Foreground, 2.8)),
             Self::Inner => Some((Color::Foreground, 1.3)),
@@ -75,6 +112,9 @@ impl Class {
             Self::MovedLink => Some((Color::Accent, 1.6)),
             Self::Ring => Some((Color::Accent, 3.5)),
             Self::Halo => Some((Color::Background, 7.0)),
+            Self::Crest => Some((Color::Foreground, 1.2)),
+            Self::Peak => Some((Color::Accent, 1.6)),
+            Self::Limit => Some((Color::Foreground, 1.6)),
         }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Group<'a> {
 /// A shape or a text, at its place from the group's corner.
 pub(crate) enum Mark<'a> {
     Rect(Rect<'a>),
+    /// Filled polygons.
+    Areas(Class, Vec<Vec<Point>>),
     /// Lines across or down.
     Lines(Class, Vec<Line>),
     /// Cubic curves: a start, two control points, an end.
@@ -34,6 +36,8 @@ pub(crate) struct Rect<'a> {
     pub(crate) radius: f64,
     /// The content of a cell.
     pub(crate) content: Option<&'a CellContent>,
+    /// What a viewer shows where the pointer rests on it.
+    pub(crate) hint: Option<String>,
 }
 
 /// A line to the right or downwards.
@@ -65,6 +69,19 @@ pub(crate) enum Anchor {
     End,
 }
 
+impl Mark<'_> {
+    /// The class of a shape.
+    pub(crate) fn class(&self) -> Option<Class> {
+        match self {
+            Self::Rect(rect) => Some(rect.class),
+            Self::Areas(class, _) | Self::Lines(class, _) | Self::Curves(class, _) | Self::Corner(class, ..) => {
+                Some(*class)
+            }
+            Self::Text(_) => None,
+        }
+    }
+}
+
 impl<'a> Group<'a> {
     pub(crate) fn new(panel: Option<&'static str>, corner: Point) -> Self {
         Self { panel, corner, marks: Vec::new() }
@@ -75,7 +92,7 @@ impl<'a> Group<'a> {
     }
 
     pub(crate) fn round_rect(&mut self, class: Class, corner: Point, size: Point, radius: f64) {
-        self.marks.push(Mark::Rect(Rect { class, corner, size, radius, content: None }));
+        self.marks.push(Mark::Rect(Rect { class, corner, size, radius, content: None, hint: None }));
     }
 
     pub(crate) fn cell(&mut self, tile: Option<usize>, corner: Point, size: Point, content: &'a CellContent) {
@@ -85,7 +102,14 @@ impl<'a> Group<'a> {
             size,
             radius: 0.0,
             content: Some(content),
+            hint: None,
         }));
+    }
+
+    pub(crate) fn areas(&mut self, class: Class, areas: Vec<Vec<Point>>) {
+        if !areas.is_empty() {
+            self.marks.push(Mark::Areas(class, areas));
+        }
     }
 
     pub(crate) fn lines(&mut self, class: Class, lines: Vec<Line>) {

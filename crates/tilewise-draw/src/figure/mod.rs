@@ -11,22 +11,22 @@ use crate::{
     text::grouped,
 };
 use class::{Class, Style};
-use mark::{Group, Line, Point, Text};
+use mark::{Group, Line, Mark, Point, Text};
 use measure::{strong_width, width, wrap, wrap_strong};
 use panel::PanelLayout;
 
-const MARGIN: f64 = 18.0;
+pub(crate) const MARGIN: f64 = 18.0;
 
 /// Between panels.
-const SPACE: f64 = 22.0;
+pub(crate) const SPACE: f64 = 22.0;
 
 /// Panels stand side by side up to this width.
-const WIDEST: f64 = 980.0;
+pub(crate) const WIDEST: f64 = 980.0;
 
 /// The least width of text.
 const NARROWEST: f64 = 340.0;
 
-const LINE: f64 = 1.45;
+pub(crate) const LINE: f64 = 1.45;
 
 /// A panel and where it goes.
 struct Position<'a> {
@@ -37,6 +37,9 @@ struct Position<'a> {
 
 /// A picture, ready to be written.
 pub(crate) struct Figure<'a> {
+    /// What it shows, for those who can't see it: in a line, and in sentences.
+    pub(crate) title: String,
+    pub(crate) description: String,
     pub(crate) size: Point,
     pub(crate) groups: Vec<Group<'a>>,
 }
@@ -49,11 +52,7 @@ impl<'a> Figure<'a> {
 
         let mut head = Group::new(None, (0.0, 0.0));
         let mut y = MARGIN;
-        for line in wrap_strong(&scene.title, Style::Title.size(), content) {
-            y += Style::Title.size() * 1.25;
-            head.text(Text::new(Style::Title, (MARGIN, y - 4.0), line));
-        }
-        y = paragraph(&mut head, Style::Aside, &scene.summary, content, y + 2.0);
+        y = title(&mut head, &scene.title, &scene.summary, content, y);
         y = sliders(&mut head, &scene.sliders, y);
         if !panels.is_empty() {
             y += SPACE * 0.7;
@@ -72,11 +71,16 @@ impl<'a> Figure<'a> {
             y = paragraph(&mut foot, Style::Text, caption, content, y + 3.0);
         }
         let size = ((content + 2.0 * MARGIN).ceil(), (y + MARGIN).ceil());
-        let mut ground = Group::new(None, (0.0, 0.0));
-        ground.round_rect(Class::Background, (0.0, 0.0), size, 8.0);
-        groups.splice(0..0, [ground, head]);
+        groups.splice(0..0, [ground(size), head]);
         groups.push(foot);
-        Self { size, groups }
+        let headings: Vec<&str> = scene.panels.iter().map(|panel| panel.heading.as_str()).collect();
+        let description = format!("{} {}", scene.summary, headings.join(". "));
+        Self { title: scene.title.replace('\n', ", "), description, size, groups }
+    }
+
+    /// Every mark, whatever its group.
+    pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark<'a>> {
+        self.groups.iter().flat_map(|group| &group.marks)
     }
 }
 
@@ -100,7 +104,23 @@ fn arranged(scene: &Scene) -> (Vec<Position<'_>>, f64, f64) {
     (panels, widest, height)
 }
 
-fn paragraph(group: &mut Group<'_>, style: Style, text: &str, content: f64, mut y: f64) -> f64 {
+/// What lies behind all marks.
+pub(crate) fn ground(size: Point) -> Group<'static> {
+    let mut ground = Group::new(None, (0.0, 0.0));
+    ground.round_rect(Class::Background, (0.0, 0.0), size, 8.0);
+    ground
+}
+
+/// The title and the sentence below it; returns where they end, as all that writes lines does.
+pub(crate) fn title(group: &mut Group<'_>, title: &str, summary: &str, content: f64, mut y: f64) -> f64 {
+    for line in wrap_strong(title, Style::Title.size(), content) {
+        y += Style::Title.size() * 1.25;
+        group.text(Text::new(Style::Title, (MARGIN, y - 4.0), line));
+    }
+    paragraph(group, Style::Aside, summary, content, y + 2.0)
+}
+
+pub(crate) fn paragraph(group: &mut Group<'_>, style: Style, text: &str, content: f64, mut y: f64) -> f64 {
     for line in wrap(text, style.size(), content) {
         y += style.size() * LINE;
         group.text(Text::new(style, (MARGIN, y - 4.0), line));

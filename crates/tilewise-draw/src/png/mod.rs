@@ -4,10 +4,10 @@ mod font;
 mod glyphs;
 
 use crate::{
-    Error, ErrorKind, Scene, Theme,
+    Error, ErrorKind, Theme,
     figure::{
         Figure,
-        class::{Class, Fill, HATCH_SPACING, HATCH_WIDTH},
+        class::{Class, Fill, HATCH_SPACING, HATCH_WIDTH, STRIPE_WIDTH},
         mark::{Anchor, Line, Mark, Point, Rect, Text},
     },
     palette::{self, DARK, LIGHT, Palette},
@@ -25,11 +25,10 @@ const MOST_PIXELS: f64 = 1e8;
 /// Rows that are painted at once, and encoded while they are in the cache.
 const BAND: u32 = 128;
 
-pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
+pub(crate) fn write(figure: &Figure<'_>, theme: Theme, scale: f32) -> Result<Vec<u8>, Error> {
     if !(scale.is_finite() && scale > 0.0) {
         return Err(Error::new(ErrorKind::InvalidScale, format!("the scale must be a positive number, not {scale}")));
     }
-    let figure = Figure::of(scene);
     let (width, height) = (figure.size.0 * f64::from(scale), figure.size.1 * f64::from(scale));
     if width * height > MOST_PIXELS {
         let message = format!("{width:.0} × {height:.0} pixels are more than the limit of 100 million");
@@ -43,9 +42,9 @@ pub(crate) fn write(scene: &Scene, scale: f32) -> Result<Vec<u8>, Error> {
             format!("an image of {width} × {height} pixels can't be made"),
         ));
     };
-    let palette = if scene.options.theme == Theme::Dark { &DARK } else { &LIGHT };
+    let palette = if theme == Theme::Dark { &DARK } else { &LIGHT };
     let mut painter = Painter { pixels, palette, place: Transform::identity(), glyphs: Glyphs::default() };
-    image(&mut painter, &figure, scale, height)
+    image(&mut painter, figure, scale, height)
         .map_err(|error| Error::new(ErrorKind::Rendering, format!("the image can't be encoded: {error}")))
 }
 
@@ -89,6 +88,15 @@ impl Painter<'_> {
     fn mark(&mut self, mark: &Mark<'_>) {
         match mark {
             Mark::Rect(rect) => self.rect(rect),
+            Mark::Areas(class, areas) => self.shape(*class, |path| {
+                for area in areas {
+                    for (number, at) in area.iter().enumerate() {
+                        let (x, y) = point(*at);
+                        if number == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
+                    }
+                    path.close();
+                }
+            }),
             Mark::Lines(class, lines) => lines.iter().for_each(|line| self.line(*class, *line)),
             Mark::Curves(class, curves) => self.shape(*class, |path| {
                 for [from, a, b, to] in curves {
@@ -111,7 +119,7 @@ impl Painter<'_> {
     fn rect(&mut self, rect: &Rect<'_>) {
         let fill = match rect.class.fill() {
             Fill::Plain(color) if rect.radius == 0.0 => self.paint(color),
-            Fill::Hatched => self.hatch(),
+            Fill::Hatched | Fill::Striped => self.hatch(rect.class.fill()),
             _ => return self.shape(rect.class, |path| rounded(path, rect)),
         };
         // The outline is the part of a larger rectangle that the inner one leaves uncovered.
@@ -143,8 +151,13 @@ impl Painter<'_> {
         let mut path = PathBuilder::new();
         draw(&mut path);
         let Some(path) = path.finish() else { return };
-        if let Fill::Plain(color) = class.fill() {
-            self.pixels.fill_path(&path, &self.paint(color), FillRule::Winding, self.place, None);
+        let paint = match class.fill() {
+            Fill::Plain(color) => Some(self.paint(color)),
+            fill @ Fill::Striped => Some(self.hatch(fill)),
+            Fill::None | Fill::Hatched => None,
+        };
+        if let Some(paint) = paint {
+            self.pixels.fill_path(&path, &paint, FillRule::Winding, self.place, None);
         }
         if let Some((color, width)) = class.stroke() {
             let stroke = Stroke { width: single(width), line_cap: LineCap::Square, ..Stroke::default() };
@@ -191,9 +204,16 @@ impl Painter<'_> {
     }
 
     /// Lines that run from bottom left to top right: bands of a gradient that repeats along the other diagonal.
-    fn hatch(&self) -> Paint<'static> {
-        let (blank, line) = (self.color(palette::Color::Padding), self.color(palette::Color::Hatch));
-        let (spacing, half) = (single(HATCH_SPACING), single(HATCH_WIDTH) / 2.0);
+    fn hatch(&self, fill: Fill) -> Paint<'static> {
+        let (blank, line, width) = if fill == Fill::Striped {
+            let line = self.color(palette::Color::Background);
+            let mut blank = line;
+            blank.set_alpha(0.0);
+            (blank, line, STRIPE_WIDTH)
+        } else {
+            (self.color(palette::Color::Padding), self.color(palette::Color::Hatch), HATCH_WIDTH)
+        };
+        let (spacing, half) = (single(HATCH_SPACING), single(width) / 2.0);
         // Edges are as soft as a pixel is wide.
         let soft = (0.5 / self.place.sx).min(half);
         let stop = |from_middle: f32, color| GradientStop::new(0.5 + from_middle / spacing, color);
@@ -202,7 +222,10 @@ impl Painter<'_> {
         let across = spacing / std::f32::consts::SQRT_2;
         let bands =
             LinearGradient::new((0.0, 0.0).into(), (across, across).into(), stops, SpreadMode::Repeat, self.place);
-        bands.map_or_else(|| self.paint(palette::Color::Padding), |shader| Paint { shader, ..Paint::default() })
+        bands.map_or_else(
+            || Paint { shader: Shader::SolidColor(blank), ..Paint::default() },
+            |shader| Paint { shader, ..Paint::default() },
+        )
     }
 }
 

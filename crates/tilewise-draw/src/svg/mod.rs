@@ -3,44 +3,52 @@
 mod style_sheet;
 
 use crate::{
-    Scene, Theme,
+    Theme,
     figure::{
         Figure,
-        class::{Class, HATCH_SPACING, HATCH_WIDTH, Style},
-        mark::{Anchor, Group, Mark, Rect, Text},
+        class::{Class, HATCH_SPACING, HATCH_WIDTH, STRIPE_WIDTH, Style},
+        mark::{Anchor, Group, Mark, Point, Rect, Text},
     },
     grid::{CellContent, Kind},
     text::list,
 };
 use std::fmt::{self, Write as _};
 
-pub(crate) fn write(scene: &Scene, theme: Theme) -> String {
-    let figure = Figure::of(scene);
+pub(crate) fn write(figure: &Figure<'_>, theme: Theme) -> String {
     let mut svg = String::new();
     // Writing to a string can't fail.
-    let _ = document(&mut svg, scene, &figure, theme);
+    let _ = document(&mut svg, figure, theme);
     svg
 }
 
-fn document(svg: &mut String, scene: &Scene, figure: &Figure<'_>, theme: Theme) -> fmt::Result {
+fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme) -> fmt::Result {
     let (width, height) = (N(figure.size.0), N(figure.size.1));
     writeln!(
         svg,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tw\" role=\"img\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\">"
     )?;
-    writeln!(svg, "<title>{}</title>", Escaped(&scene.title.replace('\n', ", ")))?;
-    let headings: Vec<&str> = scene.panels.iter().map(|panel| panel.heading.as_str()).collect();
-    let described = format!("{} {}", scene.summary, headings.join(". "));
-    writeln!(svg, "<desc>{}</desc>", Escaped(&described))?;
-    writeln!(svg, "<style>{}</style>", style_sheet::css(theme))?;
+    writeln!(svg, "<title>{}</title>", Escaped(&figure.title))?;
+    writeln!(svg, "<desc>{}</desc>", Escaped(&figure.description))?;
+    let of_plan = figure.marks().any(|mark| mark.class().is_some_and(|class| Class::OF_PLAN.contains(&class)));
+    let shapes = if of_plan { [&Class::SINGLE[..], &Class::OF_PLAN].concat() } else { Class::SINGLE.to_vec() };
+    writeln!(svg, "<style>{}</style>", style_sheet::css(theme, &shapes))?;
     let (side, middle) = (N(HATCH_SPACING), N(HATCH_SPACING / 2.0));
-    writeln!(
+    write!(
         svg,
         "<defs><pattern id=\"tw-padding\" width=\"{side}\" height=\"{side}\" patternUnits=\"userSpaceOnUse\" \
          patternTransform=\"rotate(45)\"><rect class=\"tw-blank\" width=\"{side}\" height=\"{side}\"/>\
-         <path class=\"tw-hatch\" d=\"M{middle} 0v{side}\" stroke-width=\"{HATCH_WIDTH}\"/></pattern></defs>"
+         <path class=\"tw-hatch\" d=\"M{middle} 0v{side}\" stroke-width=\"{HATCH_WIDTH}\"/></pattern>"
     )?;
+    if of_plan {
+        write!(
+            svg,
+            "<pattern id=\"tw-stripes\" width=\"{side}\" height=\"{side}\" patternUnits=\"userSpaceOnUse\" \
+             patternTransform=\"rotate(45)\">\
+             <path class=\"tw-stripe\" d=\"M{middle} 0v{side}\" stroke-width=\"{STRIPE_WIDTH}\"/></pattern>"
+        )?;
+    }
+    svg.push_str("</defs>\n");
     for group in &figure.groups {
         self::group(svg, group)?;
     }
@@ -56,6 +64,7 @@ fn group(svg: &mut String, group: &Group<'_>) -> fmt::Result {
     for mark in &group.marks {
         match mark {
             Mark::Rect(mark) => rect(svg, mark)?,
+            Mark::Areas(class, areas) => path(svg, *class, |d| areas.iter().try_for_each(|area| outline(d, area)))?,
             Mark::Lines(class, lines) => path(svg, *class, |d| {
                 lines.iter().try_for_each(|line| {
                     let (x, y) = line.from;
@@ -94,8 +103,13 @@ fn rect(svg: &mut String, rect: &Rect<'_>) -> fmt::Result {
     if let Class::Cell(None) | Class::Swatch(None) = rect.class {
         svg.push_str(" fill=\"url(#tw-padding)\"");
     }
-    svg.push_str("/>\n");
-    Ok(())
+    if rect.class == Class::Padded {
+        svg.push_str(" fill=\"url(#tw-stripes)\"");
+    }
+    match &rect.hint {
+        Some(hint) => writeln!(svg, "><title>{}</title></rect>", Escaped(hint)),
+        None => writeln!(svg, "/>"),
+    }
 }
 
 /// The data attributes of a cell.
@@ -114,10 +128,28 @@ fn data(svg: &mut String, content: &CellContent) -> fmt::Result {
     Ok(())
 }
 
+/// A closed outline, in short where it runs across or down.
+fn outline(d: &mut String, points: &[Point]) -> fmt::Result {
+    let Some((&(x, y), rest)) = points.split_first() else { return Ok(()) };
+    write!(d, "M{} {}", N(x), N(y))?;
+    let mut before = (x, y);
+    for &(x, y) in rest {
+        match (x == before.0, y == before.1) {
+            (true, true) => {}
+            (true, false) => write!(d, "V{}", N(y))?,
+            (false, true) => write!(d, "H{}", N(x))?,
+            (false, false) => write!(d, "L{} {}", N(x), N(y))?,
+        }
+        before = (x, y);
+    }
+    d.push('z');
+    Ok(())
+}
+
 fn path(svg: &mut String, class: Class, data: impl FnOnce(&mut String) -> fmt::Result) -> fmt::Result {
     write!(svg, "<path class=\"{}\" d=\"", style_sheet::class(class))?;
     data(svg)?;
-    svg.push_str("\"/>\n");
+    svg.push_str(if class == Class::Padded { "\" fill=\"url(#tw-stripes)\"/>\n" } else { "\"/>\n" });
     Ok(())
 }
 
@@ -166,6 +198,9 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '&' => f.write_str("&amp;")?,
                 '"' => f.write_str("&quot;")?,
+                '\t' | '\n' | '\r' => f.write_char(c)?,
+                // What no document may contain.
+                '\0'..' ' | '\u{fffe}' | '\u{ffff}' => f.write_char(char::REPLACEMENT_CHARACTER)?,
                 c => f.write_char(c)?,
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     Theme,
-    figure::class::{Class, Fill, Style},
+    figure::class::{Class, Fill, Part, Style},
     palette::{Color, DARK, LIGHT, Palette, TILES},
 };
 use std::{borrow::Cow, fmt::Write as _};
@@ -22,6 +22,16 @@ pub(super) fn class(class: Class) -> Cow<'static, str> {
         Class::Rail => "tw-rail",
         Class::Ring => "tw-ring",
         Class::Halo => "tw-halo",
+        Class::Part(Part::Owner(number)) => return Cow::Owned(format!("tw-{number}")),
+        Class::Part(Part::Other) => "tw-other",
+        Class::Part(Part::Standing) => "tw-standing",
+        Class::Block(Part::Owner(number)) => return Cow::Owned(format!("tw-c tw-{number}")),
+        Class::Block(Part::Other) => "tw-c tw-other",
+        Class::Block(Part::Standing) => "tw-c tw-standing",
+        Class::Padded => "tw-padded",
+        Class::Crest => "tw-crest",
+        Class::Peak => "tw-peak",
+        Class::Limit => "tw-limit",
     })
 }
 
@@ -37,7 +47,8 @@ pub(super) fn style(style: Style) -> &'static str {
     }
 }
 
-pub(super) fn css(theme: Theme) -> String {
+/// The rules for some classes of shapes beside those of texts and tiles.
+pub(super) fn css(theme: Theme, shapes: &[Class]) -> String {
     let mut css = String::from(".tw{stroke-linecap:square}");
     let _ = write!(
         css,
@@ -49,23 +60,27 @@ pub(super) fn css(theme: Theme) -> String {
         css.push_str(if style.is_strong() { ";font-weight:600}" } else { "}" });
     }
     css.push_str(".tw .tw-cell,.tw .tw-note,.tw .tw-middle{text-anchor:middle}.tw .tw-end{text-anchor:end}");
-    for shape in Class::SINGLE {
+    for &shape in shapes {
         if let Some((_, width)) = shape.stroke() {
             let _ = write!(css, ".{}{{fill:none;stroke-width:{width}}}", class(shape));
         }
     }
+    if shapes.contains(&Class::Padded) {
+        // What is below it answers the pointer.
+        let _ = write!(css, ".{}{{pointer-events:none}}", class(Class::Padded));
+    }
     match theme {
         Theme::Auto => {
-            css.push_str(&colors(&LIGHT));
-            let _ = write!(css, "@media (prefers-color-scheme:dark){{{}}}", colors(&DARK));
+            css.push_str(&colors(&LIGHT, shapes));
+            let _ = write!(css, "@media (prefers-color-scheme:dark){{{}}}", colors(&DARK, shapes));
         }
-        Theme::Light => css.push_str(&colors(&LIGHT)),
-        Theme::Dark => css.push_str(&colors(&DARK)),
+        Theme::Light => css.push_str(&colors(&LIGHT, shapes)),
+        Theme::Dark => css.push_str(&colors(&DARK, shapes)),
     }
     css
 }
 
-fn colors(palette: &Palette) -> String {
+fn colors(palette: &Palette, shapes: &[Class]) -> String {
     let mut css = String::new();
     let mut rule = |selector: &str, property: &str, color: Color| {
         let [r, g, b] = palette.rgb(color);
@@ -76,10 +91,13 @@ fn colors(palette: &Palette) -> String {
         rule(&format!(".tw .{}", style(text)), "fill", text.color());
     }
     rule(".tw-blank", "fill", Color::Padding);
-    for shape in Class::SINGLE.into_iter().chain([Class::Cell(None), Class::Swatch(None)]) {
+    for shape in shapes.iter().copied().chain([Class::Cell(None), Class::Swatch(None)]) {
         let selector = format!(".{}", class(shape));
         if let Fill::Plain(color) = shape.fill() {
             rule(&selector, "fill", color);
+        }
+        if shape.fill() == Fill::Striped {
+            rule(".tw-stripe", "stroke", Color::Background);
         }
         if let Some((color, _)) = shape.stroke() {
             rule(&selector, "stroke", color);

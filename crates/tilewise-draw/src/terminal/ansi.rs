@@ -48,6 +48,15 @@ impl Ansi {
         plain
     }
 
+    pub(crate) fn is_ascii(&self) -> bool {
+        self.ascii
+    }
+
+    /// A mark that points at what is above.
+    pub(crate) fn upward(&self) -> char {
+        if self.ascii { '^' } else { '▲' }
+    }
+
     pub(crate) fn padding(&self) -> char {
         if self.ascii { '.' } else { '·' }
     }

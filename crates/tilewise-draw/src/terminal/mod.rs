@@ -1,6 +1,6 @@
 //! A scene as lines of text.
 
-mod ansi;
+pub(crate) mod ansi;
 mod table;
 
 use crate::{

@@ -1,0 +1,416 @@
+//! The picture laid out: the profile above, addresses below, what the colours mean.
+
+use super::{
+    MemoryPicture, Owners,
+    blocks::{Block, Blocks},
+    profile::{self, Column, Share, column_of, profile},
+    scale,
+};
+use crate::{
+    figure::{
+        Figure, LINE, MARGIN, SPACE, WIDEST,
+        class::{Class, Part, Style},
+        ground,
+        mark::{Anchor, Group, Line, Mark, Point, Rect, Text},
+        measure::width,
+        paragraph, title,
+    },
+    text::{bytes, counted, grouped, shown},
+};
+
+/// The width of a picture without its margins.
+const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
+
+const PROFILE_HEIGHT: f64 = 260.0;
+const BLOCKS_HEIGHT: f64 = 300.0;
+
+/// Below a plot: its ticks' labels.
+const TICKS: f64 = 22.0;
+
+/// Between a heading and its plot, where the peak's label stands.
+const HEADING: f64 = 26.0;
+
+/// A rectangle with shorter sides has no border: there would be nothing left of it.
+const BORDERED: f64 = 4.0;
+
+/// A limit that is further away than this many times the peak would press the picture into its floor.
+const FAR: u64 = 2;
+
+pub(super) fn figure<'a>(picture: &MemoryPicture<'a>) -> Figure<'a> {
+    let owners = Owners::of(picture);
+    let sketch = Sketch::of(picture, &owners);
+    let mut head = Group::new(None, (0.0, 0.0));
+    let summary = picture.summary();
+    let heading = shown(&picture.title);
+    let mut y = title(&mut head, &heading, &summary, CONTENT, MARGIN) + SPACE * 0.7;
+    let mut groups = vec![sketch.profile(y)];
+    y += HEADING + PROFILE_HEIGHT + TICKS;
+    if sketch.has_addresses() {
+        y += SPACE * 0.5;
+        groups.push(sketch.addresses(y));
+        y += HEADING + BLOCKS_HEIGHT + TICKS;
+    }
+    let mut foot = Group::new(None, (0.0, 0.0));
+    let left = MARGIN + sketch.gutter + sketch.wide / 2.0;
+    let axis = format!("moment of {}, in the order of execution", grouped(picture.moments() as u64));
+    y += Style::Label.size();
+    foot.text(Text::new(Style::Label, (left, y), axis).anchored(Anchor::Middle));
+    y = sketch.legend(&mut foot, y + SPACE * 0.4);
+    for caption in sketch.captions() {
+        y = paragraph(&mut foot, Style::Aside, &caption, CONTENT, y + 5.0);
+    }
+    let size = (WIDEST, (y + MARGIN).ceil());
+    groups.splice(0..0, [ground(size), head]);
+    groups.push(foot);
+    Figure { title: heading, description: summary, size, groups }
+}
+
+/// What is drawn, with its scales.
+struct Sketch<'p> {
+    picture: &'p MemoryPicture<'p>,
+    owners: &'p Owners,
+    columns: Vec<Column>,
+    blocks: Blocks<'p>,
+    /// The space for ticks' labels at the left.
+    gutter: f64,
+    /// The width of both plots.
+    wide: f64,
+    /// The bytes at the top of the profile.
+    most: u64,
+    /// The limit, if it isn't too far away to be drawn.
+    limit: Option<u64>,
+}
+
+impl<'p> Sketch<'p> {
+    fn of(picture: &'p MemoryPicture<'p>, owners: &'p Owners) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundred units")]
+        let columns = profile(picture, owners, CONTENT as usize);
+        let live = columns.iter().map(|column| column.live).max().unwrap_or(0);
+        let highest = u64::try_from(live).unwrap_or(u64::MAX).saturating_add(picture.standing_bytes);
+        let highest = picture.peak.as_ref().map_or(highest, |peak| highest.max(peak.bytes)).max(1);
+        let limit = picture.limit.filter(|limit| *limit <= highest.saturating_mul(FAR));
+        let most = limit.map_or(highest, |limit| limit.max(highest));
+        let top = Blocks::top(picture);
+        let labels =
+            [most, top].into_iter().flat_map(scale::bytes).map(|(_, label)| width(&label, Style::Label.size()));
+        let gutter = labels.fold(0.0, f64::max).ceil() + 10.0;
+        let wide = CONTENT - gutter;
+        let blocks = Blocks::of(picture, owners, (wide, BLOCKS_HEIGHT));
+        Self { picture, owners, columns, blocks, gutter, wide, most, limit }
+    }
+
+    fn has_addresses(&self) -> bool {
+        !self.blocks.single.is_empty()
+    }
+
+    fn panel<'a>(&self, name: &'static str, heading: &str, y: f64) -> Group<'a> {
+        let mut group = Group::new(Some(name), ((MARGIN + self.gutter).round(), (y + HEADING).round()));
+        group.text(Text::new(Style::Heading, (-self.gutter, 12.0 - HEADING), heading));
+        group
+    }
+
+    /// Lines and labels of the axes, behind everything else.
+    fn axes(&self, group: &mut Group<'_>, most: u64, height: f64) {
+        let mut grid = Vec::new();
+        for (value, label) in scale::bytes(most) {
+            let y = level(u128::from(value), most, height);
+            grid.push(Line::across((0.0, y), self.wide));
+            group.text(Text::new(Style::Label, (-8.0, y + 4.0), label).anchored(Anchor::End));
+        }
+        for (moment, label) in scale::moments(self.picture.moments() as u64) {
+            let x = self.middle(usize::try_from(moment).unwrap_or(usize::MAX));
+            grid.push(Line::down((x, height), 4.0));
+            group.text(Text::new(Style::Label, (x, height + 16.0), label).anchored(Anchor::Middle));
+        }
+        group.lines(Class::Rail, grid);
+    }
+
+    /// The middle of a moment, or of the column it is in where there are more moments than columns.
+    fn middle(&self, moment: usize) -> f64 {
+        let column = column_of(moment, self.picture.moments(), self.columns.len());
+        tenths((column as f64 + 0.5) * self.wide / self.columns.len() as f64)
+    }
+
+    fn peak(&self, group: &mut Group<'_>, from: f64, height: f64) {
+        if let Some(peak) = &self.picture.peak {
+            group.lines(Class::Peak, vec![Line::down((self.middle(peak.moment), from), height - from)]);
+        }
+    }
+
+    /// Memory over the order, stacked by owner.
+    fn profile<'a>(&self, y: f64) -> Group<'a> {
+        let mut group = self.panel("profile", "Memory in use", y);
+        self.axes(&mut group, self.most, PROFILE_HEIGHT);
+        let level = |bytes| level(bytes, self.most, PROFILE_HEIGHT);
+        let standing = u128::from(self.picture.standing_bytes);
+        let floor = level(standing);
+        if standing > 0 {
+            group.rect(Class::Part(Part::Standing), (0.0, floor), (self.wide, PROFILE_HEIGHT - floor));
+        }
+        let mut below = vec![standing; self.columns.len()];
+        let mut padded = Vec::new();
+        for slot in 0..profile::PARTS {
+            let (mut bands, mut paddings) = (Vec::new(), Vec::new());
+            for (column, below) in self.columns.iter().zip(&mut below) {
+                let Share { bytes, padding } = column.parts.get(slot).copied().unwrap_or_default();
+                let top = *below + bytes;
+                bands.push((level(*below), level(top)));
+                paddings.push((level(top - padding), level(top)));
+                *below = top;
+            }
+            group.areas(Class::Part(profile::part(slot)), self.steps(&bands));
+            padded.extend(self.steps(&paddings));
+        }
+        group.areas(Class::Padded, padded);
+        group.lines(Class::Crest, self.crest(&below.iter().map(|bytes| level(*bytes)).collect::<Vec<_>>()));
+        if let Some(limit) = self.limit {
+            let at = level(u128::from(limit));
+            group.lines(Class::Limit, vec![Line::across((0.0, at), self.wide)]);
+            let label = Text::new(Style::Text, (4.0, at + 15.0), format!("limit {}", bytes(u128::from(limit))));
+            group.text(label);
+        }
+        self.peak(&mut group, -16.0, PROFILE_HEIGHT);
+        if let Some(peak) = &self.picture.peak {
+            let x = self.middle(peak.moment);
+            let words = format!("{} at {}", bytes(u128::from(peak.bytes)), short(&peak.instruction, 60));
+            let (x, anchor) = if x < self.wide / 2.0 { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
+            group.text(Text::new(Style::Text, (x, -7.0), words).anchored(anchor));
+        }
+        group
+    }
+
+    /// The polygons between two levels of each column, where they differ.
+    fn steps(&self, bands: &[(f64, f64)]) -> Vec<Vec<Point>> {
+        let x = |column: usize| tenths(column as f64 * self.wide / bands.len() as f64);
+        let mut polygons = Vec::new();
+        let mut column = 0;
+        for run in bands.chunk_by(|a, b| (a.0 > a.1) == (b.0 > b.1)) {
+            let from = column;
+            column += run.len();
+            if run.first().is_none_or(|band| band.0 <= band.1) {
+                continue;
+            }
+            let mut above = Vec::new();
+            let mut below = Vec::new();
+            let mut at = from;
+            for same in run.chunk_by(|a, b| a == b) {
+                let (left, right) = (x(at), x(at + same.len()));
+                if let Some((low, high)) = same.first() {
+                    above.extend([(left, *high), (right, *high)]);
+                    below.extend([(left, *low), (right, *low)]);
+                }
+                at += same.len();
+            }
+            above.extend(below.into_iter().rev());
+            polygons.push(above);
+        }
+        polygons
+    }
+
+    /// The upper edge of all columns.
+    fn crest(&self, levels: &[f64]) -> Vec<Line> {
+        let x = |column: usize| tenths(column as f64 * self.wide / levels.len() as f64);
+        let mut lines = Vec::new();
+        let (mut column, mut before) = (0, None);
+        for same in levels.chunk_by(|a, b| a == b) {
+            let (left, right) = (x(column), x(column + same.len()));
+            let level = same.first().copied().unwrap_or_default();
+            if let Some(before) = before {
+                lines.push(Line::down((left, f64::min(before, level)), f64::abs(level - before)));
+            }
+            lines.push(Line::across((left, level), right - left));
+            (column, before) = (column + same.len(), Some(level));
+        }
+        lines
+    }
+
+    /// A rectangle for each allocation: when and where it lies.
+    fn addresses<'a>(&self, y: f64) -> Group<'a> {
+        let mut group = self.panel("addresses", "Where each allocation lies, by its address", y);
+        self.axes(&mut group, self.blocks.top, BLOCKS_HEIGHT);
+        for (part, areas) in &self.blocks.coarse {
+            group.areas(Class::Part(*part), areas.clone());
+        }
+        for block in &self.blocks.single {
+            self.block(&mut group, block);
+        }
+        for block in &self.blocks.single {
+            if let Some(name) = name(block) {
+                group.text(name);
+            }
+        }
+        self.peak(&mut group, 0.0, BLOCKS_HEIGHT);
+        group
+    }
+
+    fn block(&self, group: &mut Group<'_>, block: &Block<'_>) {
+        let part = self.owners.part(block.piece.owner);
+        let (x, y) = block.corner;
+        // A plan may be all of small pieces: none is too small to be seen.
+        let (wide, high) = (block.size.0.max(1.0), block.size.1.max(1.0));
+        let y = y.min(BLOCKS_HEIGHT - high);
+        let class = if wide.min(high) < BORDERED { Class::Part(part) } else { Class::Block(part) };
+        group.marks.push(Mark::Rect(Rect {
+            class,
+            corner: (x, y),
+            size: (wide, high),
+            radius: 0.0,
+            content: None,
+            hint: Some(self.hint(block)),
+        }));
+        let padded = high * padding_share(block);
+        if padded >= 0.5 {
+            group.rect(Class::Padded, (x, y), (wide, padded));
+        }
+    }
+
+    /// What an allocation is, in a line.
+    fn hint(&self, block: &Block<'_>) -> String {
+        let piece = block.piece;
+        let mut hint = shown(piece.name);
+        if !hint.is_empty() {
+            hint.push_str(": ");
+        }
+        hint.push_str(&bytes(u128::from(piece.bytes)));
+        if piece.padding_bytes > 0 {
+            hint.push_str(&format!(", {} of it padding", bytes(u128::from(piece.padding_bytes))));
+        }
+        let (first, end) = self.picture.span(piece);
+        hint.push_str(&format!("; moments {first} to {}; at byte {}", end - 1, grouped(block.offset)));
+        format!("{hint}; {}", self.picture.label(piece.owner))
+    }
+
+    /// What each colour stands for, and what it holds at the peak; returns where it ends.
+    fn legend(&self, group: &mut Group<'_>, y: f64) -> f64 {
+        const SIDE: f64 = 13.0;
+        const HEIGHT: f64 = 20.0;
+        const WIDEST_LABEL: f64 = 360.0;
+        let style = Style::Text;
+        let held = |bytes: u128| if self.picture.peak.is_some() { crate::text::bytes(bytes) } else { String::new() };
+        let mut entries = Vec::new();
+        if self.picture.standing_bytes > 0 {
+            let bytes = held(u128::from(self.picture.standing_bytes));
+            entries.push((Class::Part(Part::Standing), bytes, "arguments and outputs".to_owned()));
+        }
+        for (color, owner) in self.owners.colored.iter().enumerate() {
+            let label = fitting(&self.picture.label(owner.owner), style.size(), WIDEST_LABEL);
+            entries.push((Class::Part(Part::Owner(color)), held(owner.bytes), label));
+        }
+        if let Some((others, count)) = &self.owners.others {
+            let label = counted(*count as u64, "other owner");
+            entries.push((Class::Part(Part::Other), held(others.bytes), label));
+        }
+        if self.picture.pieces.iter().any(|piece| piece.padding_bytes > 0) {
+            let padding = self.picture.at_peak().map(|piece| u128::from(piece.padding_bytes.min(piece.bytes))).sum();
+            entries.push((Class::Padded, held(padding), "padding, included above".to_owned()));
+        }
+        let values = entries.iter().map(|entry| width(&entry.1, style.size())).fold(0.0, f64::max).ceil();
+        let labels = entries.iter().map(|entry| width(&entry.2, style.size())).fold(0.0, f64::max).ceil();
+        let cell = SIDE + 8.0 + values + 8.0 + labels + 28.0;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
+        let columns = ((CONTENT + 28.0) / cell).clamp(1.0, 3.0) as usize;
+        let rows = entries.len().div_ceil(columns).max(1);
+        let mut top = y;
+        if self.picture.peak.is_some() && !entries.is_empty() {
+            top += Style::Heading.size() * LINE;
+            group.text(Text::new(Style::Heading, (MARGIN, top - 4.0), "At the peak"));
+        }
+        top += 4.0;
+        for (number, (class, value, label)) in entries.into_iter().enumerate() {
+            let x = MARGIN + (number / rows) as f64 * cell;
+            let base = top + (number % rows) as f64 * HEIGHT + SIDE;
+            let corner = (x, base - SIDE + 2.0);
+            if class == Class::Padded {
+                group.rect(Class::Part(Part::Other), corner, (SIDE, SIDE));
+            }
+            group.rect(class, corner, (SIDE, SIDE));
+            let values = x + SIDE + 8.0 + values;
+            group.text(Text::new(style, (values, base), value).anchored(Anchor::End));
+            group.text(Text::new(style, (values + 8.0, base), label));
+        }
+        top + rows as f64 * HEIGHT
+    }
+
+    /// What the picture leaves out.
+    fn captions(&self) -> Vec<String> {
+        let mut captions = Vec::new();
+        if self.blocks.others > 0 {
+            captions.push(format!(
+                "The {} largest allocations are drawn one by one; of the other {}, every cell has the colour of what \
+                 takes most of it.",
+                grouped(self.blocks.single.len() as u64),
+                grouped(self.blocks.others as u64)
+            ));
+        }
+        let homeless = self.picture.pieces.iter().filter(|piece| piece.offset.is_none()).count();
+        match (homeless, self.has_addresses()) {
+            (0, _) => {}
+            (_, false) => captions.push("Where the allocations lie isn't known.".to_owned()),
+            (1, true) => captions.push("1 allocation lies apart, and isn't among those drawn by address.".to_owned()),
+            (many, true) => captions.push(format!(
+                "{} allocations lie apart, and aren't among those drawn by address.",
+                grouped(many as u64)
+            )),
+        }
+        if let (Some(limit), None) = (self.picture.limit, self.limit) {
+            captions.push(format!("The limit, {}, is far above what is drawn.", bytes(u128::from(limit))));
+        }
+        captions
+    }
+}
+
+/// The name of an allocation within its rectangle, across or upwards, if it fits.
+fn name(block: &Block<'_>) -> Option<Text> {
+    let style = Style::Note;
+    let ((x, y), (wide, high)) = (block.corner, block.size);
+    let name = block.piece.name;
+    // Most don't fit, whatever they say.
+    if name.is_empty() || wide.min(high) < style.size() + 3.0 {
+        return None;
+    }
+    let name = shown(name);
+    let along = width(&name, style.size()) + 8.0;
+    let middle = (x + wide / 2.0, y + high / 2.0);
+    if along <= wide {
+        Some(Text::new(style, (middle.0, middle.1 + 4.0), name))
+    } else if along <= high {
+        Some(Text::new(style, (middle.0 + 4.0, middle.1), name).upward())
+    } else {
+        None
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn padding_share(block: &Block<'_>) -> f64 {
+    block.piece.padding_bytes.min(block.piece.bytes) as f64 / block.piece.bytes.max(1) as f64
+}
+
+/// How far down bytes are in a plot.
+#[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
+fn level(bytes: u128, most: u64, height: f64) -> f64 {
+    tenths(height - bytes as f64 / most.max(1) as f64 * height)
+}
+
+/// As fine as documents have it, so that what looks the same is the same.
+fn tenths(at: f64) -> f64 {
+    (at * 10.0).round() / 10.0
+}
+
+/// The end of a text, of some width at most: where a path's file and line are.
+fn fitting(text: &str, size: f64, most: f64) -> String {
+    if width(text, size) <= most {
+        return text.to_owned();
+    }
+    let fits = |at: &usize| width(text.get(*at..).unwrap_or_default(), size) + size <= most;
+    let from = text.char_indices().map(|(at, _)| at).find(fits).unwrap_or(text.len());
+    format!("…{}", text.get(from..).unwrap_or_default())
+}
+
+/// The start of a text, of so many characters at most.
+fn short(text: &str, most: usize) -> String {
+    let text = shown(text);
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}

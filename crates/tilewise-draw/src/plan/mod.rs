@@ -1,0 +1,216 @@
+//! The picture of a program's memory: how much it holds over its order, and where each allocation lies.
+
+mod blocks;
+mod figure;
+mod profile;
+mod scale;
+mod terminal;
+
+#[cfg(feature = "png")]
+use crate::Error;
+use crate::{
+    Options,
+    figure::class::Part,
+    palette::TILES,
+    svg,
+    text::{bytes, grouped, shown},
+};
+use std::{cmp::Reverse, collections::HashMap};
+
+/// What a program holds in one memory space, ready to be drawn as SVG, terminal text or PNG.
+///
+/// Above, memory over the program's order: what stands for the whole run, and on top of it the owners, usually lines
+/// of the source, that hold the most at the peak. Below, each allocation as a rectangle: when and where it lies.
+/// Padding is striped in both. Of many allocations the picture stays small, and never misses the peak. Of the options,
+/// those that are about arrays have no effect.
+///
+/// ```
+/// use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
+///
+/// let (a, b) = (4 << 20, 8 << 20);
+/// let piece = |owner, name, offset, bytes, first, last| {
+///     Piece { owner, name, offset: Some(offset), bytes, padding_bytes: 0, first, last }
+/// };
+/// let picture = MemoryPicture {
+///     title: "two temporaries".into(),
+///     moments: 6,
+///     standing_bytes: 1 << 20,
+///     pieces: vec![piece(0, "fusion.1", 0, a, 1, 3), piece(1, "fusion.2", a, b, 3, 4)],
+///     owners: vec!["model.py:7 f".into(), "model.py:8 f".into()],
+///     limit: None,
+///     peak: Some(Peak { moment: 3, instruction: "fusion.2".into(), bytes: (1 << 20) + a + b }),
+/// };
+/// assert!(picture.to_svg(&Options::new()).starts_with("<svg "));
+/// assert_eq!(picture.to_terminal(&Options::new().with_ascii(true), 60), "\
+/// ..........:::::::::::::::::::@@@@@@@@@@=========..........
+///                                   ^ 13.00 MiB at fusion.2
+/// 1.00 MiB of arguments and outputs, 12.00 MiB of temporaries
+/// ");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MemoryPicture<'a> {
+    /// What the picture is of: the program's name, and the memory space.
+    pub title: String,
+    /// The length of the program's order: moments are 0 up to this, exclusive.
+    pub moments: usize,
+    /// Bytes that stand for the whole run: arguments and outputs.
+    pub standing_bytes: u64,
+    /// What lies in memory for a part of the run, in any order.
+    pub pieces: Vec<Piece<'a>>,
+    /// The label of each owner, as `model.py:439 f`.
+    pub owners: Vec<String>,
+    /// Bytes of memory that there are, to draw as a line.
+    pub limit: Option<u64>,
+    /// The moment at which the program holds the most.
+    pub peak: Option<Peak>,
+}
+
+/// Memory that is in use for a part of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// Which of [`MemoryPicture::owners`] it belongs to.
+    pub owner: usize,
+    /// Written into its rectangle if it fits: the instruction that makes it, or nothing.
+    pub name: &'a str,
+    /// Bytes from the start of the heap; without them it isn't in the lower picture.
+    pub offset: Option<u64>,
+    /// Bytes it takes, padding included.
+    pub bytes: u64,
+    /// How many of them are padding.
+    pub padding_bytes: u64,
+    /// The first moment at which it is in use.
+    pub first: usize,
+    /// The last one.
+    pub last: usize,
+}
+
+/// When a program holds the most, and how much.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// The moment.
+    pub moment: usize,
+    /// The instruction that runs then.
+    pub instruction: String,
+    /// Bytes in use then, those that stand for the whole run included.
+    pub bytes: u64,
+}
+
+impl MemoryPicture<'_> {
+    /// The picture as an SVG document. A rectangle says on hovering which allocation it is, when and where it lies.
+    #[must_use]
+    pub fn to_svg(&self, options: &Options) -> String {
+        svg::write(&figure::figure(self), options.theme)
+    }
+
+    /// The rise and fall of memory as a line of at most `width` columns, the peak below it, and what it consists of;
+    /// each line ends in a line feed.
+    #[must_use]
+    pub fn to_terminal(&self, options: &Options, width: usize) -> String {
+        terminal::write(self, options, width)
+    }
+
+    /// The picture as a PNG image, with `scale` pixels per unit of the SVG. Without an explicit theme it is light.
+    ///
+    /// # Errors
+    /// A scale that is no positive number, or an image of more than 100 million pixels.
+    #[cfg(feature = "png")]
+    pub fn to_png(&self, options: &Options, scale: f32) -> Result<Vec<u8>, Error> {
+        crate::png::write(&figure::figure(self), options.theme, scale)
+    }
+
+    /// The program's moments; a picture of none has one in which nothing happens.
+    fn moments(&self) -> usize {
+        self.moments.max(1)
+    }
+
+    /// The picture in a sentence.
+    fn summary(&self) -> String {
+        let consists = self.consists();
+        let Some(peak) = &self.peak else { return format!("{consists}.") };
+        let (most, at) = (bytes(u128::from(peak.bytes)), shown(&peak.instruction));
+        format!(
+            "{most} at most, at {at}, moment {} of {}: {consists}.",
+            grouped(peak.moment as u64),
+            grouped(self.moments() as u64)
+        )
+    }
+
+    /// What the memory at the peak consists of.
+    fn consists(&self) -> String {
+        let standing = format!("{} of arguments and outputs", bytes(u128::from(self.standing_bytes)));
+        let Some(peak) = &self.peak else { return standing };
+        let temporaries = bytes(u128::from(peak.bytes.saturating_sub(self.standing_bytes)));
+        let padding: u128 = self.at_peak().map(|piece| u128::from(piece.padding_bytes.min(piece.bytes))).sum();
+        match padding {
+            0 => format!("{standing}, {temporaries} of temporaries"),
+            _ => format!("{standing}, {temporaries} of temporaries of which {} is padding", bytes(padding)),
+        }
+    }
+
+    /// The moments of a piece, its end exclusive; never none.
+    fn span(&self, piece: &Piece<'_>) -> (usize, usize) {
+        let first = piece.first.min(self.moments() - 1);
+        (first, piece.last.saturating_add(1).clamp(first + 1, self.moments()))
+    }
+
+    /// The pieces in use at the peak.
+    fn at_peak(&self) -> impl Iterator<Item = &Piece<'_>> {
+        let moment = self.peak.as_ref().map(|peak| peak.moment);
+        self.pieces.iter().filter(move |piece| {
+            let (first, end) = self.span(piece);
+            moment.is_some_and(|moment| (first..end).contains(&moment))
+        })
+    }
+
+    /// What an owner is called.
+    fn label(&self, owner: usize) -> String {
+        self.owners.get(owner).map_or_else(|| "unknown".to_owned(), |label| shown(label))
+    }
+}
+
+/// Who owns what is drawn.
+struct Owners {
+    /// Those with a colour of their own, what holds the most at the peak first.
+    colored: Vec<Held>,
+    /// All others together and their number, if there are any.
+    others: Option<(Held, usize)>,
+    /// The colour of each that has one.
+    colors: HashMap<usize, usize>,
+}
+
+/// What an owner holds at the peak.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    owner: usize,
+    bytes: u128,
+    /// Bytes times moments in the whole run, which decides among those that hold the same.
+    in_all: u128,
+}
+
+impl Owners {
+    fn of(picture: &MemoryPicture<'_>) -> Self {
+        let mut held: HashMap<usize, Held> = HashMap::new();
+        for piece in &picture.pieces {
+            let (first, end) = picture.span(piece);
+            let held = held.entry(piece.owner).or_insert(Held { owner: piece.owner, ..Held::default() });
+            held.in_all = held.in_all.saturating_add(u128::from(piece.bytes).saturating_mul((end - first) as u128));
+        }
+        for piece in picture.at_peak() {
+            if let Some(held) = held.get_mut(&piece.owner) {
+                held.bytes += u128::from(piece.bytes);
+            }
+        }
+        let mut colored: Vec<Held> = held.into_values().collect();
+        colored.sort_unstable_by_key(|held| (Reverse((held.bytes, held.in_all)), held.owner));
+        let others = colored.split_off(colored.len().min(TILES));
+        let count = others.len();
+        let together = others.into_iter().reduce(|a, b| Held { bytes: a.bytes + b.bytes, ..a });
+        let others = together.map(|held| (held, count));
+        let colors = colored.iter().enumerate().map(|(color, held)| (held.owner, color)).collect();
+        Self { colored, others, colors }
+    }
+
+    fn part(&self, owner: usize) -> Part {
+        self.colors.get(&owner).map_or(Part::Other, |color| Part::Owner(*color))
+    }
+}
