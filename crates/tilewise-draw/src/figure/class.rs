@@ -113,7 +113,7 @@ impl Class {
             Self::Ring => Some((Color::Accent, 3.5)),
             Self::Halo => Some((Color::Background, 7.0)),
             Self::Crest => Some((Color::Foreground, 1.2)),
-            Self::Peak => Some((Color::Accent, 1.6)),
+            Self::Peak => Some((Color::Accent, 1.4)),
             Self::Limit => Some((Color::Foreground, 1.6)),
         }
     }

@@ -58,7 +58,7 @@ impl<'a> Blocks<'a> {
                 let (first, moments, from, bytes) =
                     (first as f64, (end - first) as f64, offset as f64, piece.bytes as f64);
                 let size = (moments * across, bytes * down);
-                Block { piece, offset, corner: (first * across, height - from * down - size.1), size }
+                Block { piece, offset, corner: (first * across, (height - from * down - size.1).max(0.0)), size }
             })
             .collect();
         let area = |block: &Block<'_>| block.size.0 * block.size.1;
@@ -73,7 +73,6 @@ impl<'a> Blocks<'a> {
 /// however large it is.
 struct Coverage {
     columns: usize,
-    rows: usize,
     /// Row by row, the parts of a cell together.
     cells: Vec<[f64; PARTS]>,
 }
@@ -96,10 +95,10 @@ impl Coverage {
     fn add(&mut self, block: &Block<'_>, part: usize) {
         for (column, across) in Self::differences(block.corner.0, block.size.0) {
             for (row, down) in Self::differences(block.corner.1, block.size.1) {
-                if column < self.columns && row < self.rows {
-                    if let Some(cell) = self.cells.get_mut(row * self.columns + column) {
-                        cell[part] += across * down;
-                    }
+                // What is at the edge of the plot changes cells beyond it.
+                let cell = (column < self.columns).then(|| self.cells.get_mut(row * self.columns + column)).flatten();
+                if let Some(share) = cell.and_then(|cell| cell.get_mut(part)) {
+                    *share += across * down;
                 }
             }
         }
@@ -107,14 +106,18 @@ impl Coverage {
 
     /// The part that covers the most of each cell, row by row.
     fn largest(mut self) -> Vec<Option<usize>> {
+        const NOTHING: [f64; PARTS] = [0.0; PARTS];
+        let before = |cells: &[[f64; PARTS]], at: usize, back: usize| {
+            at.checked_sub(back).and_then(|at| cells.get(at)).copied().unwrap_or(NOTHING)
+        };
         for at in 0..self.cells.len() {
-            // The sums to the left and above hold all that is there, the one at the corner was counted twice.
-            let left = (at % self.columns > 0).then(|| self.cells[at - 1]).unwrap_or_default();
-            let above = at.checked_sub(self.columns).map(|above| self.cells[above]).unwrap_or_default();
-            let corner = (at % self.columns > 0 && at > self.columns).then(|| self.cells[at - self.columns - 1]);
-            let corner = corner.unwrap_or_default();
-            for (part, cell) in self.cells[at].iter_mut().enumerate() {
-                *cell += left[part] + above[part] - corner[part];
+            // What is there, to the left and above; the corner between is in both.
+            let is_first = at % self.columns == 0;
+            let left = if is_first { NOTHING } else { before(&self.cells, at, 1) };
+            let corner = if is_first { NOTHING } else { before(&self.cells, at, self.columns + 1) };
+            let above = before(&self.cells, at, self.columns);
+            for (part, share) in self.cells[at].iter_mut().enumerate() {
+                *share += left[part] + above[part] - corner[part];
             }
         }
         let largest = |cell: &[f64; PARTS]| {
@@ -128,7 +131,7 @@ impl Coverage {
 fn coarse(blocks: &[Block<'_>], owners: &Owners, (width, height): Point) -> Vec<(Part, Vec<Vec<Point>>)> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundred cells")]
     let (columns, rows) = ((width / CELL).ceil() as usize, (height / CELL).ceil() as usize);
-    let mut coverage = Coverage { columns, rows, cells: vec![[0.0; PARTS]; columns * rows] };
+    let mut coverage = Coverage { columns, cells: vec![[0.0; PARTS]; columns * rows] };
     for block in blocks {
         coverage.add(block, slot(owners.part(block.piece.owner)));
     }

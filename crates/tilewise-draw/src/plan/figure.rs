@@ -27,8 +27,9 @@ const BLOCKS_HEIGHT: f64 = 300.0;
 /// Below a plot: its ticks' labels.
 const TICKS: f64 = 22.0;
 
-/// Between a heading and its plot, where the peak's label stands.
+/// A heading, and the line for the labels of the peak and the limit between it and the profile.
 const HEADING: f64 = 26.0;
+const LABELS: f64 = 20.0;
 
 /// A rectangle with shorter sides has no border: there would be nothing left of it.
 const BORDERED: f64 = 4.0;
@@ -44,7 +45,7 @@ pub(super) fn figure<'a>(picture: &MemoryPicture<'a>) -> Figure<'a> {
     let heading = shown(&picture.title);
     let mut y = title(&mut head, &heading, &summary, CONTENT, MARGIN) + SPACE * 0.7;
     let mut groups = vec![sketch.profile(y)];
-    y += HEADING + PROFILE_HEIGHT + TICKS;
+    y += HEADING + LABELS + PROFILE_HEIGHT + TICKS;
     if sketch.has_addresses() {
         y += SPACE * 0.5;
         groups.push(sketch.addresses(y));
@@ -103,9 +104,9 @@ impl<'p> Sketch<'p> {
         !self.blocks.single.is_empty()
     }
 
-    fn panel<'a>(&self, name: &'static str, heading: &str, y: f64) -> Group<'a> {
-        let mut group = Group::new(Some(name), ((MARGIN + self.gutter).round(), (y + HEADING).round()));
-        group.text(Text::new(Style::Heading, (-self.gutter, 12.0 - HEADING), heading));
+    fn panel<'a>(&self, name: &'static str, heading: &str, y: f64, above: f64) -> Group<'a> {
+        let mut group = Group::new(Some(name), ((MARGIN + self.gutter).round(), (y + above).round()));
+        group.text(Text::new(Style::Heading, (-self.gutter, 12.0 - above), heading));
         group
     }
 
@@ -131,15 +132,9 @@ impl<'p> Sketch<'p> {
         tenths((column as f64 + 0.5) * self.wide / self.columns.len() as f64)
     }
 
-    fn peak(&self, group: &mut Group<'_>, from: f64, height: f64) {
-        if let Some(peak) = &self.picture.peak {
-            group.lines(Class::Peak, vec![Line::down((self.middle(peak.moment), from), height - from)]);
-        }
-    }
-
     /// Memory over the order, stacked by owner.
     fn profile<'a>(&self, y: f64) -> Group<'a> {
-        let mut group = self.panel("profile", "Memory in use", y);
+        let mut group = self.panel("profile", "Memory in use", y, HEADING + LABELS);
         self.axes(&mut group, self.most, PROFILE_HEIGHT);
         let level = |bytes| level(bytes, self.most, PROFILE_HEIGHT);
         let standing = u128::from(self.picture.standing_bytes);
@@ -166,12 +161,17 @@ impl<'p> Sketch<'p> {
         if let Some(limit) = self.limit {
             let at = level(u128::from(limit));
             group.lines(Class::Limit, vec![Line::across((0.0, at), self.wide)]);
-            let label = Text::new(Style::Text, (4.0, at + 15.0), format!("limit {}", bytes(u128::from(limit))));
-            group.text(label);
+            // On the side that the peak's label leaves free.
+            let peak_is_left =
+                self.picture.peak.as_ref().is_some_and(|peak| self.middle(peak.moment) < self.wide / 2.0);
+            let (x, anchor) = if peak_is_left { (self.wide, Anchor::End) } else { (0.0, Anchor::Start) };
+            let words = format!("limit {}", bytes(u128::from(limit)));
+            group.text(Text::new(Style::Text, (x, at - 6.0), words).anchored(anchor));
         }
-        self.peak(&mut group, -16.0, PROFILE_HEIGHT);
         if let Some(peak) = &self.picture.peak {
             let x = self.middle(peak.moment);
+            // It ends on top, so as not to hide a peak of a moment.
+            group.lines(Class::Peak, vec![Line::down((x, -16.0), 16.0 + level(u128::from(peak.bytes)))]);
             let words = format!("{} at {}", bytes(u128::from(peak.bytes)), short(&peak.instruction, 60));
             let (x, anchor) = if x < self.wide / 2.0 { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
             group.text(Text::new(Style::Text, (x, -7.0), words).anchored(anchor));
@@ -226,7 +226,7 @@ impl<'p> Sketch<'p> {
 
     /// A rectangle for each allocation: when and where it lies.
     fn addresses<'a>(&self, y: f64) -> Group<'a> {
-        let mut group = self.panel("addresses", "Where each allocation lies, by its address", y);
+        let mut group = self.panel("addresses", "Where each allocation lies, by its address", y, HEADING);
         self.axes(&mut group, self.blocks.top, BLOCKS_HEIGHT);
         for (part, areas) in &self.blocks.coarse {
             group.areas(Class::Part(*part), areas.clone());
@@ -234,12 +234,12 @@ impl<'p> Sketch<'p> {
         for block in &self.blocks.single {
             self.block(&mut group, block);
         }
-        for block in &self.blocks.single {
-            if let Some(name) = name(block) {
-                group.text(name);
-            }
+        if let Some(peak) = &self.picture.peak {
+            group.lines(Class::Peak, vec![Line::down((self.middle(peak.moment), 0.0), BLOCKS_HEIGHT)]);
         }
-        self.peak(&mut group, 0.0, BLOCKS_HEIGHT);
+        for block in &self.blocks.single {
+            self.name(&mut group, block);
+        }
         group
     }
 
@@ -260,8 +260,34 @@ impl<'p> Sketch<'p> {
         }));
         let padded = high * padding_share(block);
         if padded >= 0.5 {
-            group.rect(Class::Padded, (x, y), (wide, padded));
+            // The edges keep the colour, to end where the allocation does.
+            let edge = if wide.min(padded) < BORDERED { 0.0 } else { 1.5 };
+            group.rect(Class::Padded, (x + edge, y + edge), (wide - 2.0 * edge, padded - edge));
         }
+    }
+
+    /// The name of an allocation within its rectangle, across or upwards, if it fits.
+    fn name(&self, group: &mut Group<'_>, block: &Block<'_>) {
+        const SIZE: f64 = Style::Note.size();
+        let ((x, y), (wide, high)) = (block.corner, block.size);
+        // Most don't fit, whatever they say.
+        if block.piece.name.is_empty() || wide.min(high) < SIZE + 4.0 {
+            return;
+        }
+        let name = shown(block.piece.name);
+        let along = width(&name, SIZE) + 8.0;
+        let (x, y) = (x + wide / 2.0, y + high / 2.0);
+        let (text, plate) = if along <= wide {
+            (Text::new(Style::Note, (x, y + 4.0), name), (along, SIZE + 4.0))
+        } else if along <= high {
+            (Text::new(Style::Note, (x + 4.0, y), name).upward(), (SIZE + 4.0, along))
+        } else {
+            return;
+        };
+        // Neither stripes nor the peak's line run through it.
+        let class = Class::Part(self.owners.part(block.piece.owner));
+        group.round_rect(class, (x - plate.0 / 2.0, y - plate.1 / 2.0), plate, 2.0);
+        group.text(text);
     }
 
     /// What an allocation is, in a line.
@@ -301,8 +327,7 @@ impl<'p> Sketch<'p> {
             entries.push((Class::Part(Part::Other), held(others.bytes), label));
         }
         if self.picture.pieces.iter().any(|piece| piece.padding_bytes > 0) {
-            let padding = self.picture.at_peak().map(|piece| u128::from(piece.padding_bytes.min(piece.bytes))).sum();
-            entries.push((Class::Padded, held(padding), "padding, included above".to_owned()));
+            entries.push((Class::Padded, held(self.picture.padding_at_peak()), "padding, included above".to_owned()));
         }
         let values = entries.iter().map(|entry| width(&entry.1, style.size())).fold(0.0, f64::max).ceil();
         let labels = entries.iter().map(|entry| width(&entry.2, style.size())).fold(0.0, f64::max).ceil();
@@ -356,27 +381,6 @@ impl<'p> Sketch<'p> {
             captions.push(format!("The limit, {}, is far above what is drawn.", bytes(u128::from(limit))));
         }
         captions
-    }
-}
-
-/// The name of an allocation within its rectangle, across or upwards, if it fits.
-fn name(block: &Block<'_>) -> Option<Text> {
-    let style = Style::Note;
-    let ((x, y), (wide, high)) = (block.corner, block.size);
-    let name = block.piece.name;
-    // Most don't fit, whatever they say.
-    if name.is_empty() || wide.min(high) < style.size() + 3.0 {
-        return None;
-    }
-    let name = shown(name);
-    let along = width(&name, style.size()) + 8.0;
-    let middle = (x + wide / 2.0, y + high / 2.0);
-    if along <= wide {
-        Some(Text::new(style, (middle.0, middle.1 + 4.0), name))
-    } else if along <= high {
-        Some(Text::new(style, (middle.0 + 4.0, middle.1), name).upward())
-    } else {
-        None
     }
 }
 

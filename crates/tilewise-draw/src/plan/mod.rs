@@ -42,9 +42,9 @@ use std::{cmp::Reverse, collections::HashMap};
 /// };
 /// assert!(picture.to_svg(&Options::new()).starts_with("<svg "));
 /// assert_eq!(picture.to_terminal(&Options::new().with_ascii(true), 60), "\
-/// ..........:::::::::::::::::::@@@@@@@@@@=========..........
+/// ..........--------------------@@@@@@@@@@**********..........
 ///                                   ^ 13.00 MiB at fusion.2
-/// 1.00 MiB of arguments and outputs, 12.00 MiB of temporaries
+/// 1.00 MiB arguments and outputs, 12.00 MiB temporaries
 /// ");
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -137,14 +137,19 @@ impl MemoryPicture<'_> {
 
     /// What the memory at the peak consists of.
     fn consists(&self) -> String {
-        let standing = format!("{} of arguments and outputs", bytes(u128::from(self.standing_bytes)));
+        let standing = format!("{} arguments and outputs", bytes(u128::from(self.standing_bytes)));
         let Some(peak) = &self.peak else { return standing };
+        let mut parts = if self.standing_bytes > 0 { vec![standing] } else { Vec::new() };
         let temporaries = bytes(u128::from(peak.bytes.saturating_sub(self.standing_bytes)));
-        let padding: u128 = self.at_peak().map(|piece| u128::from(piece.padding_bytes.min(piece.bytes))).sum();
-        match padding {
-            0 => format!("{standing}, {temporaries} of temporaries"),
-            _ => format!("{standing}, {temporaries} of temporaries of which {} is padding", bytes(padding)),
-        }
+        parts.push(match self.padding_at_peak() {
+            0 => format!("{temporaries} temporaries"),
+            padding => format!("{temporaries} temporaries ({} padding)", bytes(padding)),
+        });
+        parts.join(", ")
+    }
+
+    fn padding_at_peak(&self) -> u128 {
+        self.at_peak().map(|piece| u128::from(piece.padding_bytes.min(piece.bytes))).sum()
     }
 
     /// The moments of a piece, its end exclusive; never none.

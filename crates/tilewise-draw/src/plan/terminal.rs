@@ -25,7 +25,9 @@ pub(super) fn write(picture: &MemoryPicture<'_>, options: &Options, width: usize
     let levels = if ansi.is_ascii() { ASCII_LEVELS } else { LEVELS };
     let mut out = String::new();
     for (column, live) in columns.iter().enumerate() {
-        let level = usize::try_from(live.saturating_mul(7).div_ceil(most)).unwrap_or(7).min(7);
+        // The nearest of eight; what isn't nothing doesn't look like it.
+        let nearest = (live.saturating_mul(7) + most / 2) / most;
+        let level = usize::try_from(nearest.max(u128::from(*live > 0))).unwrap_or(7).min(7);
         let bar: String = std::iter::repeat_n(levels[level], wide).collect();
         let style = CellStyle { highlighted: peak == Some(column), ..CellStyle::default() };
         out.push_str(&ansi.cell(style, &bar));

@@ -88,15 +88,7 @@ impl Painter<'_> {
     fn mark(&mut self, mark: &Mark<'_>) {
         match mark {
             Mark::Rect(rect) => self.rect(rect),
-            Mark::Areas(class, areas) => self.shape(*class, |path| {
-                for area in areas {
-                    for (number, at) in area.iter().enumerate() {
-                        let (x, y) = point(*at);
-                        if number == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
-                    }
-                    path.close();
-                }
-            }),
+            Mark::Areas(class, areas) => self.areas(*class, areas),
             Mark::Lines(class, lines) => lines.iter().for_each(|line| self.line(*class, *line)),
             Mark::Curves(class, curves) => self.shape(*class, |path| {
                 for [from, a, b, to] in curves {
@@ -131,6 +123,22 @@ impl Painter<'_> {
         self.area(rect.corner, rect.size, -half, &fill);
     }
 
+    fn areas(&mut self, class: Class, areas: &[Vec<Point>]) {
+        let mut path = PathBuilder::new();
+        for area in areas {
+            let ys = || area.iter().map(|(_, y)| self.place.ty + single(*y) * self.place.sy);
+            if !self.shows(ys().fold(f32::MAX, f32::min), ys().fold(f32::MIN, f32::max)) {
+                continue;
+            }
+            for (number, at) in area.iter().enumerate() {
+                let (x, y) = point(*at);
+                if number == 0 { path.move_to(x, y) } else { path.line_to(x, y) }
+            }
+            path.close();
+        }
+        self.path(class, path);
+    }
+
     fn line(&mut self, class: Class, line: Line) {
         let Some((color, width)) = class.stroke() else { return };
         let size = if line.down { (0.0, line.length) } else { (line.length, 0.0) };
@@ -150,14 +158,19 @@ impl Painter<'_> {
     fn shape(&mut self, class: Class, draw: impl FnOnce(&mut PathBuilder)) {
         let mut path = PathBuilder::new();
         draw(&mut path);
+        self.path(class, path);
+    }
+
+    fn path(&mut self, class: Class, path: PathBuilder) {
         let Some(path) = path.finish() else { return };
         let paint = match class.fill() {
             Fill::Plain(color) => Some(self.paint(color)),
             fill @ Fill::Striped => Some(self.hatch(fill)),
             Fill::None | Fill::Hatched => None,
         };
-        if let Some(paint) = paint {
-            self.pixels.fill_path(&path, &paint, FillRule::Winding, self.place, None);
+        // Paints are in the image's coordinates, stripes too.
+        if let (Some(paint), Some(path)) = (paint, path.clone().transform(self.place)) {
+            self.pixels.fill_path(&path, &paint, FillRule::Winding, Transform::identity(), None);
         }
         if let Some((color, width)) = class.stroke() {
             let stroke = Stroke { width: single(width), line_cap: LineCap::Square, ..Stroke::default() };

@@ -3,6 +3,7 @@
 mod figures;
 mod limits;
 mod pixels;
+mod plan;
 mod snapshots;
 mod structure;
 mod support;

@@ -23,7 +23,10 @@ struct Image {
 
 impl Image {
     fn of(scene: &Scene) -> Self {
-        let bytes = scene.to_png(SCALE as f32).expect("a picture of usual size");
+        Self::read(&scene.to_png(SCALE as f32).expect("a picture of usual size"))
+    }
+
+    fn read(bytes: &[u8]) -> Self {
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
         let mut data = vec![0; reader.output_buffer_size().expect("a small image")];
         let info = reader.next_frame(&mut data).expect("an image");
@@ -173,6 +176,38 @@ fn highlights() {
         for at in [(x + wide / 2.0, y), (x + wide / 2.0, y + high), (x, y + high / 2.0), (x + wide, y + high / 2.0)] {
             assert_eq!(image.rgb(pixel(at)), accent);
         }
+    }
+}
+
+/// Each allocation has its owner's colour below its padding, and the padding is striped with the background.
+#[test]
+fn plans() {
+    for theme in [Theme::Light, Theme::Dark] {
+        let (picture, options) = (crate::plan::small(), Options::new().with_theme(theme));
+        let svg = picture.to_svg(&options);
+        let image = Image::read(&picture.to_png(&options, SCALE as f32).expect("a picture of usual size"));
+        let document = Document::parse(&svg).expect("well-formed");
+        let panel = document.descendants().find(|node| node.attribute("data-panel") == Some("addresses"));
+        let panel = panel.expect("allocations");
+        let place = panel.attribute("transform").and_then(|text| text.strip_prefix("translate(")?.strip_suffix(')'));
+        let (x, y) = place.and_then(|text| text.split_once(' ')).expect("a place");
+        let corner: (f64, f64) = (x.parse().expect("a number"), y.parse().expect("a number"));
+        let cells = cells_of(panel);
+        assert_eq!(cells.len(), 3);
+        for cell in cells {
+            let ground = color(&svg, &format!(".{}{{fill", cell.class.split(' ').nth(1).expect("an owner's class")));
+            let pixels = inside(&cell, corner);
+            assert_eq!(image.rgb(pixels[pixels.len() - 1]), ground, "{cell:?}");
+        }
+        let stripes = panel.children().find(|node| node.attribute("class") == Some("tw-padded")).expect("padding");
+        let at = |name: &str| stripes.attribute(name).and_then(|text| text.parse::<f64>().ok()).expect("a number");
+        let (left, top) = pixel((corner.0 + at("x") + 2.0, corner.1 + at("y") + 2.0));
+        let (right, bottom) = pixel((corner.0 + at("x") + at("width") / 2.5, corner.1 + at("y") + at("height") - 2.0));
+        let (ground, line) = (color(&svg, ".tw-0{fill"), color(&svg, ".tw-background{fill"));
+        let pixels = (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y)));
+        let striped = pixels.map(|at| f64::from(distance(image.rgb(at), ground)) / f64::from(distance(line, ground)));
+        let (sum, count) = striped.fold((0.0, 0.0), |(sum, count), share| (sum + share, count + 1.0));
+        assert!((0.37..0.43).contains(&(sum / count)), "{}", sum / count);
     }
 }
 

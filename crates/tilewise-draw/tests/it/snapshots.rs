@@ -52,6 +52,15 @@ fn compared() {
 }
 
 #[test]
+fn plan() {
+    let (picture, options) = (crate::plan::small(), Options::new());
+    insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!("plan-svg", picture.to_svg(&options));
+        insta::assert_snapshot!("plan-terminal", picture.to_terminal(&options, 80));
+    });
+}
+
+#[test]
 fn steps() {
     snapshot("steps", &Scene::steps(&tiled("f32[3,5]{1,0:T(2,2)}"), &Options::new()).expect("no index"));
 }
