@@ -272,6 +272,12 @@ pub(crate) struct AuditArgs {
     /// HLO text of compiled programs, plain or gzip; - reads one from standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Draw the memory plan into a file, .svg or .png
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Colours of the picture, for a light or dark background
+    #[arg(long, value_enum, default_value_t, value_name = "THEME", requires = "out")]
+    pub(crate) theme: DrawTheme,
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     pub(crate) all: bool,

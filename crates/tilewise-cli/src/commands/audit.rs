@@ -7,6 +7,7 @@ mod many;
 mod memory_viz;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod picture;
 mod programs;
 mod story;
 mod table;
@@ -24,15 +25,16 @@ use std::{
     path::Path,
 };
 use tilewise::tpu::Generation;
+use tilewise_draw::Options;
 use tilewise_audit::{AuditOptions, Report, ReportView, ViewOptions};
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
         output.text(&csv::header())?;
     }
-    let is_one_file = matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
+    let is_one_file = args.out.is_some() || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
     if let (true, [_, second, ..]) = (is_one_file, args.paths.as_slice()) {
-        let failure = Failure::new("usage", format!("{}: this format is of one program", second.display()));
+        let failure = Failure::new("usage", format!("{}: this output is of one program", second.display()));
         return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
     }
     // Without --all, several programs are a line each.
@@ -68,6 +70,13 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                 anstream::eprintln!("{source}: {excess}");
                 output.raise(Status::Flagged);
             }
+        }
+        if let (Some(path), Ok(audited)) = (&args.out, &audited) {
+            let options = Options::new().with_theme(args.theme.into());
+            return match picture::write(&audited.report, source, audited.limit, path, &options) {
+                Ok(()) => output.note(&format!("wrote {}", path.display())),
+                Err(failure) => output.item(source, Err::<Audited, _>(failure), |_, _| Ok(())),
+            };
         }
         match args.format {
             AuditFormat::Csv => {

@@ -29,8 +29,7 @@ pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut O
     each_item(shapes, |input, readable| {
         let drawn = readable.and_then(|()| {
             let tiled = tiled(input)?;
-            let options = Options::new().with_color(color_mode()).with_ascii(!terminal_has_unicode());
-            Drawn::new(&tiled, &Scene::steps(&tiled, &options)?, out, SCALE)
+            Drawn::new(&tiled, &Scene::steps(&tiled, &terminal_options())?, out, SCALE)
         });
         show(input, drawn, output)
     })
@@ -64,28 +63,61 @@ impl Drawn {
         let Some(path) = out else {
             return Ok(Self { shape, svg: scene.to_svg(), picture: scene.to_terminal(screen_width()), written: None });
         };
-        let bytes = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("svg") => scene.to_svg().into_bytes(),
-            Some("png") => png(scene, scale)?,
-            _ => return Err(Failure::new("unknown_picture_format", "a picture can only be written as .svg or .png")),
-        };
-        write(path, &bytes)?;
+        write_scaled(scene, path, scale)?;
         Ok(Self { shape, svg: String::new(), picture: String::new(), written: Some(path.display().to_string()) })
     }
 }
 
+/// What can be written as a file.
+pub(crate) trait Picture {
+    fn svg(&self) -> String;
+
+    #[cfg(feature = "png")]
+    fn png(&self, scale: f32) -> Result<Vec<u8>, tilewise_draw::Error>;
+}
+
+impl Picture for Scene {
+    fn svg(&self) -> String {
+        self.to_svg()
+    }
+
+    #[cfg(feature = "png")]
+    fn png(&self, scale: f32) -> Result<Vec<u8>, tilewise_draw::Error> {
+        self.to_png(scale)
+    }
+}
+
+/// Writes a picture to a file, as its name says, of the usual size.
+pub(crate) fn write_picture(picture: &impl Picture, path: &Path) -> Result<(), Failure> {
+    write_scaled(picture, path, SCALE)
+}
+
+fn write_scaled(picture: &impl Picture, path: &Path, scale: f32) -> Result<(), Failure> {
+    let bytes = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => picture.svg().into_bytes(),
+        Some("png") => png(picture, scale)?,
+        _ => return Err(Failure::new("unknown_picture_format", "a picture can only be written as .svg or .png")),
+    };
+    write(path, &bytes)
+}
+
 #[cfg(feature = "png")]
-fn png(scene: &Scene, scale: f32) -> Result<Vec<u8>, Failure> {
-    Ok(scene.to_png(scale)?)
+fn png(picture: &impl Picture, scale: f32) -> Result<Vec<u8>, Failure> {
+    Ok(picture.png(scale)?)
 }
 
 #[cfg(not(feature = "png"))]
-fn png(_: &Scene, _: f32) -> Result<Vec<u8>, Failure> {
+fn png(_: &impl Picture, _: f32) -> Result<Vec<u8>, Failure> {
     Err(Failure::new("unknown_picture_format", "this build can't write PNG; use .svg"))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file::write(path, bytes).map_err(|error| Failure::new("io", format!("can't write {}: {error}", path.display())))
+}
+
+/// Options of pictures that go to the terminal.
+pub(crate) fn terminal_options() -> Options {
+    Options::new().with_color(color_mode()).with_ascii(!terminal_has_unicode())
 }
 
 fn tiled(text: &str) -> Result<Tiled, Failure> {
@@ -103,13 +135,7 @@ fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
         (Some(DrawView::Word), []) => View::Word,
         (Some(DrawView::Both) | None, []) => View::Both,
     };
-    let theme = match args.theme {
-        DrawTheme::Auto => Theme::Auto,
-        DrawTheme::Light => Theme::Light,
-        DrawTheme::Dark => Theme::Dark,
-    };
-    let mut options = Options::new().with_view(view).with_theme(theme);
-    options = options.with_color(color_mode()).with_ascii(!terminal_has_unicode());
+    let mut options = terminal_options().with_view(view).with_theme(args.theme.into());
     for slice in &args.slices {
         options = options.with_slice(slice.dimension, slice.index);
     }
@@ -138,6 +164,16 @@ fn terminal_has_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| env::var(name).ok());
     let locale = locale.into_iter().find(|value| !value.is_empty()).unwrap_or_default().to_ascii_lowercase();
     locale.contains("utf-8") || locale.contains("utf8")
+}
+
+impl From<DrawTheme> for Theme {
+    fn from(theme: DrawTheme) -> Self {
+        match theme {
+            DrawTheme::Auto => Self::Auto,
+            DrawTheme::Light => Self::Light,
+            DrawTheme::Dark => Self::Dark,
+        }
+    }
 }
 
 impl From<tilewise_draw::Error> for Failure {

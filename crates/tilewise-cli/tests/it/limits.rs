@@ -187,7 +187,7 @@ fn files_that_are_no_programs() {
         ("utf16", b"\xff\xfex\0", "not_utf8"),
         ("half-gzip", b"\x1f\x8b\x08\0", "io"),
         ("header", b"HloModule m, is_scheduled=true\n\nENTRY e {\n", "not_hlo"),
-        ("truncated", b"HloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n  ROOT y = f32[8]{0", ""),
+        ("truncated", b"HloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n  ROOT y = f32[8]{0", "truncated"),
         ("bom", b"\xef\xbb\xbfHloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n}\n", ""),
         (
             "circle",

@@ -1,6 +1,6 @@
 //! What a program holds when it holds the most: how much, when, and which lines own it.
 
-use super::table::SHOWN;
+use super::{picture, table::SHOWN};
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
     rows::{Row, who, write_header},
@@ -14,6 +14,9 @@ use tilewise_audit::{
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
 
+/// Columns of the line of memory's rise and fall.
+const SPARKLINE: usize = 64;
+
 /// A change that saves less than this part of what is alive isn't worth a line.
 const WORTH_ADVICE: u64 = 50;
 
@@ -23,6 +26,11 @@ pub(super) fn write(view: &ReportView<'_>, plan: &MemoryPlan, width: usize, out:
     let hbm = report.memory_space(0).and_then(|total| total.peak.as_ref());
     if let Some(peak) = hbm {
         write_peak(plan, peak, width, out)?;
+        if peak.has_temporaries() {
+            for line in picture::sparkline(report, width.min(SPARKLINE)) {
+                writeln!(out, "  {line}")?;
+            }
+        }
     }
     for total in report.memory_spaces.iter().filter(|total| total.memory_space != 0) {
         let Some(peak) = total.peak.as_ref().filter(|peak| peak.live_bytes >= WORTH_A_LINE) else { continue };
