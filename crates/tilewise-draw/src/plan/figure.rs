@@ -28,8 +28,8 @@ const BLOCKS_HEIGHT: f64 = 300.0;
 const TICKS: f64 = 22.0;
 
 /// A heading, and the line for the labels of the peak and the limit between it and the profile.
-const HEADING: f64 = 26.0;
-const LABELS: f64 = 20.0;
+const HEADING: f64 = 30.0;
+const LABELS: f64 = 16.0;
 
 /// A rectangle with shorter sides has no border: there would be nothing left of it.
 const BORDERED: f64 = 4.0;
@@ -331,7 +331,8 @@ impl<'p> Sketch<'p> {
         }
         let values = entries.iter().map(|entry| width(&entry.1, style.size())).fold(0.0, f64::max).ceil();
         let labels = entries.iter().map(|entry| width(&entry.2, style.size())).fold(0.0, f64::max).ceil();
-        let cell = SIDE + 8.0 + values + 8.0 + labels + 28.0;
+        let values = if values > 0.0 { values + 8.0 } else { 0.0 };
+        let cell = SIDE + 8.0 + values + labels + 28.0;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
         let columns = ((CONTENT + 28.0) / cell).clamp(1.0, 3.0) as usize;
         let rows = entries.len().div_ceil(columns).max(1);
@@ -349,9 +350,9 @@ impl<'p> Sketch<'p> {
                 group.rect(Class::Part(Part::Other), corner, (SIDE, SIDE));
             }
             group.rect(class, corner, (SIDE, SIDE));
-            let values = x + SIDE + 8.0 + values;
-            group.text(Text::new(style, (values, base), value).anchored(Anchor::End));
-            group.text(Text::new(style, (values + 8.0, base), label));
+            let label_at = x + SIDE + 8.0 + values;
+            group.text(Text::new(style, (label_at - 8.0, base), value).anchored(Anchor::End));
+            group.text(Text::new(style, (label_at, base), label));
         }
         top + rows as f64 * HEIGHT
     }
