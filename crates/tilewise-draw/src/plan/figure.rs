@@ -3,23 +3,24 @@
 use super::{
     MemoryPicture, Owners,
     blocks::{Block, Blocks},
+    legend,
     profile::{self, Column, Share, column_of, profile},
     scale,
 };
 use crate::{
     figure::{
-        Figure, LINE, MARGIN, SPACE, WIDEST,
+        Figure, MARGIN, SPACE, WIDEST,
         class::{Class, Part, Style},
         ground,
         mark::{Anchor, Group, Line, Mark, Point, Rect, Text},
         measure::width,
         paragraph, title,
     },
-    text::{bytes, counted, grouped, shown},
+    text::{bytes, grouped, shown},
 };
 
 /// The width of a picture without its margins.
-const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
+pub(super) const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 
 const PROFILE_HEIGHT: f64 = 260.0;
 const BLOCKS_HEIGHT: f64 = 300.0;
@@ -33,6 +34,9 @@ const LABELS: f64 = 16.0;
 
 /// A rectangle with shorter sides has no border: there would be nothing left of it.
 const BORDERED: f64 = 4.0;
+
+/// Characters of an instruction's name, at most.
+const LONGEST_NAME: usize = 60;
 
 /// A limit that is further away than this many times the peak would press the picture into its floor.
 const FAR: u64 = 2;
@@ -56,7 +60,7 @@ pub(super) fn figure<'a>(picture: &MemoryPicture<'a>) -> Figure<'a> {
     let axis = format!("moment of {}, in the order of execution", grouped(picture.moments() as u64));
     y += Style::Label.size();
     foot.text(Text::new(Style::Label, (left, y), axis).anchored(Anchor::Middle));
-    y = sketch.legend(&mut foot, y + SPACE * 0.4);
+    y = legend::draw(&mut foot, picture, &owners, y + SPACE * 0.4);
     for caption in sketch.captions() {
         y = paragraph(&mut foot, Style::Aside, &caption, CONTENT, y + 5.0);
     }
@@ -172,7 +176,7 @@ impl<'p> Sketch<'p> {
             let x = self.middle(peak.moment);
             // It ends on top, so as not to hide a peak of a moment.
             group.lines(Class::Peak, vec![Line::down((x, -16.0), 16.0 + level(u128::from(peak.bytes)))]);
-            let words = format!("{} at {}", bytes(u128::from(peak.bytes)), short(&peak.instruction, 60));
+            let words = format!("{} at {}", bytes(u128::from(peak.bytes)), short(&peak.instruction, LONGEST_NAME));
             let (x, anchor) = if x < self.wide / 2.0 { (x + 6.0, Anchor::Start) } else { (x - 6.0, Anchor::End) };
             group.text(Text::new(Style::Text, (x, -7.0), words).anchored(anchor));
         }
@@ -274,7 +278,7 @@ impl<'p> Sketch<'p> {
         if block.piece.name.is_empty() || wide.min(high) < SIZE + 4.0 {
             return;
         }
-        let name = shown(block.piece.name);
+        let name = short(block.piece.name, LONGEST_NAME);
         let along = width(&name, SIZE) + 8.0;
         let (x, y) = (x + wide / 2.0, y + high / 2.0);
         let (text, plate) = if along <= wide {
@@ -293,7 +297,7 @@ impl<'p> Sketch<'p> {
     /// What an allocation is, in a line.
     fn hint(&self, block: &Block<'_>) -> String {
         let piece = block.piece;
-        let mut hint = shown(piece.name);
+        let mut hint = short(piece.name, LONGEST_NAME);
         if !hint.is_empty() {
             hint.push_str(": ");
         }
@@ -304,57 +308,6 @@ impl<'p> Sketch<'p> {
         let (first, end) = self.picture.span(piece);
         hint.push_str(&format!("; moments {first} to {}; at byte {}", end - 1, grouped(block.offset)));
         format!("{hint}; {}", self.picture.label(piece.owner))
-    }
-
-    /// What each colour stands for, and what it holds at the peak; returns where it ends.
-    fn legend(&self, group: &mut Group<'_>, y: f64) -> f64 {
-        const SIDE: f64 = 13.0;
-        const HEIGHT: f64 = 20.0;
-        const WIDEST_LABEL: f64 = 360.0;
-        let style = Style::Text;
-        let held = |bytes: u128| if self.picture.peak.is_some() { crate::text::bytes(bytes) } else { String::new() };
-        let mut entries = Vec::new();
-        if self.picture.standing_bytes > 0 {
-            let bytes = held(u128::from(self.picture.standing_bytes));
-            entries.push((Class::Part(Part::Standing), bytes, "arguments and outputs".to_owned()));
-        }
-        for (color, owner) in self.owners.colored.iter().enumerate() {
-            let label = fitting(&self.picture.label(owner.owner), style.size(), WIDEST_LABEL);
-            entries.push((Class::Part(Part::Owner(color)), held(owner.bytes), label));
-        }
-        if let Some((others, count)) = &self.owners.others {
-            let label = counted(*count as u64, "other owner");
-            entries.push((Class::Part(Part::Other), held(others.bytes), label));
-        }
-        if self.picture.pieces.iter().any(|piece| piece.padding_bytes > 0) {
-            entries.push((Class::Padded, held(self.picture.padding_at_peak()), "padding, included above".to_owned()));
-        }
-        let values = entries.iter().map(|entry| width(&entry.1, style.size())).fold(0.0, f64::max).ceil();
-        let labels = entries.iter().map(|entry| width(&entry.2, style.size())).fold(0.0, f64::max).ceil();
-        let values = if values > 0.0 { values + 8.0 } else { 0.0 };
-        let cell = SIDE + 8.0 + values + labels + 28.0;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small number")]
-        let columns = ((CONTENT + 28.0) / cell).clamp(1.0, 3.0) as usize;
-        let rows = entries.len().div_ceil(columns).max(1);
-        let mut top = y;
-        if self.picture.peak.is_some() && !entries.is_empty() {
-            top += Style::Heading.size() * LINE;
-            group.text(Text::new(Style::Heading, (MARGIN, top - 4.0), "At the peak"));
-        }
-        top += 4.0;
-        for (number, (class, value, label)) in entries.into_iter().enumerate() {
-            let x = MARGIN + (number / rows) as f64 * cell;
-            let base = top + (number % rows) as f64 * HEIGHT + SIDE;
-            let corner = (x, base - SIDE + 2.0);
-            if class == Class::Padded {
-                group.rect(Class::Part(Part::Other), corner, (SIDE, SIDE));
-            }
-            group.rect(class, corner, (SIDE, SIDE));
-            let label_at = x + SIDE + 8.0 + values;
-            group.text(Text::new(style, (label_at - 8.0, base), value).anchored(Anchor::End));
-            group.text(Text::new(style, (label_at, base), label));
-        }
-        top + rows as f64 * HEIGHT
     }
 
     /// What the picture leaves out.
@@ -399,16 +352,6 @@ fn level(bytes: u128, most: u64, height: f64) -> f64 {
 /// As fine as documents have it, so that what looks the same is the same.
 fn tenths(at: f64) -> f64 {
     (at * 10.0).round() / 10.0
-}
-
-/// The end of a text, of some width at most: where a path's file and line are.
-fn fitting(text: &str, size: f64, most: f64) -> String {
-    if width(text, size) <= most {
-        return text.to_owned();
-    }
-    let fits = |at: &usize| width(text.get(*at..).unwrap_or_default(), size) + size <= most;
-    let from = text.char_indices().map(|(at, _)| at).find(fits).unwrap_or(text.len());
-    format!("…{}", text.get(from..).unwrap_or_default())
 }
 
 /// The start of a text, of so many characters at most.

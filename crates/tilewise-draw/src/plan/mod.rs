@@ -2,6 +2,7 @@
 
 mod blocks;
 mod figure;
+mod legend;
 mod profile;
 mod scale;
 mod terminal;
@@ -78,7 +79,8 @@ pub struct Piece<'a> {
     pub bytes: u64,
     /// How many of them are padding.
     pub padding_bytes: u64,
-    /// The first moment at which it is in use.
+    /// The first moment at which it is in use. Values that share a place, one taking over from another within a moment,
+    /// are one piece: what is in use at a moment is added up.
     pub first: usize,
     /// The last one.
     pub last: usize,
@@ -167,9 +169,14 @@ impl MemoryPicture<'_> {
         })
     }
 
-    /// What an owner is called.
+    /// What an owner is called, or the end of that: where a path's file and line are.
     fn label(&self, owner: usize) -> String {
-        self.owners.get(owner).map_or_else(|| "unknown".to_owned(), |label| shown(label))
+        const LONGEST: usize = 80;
+        let label = self.owners.get(owner).map_or("unknown", String::as_str);
+        match label.char_indices().rev().nth(LONGEST) {
+            Some((before, c)) => shown(&format!("…{}", label.get(before + c.len_utf8()..).unwrap_or_default())),
+            None => shown(label),
+        }
     }
 }
 

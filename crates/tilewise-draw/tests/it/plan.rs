@@ -228,6 +228,12 @@ fn a_peak_of_one_moment_is_the_highest_column() {
     assert_eq!(mark, 77_777 * 80 / 100_000);
 }
 
+/// Longer than any picture shows.
+const LONG_NAME: &str = concat!(
+    "fusion.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone",
+    "fusion.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone.clone"
+);
+
 /// Allocations without order or sense.
 fn many(count: usize, moments: usize, longest: usize) -> MemoryPicture<'static> {
     let mut random = tilewise_testing::Random::new(7);
@@ -238,7 +244,7 @@ fn many(count: usize, moments: usize, longest: usize) -> MemoryPicture<'static> 
         let bytes = 1 + below(1 << 20) as u64;
         pieces.push(Piece {
             owner: below(40),
-            name: "fusion.1234",
+            name: LONG_NAME,
             offset: Some(below(1 << 34) as u64),
             bytes,
             padding_bytes: bytes / 2,
@@ -246,7 +252,7 @@ fn many(count: usize, moments: usize, longest: usize) -> MemoryPicture<'static> 
             last: first + below(longest),
         });
     }
-    MemoryPicture { moments, pieces, owners: vec!["model.py:1 f".into(); 40], ..MemoryPicture::default() }
+    MemoryPicture { moments, pieces, owners: vec!["path/".repeat(1000); 40], ..MemoryPicture::default() }
 }
 
 #[test]
@@ -275,7 +281,7 @@ fn numbers_without_sense_are_drawn_all_the_same() {
         last,
     };
     let most = u64::MAX;
-    let pieces = vec![
+    let pieces = [
         piece(0, Some(0), 0, 1, 0, 0),
         piece(usize::MAX, Some(most), most, most, 0, usize::MAX),
         piece(3, Some(most - 1), most, 0, usize::MAX, 0),
