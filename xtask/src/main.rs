@@ -9,6 +9,7 @@ mod python;
 mod sanitize;
 mod slow;
 mod test;
+mod tpu;
 
 use clap::{Parser, Subcommand};
 use std::path::Path;
@@ -28,6 +29,8 @@ enum Verb {
     Test,
     /// Compares tilewise with the XLA inside jaxlib on generated shapes
     Conformance(conformance::Options),
+    /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
+    Tpu(tpu::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
     Bench(bench::Options),
     /// Runs every fuzz target, then the tests with inputs of a gigabyte; packs and unpacks the corpora
@@ -58,6 +61,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().verb {
         Verb::Test => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
+        Verb::Tpu(options) => tpu::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz(options) => fuzz::run(&shell, &options),
         Verb::Sanitize => sanitize::run(&shell),

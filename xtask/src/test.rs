@@ -3,7 +3,7 @@
 use crate::{
     conformance,
     package::{self, Profile},
-    python,
+    python, tpu,
 };
 use anyhow::{anyhow, bail};
 use std::{
@@ -12,6 +12,9 @@ use std::{
 };
 use xshell::{Cmd, Shell, cmd};
 
+/// How many TPU programs are compiled: a minute's worth.
+const TPU_PROGRAMS: u64 = 12;
+
 /// Runs every check even if one fails, so that one run shows every failure.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let mut checks = Checks::default();
@@ -19,6 +22,10 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let environment = thread::spawn({
         let shell = shell.clone();
         move || python::environment(&shell)
+    });
+    let tpu_environment = thread::spawn({
+        let shell = shell.clone();
+        move || tpu::environment(&shell)
     });
     let [package_formatting, package_lints] = package::style(shell);
     checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
@@ -38,6 +45,11 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
             }
         }
         None => checks.run("tests", tests),
+    }
+    // Its packages are large, and for Linux only.
+    match tpu_environment.join() {
+        Ok(Ok(python)) => checks.run("TPU programs", tpu::command(shell, &python, TPU_PROGRAMS)),
+        _ => checks.skip("TPU programs", "jax and libtpu could not be installed"),
     }
     checks.run(
         "documentation",
@@ -59,6 +71,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
 #[derive(Default)]
 struct Checks {
     done: Vec<(&'static str, bool, Duration)>,
+    skipped: Vec<(&'static str, &'static str)>,
 }
 
 impl Checks {
@@ -78,10 +91,19 @@ impl Checks {
         made
     }
 
+    /// Leaves a check out that this machine can't run.
+    fn skip(&mut self, name: &'static str, why: &'static str) {
+        eprintln!("\n== {name}: skipped: {why}");
+        self.skipped.push((name, why));
+    }
+
     fn finish(self) -> anyhow::Result<()> {
         eprintln!();
         for (name, passed, time) in &self.done {
             eprintln!("{} {name} ({:.0} s)", if *passed { "passed" } else { "FAILED" }, time.as_secs_f64());
+        }
+        for (name, why) in &self.skipped {
+            eprintln!("skipped {name}: {why}");
         }
         let failed = self.done.iter().filter(|(_, passed, _)| !passed).count();
         if failed > 0 {

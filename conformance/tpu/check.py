@@ -1,0 +1,204 @@
+"""Compares the memory that `tilewise audit` finds in compiled TPU programs with what their compiler reports.
+
+Workers compile programs of random classes for random generations, and write their texts. The ledger goes to standard
+output, differences and progress to standard error. The exit status is 1 if fewer than 99 % of the programs agree.
+"""
+
+import argparse
+import json
+import queue
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+WORKERS = 2
+SHARE = 0.99
+"""The least share of programs whose sizes must all agree."""
+EXACT = ["argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"]
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("count", type=int, help="how many programs")
+    parser.add_argument("--seed", type=int, default=0, help="of all random choices")
+    parser.add_argument("--class", dest="name", help="compile programs of this class only")
+    parser.add_argument("--generation", help="compile for this generation of TPU only")
+    parser.add_argument("--limit", type=float, default=120, help="seconds that one program may take to compile")
+    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
+    parser.add_argument("--folder", type=Path, required=True, help="where the texts that differ stay")
+    return parser.parse_args()
+
+
+class Worker:
+    """A process that compiles programs, and is started again when the compiler ends it or takes too long."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.process = None
+
+    def ask(self, job):
+        """The compiler's answer."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen(
+                [sys.executable, HERE / "worker.py"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            self.process.stdout.readline()
+        late = threading.Event()
+        timer = threading.Timer(self.limit, lambda: (late.set(), self.process.kill()))
+        timer.start()
+        try:
+            print(json.dumps(job), file=self.process.stdin, flush=True)
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        timer.cancel()
+        if line:
+            return json.loads(line)
+        status = self.process.wait()
+        why = f"took more than {self.limit:.0f} s" if late.is_set() else f"the compiler ended with status {status}"
+        return {"error": why}
+
+    def stop(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+def plan(options, classes):
+    """The programs to compile: every fourth a random composition, the others of each class in turn."""
+    choice = random.Random(options.seed)
+    turn = []
+    for number in range(options.count):
+        if options.name:
+            name = options.name
+        elif number % 4 == 3:
+            name = "composed"
+        else:
+            if not turn:
+                turn = sorted(set(classes) - {"composed"})
+                choice.shuffle(turn)
+            name = turn.pop()
+        generations = classes[name]
+        generation = choice.choice(generations)
+        if options.generation:
+            if options.generation not in generations:
+                continue
+            generation = options.generation
+        label = f"{name}.{generation}.{options.seed}-{number}"
+        path = str(options.folder / f"{label}.hlo")
+        yield {"class": name, "generation": generation, "seed": f"{options.seed}-{number}", "label": label, "path": path}
+
+
+def audit(options, job):
+    """What `tilewise audit` says of a text, or why it says nothing."""
+    command = [options.tilewise, "audit", "--format", "json", "--tpu", job["generation"], job["path"]]
+    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        return {"error": f"exit status {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}"}
+    if error := said.get("error"):
+        return {"error": error["message"]}
+    found = {name: said[name] for name in EXACT}
+    # At its peak a program holds what stands for its whole run, and most of the temporaries of one memory space.
+    standing = said["argument_bytes"] + said["output_bytes"] - said["alias_bytes"]
+    live = {space["memory_space"]: space["peak_live_bytes"] or 0 for space in said["memory_spaces"]}
+    host = live.pop(5, 0)
+    found["peak_memory"] = host + max([live.pop(0, 0), *(standing + bytes for bytes in live.values())])
+    return found
+
+
+def compare(options, job, wanted):
+    """One program's line of the ledger, after printing what differs."""
+    found = audit(options, job)
+    if "error" in found:
+        tell(f"{job['label']}: tilewise does not read it: {found['error']}")
+        return {"class": job["class"], "exact": dict.fromkeys([*EXACT, "peak_memory"], False), "off": 1.0}
+    exact = {name: found[name] == wanted[name] for name in found}
+    for name in EXACT:
+        if not exact[name]:
+            tell(f"{job['label']}: {name} {found[name]}, the compiler {wanted[name]}")
+    if all(exact[name] for name in EXACT):
+        Path(job["path"]).unlink()
+    else:
+        Path(job["path"]).with_suffix(".json").write_text(json.dumps(wanted, indent=1))
+    off = abs(found["temporary_bytes"] - wanted["temporary_bytes"]) / max(wanted["temporary_bytes"], 1)
+    near = abs(found["peak_memory"] - wanted["peak_memory"]) <= 0.02 * wanted["peak_memory"]
+    return {"class": job["class"], "exact": exact, "off": off, "near": near, "temporaries": wanted["temporary_bytes"]}
+
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def compile_all(options, jobs):
+    """Lines of the ledger, as programs are compiled."""
+    waiting, done = queue.Queue(), queue.Queue()
+    for job in jobs:
+        waiting.put(job)
+
+    def work():
+        worker = Worker(options.limit)
+        while True:
+            try:
+                job = waiting.get_nowait()
+            except queue.Empty:
+                break
+            start = time.monotonic()
+            done.put((job, worker.ask(job), time.monotonic() - start))
+        worker.stop()
+
+    for _ in range(WORKERS):
+        threading.Thread(target=work, daemon=True).start()
+    for count in range(1, len(jobs) + 1):
+        job, wanted, seconds = done.get()
+        if "error" in wanted:
+            why = " ".join(wanted["error"].split())[:300]
+            tell(f"[{count}/{len(jobs)}] {job['label']}: not compiled: {why}")
+            yield {"class": job["class"], "error": why}
+        else:
+            tell(f"[{count}/{len(jobs)}] {job['label']} ({seconds:.1f} s)")
+            yield compare(options, job, wanted)
+
+
+def ledger(rows):
+    """A Markdown table: a line for each class, and one for all."""
+    columns = ["class", "programs", "arguments", "outputs", "aliased", "temporaries", "within 2 %", "worst", "peak"]
+    columns += ["with temporaries", "not compiled"]
+    print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
+    for name in [*sorted({row["class"] for row in rows}), "all"]:
+        of_class = [row for row in rows if name in ("all", row["class"])]
+        compared = [row for row in of_class if "exact" in row]
+        cells = [name, len(compared), *(sum(row["exact"][size] for row in compared) for size in EXACT)]
+        cells += [sum(row["off"] <= 0.02 for row in compared)]
+        cells += [f"{max((row['off'] for row in compared), default=0):.1%}"]
+        cells += [sum(row.get("near", False) for row in compared)]
+        cells += [sum(row.get("temporaries", 0) > 0 for row in compared), len(of_class) - len(compared)]
+        print(f"| {' | '.join(map(str, cells))} |")
+
+
+def main():
+    chosen = options()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    names = subprocess.run([sys.executable, HERE / "worker.py", "--classes"], capture_output=True, check=True)
+    classes = json.loads(names.stdout)
+    if chosen.name and chosen.name not in classes:
+        sys.exit(f"no class {chosen.name}; there are {', '.join(sorted(classes))}")
+    rows = list(compile_all(chosen, list(plan(chosen, classes))))
+    ledger(rows)
+    compared = [row for row in rows if "exact" in row]
+    agree = sum(all(row["exact"][name] for name in EXACT) for row in compared)
+    tell(f"{agree} of {len(compared)} programs agree in all sizes; {len(rows) - len(compared)} were not compiled")
+    sys.exit(not compared or agree < SHARE * len(compared))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Compiles programs for TPUs, without one.
+
+Each line of standard input names a program, each line of standard output is the compiler's answer, both in JSON; a
+first line says that the worker is ready. The compiler may take long or end the process: `check.py` starts another
+worker then. `--classes` prints the classes of programs, and the generations each is for.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+# The compiler asks its surroundings for a TPU unless told what to assume.
+os.environ |= {
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "JAX_PLATFORMS": "cpu",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_WORKER_ID": "0",
+}
+
+import jax
+from jax.experimental import topologies
+from programs import CLASSES, Draw
+
+TOPOLOGIES = {
+    "v2": "v2:2x2",
+    "v3": "v3:2x2",
+    "v4": "v4:2x2x1",
+    "v5e": "v5e:2x2",
+    "v5p": "v5p:2x2x1",
+    "v6e": "v6e:2x2",
+    "v7x": "tpu7x:2x2x1",
+}
+
+SIZES = {
+    "argument_bytes": "argument_size_in_bytes",
+    "output_bytes": "output_size_in_bytes",
+    "alias_bytes": "alias_size_in_bytes",
+    "temporary_bytes": "temp_size_in_bytes",
+    "host_argument_bytes": "host_argument_size_in_bytes",
+    "host_output_bytes": "host_output_size_in_bytes",
+    "host_alias_bytes": "host_alias_size_in_bytes",
+    "host_temporary_bytes": "host_temp_size_in_bytes",
+    "peak_memory": "peak_memory_in_bytes",
+}
+
+
+def devices(generation, made={}):
+    """The devices of a generation."""
+    if generation not in made:
+        made[generation] = topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGIES[generation]).devices
+    return made[generation]
+
+
+def text(lowered, compiled, options):
+    """The text of the compiled program."""
+    try:
+        return compiled.as_text()
+    except jax.errors.JaxRuntimeError:
+        # jax can't print some programs with SparseCore calls; the compiler's own dump can.
+        with tempfile.TemporaryDirectory() as folder:
+            lowered.compile(options | {"xla_dump_to": folder, "xla_dump_hlo_as_text": True})
+            found = sorted(Path(folder).glob("*.after_optimizations.txt"), key=lambda path: path.stat().st_size)
+            return found[-1].read_text()
+
+
+def answer(job):
+    name, generation = job["class"], job["generation"]
+    program = CLASSES[name].make(Draw(job["seed"], generation, devices(generation)))
+    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
+    compiled = lowered.compile(program.compiler)
+    Path(job["path"]).write_text(text(lowered, compiled, program.compiler))
+    analysis = compiled.memory_analysis()
+    return {ours: getattr(analysis, theirs) for ours, theirs in SIZES.items()}
+
+
+def main():
+    if sys.argv[1:] == ["--classes"]:
+        print(json.dumps({name: each.generations for name, each in CLASSES.items()}))
+        return
+    # Libraries print to standard output as well.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    print("ready", file=answers, flush=True)
+    for line in sys.stdin:
+        try:
+            said = answer(json.loads(line))
+        except Exception as error:
+            said = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(said), file=answers, flush=True)
+        jax.clear_caches()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+//! `cargo xtask tpu`: tilewise and the TPU compiler on generated programs.
+
+use crate::{python, slow::target_folder};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use xshell::{Cmd, Shell, cmd};
+
+/// How many programs, and which.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How many programs to compile
+    #[arg(default_value_t = 60)]
+    programs: u64,
+    /// The random generator's seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Compile programs of this class only
+    #[arg(long, value_name = "NAME")]
+    class: Option<String>,
+    /// Compile for this generation of TPU only
+    #[arg(long, value_name = "TPU")]
+    generation: Option<String>,
+}
+
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let python = environment(shell)?;
+    cmd!(shell, "cargo build --quiet --package tilewise-cli").quiet().run()?;
+    let seed = options.seed.to_string();
+    let mut command = command(shell, &python, options.programs).args(["--seed", &seed]);
+    for (name, value) in [("--class", &options.class), ("--generation", &options.generation)] {
+        if let Some(value) = value {
+            command = command.args([name, value]);
+        }
+    }
+    Ok(command.quiet().run()?)
+}
+
+/// The comparison of so many programs, with the `tilewise` that was built last.
+pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, programs: u64) -> Cmd<'a> {
+    let target = target_folder(shell);
+    let (tilewise, folder) = (target.join("debug/tilewise"), target.join("tpu"));
+    let programs = programs.to_string();
+    cmd!(shell, "{python} conformance/tpu/check.py --tilewise {tilewise} --folder {folder} {programs}")
+}
+
+/// The interpreter with jax and the TPU compiler, which exists for Linux only.
+pub(crate) fn environment(shell: &Shell) -> anyhow::Result<PathBuf> {
+    python::with_packages(shell, "tpu", &["conformance/tpu/requirements.txt"])
+}
