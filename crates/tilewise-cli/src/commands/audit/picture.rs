@@ -5,7 +5,7 @@ use crate::{
     failure::Failure,
 };
 use std::{collections::HashMap, path::Path};
-use tilewise_audit::{PlanRow, Report};
+use tilewise_audit::{PlanRow, Report, Role};
 use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
 
 /// Writes the picture to a file, as its name says.
@@ -20,7 +20,8 @@ pub(super) fn write(
         return Err(Failure::new("no_plan", format!("{source}: no memory plan to draw: {error}")));
     }
     let mut owners = Owners::default();
-    let mut picture = of(report, |row| owners.of(row));
+    let mut padding = |row: &PlanRow<'_>| row.allocation.bytes - row.logical_bytes().min(row.allocation.bytes);
+    let mut picture = of(report, &mut |row| (owners.of(row), padding(row)));
     picture.owners = owners.labels;
     picture.limit = limit;
     crate::commands::draw::write_picture(&Memory { picture: &picture, options }, path)
@@ -28,7 +29,7 @@ pub(super) fn write(
 
 /// The rise and fall of memory in at most so many columns, and where it is highest, a line each.
 pub(super) fn sparkline(report: &Report, width: usize) -> Vec<String> {
-    let drawn = of(report, |_| 0).to_terminal(&terminal_options(), width);
+    let drawn = of(report, &mut |_| (0, 0)).to_terminal(&terminal_options(), width);
     drawn.lines().take(2).map(str::to_owned).collect()
 }
 
@@ -48,27 +49,41 @@ impl Picture for Memory<'_> {
     }
 }
 
-fn of<'a>(report: &'a Report, mut owner: impl FnMut(&PlanRow<'_>) -> usize) -> MemoryPicture<'a> {
-    let mut pieces: Vec<Piece<'_>> = report
-        .temporary_rows()
-        .filter(|row| row.memory_space == 0)
-        .map(|row| Piece {
-            owner: owner(&row),
+/// The owner of a piece, and bytes of its padding.
+type Detail<'d> = dyn FnMut(&PlanRow<'_>) -> (usize, u64) + 'd;
+
+fn of<'a>(report: &'a Report, detail: &mut Detail<'_>) -> MemoryPicture<'a> {
+    let moments = report.plan.as_ref().map_or(0, |plan| plan.order().len());
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    for row in report.temporary_rows().filter(|row| row.memory_space == 0) {
+        let allocation = row.allocation;
+        let (owner, padding_bytes) = detail(&row);
+        let piece = Piece {
+            owner,
             name: row.instruction.name(),
-            offset: row.allocation.offset,
-            bytes: row.allocation.bytes,
-            padding_bytes: row.allocation.bytes - row.logical_bytes().min(row.allocation.bytes),
-            first: row.allocation.first,
-            last: row.allocation.last,
-        })
-        .collect();
-    // What takes over a place does so at the moment that the other ends; a picture has one of them there.
+            offset: allocation.offset,
+            bytes: allocation.bytes,
+            padding_bytes: padding_bytes.min(allocation.bytes),
+            first: allocation.first,
+            last: allocation.last,
+        };
+        // Tables are never reused: each stands for the whole run.
+        pieces.push(match allocation.role {
+            Role::Table => Piece { offset: None, first: 0, last: moments.saturating_sub(1), ..piece },
+            _ => piece,
+        });
+    }
+    // What takes over a place does so at the moment that the other ends: together they are one piece.
     pieces.sort_by_key(|piece| (piece.offset, piece.first, piece.last));
-    for at in 1..pieces.len() {
-        let next = pieces[at];
-        let piece = &mut pieces[at - 1];
-        if piece.offset == next.offset && piece.first < next.first && piece.last >= next.first {
-            piece.last = next.first - 1;
+    let mut joined: Vec<Piece<'_>> = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(before) if before.offset.is_some() && before.offset == piece.offset && piece.first <= before.last => {
+                let last = before.last.max(piece.last);
+                let largest = if piece.bytes > before.bytes { piece } else { *before };
+                *before = Piece { first: before.first, last, ..largest };
+            }
+            _ => joined.push(piece),
         }
     }
     let hbm = report.plan.as_ref().ok().and_then(|plan| plan.space(0));
@@ -79,9 +94,9 @@ fn of<'a>(report: &'a Report, mut owner: impl FnMut(&PlanRow<'_>) -> usize) -> M
     });
     MemoryPicture {
         title: format!("{}: HBM", report.module),
-        moments: report.plan.as_ref().map_or(0, |plan| plan.order().len()),
+        moments,
         standing_bytes: hbm.map_or(0, |space| space.standing_bytes),
-        pieces,
+        pieces: joined,
         owners: Vec::new(),
         limit: None,
         peak,
