@@ -15,3 +15,35 @@ pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
         function: source.function.map(|function| function.into_owned()),
     })
 }
+
+/// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds
+/// don't. An argument has a name, if no line.
+pub(crate) fn traced(instruction: &Instruction<'_>) -> (Option<String>, Option<SourceLine>) {
+    const STEPS: usize = 8;
+    let mut name = None;
+    let mut at = *instruction;
+    for _ in 0..STEPS {
+        name = name.or_else(|| op_name(&at));
+        if let Some(source) = source_line(&at) {
+            return (name, Some(source));
+        }
+        let passes_on = matches!(
+            at.opcode(),
+            "copy"
+                | "copy-start"
+                | "copy-done"
+                | "slice-start"
+                | "slice-done"
+                | "bitcast"
+                | "convert"
+                | "reshape"
+                | "transpose"
+                | "get-tuple-element"
+        );
+        match at.operands().next().filter(|_| passes_on).and_then(|operand| operand.instruction()) {
+            Some(operand) => at = operand,
+            None => break,
+        }
+    }
+    (name, None)
+}

@@ -2,7 +2,7 @@
 
 use crate::{
     SourceLine,
-    origin::{op_name, source_line},
+    origin::{op_name, source_line, traced},
     report::share,
     sizing::{ArrayId, Sizer},
 };
@@ -197,30 +197,12 @@ impl PeakRow {
         self.padding_bytes = self.padding_bytes.saturating_add(other.padding_bytes);
     }
 
-    /// Takes the line and name of what it is a copy of, through copies that have none of their own.
+    /// Takes the line and name of what it is a copy of, if it has none.
     fn trace(&mut self, module: &Module) {
-        const STEPS: usize = 8;
-        let mut at = module.instruction(self.index);
-        for _ in 0..STEPS {
-            let Some(instruction) = at else { return };
-            if let Some(source) = source_line(&instruction) {
-                self.source = Some(source);
-                self.op_name = self.op_name.take().or_else(|| op_name(&instruction));
-                return;
-            }
-            if let Some(name) = op_name(&instruction) {
-                self.op_name.get_or_insert(name);
-            }
-            let passes_on = matches!(
-                instruction.opcode(),
-                "copy" | "copy-start" | "copy-done" | "bitcast" | "convert" | "reshape" | "transpose" | "get-tuple-element"
-            );
-            let operand = instruction.operand_names().next().filter(|_| passes_on);
-            let first = instruction.computation().instructions().next().map_or(0, |first| first.index());
-            at = operand.and_then(|name| {
-                let before = (first..instruction.index()).rev().filter_map(|index| module.instruction(index));
-                before.into_iter().find(|instruction| instruction.name() == name)
-            });
+        if let Some(instruction) = module.instruction(self.index) {
+            let (name, source) = traced(&instruction);
+            self.op_name = self.op_name.take().or(name);
+            self.source = source;
         }
     }
 }

@@ -1,9 +1,6 @@
 //! The plan's allocations as rows.
 
-use crate::{
-    Report, SourceLine,
-    origin::{op_name, source_line},
-};
+use crate::{Report, SourceLine, origin::traced};
 use tilewise::Tiled;
 use tilewise_hlo::Instruction;
 use tilewise_memory::{Allocation, Role};
@@ -31,16 +28,11 @@ impl PlanRow<'_> {
         leaf.and_then(|leaf| Tiled::new(&leaf).ok()).map_or(taken, |tiled| tiled.sizes().logical_bytes.min(taken))
     }
 
-    /// The framework's name of the operation.
+    /// The framework's name of the operation and the line of the user's program; those of what it copies, for a copy
+    /// that the compiler added.
     #[must_use]
-    pub fn op_name(&self) -> Option<String> {
-        op_name(&self.instruction)
-    }
-
-    /// The line of the user's program.
-    #[must_use]
-    pub fn source(&self) -> Option<SourceLine> {
-        source_line(&self.instruction)
+    pub fn origin(&self) -> (Option<String>, Option<SourceLine>) {
+        traced(&self.instruction)
     }
 }
 

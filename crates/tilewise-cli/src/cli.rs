@@ -7,7 +7,7 @@ use crate::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
-use tilewise::tpu::Generation;
+use tilewise::tpu::{Generation, memory_space_name};
 
 /// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
 #[derive(Parser)]
@@ -266,6 +266,11 @@ pub(crate) struct RelayoutArgs {
     pub(crate) format: FormatArgs,
 }
 
+fn parse_memory_space(text: &str) -> Result<u8, String> {
+    let by_name = || (0..=u8::MAX).find(|space| memory_space_name(*space) == text);
+    text.parse().ok().or_else(by_name).ok_or_else(|| format!("`{text}` is no memory space such as hbm or vmem"))
+}
+
 #[derive(Args)]
 #[command(after_help = "The exit status is 1 if the limit of --fail-above is exceeded, and 2 if a file can't be read.")]
 pub(crate) struct AuditArgs {
@@ -275,6 +280,9 @@ pub(crate) struct AuditArgs {
     /// Draw the memory plan into a file, .svg or .png
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Memory space to draw: hbm, vmem, … or its number
+    #[arg(long, default_value = "hbm", value_name = "SPACE", value_parser = parse_memory_space, requires = "out")]
+    pub(crate) memory_space: u8,
     /// Colours of the picture, for a light or dark background
     #[arg(long, value_enum, default_value_t, value_name = "THEME", requires = "out")]
     pub(crate) theme: DrawTheme,
