@@ -53,6 +53,8 @@ class Draw:
         self.random = random.Random(seed)
         self.generation = generation
         self.devices = devices
+        # What fits on chip leaves little to plan: some programs are large throughout.
+        self.is_large = self.random.random() < 0.4
         self.sharding = SingleDeviceSharding(devices[0])
 
     def one(self, *choices: Any) -> Any:
@@ -68,7 +70,12 @@ class Draw:
         return self.random.randint(low, high)
 
     def size(self, low: int = 1, high: int = 2048) -> int:
-        """A size of a dimension: any, or one near a multiple of what tiles are made of."""
+        """A size of a dimension: any, or one near a multiple of what tiles are made of.
+
+        In large programs it is up to twice the highest.
+        """
+        if self.is_large:
+            low, high = max(low, high // 4), 2 * high
         step = self.one(1, 1, 8, 128)
         value = round(np.exp(self.random.uniform(np.log(low), np.log(high))))
         return int(min(max(value // step * step + self.one(0, 0, 0, 1, -1), low), high))
