@@ -140,7 +140,7 @@ pub struct Allocation {
     pub role: Role,
     /// Values of one number lie in one place, though not at the same time.
     pub buffer: usize,
-    /// Bytes from the start of the temporaries' memory; known in the default memory space.
+    /// Bytes from the start of the temporaries' memory; known in the default memory space and in space 6.
     pub offset: Option<u64>,
     /// Bytes it takes, padding included.
     pub bytes: u64,

@@ -11,7 +11,7 @@ use crate::{
     buffers::Buffers,
     chains::Chains,
     graph::Graph,
-    heap::{ALIGNMENT, Heap},
+    heap::{Heap, alignment},
     index::{Key, PlaceId, ValueId},
     timeline::Timeline,
     values::Values,
@@ -146,25 +146,29 @@ impl<'m> Planner<'m> {
         let packed = assignment.packed.get(&memory_space).map_or(&[][..], Vec::as_slice);
         let mut heap = Heap::new(&self.graph, &self.values, &self.buffers, packed)?;
         let (mut offsets, mut apart) = (HashMap::new(), Vec::new());
-        if memory_space != 0 {
+        let Some(alignment) = alignment(memory_space) else {
             // Where things lie there isn't known, nor how much room is between them.
             let layout_bytes = heap.peak_bytes;
             return Some(Layout { heap, offsets, apart, layout_bytes, temporary_bytes: layout_bytes });
-        }
-        heap.pack(packing)?;
+        };
+        heap.pack(packing, alignment)?;
         for (_, group) in heap.groups.iter() {
             offsets.extend(group.members.iter().map(|member| (member.value, group.offset)));
         }
+        if memory_space != 0 {
+            let layout_bytes = heap.height;
+            return Some(Layout { heap, offsets, apart, layout_bytes, temporary_bytes: layout_bytes });
+        }
         let mut layout_bytes = heap.height;
         for (bytes, buffers) in &assignment.apart {
-            let offset = layout_bytes.checked_next_multiple_of(ALIGNMENT)?;
+            let offset = layout_bytes.checked_next_multiple_of(alignment)?;
             let values = || buffers.iter().flat_map(|buffer| &self.buffers.members[*buffer]);
             offsets.extend(values().map(|value| (*value, offset)));
             apart.extend(values().next().map(|value| (*value, *bytes)));
             layout_bytes = offset.checked_add(*bytes)?;
         }
         let is_used = assignment.has_work_area || self.needs_memory(&heap);
-        let temporary_bytes = if is_used { layout_bytes.checked_next_multiple_of(ALIGNMENT)? } else { 0 };
+        let temporary_bytes = if is_used { layout_bytes.checked_next_multiple_of(alignment)? } else { 0 };
         Some(Layout { heap, offsets, apart, layout_bytes, temporary_bytes })
     }
 

@@ -4,11 +4,11 @@
 
 use std::cmp::Reverse;
 
-use super::{ALIGNMENT, Group, interval_index::IntervalIndex};
+use super::{Group, interval_index::IntervalIndex};
 use crate::index::{GroupId, Table};
 
 /// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
-pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
+pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option<u64> {
     let first = |group: &Group| group.members.first().map_or((0, None), |m| (m.high - m.low, Some(m.value)));
     let mut spatial: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
     let mut temporal = spatial.clone();
@@ -20,8 +20,8 @@ pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
         let group = &groups[*id];
         (Reverse(group.high - group.low), Reverse(group.bytes), first(group).1)
     });
-    let (by_size, spatial_height) = place(groups, &spatial)?;
-    let (by_time, temporal_height) = place(groups, &temporal)?;
+    let (by_size, spatial_height) = place(groups, &spatial, alignment)?;
+    let (by_time, temporal_height) = place(groups, &temporal, alignment)?;
     let (offsets, height) =
         if spatial_height <= temporal_height { (by_size, spatial_height) } else { (by_time, temporal_height) };
     for (id, offset) in offsets {
@@ -30,7 +30,7 @@ pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
     Some(height)
 }
 
-fn place(groups: &Table<GroupId, Group>, order: &[GroupId]) -> Option<(Vec<(GroupId, u64)>, u64)> {
+fn place(groups: &Table<GroupId, Group>, order: &[GroupId], alignment: u64) -> Option<(Vec<(GroupId, u64)>, u64)> {
     let events = order.iter().map(|id| groups[*id].high + 1).max().unwrap_or(0);
     let mut placed = IntervalIndex::new(events);
     let mut offsets = Vec::with_capacity(order.len());
@@ -44,7 +44,7 @@ fn place(groups: &Table<GroupId, Group>, order: &[GroupId]) -> Option<(Vec<(Grou
         }
         used.sort_unstable();
         used.dedup();
-        let offset = smallest_gap(&used, group.bytes)?;
+        let offset = smallest_gap(&used, group.bytes, alignment)?;
         let end = offset.checked_add(group.bytes)?;
         height = height.max(end);
         for member in &group.members {
@@ -57,7 +57,7 @@ fn place(groups: &Table<GroupId, Group>, order: &[GroupId]) -> Option<(Vec<(Grou
 
 /// The start of the smallest gap of at least so many bytes, the lowest of such. A gap starts at the aligned end of what
 /// is below.
-fn smallest_gap(used: &[(u64, u64)], bytes: u64) -> Option<u64> {
+fn smallest_gap(used: &[(u64, u64)], bytes: u64, alignment: u64) -> Option<u64> {
     let (mut free, mut best) = (0_u64, None::<(u64, u64)>);
     let mut at = 0;
     while let Some(&(low, mut high)) = used.get(at) {
@@ -70,7 +70,7 @@ fn smallest_gap(used: &[(u64, u64)], bytes: u64) -> Option<u64> {
         if gap >= bytes && best.is_none_or(|best| gap < best.0) {
             best = Some((gap, free));
         }
-        free = free.max(high.checked_next_multiple_of(ALIGNMENT)?);
+        free = free.max(high.checked_next_multiple_of(alignment)?);
     }
     Some(best.map_or(free, |(_, start)| start))
 }

@@ -7,17 +7,17 @@ use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
 
-use super::{ALIGNMENT, Group};
+use super::Group;
 use crate::index::{GroupId, Table};
 
 /// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
-pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
+pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option<u64> {
     let mut order: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
     order.sort_unstable_by_key(|id| {
         let group = &groups[*id];
         (group.low, Reverse(group.bytes), group.members.first().map(|member| member.value))
     });
-    let mut free = FreeChunks::all();
+    let mut free = FreeChunks::all(alignment);
     // The pieces in use, by their last event.
     let mut used = BinaryHeap::new();
     let mut height = 0;
@@ -31,7 +31,7 @@ pub(super) fn pack(groups: &mut Table<GroupId, Group>) -> Option<u64> {
             free.give_back(start, end);
         }
         let start = free.take(group.bytes)?;
-        group.offset = start.checked_next_multiple_of(ALIGNMENT)?;
+        group.offset = start.checked_next_multiple_of(alignment)?;
         let end = group.offset.checked_add(group.bytes)?;
         free.give_rest(end);
         // The gap that alignment leaves in front is part of the piece.
@@ -49,27 +49,28 @@ struct FreeChunks {
     by_room: BTreeSet<(u64, u64)>,
     /// The end of the chunk that was taken last.
     taken_to: u64,
+    alignment: u64,
 }
 
 impl FreeChunks {
-    fn all() -> Self {
-        let mut this = Self { by_start: BTreeMap::new(), by_room: BTreeSet::new(), taken_to: 0 };
+    fn all(alignment: u64) -> Self {
+        let mut this = Self { by_start: BTreeMap::new(), by_room: BTreeSet::new(), taken_to: 0, alignment };
         this.insert(0, u64::MAX);
         this
     }
 
-    fn room(start: u64, end: u64) -> u64 {
-        start.checked_next_multiple_of(ALIGNMENT).map_or(0, |start| end.saturating_sub(start))
+    fn room(&self, start: u64, end: u64) -> u64 {
+        start.checked_next_multiple_of(self.alignment).map_or(0, |start| end.saturating_sub(start))
     }
 
     fn insert(&mut self, start: u64, end: u64) {
         self.by_start.insert(start, end);
-        self.by_room.insert((Self::room(start, end), start));
+        self.by_room.insert((self.room(start, end), start));
     }
 
     fn remove(&mut self, start: u64) -> Option<u64> {
         let end = self.by_start.remove(&start)?;
-        self.by_room.remove(&(Self::room(start, end), start));
+        self.by_room.remove(&(self.room(start, end), start));
         Some(end)
     }
 
