@@ -60,7 +60,8 @@ pub(crate) fn run(effort: &Effort, rivals: &Rivals, report: &mut Report) -> anyh
         ]);
         size *= 10;
     }
-    let header = ["text", "read", "… and plan", "… and audit", "memory ÷ text", "jaxlib's parser", "jaxlib ÷ read", "copy"];
+    let header =
+        ["text", "read", "… and plan", "… and audit", "memory ÷ text", "jaxlib's parser", "jaxlib ÷ read", "copy"];
     let words = "A real TPU program, with all that it runs repeated under new names until the text is this long. Reading \
                  takes ownership of the text; freeing it is included. An audit has the plan, every buffer and every \
                  copy; its memory is the peak of a process that reads and audits the text once.";

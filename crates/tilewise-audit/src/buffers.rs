@@ -86,9 +86,8 @@ impl Report {
 
     /// The buffers with padding, those with the most of it first.
     pub fn largest_padding(&self) -> impl Iterator<Item = BufferRow> {
-        let padding = |record: &Record| {
-            record.array.of(&self.buffers.arrays).map_or(0, |array| array.sizes.padding_bytes())
-        };
+        let padding =
+            |record: &Record| record.array.of(&self.buffers.arrays).map_or(0, |array| array.sizes.padding_bytes());
         let mut padded: Vec<(u64, Record)> = self.buffers.records.iter().map(|r| (padding(r), *r)).collect();
         padded.retain(|(padding, _)| *padding > 0);
         padded.sort_by_key(|(padding, _)| Reverse(*padding));
@@ -99,6 +98,8 @@ impl Report {
     #[must_use]
     pub fn padded(&self) -> (usize, u64) {
         let arrays = self.buffers.arrays(&self.buffers.arrays).map(|(_, array)| array.sizes.padding_bytes());
-        arrays.filter(|padding| *padding > 0).fold((0, 0), |(count, sum), padding| (count + 1, sum.saturating_add(padding)))
+        arrays
+            .filter(|padding| *padding > 0)
+            .fold((0, 0), |(count, sum), padding| (count + 1, sum.saturating_add(padding)))
     }
 }

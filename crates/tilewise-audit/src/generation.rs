@@ -39,4 +39,5 @@ pub fn infer_generation(module: &Module) -> Generation {
 const LOOKED_AT: usize = 1 << 18;
 
 /// Seen in programs of v7x only.
-const V7X_SCOPED_MEMORY: &str = "\"scoped_memory_configs\":[{\"memory_space\":\"1\",\"offset\":\"0\",\"size\":\"33554432\"}";
+const V7X_SCOPED_MEMORY: &str =
+    "\"scoped_memory_configs\":[{\"memory_space\":\"1\",\"offset\":\"0\",\"size\":\"33554432\"}";

@@ -24,9 +24,8 @@ impl Limit {
             Self::Bytes(most) => padding > most,
         };
         let space = total.memory_space_name();
-        is_exceeded.then(|| {
-            format!("{} of padding in {space} {of}, {}, is more than {self}", bytes(padding), percent(share))
-        })
+        is_exceeded
+            .then(|| format!("{} of padding in {space} {of}, {}, is more than {self}", bytes(padding), percent(share)))
     }
 }
 

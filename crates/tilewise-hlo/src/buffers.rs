@@ -170,9 +170,9 @@ impl<'m> Instruction<'m> {
             let message = format!("the shape of `{}` isn't valid: {error}", self.name());
             Error::new(ErrorKind::Shape, Some(self.record().shape.range()), message).caused_by(error)
         })?;
-        let arrays = shape.leaves().filter(|(index, leaf)| {
-            matches!(leaf.kind(), ShapeKind::Array(_)) && definitions.include(index)
-        });
+        let arrays = shape
+            .leaves()
+            .filter(|(index, leaf)| matches!(leaf.kind(), ShapeKind::Array(_)) && definitions.include(index));
         Ok(arrays.map(|(shape_index, shape)| Buffer { instruction: *self, shape_index, shape }).collect())
     }
 }

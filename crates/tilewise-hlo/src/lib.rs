@@ -61,6 +61,7 @@
 //! | feature | default | what |
 //! |---|---|---|
 //! | `gzip` | yes | [`read`], [`read_text`] and [`decode`] decompress gzip |
+//! | `proto` | yes | they take a serialised `HloProto`, `HloModuleProto` or `HloSnapshot` for its text |
 
 #![forbid(unsafe_code)]
 
@@ -75,6 +76,8 @@ mod module;
 mod name_index;
 mod operands;
 mod parse;
+#[cfg(feature = "proto")]
+mod proto;
 mod read;
 mod record;
 mod scan;

@@ -25,7 +25,8 @@ pub fn read(path: impl AsRef<Path>) -> Result<Module, Error> {
     Module::parse(read_text(path)?)
 }
 
-/// Reads a file as text, whatever the text. Gzip is recognised by its first bytes, not by its name.
+/// Reads a file as text, whatever the text. Gzip and serialised modules are recognised by what is in them, not by their
+/// names.
 ///
 /// # Errors
 ///
@@ -54,12 +55,38 @@ pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
 /// ```
 pub fn decode(bytes: Vec<u8>, limit: u64) -> Result<String, Error> {
     let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { decompress(&bytes, limit)? } else { bytes };
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        let message = "this is UTF-16; convert it to UTF-8, with `iconv -f utf-16 -t utf-8`";
+        return Err(Error::new(ErrorKind::NotUtf8, Some(0..2), message));
+    }
+    if is_binary(&bytes) {
+        if let Some(text) = from_proto(&bytes)? {
+            return Ok(text);
+        }
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let message = "not UTF-8 text; if this is a serialised HloProto, write HLO text instead, with \
+        let message = "neither UTF-8 text nor a serialised HloProto, HloModuleProto or HloSnapshot; write HLO text with \
                        XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" or `compiled.as_text()` in jax";
         Error::new(ErrorKind::NotUtf8, Some(at..at + 1), message)
     })
+}
+
+/// Whether bytes can't be a text: messages begin with a field's number and length, and shapes among them hold bytes that
+/// no text does.
+fn is_binary(bytes: &[u8]) -> bool {
+    let start = bytes.get(..4096).unwrap_or(bytes);
+    start.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) || memchr::memchr(0, start).is_some()
+}
+
+#[cfg(feature = "proto")]
+fn from_proto(bytes: &[u8]) -> Result<Option<String>, Error> {
+    crate::proto::text(bytes)
+}
+
+#[cfg(not(feature = "proto"))]
+fn from_proto(_: &[u8]) -> Result<Option<String>, Error> {
+    Ok(None)
 }
 
 #[cfg(feature = "gzip")]

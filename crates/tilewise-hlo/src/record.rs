@@ -101,8 +101,10 @@ impl Data {
         }
         let nested = instructions.iter().find(|instruction| self.text(instruction.operands).contains(" parameter("));
         let warning = nested.map(|nested| nested.operands);
-        self.warnings.extend(warning.map(|Span { start, end }| {
-            Warning { kind: WarningKind::NestedInstruction, start, end }
+        self.warnings.extend(warning.map(|Span { start, end }| Warning {
+            kind: WarningKind::NestedInstruction,
+            start,
+            end,
         }));
     }
 }

@@ -25,8 +25,8 @@ use std::{
     path::Path,
 };
 use tilewise::tpu::Generation;
-use tilewise_draw::Options;
 use tilewise_audit::{AuditOptions, Report, ReportView, ViewOptions};
+use tilewise_draw::Options;
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {

@@ -2,4 +2,5 @@
 
 mod grammar;
 mod malformed;
+mod protos;
 mod real;

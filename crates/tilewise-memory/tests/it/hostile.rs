@@ -63,7 +63,9 @@ fn operands_of_other_shapes_than_their_users_expect() {
         "ROOT y = f32[8] dynamic-update-slice()",
         "ROOT y = (f32[8], ()) send()",
     ] {
-        let text = format!("HloModule m, is_scheduled=true\nf {{\n  ROOT p = f32[8] parameter(7)\n}}\nENTRY e {{\n  x = (f32[8], (f32[8])) parameter(0)\n  {line}\n}}\n");
+        let text = format!(
+            "HloModule m, is_scheduled=true\nf {{\n  ROOT p = f32[8] parameter(7)\n}}\nENTRY e {{\n  x = (f32[8], (f32[8])) parameter(0)\n  {line}\n}}\n"
+        );
         let _ = plan(&text);
     }
 }
@@ -74,7 +76,8 @@ fn long_chains_and_deep_nests_neither_recurse_nor_take_long() {
     let depth = 3000;
     for k in 0..depth {
         let inner = if k == 0 { "negate(p)".to_owned() } else { format!("while(p), condition=c, body=b{}", k - 1) };
-        writeln!(text, "b{k} {{\n  p = f32[8]{{0:T(256)}} parameter(0)\n  ROOT r = f32[8]{{0:T(256)}} {inner}\n}}").unwrap();
+        writeln!(text, "b{k} {{\n  p = f32[8]{{0:T(256)}} parameter(0)\n  ROOT r = f32[8]{{0:T(256)}} {inner}\n}}")
+            .unwrap();
     }
     text += "c {\n  q = f32[8]{0:T(256)} parameter(0)\n  ROOT t = pred[]{:T(512)} constant(true)\n}\n";
     writeln!(text, "ENTRY e {{\n  x0 = f32[8]{{0:T(256)}} parameter(0)").unwrap();
