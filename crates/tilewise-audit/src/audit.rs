@@ -93,6 +93,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         memory_bounds,
         warnings,
         plan,
+        compiler_plan: None,
         buffers,
         text: module.clone(),
     }

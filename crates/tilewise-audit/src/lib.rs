@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agreement;
 mod audit;
 mod buffers;
 mod causes;
@@ -54,6 +55,7 @@ mod sizing;
 mod table;
 mod view;
 
+pub use agreement::Agreement;
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};

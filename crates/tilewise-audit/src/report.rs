@@ -1,6 +1,7 @@
 //! What an audit finds.
 
 use crate::{
+    agreement::Agreement,
     buffers::Buffers,
     copies::CopyRow,
     fix::{self, Advice},
@@ -36,6 +37,8 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// What lies where, when; or why that can't be told.
     pub plan: Result<MemoryPlan, tilewise_memory::Error>,
+    /// How the plan compares with the compiler's own, where a dump has that: see [`agreement`](Self::agreement).
+    pub compiler_plan: Option<Agreement>,
     pub(crate) buffers: Buffers,
     /// The program, whose instructions the plan and the buffers speak of.
     pub(crate) text: Module,

@@ -1,7 +1,7 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow,
+    Agreement, Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow,
     Warning,
     fix::{Fix, NewArray},
 };
@@ -42,6 +42,8 @@ fields!(ReportView<'_>, view, {
     plan: view.lists_plan().then(|| view.report.temporary_rows().collect::<Vec<_>>()),
     // Why there is none.
     no_plan: view.report.plan.as_ref().err().map(ToString::to_string),
+    // Where a dump has the compiler's own plan.
+    compiler_plan: view.report.compiler_plan,
     hbm_limit_bytes: view.options.hbm_limit,
     // Null where no limit was given, or where it depends on how temporaries share memory.
     fits: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.fits(limit)),
@@ -80,6 +82,11 @@ fields!(PeakRow, row, {
     padding_bytes: row.padding_bytes,
     op_name: row.op_name,
     source: row.source,
+});
+
+fields!(Agreement, agreement, {
+    values: agreement.values,
+    differences: agreement.differences,
 });
 
 fields!(PlanRow<'_>, row, {

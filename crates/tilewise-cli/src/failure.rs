@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::{ops::Range, path::Path};
 
 /// Why an item could not be done: the `error` of its JSON object, or a message with a caret under the text.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Failure {
     kind: &'static str,
     message: String,

@@ -67,6 +67,7 @@
 
 mod alias;
 mod attributes;
+mod buffer_assignment;
 mod buffers;
 mod calls;
 mod computation;
@@ -87,6 +88,7 @@ mod trips;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};
+pub use buffer_assignment::{AssignedAllocation, AssignedValue, BufferAssignment};
 pub use buffers::{Buffer, Definitions};
 pub use calls::{Call, CallRole};
 pub use computation::Computation;

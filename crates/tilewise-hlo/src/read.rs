@@ -59,10 +59,9 @@ pub fn decode(bytes: Vec<u8>, limit: u64) -> Result<String, Error> {
         let message = "this is UTF-16; convert it to UTF-8, with `iconv -f utf-16 -t utf-8`";
         return Err(Error::new(ErrorKind::NotUtf8, Some(0..2), message));
     }
-    if is_binary(&bytes) {
-        if let Some(text) = from_proto(&bytes)? {
-            return Ok(text);
-        }
+    let text = if is_binary(&bytes) { from_proto(&bytes)? } else { None };
+    if let Some(text) = text {
+        return Ok(text);
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

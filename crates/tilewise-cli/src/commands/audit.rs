@@ -18,7 +18,7 @@ use crate::{
     failure::Failure,
     output::{Output, Status, human::screen_width, plain},
 };
-use programs::Program;
+use programs::{Input, Program};
 use serde::{Serialize, Serializer};
 use std::{
     io::{self, Write},
@@ -33,12 +33,13 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         output.text(&csv::header())?;
     }
     let is_one_file = args.out.is_some() || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
-    if let (true, [_, second, ..]) = (is_one_file, args.paths.as_slice()) {
-        let failure = Failure::new("usage", format!("{}: this output is of one program", second.display()));
+    let inputs = programs::inputs(&args.paths);
+    if is_one_file && inputs.len() > 1 {
+        let failure = Failure::new("usage", format!("this output is of one program, not of {}", inputs.len()));
         return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
     }
     // Without --all, several programs are a line each.
-    let is_summary = args.format == AuditFormat::Human && args.paths.len() > 1 && !args.all;
+    let is_summary = args.format == AuditFormat::Human && inputs.len() > 1 && !args.all;
     let mut total = many::Total::default();
     if is_summary {
         output.text(&plain(|out| many::write_header(out)))?;
@@ -47,14 +48,19 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     let mut file = parquet::File::new()?;
     let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
     let must_be_tpu = args.tpu.is_some() || args.fail_above.is_some();
-    let audit = |path: &Path| -> Vec<(String, Result<Audited, Failure>)> {
-        let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(path))).with_hbm_limit(limit);
+    let audit = |input: &Result<Input, (String, Failure)>| -> Vec<(String, Result<Audited, Failure>)> {
+        let input = match input {
+            Ok(input) => input,
+            Err((source, failure)) => return vec![(source.clone(), Err(failure.clone()))],
+        };
+        let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(&input.path))).with_hbm_limit(limit);
         let audited = |program: Program| {
             let mut report = tilewise_audit::audit_with(&program.module, options);
             report.warn_first(program.not_tpu().map(|message| ("not_tpu", message)));
+            report.compiler_plan = input.buffer_assignment().and_then(|assignment| report.agreement(&assignment));
             Audited { source: program.source, report, all: args.all, tpu: args.tpu, limit }
         };
-        let programs = programs::of(path).into_iter();
+        let programs = programs::of(input).into_iter();
         let wanted = programs.map(|(source, program)| {
             let program = program.and_then(|program| if must_be_tpu { program.for_tpu() } else { Ok(program) });
             (source, program.map(audited))
@@ -95,7 +101,8 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             _ => output.item(source, audited, |audited, out| audited.write(screen_width(), out)),
         }
     };
-    many::each(&args.paths, audit, |_, programs| {
+    let size = |input: &Result<Input, _>| input.as_ref().map_or(0, Input::size);
+    many::each(&inputs, size, audit, |_, programs| {
         programs.into_iter().try_for_each(|(source, audited)| show(&source, audited))
     })?;
     #[cfg(feature = "parquet")]

@@ -7,10 +7,8 @@ use crate::output::{
 };
 use std::{
     collections::BTreeMap,
-    fs,
     io::{self, IsTerminal, Write},
-    path::{Path, PathBuf},
-    sync::{
+        sync::{
         Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
         mpsc,
@@ -21,19 +19,19 @@ use std::{
 /// Results that wait for one before them, for each thread: a program's report keeps its text.
 const AHEAD: usize = 2;
 
-/// Does the work for every path, on all cores, and shows the results in the order of the paths.
+/// Does the work for every item, on all cores, and shows the results in their order.
 ///
 /// After a second a progress line stands on the terminal, unless the results go there.
-pub(super) fn each<T: Send>(
-    paths: &[PathBuf],
-    work: impl Fn(&Path) -> T + Sync,
-    mut show: impl FnMut(&Path, T) -> io::Result<()>,
+pub(super) fn each<I: Sync, T: Send>(
+    items: &[I],
+    size: impl Fn(&I) -> u64 + Sync,
+    work: impl Fn(&I) -> T + Sync,
+    mut show: impl FnMut(&I, T) -> io::Result<()>,
 ) -> io::Result<()> {
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(paths.len());
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(items.len());
     if threads < 2 {
-        return paths.iter().try_for_each(|path| show(path, work(path)));
+        return items.iter().try_for_each(|item| show(item, work(item)));
     }
-    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     let mut run = |done: &AtomicU64| {
         let (next, shown, turn) = (AtomicUsize::new(0), Mutex::new(0), Condvar::new());
         let (send, receive) = mpsc::channel();
@@ -44,11 +42,11 @@ pub(super) fn each<T: Send>(
         thread::scope(|scope| {
             for _ in 0..threads {
                 let send = send.clone();
-                let (next, shown, turn, work) = (&next, &shown, &turn, &work);
+                let (next, shown, turn, work, size) = (&next, &shown, &turn, &work, &size);
                 scope.spawn(move || {
                     loop {
                         let at = next.fetch_add(1, Relaxed);
-                        let Some(path) = paths.get(at) else { return };
+                        let Some(path) = items.get(at) else { return };
                         let guard = shown.lock().unwrap_or_else(PoisonError::into_inner);
                         let is_far = |shown: &mut usize| at >= shown.saturating_add(threads * AHEAD);
                         drop(turn.wait_while(guard, is_far).unwrap_or_else(PoisonError::into_inner));
@@ -66,9 +64,9 @@ pub(super) fn each<T: Send>(
             let mut at = 0;
             for (number, result) in receive {
                 waiting.insert(number, result);
-                while let (Some(path), Some(result)) = (paths.get(at), waiting.remove(&at)) {
+                while let (Some(path), Some(result)) = (items.get(at), waiting.remove(&at)) {
                     if let Err(error) = show(path, result) {
-                        next.store(paths.len(), Relaxed);
+                        next.store(items.len(), Relaxed);
                         stop();
                         return Err(error);
                     }
@@ -83,7 +81,7 @@ pub(super) fn each<T: Send>(
     if io::stdout().is_terminal() {
         return run(&AtomicU64::new(0));
     }
-    let total = paths.iter().map(|path| size(path)).fold(0, u64::saturating_add);
+    let total = items.iter().map(&size).fold(0, u64::saturating_add);
     progress::during("auditing", total, run)
 }
 
@@ -144,18 +142,19 @@ fn numbers(held: u64, padding: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
-    fn results_come_in_the_order_of_the_paths() {
-        let paths: Vec<PathBuf> = (0..200).map(|number| PathBuf::from(number.to_string())).collect();
-        let work = |path: &Path| {
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<PathBuf> = (0..200).map(|number| PathBuf::from(number.to_string())).collect();
+        let work = |path: &PathBuf| {
             let number: u64 = path.to_str().and_then(|path| path.parse().ok()).unwrap_or(u64::MAX);
             // The first of a few takes the longest.
             thread::sleep(std::time::Duration::from_micros((7 - number % 8) * 100));
             number
         };
         let mut shown = Vec::new();
-        each(&paths, work, |_, number| {
+        each(&items, |_| 1, work, |_, number| {
             shown.push(number);
             Ok(())
         })
@@ -163,7 +162,7 @@ mod tests {
         assert!(shown.iter().copied().eq(0..200));
         // What can't be shown ends the work.
         let failed =
-            each(&paths, work, |_, number| if number < 5 { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) });
+            each(&items, |_| 1, work, |_, number| if number < 5 { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) });
         assert_eq!(failed.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
     }
 }

@@ -1,8 +1,12 @@
 //! From a path to the programs in it, and whether they are what was asked for.
 
 use crate::{failure::Failure, input::read_document};
-use std::path::Path;
-use tilewise_hlo::Module;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use tilewise_hlo::{BufferAssignment, Module};
 
 /// A program, and where it came from.
 pub(super) struct Program {
@@ -16,14 +20,128 @@ const HOW_TO_COMPILE: &str = "compile for a TPU, which takes none: `pip install 
     shardings of `jax.jit(f).lower(…).compile().as_text()`; or dump one with XLA_FLAGS=--xla_dump_to=DIR and pass its \
     after_optimizations file";
 
+/// A file to audit, of a dump with the compiler's own plan beside it.
+#[derive(Clone, Debug)]
+pub(super) struct Input {
+    pub(super) path: PathBuf,
+    buffer_assignment: Option<PathBuf>,
+}
+
+/// The files in what was asked for: of a folder, its compiled programs, one for each module. What was taken and left is
+/// said.
+pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Result<Input, (String, Failure)>> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            inputs.extend(dump(path));
+        } else {
+            inputs.push(Ok(Input { path: path.clone(), buffer_assignment: None }));
+        }
+    }
+    inputs
+}
+
+/// What a file of a dump is, by its first bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Program,
+    BufferAssignment,
+    Other,
+}
+
+/// The compiled programs of a dump. Files of one module share what is before its stage in their names; of its text and
+/// its message the text is taken.
+fn dump(folder: &Path) -> Vec<Result<Input, (String, Failure)>> {
+    let named = folder.to_string_lossy().into_owned();
+    let failed = |failure: Failure| vec![Err((named.clone(), failure))];
+    let mut files: Vec<PathBuf> = match fs::read_dir(folder) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect(),
+        Err(error) => return failed(Failure::new("io", format!("{named}: can't read the folder: {error}"))),
+    };
+    files.sort();
+    let mut modules: BTreeMap<String, (Option<PathBuf>, Option<PathBuf>)> = BTreeMap::new();
+    let mut left = 0;
+    for path in files {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let module = name.split(".after_optimizations").next().unwrap_or_default().to_owned();
+        match kind(&path) {
+            Kind::Program => {
+                let (program, _) = modules.entry(module).or_default();
+                match program {
+                    // Texts come after messages: `.txt` after `.hlo.pb`.
+                    Some(taken) if is_text(taken) || !is_text(&path) => left += 1,
+                    Some(taken) => {
+                        *taken = path;
+                        left += 1;
+                    }
+                    None => *program = Some(path),
+                }
+            }
+            Kind::BufferAssignment => modules.entry(module).or_default().1 = Some(path),
+            Kind::Other => left += 1,
+        }
+    }
+    let inputs: Vec<Result<Input, _>> = modules
+        .into_values()
+        .filter_map(|(program, buffer_assignment)| Some(Ok(Input { path: program?, buffer_assignment })))
+        .collect();
+    if inputs.is_empty() {
+        let message = format!("{named}: the folder has no compiled program");
+        let help = "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"; the file after_optimizations is it";
+        return failed(Failure::new("not_hlo", message).with_help(help));
+    }
+    let (count, other) = (inputs.len(), if left == 1 { "file" } else { "files" });
+    let programs = if count == 1 { "program" } else { "programs" };
+    anstream::eprintln!("{named}: {count} compiled {programs}; left {left} other {other}");
+    inputs
+}
+
+fn is_text(path: &Path) -> bool {
+    !path.to_string_lossy().ends_with(".pb")
+}
+
+/// By what is in the file: a program is compiled if it is scheduled.
+fn kind(path: &Path) -> Kind {
+    let Ok(text) = tilewise_hlo::read_text(path) else { return Kind::Other };
+    if BufferAssignment::is_one(&text) {
+        return Kind::BufferAssignment;
+    }
+    let header = text.trim_start().strip_prefix("HloModule ").and_then(|rest| rest.lines().next());
+    match header {
+        Some(header) if header.contains("is_scheduled=true") => Kind::Program,
+        _ => Kind::Other,
+    }
+}
+
 /// The programs in a file, each of several modules one.
-pub(super) fn of(path: &Path) -> Vec<(String, Result<Program, Failure>)> {
-    let source = path.to_string_lossy().into_owned();
-    let modules = match read_document(path).and_then(|text| Ok(Module::parse_all(text)?)) {
-        Ok(modules) => modules,
+pub(super) fn of(input: &Input) -> Vec<(String, Result<Program, Failure>)> {
+    let source = input.path.to_string_lossy().into_owned();
+    let text = match read_document(&input.path) {
+        Ok(text) => text,
         Err(failure) => return vec![(source, Err(failure))],
     };
-    modules.into_iter().map(|module| (source.clone(), whole(source.clone(), module))).collect()
+    if BufferAssignment::is_one(&text) {
+        let message = format!("{source}: a buffer assignment names no layouts or lines; it is compared with its program");
+        let help = "audit the dump's folder, or the file after_optimizations beside it";
+        return vec![(source, Err(Failure::new("not_hlo", message).with_help(help)))];
+    }
+    match Module::parse_all(text) {
+        Ok(modules) => modules.into_iter().map(|module| (source.clone(), whole(source.clone(), module))).collect(),
+        Err(error) => vec![(source, Err(error.into()))],
+    }
+}
+
+impl Input {
+    /// Bytes of the file.
+    pub(super) fn size(&self) -> u64 {
+        fs::metadata(&self.path).map_or(0, |file| file.len())
+    }
+
+    /// The compiler's own plan, if the dump has it.
+    pub(super) fn buffer_assignment(&self) -> Option<BufferAssignment> {
+        let text = tilewise_hlo::read_text(self.buffer_assignment.as_ref()?).ok()?;
+        BufferAssignment::parse(&text).ok()
+    }
 }
 
 /// A part of a program would be audited as if the rest held nothing.

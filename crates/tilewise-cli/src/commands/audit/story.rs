@@ -48,10 +48,24 @@ pub(super) fn write(view: &ReportView<'_>, plan: &MemoryPlan, width: usize, out:
         );
         writeln!(out, "{words}")?;
     }
+    write_agreement(report, out)?;
     match hbm.filter(|peak| !peak.rows.is_empty()) {
         Some(peak) => write_rows(view, peak, width, out),
         None => Ok(()),
     }
+}
+
+/// How the plan compares with the compiler's own.
+fn write_agreement(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let compared = report.compiler_plan.as_ref().filter(|agreement| agreement.values > 0);
+    let Some(agreement) = compared else { return Ok(()) };
+    let values = agreement.values;
+    let Some(first) = agreement.differences.first() else {
+        let words = format!("The dump's own plan agrees: {values} temporaries lie where the compiler put them.");
+        return writeln!(out, "{}", styled(FAINT, words));
+    };
+    let count = agreement.differences.len();
+    writeln!(out, "The dump's own plan differs in {count} of {values} temporaries: {first}.")
 }
 
 /// `Holds 311.42 MiB of HBM at most: 9.20 MiB of arguments, …`

@@ -1,0 +1,45 @@
+//! Whether the plan is the one that the compiler made.
+
+use crate::Report;
+use std::collections::HashMap;
+use tilewise_hlo::BufferAssignment;
+use tilewise_memory::Role;
+
+/// The plan beside the compiler's own, from a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// Temporaries that both place, in memory spaces whose offsets the plan has.
+    pub values: usize,
+    /// Those that lie elsewhere, or that the plan doesn't have: what, and where instead.
+    pub differences: Vec<String>,
+}
+
+impl Report {
+    /// Compares the offsets of temporaries, up to where each of the compiler's allocations begins. Tuples' tables, which
+    /// lie apart in no fixed order, aren't compared; nor is what the text leaves out. `None` without a plan.
+    #[must_use]
+    pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
+        self.plan.as_ref().ok()?;
+        let rows = self.temporary_rows().filter(|row| row.allocation.role == Role::Temporary && !row.allocation.is_hidden);
+        let ours: HashMap<(&str, &[usize]), Option<u64>> = rows
+            .map(|row| ((row.instruction.name(), row.allocation.shape_index.as_slice()), row.allocation.offset))
+            .collect();
+        let mut agreement = Agreement::default();
+        for allocation in assignment.allocations.iter().filter(|a| a.kind.contains("preallocated-temp")) {
+            let mut base = None;
+            for value in allocation.values.iter().filter(|value| value.size > 0 && !value.shape.starts_with('(')) {
+                let name = value.instruction.as_str();
+                let Some(&Some(offset)) = ours.get(&(name, value.shape_index.as_slice())) else { continue };
+                agreement.values += 1;
+                let here = i128::from(offset) - i128::from(value.offset);
+                let expected = *base.get_or_insert(here);
+                if here != expected {
+                    let instead = i128::from(value.offset) + expected;
+                    agreement.differences.push(format!("{name} is at {offset}, the compiler's at {instead}"));
+                }
+            }
+        }
+        Some(agreement)
+    }
+}
