@@ -5,7 +5,7 @@ use super::{
     blocks::{Block, Blocks},
     legend,
     profile::{self, Column, Share, column_of, profile},
-    scale,
+    scale::{self, Scale},
 };
 use crate::{
     figure::{
@@ -37,6 +37,9 @@ const BORDERED: f64 = 4.0;
 
 /// Characters of an instruction's name, at most.
 const LONGEST_NAME: usize = 60;
+
+/// How far the cut through what stands reaches beyond the profile, on either side.
+const CUT_OVERHANG: f64 = 1.0;
 
 /// A limit that is further away than this many times the peak would press the picture into its floor.
 const FAR: u64 = 2;
@@ -80,8 +83,8 @@ struct Sketch<'p> {
     gutter: f64,
     /// The width of both plots.
     wide: f64,
-    /// The bytes at the top of the profile.
-    most: u64,
+    /// Where bytes are in the profile.
+    scale: Scale,
     /// The limit, if it isn't too far away to be drawn.
     limit: Option<u64>,
 }
@@ -94,14 +97,15 @@ impl<'p> Sketch<'p> {
         let highest = u64::try_from(live).unwrap_or(u64::MAX).saturating_add(picture.standing_bytes);
         let highest = picture.peak.as_ref().map_or(highest, |peak| highest.max(peak.bytes)).max(1);
         let limit = picture.limit.filter(|limit| *limit <= highest.saturating_mul(FAR));
-        let most = limit.map_or(highest, |limit| limit.max(highest));
-        let top = Blocks::top(picture);
-        let labels =
-            [most, top].into_iter().flat_map(scale::bytes).map(|(_, label)| width(&label, Style::Label.size()));
-        let gutter = labels.fold(0.0, f64::max).ceil() + 10.0;
+        let scale = match limit {
+            Some(limit) => Scale::whole(limit.max(highest), PROFILE_HEIGHT),
+            None => Scale::of(picture.standing_bytes, highest, PROFILE_HEIGHT),
+        };
+        let labels = scale.ticks().into_iter().chain(scale::bytes(Blocks::top(picture)));
+        let gutter = labels.map(|(_, label)| width(&label, Style::Label.size())).fold(0.0, f64::max).ceil() + 10.0;
         let wide = CONTENT - gutter;
         let blocks = Blocks::of(picture, owners, (wide, BLOCKS_HEIGHT));
-        Self { picture, owners, columns, blocks, gutter, wide, most, limit }
+        Self { picture, owners, columns, blocks, gutter, wide, scale, limit }
     }
 
     fn has_addresses(&self) -> bool {
@@ -115,10 +119,10 @@ impl<'p> Sketch<'p> {
     }
 
     /// Lines and labels of the axes, behind everything else.
-    fn axes(&self, group: &mut Group<'_>, most: u64, height: f64) {
+    fn axes(&self, group: &mut Group<'_>, scale: &Scale, height: f64) {
         let mut grid = Vec::new();
-        for (value, label) in scale::bytes(most) {
-            let y = level(u128::from(value), most, height);
+        for (value, label) in scale.ticks() {
+            let y = scale.level(u128::from(value));
             grid.push(Line::across((0.0, y), self.wide));
             group.text(Text::new(Style::Label, (-8.0, y + 4.0), label).anchored(Anchor::End));
         }
@@ -133,18 +137,21 @@ impl<'p> Sketch<'p> {
     /// The middle of a moment, or of the column it is in where there are more moments than columns.
     fn middle(&self, moment: usize) -> f64 {
         let column = column_of(moment, self.picture.moments(), self.columns.len());
-        tenths((column as f64 + 0.5) * self.wide / self.columns.len() as f64)
+        scale::tenths((column as f64 + 0.5) * self.wide / self.columns.len() as f64)
     }
 
     /// Memory over the order, stacked by owner.
     fn profile<'a>(&self, y: f64) -> Group<'a> {
         let mut group = self.panel("profile", "Memory in use", y, HEADING + LABELS);
-        self.axes(&mut group, self.most, PROFILE_HEIGHT);
-        let level = |bytes| level(bytes, self.most, PROFILE_HEIGHT);
+        self.axes(&mut group, &self.scale, PROFILE_HEIGHT);
+        let level = |bytes| self.scale.level(bytes);
         let standing = u128::from(self.picture.standing_bytes);
         let floor = level(standing);
         if standing > 0 {
             group.rect(Class::Part(Part::Standing), (0.0, floor), (self.wide, PROFILE_HEIGHT - floor));
+        }
+        if let Some((top, high)) = self.scale.cut() {
+            group.rect(Class::Background, (-CUT_OVERHANG, top), (self.wide + 2.0 * CUT_OVERHANG, high));
         }
         let mut below = vec![standing; self.columns.len()];
         let mut padded = Vec::new();
@@ -185,7 +192,7 @@ impl<'p> Sketch<'p> {
 
     /// The polygons between two levels of each column, where they differ.
     fn steps(&self, bands: &[(f64, f64)]) -> Vec<Vec<Point>> {
-        let x = |column: usize| tenths(column as f64 * self.wide / bands.len() as f64);
+        let x = |column: usize| scale::tenths(column as f64 * self.wide / bands.len() as f64);
         let mut polygons = Vec::new();
         let mut column = 0;
         for run in bands.chunk_by(|a, b| (a.0 > a.1) == (b.0 > b.1)) {
@@ -213,7 +220,7 @@ impl<'p> Sketch<'p> {
 
     /// The upper edge of all columns.
     fn crest(&self, levels: &[f64]) -> Vec<Line> {
-        let x = |column: usize| tenths(column as f64 * self.wide / levels.len() as f64);
+        let x = |column: usize| scale::tenths(column as f64 * self.wide / levels.len() as f64);
         let mut lines = Vec::new();
         let (mut column, mut before) = (0, None);
         for same in levels.chunk_by(|a, b| a == b) {
@@ -231,7 +238,7 @@ impl<'p> Sketch<'p> {
     /// A rectangle for each allocation: when and where it lies.
     fn addresses<'a>(&self, y: f64) -> Group<'a> {
         let mut group = self.panel("addresses", "Where each allocation lies, by its address", y, HEADING);
-        self.axes(&mut group, self.blocks.top, BLOCKS_HEIGHT);
+        self.axes(&mut group, &Scale::whole(self.blocks.top, BLOCKS_HEIGHT), BLOCKS_HEIGHT);
         for (part, areas) in &self.blocks.coarse {
             group.areas(Class::Part(*part), areas.clone());
         }
@@ -313,6 +320,11 @@ impl<'p> Sketch<'p> {
     /// What the picture leaves out.
     fn captions(&self) -> Vec<String> {
         let mut captions = Vec::new();
+        if self.scale.cut().is_some() {
+            captions.push(
+                "Memory in use is cut: arguments and outputs are far more than what comes on top of them.".to_owned(),
+            );
+        }
         if self.blocks.others > 0 {
             captions.push(format!(
                 "The {} largest allocations are drawn one by one; of the other {}, every cell has the colour of what \
@@ -341,17 +353,6 @@ impl<'p> Sketch<'p> {
 #[expect(clippy::cast_precision_loss, reason = "a share")]
 fn padding_share(block: &Block<'_>) -> f64 {
     block.piece.padding_bytes.min(block.piece.bytes) as f64 / block.piece.bytes.max(1) as f64
-}
-
-/// How far down bytes are in a plot.
-#[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
-fn level(bytes: u128, most: u64, height: f64) -> f64 {
-    tenths(height - bytes as f64 / most.max(1) as f64 * height)
-}
-
-/// As fine as documents have it, so that what looks the same is the same.
-fn tenths(at: f64) -> f64 {
-    (at * 10.0).round() / 10.0
 }
 
 /// The start of a text, of so many characters at most.

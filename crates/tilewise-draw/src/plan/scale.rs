@@ -1,9 +1,76 @@
-//! Where ticks of axes go, and what they say.
+//! Where bytes are in a plot, where ticks of axes go, and what they say.
 
-use crate::text::{UNITS, grouped};
+use crate::text::{self, UNITS, grouped};
 
 /// A tick: its value and its label.
 pub(super) type Tick = (u64, String);
+
+/// What stands is cut if it is more than this many times what comes on top: that would be all but invisible.
+const CUT_FROM: u64 = 20;
+
+/// The share of a plot that is left to what stands if it is cut, and the height of the gap in it.
+const FLOOR: f64 = 0.15;
+const GAP: f64 = 5.0;
+
+/// The bytes from the bottom of a plot to its top.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// Bytes below the cut, or 0.
+    cut: u64,
+    /// Bytes at the top.
+    most: u64,
+    height: f64,
+}
+
+impl Scale {
+    /// From 0 on, without a cut.
+    pub(super) fn whole(most: u64, height: f64) -> Self {
+        Self { cut: 0, most: most.max(1), height }
+    }
+
+    /// From 0 on, with what stands cut short where nothing else could be seen.
+    pub(super) fn of(standing: u64, most: u64, height: f64) -> Self {
+        let above = most.saturating_sub(standing);
+        let cut = if above > 0 && above.saturating_mul(CUT_FROM) < standing { standing } else { 0 };
+        Self { cut, ..Self::whole(most, height) }
+    }
+
+    /// How high what stands is if it is cut.
+    fn floor(&self) -> f64 {
+        if self.cut > 0 { self.height * FLOOR } else { 0.0 }
+    }
+
+    /// How far down bytes are. Below a cut only 0 and all of what stands have a place.
+    #[expect(clippy::cast_precision_loss, reason = "a position in a plot")]
+    pub(super) fn level(&self, bytes: u128) -> f64 {
+        let Some(above) = bytes.checked_sub(u128::from(self.cut)) else { return tenths(self.height) };
+        let span = self.most.saturating_sub(self.cut).max(1) as f64;
+        let floor = self.height - self.floor();
+        tenths(floor - above as f64 / span * floor)
+    }
+
+    /// The top and the height of the gap that shows the cut, if there is one.
+    pub(super) fn cut(&self) -> Option<(f64, f64)> {
+        (self.cut > 0).then(|| (tenths(self.height - (self.floor() + GAP) / 2.0), GAP))
+    }
+
+    /// The ticks; those above a cut say how much more than it they are.
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        if self.cut == 0 {
+            return bytes(self.most);
+        }
+        let above = bytes(self.most.saturating_sub(self.cut)).into_iter().map(|(value, label)| match value {
+            0 => (self.cut, text::bytes(u128::from(self.cut))),
+            more => (self.cut.saturating_add(more), format!("+{label}")),
+        });
+        std::iter::once((0, "0".to_owned())).chain(above).collect()
+    }
+}
+
+/// As fine as documents have it, so that what looks the same is the same.
+pub(super) fn tenths(at: f64) -> f64 {
+    (at * 10.0).round() / 10.0
+}
 
 /// Multiples of a power of two of bytes up to a size, at most eight beside 0, all in one unit.
 pub(super) fn bytes(most: u64) -> Vec<Tick> {
@@ -42,6 +109,21 @@ mod tests {
 
     fn texts(ticks: Vec<Tick>) -> Vec<String> {
         ticks.into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// 1000 bytes and 4 on top of them, in a plot 100 high: 15 are left to the thousand.
+    #[test]
+    fn what_stands_is_cut_where_it_would_hide_the_rest() {
+        let scale = Scale::of(1000, 1004, 100.0);
+        assert_eq!([0, 1000, 1002, 1004].map(|bytes| scale.level(bytes)), [100.0, 85.0, 42.5, 0.0]);
+        assert_eq!(scale.cut(), Some((90.0, 5.0)));
+        assert_eq!(texts(scale.ticks()), ["0", "1000 B", "+1 B", "+2 B", "+3 B", "+4 B"]);
+        // A twentieth can be seen, and of what stands alone there is nothing to hide.
+        for (standing, most) in [(1000, 1050), (1000, 1000), (0, 4), (u64::MAX, u64::MAX)] {
+            let scale = Scale::of(standing, most, 100.0);
+            assert_eq!((scale.cut(), scale.level(0), scale.level(most.into())), (None, 100.0, 0.0));
+        }
+        assert_eq!(Scale::of(u64::MAX - 1, u64::MAX, 100.0).level(u128::from(u64::MAX) - 1), 85.0);
     }
 
     #[test]

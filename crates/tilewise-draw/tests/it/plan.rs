@@ -173,6 +173,35 @@ fn rectangles_are_allocations() {
     assert!(document.descendants().any(|node| node.has_tag_name("desc") && node.text() == Some(text)));
 }
 
+/// A thousandth on top of arguments and outputs is seen as well as the rest, and the cut is told.
+#[test]
+fn what_stands_does_not_hide_the_rise_and_fall() {
+    let picture = MemoryPicture {
+        standing_bytes: 300_000,
+        limit: Some(1 << 40),
+        peak: Some(Peak { moment: 1, instruction: "b".into(), bytes: 300_300 }),
+        ..small()
+    };
+    let svg = svg(&picture);
+    let document = Document::parse(&svg).expect("well-formed");
+    let profile = panel(&document, "profile");
+    // 85 % of the plot are for the 300 bytes of the peak, and of moment 3.
+    let (moment, byte) = (wide(profile) / 4.0, PROFILE * 0.85 / 300.0);
+    let bytes_of = |class: &str| covered(&polygons(&paths(profile, class))) / moment / byte;
+    assert!((bytes_of("tw-0") - 700.0).abs() < 2.0 && (bytes_of("tw-1") - 200.0).abs() < 2.0);
+    let rect = |class| profile.children().find(|node| node.attribute("class") == Some(class)).expect(class);
+    let (floor, gap) = (rect("tw-standing"), rect("tw-background"));
+    assert_eq!((number(floor, "y"), number(floor, "height")), (221.0, 39.0));
+    assert!(number(gap, "y") > 221.0 && number(gap, "y") + number(gap, "height") < PROFILE);
+    let texts = document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text());
+    let texts: Vec<&str> = texts.collect();
+    assert!(texts.contains(&"292.97 KiB") && texts.contains(&"+256 B"), "{texts:?}");
+    assert_eq!(texts.iter().filter(|text| text.contains("is cut")).count(), 1, "{texts:?}");
+    // A limit in reach is drawn to scale instead.
+    let near = MemoryPicture { limit: Some(310_000), ..picture }.to_svg(&Options::new());
+    assert!(near.contains("limit 302.73 KiB") && !near.contains("is cut"));
+}
+
 /// Colours go to who holds the most at the peak, not to who holds something for long.
 #[test]
 fn the_legend_has_the_largest_at_the_peak() {
