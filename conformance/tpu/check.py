@@ -18,6 +18,8 @@ HERE = Path(__file__).parent
 WORKERS = 2
 SHARE = 0.99
 """The least share of programs whose sizes must all agree."""
+ALIGNMENT = 16384
+"""Bytes that temporaries are rounded up to: the least that they can be off by."""
 EXACT = ["argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"]
 
 
@@ -130,7 +132,7 @@ def compare(options, job, wanted):
         Path(job["path"]).unlink()
     else:
         Path(job["path"]).with_suffix(".json").write_text(json.dumps(wanted, indent=1))
-    off = abs(found["temporary_bytes"] - wanted["temporary_bytes"]) / max(wanted["temporary_bytes"], 1)
+    off = abs(found["temporary_bytes"] - wanted["temporary_bytes"]) / max(wanted["temporary_bytes"], ALIGNMENT)
     near = abs(found["peak_memory"] - wanted["peak_memory"]) <= 0.02 * wanted["peak_memory"]
     return {"class": job["class"], "exact": exact, "off": off, "near": near, "temporaries": wanted["temporary_bytes"]}
 

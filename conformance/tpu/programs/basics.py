@@ -262,10 +262,10 @@ def vmapped_lookup(draw: Draw) -> Program:
 
 @program()
 def interpolation(draw: Draw) -> Program:
-    size, target = draw.between(8, 100), draw.between(8, 100)
+    size, target, method = draw.between(8, 100), draw.between(8, 100), draw.one("linear", "cubic")
 
     def function(images, positions):
-        resized = jax.image.resize(images, (images.shape[0], target, target, 3), draw.one("linear", "cubic"))
+        resized = jax.image.resize(images, (images.shape[0], target, target, 3), method)
         return resized, jnp.interp(positions, jnp.linspace(0, 1, size), images[0, :, 0, 0])
 
     return Program(function, (draw.array((draw.between(1, 8), size, size, 3)), draw.array((draw.size(1, 3000),))))
@@ -306,4 +306,34 @@ def no_arguments(draw: Draw) -> Program:
         grid = jnp.arange(shape[0])[:, None] * jnp.linspace(0, 1, shape[1])
         return grid, jnp.sin(grid) @ jnp.ones((shape[1], 5)), jnp.eye(*shape)
 
-    return Program(function, ())
+    # Only the place of its results says what it is compiled for.
+    return Program(function, (), {"out_shardings": draw.sharding})
+
+
+@program()
+def scalars(draw: Draw) -> Program:
+    """Arrays of one element, which may never reach memory."""
+    shape, dtype = draw.one((), (), (1,), (1, 1), (1, 1, 1)), draw.one(jnp.float32, jnp.bfloat16, jnp.int32, jnp.int8)
+    unary = [jnp.exp, jnp.log, jnp.sqrt, jnp.tanh, jnp.abs, jnp.negative, jnp.isnan, jnp.square, jnp.sign, jnp.floor]
+    binary = [jnp.add, jnp.multiply, jnp.maximum, jnp.minimum, jnp.divide, jnp.greater, jnp.logical_and, jnp.remainder]
+    steps = draw.some(unary, draw.between(0, 4)) + draw.some(binary, draw.between(0, 4))
+    turns, branch, kept = draw.between(0, 2), draw.between(0, 2), draw.between(1, 4)
+    draw.random.shuffle(steps)
+
+    def chain(x, y):
+        values = [x, y]
+        for step in steps:
+            taken = values[-1:] if step in unary else values[-2:]
+            values.append(step(*taken).astype(dtype))
+        return values
+
+    def function(x, y):
+        values = chain(x, y)
+        if branch:
+            values.append(lax.cond(x.sum() > 0, lambda: values[-1] + 1, lambda: values[0]))
+        if turns:
+            going = lambda state: state[0] < (3 if turns == 1 else x.sum())
+            values.append(lax.while_loop(going, lambda state: (state[0] + 1, state[1] * y), (0, values[-1]))[1])
+        return values[-kept:]
+
+    return Program(function, (draw.array(shape, dtype), draw.array(shape, dtype)))

@@ -10,13 +10,14 @@ from .draw import Draw, Program, program
 @program()
 def scan(draw: Draw) -> Program:
     length, batch, width, dtype = draw.between(1, 40), draw.size(1, 300), draw.size(1, 600), draw.real()
+    unroll = draw.one(1, 1, 2)
 
     def function(state, inputs, weights):
         def body(carry, x):
             carry = jnp.tanh(carry @ weights + x)
             return carry, (carry.sum(axis=0), carry)
 
-        return lax.scan(body, state, inputs, unroll=draw.one(1, 1, 2))
+        return lax.scan(body, state, inputs, unroll=unroll)
 
     arguments = draw.array((batch, width), dtype), draw.array((length, batch, width), dtype)
     return Program(function, (*arguments, draw.array((width, width), dtype)), {"donate_argnums": draw.one((), (0,))})
@@ -98,9 +99,10 @@ def conditional_in_loop(draw: Draw) -> Program:
 @program()
 def loop_over_batches(draw: Draw) -> Program:
     batches, rows, width = draw.between(2, 60), draw.size(1, 200), draw.size(1, 300)
+    together = draw.one(None, 2)
 
     def function(x, weights):
-        return lax.map(lambda part: jax.nn.softmax(part @ weights), x, batch_size=draw.one(None, 2))
+        return lax.map(lambda part: jax.nn.softmax(part @ weights), x, batch_size=together)
 
     return Program(function, (draw.array((batches, rows, width), draw.real()), draw.array((width, width))))
 

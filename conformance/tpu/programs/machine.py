@@ -132,7 +132,7 @@ def pallas_elementwise(draw: Draw) -> Program:
 @program("v4", "v5e", "v5p", "v6e", "v7x")
 def pallas_matmul(draw: Draw) -> Program:
     m, k, n = (draw.even(256, 2048, 256) for _ in range(3))
-    dtype = draw.real()
+    dtype, length = draw.real(), draw.one(1, 5)
 
     def kernel(x, y, out, sum):
         @pl.when(pl.program_id(2) == 0)
@@ -155,7 +155,7 @@ def pallas_matmul(draw: Draw) -> Program:
             out_shape=jax.ShapeDtypeStruct((m, n), dtype),
         )
         step = lambda x, _: (jnp.tanh(call(x, y) @ y.T), None)
-        return lax.scan(step, x, None, length=draw.one(1, 5))[0]
+        return lax.scan(step, x, None, length=length)[0]
 
     return Program(function, (draw.array((m, k), dtype), draw.array((k, n), dtype)))
 

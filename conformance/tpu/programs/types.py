@@ -31,7 +31,7 @@ def int4_weights(draw: Draw) -> Program:
     return Program(function, (draw.array((m, k), jnp.bfloat16), weights, draw.array((n,), jnp.bfloat16)))
 
 
-@program()
+@program("v5e", "v5p", "v6e", "v7x")
 def int2_weights(draw: Draw) -> Program:
     k, n = draw.even(128, 1024, 128), draw.even(128, 1024, 128)
 
