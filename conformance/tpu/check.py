@@ -96,7 +96,13 @@ def plan(options, classes):
             generation = options.generation
         label = f"{name}.{generation}.{options.seed}-{number}"
         path = str(options.folder / f"{label}.hlo")
-        yield {"class": name, "generation": generation, "seed": f"{options.seed}-{number}", "label": label, "path": path}
+        yield {
+            "class": name,
+            "generation": generation,
+            "seed": f"{options.seed}-{number}",
+            "label": label,
+            "path": path,
+        }
 
 
 def audit(options, job):

@@ -5,6 +5,7 @@ first line says that the worker is ready. The compiler may take long or end the 
 worker then. `--classes` prints the classes of programs, and the generations each is for.
 """
 
+import functools
 import json
 import os
 import sys
@@ -48,11 +49,10 @@ SIZES = {
 }
 
 
-def devices(generation, made={}):
+@functools.cache
+def devices(generation):
     """The devices of a generation."""
-    if generation not in made:
-        made[generation] = topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGIES[generation]).devices
-    return made[generation]
+    return topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGIES[generation]).devices
 
 
 def text(lowered, compiled, options):
@@ -68,6 +68,7 @@ def text(lowered, compiled, options):
 
 
 def answer(job):
+    """The sizes of the program that a job names, whose text is written where the job says."""
     name, generation = job["class"], job["generation"]
     program = CLASSES[name].make(Draw(job["seed"], generation, devices(generation)))
     lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)

@@ -1,5 +1,7 @@
 """Single operations and short chains of them, on one device."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -48,7 +50,7 @@ def matmul(draw: Draw) -> Program:
             product = jax.nn.relu(product @ matrix)
         return product
 
-    return Program(function, tuple(draw.array(pair, dtype) for pair in zip(sizes, sizes[1:], strict=False)))
+    return Program(function, tuple(draw.array(pair, dtype) for pair in pairwise(sizes)))
 
 
 @program()
@@ -75,7 +77,7 @@ def convolution(draw: Draw) -> Program:
             image, kernel, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
         )
         x = lax.reduce_window(jax.nn.relu(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "SAME")
-        depthwise = dict(feature_group_count=features, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        depthwise = {"feature_group_count": features, "dimension_numbers": ("NHWC", "HWIO", "NHWC")}
         return lax.conv_general_dilated(x, second, (1, 1), "SAME", **depthwise)
 
     kernels = draw.array((window, window, channels, features), dtype), draw.array((3, 3, 1, features), dtype)
@@ -87,9 +89,7 @@ def convolution_3d(draw: Draw) -> Program:
     size, features, dtype = draw.between(6, 20), draw.size(2, 64), draw.real()
 
     def loss(kernel, volume):
-        x = lax.conv_general_dilated(
-            volume, kernel, (1, 1, 1), "SAME", dimension_numbers=("NDHWC", "DHWIO", "NDHWC")
-        )
+        x = lax.conv_general_dilated(volume, kernel, (1, 1, 1), "SAME", dimension_numbers=("NDHWC", "DHWIO", "NDHWC"))
         return jnp.square(x).mean()
 
     arguments = draw.array((3, 3, 3, 4, features), dtype), draw.array((2, size, size, size, 4), dtype)

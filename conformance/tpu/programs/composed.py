@@ -70,7 +70,9 @@ class Composition:
         return x - reduction(x, axis=axis, keepdims=True)
 
     def do_slice(self, x, y, numbers, inner):
-        rows, columns = (max(1, int(size * (0.3 + 0.7 * number))) for size, number in zip(x.shape, numbers[2:]))
+        rows, columns = (
+            max(1, int(size * (0.3 + 0.7 * number))) for size, number in zip(x.shape, numbers[2:], strict=True)
+        )
         return x[-rows:, :columns]
 
     def do_pad(self, x, y, numbers, inner):

@@ -1,5 +1,7 @@
 """Programs for several devices: collectives by hand, and programs that the compiler divides."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -34,7 +36,10 @@ def all_gather(draw: Draw) -> Program:
         return lax.psum_scatter(product, "x", scatter_dimension=1, tiled=True), lax.all_to_all(x, "x", 1, 0, tiled=True)
 
     dtype = draw.real()
-    arguments = draw.sharded(mesh, (rows, columns), "x", dtype=dtype), draw.sharded(mesh, (columns, 80), "x", dtype=dtype)
+    arguments = (
+        draw.sharded(mesh, (rows, columns), "x", dtype=dtype),
+        draw.sharded(mesh, (columns, 80), "x", dtype=dtype),
+    )
     return Program(mapped(function, mesh, (P("x"), P("x")), (P("x"), P("x"))), arguments)
 
 
@@ -95,7 +100,12 @@ def ragged_exchange(draw: Draw) -> Program:
 
 @program()
 def tensor_parallel(draw: Draw) -> Program:
-    mesh, batch, width, hidden = draw.mesh(data=2, model=2), 2 * draw.size(1, 512), draw.size(8, 900), 2 * draw.size(8, 900)
+    mesh, batch, width, hidden = (
+        draw.mesh(data=2, model=2),
+        2 * draw.size(1, 512),
+        draw.size(8, 900),
+        2 * draw.size(8, 900),
+    )
     dtype = draw.real()
 
     def step(up, down, x):
@@ -111,7 +121,11 @@ def tensor_parallel(draw: Draw) -> Program:
 
 @program()
 def data_parallel_step(draw: Draw) -> Program:
-    mesh, batch, sizes = draw.mesh(data=4), 4 * draw.size(1, 512), [draw.size(8, 900) for _ in range(draw.between(3, 5))]
+    mesh, batch, sizes = (
+        draw.mesh(data=4),
+        4 * draw.size(1, 512),
+        [draw.size(8, 900) for _ in range(draw.between(3, 5))],
+    )
     dtype = draw.real()
 
     def step(weights, x):
@@ -120,8 +134,7 @@ def data_parallel_step(draw: Draw) -> Program:
         return jax.tree.map(lambda w, g: w - 0.1 * g, weights, gradients), value
 
     weights = [
-        (draw.sharded(mesh, pair, dtype=dtype), draw.sharded(mesh, pair[1:], dtype=dtype))
-        for pair in zip(sizes, sizes[1:], strict=False)
+        (draw.sharded(mesh, pair, dtype=dtype), draw.sharded(mesh, pair[1:], dtype=dtype)) for pair in pairwise(sizes)
     ]
     arguments = weights, draw.sharded(mesh, (batch, sizes[0]), "data", dtype=dtype)
     return Program(step, arguments, {"donate_argnums": draw.one((), (0,))})

@@ -1,5 +1,7 @@
 """Models and their training steps, on one device."""
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -17,7 +19,7 @@ def perceptron(weights, x):
 @program()
 def sgd_step(draw: Draw) -> Program:
     sizes, batch, dtype = [draw.size(4, 2000) for _ in range(draw.between(3, 6))], draw.size(4, 2000), draw.real()
-    weights = [(draw.array(pair, dtype), draw.array(pair[1:], dtype)) for pair in zip(sizes, sizes[1:], strict=False)]
+    weights = [(draw.array(pair, dtype), draw.array(pair[1:], dtype)) for pair in pairwise(sizes)]
 
     def step(weights, x, y):
         loss = lambda weights: jnp.square(perceptron(weights, x) - y).mean()
@@ -225,7 +227,7 @@ def softmax_loss(draw: Draw) -> Program:
 def accumulated_gradients(draw: Draw) -> Program:
     """Small batches in a loop, their gradients added up."""
     parts, batch, sizes = draw.between(2, 10), draw.size(4, 512), [draw.size(8, 900) for _ in range(3)]
-    weights = [(draw.array(pair), draw.array(pair[1:])) for pair in zip(sizes, sizes[1:], strict=False)]
+    weights = [(draw.array(pair), draw.array(pair[1:])) for pair in pairwise(sizes)]
 
     def step(weights, data):
         def add(total, x):
