@@ -406,8 +406,8 @@ impl<'m> Loader<'m> {
                 continue;
             }
             let Some(instruction) = self.graph.instruction(op) else { continue };
-            let called = instruction.attribute("calls").and_then(|name| self.graph.module.computation(name));
-            let Some(body) = called else { continue };
+            let Some(called) = instruction.calls().find(|call| call.role == CallRole::Calls) else { continue };
+            let Some(body) = called.computation() else { continue };
             let known = self.of_computation[body.index()];
             let id = match known {
                 Some(known) => known,
