@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use tilewise::{ElementType, Shape, ShapeKind, tpu::Generation};
+use tilewise::{Shape, ShapeKind, tpu::Generation};
 use tilewise_hlo::{CallRole, Computation, Instruction, Module};
 
 use crate::{
@@ -46,7 +46,7 @@ pub(crate) struct Place {
     elements: (u32, u32),
     pub(crate) memory_space: u8,
     pub(crate) is_table: bool,
-    /// Whether it is a scalar of 32 bits or a `pred`, which registers can hold.
+    /// Whether it is an array of one element, which a register can hold.
     pub(crate) fits_register: bool,
 }
 
@@ -472,9 +472,8 @@ fn nodes(shape: Shape, generation: Generation, elements: &mut Vec<u32>) -> Resul
         } else {
             place.bytes = size::leaf(&shape).ok_or(Error::Overflow)?;
             if let Some(array) = shape.as_array() {
-                use ElementType::{F32, Pred, S32, U32};
                 place.memory_space = array.memory_space();
-                place.fits_register = array.rank() == 0 && matches!(array.element_type(), S32 | U32 | Pred | F32);
+                place.fits_register = array.dimensions().iter().all(|dimension| dimension.bound() == Some(1));
             }
         }
         nodes.push(place);

@@ -87,6 +87,17 @@ impl Opcode {
             | "clamp"
             | "convert"
             | "negate"
+            | "abs"
+            | "divide"
+            | "exponential"
+            | "is-finite"
+            | "log"
+            | "power"
+            | "remainder"
+            | "rsqrt"
+            | "sign"
+            | "sqrt"
+            | "tanh"
             | "shift-left"
             | "shift-right-logical"
             | "shift-right-arithmetic" => Self::Scalar,
@@ -101,9 +112,9 @@ impl Opcode {
         matches!(self, Self::AsyncStart | Self::AsyncUpdate | Self::AsyncDone)
     }
 
-    /// Whether a scalar that this makes lies in a scalar register rather than in memory. Seen alone in programs that
-    /// report no temporaries: copy, add, subtract, multiply, compare, select, and, xor, convert, parameter, while,
-    /// conditional; the others are inferred.
+    /// Whether an array of one element that this makes lies in a register rather than in memory. Seen alone in programs
+    /// that report no temporaries: copy, abs, add, subtract, multiply, compare, select, and, xor, convert, log, tanh,
+    /// parameter, while, conditional; the others are inferred.
     pub(crate) fn makes_scalars_in_registers(self) -> bool {
         matches!(self, Self::Scalar | Self::Copy | Self::Parameter | Self::While | Self::Conditional)
     }

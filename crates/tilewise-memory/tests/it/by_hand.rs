@@ -182,6 +182,11 @@ fn scalars_in_registers_need_no_memory() {
 }",
     );
     assert_eq!(plan(&text).temporary_bytes(), 0);
+    // So do arrays of one element, of whatever rank and type.
+    for (shape, opcode) in [("bf16[1,1]{1,0:T(2,128)(2,1)}", "add"), ("s8[1]{0:T(512)(128)(4,1)}", "maximum")] {
+        let text = text.replace("s32[]{:T(128)}", shape).replace("add(n", &format!("{opcode}(n"));
+        assert_eq!(plan(&text).temporary_bytes(), 0, "{text}");
+    }
     // The same from a fusion lies in memory.
     let fused = text.replace("a = s32[]{:T(128)} add(n, n)", "a = s32[]{:T(128)} fusion(n), kind=kLoop, calls=f");
     assert_eq!(plan(&fused).temporary_bytes(), 16384);
