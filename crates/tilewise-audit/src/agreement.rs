@@ -21,7 +21,8 @@ impl Report {
     #[must_use]
     pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
         self.plan.as_ref().ok()?;
-        let rows = self.temporary_rows().filter(|row| row.allocation.role == Role::Temporary && !row.allocation.is_hidden);
+        let rows =
+            self.temporary_rows().filter(|row| row.allocation.role == Role::Temporary && !row.allocation.is_hidden);
         let ours: HashMap<(&str, &[usize]), Option<u64>> = rows
             .map(|row| ((row.instruction.name(), row.allocation.shape_index.as_slice()), row.allocation.offset))
             .collect();

@@ -1,8 +1,8 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Agreement, Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow,
-    Warning,
+    Agreement, Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal,
+    TableRow, Warning,
     fix::{Fix, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};

@@ -9,14 +9,16 @@ fn file(name: &str) -> PathBuf {
 }
 
 /// What is read of an instruction.
-fn what(instruction: Instruction<'_>) -> (String, String, String, Vec<&str>, Vec<(&'static str, &str)>, String) {
-    (
-        instruction.name().to_owned(),
-        instruction.opcode().to_owned(),
-        instruction.shape().unwrap().to_string(),
-        instruction.operand_names().collect(),
-        instruction.calls().map(|call| (call.role.as_str(), call.name)).collect(),
-        format!("{:?} {:?}", instruction.source(), instruction.metadata().and_then(|m| m.op_name())),
+fn what(instruction: Instruction<'_>) -> String {
+    format!(
+        "{} {} {:?} {:?} {:?} {:?} {:?}",
+        instruction.name(),
+        instruction.opcode(),
+        instruction.shape().map(|shape| shape.to_string()),
+        instruction.operand_names().collect::<Vec<_>>(),
+        instruction.calls().collect::<Vec<_>>(),
+        instruction.source(),
+        instruction.metadata().and_then(|metadata| metadata.op_name()),
     )
 }
 
@@ -35,7 +37,7 @@ fn modules_and_their_texts_are_the_same() {
             let found = proto.computation(expected.name()).unwrap();
             // Within a fusion, which isn't scheduled, any order will do.
             let sorted = |module: tilewise_hlo::Computation<'_>, is_ordered: bool| {
-                let mut all: Vec<_> = module.instructions().map(|i| format!("{:?}", what(i))).collect();
+                let mut all: Vec<_> = module.instructions().map(what).collect();
                 if !is_ordered {
                     all.sort();
                 }

@@ -1,5 +1,7 @@
 //! Small programs, worked out by hand.
 
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
 use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
 use tilewise_memory::{Error, MemoryPlan, Packing, PlanOptions, Role};

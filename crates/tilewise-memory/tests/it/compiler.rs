@@ -1,5 +1,7 @@
 //! What libtpu said of the programs in `tests/programs`.
 
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
 use std::{collections::HashMap, path::Path};
 
 use tilewise_hlo::Module;

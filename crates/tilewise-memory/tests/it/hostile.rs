@@ -1,5 +1,7 @@
 //! Texts that no compiler printed: an answer or an error, never a panic, in time that the text accounts for.
 
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
 use std::fmt::Write;
 
 use tilewise::tpu::Generation;

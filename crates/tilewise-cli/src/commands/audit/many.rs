@@ -8,7 +8,7 @@ use crate::output::{
 use std::{
     collections::BTreeMap,
     io::{self, IsTerminal, Write},
-        sync::{
+    sync::{
         Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
         mpsc,
@@ -154,15 +154,24 @@ mod tests {
             number
         };
         let mut shown = Vec::new();
-        each(&items, |_| 1, work, |_, number| {
-            shown.push(number);
-            Ok(())
-        })
+        each(
+            &items,
+            |_| 1,
+            work,
+            |_, number| {
+                shown.push(number);
+                Ok(())
+            },
+        )
         .expect("nothing fails");
         assert!(shown.iter().copied().eq(0..200));
         // What can't be shown ends the work.
-        let failed =
-            each(&items, |_| 1, work, |_, number| if number < 5 { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) });
+        let failed = each(
+            &items,
+            |_| 1,
+            work,
+            |_, number| if number < 5 { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) },
+        );
         assert_eq!(failed.map_err(|error| error.kind()), Err(io::ErrorKind::BrokenPipe));
     }
 }

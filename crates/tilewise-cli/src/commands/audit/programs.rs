@@ -87,7 +87,8 @@ fn dump(folder: &Path) -> Vec<Result<Input, (String, Failure)>> {
         .collect();
     if inputs.is_empty() {
         let message = format!("{named}: the folder has no compiled program");
-        let help = "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"; the file after_optimizations is it";
+        let help =
+            "dump with XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\"; the file after_optimizations is it";
         return failed(Failure::new("not_hlo", message).with_help(help));
     }
     let (count, other) = (inputs.len(), if left == 1 { "file" } else { "files" });
@@ -121,7 +122,8 @@ pub(super) fn of(input: &Input) -> Vec<(String, Result<Program, Failure>)> {
         Err(failure) => return vec![(source, Err(failure))],
     };
     if BufferAssignment::is_one(&text) {
-        let message = format!("{source}: a buffer assignment names no layouts or lines; it is compared with its program");
+        let message =
+            format!("{source}: a buffer assignment names no layouts or lines; it is compared with its program");
         let help = "audit the dump's folder, or the file after_optimizations beside it";
         return vec![(source, Err(Failure::new("not_hlo", message).with_help(help)))];
     }
