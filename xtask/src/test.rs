@@ -48,7 +48,10 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     }
     // Its packages are large, and for Linux only.
     match tpu_environment.join() {
-        Ok(Ok(python)) => checks.run("TPU programs", tpu::command(shell, &python, TPU_PROGRAMS)),
+        Ok(Ok(python)) => {
+            // What takes longer to compile is left to `cargo xtask tpu`.
+            checks.run("TPU programs", tpu::command(shell, &python, TPU_PROGRAMS).args(["--limit", "30"]));
+        }
         _ => checks.skip("TPU programs", "jax and libtpu could not be installed"),
     }
     checks.run(

@@ -300,7 +300,7 @@ def high_rank(draw: Draw) -> Program:
 
 @program()
 def no_arguments(draw: Draw) -> Program:
-    shape = draw.size(1, 900), draw.size(1, 900)
+    shape = draw.size(1, 200), draw.size(1, 200)
 
     def function():
         grid = jnp.arange(shape[0])[:, None] * jnp.linspace(0, 1, shape[1])
