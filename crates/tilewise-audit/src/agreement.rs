@@ -44,3 +44,26 @@ impl Report {
         Some(agreement)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_lies_elsewhere_is_named() {
+        let text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[8]{0:T(128)} parameter(0)\n  \
+                    a = f32[8]{0:T(128)} negate(x)\n  b = f32[8]{0:T(128)} negate(x)\n  \
+                    ROOT c = f32[8]{0:T(128)} add(a, b)\n}\n";
+        let report = crate::audit(&tilewise_hlo::Module::parse(text).expect("a module"));
+        let dump = |offset: u64| {
+            let text = format!(
+                "BufferAssignment:\nallocation 0: size 32768, page 0, preallocated-temp:\n \
+                 value: <1 a @0> (size=512,offset=512): f32[8]{{0:T(128)}}\n \
+                 value: <2 b @0> (size=512,offset={offset}): f32[8]{{0:T(128)}}\n"
+            );
+            report.agreement(&BufferAssignment::parse(&text).expect("an assignment")).expect("a plan")
+        };
+        assert_eq!(dump(512 + 16384), Agreement { values: 2, differences: Vec::new() });
+        assert_eq!(dump(1024).differences, ["b is at 16384, the compiler's at 512"]);
+    }
+}

@@ -410,6 +410,11 @@ fn not_hlo(source: &str, has_header: bool) -> Error {
         "this is a jaxpr, which has no layouts yet; it must be compiled first"
     } else if start.starts_with("BufferAssignment:") {
         "this is a buffer assignment, not HLO text"
+    } else if start.starts_with("Memory Space:") || head.contains("cumulative_size;") {
+        "this is a memory-usage report, which names neither instructions nor moments; audit the dump's folder, or its \
+         file after_optimizations"
+    } else if start.starts_with("HloLiveRange") || head.contains("Used values:") {
+        "this is a dump's list of values or live ranges; audit the dump's folder, or its file after_optimizations"
     } else if head.contains("RESOURCE_EXHAUSTED") {
         "this is an out-of-memory message, not HLO text"
     } else if head.bytes().any(|byte| byte < b' ' && !byte.is_ascii_whitespace()) {

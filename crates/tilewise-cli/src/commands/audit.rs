@@ -1,5 +1,6 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
+mod assignment;
 mod copies;
 mod csv;
 mod events;
@@ -18,6 +19,7 @@ use crate::{
     failure::Failure,
     output::{Output, Status, human::screen_width, plain},
 };
+use assignment::AssignmentReport;
 use programs::{Input, Program};
 use serde::{Serialize, Serializer};
 use std::{
@@ -33,7 +35,15 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         output.text(&csv::header())?;
     }
     let is_one_file = args.out.is_some() || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
-    let inputs = programs::inputs(&args.paths);
+    let (assignments, inputs) = assignment::split(programs::inputs(&args.paths));
+    for (source, assignment) in &assignments {
+        let most = if args.all { usize::MAX } else { Audited::LISTED };
+        let report = AssignmentReport::of(assignment, source.clone(), most);
+        output.item(source, Ok(report), |report, out| report.write(out))?;
+    }
+    if inputs.is_empty() && !assignments.is_empty() {
+        return Ok(());
+    }
     if is_one_file && inputs.len() > 1 {
         let failure = Failure::new("usage", format!("this output is of one program, not of {}", inputs.len()));
         return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));

@@ -1,5 +1,6 @@
 //! The tests of the command line, in one program. Each starts the `tilewise` that cargo has just built.
 
+mod dumps;
 mod exports;
 mod limits;
 mod relayout;

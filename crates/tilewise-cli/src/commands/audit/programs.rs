@@ -4,6 +4,7 @@ use crate::{failure::Failure, input::read_document};
 use std::{
     collections::BTreeMap,
     fs,
+    io::Read,
     path::{Path, PathBuf},
 };
 use tilewise_hlo::{BufferAssignment, Module};
@@ -116,24 +117,38 @@ fn kind(path: &Path) -> Kind {
 
 /// The programs in a file, each of several modules one.
 pub(super) fn of(input: &Input) -> Vec<(String, Result<Program, Failure>)> {
-    let source = input.path.to_string_lossy().into_owned();
+    let source = input.source();
     let text = match read_document(&input.path) {
         Ok(text) => text,
+        // What can't be opened says which file already.
+        Err(failure) if failure.has_span() || !failure.names(&source) => {
+            return vec![(source, Err(failure.in_file(&input.path)))];
+        }
         Err(failure) => return vec![(source, Err(failure))],
     };
-    if BufferAssignment::is_one(&text) {
-        let message =
-            format!("{source}: a buffer assignment names no layouts or lines; it is compared with its program");
-        let help = "audit the dump's folder, or the file after_optimizations beside it";
-        return vec![(source, Err(Failure::new("not_hlo", message).with_help(help)))];
-    }
     match Module::parse_all(text) {
         Ok(modules) => modules.into_iter().map(|module| (source.clone(), whole(source.clone(), module))).collect(),
-        Err(error) => vec![(source, Err(error.into()))],
+        Err(error) => vec![(source, Err(Failure::from(error).in_file(&input.path)))],
     }
 }
 
 impl Input {
+    /// The file's own buffer assignment, if it is one.
+    pub(super) fn as_buffer_assignment(&self) -> Option<BufferAssignment> {
+        let mut start = [0; 64];
+        let count = fs::File::open(&self.path).and_then(|mut file| file.read(&mut start)).ok()?;
+        let start = String::from_utf8_lossy(start.get(..count)?);
+        if !BufferAssignment::is_one(&start) {
+            return None;
+        }
+        BufferAssignment::parse(&tilewise_hlo::read_text(&self.path).ok()?).ok()
+    }
+
+    /// The file, as reports name it.
+    pub(super) fn source(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
     /// Bytes of the file.
     pub(super) fn size(&self) -> u64 {
         fs::metadata(&self.path).map_or(0, |file| file.len())
