@@ -38,8 +38,10 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
 
 /// A report: its text, and pictures of the arrays with the most padding.
 pub(crate) fn report(audited: &Audited) -> String {
-    let shapes = audited.report.largest_padding().map(|buffer| buffer.shape);
-    with_pictures(&audited.to_text(WIDTH), shapes)
+    let padded = audited.report.largest_padding();
+    // Equal shapes are one picture; a program repeats a few.
+    let shapes: Vec<Shape> = padded.take(16 * PICTURES).map(|buffer| buffer.shape).collect();
+    with_pictures(&audited.to_text(WIDTH), shapes.iter())
 }
 
 /// An explanation: its text, and pictures of the arrays with the most padding.

@@ -128,13 +128,25 @@ impl PyReport {
         self.0.report.memory_bounds.alias_bytes
     }
 
-    /// The least HBM the program can need, in bytes: its arguments and results.
+    /// Bytes of temporaries in HBM, as the compiler reports them (`temp_size_in_bytes` of `memory_analysis()`); `None` for
+    /// a program that isn't scheduled.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).temporary_bytes
+    ///     310476800
+    #[getter]
+    fn temporary_bytes(&self) -> Option<u64> {
+        self.0.report.memory_bounds.temporary_bytes
+    }
+
+    /// The least HBM the program can need, in bytes: its arguments, its results, and temporaries where they are known.
     #[getter]
     fn at_least_bytes(&self) -> u64 {
         self.0.report.memory_bounds.at_least_bytes()
     }
 
-    /// The HBM the program needs if no two buffers share memory, in bytes.
+    /// The HBM the program needs, in bytes; if it isn't scheduled, as if no two buffers shared memory.
     #[getter]
     fn at_most_bytes(&self) -> u64 {
         self.0.report.memory_bounds.at_most_bytes
