@@ -11,7 +11,7 @@ use crate::{
 use std::collections::BTreeMap;
 use tilewise::{Shape, ShapeKind, tpu::Generation};
 use tilewise_hlo::{Instruction, Module};
-use tilewise_memory::{MemoryPlan, PlanOptions};
+use tilewise_memory::{Error as PlanError, MemoryPlan, PlanOptions};
 
 /// What an audit depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +70,9 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let copies = copies(module, &mut auditor.sizer);
     let mut plan_options = PlanOptions::new(options.tpu.unwrap_or_else(|| infer_generation(module)));
     plan_options.hbm_limit = options.hbm_limit;
-    let plan = MemoryPlan::new(module, &plan_options);
+    // Another compiler packs memory in ways of its own.
+    let is_for_another = module.is_scheduled() && !module.has_tiles();
+    let plan = if is_for_another { Err(PlanError::NotTpu) } else { MemoryPlan::new(module, &plan_options) };
     let memory_bounds = match &plan {
         Ok(plan) => MemoryBounds::of_plan(plan),
         Err(_) => memory_bounds(module, &mut auditor),

@@ -9,6 +9,8 @@ pub enum Error {
     /// The module isn't scheduled (`is_scheduled=true` in its first line): the order of its text isn't the order in
     /// which it runs.
     Unscheduled,
+    /// The module isn't compiled for a TPU: no layout of it has tiles.
+    NotTpu,
     /// The module has no entry computation, or one without instructions: the text may be truncated.
     NoEntry,
     /// The shape of this instruction isn't valid.
@@ -34,6 +36,7 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unscheduled => "unscheduled",
+            Self::NotTpu => "not_tpu",
             Self::NoEntry => "no_entry",
             Self::InvalidShape(_) => "shape",
             Self::UnknownOperand { .. } => "unknown_operand",
@@ -50,6 +53,7 @@ impl fmt::Display for Error {
             Self::Unscheduled => {
                 f.write_str("the module isn't scheduled, so the order of its text isn't the order in which it runs")
             }
+            Self::NotTpu => f.write_str("no layout has tiles, so it isn't compiled for a TPU, whose memory this is about"),
             Self::NoEntry => f.write_str("the module has no entry computation; its text may be truncated"),
             Self::InvalidShape(name) => write!(f, "the shape of `{name}` isn't valid"),
             Self::UnknownOperand { instruction, operand } => {
