@@ -53,7 +53,9 @@ impl fmt::Display for Error {
             Self::Unscheduled => {
                 f.write_str("the module isn't scheduled, so the order of its text isn't the order in which it runs")
             }
-            Self::NotTpu => f.write_str("no layout has tiles, so it isn't compiled for a TPU, whose memory this is about"),
+            Self::NotTpu => {
+                f.write_str("no layout has tiles, so it isn't compiled for a TPU, whose memory this is about")
+            }
             Self::NoEntry => f.write_str("the module has no entry computation; its text may be truncated"),
             Self::InvalidShape(name) => write!(f, "the shape of `{name}` isn't valid"),
             Self::UnknownOperand { instruction, operand } => {

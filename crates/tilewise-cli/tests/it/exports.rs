@@ -159,3 +159,19 @@ fn what_has_no_plan_is_an_error() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("no memory plan"));
     }
 }
+
+#[test]
+fn the_picture_in_the_readme_is_what_is_drawn() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let drawn = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plan.svg");
+    let command = Command::new(env!("CARGO_BIN_EXE_tilewise"))
+        .arg("audit")
+        .arg(root.join("examples/gnn_large.v5e.hlo"))
+        .arg("-o")
+        .arg(&drawn)
+        .output()
+        .expect("the program runs");
+    assert!(command.status.success());
+    let read = |path: &Path| std::fs::read_to_string(path).expect("a picture");
+    assert!(read(&drawn) == read(&root.join("crates/tilewise-draw/figures/plan.svg")), "`audit -o` draws another one");
+}
