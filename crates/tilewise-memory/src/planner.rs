@@ -1,6 +1,6 @@
 //! From a module to its plan.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
@@ -12,7 +12,7 @@ use crate::{
     chains::Chains,
     graph::Graph,
     heap::{Heap, alignment},
-    index::{Key, PlaceId, ValueId},
+    index::{Key, PlaceId, Table, ValueId},
     timeline::Timeline,
     values::Values,
 };
@@ -32,7 +32,7 @@ pub(crate) struct Planner<'m> {
 struct Layout {
     heap: Heap,
     /// From the start of the temporaries' memory.
-    offsets: HashMap<ValueId, u64>,
+    offsets: Table<ValueId, Option<u64>>,
     /// Of each allocation apart from the heap, a value of it and its bytes.
     apart: Vec<(ValueId, u64)>,
     layout_bytes: u64,
@@ -129,7 +129,7 @@ impl<'m> Planner<'m> {
             is_hidden: self.graph.ops[op].is_hidden,
             role: assignment.roles[buffer],
             buffer: buffer.at(),
-            offset: layout.offsets.get(&value).copied(),
+            offset: layout.offsets[value],
             bytes,
             first: range.start,
             last: range.end.min(self.timeline.len().saturating_sub(1)),
@@ -145,7 +145,7 @@ impl<'m> Planner<'m> {
     fn lay_out(&self, assignment: &Assignment, packing: Packing, memory_space: u8) -> Option<Layout> {
         let packed = assignment.packed.get(&memory_space).map_or(&[][..], Vec::as_slice);
         let mut heap = Heap::new(&self.graph, &self.values, &self.buffers, packed)?;
-        let (mut offsets, mut apart) = (HashMap::new(), Vec::new());
+        let (mut offsets, mut apart) = (Table::filled(self.values.values.len(), None), Vec::new());
         let Some(alignment) = alignment(memory_space) else {
             // Where things lie there isn't known, nor how much room is between them.
             let layout_bytes = heap.peak_bytes;
@@ -153,7 +153,9 @@ impl<'m> Planner<'m> {
         };
         heap.pack(packing, alignment)?;
         for (_, group) in heap.groups.iter() {
-            offsets.extend(group.members.iter().map(|member| (member.value, group.offset)));
+            for member in &group.members {
+                offsets[member.value] = Some(group.offset);
+            }
         }
         if memory_space != 0 {
             let layout_bytes = heap.height;
@@ -163,7 +165,7 @@ impl<'m> Planner<'m> {
         for (bytes, buffers) in &assignment.apart {
             let offset = layout_bytes.checked_next_multiple_of(alignment)?;
             let values = || buffers.iter().flat_map(|buffer| &self.buffers.members[*buffer]);
-            offsets.extend(values().map(|value| (*value, offset)));
+            values().for_each(|value| offsets[*value] = Some(offset));
             apart.extend(values().next().map(|value| (*value, *bytes)));
             layout_bytes = offset.checked_add(*bytes)?;
         }
@@ -184,8 +186,11 @@ impl<'m> Planner<'m> {
 
     /// What stands for the whole run, and what else is alive when the heap takes the most.
     fn peak(&self, layout: &Layout, values: &[ValueId], standing: Vec<PeakPiece>) -> Option<Peak> {
-        let index: HashMap<ValueId, usize> = values.iter().enumerate().map(|(at, value)| (*value, at)).collect();
-        let piece = |(value, bytes): (ValueId, u64)| Some(PeakPiece { allocation: *index.get(&value)?, bytes });
+        let order = |value: &ValueId| (self.buffers.ranges[*value].start, *value);
+        let piece = |(value, bytes): (ValueId, u64)| {
+            let allocation = values.binary_search_by_key(&order(&value), order).ok()?;
+            Some(PeakPiece { allocation, bytes })
+        };
         let event = layout.heap.peak_event;
         let alive = event.into_iter().flat_map(|event| layout.heap.alive_at(event));
         let alive = alive.map(|(group, member)| (member.value, group.bytes)).chain(layout.apart.iter().copied());
