@@ -195,6 +195,7 @@ impl Replay<'_, '_> {
 
     fn define(&mut self, value: ValueId, moment: usize) {
         let Some(buffer) = self.buffers.of(value) else { return };
+        let is_first = self.first_of[buffer].is_none();
         let host = match self.first_of[buffer] {
             Some(first) => Some(first),
             None => self.donor(value, buffer, moment).inspect(|donor| {
@@ -211,7 +212,8 @@ impl Replay<'_, '_> {
                 self.groups.push(Group { members: Vec::new(), bytes: 0, offset: 0, low, high: low })
             }
         };
-        let bytes = self.buffers.bytes(self.graph, self.values, buffer);
+        // Once for each buffer: a loop's carry may have as many values as the program has instructions.
+        let bytes = if is_first { self.buffers.bytes(self.graph, self.values, buffer) } else { 0 };
         let at = self.events.len();
         let group_data = &mut self.groups[group];
         group_data.bytes = group_data.bytes.max(bytes);

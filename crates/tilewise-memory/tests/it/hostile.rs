@@ -112,3 +112,16 @@ fn hidden_computations_do_not_multiply_their_operands() {
     );
     assert_eq!(plan(&text).unwrap_err(), Error::TooLarge);
 }
+
+#[test]
+fn a_long_chain_of_updates_in_one_place() {
+    let mut text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[8]{0:T(256)} parameter(0)\n".to_owned();
+    text += "  d0 = f32[8]{0:T(256)} negate(x)\n";
+    let count = 100_000;
+    for k in 0..count {
+        writeln!(text, "  d{} = f32[8]{{0:T(256)}} dynamic-update-slice(d{k}, x, x)", k + 1).unwrap();
+    }
+    writeln!(text, "  ROOT r = f32[8]{{0:T(256)}} negate(d{count})\n}}").unwrap();
+    let plan = plan(&text).unwrap();
+    assert_eq!((plan.temporary_bytes(), plan.space(0).unwrap().peak_temporary_live_bytes), (16384, 1024));
+}
