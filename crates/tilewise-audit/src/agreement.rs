@@ -27,9 +27,9 @@ impl Report {
             .map(|row| ((row.instruction.name(), row.allocation.shape_index.as_slice()), row.allocation.offset))
             .collect();
         let mut agreement = Agreement::default();
-        for allocation in assignment.allocations.iter().filter(|a| a.kind.contains("preallocated-temp")) {
+        for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;
-            for value in allocation.values.iter().filter(|value| value.size > 0 && !value.shape.starts_with('(')) {
+            for value in allocation.values.iter().filter(|value| value.size > 0) {
                 let name = value.instruction.as_str();
                 let Some(&Some(offset)) = ours.get(&(name, value.shape_index.as_slice())) else { continue };
                 agreement.values += 1;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
 
 /// Why a text can't be read.
 ///
@@ -32,6 +33,11 @@ impl Error {
     /// The error that this one wraps, and whose text `message` includes.
     pub(crate) fn caused_by(self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self { source: Some(Box::new(source)), ..self }
+    }
+
+    /// The error of a file, which the message names first.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        Self { message: format!("{}: {}", path.display(), self.message), ..self }
     }
 
     /// What kind of error this is.
@@ -75,12 +81,16 @@ pub enum ErrorKind {
     TooLarge,
     /// A shape isn't valid; the source is [`tilewise`]'s error.
     Shape,
-    /// The bytes aren't UTF-8 text.
+    /// The bytes are neither UTF-8 nor UTF-16 text.
     NotUtf8,
     /// The decompressed text passes the limit.
     GzipTooLarge,
     /// The file is gzip, and this build has no `gzip` feature.
     GzipUnsupported,
+    /// A proto of a program that is none: a name, an id, a shape or the schedule can't be.
+    InvalidProto,
+    /// The data ends too early, as of a file that is cut off or still being written.
+    Truncated,
     /// The file can't be read.
     Io,
 }
@@ -101,6 +111,8 @@ impl ErrorKind {
             Self::NotUtf8 => "not_utf8",
             Self::GzipTooLarge => "gzip_too_large",
             Self::GzipUnsupported => "gzip_unsupported",
+            Self::InvalidProto => "invalid_proto",
+            Self::Truncated => "truncated",
             Self::Io => "io",
         }
     }

@@ -37,7 +37,9 @@
 //!
 //! # What is where
 //!
-//! - [`read`] a file, compressed or not; [`Module::parse`] a text. ([`read_text`] and [`decode`] stop at the text.)
+//! - [`read`] a file, text or proto, compressed or not; [`Module::parse`] a text, [`Module::parse_all`] several modules
+//!   in one. ([`read_text`] and [`decode`] stop at the text.)
+//! - A [`Document`] is what a file holds, with the compiler's own [`BufferAssignment`] where it has one.
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
@@ -71,6 +73,7 @@ mod buffer_assignment;
 mod buffers;
 mod calls;
 mod computation;
+mod document;
 mod error;
 mod instruction;
 mod module;
@@ -88,12 +91,13 @@ mod trips;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};
-pub use buffer_assignment::{AssignedAllocation, AssignedValue, BufferAssignment};
+pub use buffer_assignment::{Allocation, AllocationParameter, AssignedValue, BufferAssignment, HeapEvent, HeapTrace};
 pub use buffers::{Buffer, Definitions};
 pub use calls::{Call, CallRole};
 pub use computation::Computation;
+pub use document::{Document, is_proto};
 pub use error::{Error, ErrorKind, Warning, WarningKind};
 pub use instruction::{Frames, Instruction, SourceLocation};
 pub use module::Module;
 pub use operands::{Operand, Operands};
-pub use read::{DECOMPRESSION_LIMIT, decode, read, read_text};
+pub use read::{DECOMPRESSION_LIMIT, decode, decompressed, read, read_head, read_text};

@@ -62,30 +62,28 @@ impl Module {
         Ok(Self { data: Arc::new(crate::parse::parse(source.into())?) })
     }
 
-    /// Reads every module of a text, each as [`parse`](Self::parse) reads the first.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`parse`](Self::parse), if any of the modules is without instructions.
+    /// Reads every module of a text, one after another, as [`parse`](Self::parse) reads the first: one result a module,
+    /// and at least one.
     ///
     /// ```
     /// use tilewise_hlo::Module;
     ///
     /// let text = "HloModule a\nf { x = f32[] parameter(0)\n}\nHloModule b\nf { x = f32[] parameter(0)\n}";
-    /// let modules = Module::parse_all(text)?;
+    /// let modules = Module::parse_all(text).into_iter().collect::<Result<Vec<_>, _>>()?;
     /// assert_eq!(modules.iter().map(Module::name).collect::<Vec<_>>(), ["a", "b"]);
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
-    pub fn parse_all(source: impl Into<String>) -> Result<Vec<Self>, Error> {
-        let modules = crate::parse::parse_all(source.into())?;
-        Ok(modules.into_iter().map(|data| Self { data: Arc::new(data) }).collect())
+    pub fn parse_all(source: impl Into<String>) -> Vec<Result<Self, Error>> {
+        let modules = crate::parse::parse_all(source.into()).into_iter();
+        modules.map(|data| Ok(Self { data: Arc::new(data?) })).collect()
     }
 
     /// Whether the text ends within the module: a part of it, perhaps its entry, is missing. Lines without an
     /// `HloModule` line are no truncated module.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
-        let is_cut = |kind| matches!(kind, WarningKind::UnterminatedComputation | WarningKind::EntryMissing);
+        use WarningKind::{EntryMissing, UnterminatedComment, UnterminatedComputation};
+        let is_cut = |kind| matches!(kind, UnterminatedComputation | UnterminatedComment | EntryMissing);
         self.data.has_header && self.data.warnings.iter().any(|warning| is_cut(warning.kind))
     }
 

@@ -13,33 +13,47 @@ use crate::span::Span;
 
 /// Reads the first module of `source`. Only a text that is too large, or that holds no instruction at all, is an error.
 pub(crate) fn parse(source: String) -> Result<Data, Error> {
-    check_length(&source)?;
-    let read = read(&source)?;
-    Ok(finish(source, read))
+    check_size(&source)?;
+    let parser = Parser::read(&source, source.len(), true);
+    let rest = parser.next_module;
+    let mut parsed = parser.finish();
+    if let (Ok(parsed), Some(next)) = (&mut parsed, rest) {
+        let Span { start, end } = Span::new(next, line_end(source.as_bytes(), next));
+        parsed.warnings.push(Warning { kind: WarningKind::SeveralModules, start, end });
+    }
+    parsed?.own(source)
 }
 
-/// Reads every module of `source`.
-pub(crate) fn parse_all(source: String) -> Result<Vec<Data>, Error> {
-    check_length(&source)?;
-    let mut read = self::read(&source)?;
-    if read.end == source.len() {
-        return Ok(vec![finish(source, read)]);
+/// Reads every module of `source`, each with a text of its own. There is at least one result.
+pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
+    if let Err(error) = check_size(&source) {
+        return vec![Err(error)];
     }
     let mut modules = Vec::new();
     let mut rest = source.as_str();
+    let mut trusts_header = true;
     loop {
-        let (text, after) = rest.split_at(read.end);
-        read.warnings.retain(|warning| warning.kind != WarningKind::SeveralModules);
-        modules.push(finish(text.to_owned(), read));
-        if after.is_empty() {
-            return Ok(modules);
+        // Of the first module's text there is mostly no other; a guess at the length of the others would add up.
+        let expected = if modules.is_empty() { rest.len() } else { 0 };
+        let parser = Parser::read(rest, expected, trusts_header);
+        trusts_header &= !parser.header_is_open;
+        let next = parser.next_module;
+        let parsed = parser.finish();
+        match next.and_then(|next| rest.split_at_checked(next)) {
+            Some((text, others)) => {
+                modules.push(parsed.and_then(|parsed| parsed.own(text.to_owned())));
+                rest = others;
+            }
+            None if modules.is_empty() => return vec![parsed.and_then(|parsed| parsed.own(source))],
+            None => {
+                modules.push(parsed.and_then(|parsed| parsed.own(rest.to_owned())));
+                return modules;
+            }
         }
-        rest = after;
-        read = self::read(rest)?;
     }
 }
 
-fn check_length(source: &str) -> Result<(), Error> {
+fn check_size(source: &str) -> Result<(), Error> {
     if u32::try_from(source.len()).is_err() {
         let message = "HLO text of 4 GiB or more can't be read; split it by module or by computation";
         return Err(Error::new(ErrorKind::TooLarge, None, message));
@@ -47,55 +61,42 @@ fn check_length(source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a pass over the text of a module leaves.
-struct Read {
+/// What was read of a text.
+struct Parsed {
     name: Span,
     header: Option<Span>,
     computations: Vec<ComputationRecord>,
     instructions: Vec<InstructionRecord>,
     table: SourceTable,
     warnings: Vec<Warning>,
-    /// Where the module ends: with the text, or where the next begins.
-    end: usize,
 }
 
-fn read(source: &str) -> Result<Read, Error> {
-    let mut parser = Parser::new(source);
-    parser.run();
-    parser.table.finish();
-    let Parser { name, header, computations, mut instructions, table, warnings, next_module, .. } = parser;
-    if instructions.is_empty() {
-        return Err(not_hlo(source, header.is_some()));
+impl Parsed {
+    /// A module, with the text that was read.
+    #[expect(clippy::unnecessary_wraps, reason = "closes a chain of results")]
+    fn own(self, source: String) -> Result<Data, Error> {
+        let Self { name, header, computations, instructions, table, warnings } = self;
+        let mut data = Data {
+            name,
+            header: header.unwrap_or_default(),
+            computations,
+            instructions,
+            table,
+            warnings,
+            has_header: header.is_some(),
+            entry: None,
+            computations_by_name: Default::default(),
+            instructions_by_name: Default::default(),
+            owning: Default::default(),
+            source,
+        };
+        data.choose_entry();
+        Ok(data)
     }
-    if instructions.len() < instructions.capacity() / 2 {
-        instructions.shrink_to_fit();
-    }
-    let end = next_module.unwrap_or(source.len());
-    Ok(Read { name, header, computations, instructions, table, warnings, end })
-}
-
-fn finish(source: String, read: Read) -> Data {
-    let Read { name, header, computations, instructions, table, warnings, .. } = read;
-    let mut data = Data {
-        name,
-        header: header.unwrap_or_default(),
-        computations,
-        instructions,
-        table,
-        warnings,
-        has_header: header.is_some(),
-        entry: None,
-        computations_by_name: Default::default(),
-        instructions_by_name: Default::default(),
-        owning: Default::default(),
-        source,
-    };
-    data.choose_entry();
-    data.find_nested();
-    data
 }
 
 struct Parser<'s> {
+    source: &'s str,
     bytes: &'s [u8],
     name: Span,
     header: Option<Span>,
@@ -107,25 +108,48 @@ struct Parser<'s> {
     open: bool,
     /// A search for a closing bracket is known to fail up to here, so it isn't begun again.
     hopeless_before: usize,
-    /// Where another module begins: reading stops there.
+    /// Whether a header may reach over lines that look like instructions, because its strings do.
+    trusts_header: bool,
+    /// Whether a header was searched for its end up to the end of the text, in vain.
+    header_is_open: bool,
+    /// Where another module begins; reading stops there.
     next_module: Option<usize>,
 }
 
 impl<'s> Parser<'s> {
-    fn new(source: &'s str) -> Self {
-        Self {
+    /// Reads a text, of which so many bytes are expected to be this module's.
+    fn read(source: &'s str, expected: usize, trusts_header: bool) -> Self {
+        let mut parser = Self {
+            source,
             bytes: source.as_bytes(),
             name: Span::default(),
             header: None,
             computations: Vec::new(),
             // Real programs have 150 to 250 bytes a line: one allocation is nearly always enough.
-            instructions: Vec::with_capacity(source.len() / 160),
+            instructions: Vec::with_capacity(expected / 160),
             table: SourceTable::default(),
             warnings: Vec::new(),
             open: false,
             hopeless_before: 0,
+            trusts_header,
+            header_is_open: false,
             next_module: None,
+        };
+        parser.run();
+        parser.table.finish();
+        parser
+    }
+
+    fn finish(self) -> Result<Parsed, Error> {
+        let Self { name, header, computations, mut instructions, table, warnings, .. } = self;
+        if instructions.is_empty() {
+            let text = self.next_module.and_then(|end| self.source.get(..end)).unwrap_or(self.source);
+            return Err(not_hlo(text, header.is_some()));
         }
+        if instructions.len() < instructions.capacity() / 2 {
+            instructions.shrink_to_fit();
+        }
+        Ok(Parsed { name, header, computations, instructions, table, warnings })
     }
 
     fn run(&mut self) {
@@ -168,9 +192,25 @@ impl<'s> Parser<'s> {
             end += 1;
         }
         self.name = Span::new(name, end);
-        let stop = self.attributes_end(end);
+        let stop = self.header_end(end);
         self.header = Some(Span::new(end, stop));
         stop
+    }
+
+    /// Where the header's attributes end. Its strings may hold modules of their own (`origin_recovery_table`), so lines
+    /// in them that look like instructions are none.
+    fn header_end(&mut self, at: usize) -> usize {
+        let end = line_end(self.bytes, at);
+        if !leaves_open(&self.bytes[at..end]) || at < self.hopeless_before {
+            return end;
+        }
+        if self.trusts_header {
+            match closed_line_end(self.bytes, at, false) {
+                Ok(end) => return end,
+                Err(_) => self.header_is_open = true,
+            }
+        }
+        self.attributes_end(at)
     }
 
     /// Reads whatever begins at `at` and returns where it ends; `None` if nothing more is to be read.
@@ -183,7 +223,6 @@ impl<'s> Parser<'s> {
                 b"ROOT" => is_root = true,
                 b"ENTRY" => is_entry = true,
                 b"HloModule" => {
-                    self.warn(WarningKind::SeveralModules, at, line_end(self.bytes, at));
                     self.next_module = Some(at);
                     return None;
                 }
@@ -202,6 +241,11 @@ impl<'s> Parser<'s> {
             b'\n' | b'\r' | 0 if !self.open => self.table.read(self.bytes, start, end),
             _ => None,
         };
+        if read.is_none() && find_header(&self.bytes[at..line_end(self.bytes, at)]).is_some() {
+            // Another module, behind a log's prefix.
+            self.next_module = Some(at);
+            return None;
+        }
         Some(read.unwrap_or_else(|| self.unread(at)))
     }
 
@@ -223,6 +267,9 @@ impl<'s> Parser<'s> {
             return None;
         }
         let operands_end = balanced_end(bytes, operands, true).ok()?;
+        if has_nested_instruction(&bytes[operands + 1..operands_end - 1]) && &bytes[opcode..opcode_end] != b"constant" {
+            self.warn(WarningKind::NestedInstruction, operands + 1, operands_end - 1);
+        }
         let end = self.attributes_end(operands_end);
         if !self.open {
             // A line on its own, pasted from somewhere: XLA too wraps it in a computation (`ParseSingleInstruction`).
@@ -243,13 +290,10 @@ impl<'s> Parser<'s> {
     /// Where the attributes that begin at `at` end: with their line, unless the line leaves something open.
     fn attributes_end(&mut self, at: usize) -> usize {
         let end = line_end(self.bytes, at);
-        let line = &self.bytes[at..end];
-        // Pretty-printed values break lines only after these; a complete line never ends with one.
-        let last = line.iter().rev().find(|byte| !byte.is_ascii_whitespace());
-        if !matches!(last, Some(b'{' | b'[' | b'(' | b',')) || at < self.hopeless_before {
+        if !leaves_open(&self.bytes[at..end]) || at < self.hopeless_before {
             return end;
         }
-        match closed_line_end(self.bytes, at) {
+        match closed_line_end(self.bytes, at, true) {
             Ok(end) => end,
             Err(stop) => {
                 self.hopeless_before = stop;
@@ -355,6 +399,22 @@ impl<'s> Parser<'s> {
     }
 }
 
+/// Whether the attributes on a line go on in the next. Pretty-printed values break lines only after these; a complete
+/// line never ends with one.
+fn leaves_open(line: &[u8]) -> bool {
+    let last = line.iter().rev().find(|byte| !byte.is_ascii_whitespace());
+    matches!(last, Some(b'{' | b'[' | b'(' | b','))
+}
+
+/// Whether an operand is an instruction itself: `negate(f32[2] parameter(0))`. In a shape only single letters stand
+/// before a parenthesis.
+fn has_nested_instruction(operands: &[u8]) -> bool {
+    memchr::memchr_iter(b'(', operands).any(|at| {
+        let word = operands[..at].iter().rev().take(2);
+        word.filter(|byte| is_identifier(**byte)).count() == 2
+    })
+}
+
 /// The position of the `{` after `(parameters) -> shape`, or where the search gave up.
 fn signature(bytes: &[u8], at: usize) -> Result<usize, usize> {
     let mut at = at;
@@ -377,6 +437,10 @@ fn find_header(bytes: &[u8]) -> Option<usize> {
         let line = memchr::memrchr(b'\n', &bytes[from..found]).map_or(from, |offset| from + offset + 1);
         let before = &bytes[line..found];
         let glued = before.last().is_some_and(|byte| is_identifier(*byte));
+        if let Some(end) = open_comment_end(bytes, from, found) {
+            from = end;
+            continue;
+        }
         let is_comment = before.trim_ascii_start().starts_with(b"//");
         if !glued && !is_comment && !before.contains(&b'"') && !looks_like_instruction(bytes, line) {
             return Some(found);
@@ -384,6 +448,26 @@ fn find_header(bytes: &[u8]) -> Option<usize> {
         // A name within an attribute, not a header; nor is anything else on its line.
         from = line_end(bytes, found);
     }
+}
+
+/// The end of the comment that starts a line between `from` and `at`, and that is open at `at`.
+fn open_comment_end(bytes: &[u8], from: usize, at: usize) -> Option<usize> {
+    let between = &bytes[from..at];
+    let open = memmem::rfind(between, b"/*").filter(|open| memmem::find(&between[*open..], b"*/").is_none())?;
+    let starts_line = between[..open].iter().rev().find(|byte| !matches!(byte, b' ' | b'\t'));
+    if !matches!(starts_line, None | Some(b'\n')) {
+        return None;
+    }
+    Some(memmem::find(&bytes[at..], b"*/").map_or(bytes.len(), |end| at + end + 2))
+}
+
+/// The error for a file of a dump that a better one lies beside.
+pub(crate) fn of_dump(what: &str) -> Error {
+    let message = format!(
+        "not HLO: this is {what} of a dump; give the `….after_optimizations.txt`, the `….after_optimizations.hlo.pb` \
+         or the `…-buffer-assignment.txt` beside it, or the whole folder"
+    );
+    Error::new(ErrorKind::NotHlo, None, message)
 }
 
 /// The error for a text without instructions, with a guess at what it is instead.
@@ -410,11 +494,12 @@ fn not_hlo(source: &str, has_header: bool) -> Error {
         "this is a jaxpr, which has no layouts yet; it must be compiled first"
     } else if start.starts_with("BufferAssignment:") {
         "this is a buffer assignment, not HLO text"
+    } else if start.starts_with("HloLiveRange")
+        || start.starts_with("Total bytes used:")
+        || head.contains("Used values:") {
+        return of_dump("a list of values or live ranges");
     } else if start.starts_with("Memory Space:") || head.contains("cumulative_size;") {
-        "this is a memory-usage report, which names neither instructions nor moments; audit the dump's folder, or its \
-         file after_optimizations"
-    } else if start.starts_with("HloLiveRange") || head.contains("Used values:") {
-        "this is a dump's list of values or live ranges; audit the dump's folder, or its file after_optimizations"
+        return of_dump("a memory-usage report");
     } else if head.contains("RESOURCE_EXHAUSTED") {
         "this is an out-of-memory message, not HLO text"
     } else if head.bytes().any(|byte| byte < b' ' && !byte.is_ascii_whitespace()) {

@@ -1,15 +1,17 @@
 //! Files, compressed or not.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::Path;
 
+use crate::document::Document;
 use crate::error::{Error, ErrorKind};
 use crate::module::Module;
 
 /// The most bytes that [`read`] and [`read_text`] decompress a file to: what [`Module::parse`] can hold, 4 GiB − 1.
 pub const DECOMPRESSION_LIMIT: u64 = u32::MAX as u64;
 
-/// Reads a file of HLO text. Gzip is recognised by its first bytes, not by its name.
+/// Reads a file of HLO, text or proto, plain or gzip, whatever its name.
 ///
 /// # Errors
 ///
@@ -22,79 +24,92 @@ pub const DECOMPRESSION_LIMIT: u64 = u32::MAX as u64;
 /// # Ok::<(), tilewise_hlo::Error>(())
 /// ```
 pub fn read(path: impl AsRef<Path>) -> Result<Module, Error> {
-    Module::parse(read_text(path)?)
+    let path = path.as_ref();
+    Module::parse(read_text(path)?).map_err(|error| error.in_file(path))
 }
 
-/// Reads a file as text, whatever the text. Gzip and serialised modules are recognised by what is in them, not by their
-/// names.
+/// Reads a file as text, whatever the text. See [`decode`] for what is understood.
 ///
 /// # Errors
 ///
-/// [`Io`](ErrorKind::Io), [`NotUtf8`](ErrorKind::NotUtf8), [`GzipTooLarge`](ErrorKind::GzipTooLarge) for more than
-/// [`DECOMPRESSION_LIMIT`] bytes, [`GzipUnsupported`](ErrorKind::GzipUnsupported) without the `gzip` feature.
+/// [`Io`](ErrorKind::Io), and those of [`decode`] for more than [`DECOMPRESSION_LIMIT`] bytes. The message names the
+/// file first.
 pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
     let path = path.as_ref();
-    let bytes = fs::read(path).map_err(|error| {
-        let message = format!("can't read {}: {error}", path.display());
-        Error::new(ErrorKind::Io, None, message).caused_by(error)
-    })?;
-    decode(bytes, DECOMPRESSION_LIMIT)
+    let read = fs::read(path)
+        .map_err(|error| Error::new(ErrorKind::Io, None, format!("can't be read: {error}")).caused_by(error));
+    read.and_then(|bytes| decode(bytes, DECOMPRESSION_LIMIT)).map_err(|error| error.in_file(path))
 }
 
-/// Bytes, gzip or not, as text; of gzip at most `limit` bytes are decompressed.
+/// The text of bytes, as [`Document::decode`] reads them.
 ///
 /// # Errors
 ///
-/// Those of [`read_text`].
+/// [`NotUtf8`](ErrorKind::NotUtf8), [`Truncated`](ErrorKind::Truncated) for gzip or a proto that ends too early,
+/// [`InvalidProto`](ErrorKind::InvalidProto) for a proto that makes no program, [`TooLarge`](ErrorKind::TooLarge) for
+/// one whose text would be unreasonably long, [`GzipTooLarge`](ErrorKind::GzipTooLarge) for more than `limit` bytes,
+/// [`GzipUnsupported`](ErrorKind::GzipUnsupported) without the `gzip` feature, [`NotHlo`](ErrorKind::NotHlo) for a
+/// memory-usage report's proto, [`Io`](ErrorKind::Io) for gzip that is damaged.
 ///
 /// ```
 /// assert_eq!(tilewise_hlo::decode(b"HloModule m".to_vec(), 100)?, "HloModule m");
+/// assert_eq!(tilewise_hlo::decode(b"\xff\xfeH\0l\0o\0".to_vec(), 100)?, "Hlo");
 /// let error = tilewise_hlo::decode(b"\x0a\xff\x00".to_vec(), 100).unwrap_err();
 /// assert_eq!(error.kind(), tilewise_hlo::ErrorKind::NotUtf8);
 /// # Ok::<(), tilewise_hlo::Error>(())
 /// ```
 pub fn decode(bytes: Vec<u8>, limit: u64) -> Result<String, Error> {
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) { decompress(&bytes, limit)? } else { bytes };
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        let message = "this is UTF-16; convert it to UTF-8, with `iconv -f utf-16 -t utf-8`";
-        return Err(Error::new(ErrorKind::NotUtf8, Some(0..2), message));
+    Ok(Document::decode(bytes, limit)?.text)
+}
+
+/// Bytes, gzip or not, without their compression.
+///
+/// # Errors
+///
+/// Those of [`decode`] about gzip.
+///
+/// ```
+/// assert_eq!(tilewise_hlo::decompressed(b"plain".to_vec(), 100)?, b"plain");
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+pub fn decompressed(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, Error> {
+    if bytes.starts_with(&[0x1f, 0x8b]) { decompress(&bytes, limit) } else { Ok(bytes) }
+}
+
+/// The first bytes of a file, at most `limit`, without their compression: enough to see what it holds.
+///
+/// # Errors
+///
+/// If the file can't be read. What can't be decompressed of it is left out.
+///
+/// ```
+/// let path = std::env::temp_dir().join("tilewise-hlo-head.hlo");
+/// std::fs::write(&path, "HloModule m").unwrap();
+/// assert_eq!(tilewise_hlo::read_head(&path, 9)?, b"HloModule");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn read_head(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(path)?.take(limit).read_to_end(&mut head)?;
+    #[cfg(feature = "gzip")]
+    if head.starts_with(&[0x1f, 0x8b]) {
+        let mut plain = Vec::new();
+        // The data ends with the head, so it may fail at the end; what was decompressed until then is what is wanted.
+        let _ = flate2::read::MultiGzDecoder::new(head.as_slice()).take(limit).read_to_end(&mut plain);
+        return Ok(plain);
     }
-    let text = if is_binary(&bytes) { from_proto(&bytes)? } else { None };
-    if let Some(text) = text {
-        return Ok(text);
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let message = "neither UTF-8 text nor a serialised HloProto, HloModuleProto or HloSnapshot; write HLO text with \
-                       XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" or `compiled.as_text()` in jax";
-        Error::new(ErrorKind::NotUtf8, Some(at..at + 1), message)
-    })
-}
-
-/// Whether bytes can't be a text: messages begin with a field's number and length, and shapes among them hold bytes that
-/// no text does.
-fn is_binary(bytes: &[u8]) -> bool {
-    let start = bytes.get(..4096).unwrap_or(bytes);
-    start.iter().any(|byte| *byte < b' ' && !byte.is_ascii_whitespace()) || memchr::memchr(0, start).is_some()
-}
-
-#[cfg(feature = "proto")]
-fn from_proto(bytes: &[u8]) -> Result<Option<String>, Error> {
-    crate::proto::text(bytes)
-}
-
-#[cfg(not(feature = "proto"))]
-fn from_proto(_: &[u8]) -> Result<Option<String>, Error> {
-    Ok(None)
+    Ok(head)
 }
 
 #[cfg(feature = "gzip")]
 fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
-    use std::io::Read as _;
-
     let mut plain = Vec::new();
     let read = flate2::read::MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain);
     read.map_err(|error| {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            let message = "the gzip data ends too early: the file is cut off, or still being written";
+            return Error::new(ErrorKind::Truncated, None, message).caused_by(error);
+        }
         let message = format!("can't decompress the gzip data: {error}");
         Error::new(ErrorKind::Io, None, message).caused_by(error)
     })?;
@@ -131,15 +146,25 @@ mod tests {
         assert_eq!(decode(bytes.clone(), 999).unwrap_err().kind(), ErrorKind::GzipTooLarge);
         let two = [bytes.clone(), bytes.clone()].concat();
         assert_eq!(decode(two, u64::MAX).unwrap().len(), 2000, "members are concatenated");
-        assert_eq!(decode(bytes[..bytes.len() / 2].to_vec(), 1000).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(decode(bytes[..bytes.len() / 2].to_vec(), 1000).unwrap_err().kind(), ErrorKind::Truncated);
         assert_eq!(decode(gzip(b"\xff"), 10).unwrap_err().kind(), ErrorKind::NotUtf8);
+    }
+
+    #[test]
+    fn texts_that_are_none_say_so() {
+        let message = |bytes: &[u8]| decode(bytes.to_vec(), 1000).unwrap_err().to_string();
+        assert!(message(b"a = f32[] b()\nx\xffy").starts_with("not UTF-8 text: a byte in line 2 "));
+        assert!(message(b"\x0a\x05jit_f\x12\xff").starts_with("neither text nor"));
+        assert!(message(b"\xff\xfea\0b").starts_with("the UTF-16 text is damaged"));
+        assert!(message(&gzip(b"a")[..15]).starts_with("the gzip data ends too early"));
+        assert_eq!(decode(b"\xfe\xff\0a\x20\x17".to_vec(), 10).unwrap(), "a\u{2017}");
     }
 
     #[test]
     fn a_missing_file_is_named() {
         let error = read("no/such/file.hlo").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
-        assert!(error.to_string().contains("no/such/file.hlo"));
+        assert!(error.to_string().starts_with("no/such/file.hlo: can't be read: "));
         assert!(std::error::Error::source(&error).is_some());
     }
 }

@@ -73,15 +73,16 @@ impl Data {
     }
 
     /// Finds the entry computation: the one marked so, else the last one, as in XLA
-    /// (`HloParserImpl::ParseComputations` in xla/hlo/parser/hlo_parser.cc). Since `ENTRY` is printed last, a
-    /// truncated module has none.
+    /// (`HloParserImpl::ParseComputations` in xla/hlo/parser/hlo_parser.cc). XLA prints `ENTRY` last, and the entry's
+    /// layout in the header: a module with that layout and without `ENTRY` is truncated, and has none.
     pub(crate) fn choose_entry(&mut self) {
         let marked = self.computations.iter().position(|computation| computation.is_entry);
         let truncated = self.warnings.iter().any(|warning| warning.kind == WarningKind::UnterminatedComputation);
         let end = Span::new(self.source.len(), self.source.len());
+        let prints_entry = truncated || self.text(self.header).contains("entry_computation_layout=");
         let mut warn = |kind| self.warnings.push(Warning { kind, start: end.start, end: end.end });
         self.entry = marked.or_else(|| {
-            if truncated && self.has_header {
+            if self.has_header && prints_entry {
                 warn(WarningKind::EntryMissing);
                 return None;
             }
@@ -90,22 +91,6 @@ impl Data {
             }
             self.computations.len().checked_sub(1)
         });
-    }
-
-    /// Looks for arguments that are written within operands, where no instruction of the entry is a parameter.
-    pub(crate) fn find_nested(&mut self) {
-        let Some(entry) = self.entry.and_then(|entry| self.computations.get(entry)) else { return };
-        let instructions = self.instructions.get(entry.first..entry.end).unwrap_or_default();
-        if instructions.iter().any(|instruction| self.text(instruction.opcode) == "parameter") {
-            return;
-        }
-        let nested = instructions.iter().find(|instruction| self.text(instruction.operands).contains(" parameter("));
-        let warning = nested.map(|nested| nested.operands);
-        self.warnings.extend(warning.map(|Span { start, end }| Warning {
-            kind: WarningKind::NestedInstruction,
-            start,
-            end,
-        }));
     }
 }
 

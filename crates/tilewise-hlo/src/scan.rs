@@ -168,7 +168,9 @@ pub(crate) fn balanced_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result
 }
 
 /// The end of the line on which everything opened since `at` is closed again, or where the search gave up.
-pub(crate) fn closed_line_end(bytes: &[u8], mut at: usize) -> Result<usize, usize> {
+///
+/// If `guarded`, a line that looks like an instruction ends the search, as in [`balanced_end`].
+pub(crate) fn closed_line_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result<usize, usize> {
     let mut depth = 0_usize;
     loop {
         while at < bytes.len() && class(bytes[at]) & STOP == 0 {
@@ -181,31 +183,24 @@ pub(crate) fn closed_line_end(bytes: &[u8], mut at: usize) -> Result<usize, usiz
             b'(' | b'[' | b'{' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'"' => {
-                // One that begins with a line break holds a text, perhaps a module: instructions are no surprise there.
-                at = string_end(bytes, at, peek(bytes, at + 1) != b'\n')?;
+                at = string_end(bytes, at, guarded)?;
                 continue;
             }
             b'\n' if depth == 0 && !ends_with_comma(&bytes[..at]) => return Ok(at),
-            b'\n' if depth == 0 && is_attribute(bytes, at + 1) => {}
-            b'\n' if looks_like_instruction(bytes, at + 1) => return if depth == 0 { Ok(at) } else { Err(at) },
+            b'\n' if guarded && looks_like_instruction(bytes, at + 1) => {
+                return if depth == 0 { Ok(at) } else { Err(at) };
+            }
             _ => {}
         }
         at += 1;
     }
 }
 
-/// Whether the line at `at` begins `name=`, without the blanks that instructions have there.
-fn is_attribute(bytes: &[u8], at: usize) -> bool {
-    let start = skip_blank(bytes, at);
-    let end = identifier_end(bytes, start);
-    end > start && peek(bytes, end) == b'=' && !matches!(peek(bytes, end + 1), b' ' | b'\t')
-}
-
 fn ends_with_comma(bytes: &[u8]) -> bool {
     bytes.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) == Some(&b',')
 }
 
-/// Whether the line at `at` reads `[ROOT] name = shape…`.
+/// Whether the line at `at` reads `[ROOT] name = shape…`. An attribute on a line of its own (`calls=f`) doesn't.
 pub(crate) fn looks_like_instruction(bytes: &[u8], at: usize) -> bool {
     let mut at = skip_blank(bytes, at);
     if bytes[at.min(bytes.len())..].starts_with(b"ROOT ") {
@@ -220,7 +215,12 @@ pub(crate) fn looks_like_instruction(bytes: &[u8], at: usize) -> bool {
         return false;
     }
     let shape = skip_blank(bytes, equals + 1);
-    peek(bytes, shape) == b'(' || peek(bytes, shape).is_ascii_alphabetic()
+    let word = identifier_end(bytes, shape);
+    match peek(bytes, word) {
+        b'(' => true,
+        b'[' => word > shape,
+        _ => false,
+    }
 }
 
 /// The end of the value that starts at `at`: the first comma (or, if `blank_ends`, white space) outside brackets and
@@ -321,7 +321,9 @@ mod tests {
         let text = b"(a\n b, \"\n c = \"x\n  ROOT %d = f32[] add(";
         assert_eq!(balanced_end(text, 0, true), Err(16));
         assert!(looks_like_instruction(text, 17));
-        assert!(!looks_like_instruction(b"metadata = {", 0));
+        for line in ["metadata = {", "calls=f", "  to_apply=%add, kind=kLoop", "dimensions={0}", "k=\"v\""] {
+            assert!(!looks_like_instruction(line.as_bytes(), 0), "{line}");
+        }
         assert!(!looks_like_instruction(b"}", 0));
         assert!(!looks_like_instruction(b"", 0));
     }

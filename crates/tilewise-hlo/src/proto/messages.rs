@@ -1,207 +1,253 @@
-//! The messages of `hlo.proto`, with the fields that a program's text is made of.
+//! XLA's messages, as far as the text of a program needs them: xla/service/hlo.proto and xla/xla_data.proto.
 //!
-//! Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto. Shapes stay bytes, which the core reads.
+//! Messages that repeat stay bytes until they are looked at. Those are slices of the one buffer, so a message that
+//! claims a million instructions takes no more memory than its bytes do, and nothing recurses.
 
 use prost::Message;
-use std::collections::HashMap;
+use prost::bytes::Bytes;
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloSnapshot {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) hlo: Option<HloProto>,
+pub(super) struct HloSnapshot {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub(super) hlo: Option<Bytes>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloProto {
-    #[prost(message, optional, tag = "1")]
-    pub(crate) hlo_module: Option<HloModuleProto>,
+pub(super) struct HloProto {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub(super) hlo_module: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub(super) buffer_assignment: Option<Bytes>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloModuleProto {
+pub(super) struct HloModuleProto {
     #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(message, repeated, tag = "3")]
-    pub(crate) computations: Vec<HloComputationProto>,
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) entry_computation_name: String,
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub(super) computations: Vec<Bytes>,
     #[prost(message, optional, tag = "4")]
-    pub(crate) host_program_shape: Option<ProgramShapeProto>,
+    pub(super) host_program_shape: Option<ProgramShapeProto>,
     #[prost(int64, tag = "6")]
-    pub(crate) entry_computation_id: i64,
+    pub(super) entry_computation_id: i64,
     #[prost(message, optional, tag = "7")]
-    pub(crate) schedule: Option<HloScheduleProto>,
+    pub(super) schedule: Option<HloScheduleProto>,
     #[prost(message, optional, tag = "8")]
-    pub(crate) input_output_alias: Option<HloInputOutputAliasProto>,
+    pub(super) input_output_alias: Option<HloInputOutputAliasProto>,
     #[prost(message, optional, tag = "15")]
-    pub(crate) device_assignment: Option<DeviceAssignmentProto>,
+    pub(super) device_assignment: Option<DeviceAssignmentProto>,
     #[prost(message, optional, tag = "17")]
-    pub(crate) stack_frame_index: Option<StackFrameIndexProto>,
+    pub(super) stack_frame_index: Option<StackFrameIndexProto>,
+}
+
+/// Its shapes are read by [`tilewise::Shape::decode_proto`].
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ProgramShapeProto {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub(super) parameters: Vec<Bytes>,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(super) result: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct ProgramShapeProto {
-    #[prost(bytes = "vec", repeated, tag = "1")]
-    pub(crate) parameters: Vec<Vec<u8>>,
-    #[prost(bytes = "vec", tag = "2")]
-    pub(crate) result: Vec<u8>,
+pub(super) struct HloScheduleProto {
+    #[prost(btree_map = "int64, bytes", tag = "1")]
+    pub(super) sequences: std::collections::BTreeMap<i64, Vec<u8>>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloScheduleProto {
-    #[prost(map = "int64, message", tag = "1")]
-    pub(crate) sequences: HashMap<i64, InstructionSequence>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct InstructionSequence {
+pub(super) struct InstructionSequence {
     #[prost(int64, repeated, tag = "1")]
-    pub(crate) instruction_ids: Vec<i64>,
+    pub(super) instruction_ids: Vec<i64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloInputOutputAliasProto {
+pub(super) struct HloInputOutputAliasProto {
     #[prost(message, repeated, tag = "1")]
-    pub(crate) entries: Vec<AliasEntryProto>,
+    pub(super) entries: Vec<AliasEntryProto>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct AliasEntryProto {
+pub(super) struct AliasEntryProto {
     #[prost(int64, repeated, tag = "1")]
-    pub(crate) output_shape_index: Vec<i64>,
+    pub(super) output_shape_index: Vec<i64>,
     #[prost(int64, tag = "2")]
-    pub(crate) parameter_number: i64,
+    pub(super) parameter_number: i64,
     #[prost(int64, repeated, tag = "3")]
-    pub(crate) parameter_shape_index: Vec<i64>,
+    pub(super) parameter_shape_index: Vec<i64>,
+    /// 1: may alias, 2: must alias.
     #[prost(int32, tag = "4")]
-    pub(crate) kind: i32,
+    pub(super) kind: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct DeviceAssignmentProto {
+pub(super) struct DeviceAssignmentProto {
     #[prost(int32, tag = "1")]
-    pub(crate) replica_count: i32,
+    pub(super) replica_count: i32,
     #[prost(int32, tag = "2")]
-    pub(crate) computation_count: i32,
+    pub(super) computation_count: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct StackFrameIndexProto {
+pub(super) struct StackFrameIndexProto {
     #[prost(string, repeated, tag = "1")]
-    pub(crate) file_names: Vec<String>,
+    pub(super) file_names: Vec<String>,
     #[prost(string, repeated, tag = "2")]
-    pub(crate) function_names: Vec<String>,
+    pub(super) function_names: Vec<String>,
     #[prost(message, repeated, tag = "3")]
-    pub(crate) file_locations: Vec<FileLocation>,
+    pub(super) file_locations: Vec<FileLocation>,
     #[prost(message, repeated, tag = "4")]
-    pub(crate) stack_frames: Vec<StackFrame>,
+    pub(super) stack_frames: Vec<StackFrame>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct FileLocation {
+pub(super) struct FileLocation {
     #[prost(int32, tag = "1")]
-    pub(crate) file_name_id: i32,
+    pub(super) file_name_id: i32,
     #[prost(int32, tag = "2")]
-    pub(crate) function_name_id: i32,
+    pub(super) function_name_id: i32,
     #[prost(int32, tag = "3")]
-    pub(crate) line: i32,
-    #[prost(int32, tag = "4")]
-    pub(crate) column: i32,
+    pub(super) line: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct StackFrame {
+pub(super) struct StackFrame {
     #[prost(int32, tag = "1")]
-    pub(crate) file_location_id: i32,
+    pub(super) file_location_id: i32,
     #[prost(int32, tag = "2")]
-    pub(crate) parent_frame_id: i32,
+    pub(super) parent_frame_id: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloComputationProto {
+pub(super) struct HloComputationProto {
     #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(message, repeated, tag = "2")]
-    pub(crate) instructions: Vec<HloInstructionProto>,
+    pub(super) name: String,
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub(super) instructions: Vec<Bytes>,
     #[prost(int64, tag = "5")]
-    pub(crate) id: i64,
+    pub(super) id: i64,
     #[prost(int64, tag = "6")]
-    pub(crate) root_id: i64,
+    pub(super) root_id: i64,
     #[prost(string, tag = "8")]
-    pub(crate) execution_thread: String,
+    pub(super) execution_thread: String,
 }
 
+/// What must be known of an instruction before others can be printed.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct HloInstructionProto {
+pub(super) struct InstructionHead {
     #[prost(string, tag = "1")]
-    pub(crate) name: String,
+    pub(super) name: String,
     #[prost(string, tag = "2")]
-    pub(crate) opcode: String,
-    #[prost(bytes = "vec", tag = "3")]
-    pub(crate) shape: Vec<u8>,
-    #[prost(message, optional, tag = "7")]
-    pub(crate) metadata: Option<OpMetadata>,
-    #[prost(message, optional, tag = "8")]
-    pub(crate) literal: Option<LiteralProto>,
-    #[prost(int64, tag = "9")]
-    pub(crate) parameter_number: i64,
-    #[prost(string, tag = "11")]
-    pub(crate) fusion_kind: String,
-    #[prost(int64, tag = "13")]
-    pub(crate) tuple_index: i64,
-    #[prost(int64, repeated, tag = "14")]
-    pub(crate) dimensions: Vec<i64>,
-    #[prost(int64, tag = "26")]
-    pub(crate) channel_id: i64,
-    #[prost(string, tag = "28")]
-    pub(crate) custom_call_target: String,
+    pub(super) opcode: String,
     #[prost(int64, tag = "35")]
-    pub(crate) id: i64,
-    #[prost(int64, repeated, tag = "36")]
-    pub(crate) operand_ids: Vec<i64>,
-    #[prost(int64, repeated, tag = "38")]
-    pub(crate) called_computation_ids: Vec<i64>,
-    #[prost(bytes = "vec", tag = "43")]
-    pub(crate) backend_config: Vec<u8>,
-    #[prost(string, tag = "63")]
-    pub(crate) comparison_direction: String,
-    #[prost(message, repeated, tag = "74")]
-    pub(crate) output_operand_aliasing: Vec<OutputOperandAliasing>,
-    #[prost(string, tag = "79")]
-    pub(crate) async_execution_thread: String,
+    pub(super) id: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct OpMetadata {
+pub(super) struct HloInstructionProto {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
     #[prost(string, tag = "2")]
-    pub(crate) op_name: String,
+    pub(super) opcode: String,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(super) shape: Bytes,
+    #[prost(message, optional, tag = "7")]
+    pub(super) metadata: Option<OpMetadata>,
+    #[prost(message, optional, tag = "8")]
+    pub(super) literal: Option<LiteralProto>,
+    #[prost(int64, tag = "9")]
+    pub(super) parameter_number: i64,
+    #[prost(string, tag = "11")]
+    pub(super) fusion_kind: String,
+    #[prost(int64, tag = "13")]
+    pub(super) tuple_index: i64,
+    #[prost(int64, repeated, tag = "14")]
+    pub(super) dimensions: Vec<i64>,
+    #[prost(message, repeated, tag = "17")]
+    pub(super) slice_dimensions: Vec<SliceDimensions>,
+    #[prost(int64, repeated, tag = "20")]
+    pub(super) dynamic_slice_sizes: Vec<i64>,
+    #[prost(int64, tag = "26")]
+    pub(super) channel_id: i64,
+    #[prost(string, tag = "28")]
+    pub(super) custom_call_target: String,
+    #[prost(int64, tag = "35")]
+    pub(super) id: i64,
+    #[prost(int64, repeated, tag = "36")]
+    pub(super) operand_ids: Vec<i64>,
+    #[prost(int64, repeated, tag = "38")]
+    pub(super) called_computation_ids: Vec<i64>,
+    #[prost(bytes = "bytes", tag = "43")]
+    pub(super) backend_config: Bytes,
+    #[prost(bool, tag = "47")]
+    pub(super) is_host_transfer: bool,
+    #[prost(string, tag = "63")]
+    pub(super) comparison_direction: String,
+    #[prost(message, repeated, tag = "74")]
+    pub(super) output_operand_aliasing: Vec<OutputOperandAliasing>,
+    #[prost(string, tag = "79")]
+    pub(super) async_execution_thread: String,
+    #[prost(int32, optional, tag = "80")]
+    pub(super) cross_program_prefetch_index: Option<i32>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct OpMetadata {
+    #[prost(string, tag = "1")]
+    pub(super) op_type: String,
+    #[prost(string, tag = "2")]
+    pub(super) op_name: String,
     #[prost(string, tag = "3")]
-    pub(crate) source_file: String,
+    pub(super) source_file: String,
     #[prost(int32, tag = "4")]
-    pub(crate) source_line: i32,
+    pub(super) source_line: i32,
     #[prost(int32, tag = "15")]
-    pub(crate) stack_frame_id: i32,
+    pub(super) stack_frame_id: i32,
 }
 
-/// Scalars, for the counters of loops.
+/// The numbers of a scalar; larger constants are printed as `{...}`.
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct LiteralProto {
+pub(super) struct LiteralProto {
     #[prost(bool, repeated, tag = "2")]
-    pub(crate) preds: Vec<bool>,
+    pub(super) preds: Vec<bool>,
     #[prost(int32, repeated, tag = "4")]
-    pub(crate) s32s: Vec<i32>,
+    pub(super) s32s: Vec<i32>,
     #[prost(int64, repeated, tag = "5")]
-    pub(crate) s64s: Vec<i64>,
+    pub(super) s64s: Vec<i64>,
     #[prost(uint32, repeated, tag = "6")]
-    pub(crate) u32s: Vec<u32>,
+    pub(super) u32s: Vec<u32>,
     #[prost(uint64, repeated, tag = "7")]
-    pub(crate) u64s: Vec<u64>,
+    pub(super) u64s: Vec<u64>,
+    #[prost(float, repeated, tag = "8")]
+    pub(super) f32s: Vec<f32>,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(super) u8s: Bytes,
+    #[prost(bytes = "bytes", tag = "15")]
+    pub(super) s8s: Bytes,
+    #[prost(bytes = "bytes", tag = "16")]
+    pub(super) u16s: Bytes,
+    #[prost(bytes = "bytes", tag = "17")]
+    pub(super) s16s: Bytes,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct OutputOperandAliasing {
-    #[prost(int64, repeated, tag = "1")]
-    pub(crate) output_shape_index: Vec<i64>,
+pub(super) struct SliceDimensions {
+    #[prost(int64, tag = "1")]
+    pub(super) start: i64,
     #[prost(int64, tag = "2")]
-    pub(crate) operand_index: i64,
+    pub(super) limit: i64,
+    #[prost(int64, tag = "3")]
+    pub(super) stride: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct OutputOperandAliasing {
+    #[prost(int64, repeated, tag = "1")]
+    pub(super) output_shape_index: Vec<i64>,
+    #[prost(int64, tag = "2")]
+    pub(super) operand_index: i64,
     #[prost(int64, repeated, tag = "3")]
-    pub(crate) operand_shape_index: Vec<i64>,
+    pub(super) operand_shape_index: Vec<i64>,
 }

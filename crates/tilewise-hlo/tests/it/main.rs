@@ -1,6 +1,8 @@
 //! Programs as compilers print them, and texts that nobody printed.
 
+mod cases;
 mod grammar;
 mod malformed;
-mod protos;
+#[cfg(all(feature = "gzip", feature = "proto"))]
+mod proto;
 mod real;

@@ -1,0 +1,149 @@
+//! The compiler's own plan of memory: which value lies where in which allocation.
+
+mod parse;
+#[cfg(feature = "proto")]
+mod proto;
+
+use crate::error::Error;
+
+/// A buffer assignment: what XLA decided about memory (`BufferAssignment` in xla/service/buffer_assignment.h).
+///
+/// A dump has it as text, in `…-buffer-assignment.txt`, and in the `HloProto` of `….after_optimizations.hlo.pb`.
+///
+/// ```
+/// use tilewise_hlo::BufferAssignment;
+///
+/// let assignment = BufferAssignment::parse("\
+/// BufferAssignment:
+/// allocation 0: size 4096, page 0, parameter 0, shape |f32[1024]| at ShapeIndex {}:
+///  value: <1 x @0> (size=4096,offset=0): f32[1024]{0:T(1024)}
+/// allocation 1: size 8192, color 1, page 0, preallocated-temp:
+///  value: <2 fusion{0} @1> (size=4096,offset=4096): f32[1024]{0:T(1024)S(1)}
+/// ")?;
+/// let [argument, temporary] = assignment.allocations() else { unreachable!() };
+/// assert_eq!((argument.size, argument.parameter.as_ref().map(|p| p.number)), (4096, Some(0)));
+/// assert_eq!((temporary.memory_space, temporary.is_temporary()), (1, true));
+/// let value = &temporary.values[0];
+/// assert_eq!((value.instruction.as_str(), &value.shape_index[..], value.offset), ("fusion", &[0][..], 4096));
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferAssignment {
+    allocations: Vec<Allocation>,
+    heap_traces: Vec<HeapTrace>,
+}
+
+impl BufferAssignment {
+    /// Reads the text of a `…-buffer-assignment.txt`. What follows the allocations is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`Syntax`](crate::ErrorKind::Syntax) for a line that isn't written as XLA does (`BufferAllocation::ToString` in
+    /// xla/service/buffer_assignment.cc), [`Truncated`](crate::ErrorKind::Truncated) for a text without any allocation.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        parse::parse(text)
+    }
+
+    /// Whether a text begins as a buffer assignment does.
+    #[must_use]
+    pub fn is_text(text: &str) -> bool {
+        text.trim_start().starts_with(parse::TITLE)
+    }
+
+    /// Reads a `BufferAssignmentProto`; `name_of` gives the name of the instruction of an id.
+    #[cfg(feature = "proto")]
+    pub(crate) fn decode(bytes: prost::bytes::Bytes, name_of: impl Fn(i64) -> Option<String>) -> Result<Self, Error> {
+        proto::decode(bytes, name_of)
+    }
+
+    /// The allocations, in the order of the text.
+    #[must_use]
+    pub fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
+
+    /// How the compiler packed its heaps, event by event: one for each heap of the program. Only protos say.
+    #[must_use]
+    pub fn heap_traces(&self) -> &[HeapTrace] {
+        &self.heap_traces
+    }
+}
+
+/// A piece of memory that the program reserves, and the values in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// Its number.
+    pub index: u64,
+    /// Its size in bytes, padding included.
+    pub size: u64,
+    /// The number of its memory space (XLA's `color`).
+    pub memory_space: u64,
+    /// The argument it holds, if it does.
+    pub parameter: Option<AllocationParameter>,
+    /// Whether it holds a constant.
+    pub is_constant: bool,
+    /// Whether it belongs to a scalar function, such as a reducer, and takes no memory of the program's.
+    pub is_thread_local: bool,
+    /// Whether it may hold a result.
+    pub is_live_out: bool,
+    /// What lies in it, in the order of the text.
+    pub values: Vec<AssignedValue>,
+}
+
+impl Allocation {
+    /// Whether it holds temporaries: neither arguments nor results nor constants (`IsPreallocatedTempBuffer` in
+    /// xla/service/buffer_assignment.h).
+    #[must_use]
+    pub fn is_temporary(&self) -> bool {
+        self.parameter.is_none() && !self.is_constant && !self.is_thread_local && !self.is_live_out
+    }
+}
+
+/// The argument that an allocation holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AllocationParameter {
+    /// The parameter of the entry computation, from 0.
+    pub number: u64,
+    /// The path to the array within the parameter's tuples.
+    pub shape_index: Vec<usize>,
+}
+
+/// A value, and where it lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AssignedValue {
+    /// The value's number, which the [heap traces](BufferAssignment::heap_traces) use.
+    pub id: i64,
+    /// The instruction that defines it, without `%`.
+    pub instruction: String,
+    /// The path to it within the instruction's result.
+    pub shape_index: Vec<usize>,
+    /// Where it begins, in bytes from the start of its allocation.
+    pub offset: u64,
+    /// Its size in bytes, padding included.
+    pub size: u64,
+}
+
+/// What the packing of one heap did (`HeapSimulatorTrace` in xla/service/hlo.proto).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeapTrace {
+    /// The [index](Allocation::index) of the allocation that the heap became.
+    pub allocation: u64,
+    /// What happened, in order.
+    pub events: Vec<HeapEvent>,
+}
+
+/// One event of a [`HeapTrace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HeapEvent {
+    /// The value of this number got memory.
+    Alloc(i64),
+    /// The value's memory was given back.
+    Free(i64),
+    /// The first value lies in the memory of the second, and keeps it alive.
+    ShareWith(i64, i64),
+}

@@ -1,0 +1,89 @@
+//! What a file of a program holds.
+
+use crate::buffer_assignment::BufferAssignment;
+use crate::error::{Error, ErrorKind};
+use crate::parse::of_dump;
+use crate::read::decompressed;
+
+/// What a file of a program holds, recognised by its content: a text, or of a proto the text of its module and the
+/// compiler's plan of its memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Document {
+    /// The text, whatever it is. An `HloProto`, `HloModuleProto` or `HloSnapshot` is printed as HLO text.
+    pub text: String,
+    /// The buffer assignment that came with the module, as in the `HloProto`s of a dump.
+    pub buffer_assignment: Option<BufferAssignment>,
+}
+
+impl Document {
+    /// Reads bytes: UTF-8, or UTF-16 with its byte order mark, as some shells redirect; a proto; any of them gzip or
+    /// not, of which at most `limit` bytes are decompressed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`decode`](crate::decode).
+    ///
+    /// ```
+    /// let document = tilewise_hlo::Document::decode(b"HloModule m".to_vec(), 100)?;
+    /// assert_eq!((document.text.as_str(), document.buffer_assignment), ("HloModule m", None));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    pub fn decode(bytes: Vec<u8>, limit: u64) -> Result<Self, Error> {
+        let bytes = decompressed(bytes, limit)?;
+        #[cfg(feature = "proto")]
+        let bytes = {
+            let bytes = prost::bytes::Bytes::from(bytes);
+            if let Some(program) = crate::proto::find(&bytes)? {
+                return program.into_document();
+            }
+            Vec::from(bytes)
+        };
+        let text = match bytes.as_slice() {
+            [0xff, 0xfe, text @ ..] => utf16(text, u16::from_le_bytes),
+            [0xfe, 0xff, text @ ..] => utf16(text, u16::from_be_bytes),
+            _ => String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes(), error.utf8_error().valid_up_to())),
+        };
+        Ok(Self { text: text?, buffer_assignment: None })
+    }
+}
+
+/// Whether bytes begin as an `HloModuleProto`, `HloProto` or `HloSnapshot` does; never without the feature `proto`.
+///
+/// ```
+/// assert!(!tilewise_hlo::is_proto(b"HloModule m"));
+/// ```
+#[must_use]
+pub fn is_proto(head: &[u8]) -> bool {
+    #[cfg(feature = "proto")]
+    let begins = crate::proto::begins_as_module(head);
+    #[cfg(not(feature = "proto"))]
+    let begins = {
+        let _ = head;
+        false
+    };
+    begins
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Error> {
+    let (units, rest) = bytes.as_chunks();
+    let text: Option<String> = char::decode_utf16(units.iter().copied().map(unit)).map(Result::ok).collect();
+    let error = || Error::new(ErrorKind::NotUtf8, None, "the UTF-16 text is damaged or cut off");
+    text.filter(|_| rest.is_empty()).ok_or_else(error)
+}
+
+fn not_utf8(bytes: &[u8], at: usize) -> Error {
+    let span = Some(at..at + 1);
+    // A memory-usage report holds tables in text, each with this heading.
+    if memchr::memmem::find(bytes, b"used_by_n_values").is_some() {
+        return of_dump("the proto of a memory-usage report");
+    }
+    let before = bytes.get(..at).unwrap_or_default();
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    if at == 0 || bytes.iter().take(1 << 12).any(is_control) {
+        return Error::new(ErrorKind::NotUtf8, span, "neither text nor a proto of an HLO module");
+    }
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let message = format!("not UTF-8 text: a byte in line {line} can't be part of it; was the file damaged or cut?");
+    Error::new(ErrorKind::NotUtf8, span, message)
+}
