@@ -274,7 +274,8 @@ fn parse_memory_space(text: &str) -> Result<u8, String> {
 #[derive(Args)]
 #[command(after_help = "The exit status is 1 if the limit of --fail-above is exceeded, and 2 if a file can't be read.")]
 pub(crate) struct AuditArgs {
-    /// Compiled programs: HLO text or protos, plain or gzip, or dump folders; - reads one from standard input
+    /// Compiled programs: HLO text, protos, buffer assignments, plain or gzip, or a folder of them; - reads one from
+    /// standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Draw the memory plan into a file, .svg or .png

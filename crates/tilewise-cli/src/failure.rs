@@ -52,10 +52,11 @@ impl Failure {
         Self { message: format!("{what} `{text}`: {}", self.message), span: None, ..self }
     }
 
-    /// The error of a file.
+    /// The error of a file, which the message names first.
     #[must_use]
     pub(crate) fn in_file(self, path: &Path) -> Self {
-        Self { message: format!("{}: {}", path.display(), self.message), ..self }
+        let file = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
+        Self { message: format!("{file}: {}", self.message), ..self }
     }
 
     /// Whether the message says this.

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use std::{
+    fs,
     io::{self, BufRead, Read},
     path::Path,
 };
@@ -80,15 +81,21 @@ fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// The one document in a file, plain or gzip; `-` is standard input.
+/// The one text in a file, plain or gzip; `-` is standard input.
 pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
-    if path.as_os_str() != "-" {
-        return Ok(tilewise_hlo::read_text(path)?);
-    }
-    let mut bytes = Vec::new();
-    let failed = |error| Failure::new("io", format!("can't read standard input: {error}"));
-    io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-    Ok(tilewise_hlo::decode(bytes, tilewise_hlo::DECOMPRESSION_LIMIT)?)
+    let text = tilewise_hlo::decode(read_bytes(path)?, tilewise_hlo::DECOMPRESSION_LIMIT);
+    text.map_err(|error| Failure::from(error).in_file(path))
+}
+
+/// The bytes of a file; `-` is standard input.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let read = if path.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    read.map_err(|error| Failure::new("io", format!("can't be read: {error}")).in_file(path))
 }
 
 /// An index given as an option of its own.

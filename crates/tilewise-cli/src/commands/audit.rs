@@ -3,6 +3,7 @@
 mod assignment;
 mod copies;
 mod csv;
+mod dump;
 mod events;
 mod many;
 mod memory_viz;
@@ -20,7 +21,7 @@ use crate::{
     output::{Output, Status, human::screen_width, plain},
 };
 use assignment::AssignmentReport;
-use programs::{Input, Program};
+use programs::{Content, Input, Program};
 use serde::{Serialize, Serializer};
 use std::{
     io::{self, Write},
@@ -35,15 +36,7 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         output.text(&csv::header())?;
     }
     let is_one_file = args.out.is_some() || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
-    let (assignments, inputs) = assignment::split(programs::inputs(&args.paths));
-    for (source, assignment) in &assignments {
-        let most = if args.all { usize::MAX } else { Audited::LISTED };
-        let report = AssignmentReport::of(assignment, source.clone(), most);
-        output.item(source, Ok(report), |report, out| report.write(out))?;
-    }
-    if inputs.is_empty() && !assignments.is_empty() {
-        return Ok(());
-    }
+    let inputs = programs::inputs(&args.paths);
     if is_one_file && inputs.len() > 1 {
         let failure = Failure::new("usage", format!("this output is of one program, not of {}", inputs.len()));
         return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
@@ -58,7 +51,10 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     let mut file = parquet::File::new()?;
     let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
     let must_be_tpu = args.tpu.is_some() || args.fail_above.is_some();
-    let audit = |input: &Result<Input, (String, Failure)>| -> Vec<(String, Result<Audited, Failure>)> {
+    let tells_sizes_alone = matches!(args.format, AuditFormat::Human | AuditFormat::Json)
+        && args.out.is_none()
+        && args.fail_above.is_none();
+    let audit = |input: &Result<Input, (String, Failure)>| -> Vec<(String, Result<Found, Failure>)> {
         let input = match input {
             Ok(input) => input,
             Err((source, failure)) => return vec![(source.clone(), Err(failure.clone()))],
@@ -67,17 +63,31 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         let audited = |program: Program| {
             let mut report = tilewise_audit::audit_with(&program.module, options);
             report.warn_first(program.not_tpu().map(|message| ("not_tpu", message)));
-            report.compiler_plan = input.buffer_assignment().and_then(|assignment| report.agreement(&assignment));
+            report.compiler_plan = program.buffer_assignment.and_then(|assignment| report.agreement(&assignment));
             Audited { source: program.source, report, all: args.all, tpu: args.tpu, limit }
         };
-        let programs = programs::of(input).into_iter();
-        let wanted = programs.map(|(source, program)| {
-            let program = program.and_then(|program| if must_be_tpu { program.for_tpu() } else { Ok(program) });
-            (source, program.map(audited))
-        });
-        wanted.collect()
+        let source = input.path.to_string_lossy();
+        let found = |content| match content {
+            Content::Program(program) if must_be_tpu => Ok(Found::Program(Box::new(audited(program.for_tpu()?)))),
+            Content::Program(program) => Ok(Found::Program(Box::new(audited(program)))),
+            Content::BufferAssignment(_) if !tells_sizes_alone => {
+                let message = "a buffer assignment alone tells no shapes, lines or padding; give its program";
+                Err(Failure::new("no_program", message).in_file(&input.path))
+            }
+            Content::BufferAssignment(assignment) => {
+                let most = (!args.all).then_some(Audited::LISTED);
+                Ok(Found::Assignment(AssignmentReport::of(&assignment, source.clone().into_owned(), most)))
+            }
+        };
+        let contents = input.contents().into_iter();
+        contents.map(|content| (source.clone().into_owned(), content.and_then(found))).collect()
     };
-    let mut show = |source: &str, audited: Result<Audited, Failure>| {
+    let mut show = |source: &str, found: Result<Found, Failure>| {
+        let audited = match found {
+            Ok(Found::Program(audited)) => Ok(*audited),
+            Ok(Found::Assignment(report)) => return output.item(source, Ok(report), |report, out| report.write(out)),
+            Err(failure) => Err(failure),
+        };
         if let Ok(Audited { report, .. }) = &audited {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
@@ -113,13 +123,19 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     };
     let size = |input: &Result<Input, _>| input.as_ref().map_or(0, Input::size);
     many::each(&inputs, size, audit, |_, programs| {
-        programs.into_iter().try_for_each(|(source, audited)| show(&source, audited))
+        programs.into_iter().try_for_each(|(source, found)| show(&source, found))
     })?;
     #[cfg(feature = "parquet")]
     if args.format == AuditFormat::Parquet {
         return output.raw(|out| file.write(out));
     }
     if is_summary { output.text(&plain(|out| total.write(out))) } else { Ok(()) }
+}
+
+/// What was found in a file.
+enum Found {
+    Program(Box<Audited>),
+    Assignment(AssignmentReport),
 }
 
 /// Writes a report's plan as a file of another program's.

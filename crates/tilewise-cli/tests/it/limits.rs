@@ -180,12 +180,13 @@ fn a_line_of_a_gigabyte() {
 
 #[test]
 fn files_that_are_no_programs() {
-    let cases: [(&str, &[u8], &str); 9] = [
+    let cases: [(&str, &[u8], &str); 10] = [
         ("empty", b"", "not_hlo"),
         ("nul", b"\0\0\0\0", "not_hlo"),
         ("latin1", b"x = f32[2] add(caf\xe9)", "not_utf8"),
-        ("utf16", b"\xff\xfex\0", "not_utf8"),
-        ("half-gzip", b"\x1f\x8b\x08\0", "io"),
+        ("utf16", b"\xff\xfex\0", "not_hlo"),
+        ("half-utf16", b"\xff\xfex", "not_utf8"),
+        ("half-gzip", b"\x1f\x8b\x08\0", "truncated"),
         ("header", b"HloModule m, is_scheduled=true\n\nENTRY e {\n", "not_hlo"),
         ("truncated", b"HloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n  ROOT y = f32[8]{0", "truncated"),
         ("bom", b"\xef\xbb\xbfHloModule m\n\nENTRY e {\n  x = f32[8]{0} parameter(0)\n}\n", ""),
@@ -199,7 +200,9 @@ fn files_that_are_no_programs() {
         let status = if expected.is_empty() { 0 } else { 2 };
         assert_eq!(audit(&file(name, bytes), 256), (Some(status), expected.to_owned()), "{name}");
     }
-    assert_eq!(audit(Path::new(env!("CARGO_TARGET_TMPDIR")), 256), (Some(2), "not_hlo".to_owned()), "a folder");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-folder");
+    fs::create_dir_all(&folder).unwrap();
+    assert_eq!(audit(&folder, 256), (Some(2), "no_program".to_owned()), "a folder");
 }
 
 /// Compresses that many megabytes of blanks, a member for each, and audits them.

@@ -2,6 +2,7 @@
 
 mod dumps;
 mod exports;
+mod inputs;
 mod limits;
 mod relayout;
 mod transcripts;

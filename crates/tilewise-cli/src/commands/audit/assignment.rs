@@ -1,35 +1,13 @@
-//! A buffer assignment alone: the compiler's own plan, without the program.
+//! The compiler's own plan without its program: what it says.
 
-use super::programs::Input;
-use crate::{
-    failure::Failure,
-    output::human::{FAINT, STRONG, bytes, bytes_both, styled},
-};
+use crate::output::human::{FAINT, STRONG, bytes, bytes_both, styled};
 use serde::Serialize;
 use std::{
-    cmp::Reverse,
     collections::BTreeMap,
     io::{self, Write},
 };
 use tilewise::tpu::memory_space_name;
-use tilewise_hlo::{AssignedAllocation, BufferAssignment};
-
-/// An input, or why it is none.
-type Given = Result<Input, (String, Failure)>;
-
-/// Takes the buffer assignments out of what was asked for.
-pub(super) fn split(inputs: Vec<Given>) -> (Vec<(String, BufferAssignment)>, Vec<Given>) {
-    let mut assignments = Vec::new();
-    let mut others = Vec::new();
-    for input in inputs {
-        let assignment = input.as_ref().ok().and_then(|input| Some((input.source(), input.as_buffer_assignment()?)));
-        match assignment {
-            Some(assignment) => assignments.push(assignment),
-            None => others.push(input),
-        }
-    }
-    (assignments, others)
-}
+use tilewise_hlo::{Allocation, BufferAssignment};
 
 /// What a buffer assignment says of a program's memory.
 #[derive(Serialize)]
@@ -42,7 +20,7 @@ pub(super) struct AssignmentReport {
 /// The allocations of one memory space together, in bytes.
 #[derive(Default, Serialize)]
 struct Space {
-    memory_space: u8,
+    memory_space: u64,
     memory_space_name: String,
     allocations: usize,
     argument_bytes: u64,
@@ -62,7 +40,7 @@ impl Space {
 #[derive(Serialize)]
 struct Row {
     index: u64,
-    memory_space: u8,
+    memory_space: u64,
     kind: &'static str,
     bytes: u64,
     values: usize,
@@ -72,16 +50,17 @@ struct Row {
 }
 
 impl AssignmentReport {
-    /// What it says, of the largest allocations or of all.
-    pub(super) fn of(assignment: &BufferAssignment, source: String, most: usize) -> Self {
-        let mut spaces: BTreeMap<u8, Space> = BTreeMap::new();
+    /// What it says: of all allocations, or of so many of the largest.
+    pub(super) fn of(assignment: &BufferAssignment, source: String, most: Option<usize>) -> Self {
+        let mut spaces: BTreeMap<u64, Space> = BTreeMap::new();
         // What belongs to scalar functions takes no memory of the program's.
-        let owned = || assignment.allocations.iter().filter(|allocation| allocation.kind != "thread-local");
+        let owned = || assignment.allocations().iter().filter(|allocation| !allocation.is_thread_local);
         for allocation in owned() {
             let number = allocation.memory_space;
             let space = spaces.entry(number).or_insert_with(|| Space {
                 memory_space: number,
-                memory_space_name: memory_space_name(number).into_owned(),
+                memory_space_name: u8::try_from(number)
+                    .map_or_else(|_| format!("space_{number}"), |n| memory_space_name(n).into_owned()),
                 ..Space::default()
             });
             space.allocations += 1;
@@ -93,9 +72,9 @@ impl AssignmentReport {
             };
             *sum = sum.saturating_add(allocation.size);
         }
-        let mut allocations: Vec<&AssignedAllocation> = owned().collect();
-        allocations.sort_by_key(|allocation| Reverse(allocation.size));
-        allocations.truncate(most);
+        let mut allocations: Vec<&Allocation> = owned().collect();
+        allocations.sort_by_key(|allocation| std::cmp::Reverse(allocation.size));
+        allocations.truncate(most.unwrap_or(usize::MAX));
         Self {
             source,
             memory_spaces: spaces.into_values().collect(),
@@ -130,17 +109,16 @@ impl AssignmentReport {
     }
 }
 
-fn kind(allocation: &AssignedAllocation) -> &'static str {
-    let has = |word: &str| allocation.kind.contains(word);
-    match () {
-        () if has("parameter") => "argument",
-        () if has("maybe-live-out") => "result",
-        () if has("constant") => "constant",
-        () => "temporaries",
+fn kind(allocation: &Allocation) -> &'static str {
+    match allocation {
+        Allocation { parameter: Some(_), .. } => "argument",
+        Allocation { is_live_out: true, .. } => "result",
+        Allocation { is_constant: true, .. } => "constant",
+        _ => "temporaries",
     }
 }
 
-fn row(allocation: &AssignedAllocation) -> Row {
+fn row(allocation: &Allocation) -> Row {
     // Of equals `max_by_key` takes the last.
     let largest = allocation.values.iter().rev().max_by_key(|value| value.size);
     Row {

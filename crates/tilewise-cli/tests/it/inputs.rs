@@ -1,0 +1,199 @@
+//! What `audit` is given: cut, foreign and unusual texts, protos, dump folders.
+
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+const STEM: &str = "module_0054.jit_f.cl_1003875606.after_optimizations";
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-hlo/tests/data").join(name)
+}
+
+struct Run {
+    status: Option<i32>,
+    objects: Vec<Value>,
+    stderr: String,
+}
+
+impl Run {
+    fn error_kind(&self) -> &str {
+        self.objects[0]["error"]["kind"].as_str().unwrap_or_default()
+    }
+
+    fn message(&self) -> &str {
+        self.objects[0]["error"]["message"].as_str().unwrap_or_default()
+    }
+}
+
+fn audit(path: &Path, flags: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
+    let output = command.args(["audit", "--format", "json"]).args(flags).arg(path).output().unwrap();
+    let lines = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    Run {
+        status: output.status.code(),
+        objects: lines.map(|line| serde_json::from_slice(line).expect("a JSON object")).collect(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The rows and totals of a report, without the names of files.
+fn facts(run: &Run) -> Value {
+    let mut report = run.objects[0].clone();
+    for name in ["input", "source"] {
+        report.as_object_mut().unwrap().remove(name);
+    }
+    report
+}
+
+/// An empty folder of this name.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_program_of_another_machine_never_passes() {
+    for name in ["cases/cpu.hlo", "cases/before_optimizations.v5e.txt"] {
+        for flags in [["--tpu", "v5e"], ["--fail-above", "10%"]] {
+            let run = audit(&data(name), &flags);
+            assert_eq!((run.status, run.error_kind()), (Some(2), "not_tpu"), "{name}");
+            let help = run.objects[0]["error"]["help"].as_str().unwrap();
+            assert!(help.contains("pip install") && help.contains("get_topology_desc"), "{help}");
+        }
+        let run = audit(&data(name), &[]);
+        assert_eq!((run.status, run.objects[0]["warnings"][0]["kind"].as_str()), (Some(0), Some("not_tpu")), "{name}");
+        assert!(run.stderr.starts_with("warning: "), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_cut_text_is_an_error_that_names_its_file_first() {
+    let path = data("cases/cut_in_half.hlo");
+    let run = audit(&path, &[]);
+    assert_eq!((run.status, run.error_kind()), (Some(2), "truncated"));
+    assert!(run.message().starts_with(&format!("{}: the HLO text is cut off: it ends in line ", path.display())));
+}
+
+#[test]
+fn every_module_of_a_text_is_reported() {
+    let run = audit(&data("cases/two_modules.hlo"), &[]);
+    let modules: Vec<_> = run.objects.iter().map(|object| object["module"].as_str().unwrap()).collect();
+    assert_eq!((run.status, modules), (Some(0), vec!["a", "b"]));
+}
+
+#[test]
+fn a_proto_is_audited_as_its_text() {
+    for name in ["protos/rigid_frames.v6e.hlo", "protos/host_weights_scan.v7x.hlo"] {
+        let text = audit(&data(name), &["--all"]);
+        let proto = audit(&data(&format!("{name}.pb")), &["--all"]);
+        assert_eq!((text.status, facts(&text)), (Some(0), facts(&proto)), "{name}");
+    }
+}
+
+#[test]
+fn a_dump_is_one_report_and_says_what_was_taken_and_left() {
+    let run = audit(&data("dump"), &[]);
+    assert_eq!((run.status, run.objects.len()), (Some(0), 1));
+    let taken = format!("  {STEM}.txt, with the plan in {STEM}-buffer-assignment.txt\n");
+    assert!(run.stderr.contains(": 1 program\n") && run.stderr.contains(&taken), "{}", run.stderr);
+    let left = "live ranges (1), memory-usage reports (2), the same programs again (1), values of assignments (1)\n";
+    assert!(run.stderr.ends_with(left), "the plans are the same: {}", run.stderr);
+
+    let proto = folder("proto-of-a-dump");
+    fs::copy(data(&format!("dump/{STEM}.hlo.pb")), proto.join("renamed")).unwrap();
+    assert_eq!(facts(&audit(&proto, &["--all"])), facts(&audit(&data("dump"), &["--all"])));
+}
+
+/// A folder with a program whose `a` and `b` are alive together, and a plan that puts both at 0.
+fn two_temporaries(folder_name: &str, first: &str) -> Run {
+    let dump = folder(folder_name);
+    let array = "f32[1024]{0:T(1024)}";
+    let program = format!(
+        "HloModule m, is_scheduled=true\n\nENTRY e {{\n  p = {array} parameter(0)\n  a = {array} negate(p)\n  \
+         b = {array} negate(p)\n  c = {array} add(a, b)\n  ROOT d = {array} negate(c)\n}}\n"
+    );
+    let plan = format!(
+        "BufferAssignment:\nallocation 0: size 4096, page 0, preallocated-temp:\n \
+         value: <0 {first} @0> (size=4096,offset=0): {array}\n value: <1 b @0> (size=4096,offset=0): {array}\n"
+    );
+    fs::write(dump.join("m.hlo"), program).unwrap();
+    fs::write(dump.join("m-buffer-assignment.txt"), plan).unwrap();
+    audit(&dump, &[])
+}
+
+#[test]
+fn a_plan_that_differs_is_reported() {
+    let run = two_temporaries("another-plan", "a");
+    let differences = run.objects[0]["compiler_plan"]["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 1, "{differences:?}");
+}
+
+#[test]
+fn a_plan_of_another_program_is_left() {
+    let run = two_temporaries("plan-of-another", "no_such_instruction");
+    assert!(run.stderr.ends_with("  left: plans of other programs (1)\n"), "{}", run.stderr);
+}
+
+#[test]
+fn a_buffer_assignment_alone_is_summed() {
+    let run = audit(&data(&format!("dump/{STEM}-buffer-assignment.txt")), &[]);
+    let hbm = &run.objects[0]["memory_spaces"][0];
+    assert_eq!(run.status, Some(0));
+    // 964608 + 2 × 321536, and the results with their table, as the text says.
+    assert_eq!((hbm["argument_bytes"].as_u64(), hbm["output_bytes"].as_u64()), (Some(1_607_680), Some(1_286_656)));
+    assert_eq!(hbm["temporary_bytes"].as_u64(), Some(49_664));
+    assert_eq!(run.objects[0]["allocations"][0]["bytes"].as_u64(), Some(102_721_536));
+    let run = audit(&data(&format!("dump/{STEM}-buffer-assignment.txt")), &["--fail-above", "1%"]);
+    assert_eq!((run.status, run.error_kind()), (Some(2), "no_program"));
+}
+
+#[test]
+fn other_files_of_a_dump_are_named() {
+    for (end, what) in [
+        ("-memory-usage-report.txt", "memory-usage report"),
+        ("-memory-usage-report.pb", "memory-usage report"),
+        ("-live-range.txt", "live ranges"),
+        ("-buffer-assignment-values.txt", "list of values"),
+    ] {
+        let path = data(&format!("dump/{STEM}{end}"));
+        let run = audit(&path, &[]);
+        assert_eq!((run.status, run.error_kind()), (Some(2), "not_hlo"), "{end}");
+        assert!(run.message().starts_with(&path.display().to_string()) && run.message().contains(what), "{end}");
+    }
+}
+
+#[test]
+fn damaged_files_have_a_plain_answer() {
+    let folder = folder("damaged");
+    let text = fs::read(data("protos/rigid_frames.v6e.hlo")).unwrap();
+    let proto = fs::read(data("protos/rigid_frames.v6e.hlo.pb")).unwrap();
+    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(text.iter().flat_map(|&byte| [byte, 0])).collect();
+    let mut bad = text.clone();
+    bad[5000] = 0xff;
+    for (name, bytes, kind, words) in [
+        ("utf16", utf16.as_slice(), "", ""),
+        ("bad-byte", &bad, "not_utf8", "not UTF-8 text: a byte in line "),
+        ("half-gzip", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x4b", "truncated", "the gzip data ends too early"),
+        ("half-proto", &proto[..8000], "truncated", "damaged or cut off"),
+        ("noise", b"\x07\x00\xfe\xff", "not_utf8", "neither text nor a proto"),
+    ] {
+        let path = folder.join(name);
+        fs::write(&path, bytes).unwrap();
+        let run = audit(&path, &[]);
+        assert_eq!(run.error_kind(), kind, "{name}");
+        assert!(kind.is_empty() || run.message().starts_with(&format!("{}: ", path.display())), "{name}");
+        assert!(run.message().contains(words), "{name}: {}", run.message());
+        fs::remove_file(path).unwrap();
+    }
+    let run = audit(&folder, &[]);
+    assert_eq!((run.status, run.error_kind()), (Some(2), "no_program"));
+    assert!(run.message().starts_with(&folder.display().to_string()));
+}
