@@ -59,11 +59,6 @@ impl Failure {
         Self { message: format!("{file}: {}", self.message), ..self }
     }
 
-    /// Whether the message says this.
-    pub(crate) fn names(&self, text: &str) -> bool {
-        self.message.contains(text)
-    }
-
     pub(crate) fn has_span(&self) -> bool {
         self.span.is_some()
     }

@@ -496,7 +496,8 @@ fn not_hlo(source: &str, has_header: bool) -> Error {
         "this is a buffer assignment, not HLO text"
     } else if start.starts_with("HloLiveRange")
         || start.starts_with("Total bytes used:")
-        || head.contains("Used values:") {
+        || head.contains("Used values:")
+    {
         return of_dump("a list of values or live ranges");
     } else if start.starts_with("Memory Space:") || head.contains("cumulative_size;") {
         return of_dump("a memory-usage report");

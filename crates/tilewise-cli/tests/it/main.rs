@@ -1,6 +1,5 @@
 //! The tests of the command line, in one program. Each starts the `tilewise` that cargo has just built.
 
-mod dumps;
 mod exports;
 mod inputs;
 mod limits;

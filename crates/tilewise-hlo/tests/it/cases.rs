@@ -1,8 +1,80 @@
-//! Unusual texts; `data/cases/README.md` says what is right.
+//! Unusual texts that a reader must judge rightly. XLA's own parser reads all of them but the cut one.
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use tilewise_hlo::{Module, WarningKind, read_text};
+
+/// An alias of operand −1, which XLA takes and prints.
+const ALIAS_MINUS1: &str = r#"HloModule m
+
+ENTRY e {
+  p = ((f32[8]{0}), f32[8]{0}) parameter(0)
+  ROOT %async-update = ((f32[8]{0}), f32[8]{0}) custom-call(p), custom_call_target="x", output_to_operand_aliasing={{0,0}: (-1, {})}
+}
+"#;
+
+/// An attribute on a line of its own, as XLA prints some programs for GPUs.
+const ATTR_NEXT_LINE: &str = r"HloModule m
+
+f (a: f32[4], b: f32[4]) -> f32[4] {
+  a = f32[4]{0} parameter(0)
+  b = f32[4]{0} parameter(1)
+  ROOT c = f32[4]{0} add(a, b)
+}
+
+ENTRY e {
+  p = f32[4]{0} parameter(0)
+  ROOT r = f32[4]{0} fusion(p, p), kind=kLoop,
+    calls=f
+}
+";
+
+/// `HloModule` within a comment.
+const COMMENT_HEADER: &str = r"// CHECK-LABEL: HloModule a
+HloModule b
+
+ENTRY e {
+  ROOT p = f32[2]{0} parameter(0)
+}
+";
+
+/// A handwritten form that XLA's parser takes.
+const INLINE_PARAM: &str = r"HloModule m
+
+ENTRY e {
+  ROOT r = f32[8]{0} negate(f32[8]{0} parameter(0))
+}
+";
+
+/// A handwritten form that XLA's parser takes.
+const NO_SHAPE: &str = r"HloModule m
+
+ENTRY e {
+  p = f32[8]{0} parameter(0)
+  r = negate(p)
+  ROOT s = f32[8]{0} negate(r)
+}
+";
+
+/// As XLA prints it: a module inside a string.
+const ORIGIN: &str = r#"HloModule module, entry_computation_layout={(f32[4]{0})->f32[4]{0}}, origin_recovery_table={
+  {"orig"} : {"orig__ovp0"},
+  "
+    HloModule rec, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
+
+    ENTRY %r (p: f32[4]) -> f32[4] {
+      ROOT %p = f32[4]{0} parameter(0)
+    }
+
+
+  "
+}
+
+
+ENTRY %main (p: f32[4]) -> f32[4] {
+  ROOT %p = f32[4]{0} parameter(0)
+}
+"#;
 
 fn text(name: &str) -> String {
     read_text(format!("{}/tests/data/cases/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
@@ -12,10 +84,14 @@ fn modules(text: &str) -> Vec<Module> {
     Module::parse_all(text).into_iter().map(Result::unwrap).collect()
 }
 
-fn one(name: &str) -> Module {
-    let mut modules = modules(&text(name));
-    assert_eq!(modules.len(), 1, "{name}");
+fn only(text: &str) -> Module {
+    let mut modules = modules(text);
+    assert_eq!(modules.len(), 1, "{text}");
     modules.pop().unwrap()
+}
+
+fn one(name: &str) -> Module {
+    only(&text(name))
 }
 
 fn kinds(module: &Module) -> Vec<WarningKind> {
@@ -45,25 +121,25 @@ fn a_cut_text_says_so_wherever_it_is_cut() {
 
 #[test]
 fn what_xla_prints_is_read() {
-    let module = one("origin.hlo");
+    let module = only(ORIGIN);
     assert_eq!((module.name(), module.instructions().len(), kinds(&module)), ("module", 1, vec![]));
     assert!(module.attribute("origin_recovery_table").unwrap().contains("HloModule rec"));
 
-    let module = one("attr_next_line.hlo");
+    let module = only(ATTR_NEXT_LINE);
     assert_eq!(kinds(&module), []);
     let fusion = module.entry().unwrap().root().unwrap();
     assert_eq!(fusion.calls().next().unwrap().computation().unwrap().name(), "f");
 
-    let module = one("alias_minus1.hlo");
+    let module = only(ALIAS_MINUS1);
     assert_eq!(module.entry().unwrap().root().unwrap().output_to_operand_aliasing().unwrap(), []);
 }
 
 #[test]
 fn comments_hold_no_modules() {
     for text in [
-        text("comment_header.hlo"),
-        text("comment_header.hlo").replace("// CHECK-LABEL: HloModule a", "/* HloModule a */"),
-        text("comment_header.hlo").replace("// CHECK-LABEL: HloModule a", "/*\n HloModule a\nHloModule c\n*/"),
+        COMMENT_HEADER.to_owned(),
+        COMMENT_HEADER.replace("// CHECK-LABEL: HloModule a", "/* HloModule a */"),
+        COMMENT_HEADER.replace("// CHECK-LABEL: HloModule a", "/*\n HloModule a\nHloModule c\n*/"),
     ] {
         assert_eq!(modules(&text).iter().map(Module::name).collect::<Vec<_>>(), ["b"], "{text}");
     }
@@ -71,8 +147,8 @@ fn comments_hold_no_modules() {
 
 #[test]
 fn handwritten_forms_are_named() {
-    assert_eq!(kinds(&one("no_shape.hlo")), [WarningKind::UnreadLines]);
-    let module = one("inline_param.hlo");
+    assert_eq!(kinds(&only(NO_SHAPE)), [WarningKind::UnreadLines]);
+    let module = only(INLINE_PARAM);
     assert_eq!(kinds(&module), [WarningKind::NestedInstruction]);
     assert_eq!(&module.source()[module.warnings()[0].span()], "f32[8]{0} parameter(0)");
 }
