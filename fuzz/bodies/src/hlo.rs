@@ -1,23 +1,34 @@
-//! HLO text, and the messages of programs that run out of memory.
+//! Programs, and the messages of programs that run out of memory.
 
 use std::hint::black_box;
-use tilewise_hlo::{Module, WarningKind};
+use tilewise_hlo::{BufferAssignment, Document, Module, WarningKind};
 use tilewise_oom::Message;
 
-/// A file of HLO text, perhaps compressed: reads it, asks everything of every part, and audits it.
+/// A file of a program, as text or proto, perhaps compressed, or of the compiler's plan: reads it, asks everything of
+/// every part, audits each module, and compares the plan with ours.
 pub fn hlo_text(data: &[u8]) {
-    let Ok(text) = tilewise_hlo::decode(data.to_vec(), 1 << 20) else { return };
-    match Module::parse(text.clone()) {
-        Ok(module) => {
-            assert_eq!(module.source(), text);
-            walk(&module);
-            let report = tilewise_audit::audit(&module);
-            black_box(report.largest_padding().count());
-            for row in report.buffers() {
-                assert!(row.sizes.logical_bytes <= row.sizes.physical_bytes, "{}", row.shape);
+    let Ok(Document { text, buffer_assignment, .. }) = Document::decode(data.to_vec(), 1 << 20) else { return };
+    let buffer_assignment = buffer_assignment.or_else(|| BufferAssignment::parse(&text).ok());
+    for module in Module::parse_all(text.clone()) {
+        match module {
+            Ok(module) => {
+                assert!(text.contains(module.source()));
+                audited(&module, buffer_assignment.as_ref());
             }
+            Err(error) => assert!(!error.to_string().is_empty()),
         }
-        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn audited(module: &Module, buffer_assignment: Option<&BufferAssignment>) {
+    walk(module);
+    let report = tilewise_audit::audit(module);
+    black_box(report.largest_padding().count());
+    for row in report.buffers() {
+        assert!(row.sizes.logical_bytes <= row.sizes.physical_bytes, "{}", row.shape);
+    }
+    if let Some(assignment) = buffer_assignment {
+        black_box(report.agreement(assignment));
     }
 }
 
