@@ -89,6 +89,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         module: module.name().to_owned(),
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
+        generation: plan_options.generation,
         partitions: partitions(module),
         memory_spaces: memory_spaces.into_values().collect(),
         copies,

@@ -37,6 +37,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice;
 mod agreement;
 mod audit;
 mod buffers;
@@ -55,6 +56,7 @@ mod sizing;
 mod table;
 mod view;
 
+pub use advice::{Advice, AdviceKind, AdviceList, AdviceTarget};
 pub use agreement::Agreement;
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;

@@ -25,6 +25,8 @@ pub struct Report {
     pub entry: Option<String>,
     /// Whether the text says the module is scheduled.
     pub is_scheduled: bool,
+    /// The generation it is compiled for, as given or [inferred](crate::infer_generation).
+    pub generation: Generation,
     /// Devices that run the program together; what is said of memory is of each.
     pub partitions: u64,
     /// Totals and peaks, by rising memory space.
@@ -160,12 +162,12 @@ pub struct BufferRow {
 }
 
 impl BufferRow {
-    /// What to change so that it takes less; `None` without padding. The generation prices it, and is inferred from the
-    /// tiles where it is not given.
+    /// What the caller could hand over instead of an argument, so that it takes less; `None` without padding, and for all
+    /// else: a compiler chooses the layouts of values inside a program, and undoes what is changed there. The generation
+    /// prices it, and is inferred from the tiles where it is not given.
     #[must_use]
     pub fn advice(&self, generation: Option<Generation>) -> Option<Advice> {
-        let operation = self.op_name.as_deref().unwrap_or(&self.opcode);
-        (self.sizes.padding_bytes() > 0).then(|| fix::suggest(&self.shape, generation).for_operation(operation))
+        (self.sizes.padding_bytes() > 0 && self.opcode == "parameter").then(|| fix::suggest(&self.shape, generation))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Agreement, Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal,
-    TableRow, Warning,
+    Advice, Agreement, Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine,
+    SpaceTotal, TableRow, Warning,
     fix::{Fix, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -34,6 +34,9 @@ fields!(ReportView<'_>, view, {
     // Null for a module without plan.
     temporary_bytes: view.report.memory_bounds.temporary_bytes,
     memory_spaces: view.report.memory_spaces,
+    advice: view.report.advice().advice,
+    // Of all of it together.
+    advice_bytes_saved: view.report.advice().together_bytes_saved,
     buffers: view.buffers().collect::<Vec<_>>(),
     copies: view.report.copies,
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),
@@ -50,6 +53,20 @@ fields!(ReportView<'_>, view, {
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.options.hbm_limit.and_then(|limit| limit.checked_sub(view.report.memory_bounds.at_most_bytes)),
     warnings: view.report.warnings,
+});
+
+fields!(Advice, advice, {
+    kind: advice.kind.as_str(),
+    target: advice.target.as_str(),
+    instruction: advice.instruction,
+    shape: advice.shape.to_string(),
+    peak_bytes_saved: advice.peak_bytes_saved,
+    is_bound: advice.is_bound,
+    sentence: advice.sentence,
+    code: advice.code,
+    imports: advice.imports,
+    op_name: advice.op_name,
+    source: advice.source,
 });
 
 fields!(SpaceTotal, total, {

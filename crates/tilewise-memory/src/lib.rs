@@ -65,3 +65,4 @@ pub use assign::Role;
 pub use error::Error;
 pub use heap::Packing;
 pub use plan::{Allocation, MemoryPlan, Peak, PeakPiece, PlanOptions, SpacePlan};
+pub use planner::Planner;

@@ -5,10 +5,6 @@ use tilewise_hlo::Module;
 
 use crate::{Error, Packing, Role, planner::Planner};
 
-/// How close to the limit the compiler begins to try [`Packing::BestFit`]: 2.5 GiB. Observed with
-/// `xla_tpu_max_hbm_size_mib`.
-const NEAR_LIMIT: u64 = 5 << 29;
-
 /// What a plan depends on beside the module.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -158,21 +154,7 @@ impl MemoryPlan {
     /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
     /// printed, or truncated ones.
     pub fn new(module: &Module, options: &PlanOptions) -> Result<Self, Error> {
-        if !module.is_scheduled() {
-            return Err(Error::Unscheduled);
-        }
-        let planner = Planner::new(module, options.generation)?;
-        let Some(limit) = options.hbm_limit else { return planner.plan(options.packing).ok_or(Error::Overflow) };
-        let mut plan = planner.plan(Packing::FastMerge).ok_or(Error::Overflow)?;
-        if plan.total_bytes() > limit.saturating_sub(NEAR_LIMIT) {
-            let mut other = planner.plan(Packing::BestFit).ok_or(Error::Overflow)?;
-            let layout = |plan: &Self| plan.space(0).map_or(0, |space| space.layout_bytes);
-            if layout(&other) < layout(&plan) {
-                std::mem::swap(&mut plan, &mut other);
-            }
-            plan.other_packing = Some((other.packing, other.temporary_bytes()));
-        }
-        Ok(plan)
+        Planner::new(module, *options)?.plan()
     }
 
     /// The plan of one memory space.

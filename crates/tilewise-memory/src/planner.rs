@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
 
 use crate::{
-    Allocation, Error, MemoryPlan, Packing, Peak, PeakPiece, SpacePlan,
+    Allocation, Error, MemoryPlan, Packing, Peak, PeakPiece, PlanOptions, SpacePlan,
     assign::Assignment,
     buffers::Buffers,
     chains::Chains,
@@ -20,8 +19,40 @@ use crate::{
 /// Host memory: charged to the host.
 const HOST: u8 = 5;
 
-/// All that is known of a module before packing.
-pub(crate) struct Planner<'m> {
+/// How close to the limit the compiler begins to try [`Packing::BestFit`]: 2.5 GiB. Observed with
+/// `xla_tpu_max_hbm_size_mib`.
+const NEAR_LIMIT: u64 = 5 << 29;
+
+/// Plans a module, also as it would be if some of its buffers took less.
+///
+/// What a change of an array's type or layout brings is seen only in the whole plan: memory falls by as much as the peak
+/// does, which may lie elsewhere then.
+///
+/// ```
+/// use tilewise::tpu::Generation;
+/// use tilewise_hlo::Module;
+/// use tilewise_memory::{PlanOptions, Planner};
+///
+/// let module = Module::parse("\
+/// HloModule m, is_scheduled=true
+///
+/// ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
+///   %x = f32[1024,1024]{1,0:T(8,128)} parameter(0)
+///   %a = f32[1024,1024]{1,0:T(8,128)} negate(%x)
+///   %b = f32[1024,1024]{1,0:T(8,128)} dot(%a, %a)
+///   ROOT %c = f32[1024,1024]{1,0:T(8,128)} dot(%b, %a)
+/// }
+/// ")?;
+/// let mut planner = Planner::new(&module, PlanOptions::new(Generation::V5e))?;
+/// let plan = planner.plan()?;
+/// let a = plan.space(0).unwrap().allocations.iter().find(|allocation| allocation.instruction == 1).unwrap();
+/// let halved = planner.plan_resized(|buffer, _| (buffer == a.buffer).then_some(a.bytes / 2))?;
+/// assert_eq!((plan.temporary_bytes(), halved.temporary_bytes()), (8 << 20, 6 << 20));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Planner<'m> {
+    options: PlanOptions,
     graph: Graph<'m>,
     values: Values,
     timeline: Timeline,
@@ -40,17 +71,64 @@ struct Layout {
 }
 
 impl<'m> Planner<'m> {
-    pub(crate) fn new(module: &'m Module, generation: Generation) -> Result<Self, Error> {
-        let graph = Graph::new(module, generation)?;
+    /// Reads a scheduled module.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unscheduled`] if the text isn't in the order of execution; the others are about texts that no compiler
+    /// printed, or truncated ones.
+    pub fn new(module: &'m Module, options: PlanOptions) -> Result<Self, Error> {
+        if !module.is_scheduled() {
+            return Err(Error::Unscheduled);
+        }
+        let graph = Graph::new(module, options.generation)?;
         let chains = Chains::new(&graph);
         let values = Values::new(&graph, &chains);
         let timeline = Timeline::new(&graph, &chains);
         let buffers = Buffers::new(&graph, &chains, &values, &timeline)?;
-        Ok(Self { graph, values, timeline, buffers })
+        Ok(Self { options, graph, values, timeline, buffers })
     }
 
-    /// `None` if the bytes exceed 64 bits.
-    pub(crate) fn plan(&self, packing: Packing) -> Option<MemoryPlan> {
+    /// The plan of the module as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] if its bytes exceed 64 bits.
+    pub fn plan(&self) -> Result<MemoryPlan, Error> {
+        let plan = |packing| self.packed(packing).ok_or(Error::Overflow);
+        let Some(limit) = self.options.hbm_limit else { return plan(self.options.packing) };
+        let mut kept = plan(Packing::FastMerge)?;
+        if kept.total_bytes() > limit.saturating_sub(NEAR_LIMIT) {
+            let mut other = plan(Packing::BestFit)?;
+            let layout = |plan: &MemoryPlan| plan.space(0).map_or(0, |space| space.layout_bytes);
+            if layout(&other) < layout(&kept) {
+                std::mem::swap(&mut kept, &mut other);
+            }
+            kept.other_packing = Some((other.packing, other.temporary_bytes()));
+        }
+        Ok(kept)
+    }
+
+    /// The plan if buffers took other sizes: for the number of a [buffer](Allocation::buffer) and the bytes of one of its
+    /// values, those it takes instead, or `None` for the same. What shares memory, and when it lives, stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] if the bytes exceed 64 bits.
+    pub fn plan_resized(&mut self, bytes: impl Fn(usize, u64) -> Option<u64>) -> Result<MemoryPlan, Error> {
+        let as_they_are = self.graph.places.clone();
+        for id in as_they_are.keys().filter(|id| !as_they_are[*id].is_table) {
+            let buffer = self.buffers.at(&self.values, id);
+            if let Some(resized) = buffer.and_then(|buffer| bytes(buffer.at(), as_they_are[id].bytes)) {
+                self.graph.places[id].bytes = resized;
+            }
+        }
+        let plan = self.plan();
+        self.graph.places = as_they_are;
+        plan
+    }
+
+    fn packed(&self, packing: Packing) -> Option<MemoryPlan> {
         let assignment = Assignment::new(&self.graph, &self.values, &self.buffers, packing);
         let entry = &self.graph.bodies[self.graph.entry];
         let arguments = || entry.parameters.iter().flat_map(|op| self.graph.places_of(*op));

@@ -300,8 +300,7 @@ fn modules_that_go_in_circles_end() {
 fn bytes_that_are_no_text() {
     let _turn = turn();
     let kind = |bytes: &[u8]| tilewise_hlo::decode(bytes.to_vec(), 1 << 20).unwrap_err().kind();
-    for bytes in [&b"x = f32[2] add(\xff)"[..], b"\xff\xfe\0\xd8", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"caf\xe9"]
-    {
+    for bytes in [&b"x = f32[2] add(\xff)"[..], b"\xff\xfe\0\xd8", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"caf\xe9"] {
         assert_eq!(kind(bytes), ErrorKind::NotUtf8);
     }
     for bytes in [&b"\x1f\x8b"[..], b"\x1f\x8b\x08"] {

@@ -1,5 +1,6 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
+mod advice;
 mod assignment;
 mod copies;
 mod csv;

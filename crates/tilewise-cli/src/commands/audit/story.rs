@@ -1,24 +1,18 @@
 //! What a program holds when it holds the most: how much, when, and which lines own it.
 
-use super::{picture, table::SHOWN};
+use super::{advice::write_advice, picture, table::SHOWN};
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
     rows::{Row, who, write_header},
 };
 use std::io::{self, Write};
-use tilewise_audit::{
-    MemoryPlan, PeakRow, Report, ReportView, Role, SpacePeak,
-    fix::{self, Advice},
-};
+use tilewise_audit::{MemoryPlan, PeakRow, Report, ReportView, Role, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
 
 /// Columns of the line of memory's rise and fall.
 const SPARKLINE: usize = 64;
-
-/// A change that saves less than this part of what is alive isn't worth a line.
-const WORTH_ADVICE: u64 = 50;
 
 /// When the most is held, what of it is wasted, and whose it is.
 pub(super) fn write(view: &ReportView<'_>, plan: &MemoryPlan, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -50,7 +44,10 @@ pub(super) fn write(view: &ReportView<'_>, plan: &MemoryPlan, width: usize, out:
     }
     write_agreement(report, out)?;
     match hbm.filter(|peak| !peak.rows.is_empty()) {
-        Some(peak) => write_rows(view, peak, width, out),
+        Some(peak) => {
+            write_advice(report, width, out)?;
+            write_rows(view, peak, width, out)
+        }
         None => Ok(()),
     }
 }
@@ -117,7 +114,7 @@ fn write_rows(view: &ReportView<'_>, peak: &SpacePeak, width: usize, out: &mut d
     writeln!(out, "\n{}", styled(STRONG, title))?;
     write_header(out)?;
     for row in peak.rows.iter().take(shown) {
-        write_row(view, peak.live_bytes, row, width, out)?;
+        write_row(row, width, out)?;
     }
     let left: Vec<&PeakRow> = peak.rows.iter().skip(shown).collect();
     if !left.is_empty() {
@@ -129,7 +126,7 @@ fn write_rows(view: &ReportView<'_>, peak: &SpacePeak, width: usize, out: &mut d
     Ok(())
 }
 
-fn write_row(view: &ReportView<'_>, alive: u64, row: &PeakRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_row(row: &PeakRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let times = if row.count > 1 { format!("{} × ", row.count) } else { String::new() };
     let role = match row.role {
         Role::Argument => "argument",
@@ -142,10 +139,6 @@ fn write_row(view: &ReportView<'_>, alive: u64, row: &PeakRow, width: usize, out
     let place = if path.is_empty() { String::new() } else { format!("{{{}}}", path.join(",")) };
     let name = format!("{}{place}", row.instruction);
     let who = who(row.source.as_ref(), &name, row.op_name.as_deref());
-    // Only what the caller hands over keeps the layout that it is given, and only some of it is worth a line.
-    let is_the_callers = matches!(row.role, Role::Argument | Role::Output) && row.count == 1;
-    let advice = is_the_callers.then(|| fix::suggest(&row.shape, view.options.tpu));
-    let best = advice.as_ref().and_then(Advice::best).filter(|fix| fix.bytes_saved() >= alive / WORTH_ADVICE);
     let row = Row {
         padding: Some(row.padding_bytes),
         takes: bytes(row.bytes),
@@ -153,7 +146,7 @@ fn write_row(view: &ReportView<'_>, alive: u64, row: &PeakRow, width: usize, out
         shape: format!("{times}{}", row.shape),
         who: if role.is_empty() { who } else { format!("{role}  {who}") },
         causes: &row.causes,
-        fix: best,
+        fix: None,
     };
     row.write(width, out)
 }

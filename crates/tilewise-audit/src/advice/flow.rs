@@ -1,0 +1,217 @@
+//! Where values come from and go to.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+};
+use tilewise_hlo::{Instruction, Module};
+
+/// Longer chains of copies and elementwise operations aren't followed.
+const STEPS: usize = 12;
+/// Nor are more than so many readers looked at.
+const READERS: usize = 256;
+
+/// Who reads what, worked out for a computation when it is first asked about.
+pub(super) struct Flow<'m> {
+    module: &'m Module,
+    /// By computation, then by instruction.
+    users: RefCell<HashMap<usize, HashMap<usize, Vec<usize>>>>,
+}
+
+impl<'m> Flow<'m> {
+    pub(super) fn new(module: &'m Module) -> Self {
+        Self { module, users: RefCell::default() }
+    }
+
+    /// The instructions of its computation that read its result.
+    pub(super) fn users(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
+        let computation = instruction.computation();
+        let mut known = self.users.borrow_mut();
+        let users = known.entry(computation.index()).or_insert_with(|| {
+            let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
+            for user in computation.instructions() {
+                for operand in user.operands().filter_map(|operand| operand.instruction()) {
+                    users.entry(operand.index()).or_default().push(user.index());
+                }
+            }
+            users
+        });
+        let of_this = users.get(&instruction.index()).map_or(&[][..], Vec::as_slice);
+        of_this.iter().take(READERS).filter_map(|user| self.module.instruction(*user)).collect()
+    }
+
+    /// The instructions that read its result, seen through what only passes it on.
+    pub(super) fn readers(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
+        let (mut readers, mut seen) = (Vec::new(), HashSet::new());
+        let mut waiting = vec![*instruction];
+        while let Some(at) = waiting.pop() {
+            for user in self.users(&at) {
+                if readers.len() < READERS && seen.insert(user.index()) {
+                    if passes_on(&user) { waiting.push(user) } else { readers.push(user) }
+                }
+            }
+        }
+        readers
+    }
+
+    /// Whether a chain of operations on the same rows leads from here down to such an instruction.
+    pub(super) fn leads_to(&self, from: &Instruction<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
+        self.reached(from, |at| self.readers(at), is).is_some()
+    }
+
+    /// Such an instruction, if it makes this, or if a chain of operations on the same rows begins with it.
+    pub(super) fn source(
+        &self,
+        to: &Instruction<'m>,
+        is: impl Fn(&Instruction<'m>) -> bool,
+    ) -> Option<Instruction<'m>> {
+        if is(to) { Some(*to) } else { self.reached(to, operands, is) }
+    }
+
+    /// Whether this is made of another's elements, each of the same, or of it with some of them replaced.
+    pub(super) fn updates(&self, this: &Instruction<'m>, other: &Instruction<'m>) -> bool {
+        let keeps = |at: &Instruction<'m>| {
+            passes_on(at) || is_elementwise(at) || does(at, "dynamic-update-slice") || does(at, "scatter")
+        };
+        let next = |at: &Instruction<'m>| if keeps(at) { operands(at) } else { Vec::new() };
+        self.reached(this, next, |at| at.index() == other.index()).is_some()
+    }
+
+    fn reached(
+        &self,
+        from: &Instruction<'m>,
+        next: impl Fn(&Instruction<'m>) -> Vec<Instruction<'m>>,
+        is: impl Fn(&Instruction<'m>) -> bool,
+    ) -> Option<Instruction<'m>> {
+        let bounds = bounds(from)?;
+        let mut seen = HashSet::new();
+        let mut front = vec![*from];
+        for _ in 0..STEPS {
+            let mut onward = Vec::new();
+            for at in front.iter().flat_map(&next) {
+                if seen.len() > READERS || !seen.insert(at.index()) {
+                    continue;
+                }
+                if is(&at) {
+                    return Some(at);
+                }
+                if self::bounds(&at).is_some_and(|at| at == bounds) {
+                    onward.push(at);
+                }
+            }
+            front = onward;
+        }
+        None
+    }
+}
+
+fn operands<'m>(instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
+    instruction.operands().filter_map(|operand| operand.instruction()).collect()
+}
+
+/// The first array of a result.
+fn bounds(instruction: &Instruction<'_>) -> Option<Vec<u64>> {
+    let shape = instruction.shape().ok()?;
+    let (_, first) = shape.leaves().next()?;
+    first.dimensions().iter().map(|dimension| dimension.bound()).collect()
+}
+
+/// Whether an instruction hands its operand on as it is.
+pub(super) fn passes_on(instruction: &Instruction<'_>) -> bool {
+    let opcode = instruction.opcode();
+    matches!(
+        opcode,
+        "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done" | "bitcast" | "get-tuple-element"
+    ) || opcode == "custom-call" && target(instruction).is_some_and(|target| target.contains("Concat"))
+}
+
+/// What a `custom-call` calls.
+pub(super) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
+    Some(instruction.attribute("custom_call_target")?.trim_matches('"'))
+}
+
+/// Whether an instruction, or what it fuses, is one with this opcode.
+pub(super) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
+    /// Fusions in fusions: a scatter's are three deep.
+    const DEPTH: usize = 4;
+    let mut front = vec![*instruction];
+    for _ in 0..DEPTH {
+        let mut inner = Vec::new();
+        for at in &front {
+            if at.opcode() == opcode {
+                return true;
+            }
+            if at.opcode() == "fusion" {
+                let called = at.calls().filter_map(|call| call.computation());
+                inner.extend(called.flat_map(|computation| computation.instructions().collect::<Vec<_>>()));
+            }
+        }
+        front = inner;
+    }
+    false
+}
+
+/// Whether each element of the result depends on the same elements of the operands only.
+pub(super) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
+    if instruction.opcode() != "fusion" {
+        return is_elementwise_opcode(instruction.opcode());
+    }
+    let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
+    called.peek().is_some()
+        && called.all(|computation| computation.instructions().all(|inner| is_elementwise_opcode(inner.opcode())))
+}
+
+fn is_elementwise_opcode(opcode: &str) -> bool {
+    matches!(
+        opcode,
+        "abs"
+            | "add"
+            | "and"
+            | "atan2"
+            | "bitcast"
+            | "bitcast-convert"
+            | "broadcast"
+            | "cbrt"
+            | "ceil"
+            | "clamp"
+            | "compare"
+            | "constant"
+            | "convert"
+            | "copy"
+            | "cosine"
+            | "divide"
+            | "erf"
+            | "exponential"
+            | "exponential-minus-one"
+            | "floor"
+            | "is-finite"
+            | "log"
+            | "log-plus-one"
+            | "logistic"
+            | "maximum"
+            | "minimum"
+            | "multiply"
+            | "negate"
+            | "not"
+            | "or"
+            | "parameter"
+            | "popcnt"
+            | "power"
+            | "remainder"
+            | "round-nearest-afz"
+            | "round-nearest-even"
+            | "rsqrt"
+            | "select"
+            | "shift-left"
+            | "shift-right-arithmetic"
+            | "shift-right-logical"
+            | "sign"
+            | "sine"
+            | "sqrt"
+            | "subtract"
+            | "tan"
+            | "tanh"
+            | "tuple"
+            | "xor"
+    )
+}

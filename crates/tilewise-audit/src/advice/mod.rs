@@ -1,0 +1,203 @@
+//! What to change in a program so that it holds less at its peak.
+//!
+//! A TPU compiler chooses the layouts of values inside a program from the operations around them, and undoes what a
+//! program asks for there. So only two sorts of change are proposed: of what crosses the program's interface, whose
+//! layout is the caller's, and of which arrays exist at all. Each is priced by planning the program's memory again with
+//! the buffers changed: what is dead at the peak frees nothing, and is no advice.
+//!
+//! | kind | target | proposed where |
+//! |---|---|---|
+//! | `order` | argument, result | it isn't in the default order and takes more than in that |
+//! | `reshape` | argument | it is padded in the default order and everything that reads it is elementwise |
+//! | `split` | argument | it has a few columns, padded to whole rows of a tile |
+//! | `split` | upstream | rows of a few columns that a gather makes or a scatter reads fill 128 lanes each |
+//! | `transpose` | kernel | a Pallas kernel's operands or results have rows of a few columns |
+//! | `donate` | argument | a result of its shape is made of it by elementwise operations or updates in place |
+//! | `checkpoint` | loop | a loop stacks values for its gradient that it could work out again |
+//! | `chunk` | value | most of the peak's temporaries have one dimension of the input in common |
+//! | `none` | value | the program's memory isn't padding, and none of the above applies |
+
+mod batch;
+mod flow;
+mod interface;
+mod kernel;
+mod loops;
+mod rows;
+mod scene;
+mod words;
+
+use crate::{Report, SourceLine};
+use scene::{Candidate, Scene};
+use tilewise::Shape;
+
+/// Less than a hundredth of what the program holds is no advice.
+const WORTHWHILE: u64 = 100;
+/// Nor less than a tenth, where the program has to be taken apart.
+const WORTH_TAKING_APART: u64 = 10;
+/// The most that is proposed: nobody reads on.
+const MOST: usize = 5;
+
+/// What to change, and what that frees.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Advice {
+    /// What sort of change it is.
+    pub kind: AdviceKind,
+    /// What is changed.
+    pub target: AdviceTarget,
+    /// The instruction that makes the array it is about.
+    pub instruction: String,
+    /// That array; of several the largest.
+    pub shape: Shape,
+    /// Bytes by which arguments, results that don't lie in them, and temporaries together fall, once what is named before
+    /// it is done.
+    pub peak_bytes_saved: u64,
+    /// Whether that is the most it can free: what remains depends on how the change is made.
+    pub is_bound: bool,
+    /// What to do, without a full stop.
+    pub sentence: String,
+    /// The Python that does it, if the program is one of JAX.
+    pub code: Option<String>,
+    /// What that code imports.
+    pub imports: Option<String>,
+    /// The framework's name of the operation, or of the argument.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+/// What sort of change an [`Advice`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AdviceKind {
+    /// The order of dimensions is left to the compiler.
+    Order,
+    /// The dimensions change places.
+    Transpose,
+    /// The same elements under other bounds.
+    Reshape,
+    /// An array for each column.
+    Split,
+    /// Parts of the batch, one after the other.
+    Chunk,
+    /// Values are worked out again, not kept.
+    Checkpoint,
+    /// A result takes its argument's place.
+    Donate,
+    /// Nothing of this helps.
+    None,
+}
+
+impl AdviceKind {
+    /// The kind in one word, such as `order`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Order => "order",
+            Self::Transpose => "transpose",
+            Self::Reshape => "reshape",
+            Self::Split => "split",
+            Self::Chunk => "chunk",
+            Self::Checkpoint => "checkpoint",
+            Self::Donate => "donate",
+            Self::None => "none",
+        }
+    }
+}
+
+/// What an [`Advice`] changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AdviceTarget {
+    /// What the caller hands over.
+    Argument,
+    /// What the caller gets.
+    Result,
+    /// What comes before a gather or scatter.
+    Upstream,
+    /// What a kernel of the user's reads and writes.
+    Kernel,
+    /// What a loop keeps.
+    Loop,
+    /// Values inside the program.
+    Value,
+}
+
+impl AdviceTarget {
+    /// The target in one word, such as `argument`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Argument => "argument",
+            Self::Result => "result",
+            Self::Upstream => "upstream",
+            Self::Kernel => "kernel",
+            Self::Loop => "loop",
+            Self::Value => "value",
+        }
+    }
+}
+
+/// What to change in a program, the best first.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct AdviceList {
+    /// What each frees, those before it done.
+    pub advice: Vec<Advice>,
+    /// Bytes that all of it together frees.
+    pub together_bytes_saved: u64,
+}
+
+impl Report {
+    /// What to change so that the program holds less, the best first; nothing for a module without plan.
+    ///
+    /// ```
+    /// let module = tilewise_hlo::Module::parse("\
+    /// HloModule jit_f, is_scheduled=true
+    ///
+    /// ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
+    ///   x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\"}
+    ///   ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target=\"sum\"
+    /// }")?;
+    /// let advice = tilewise_audit::audit(&module).advice().advice;
+    /// assert_eq!((advice[0].kind.as_str(), advice[0].target.as_str()), ("order", "argument"));
+    /// // 512 bytes a row, which could be 32.
+    /// assert_eq!(advice[0].peak_bytes_saved, 524_288 * (512 - 32));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn advice(&self) -> AdviceList {
+        let Some(mut scene) = Scene::new(self) else { return AdviceList::default() };
+        let mut candidates = Vec::new();
+        interface::orders(&scene, &mut candidates);
+        interface::columns(&scene, &mut candidates);
+        interface::donations(&scene, &mut candidates);
+        rows::upstream(&scene, &mut candidates);
+        kernel::transposes(&scene, &mut candidates);
+        loops::checkpoints(&scene, &mut candidates);
+        batch::chunks(&scene, &mut candidates);
+        let least = scene.total_bytes / WORTHWHILE;
+        let mut priced: Vec<(u64, Candidate<'_>)> =
+            candidates.into_iter().map(|candidate| (scene.saved([&candidate]), candidate)).collect();
+        // Stable: of equals, what is the caller's own comes first.
+        priced.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
+        let mut kept: Vec<(u64, Candidate<'_>)> = Vec::new();
+        let mut together_bytes_saved = 0;
+        for (_, candidate) in priced.into_iter().filter(|(saved, _)| *saved > least) {
+            // What the better ones free already is no further advice.
+            let with = scene.saved(kept.iter().map(|(_, kept)| kept).chain([&candidate]));
+            let more = with.saturating_sub(together_bytes_saved);
+            let least =
+                if candidate.kind == AdviceKind::Chunk { scene.total_bytes / WORTH_TAKING_APART } else { least };
+            if kept.len() < MOST && more > least {
+                together_bytes_saved = with;
+                kept.push((more, candidate));
+            }
+        }
+        let mut advice: Vec<Advice> = kept.into_iter().map(|(saved, candidate)| candidate.into_advice(saved)).collect();
+        if advice.is_empty() {
+            advice.extend(scene.nothing_helps());
+        }
+        AdviceList { advice, together_bytes_saved }
+    }
+}

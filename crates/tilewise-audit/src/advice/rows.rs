@@ -1,0 +1,62 @@
+//! Rows of a few columns: a gather makes, and a scatter reads, each row in 128 lanes of its own.
+
+use super::{
+    AdviceKind, AdviceTarget,
+    flow::does,
+    scene::{Candidate, Held, Scene},
+    words,
+};
+use tilewise_hlo::Instruction;
+
+/// More columns than this are an embedding, not components, and nobody keeps each as an array.
+pub(super) const FEW: u64 = 12;
+/// Fewer rows than this are no table.
+const MANY: u64 = 1024;
+
+/// How many rows and columns an array has whose columns lie along the lanes, padded.
+pub(super) fn of_few(held: &Held<'_>) -> Option<(Vec<u64>, u64)> {
+    let minor = *held.minor_to_major().first()?;
+    let columns = *held.bounds.get(minor)?;
+    let rows: Vec<u64> = held.bounds.iter().enumerate().filter(|(at, _)| *at != minor).map(|(_, b)| *b).collect();
+    let count = rows.iter().fold(1_u64, |count, bound| count.saturating_mul(*bound));
+    let is_padded = held.bytes >= held.logical_bytes().saturating_mul(4);
+    ((2..=FEW).contains(&columns) && count >= MANY && is_padded).then_some((rows, columns))
+}
+
+/// Components gathered and scattered each on its own.
+pub(super) fn upstream<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>) {
+    let mut done: Vec<&[u64]> = Vec::new();
+    for held in scene.peak_temporaries() {
+        let Some((rows, columns)) = of_few(held).filter(|_| !done.contains(&&held.bounds[..])) else { continue };
+        let gather = scene.flow.source(&held.instruction, is_gather);
+        let is_gathered = gather.is_some();
+        let is_scattered = scene.flow.leads_to(&held.instruction, |user| does(user, "scatter"));
+        if !(is_gathered || is_scattered) {
+            continue;
+        }
+        done.push(&held.bounds);
+        let mut candidate = Candidate::new(AdviceKind::Split, AdviceTarget::Upstream, held, String::new());
+        // From the gather to the scatter, whatever is made of the rows on the way has as many.
+        for same in scene.temporaries().filter(|same| same.bounds == held.bounds && of_few(same).is_some()) {
+            let column = scene.default_bytes(same.element_type(), &rows);
+            if let Some(bytes) = column.and_then(|column| column.checked_mul(columns)) {
+                candidate.resized.insert(same.buffer, bytes);
+            }
+        }
+        let table = gather.and_then(|gather| table(scene, &gather));
+        words::upstream(scene, &mut candidate, columns, is_gathered, is_scattered, table);
+        candidates.push(candidate);
+    }
+}
+
+/// A gather, but not the one that brings a scatter's updates into order.
+fn is_gather(instruction: &Instruction<'_>) -> bool {
+    does(instruction, "gather") && !does(instruction, "scatter")
+}
+
+/// The argument that a gather's rows come from, if it does nothing but take them.
+fn table<'s, 'm>(scene: &'s Scene<'m>, gather: &Instruction<'m>) -> Option<&'s Held<'m>> {
+    let table = gather.operands().next()?.instruction()?;
+    let argument = scene.flow.source(&table, |at| at.opcode() == "parameter" && at.computation().is_entry())?;
+    scene.arguments().find(|held| held.instruction.index() == argument.index())
+}

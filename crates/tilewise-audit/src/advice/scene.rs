@@ -1,0 +1,214 @@
+//! A program as advice looks at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
+
+use super::{Advice, AdviceKind, AdviceTarget, flow::Flow, words};
+use crate::{Report, origin::traced, report::share};
+use std::collections::{HashMap, HashSet};
+use tilewise::{ElementType, Shape, tpu};
+use tilewise_hlo::{Instruction, Module};
+use tilewise_memory::{PlanOptions, Planner, Role};
+
+/// A part of the program in which nothing is said to be padded.
+const LITTLE_PADDING: f64 = 0.1;
+
+/// An array in the device's default memory.
+#[derive(Clone, Debug)]
+pub(super) struct Held<'m> {
+    pub(super) instruction: Instruction<'m>,
+    pub(super) shape: Shape,
+    pub(super) bounds: Vec<u64>,
+    pub(super) bytes: u64,
+    pub(super) role: Role,
+    /// Its number among the plan's buffers.
+    pub(super) buffer: usize,
+    pub(super) is_at_peak: bool,
+}
+
+impl Held<'_> {
+    pub(super) fn element_type(&self) -> ElementType {
+        self.shape.element_type().unwrap_or(ElementType::Pred)
+    }
+
+    /// Logical dimensions, the fastest-varying first.
+    pub(super) fn minor_to_major(&self) -> &[usize] {
+        self.shape.layout().map_or(&[], |layout| layout.minor_to_major())
+    }
+
+    pub(super) fn elements(&self) -> u64 {
+        self.bounds.iter().fold(1, |product, bound| product.saturating_mul(*bound))
+    }
+
+    pub(super) fn logical_bytes(&self) -> u64 {
+        self.shape.as_array().and_then(|array| array.sizes().ok()).map_or(self.bytes, |sizes| sizes.logical_bytes)
+    }
+}
+
+/// A change that may help, before it is priced.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate<'m> {
+    pub(super) kind: AdviceKind,
+    pub(super) target: AdviceTarget,
+    pub(super) about: Held<'m>,
+    /// Bytes that buffers take instead.
+    pub(super) resized: HashMap<usize, u64>,
+    /// Bytes of results that then lie in arguments.
+    pub(super) donated_bytes: u64,
+    pub(super) is_bound: bool,
+    pub(super) sentence: String,
+    pub(super) code: Option<String>,
+    pub(super) imports: Option<&'static str>,
+}
+
+impl<'m> Candidate<'m> {
+    pub(super) fn new(kind: AdviceKind, target: AdviceTarget, about: &Held<'m>, sentence: String) -> Self {
+        Self {
+            kind,
+            target,
+            about: about.clone(),
+            resized: HashMap::new(),
+            donated_bytes: 0,
+            is_bound: false,
+            sentence,
+            code: None,
+            imports: None,
+        }
+    }
+
+    pub(super) fn into_advice(self, peak_bytes_saved: u64) -> Advice {
+        let (op_name, source) = traced(&self.about.instruction);
+        Advice {
+            kind: self.kind,
+            target: self.target,
+            instruction: self.about.instruction.name().to_owned(),
+            shape: self.about.shape,
+            peak_bytes_saved,
+            is_bound: self.is_bound,
+            sentence: self.sentence,
+            imports: self.imports.filter(|_| self.code.is_some()).map(str::to_owned),
+            code: self.code,
+            op_name,
+            source,
+        }
+    }
+}
+
+pub(super) struct Scene<'m> {
+    pub(super) module: &'m Module,
+    pub(super) generation: tpu::Generation,
+    pub(super) flow: Flow<'m>,
+    /// What is large enough to matter, in the order of definition.
+    pub(super) held: Vec<Held<'m>>,
+    pub(super) total_bytes: u64,
+    pub(super) temporary_bytes: u64,
+    padding_share: f64,
+    planner: Planner<'m>,
+}
+
+impl<'m> Scene<'m> {
+    pub(super) fn new(report: &'m Report) -> Option<Self> {
+        /// Arrays below this part of what the program holds can't make advice.
+        const NEGLIGIBLE: u64 = 1000;
+
+        let (plan, module) = (report.plan.as_ref().ok()?, &report.text);
+        let mut options = PlanOptions::new(report.generation).with_packing(plan.packing);
+        options.hbm_limit = None;
+        let planner = Planner::new(module, options).ok()?;
+        let hbm = plan.space(0)?;
+        let total_bytes = plan.total_bytes();
+        let at_peak: HashSet<usize> = hbm
+            .peak
+            .iter()
+            .flat_map(|peak| &peak.pieces)
+            .map(|piece| hbm.allocations[piece.allocation].buffer)
+            .collect();
+        let mut held = Vec::new();
+        for allocation in hbm.allocations.iter().filter(|a| a.bytes > total_bytes / NEGLIGIBLE) {
+            let Some(instruction) = module.instruction(allocation.instruction) else { continue };
+            let Some(shape) = part(&instruction, &allocation.shape_index) else { continue };
+            let Some(array) = shape.as_array() else { continue };
+            let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+            let Some(bounds) = bounds else { continue };
+            held.push(Held {
+                instruction,
+                bounds,
+                bytes: allocation.bytes,
+                role: allocation.role,
+                buffer: allocation.buffer,
+                is_at_peak: at_peak.contains(&allocation.buffer),
+                shape,
+            });
+        }
+        let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
+        Some(Self {
+            module,
+            generation: report.generation,
+            flow: Flow::new(module),
+            held,
+            total_bytes,
+            temporary_bytes: plan.temporary_bytes(),
+            padding_share: peak.map_or(0.0, |peak| share(peak.padding_bytes, peak.live_bytes)),
+            planner,
+        })
+    }
+
+    pub(super) fn arguments(&self) -> impl Iterator<Item = &Held<'m>> {
+        self.held.iter().filter(|held| held.role == Role::Argument && held.is_parameter())
+    }
+
+    pub(super) fn results(&self) -> impl Iterator<Item = &Held<'m>> {
+        self.held.iter().filter(|held| held.role == Role::Output)
+    }
+
+    pub(super) fn temporaries(&self) -> impl Iterator<Item = &Held<'m>> {
+        self.held.iter().filter(|held| held.role == Role::Temporary)
+    }
+
+    pub(super) fn peak_temporaries(&self) -> impl Iterator<Item = &Held<'m>> {
+        let mut seen = HashSet::new();
+        self.temporaries().filter(move |held| held.is_at_peak && seen.insert(held.buffer))
+    }
+
+    /// Bytes of an array that the compiler lays out freely.
+    pub(super) fn default_bytes(&self, element_type: ElementType, bounds: &[u64]) -> Option<u64> {
+        let shape = tpu::default_layout(element_type, bounds, self.generation).ok()?;
+        Some(shape.as_array()?.sizes().ok()?.physical_bytes)
+    }
+
+    /// Bytes by which the program's total falls with all these changes.
+    pub(super) fn saved<'a>(&mut self, candidates: impl IntoIterator<Item = &'a Candidate<'m>>) -> u64
+    where
+        'm: 'a,
+    {
+        let (mut resized, mut donated) = (HashMap::new(), 0_u64);
+        for candidate in candidates {
+            for (buffer, bytes) in &candidate.resized {
+                let least = resized.entry(*buffer).or_insert(*bytes);
+                *least = (*least).min(*bytes);
+            }
+            donated = donated.saturating_add(candidate.donated_bytes);
+        }
+        let plan = self.planner.plan_resized(|buffer, bytes| resized.get(&buffer).map(|resized| bytes.min(*resized)));
+        let after = plan.map_or(self.total_bytes, |plan| plan.total_bytes());
+        self.total_bytes.saturating_sub(after.saturating_sub(donated))
+    }
+
+    /// That there is nothing to say of a program that could need less, if it wastes nothing.
+    pub(super) fn nothing_helps(&self) -> Option<Advice> {
+        let largest = self.held.iter().filter(|held| held.is_at_peak).max_by_key(|held| held.bytes)?;
+        (self.padding_share < LITTLE_PADDING).then(|| {
+            Candidate::new(AdviceKind::None, AdviceTarget::Value, largest, words::nothing_helps(self, largest))
+                .into_advice(0)
+        })
+    }
+}
+
+impl Held<'_> {
+    pub(super) fn is_parameter(&self) -> bool {
+        self.instruction.opcode() == "parameter" && self.instruction.computation().is_entry()
+    }
+}
+
+/// The part of an instruction's shape at this path.
+fn part(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
+    let shape = instruction.shape().ok()?;
+    path.iter().try_fold(shape, |shape, element| shape.elements().nth(*element))
+}

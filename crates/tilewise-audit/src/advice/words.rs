@@ -1,0 +1,256 @@
+//! Advice as sentences and as Python.
+
+use super::{
+    AdviceTarget,
+    scene::{Candidate, Held, Scene},
+};
+use crate::origin::{op_name, source_line};
+use tilewise::{Shape, tpu};
+use tilewise_hlo::Instruction;
+
+/// How many parts are proposed: what remains of a halved array is still the largest.
+const PARTS: u64 = 8;
+
+const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
+const JAX: &str = "import jax";
+const NUMPY: &str = "import jax.numpy as jnp";
+
+/// Whether JAX made the program: its names of operations begin with the function that was compiled.
+fn is_jax(scene: &Scene<'_>) -> bool {
+    const LOOKED_AT: usize = 4096;
+    let mut names = scene.module.instructions().rev().take(LOOKED_AT).filter_map(|at| op_name(&at));
+    scene.module.name().starts_with("jit_") || names.any(|name| name.starts_with("jit(") || name.starts_with("pmap("))
+}
+
+fn give<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, imports: &'static str, code: String) {
+    if is_jax(scene) {
+        (candidate.code, candidate.imports) = (Some(code), Some(imports));
+    }
+}
+
+/// An argument's name in the program, such as `params['w']`.
+fn name(argument: &Held<'_>) -> String {
+    op_name(&argument.instruction)
+        .filter(|name| !name.is_empty() && !name.contains('/'))
+        .unwrap_or_else(|| "x".to_owned())
+}
+
+/// The parameter of the Python function that an argument is part of.
+fn root(name: &str) -> &str {
+    name.split(['[', '.']).next().unwrap_or(name)
+}
+
+fn bounds_text(bounds: &[u64]) -> String {
+    bounds.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Where an instruction comes from, in a few words.
+fn place(instruction: &Instruction<'_>) -> String {
+    match source_line(instruction) {
+        Some(source) => {
+            let file = source.file.rsplit('/').next().unwrap_or(&source.file).to_owned();
+            format!(" at {file}:{}", source.line)
+        }
+        None => String::new(),
+    }
+}
+
+pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>) {
+    let about = candidate.about.clone();
+    let default = tpu::default_layout(about.element_type(), &about.bounds, scene.generation).ok();
+    let order: Vec<String> = default
+        .as_ref()
+        .and_then(Shape::as_array)
+        .map(|array| array.major_to_minor().map(|dimension| dimension.to_string()).collect())
+        .unwrap_or_default();
+    let order = order.join(", ");
+    if candidate.target == AdviceTarget::Argument {
+        let name = name(&about);
+        candidate.sentence = format!(
+            "hand `{name}` over in the default layout: the caller pins it to another order, which pads it and all that \
+             is made of it"
+        );
+        let code =
+            format!("{name} = jax.device_put({name}, Format(Layout(major_to_minor=({order})), {name}.sharding))");
+        give(scene, candidate, LAYOUT, code);
+    } else {
+        candidate.sentence = "take this result in the default layout: drop its order from `out_shardings`".to_owned();
+        let function = function(scene);
+        give(scene, candidate, LAYOUT, format!("{function} = jax.jit({function}, out_shardings=Format(Layout.AUTO))"));
+    }
+}
+
+/// The Python function that was compiled.
+fn function<'m>(scene: &Scene<'m>) -> &'m str {
+    let name = scene.module.name();
+    name.strip_prefix("jit_").filter(|name| !name.is_empty()).unwrap_or("f")
+}
+
+pub(super) fn columns<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, others: &[&Held<'m>]) {
+    let about = candidate.about.clone();
+    let (name, columns) = (name(&about), about.bounds.last().copied().unwrap_or(1));
+    let same = match others.len() {
+        0 => String::new(),
+        1 => ", and the other array of this shape that crosses the interface, too".to_owned(),
+        count => format!(", and the {count} others of this shape that cross the interface, too"),
+    };
+    if candidate.kind == super::AdviceKind::Reshape {
+        let elements = about.elements();
+        candidate.sentence = format!(
+            "keep `{name}` flat, as [{elements}], between calls and inside: all that reads it is elementwise{same}"
+        );
+        give(scene, candidate, JAX, format!("{name} = {name}.reshape(-1)  # {}[{elements}]", about.element_type()));
+    } else {
+        candidate.sentence = format!(
+            "hand `{name}` over as {columns} arrays of [{}], a column each, and keep them apart inside{same}",
+            bounds_text(&about.bounds[..about.bounds.len() - 1])
+        );
+        give(scene, candidate, NUMPY, format!("{name} = jnp.unstack({name}, axis=-1)  # a tuple of {columns} arrays"));
+    }
+}
+
+pub(super) fn donation<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, arguments: &[&Held<'m>]) {
+    let mut roots: Vec<String> = arguments.iter().map(|argument| root(&name(argument)).to_owned()).collect();
+    roots.sort();
+    roots.dedup();
+    let quoted: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
+    candidate.sentence = format!(
+        "donate {}: results of the same shape can take the place of what they replace, if the caller doesn't need the \
+         old values any more",
+        quoted.join(" and ")
+    );
+    let names: Vec<String> = roots.iter().map(|root| format!("\"{root}\"")).collect();
+    let comma = if names.len() == 1 { "," } else { "" };
+    let function = function(scene);
+    let code = format!("{function} = jax.jit({function}, donate_argnames=({}{comma}))", names.join(", "));
+    give(scene, candidate, JAX, code);
+}
+
+pub(super) fn upstream<'m>(
+    scene: &Scene<'m>,
+    candidate: &mut Candidate<'m>,
+    columns: u64,
+    is_gathered: bool,
+    is_scattered: bool,
+    table: Option<&Held<'m>>,
+) {
+    let place = place(&candidate.about.instruction);
+    candidate.sentence = match (is_gathered, is_scattered) {
+        (true, true) => format!(
+            "gather each of the {columns} columns on its own{place}, and keep them apart until each is scattered: a row \
+             takes 128 lanes, whatever it holds"
+        ),
+        (true, false) => format!(
+            "gather each of the {columns} columns on its own{place}, before anything makes rows of them: a row takes \
+             128 lanes, whatever it holds"
+        ),
+        _ => {
+            format!("scatter each of the {columns} columns on its own{place}: a row takes 128 lanes, whatever it holds")
+        }
+    };
+    let code = if is_gathered {
+        let table = table.map_or_else(|| "table".to_owned(), name);
+        format!("columns = [column[indices] for column in jnp.unstack({table}, axis=-1)]")
+    } else {
+        "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)".to_owned()
+    };
+    give(scene, candidate, NUMPY, code);
+}
+
+pub(super) fn kernel<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, kernel: &Instruction<'m>) {
+    let about = candidate.about.clone();
+    let minor = about.minor_to_major().first().copied().unwrap_or(0);
+    let mut bounds = about.bounds.clone();
+    let columns = if minor < bounds.len() { bounds.remove(minor) } else { 1 };
+    bounds.insert(bounds.len().saturating_sub(1), columns);
+    candidate.sentence = format!(
+        "write the kernel{} for [{}]: its blocks have {columns} columns, and each row of them takes 128 lanes; \
+         transpose its BlockSpecs and what it reads and writes",
+        place(kernel),
+        bounds_text(&bounds)
+    );
+    give(scene, candidate, NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed".to_owned());
+}
+
+pub(super) fn checkpoint<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, stacked: usize, trips: u64) {
+    let arrays = if stacked == 1 { "an array" } else { "arrays" };
+    candidate.sentence = format!(
+        "put `jax.checkpoint` around the step of the loop{}: it keeps {stacked} {arrays} of all its {trips} steps for the \
+         gradient, and could work them out again from what it carries",
+        place(&candidate.about.instruction)
+    );
+    let code = "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)".to_owned();
+    give(scene, candidate, JAX, code);
+}
+
+pub(super) fn chunk<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, size: u64) {
+    let about = &candidate.about;
+    let has_gradient = scene.module.instructions().any(|at| {
+        at.metadata().and_then(|metadata| metadata.op_name()).is_some_and(|name| name.contains("transpose(jvp"))
+    });
+    let at = about.bounds.iter().position(|bound| *bound == size).unwrap_or(0);
+    candidate.sentence = format!(
+        "work through dimension {at} of [{}], of size {size}, in parts: most of the peak has it{}; halves free this much, \
+         more parts more",
+        bounds_text(&about.bounds),
+        if has_gradient { ", so take loss and gradient of each part, and add them up" } else { "" }
+    );
+    if let Some(code) = in_parts(scene, size, has_gradient) {
+        give(scene, candidate, JAX, code);
+    }
+}
+
+/// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size.
+fn in_parts(scene: &Scene<'_>, size: u64, has_gradient: bool) -> Option<String> {
+    let parts = (2..=PARTS).rev().find(|parts| size.is_multiple_of(*parts))?;
+    // By name: whether all of its arrays have the dimension.
+    let mut parameters: Vec<(String, bool)> = Vec::new();
+    let entry = scene.module.entry()?;
+    let mut arguments: Vec<Instruction<'_>> = entry.instructions().filter(|at| at.opcode() == "parameter").collect();
+    arguments.sort_by_key(Instruction::parameter_number);
+    for argument in arguments {
+        let name = root(&op_name(&argument)?).to_owned();
+        let first = argument.shape().ok()?.dimensions().first().and_then(|dimension| dimension.bound());
+        let has_it = first == Some(size);
+        match parameters.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all_have_it)) => *all_have_it &= has_it,
+            None => parameters.push((name, has_it)),
+        }
+    }
+    let all: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+    let batch: Vec<&str> = parameters.iter().filter(|(_, has_it)| *has_it).map(|(name, _)| name.as_str()).collect();
+    if batch.is_empty() || !all.iter().all(|name| is_name(name)) {
+        return None;
+    }
+    let (function, all, batch) = (function(scene), all.join(", "), batch.join(", "));
+    let comma = if batch.contains(',') { "" } else { "," };
+    let (part, sum) = if has_gradient {
+        ("jax.checkpoint(part)", "  # or .sum()\n    return jax.tree.map(lambda r: r.mean(0), results)")
+    } else {
+        ("part", "\n    return results  # join or add up the parts")
+    };
+    Some(format!(
+        "def {function}_in_parts({all}, parts={parts}):\n    \
+         def part(batch):\n        \
+         {batch}{comma} = batch\n        \
+         return {function}({all})\n    \
+         batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))\n    \
+         results = jax.lax.map({part}, batch){sum}"
+    ))
+}
+
+/// Whether it can be a variable's name.
+fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+pub(super) fn nothing_helps(scene: &Scene<'_>, largest: &Held<'_>) -> String {
+    let place = place(&largest.instruction);
+    let share = largest.bytes.saturating_mul(100) / scene.total_bytes.max(1);
+    format!(
+        "padding is not what takes this program's memory: the largest array, {}{place}, is {share} % of it, and holds data",
+        largest.shape
+    )
+}
