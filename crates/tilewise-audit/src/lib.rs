@@ -24,8 +24,9 @@
 //!
 //! - [`audit`] makes a [`Report`] of a module: [`BufferRow`]s, [`CopyRow`]s, a [`SpaceTotal`] for each memory space,
 //!   and the [`MemoryBounds`] that say whether it fits.
+//! - [`Report::advice`] says what to change in the program: [`Advice`], priced by planning its memory again.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries.
-//! - [`causes`] says in words what pads an array; the module [`fix`] says what to change, and what that frees.
+//! - [`causes`] says in words what pads an array; the module [`fix`] says what to hand over in place of an argument, and what that frees.
 //! - A [`ReportView`] is what is shown of a report. Rows are [`TableRow`]s: their fields are spelled once, for JSON,
 //!   CSV and data frames.
 //!
@@ -56,7 +57,7 @@ mod sizing;
 mod table;
 mod view;
 
-pub use advice::{Advice, AdviceKind, AdviceList, AdviceTarget};
+pub use advice::{Advice, AdviceKind, AdviceTarget};
 pub use agreement::Agreement;
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;

@@ -34,9 +34,7 @@ fields!(ReportView<'_>, view, {
     // Null for a module without plan.
     temporary_bytes: view.report.memory_bounds.temporary_bytes,
     memory_spaces: view.report.memory_spaces,
-    advice: view.report.advice().advice,
-    // Of all of it together.
-    advice_bytes_saved: view.report.advice().together_bytes_saved,
+    advice: view.report.advice(),
     buffers: view.buffers().collect::<Vec<_>>(),
     copies: view.report.copies,
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),

@@ -5,7 +5,8 @@ use super::{
     scene::{Candidate, Held, Scene},
     words,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use tilewise::{Shape, tpu};
 use tilewise_hlo::Instruction;
 
 /// Below this a dimension can't be halved to any use.
@@ -21,45 +22,73 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
         return;
     }
     let arguments: HashSet<u64> = scene.arguments().map(Held::elements).collect();
+    let leading = leading_sizes(scene);
+    // As many elements as an argument has: a copy of it, or its gradient, which no part of the input makes smaller;
+    // unless arguments of several sorts begin with the dimension, as those of a batch do.
+    let is_of_input = |held: &&Held<'m>, size: u64| {
+        held.bounds.contains(&size)
+            && (!arguments.contains(&held.elements()) || leading.get(&size).is_some_and(|sorts| sorts.len() > 1))
+    };
     let peak: Vec<&Held<'m>> = scene.peak_temporaries().collect();
     let all: u64 = peak.iter().map(|held| held.bytes).fold(0, u64::saturating_add);
-    // As many elements as an argument has: a copy of it, or its gradient, which no part of the input makes smaller.
-    let of_input: Vec<&Held<'m>> = peak.into_iter().filter(|held| !arguments.contains(&held.elements())).collect();
-    let Some(&largest) = of_input.iter().max_by_key(|held| held.bytes) else { return };
+    let Some(&largest) = peak.iter().max_by_key(|held| held.bytes) else { return };
     let input = input_sizes(scene);
     let covered = |size: u64| {
-        let with = of_input.iter().filter(|held| held.bounds.contains(&size));
+        let with = peak.iter().filter(|held| is_of_input(held, size));
         with.map(|held| held.bytes).fold(0, u64::saturating_add)
     };
-    let candidate_sizes = largest.bounds.iter().copied().filter(|size| *size >= LEAST && input.contains(size));
+    let sizes = largest.bounds.iter().copied().filter(|size| *size >= LEAST && input.contains(size));
     // The outermost of those that are in as much.
-    let Some(size) = candidate_sizes.rev().max_by_key(|size| covered(*size)) else { return };
+    let Some(size) = sizes.rev().max_by_key(|size| covered(*size)) else { return };
     if covered(size) / MOST_OF_THEM < all / 100 || trips(scene).contains(&size) {
         return;
     }
     let mut candidate = Candidate::new(AdviceKind::Chunk, AdviceTarget::Value, largest, String::new());
-    let halved = scene.temporaries().filter(|held| held.bounds.contains(&size));
-    let halved = halved.filter(|held| !arguments.contains(&held.elements()));
-    candidate.resized = halved.map(|held| (held.buffer, held.bytes.div_ceil(2))).collect();
+    let halved = scene.temporaries().filter(|held| is_of_input(held, size));
+    candidate.resized = halved.filter_map(|held| Some((held.buffer, bytes_of_half(scene, held, size)?))).collect();
     candidate.is_bound = true;
     words::chunk(scene, &mut candidate, size);
     candidates.push(candidate);
 }
 
+/// Bytes in the same order with the dimension of this size halved: nothing less, where that fills the lanes no better.
+fn bytes_of_half(scene: &Scene<'_>, held: &Held<'_>, size: u64) -> Option<u64> {
+    let at = held.bounds.iter().position(|bound| *bound == size)?;
+    let mut bounds = held.bounds.clone();
+    bounds[at] = size.div_ceil(2);
+    let half = tpu::layout_for_order(held.element_type(), &bounds, held.minor_to_major(), scene.generation).ok()?;
+    Some(half.as_array()?.sizes().ok()?.physical_bytes)
+}
+
+/// The sizes that arguments begin with, each with the bounds of those that do.
+fn leading_sizes(scene: &Scene<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
+    let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::new();
+    for bounds in arguments(scene) {
+        if let Some(first) = bounds.first() {
+            leading.entry(*first).or_default().insert(bounds);
+        }
+    }
+    leading
+}
+
+/// The bounds of the program's arguments.
+fn arguments(scene: &Scene<'_>) -> Vec<Vec<u64>> {
+    let Some(entry) = scene.module.entry() else { return Vec::new() };
+    let parameters = entry.instructions().filter(|at| at.opcode() == "parameter");
+    let shapes = parameters.filter_map(|parameter| parameter.shape().ok());
+    let bounds = |leaf: &Shape| leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+    shapes.flat_map(|shape| shape.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()).collect()
+}
+
 /// Sizes that dimensions of the program's input have, alone or its first ones merged.
 fn input_sizes(scene: &Scene<'_>) -> HashSet<u64> {
     let mut sizes = HashSet::new();
-    let Some(entry) = scene.module.entry() else { return sizes };
-    for parameter in entry.instructions().filter(|at| at.opcode() == "parameter") {
-        let Ok(shape) = parameter.shape() else { continue };
-        for (_, leaf) in shape.leaves() {
-            let bounds: Vec<u64> = leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
-            sizes.extend(&bounds);
-            let mut merged = 1_u64;
-            for bound in bounds {
-                merged = merged.saturating_mul(bound);
-                sizes.insert(merged);
-            }
+    for bounds in arguments(scene) {
+        sizes.extend(&bounds);
+        let mut merged = 1_u64;
+        for bound in bounds {
+            merged = merged.saturating_mul(bound);
+            sizes.insert(merged);
         }
     }
     sizes

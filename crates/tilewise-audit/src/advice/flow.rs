@@ -54,6 +54,23 @@ impl<'m> Flow<'m> {
         readers
     }
 
+    /// Whether nothing but elementwise operations lies between this and the program's results.
+    pub(super) fn is_elementwise_to_the_end(&self, from: &Instruction<'m>) -> bool {
+        let mut seen = HashSet::new();
+        let mut front = vec![*from];
+        while let Some(at) = front.pop() {
+            for user in self.users(&at) {
+                if seen.len() > READERS || !(passes_on(&user) || is_elementwise(&user)) {
+                    return false;
+                }
+                if seen.insert(user.index()) && !user.is_root() {
+                    front.push(user);
+                }
+            }
+        }
+        !seen.is_empty()
+    }
+
     /// Whether a chain of operations on the same rows leads from here down to such an instruction.
     pub(super) fn leads_to(&self, from: &Instruction<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
         self.reached(from, |at| self.readers(at), is).is_some()

@@ -79,27 +79,23 @@ pub(super) fn columns<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>
         };
         let rows = bounds.iter().take(bounds.len() - 1).fold(1_u64, |rows, bound| rows.saturating_mul(*bound));
         let columns = bounds.last().copied().unwrap_or(1);
-        let is_read_elementwise = |held: &&Held<'m>| {
-            let readers = scene.flow.readers(&held.instruction);
-            !held.is_parameter() || !readers.is_empty() && readers.iter().all(|reader| keeps_elements(reader))
-        };
-        let (kind, after): (_, &dyn Fn(&Held<'m>) -> Option<u64>) = if group.iter().all(is_read_elementwise) {
-            (AdviceKind::Reshape, &|held| scene.default_bytes(held.element_type(), &[rows.checked_mul(columns)?]))
+        let is_read_elementwise =
+            |held: &&Held<'m>| !held.is_parameter() || scene.flow.is_elementwise_to_the_end(&held.instruction);
+        // How many arrays of how many elements take the place of one.
+        let (kind, arrays, elements) = if group.iter().all(is_read_elementwise) {
+            (AdviceKind::Reshape, 1, rows.saturating_mul(columns))
         } else if columns <= FEW && bounds.len() == 2 {
-            (AdviceKind::Split, &|held| scene.default_bytes(held.element_type(), &[rows])?.checked_mul(columns))
+            (AdviceKind::Split, columns, rows)
         } else {
             continue;
         };
+        let after = |held: &Held<'m>| scene.default_bytes(held.element_type(), &[elements])?.checked_mul(arrays);
         let mut candidate = Candidate::new(kind, AdviceTarget::Argument, largest, String::new());
         candidate.resized = group.iter().filter_map(|held| Some((held.buffer, after(held)?))).collect();
         let others: Vec<&Held<'m>> = group.iter().copied().filter(|held| held.buffer != largest.buffer).collect();
         words::columns(scene, &mut candidate, &others);
         candidates.push(candidate);
     }
-}
-
-fn keeps_elements(reader: &Instruction<'_>) -> bool {
-    is_elementwise(reader) || reader.opcode() == "tuple"
 }
 
 /// Whether it is in the default order, and its last dimension, a short one, is padded in that.

@@ -8,7 +8,7 @@
 //! | kind | target | proposed where |
 //! |---|---|---|
 //! | `order` | argument, result | it isn't in the default order and takes more than in that |
-//! | `reshape` | argument | it is padded in the default order and everything that reads it is elementwise |
+//! | `reshape` | argument | it is padded in the default order, and only elementwise operations lie between it and the results |
 //! | `split` | argument | it has a few columns, padded to whole rows of a tile |
 //! | `split` | upstream | rows of a few columns that a gather makes or a scatter reads fill 128 lanes each |
 //! | `transpose` | kernel | a Pallas kernel's operands or results have rows of a few columns |
@@ -138,18 +138,10 @@ impl AdviceTarget {
     }
 }
 
-/// What to change in a program, the best first.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct AdviceList {
-    /// What each frees, those before it done.
-    pub advice: Vec<Advice>,
-    /// Bytes that all of it together frees.
-    pub together_bytes_saved: u64,
-}
-
 impl Report {
     /// What to change so that the program holds less, the best first; nothing for a module without plan.
+    ///
+    /// Each frees its bytes once those before it are done, so that all together free their sum.
     ///
     /// ```
     /// let module = tilewise_hlo::Module::parse("\
@@ -159,15 +151,15 @@ impl Report {
     ///   x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\"}
     ///   ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target=\"sum\"
     /// }")?;
-    /// let advice = tilewise_audit::audit(&module).advice().advice;
+    /// let advice = tilewise_audit::audit(&module).advice();
     /// assert_eq!((advice[0].kind.as_str(), advice[0].target.as_str()), ("order", "argument"));
     /// // 512 bytes a row, which could be 32.
     /// assert_eq!(advice[0].peak_bytes_saved, 524_288 * (512 - 32));
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     #[must_use]
-    pub fn advice(&self) -> AdviceList {
-        let Some(mut scene) = Scene::new(self) else { return AdviceList::default() };
+    pub fn advice(&self) -> Vec<Advice> {
+        let Some(mut scene) = Scene::new(self) else { return Vec::new() };
         let mut candidates = Vec::new();
         interface::orders(&scene, &mut candidates);
         interface::columns(&scene, &mut candidates);
@@ -182,15 +174,15 @@ impl Report {
         // Stable: of equals, what is the caller's own comes first.
         priced.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
         let mut kept: Vec<(u64, Candidate<'_>)> = Vec::new();
-        let mut together_bytes_saved = 0;
+        let mut together = 0;
         for (_, candidate) in priced.into_iter().filter(|(saved, _)| *saved > least) {
             // What the better ones free already is no further advice.
             let with = scene.saved(kept.iter().map(|(_, kept)| kept).chain([&candidate]));
-            let more = with.saturating_sub(together_bytes_saved);
+            let more = with.saturating_sub(together);
             let least =
                 if candidate.kind == AdviceKind::Chunk { scene.total_bytes / WORTH_TAKING_APART } else { least };
             if kept.len() < MOST && more > least {
-                together_bytes_saved = with;
+                together = with;
                 kept.push((more, candidate));
             }
         }
@@ -198,6 +190,6 @@ impl Report {
         if advice.is_empty() {
             advice.extend(scene.nothing_helps());
         }
-        AdviceList { advice, together_bytes_saved }
+        advice
     }
 }

@@ -13,12 +13,16 @@ pub(super) const FEW: u64 = 12;
 /// Fewer rows than this are no table.
 const MANY: u64 = 1024;
 
-/// How many rows and columns an array has whose columns lie along the lanes, padded.
+/// The bounds of an array's rows, and how many columns it has, if those lie along the lanes, padded. What is short beside
+/// them is columns, too: of `[N,3,3]` nine.
 pub(super) fn of_few(held: &Held<'_>) -> Option<(Vec<u64>, u64)> {
     let minor = *held.minor_to_major().first()?;
-    let columns = *held.bounds.get(minor)?;
-    let rows: Vec<u64> = held.bounds.iter().enumerate().filter(|(at, _)| *at != minor).map(|(_, b)| *b).collect();
-    let count = rows.iter().fold(1_u64, |count, bound| count.saturating_mul(*bound));
+    let is_column = |at: usize, bound: u64| at == minor || bound <= FEW && at > 0;
+    let bounds = || held.bounds.iter().copied().enumerate();
+    let rows: Vec<u64> = bounds().filter(|(at, bound)| !is_column(*at, *bound)).map(|(_, bound)| bound).collect();
+    let product = |product: u64, bound: u64| product.saturating_mul(bound);
+    let columns = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).fold(1, product);
+    let count = rows.iter().copied().fold(1, product);
     let is_padded = held.bytes >= held.logical_bytes().saturating_mul(4);
     ((2..=FEW).contains(&columns) && count >= MANY && is_padded).then_some((rows, columns))
 }
@@ -44,7 +48,7 @@ pub(super) fn upstream<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>
             }
         }
         let table = gather.and_then(|gather| table(scene, &gather));
-        words::upstream(scene, &mut candidate, columns, is_gathered, is_scattered, table);
+        words::upstream(scene, &mut candidate, columns, is_gathered, is_scattered, table.as_ref());
         candidates.push(candidate);
     }
 }
@@ -55,8 +59,7 @@ fn is_gather(instruction: &Instruction<'_>) -> bool {
 }
 
 /// The argument that a gather's rows come from, if it does nothing but take them.
-fn table<'s, 'm>(scene: &'s Scene<'m>, gather: &Instruction<'m>) -> Option<&'s Held<'m>> {
+fn table<'m>(scene: &Scene<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
     let table = gather.operands().next()?.instruction()?;
-    let argument = scene.flow.source(&table, |at| at.opcode() == "parameter" && at.computation().is_entry())?;
-    scene.arguments().find(|held| held.instruction.index() == argument.index())
+    scene.flow.source(&table, |at| at.opcode() == "parameter" && at.computation().is_entry())
 }

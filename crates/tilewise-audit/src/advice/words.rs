@@ -29,10 +29,8 @@ fn give<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, imports: &'static 
 }
 
 /// An argument's name in the program, such as `params['w']`.
-fn name(argument: &Held<'_>) -> String {
-    op_name(&argument.instruction)
-        .filter(|name| !name.is_empty() && !name.contains('/'))
-        .unwrap_or_else(|| "x".to_owned())
+fn name(argument: &Instruction<'_>) -> String {
+    op_name(argument).filter(|name| !name.is_empty() && !name.contains('/')).unwrap_or_else(|| "x".to_owned())
 }
 
 /// The parameter of the Python function that an argument is part of.
@@ -65,7 +63,7 @@ pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>) {
         .unwrap_or_default();
     let order = order.join(", ");
     if candidate.target == AdviceTarget::Argument {
-        let name = name(&about);
+        let name = name(&about.instruction);
         candidate.sentence = format!(
             "hand `{name}` over in the default layout: the caller pins it to another order, which pads it and all that \
              is made of it"
@@ -88,7 +86,7 @@ fn function<'m>(scene: &Scene<'m>) -> &'m str {
 
 pub(super) fn columns<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, others: &[&Held<'m>]) {
     let about = candidate.about.clone();
-    let (name, columns) = (name(&about), about.bounds.last().copied().unwrap_or(1));
+    let (name, columns) = (name(&about.instruction), about.bounds.last().copied().unwrap_or(1));
     let same = match others.len() {
         0 => String::new(),
         1 => ", and the other array of this shape that crosses the interface, too".to_owned(),
@@ -97,7 +95,7 @@ pub(super) fn columns<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, othe
     if candidate.kind == super::AdviceKind::Reshape {
         let elements = about.elements();
         candidate.sentence = format!(
-            "keep `{name}` flat, as [{elements}], between calls and inside: all that reads it is elementwise{same}"
+            "keep `{name}` flat, as [{elements}], between calls and inside: only elementwise operations read it{same}"
         );
         give(scene, candidate, JAX, format!("{name} = {name}.reshape(-1)  # {}[{elements}]", about.element_type()));
     } else {
@@ -110,7 +108,8 @@ pub(super) fn columns<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, othe
 }
 
 pub(super) fn donation<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, arguments: &[&Held<'m>]) {
-    let mut roots: Vec<String> = arguments.iter().map(|argument| root(&name(argument)).to_owned()).collect();
+    let mut roots: Vec<String> =
+        arguments.iter().map(|argument| root(&name(&argument.instruction)).to_owned()).collect();
     roots.sort();
     roots.dedup();
     let quoted: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
@@ -132,7 +131,7 @@ pub(super) fn upstream<'m>(
     columns: u64,
     is_gathered: bool,
     is_scattered: bool,
-    table: Option<&Held<'m>>,
+    table: Option<&Instruction<'m>>,
 ) {
     let place = place(&candidate.about.instruction);
     candidate.sentence = match (is_gathered, is_scattered) {

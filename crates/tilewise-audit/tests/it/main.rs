@@ -1,5 +1,6 @@
 //! The tests of the audit's public interface, in one program.
 
+mod advice;
 mod copies;
 mod explain;
 mod fix;

@@ -6,12 +6,12 @@ use tilewise_audit::{Advice, AdviceKind, Report};
 
 pub(super) fn write_advice(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let list = report.advice();
-    if list.advice.is_empty() {
+    if list.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{}", styled(STRONG, "What to change"))?;
     let mut held = report.memory_bounds.at_most_bytes;
-    for advice in &list.advice {
+    for advice in &list {
         let before = held;
         held = held.saturating_sub(advice.peak_bytes_saved);
         write_one(advice, before, held, width, out)?;
@@ -30,6 +30,6 @@ fn write_one(advice: &Advice, before: u64, after: u64, width: usize, out: &mut d
         let line = if number == 0 { line.replacen(&lead, &styled(STRONG, &lead), 1) } else { line.into_owned() };
         writeln!(out, "{line}")?;
     }
-    let code = advice.imports.iter().chain(&advice.code).flat_map(|code| code.lines());
-    code.map(|line| writeln!(out, "      {}", styled(FAINT, line))).collect()
+    let mut code = advice.imports.iter().chain(&advice.code).flat_map(|code| code.lines());
+    code.try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
 }

@@ -1,0 +1,196 @@
+//! Advice: on programs whose changes were measured by compiling them again, and on small ones worked out by hand.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in helpers, which the lint does not take for tests")]
+
+use std::collections::HashMap;
+use tilewise::tpu::Generation;
+use tilewise_audit::{Advice, AuditOptions, Report, audit_with};
+use tilewise_hlo::Module;
+
+const MIB: u64 = 1 << 20;
+
+fn report(module: &Module, tpu: Generation) -> Report {
+    audit_with(module, AuditOptions::default().with_tpu(tpu))
+}
+
+fn advice(text: &str) -> Vec<Advice> {
+    report(&Module::parse(text).unwrap(), Generation::V5e).advice()
+}
+
+fn kind(advice: &Advice) -> (&'static str, &'static str) {
+    (advice.kind.as_str(), advice.target.as_str())
+}
+
+/// A change that was measured.
+struct Change {
+    kind: String,
+    target: String,
+    shape: String,
+    can_be_applied: bool,
+    measured: i64,
+    total: i64,
+}
+
+/// By program.
+fn measured() -> HashMap<String, Vec<Change>> {
+    let mut programs: HashMap<String, Vec<Change>> = HashMap::new();
+    for line in include_str!("../data/advice.csv").lines().skip(1) {
+        // Shapes have commas and stand in quotes.
+        let (before, rest) = line.split_once('"').unwrap_or((line, ""));
+        let (shape, rest) = rest.split_once('"').unwrap_or(("", rest));
+        let before: Vec<&str> = before.split(',').collect();
+        let (can_be_applied, measured, total) = if shape.is_empty() {
+            (before[4], before[5], before[6])
+        } else {
+            let rest: Vec<&str> = rest.split(',').collect();
+            (rest[1], rest[2], rest[3])
+        };
+        programs.entry(before[0].to_owned()).or_default().push(Change {
+            kind: before[1].to_owned(),
+            target: before[2].to_owned(),
+            shape: shape.to_owned(),
+            can_be_applied: can_be_applied == "1",
+            measured: measured.parse().unwrap_or(0),
+            total: total.parse().unwrap(),
+        });
+    }
+    programs
+}
+
+/// Nothing is promised that recompiling didn't give, and what helped most comes first.
+#[test]
+fn recompiling_keeps_what_is_promised() {
+    let text = tilewise_hlo::read_text(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/advice.hlo.gz")).unwrap();
+    let measured = measured();
+    let modules = Module::parse_all(text);
+    assert_eq!((modules.len(), measured.len()), (12, 12));
+    for module in modules {
+        let module = module.unwrap();
+        let program = module.name().to_owned();
+        let tpu = program.rsplit('.').next().unwrap().parse().unwrap();
+        let changes: Vec<&Change> = measured[&program].iter().filter(|change| change.can_be_applied).collect();
+        let advice = report(&module, tpu).advice();
+        let best = changes.iter().map(|change| change.measured).max().unwrap_or(0).max(0);
+        let most = |freed: i64| freed + freed / 10 + (1 << 20);
+        let promised = |advice: &Advice| i64::try_from(advice.peak_bytes_saved).unwrap();
+        for one in &advice {
+            let is_same = |change: &&&Change| {
+                (change.kind.as_str(), change.target.as_str()) == kind(one)
+                    && (change.shape.is_empty() || change.shape == one.shape.to_string())
+            };
+            if let Some(freed) = changes.iter().filter(is_same).map(|change| change.measured.max(0)).max() {
+                assert!(promised(one) <= most(freed), "{program}: {one:?} freed {freed}");
+            }
+        }
+        if let Some(first) = advice.first() {
+            assert!(promised(first) <= most(best), "{program}: {first:?} of {best}");
+        }
+        let total = measured[&program][0].total;
+        let helped: Vec<&str> = changes
+            .iter()
+            .filter(|change| change.measured >= best / 2 && change.kind != "rewrite")
+            .map(|change| change.kind.as_str())
+            .collect();
+        if best >= total / 5 && !helped.is_empty() {
+            let first = advice.first().map(|advice| advice.kind.as_str());
+            assert!(first.is_some_and(|first| helped.contains(&first)), "{program}: {first:?}, not one of {helped:?}");
+        }
+    }
+}
+
+/// What is dead at the peak frees nothing, however padded it is.
+#[test]
+fn what_is_dead_at_the_peak_is_no_advice() {
+    let program = |late: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+fused {{ t = f32[1000,4]{{0,1:T(4,128)}} parameter(0)
+  i = s32[65536]{{0:T(1024)}} parameter(1)
+  ROOT g = f32[65536,4]{{1,0:T(8,128)}} gather(t, i), offset_dims={{1}}, metadata={{op_name="jit(f)/gather"}}
+}}
+ENTRY main (t.1: f32[1000,4], i.1: s32[65536]) -> f32[4] {{
+  t.1 = f32[1000,4]{{0,1:T(4,128)}} parameter(0), metadata={{op_name="t"}}
+  i.1 = s32[65536]{{0:T(1024)}} parameter(1), metadata={{op_name="i"}}
+  rows = f32[65536,4]{{1,0:T(8,128)}} fusion(t.1, i.1), kind=kCustom, calls=fused, metadata={{op_name="jit(f)/gather"}}
+  few = f32[4]{{0:T(128)}} custom-call(rows), custom_call_target="f"
+  large = {late} custom-call(few), custom_call_target="g"
+  ROOT end = f32[4]{{0:T(128)}} custom-call(large), custom_call_target="h"
+}}"#
+        )
+    };
+    let found = advice(&program("f32[4]{0:T(128)}"));
+    assert_eq!(kind(&found[0]), ("split", "upstream"));
+    // 65536 rows of 512 bytes, or four columns of 65536 numbers.
+    assert_eq!(found[0].peak_bytes_saved, 65_536 * (512 - 16));
+    assert!(found[0].code.as_deref().unwrap().contains("jnp.unstack(t, axis=-1)"));
+    // With 64 MiB at another moment nothing is freed.
+    let found = advice(&program("f32[4096,4096]{1,0:T(8,128)}"));
+    assert!(found.iter().all(|advice| kind(advice) != ("split", "upstream")), "{found:?}");
+}
+
+#[test]
+fn an_argument_is_kept_flat_only_if_nothing_but_elementwise_operations_read_it() {
+    let program = |end: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true, input_output_alias={{ {{}}: (0, {{}}, may-alias) }}
+
+ENTRY main (m.1: f32[1000000,3]) -> f32[1000000,3] {{
+  m.1 = f32[1000000,3]{{0,1:T(4,128)}} parameter(0), metadata={{op_name="opt['m']"}}
+  half = f32[1000000,3]{{0,1:T(4,128)}} multiply(m.1, m.1)
+  ROOT end = f32[1000000,3]{{0,1:T(4,128)}} {end}
+}}"#
+        )
+    };
+    let found = advice(&program("add(half, m.1)"));
+    assert_eq!(kind(&found[0]), ("reshape", "argument"));
+    assert_eq!(found[0].code.as_deref(), Some("opt['m'] = opt['m'].reshape(-1)  # f32[3000000]"));
+    let found = advice(&program("custom-call(half), custom_call_target=\"x\""));
+    assert_eq!(found.iter().map(kind).collect::<Vec<_>>(), [("split", "argument")]);
+}
+
+#[test]
+fn a_state_that_is_not_donated() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
+  p.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  x.1 = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  g = f32[1024,1024]{1,0:T(8,128)} custom-call(x.1), custom_call_target="gradient"
+  ROOT p = f32[1024,1024]{1,0:T(8,128)} subtract(p.1, g)
+}"#;
+    let found = advice(text);
+    assert_eq!(
+        (kind(&found[0]), found[0].peak_bytes_saved, found[0].is_bound),
+        (("donate", "argument"), 4 * MIB, true)
+    );
+    assert_eq!(found[0].code.as_deref(), Some("step = jax.jit(step, donate_argnames=(\"params\",))"));
+    let donated = text.replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }");
+    assert!(advice(&donated).iter().all(|advice| kind(advice).0 != "donate"));
+}
+
+/// Programs of other frameworks get words, not JAX.
+#[test]
+fn code_is_for_jax_alone() {
+    let text = r#"HloModule IrToHlo.12, is_scheduled=true
+
+ENTRY main (p0.1: f32[524288,8]) -> f32[524288] {
+  p0.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_type="xla__device_data" op_name="xla__device_data"}
+  ROOT r = f32[524288]{0:T(1024)} custom-call(p0.1), custom_call_target="sum", metadata={op_type="aten__sum"}
+}"#;
+    let found = advice(text);
+    assert_eq!((kind(&found[0]), found[0].code.as_deref()), (("order", "argument"), None));
+}
+
+#[test]
+fn without_padding_the_largest_array_is_named() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: f32[1024,1024]) -> f32[1024] {
+  x.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  ROOT r = f32[1024]{0:T(1024)} custom-call(x.1), custom_call_target="sum"
+}"#;
+    let found = advice(text);
+    assert_eq!((kind(&found[0]), found[0].peak_bytes_saved), (("none", "value"), 0));
+    assert_eq!(found[0].instruction, "x.1");
+}
