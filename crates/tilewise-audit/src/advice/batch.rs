@@ -23,13 +23,20 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
     }
     let arguments: HashSet<u64> = scene.arguments().map(Held::elements).collect();
     let leading = leading_sizes(scene);
+    let has_gradient = scene.has_gradient();
     // As many elements as an argument has: a copy of it, or its gradient, which no part of the input makes smaller;
     // unless arguments of several sorts begin with the dimension, as those of a batch do.
-    let is_of_input = |held: &&Held<'m>, size: u64| {
-        held.bounds.contains(&size)
-            && (!arguments.contains(&held.elements()) || leading.get(&size).is_some_and(|sorts| sorts.len() > 1))
+    let is_of_argument = |held: &Held<'m>| {
+        arguments.contains(&held.elements()) && (has_gradient || scene.flow.is_copy_of_argument(&held.instruction))
     };
     let peak: Vec<&Held<'m>> = scene.peak_temporaries().collect();
+    let is_of_input = |held: &&Held<'m>, size: u64| {
+        let leads = || leading.get(&size).is_some_and(|sorts| sorts.len() > 1);
+        let has_it = |held: &Held<'m>| held.bounds.contains(&size);
+        // Flattened, it has as many elements as another that has the dimension.
+        let is_flat = || held.bounds.len() == 1 && peak.iter().any(|at| has_it(at) && at.elements() == held.elements());
+        (has_it(held) || is_flat()) && (!is_of_argument(held) || leads())
+    };
     let all: u64 = peak.iter().map(|held| held.bytes).fold(0, u64::saturating_add);
     let Some(&largest) = peak.iter().max_by_key(|held| held.bytes) else { return };
     let input = input_sizes(scene);
@@ -51,13 +58,16 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
     candidates.push(candidate);
 }
 
-/// Bytes in the same order with the dimension of this size halved: nothing less, where that fills the lanes no better.
+/// Bytes with the dimension of this size halved: in the same order, or, where it lies along the lanes and fills them no
+/// better, in that which the compiler prefers.
 fn bytes_of_half(scene: &Scene<'_>, held: &Held<'_>, size: u64) -> Option<u64> {
-    let at = held.bounds.iter().position(|bound| *bound == size)?;
+    let Some(at) = held.bounds.iter().position(|bound| *bound == size) else { return Some(held.bytes.div_ceil(2)) };
     let mut bounds = held.bounds.clone();
     bounds[at] = size.div_ceil(2);
     let half = tpu::layout_for_order(held.element_type(), &bounds, held.minor_to_major(), scene.generation).ok()?;
-    Some(half.as_array()?.sizes().ok()?.physical_bytes)
+    let in_order = half.as_array()?.sizes().ok()?.physical_bytes;
+    let by_default = scene.default_bytes(held.element_type(), &bounds)?;
+    Some(in_order.min(by_default).max(held.bytes / 2))
 }
 
 /// The sizes that arguments begin with, each with the bounds of those that do.

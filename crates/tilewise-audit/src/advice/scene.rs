@@ -167,6 +167,11 @@ impl<'m> Scene<'m> {
         self.temporaries().filter(move |held| held.is_at_peak && seen.insert(held.buffer))
     }
 
+    /// Whether the program takes a gradient: JAX's names of operations say so.
+    pub(super) fn has_gradient(&self) -> bool {
+        self.module.source().contains("transpose(jvp")
+    }
+
     /// Bytes of an array that the compiler lays out freely.
     pub(super) fn default_bytes(&self, element_type: ElementType, bounds: &[u64]) -> Option<u64> {
         let shape = tpu::default_layout(element_type, bounds, self.generation).ok()?;

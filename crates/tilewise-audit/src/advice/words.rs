@@ -184,9 +184,7 @@ pub(super) fn checkpoint<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, s
 
 pub(super) fn chunk<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, size: u64) {
     let about = &candidate.about;
-    let has_gradient = scene.module.instructions().any(|at| {
-        at.metadata().and_then(|metadata| metadata.op_name()).is_some_and(|name| name.contains("transpose(jvp"))
-    });
+    let has_gradient = scene.has_gradient();
     let at = about.bounds.iter().position(|bound| *bound == size).unwrap_or(0);
     candidate.sentence = format!(
         "work through dimension {at} of [{}], of size {size}, in parts: most of the peak has it{}; halves free this much, \
