@@ -38,7 +38,8 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
         (has_it(held) || is_flat()) && (!is_of_argument(held) || leads())
     };
     let all: u64 = peak.iter().map(|held| held.bytes).fold(0, u64::saturating_add);
-    let Some(&largest) = peak.iter().max_by_key(|held| held.bytes) else { return };
+    // Flattened arrays have no dimension to go by.
+    let Some(&largest) = peak.iter().max_by_key(|held| (held.bytes, held.bounds.len())) else { return };
     let input = input_sizes(scene);
     let covered = |size: u64| {
         let with = peak.iter().filter(|held| is_of_input(held, size));

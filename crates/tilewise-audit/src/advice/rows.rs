@@ -9,7 +9,7 @@ use super::{
 use tilewise_hlo::Instruction;
 
 /// More columns than this are an embedding, not components, and nobody keeps each as an array.
-pub(super) const FEW: u64 = 12;
+pub(super) const FEW: u64 = 16;
 /// Fewer rows than this are no table.
 const MANY: u64 = 1024;
 
