@@ -167,7 +167,16 @@ impl BufferRow {
     /// prices it, and is inferred from the tiles where it is not given.
     #[must_use]
     pub fn advice(&self, generation: Option<Generation>) -> Option<Advice> {
-        (self.sizes.padding_bytes() > 0 && self.opcode == "parameter").then(|| fix::suggest(&self.shape, generation))
+        if self.sizes.padding_bytes() == 0 || self.opcode != "parameter" {
+            return None;
+        }
+        let advice = fix::suggest(&self.shape, generation);
+        // An operation's name has slashes.
+        let name = self.op_name.as_deref().filter(|name| !name.is_empty() && !name.contains('/'));
+        Some(match name {
+            Some(name) => advice.for_argument(name),
+            None => advice,
+        })
     }
 }
 

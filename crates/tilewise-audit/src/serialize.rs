@@ -147,6 +147,7 @@ fields!(Fix, fix, {
     kind: fix.kind.as_str(),
     sentence: fix.sentence,
     jax: fix.jax,
+    imports: fix.imports(),
     arrays: fix.arrays,
     bytes_before: fix.bytes_before,
     bytes_after: fix.bytes_after,

@@ -30,6 +30,23 @@ impl Advice {
         self.fixes.first()
     }
 
+    /// The same with the code written for an array of this name, such as `params['w']`, in place of `x`.
+    ///
+    /// ```
+    /// use tilewise_audit::fix;
+    ///
+    /// let advice = fix::suggest(&"f32[400000,12]{1,0:T(8,128)}".parse()?, None).for_argument("params['w']");
+    /// assert_eq!(advice.fixes[1].jax, "params['w'] = params['w'].T  # f32[12,400000]");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn for_argument(mut self, name: &str) -> Self {
+        for fix in &mut self.fixes {
+            fix.jax = renamed(&fix.jax, name);
+        }
+        self
+    }
+
     /// The advice for an array that this operation makes, by its opcode or by the framework's name of it.
     ///
     /// A gather or scatter takes whole rows and insists on their order, so that another order only moves the padding
@@ -53,6 +70,24 @@ impl Advice {
         }
         self
     }
+}
+
+/// Code with this name wherever it has `x` by itself, but for its comment.
+fn renamed(code: &str, name: &str) -> String {
+    let (code, comment) = code.split_at(code.find("  #").unwrap_or(code.len()));
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut renamed = String::with_capacity(code.len() + comment.len());
+    let mut before = ' ';
+    let mut letters = code.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == 'x' && !is_part(before) && !letters.peek().copied().is_some_and(is_part) {
+            renamed.push_str(name);
+        } else {
+            renamed.push(letter);
+        }
+        before = letter;
+    }
+    renamed + comment
 }
 
 /// How the generation is known whose rule prices fixes. Layouts differ only between v2, v3 and everything since.
@@ -136,14 +171,23 @@ pub struct Fix {
     pub changes_values: bool,
     /// What to do, in a sentence without a full stop, with axes named.
     pub sentence: String,
-    /// The line of JAX that does it to an array `x`, or to the list `xs` that a batch is made of, and a comment with
-    /// what comes out.
-    ///
-    /// `Layout` and `with_layout_constraint` are those of `jax.experimental.layout`.
+    /// The line of JAX that does it to an array `x`, or to the list `xs` that a batch is made of, before it is handed to a
+    /// compiled function, and a comment with what comes out. [`imports`](Self::imports) go before it.
     pub jax: String,
 }
 
 impl Fix {
+    /// What [`jax`](Self::jax) imports, a line each; empty where that needs nothing.
+    #[must_use]
+    pub fn imports(&self) -> &'static str {
+        match &self.jax {
+            code if code.contains("Layout(") => "import jax\nfrom jax.experimental.layout import Format, Layout",
+            code if code.contains("jax.") => "import jax",
+            code if code.contains("jnp.") => "import jax.numpy as jnp",
+            _ => "",
+        }
+    }
+
     /// Bytes the change frees, for each array as it is now.
     #[must_use]
     pub fn bytes_saved(&self) -> u64 {

@@ -93,7 +93,8 @@ pub(super) fn jax(candidate: &Candidate, target: &Target<'_>) -> String {
         Change::Order => {
             let order: Vec<usize> =
                 target.default_layout.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
-            format!("x = with_layout_constraint(x, Layout(major_to_minor=({}{})))", list(&order), comma(order.len()))
+            let order = format!("{}{}", list(&order), comma(order.len()));
+            format!("x = jax.device_put(x, Format(Layout(major_to_minor=({order})), x.sharding))")
         }
         Change::Transpose { permutation } => format!("x = {}", transposed(permutation)),
         Change::Merge { run } if run.len() == target.bounds.len() => "x = x.reshape(-1)".into(),

@@ -70,7 +70,7 @@ fn edge_messages_of_a_graph_network() {
             (
                 "leave the order of dimensions to the compiler: it puts dimension 0 (size 400000) on the 128 lanes and dimension 1 \
                  (size 12) on the rows of a tile",
-                "x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))  # f32[400000,12]{0,1:T(8,128)}"
+                "x = jax.device_put(x, Format(Layout(major_to_minor=(1, 0)), x.sharding))  # f32[400000,12]{0,1:T(8,128)}"
             ),
             (
                 "make dimension 0 (size 400000) the most minor: store the array transposed, as [12,400000]",
@@ -107,7 +107,7 @@ fn key_value_cache_kept_row_major() {
     );
     let order = &fixes("bf16[16,1024,1,80]{3,2,1,0:T(2,128)(2,1)}")[0];
     assert_eq!((order.bytes_before, order.bytes_after), (8_388_608, 2_621_440));
-    let jax = "x = with_layout_constraint(x, Layout(major_to_minor=(0, 2, 3, 1)))  # bf16[16,1024,1,80]{1,3,2,0:T(8,128)(2,1)}";
+    let jax = "x = jax.device_put(x, Format(Layout(major_to_minor=(0, 2, 3, 1)), x.sharding))  # bf16[16,1024,1,80]{1,3,2,0:T(8,128)(2,1)}";
     assert_eq!(order.jax, jax);
     // Its new entries: one row of eight used, one lane of 128.
     assert_eq!(table("bf16[64,1,1,80]{1,3,2,0:T(8,128)(2,1)S(1)}")[0], row(Reshape, "bf16[8,640]", 10_240));
@@ -154,7 +154,7 @@ fn rotation_matrices() {
     let old = advice("bf16[20000,3,3]{2,1,0:T(4,128)(2,1)}", Some(Generation::V2));
     assert_eq!(
         old.best().expect("a fix").jax.split("  #").next(),
-        Some("x = with_layout_constraint(x, Layout(major_to_minor=(1, 2, 0)))")
+        Some("x = jax.device_put(x, Format(Layout(major_to_minor=(1, 2, 0)), x.sharding))")
     );
     let one = &fixes("f32[3,3]{1,0:T(4,128)}")[0];
     assert_eq!((one.kind, one.replaced, one.bytes_before, one.bytes_after), (FixKind::Batch, 128, 2048, 48));

@@ -104,6 +104,10 @@ impl Predicted {
         if let Some(reason) = advice.no_fix {
             writeln!(out, "  Nothing to change: {reason}.")?;
         }
+        if !advice.fixes.is_empty() {
+            let note = "For an array handed to a program; inside one the compiler chooses layouts itself:";
+            writeln!(out, "  {}", styled(FAINT, note))?;
+        }
         for fix in &advice.fixes {
             write_fix(fix, screen_width(), out)?;
         }

@@ -53,7 +53,7 @@ pub(crate) fn write_fix(fix: &Fix, width: usize, out: &mut dyn Write) -> io::Res
         let line = if number == 0 { line.replacen(&lead, &styled(STRONG, &lead), 1) } else { line.into_owned() };
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "      {}", styled(FAINT, &fix.jax))
+    fix.imports().lines().chain([fix.jax.as_str()]).try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
 }
 
 /// `model.py:439  fusion.6  jit(f)/dot_general`.
