@@ -1,0 +1,49 @@
+"""What a case is: a program as one might write it first, and what an expert would change in its source."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jax import ShapeDtypeStruct
+from jax.experimental.layout import Format, Layout
+from programs import Draw, Program
+
+__all__ = ["CASES", "Case", "Change", "Draw", "Program", "case", "pinned"]
+
+
+@dataclass
+class Change:
+    """The program as an expert would write it: a kind and a target of advice, as `tilewise audit` names them."""
+
+    name: str
+    kind: str
+    target: str
+    program: Program
+    shape: str = ""
+    """The type and dimensions of the buffer that it is about; empty where no other change is of its kind and target."""
+
+
+@dataclass
+class Case:
+    """A program, and changes of it that compute the same."""
+
+    program: Program
+    changes: list[Change]
+
+
+CASES: dict[str, tuple[tuple[str, ...], Callable[[Draw], Case]]] = {}
+
+
+def case(*generations: str) -> Callable:
+    """Adds the decorated function, by its name, to the cases of those generations."""
+
+    def add(make: Callable[[Draw], Case]) -> Callable:
+        CASES[make.__name__] = generations, make
+        return make
+
+    return add
+
+
+def pinned(argument: ShapeDtypeStruct, *order: int) -> ShapeDtypeStruct:
+    """The argument in a layout that the caller insists on: row-major, unless dimensions follow from major to minor."""
+    layout = Layout(order or tuple(range(len(argument.shape))))
+    return ShapeDtypeStruct(argument.shape, argument.dtype, sharding=Format(layout, argument.sharding))

@@ -1,0 +1,145 @@
+"""Batches of images whose channels come last, masks and histograms."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.experimental.layout import Format, Layout
+
+from .case import Case, Change, Draw, Program, case, pinned
+
+NHWC = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
+
+
+@case("v5e", "v6e")
+def pinned_images(draw: Draw) -> Case:
+    """The caller insists on row-major images of three channels."""
+    images, mean = draw.array((32, 224, 224, 3), jnp.float32), draw.array((3,))
+
+    def normalised(images, mean):
+        x = (images - mean) * 0.017
+        return x.astype(jnp.bfloat16), jnp.mean(x, axis=(1, 2))
+
+    def flat(images, mean):
+        x = (images - jnp.tile(mean, 224)) * 0.017
+        return x.astype(jnp.bfloat16), jnp.stack([jnp.mean(x[..., c::3], axis=(1, 2)) for c in range(3)], axis=1)
+
+    return Case(
+        Program(normalised, (pinned(images), mean)),
+        [
+            Change("unpinned", "order", "argument", Program(normalised, (images, mean))),
+            Change("flat", "reshape", "argument", Program(flat, (draw.array((32, 224, 672)), mean))),
+        ],
+    )
+
+
+@case("v4", "v5p")
+def convolution_stem(draw: Draw) -> Case:
+    """The first layers of a network, with their gradient."""
+    batch = 64
+
+    def loss(weights, images, labels, stem=None):
+        x = (images.astype(jnp.bfloat16) - 127) * 0.01
+        x = jax.nn.relu(lax.conv_general_dilated(x, weights[0], (2, 2), "SAME", **NHWC))
+        x = jax.nn.relu(lax.conv_general_dilated(x, weights[1], (1, 1), "SAME", **NHWC))
+        logits = jnp.mean(x, axis=(1, 2)).astype(jnp.float32) @ weights[2]
+        return jnp.sum(jax.nn.logsumexp(logits, -1) - jnp.take_along_axis(logits, labels[:, None], 1)[:, 0]) / batch
+
+    def chunked(weights, images, labels):
+        step = jax.checkpoint(lambda total, chunk: (total + loss(weights, *chunk), None))
+        return lax.scan(step, 0.0, (images.reshape(8, -1, 224, 224, 3), labels.reshape(8, -1)))[0]
+
+    weights = [draw.array((7, 7, 3, 32), jnp.bfloat16), draw.array((3, 3, 32, 32), jnp.bfloat16), draw.array((32, 1000))]
+    arguments = weights, draw.array((batch, 224, 224, 3), jnp.uint8), draw.array((batch,), jnp.int32)
+    return Case(
+        Program(jax.value_and_grad(loss), arguments),
+        [Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments))],
+    )
+
+
+@case("v5e", "v7x")
+def mask_column(draw: Draw) -> Case:
+    """Masks and ages come as pinned columns [N, 1]."""
+    n = 400_000
+    x, column = draw.array((n, 100)), draw.array((n, 1))
+
+    def scored(x, mask, age):
+        return jnp.sum(x * mask, axis=-1) + age[:, 0], jnp.sum(mask * age)
+
+    def flat(x, mask, age):
+        return jnp.sum(x * mask[:, None], axis=-1) + age, jnp.sum(mask * age)
+
+    return Case(
+        Program(scored, (x, pinned(column), pinned(column))),
+        [
+            Change("unpinned", "order", "argument", Program(scored, (x, column, column))),
+            Change("flat", "reshape", "argument", Program(flat, (x, *[draw.array((n,))] * 2))),
+        ],
+    )
+
+
+@case("v6e")
+def pinned_grey(draw: Draw) -> Case:
+    """A single channel that is kept as a dimension of a pinned result."""
+    images = draw.array((24, 3, 512, 512), jnp.bfloat16)
+
+    def grey(images):
+        return jnp.einsum("nchw,c->nhw", images, jnp.array([0.3, 0.6, 0.1], jnp.bfloat16))[..., None]
+
+    def flat(images):
+        return grey(images)[..., 0]
+
+    return Case(
+        Program(grey, (images,), {"out_shardings": Format(Layout((0, 1, 2, 3)), draw.sharding)}),
+        [
+            Change("unpinned", "order", "result", Program(grey, (images,))),
+            Change("flat", "reshape", "result", Program(flat, (images,))),
+        ],
+    )
+
+
+@case("v5e")
+def soft_histograms(draw: Draw) -> Case:
+    """A kernel density of 64 bins for each image, for its gradient."""
+    batch, pixels, bins = 64, 16384, 64
+
+    def density(images, centres):
+        weight = jnp.exp(-(((images[..., None] - centres) * 30) ** 2))
+        return jnp.sum(weight / jnp.sum(weight, axis=-1, keepdims=True), axis=1) / pixels
+
+    def loss(images, centres, target):
+        return jnp.sum((jnp.cumsum(density(images, centres), axis=-1) - target) ** 2)
+
+    def chunked(images, centres, target):
+        step = jax.checkpoint(lambda total, chunk: (total + loss(chunk[0], centres, chunk[1]), None))
+        return lax.scan(step, 0.0, (images.reshape(16, -1, pixels), target.reshape(16, -1, bins)))[0]
+
+    arguments = draw.array((batch, pixels)), draw.array((bins,)), draw.array((batch, bins))
+    return Case(
+        Program(jax.value_and_grad(loss), arguments),
+        [Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments))],
+    )
+
+
+@case("v5p")
+def image_patches(draw: Draw) -> Case:
+    """Patches of 16 x 16 x 3, embedded: the compiler sees the images in pieces."""
+    images = draw.array((128, 224, 224, 3), jnp.bfloat16)
+    w = draw.array((768, 768), jnp.bfloat16)
+
+    def embedded(images, w):
+        x = images.reshape(-1, 14, 16, 14, 16, 3).swapaxes(2, 3)
+        return x.reshape(-1, 196, 768) @ w
+
+    def loaded(patches, w):
+        return patches @ w
+
+    def chunked(images, w):
+        return lax.map(lambda x: embedded(x, w), images.reshape(16, -1, 224, 224, 3)).reshape(-1, 196, 768)
+
+    return Case(
+        Program(embedded, (images, w)),
+        [
+            Change("loaded", "reshape", "argument", Program(loaded, (draw.array((128, 196, 768), jnp.bfloat16), w))),
+            Change("chunked", "chunk", "value", Program(chunked, (images, w))),
+        ],
+    )

@@ -1,0 +1,307 @@
+"""Language models: losses over vocabularies, attention, caches of keys and values, layers, embeddings, sampling."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .case import Case, Change, Draw, Program, case
+
+
+def cross_entropy(logits, labels):
+    """The sum over tokens."""
+    logits = logits.astype(jnp.float32)
+    return jnp.sum(jax.nn.logsumexp(logits, axis=-1) - jnp.take_along_axis(logits, labels[:, None], axis=1)[:, 0])
+
+
+@case("v5e", "v5p")
+def vocabulary_loss(draw: Draw) -> Case:
+    tokens, width, vocabulary = 8192, 512, 50257
+
+    def loss(hidden, head, labels):
+        logits = jnp.dot(hidden, head, preferred_element_type=jnp.float32)
+        return cross_entropy(logits, labels) / tokens
+
+    def narrow(hidden, head, labels):
+        return cross_entropy(hidden @ head, labels) / tokens
+
+    def chunked(hidden, head, labels):
+        @jax.checkpoint
+        def step(total, chunk):
+            rows, labels = chunk
+            logits = jnp.dot(rows, head, preferred_element_type=jnp.float32)
+            return total + cross_entropy(logits, labels), None
+
+        chunks = hidden.reshape(16, -1, width), labels.reshape(16, -1)
+        return lax.scan(step, 0.0, chunks)[0] / tokens
+
+    dtype = jnp.bfloat16
+    arguments = draw.array((tokens, width), dtype), draw.array((width, vocabulary), dtype)
+    arguments = (*arguments, draw.array((tokens,), jnp.int32))
+    return Case(
+        Program(jax.value_and_grad(loss, (0, 1)), arguments),
+        [
+            Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked, (0, 1)), arguments)),
+            Change("narrow", "narrow", "value", Program(jax.value_and_grad(narrow, (0, 1)), arguments)),
+        ],
+    )
+
+
+@case("v6e")
+def token_classifier(draw: Draw) -> Case:
+    """One-hot labels of 1100 classes."""
+    tokens, width, classes = 200_000, 64, 1100
+
+    def loss(w, x, labels):
+        one_hot = jax.nn.one_hot(labels, classes)
+        return -jnp.mean(jnp.sum(one_hot * jax.nn.log_softmax(x @ w), axis=-1))
+
+    def chunked(w, x, labels):
+        step = jax.checkpoint(lambda total, chunk: (total + loss(w, *chunk), None))
+        return lax.scan(step, 0.0, (x.reshape(50, -1, width), labels.reshape(50, -1)))[0] / 50
+
+    def narrow(w, x, labels):
+        logits = x.astype(jnp.bfloat16) @ w.astype(jnp.bfloat16)
+        return cross_entropy(logits, labels) / tokens
+
+    arguments = (draw.array((width, classes)), draw.array((tokens, width)), draw.array((tokens,), jnp.int32))
+    return Case(
+        Program(jax.value_and_grad(loss), arguments),
+        [
+            Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments)),
+            Change("narrow", "narrow", "value", Program(jax.value_and_grad(narrow), arguments)),
+        ],
+    )
+
+
+def attend(q, k, v, dtype=jnp.float32):
+    """Attention of queries [T, H, D]."""
+    score = jnp.einsum("qhd,khd->hqk", q, k, preferred_element_type=dtype) * 0.125
+    weight = jax.nn.softmax(score, axis=-1).astype(v.dtype)
+    return jnp.einsum("hqk,khd->qhd", weight, v)
+
+
+@case("v5p", "v4")
+def attention_scores(draw: Draw) -> Case:
+    length, heads, width = 6144, 8, 64
+
+    def chunked(q, k, v):
+        # lax.map would attend with one query at a time.
+        return lax.map(lambda rows: attend(rows, k, v), q.reshape(24, -1, heads, width)).reshape(q.shape)
+
+    def narrow(q, k, v):
+        return attend(q, k, v, jnp.bfloat16)
+
+    arguments = (draw.array((length, heads, width), jnp.bfloat16),) * 3
+    return Case(
+        Program(attend, arguments),
+        [
+            Change("chunked", "chunk", "value", Program(chunked, arguments)),
+            Change("narrow", "narrow", "value", Program(narrow, arguments)),
+        ],
+    )
+
+
+@case("v6e")
+def attention_gradient(draw: Draw) -> Case:
+    length, heads, width = 4096, 8, 64
+
+    def loss(q, k, v):
+        return jnp.sum(attend(q, k, v).astype(jnp.float32) ** 2)
+
+    def chunked(q, k, v):
+        step = jax.checkpoint(lambda total, rows: (total + loss(rows, k, v), None))
+        return lax.scan(step, 0.0, q.reshape(16, -1, heads, width))[0]
+
+    arguments = (draw.array((length, heads, width), jnp.bfloat16),) * 3
+    return Case(
+        Program(jax.grad(loss, (0, 1, 2)), arguments),
+        [Change("chunked", "chunk", "value", Program(jax.grad(chunked, (0, 1, 2)), arguments))],
+    )
+
+
+@case("v6e", "v5e")
+def cache_undonated(draw: Draw) -> Case:
+    """A decoding step that returns the new cache of every layer, and leaves the old one alive."""
+    layers, batch, length, heads, width = 8, 16, 2048, 8, 128
+
+    def step(keys, values, q, k, v, position):
+        keys = lax.dynamic_update_slice(keys, k[:, :, None], (0, 0, position, 0, 0))
+        values = lax.dynamic_update_slice(values, v[:, :, None], (0, 0, position, 0, 0))
+        score = jnp.einsum("lbhd,lbthd->lbht", q, keys, preferred_element_type=jnp.float32)
+        weight = jax.nn.softmax(score, axis=-1).astype(values.dtype)
+        return keys, values, jnp.einsum("lbht,lbthd->lbhd", weight, values)
+
+    cache = draw.array((layers, batch, length, heads, width), jnp.bfloat16)
+    token = draw.array((layers, batch, heads, width), jnp.bfloat16)
+    arguments = (cache, cache, token, token, token, draw.array((), jnp.int32))
+    return Case(
+        Program(step, arguments),
+        [Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": (0, 1)}))],
+    )
+
+
+@case("v5e")
+def paged_cache(draw: Draw) -> Case:
+    """Pages of 16 tokens are gathered by a table: heads of 64 fill half of a tile."""
+    pages, batch, length, heads, width = 2048, 16, 128, 8, 64
+
+    def attended(pages, table, q):
+        rows = pages[table].reshape(batch, length * 16, heads, width)
+        score = jnp.einsum("bhd,bthd->bht", q, rows, preferred_element_type=jnp.float32)
+        return jnp.einsum("bht,bthd->bhd", jax.nn.softmax(score, axis=-1).astype(rows.dtype), rows)
+
+    def flat(pages, table, q):
+        rows = pages[table].reshape(batch, length * 16, heads * width)
+        parts = [rows[:, :, i * width : (i + 1) * width] for i in range(heads)]
+        score = jnp.stack(
+            [jnp.einsum("bd,btd->bt", q[:, i], part, preferred_element_type=jnp.float32) for i, part in enumerate(parts)], 1
+        )
+        weight = jax.nn.softmax(score, axis=-1).astype(rows.dtype)
+        return jnp.stack([jnp.einsum("bt,btd->bd", weight[:, i], part) for i, part in enumerate(parts)], 1)
+
+    def chunked(pages, table, q):
+        return lax.map(lambda one: attend_one(pages, *one), (table, q), batch_size=2)
+
+    def attend_one(pages, table, q):
+        rows = pages[table].reshape(length * 16, heads, width)
+        score = jnp.einsum("hd,thd->ht", q, rows, preferred_element_type=jnp.float32)
+        return jnp.einsum("ht,thd->hd", jax.nn.softmax(score, axis=-1).astype(rows.dtype), rows)
+
+    dtype = jnp.bfloat16
+    rest = draw.array((batch, length), jnp.int32), draw.array((batch, heads, width), dtype)
+    arguments = (draw.array((pages, 16, heads, width), dtype), *rest)
+    return Case(
+        Program(attended, arguments),
+        [
+            Change("flat", "reshape", "argument", Program(flat, (draw.array((pages, 16, heads * width), dtype), *rest))),
+            Change("chunked", "chunk", "value", Program(chunked, arguments)),
+        ],
+    )
+
+
+def block(x, weights):
+    """A layer: mixing of tokens, then a gated network."""
+    mix, up, gate, down = weights
+    score = jnp.einsum("btd,de,bse->bts", x, mix, x, preferred_element_type=jnp.float32)
+    x = x + jnp.einsum("bts,bsd->btd", jax.nn.softmax(score * 0.05, axis=-1).astype(x.dtype), x)
+    return x + (jax.nn.silu(x @ gate) * (x @ up)) @ down
+
+
+def layer_weights(draw: Draw, layers: tuple, width: int, dtype):
+    shapes = (width, width), (width, 4 * width), (width, 4 * width), (4 * width, width)
+    return tuple(draw.array((*layers, *shape), dtype) for shape in shapes)
+
+
+@case("v5e", "v6e")
+def scanned_layers(draw: Draw) -> Case:
+    """The gradient through a scan over eight layers keeps what each computes."""
+    layers, batch, length, width, dtype = 8, 8, 512, 512, jnp.bfloat16
+
+    def loss(weights, x, step=block):
+        x, _ = lax.scan(lambda x, w: (step(x, w), None), x, weights)
+        return jnp.mean(x.astype(jnp.float32) ** 2)
+
+    def remat(weights, x):
+        return loss(weights, x, jax.checkpoint(block))
+
+    arguments = layer_weights(draw, (layers,), width, dtype), draw.array((batch, length, width), dtype)
+    return Case(
+        Program(jax.value_and_grad(loss), arguments),
+        [Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments))],
+    )
+
+
+@case("v4", "v7x")
+def unrolled_layers(draw: Draw) -> Case:
+    """The same with the layers in a Python loop: nothing is stacked."""
+    layers, batch, length, width, dtype = 6, 8, 512, 512, jnp.bfloat16
+
+    def loss(weights, x, step=block):
+        for w in weights:
+            x = step(x, w)
+        return jnp.mean(x.astype(jnp.float32) ** 2)
+
+    def remat(weights, x):
+        return loss(weights, x, jax.checkpoint(block))
+
+    def accumulated(weights, x):
+        """Gradients of one sample at a time, added up."""
+
+        def add(total, row):
+            return jax.tree.map(jnp.add, total, jax.value_and_grad(loss)(weights, row[None])), None
+
+        zero = jnp.zeros(()), jax.tree.map(lambda w: jnp.zeros(w.shape, w.dtype), weights)
+        return lax.scan(add, zero, x)[0]
+
+    arguments = [layer_weights(draw, (), width, dtype)] * layers, draw.array((batch, length, width), dtype)
+    return Case(
+        Program(jax.value_and_grad(loss), arguments),
+        [
+            Change("remat", "checkpoint", "value", Program(jax.value_and_grad(remat), arguments)),
+            Change("accumulated", "chunk", "value", Program(accumulated, arguments)),
+        ],
+    )
+
+
+@case("v4")
+def embedding_sgd(draw: Draw) -> Case:
+    """A step on a table of rows of 16, with a gradient as large as the table."""
+    words, width, batch = 1_000_000, 16, 262_144
+
+    def step(table, left, right):
+        def loss(table):
+            return -jnp.mean(jax.nn.log_sigmoid(jnp.sum(table[left] * table[right], axis=-1)))
+
+        return table - 0.1 * jax.grad(loss)(table)
+
+    def columns(table, left, right):
+        def loss(columns):
+            return -jnp.mean(jax.nn.log_sigmoid(sum(c[left] * c[right] for c in columns)))
+
+        return [c - 0.1 * g for c, g in zip(table, jax.grad(loss)(table), strict=True)]
+
+    index = draw.array((batch,), jnp.int32)
+    arguments = (draw.array((words, width)), index, index)
+    return Case(
+        Program(step, arguments),
+        [
+            Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": 0})),
+            Change("columns", "split", "argument", Program(columns, ([draw.array((words,))] * width, index, index))),
+        ],
+    )
+
+
+@case("v5e")
+def bag_of_words(draw: Draw) -> Case:
+    """Means of 60 gathered rows a sample."""
+    words, width, batch, bag = 200_000, 64, 16_384, 60
+
+    def pooled(table, words, w):
+        return jnp.mean(table[words], axis=1) @ w
+
+    def chunked(table, words, w):
+        return lax.map(lambda row: jnp.mean(table[row], axis=0), words, batch_size=256) @ w
+
+    arguments = (draw.array((words, width)), draw.array((batch, bag), jnp.int32), draw.array((width, 10)))
+    return Case(Program(pooled, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+
+
+@case("v6e")
+def nucleus_sampling(draw: Draw) -> Case:
+    """The logits of 1024 prompts, sorted."""
+    batch, vocabulary, width = 1024, 32000, 1024
+
+    def sampled(hidden, head, uniform):
+        probability = jax.nn.softmax(jnp.dot(hidden, head, preferred_element_type=jnp.float32))
+        index = jnp.argsort(-probability, axis=-1)
+        mass = jnp.cumsum(jnp.take_along_axis(probability, index, axis=-1), axis=-1)
+        pick = jnp.sum(mass < 0.9 * uniform[:, None], axis=-1)
+        return jnp.take_along_axis(index, pick[:, None], axis=-1)[:, 0]
+
+    def chunked(hidden, head, uniform):
+        chunks = hidden.reshape(16, -1, width), uniform.reshape(16, -1)
+        return lax.map(lambda chunk: sampled(chunk[0], head, chunk[1]), chunks).reshape(-1)
+
+    dtype = jnp.bfloat16
+    arguments = (draw.array((batch, width), dtype), draw.array((width, vocabulary), dtype), draw.array((batch,)))
+    return Case(Program(sampled, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])

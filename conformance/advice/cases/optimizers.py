@@ -1,0 +1,157 @@
+"""Steps of optimizers and other states that are updated, and gradients a sample."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .case import Case, Change, Draw, Program, case, pinned
+
+
+def adam(state, gradient):
+    def one(w, m, v, g):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        return w - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+    return jax.tree.map(one, *state, gradient)
+
+
+@case("v4")
+def adam_odd(draw: Draw) -> Case:
+    """Parameters of odd shapes, in donated state."""
+    shapes = {"offsets": (700_000, 3), "table": (120_000, 10), "dense": (1000, 1000), "tail": (300, 7, 5)}
+
+    def args(shapes):
+        tree = {name: draw.array(shape) for name, shape in shapes.items()}
+        return (tree, tree, tree), tree
+
+    flat = {name: (int(jnp.prod(jnp.array(shape))),) for name, shape in shapes.items()}
+    donated = {"donate_argnums": 0}
+    return Case(
+        Program(adam, args(shapes), donated),
+        [Change("flat", "reshape", "argument", Program(adam, args(flat), donated))],
+    )
+
+
+@case("v5e", "v7x")
+def adam_undonated(draw: Draw) -> Case:
+    """State without padding that is returned anew."""
+    tree = {"up": draw.array((4096, 4096)), "down": draw.array((4096, 1024)), "bias": draw.array((4096,))}
+    arguments = ((tree, tree, tree), tree)
+    return Case(
+        Program(adam, arguments),
+        [Change("donated", "donate", "argument", Program(adam, arguments, {"donate_argnums": 0}))],
+    )
+
+
+@case("v6e")
+def ema_weights(draw: Draw) -> Case:
+    """A moving average of weights in bf16, kept in f32."""
+
+    def averaged(average, weights):
+        return jax.tree.map(lambda a, w: 0.999 * a + 0.001 * w.astype(jnp.float32), average, weights)
+
+    def tree(dtype):
+        return [draw.array((2048, 8192), dtype), draw.array((8192, 2048), dtype)]
+
+    arguments = (tree(jnp.float32), tree(jnp.bfloat16))
+    return Case(
+        Program(averaged, arguments),
+        [Change("donated", "donate", "argument", Program(averaged, arguments, {"donate_argnums": 0}))],
+    )
+
+
+@case("v5e")
+def adapters_pinned(draw: Draw) -> Case:
+    """Low-rank adapters of 96 layers, rank 4, in a pinned layout."""
+    shape = (96, 4096, 4)
+    row_major = [pinned(draw.array(shape))] * 4
+
+    def step(w, m, v, g):
+        return adam((w, m, v), g)
+
+    def run(arguments):
+        return Program(step, tuple(arguments), {"donate_argnums": (0, 1, 2)})
+
+    return Case(
+        run(row_major),
+        [
+            Change("unpinned", "order", "argument", run([draw.array(shape)] * 4)),
+            Change("flat", "reshape", "argument", run([draw.array((96, 4096 * 4))] * 4)),
+        ],
+    )
+
+
+@case("v5p", "v4")
+def private_gradients(draw: Draw) -> Case:
+    """Gradients of 256 samples, each clipped."""
+    batch, width = 256, 700
+
+    def loss(weights, x, y):
+        for w in weights[:-1]:
+            x = jnp.tanh(x @ w)
+        return jnp.sum((x @ weights[-1] - y) ** 2)
+
+    def clipped(weights, x, y):
+        gradient = jax.grad(loss)(weights, x, y)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in gradient))
+        return [g / jnp.maximum(norm, 1.0) for g in gradient]
+
+    def summed(weights, x, y):
+        each = jax.vmap(clipped, (None, 0, 0))(weights, x, y)
+        return [jnp.sum(g, axis=0) for g in each]
+
+    def chunked(weights, x, y):
+        def add(total, chunk):
+            return jax.tree.map(jnp.add, total, summed(weights, *chunk)), None
+
+        chunks = x.reshape(32, -1, width), y.reshape(32, -1, 10)
+        return lax.scan(add, [jnp.zeros(w.shape) for w in weights], chunks)[0]
+
+    weights = [draw.array((width, width)), draw.array((width, width)), draw.array((width, 10))]
+    arguments = weights, draw.array((batch, width)), draw.array((batch, 10))
+    return Case(Program(summed, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+
+
+@case("v6e")
+def heat_equation(draw: Draw) -> Case:
+    """A field that a loop updates; the old one stays alive."""
+
+    def evolved(field):
+        def step(_, u):
+            around = sum(jnp.roll(u, shift, axis) for shift in (-1, 1) for axis in (0, 1))
+            return u + 0.1 * (around - 4 * u)
+
+        return lax.fori_loop(0, 100, step, field)
+
+    arguments = (draw.array((6144, 6144)),)
+    return Case(
+        Program(evolved, arguments),
+        [Change("donated", "donate", "argument", Program(evolved, arguments, {"donate_argnums": 0}))],
+    )
+
+
+@case("v5e")
+def replay_buffer(draw: Draw) -> Case:
+    """A ring of transitions, written at one place."""
+    capacity, batch = 1_000_000, 4096
+
+    def added(ring, rows, at):
+        return lax.dynamic_update_slice(ring, rows, (at, 0))
+
+    def planes(ring, rows, at):
+        return [lax.dynamic_update_slice(r, c, (at,)) for r, c in zip(ring, rows, strict=True)]
+
+    at = draw.array((), jnp.int32)
+    arguments = (draw.array((capacity, 20)), draw.array((batch, 20)), at)
+    return Case(
+        Program(added, arguments),
+        [
+            Change("donated", "donate", "argument", Program(added, arguments, {"donate_argnums": 0})),
+            Change(
+                "planes",
+                "split",
+                "argument",
+                Program(planes, ([draw.array((capacity,))] * 20, [draw.array((batch,))] * 20, at)),
+            ),
+        ],
+    )
