@@ -46,7 +46,7 @@ def message_passing(draw: Draw) -> Case:
 
 @case("v6e")
 def graph_attention(draw: Draw) -> Case:
-    nodes, edges, heads, width = 40_000, 1_000_000, 4, 8
+    nodes, edges, heads, width = 40_000, 800_000, 4, 8
 
     def layer(h, a, source, target):
         pair = jnp.concatenate([h[source], h[target]], axis=-1)
@@ -93,7 +93,7 @@ def page_rank(draw: Draw) -> Case:
     return Case(Program(ranked, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
 
 
-@case("v5p", "v5e")
+@case("v5e")
 def face_normals(draw: Draw) -> Case:
     """Normals of the triangles of a mesh, added up at its vertices."""
     vertices, faces = 300_000, 600_000
@@ -137,7 +137,7 @@ def face_normals(draw: Draw) -> Case:
     )
 
 
-@case("v6e")
+@case("v5e")
 def knowledge_graph(draw: Draw) -> Case:
     """DistMult's scores of triples, as bf16 rows of 32."""
     entities, relations, triples, width = 500_000, 200, 1_000_000, 32
