@@ -1,27 +1,40 @@
-"""Compiles one case for a TPU, without one: `compile.py NAME TPU TEXT` prints the sizes of all its programs.
+"""Compiles the programs of a case for a TPU, without one.
 
-A line in JSON is printed for the program and for each change of it: `variant` (empty for the program itself, whose text
-goes to the file TEXT), `kind`, `target`, `shape` and `total` in bytes, or an `error`. Lines of standard input in JSON
-are tried changes: `donate` and `formats` by the argument's number, among the arguments that the compiler sees.
+`compile.py NAME TPU TEXT` prints a line in JSON for the program, whose text goes to the file TEXT, and one for each
+change of it: `variant` (empty for the program itself), `kind`, `target`, `shape`, and `total` in bytes or an `error`.
+`compile.py NAME TPU` follows advice instead, a line of standard input each, with `imports` and `code`. `compile.py`
+alone lists the cases with their generations, and a digest of all that decides what the compiler says of them.
 """
 
+import hashlib
+import inspect
 import json
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parent.parent / "tpu"))
+HERE = Path(__file__).parent
+TPU = HERE.parent / "tpu"
+sys.path.append(str(TPU))
 
 import jax  # noqa: E402
 from cases import CASES, Change  # noqa: E402
-from jax.experimental.layout import Format, Layout  # noqa: E402
 from programs import Draw  # noqa: E402
 from worker import devices, text  # noqa: E402
 
+SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py"]
+SHARED += [TPU / "requirements.txt"]
 
-def sizes(program, path=None):
-    """The bytes of arguments, results that do not alias them, and temporaries on the device."""
+
+def digest(make):
+    """What tells whether a case has changed, and with it all that its program is compiled by."""
+    sources = [Path(inspect.getsourcefile(make)), *SHARED]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
+
+
+def total(program, path=None):
+    """The bytes of arguments, of results that don't lie in them, and of temporaries."""
     lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
     compiled = lowered.compile(program.compiler)
     if path:
@@ -31,52 +44,78 @@ def sizes(program, path=None):
     return kept + found.temp_size_in_bytes
 
 
-def changed(program, change):
-    """The program with other formats of its arguments, or with some donated, as its caller can ask for."""
-    leaves, tree = jax.tree.flatten(program.arguments)
-    for number, order in change.get("formats", []):
-        sharding = leaves[number].sharding
-        sharding = sharding.sharding if isinstance(sharding, Format) else sharding
-        format = Format(Layout(tuple(order)), sharding) if order else sharding
-        leaves[number] = jax.ShapeDtypeStruct(leaves[number].shape, leaves[number].dtype, sharding=format)
-    program = replace(program, arguments=jax.tree.unflatten(tree, leaves))
-    if "donate" in change:
-        # Each leaf is an argument of its own, for it alone is donated.
-        function = program.function
-        donated = given(program) | set(change["donate"])
-        jit = {key: value for key, value in program.jit.items() if key != "donate_argnums"}
-        program = replace(
-            program,
-            function=lambda *leaves: function(*jax.tree.unflatten(tree, leaves)),
-            arguments=tuple(leaves),
-            jit=jit | {"donate_argnums": tuple(sorted(donated))},
-        )
-    return program
+class Caller:
+    """What `jax` is to code that is followed: arrays are shapes, and the options of `jax.jit` add to the program's."""
+
+    def __init__(self):
+        self.jitted = {}
+
+    def __getattr__(self, name):
+        return getattr(jax, name)
+
+    def device_put(self, argument, format):
+        return jax.ShapeDtypeStruct(argument.shape, argument.dtype, sharding=format)
+
+    def jit(self, function, **options):
+        self.jitted |= options
+        return function
 
 
-def given(program):
-    """The numbers of the leaves that the program itself donates."""
-    numbers = program.jit.get("donate_argnums", ())
-    numbers = {numbers} if isinstance(numbers, int) else set(numbers)
-    owners = [number for number, argument in enumerate(program.arguments) for _ in jax.tree.leaves(argument)]
-    return {leaf for leaf, number in enumerate(owners) if number in numbers}
+def open_tuples(tree):
+    """The tree with lists in place of tuples, to whose places code can assign."""
+    if isinstance(tree, (list, tuple)):
+        return [open_tuples(inner) for inner in tree]
+    if isinstance(tree, dict):
+        return {key: open_tuples(inner) for key, inner in tree.items()}
+    return tree
+
+
+def followed(program, advice):
+    """The program once the advice's code has run where its function is called."""
+    name = program.function.__name__
+    bound = inspect.signature(program.function).bind(*program.arguments)
+    names = {key: open_tuples(value) for key, value in bound.arguments.items()} | {name: program.function}
+    exec(advice.get("imports") or "", names)
+    names["jax"] = caller = Caller()
+    exec(advice["code"], names)
+    in_parts = names.get(f"{name}_in_parts")
+    bound.arguments.update({key: names[key] for key in bound.arguments})
+    leaves, before = jax.tree.leaves(bound.args), jax.tree.leaves(program.arguments)
+    if not in_parts and not caller.jitted and all(new is old for new, old in zip(leaves, before, strict=True)):
+        raise ValueError("the code changes neither an argument nor the function")
+    arguments = jax.tree.unflatten(jax.tree.structure(program.arguments), leaves)
+    return replace(
+        program, function=in_parts or program.function, arguments=arguments, jit=program.jit | caller.jitted
+    )
+
+
+def programs(case, path):
+    """The programs to compile, each with what it is, and where its text goes."""
+    if path:
+        yield Change("", "", "", case.program), lambda: total(case.program, path)
+        for change in case.changes:
+            yield change, lambda change=change: total(change.program)
+    else:
+        for line in sys.stdin:
+            yield Change("followed", "", "", case.program), lambda line=line: total(
+                followed(case.program, json.loads(line))
+            )
 
 
 def main():
-    name, tpu, path = sys.argv[1:]
+    if len(sys.argv) == 1:
+        listed = {name: {"tpus": tpus, "digest": digest(make)} for name, (tpus, make) in CASES.items()}
+        print(json.dumps(listed))
+        return
+    name, tpu, *path = sys.argv[1:]
     # Libraries print to standard output as well.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     case = CASES[name][1](Draw("", tpu, devices(tpu)))
-    tried = [json.loads(line) for line in sys.stdin]
-    if tried:
-        programs = [(Change("", "", "", changed(case.program, change)), None) for change in tried]
-    else:
-        programs = [(Change("", "", "", case.program), path), *((change, None) for change in case.changes)]
-    for change, path in programs:
+    for change, measure in programs(case, *path or [None]):
         said = {"variant": change.name, "kind": change.kind, "target": change.target, "shape": change.shape}
         try:
-            said["total"] = sizes(change.program, path)
+            said["total"] = measure()
         except Exception as error:
             said["error"] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         print(json.dumps(said), file=answers, flush=True)

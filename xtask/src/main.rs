@@ -1,6 +1,7 @@
 //! Development tasks, as `cargo xtask VERB`.
 
 mod aarch64;
+mod advice;
 mod bench;
 mod conformance;
 mod fuzz;
@@ -31,6 +32,8 @@ enum Verb {
     Conformance(conformance::Options),
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
     Tpu(tpu::Options),
+    /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
+    Advice(advice::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
     Bench(bench::Options),
     /// Runs every fuzz target, then the tests with inputs of a gigabyte; packs and unpacks the corpora
@@ -62,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Test => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
+        Verb::Advice(options) => advice::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz(options) => fuzz::run(&shell, &options),
         Verb::Sanitize => sanitize::run(&shell),

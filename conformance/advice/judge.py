@@ -1,0 +1,254 @@
+"""Judges the advice of `tilewise audit`: what it promises against what the compiler says once it is followed.
+
+Each case is compiled as written, and with an expert's changes in its source. Advice that its own code tells how to
+follow, without touching the program, is followed by the judge; the rest is measured by the change of its kind and
+target. The table goes to standard output, progress to standard error. The exit status is 1 if too little of the advice
+holds, or any of it makes a program larger.
+"""
+
+import argparse
+import csv
+import hashlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+WORKERS = 2
+MIB = 1 << 20
+KEPT = 0.8
+"""The least share of a promise that must come true."""
+KEPT_OF_BOUND = 0.5
+"""The same of what is promised as a bound."""
+BEYOND = 1.1
+"""How much more than it frees a bound may promise."""
+HOLDING = 0.9
+"""The least share of the advice that must hold."""
+NOTABLE = 0.2
+"""The least share of a program's memory that an expert's change must free for the advice to have to find it."""
+FOUND = 0.7
+"""The least share of such programs whose first advice must be of a kind that frees half as much."""
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", metavar="NAME", help="the case of this name only")
+    parser.add_argument("--limit", type=float, default=300, help="seconds that one case may take to compile")
+    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
+    parser.add_argument("--folder", type=Path, required=True, help="where texts and measurements are kept")
+    parser.add_argument("--write", action="store_true", help="renew TABLE.md and cases.csv")
+    return parser.parse_args()
+
+
+def asked(options, case, advice=()):
+    """What `compile.py` says of a case, or of advice followed; kept until something that decides it changes."""
+    lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code")}) + "\n" for given in advice)
+    digest = hashlib.sha256((case["digest"] + lines).encode()).hexdigest()
+    kept = options.folder / f"{case['label']}{'.followed' if advice else ''}.json"
+    if kept.exists():
+        found = json.loads(kept.read_text())
+        if found["digest"] == digest:
+            return found["rows"]
+    command = [sys.executable, HERE / "compile.py", case["name"], case["tpu"], *([] if advice else [case["text"]])]
+    try:
+        done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"{case['label']} took more than {options.limit:.0f} s")
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or not rows:
+        sys.exit(f"{case['label']}: the compiler ended with status {done.returncode}: {done.stderr[-1000:]}")
+    kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
+    return rows
+
+
+def audit(options, case):
+    """The advice that `tilewise audit` gives for a program."""
+    command = [options.tilewise, "audit", "--format", "json", "--tpu", case["tpu"], case["text"]]
+    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout)["advice"]
+    except (ValueError, KeyError):
+        sys.exit(f"{case['label']}: tilewise gives no advice: {done.stdout[-300:]}{done.stderr[-300:]}")
+
+
+def is_runnable(given):
+    """Whether its code can be run as it stands, where the function is called: the function itself stays as it is."""
+    kinds = [("order", "argument"), ("order", "result"), ("donate", "argument"), ("chunk", "value")]
+    return bool(given.get("code")) and (given["kind"], given["target"]) in kinds
+
+
+@dataclass
+class Verdict:
+    """A piece of advice, and what became of it."""
+
+    kind: str
+    target: str
+    shape: str
+    promised: int
+    is_bound: bool
+    how: str
+    """Whether its code was run, or which change was measured in its place."""
+    freed: int | None = None
+    best: int | None = None
+    """The most that following it in any way freed."""
+
+    @property
+    def holds(self):
+        if self.is_bound:
+            fits = self.promised <= BEYOND * self.best + MIB
+            return fits and self.freed >= KEPT_OF_BOUND * self.promised
+        return self.freed >= KEPT * self.promised
+
+    @property
+    def harms(self):
+        return self.freed < -MIB
+
+
+def judged(case, given, ran):
+    """The verdict on a piece of advice; `ran` is what `compile.py` says of its code, if that could be run."""
+    found = Verdict(given["kind"], given["target"], given["shape"], given["peak_bytes_saved"], given["is_bound"], "")
+    same = [
+        change
+        for change in case["changes"]
+        if (change["kind"], change["target"]) == (found.kind, found.target) and found.shape.startswith(change["shape"])
+    ]
+    freed = {change["variant"]: change["freed"] for change in same}
+    if ran and "total" in ran:
+        found.how, found.freed = "its code", case["total"] - ran["total"]
+    elif freed:
+        found.how = max(freed, key=freed.get)
+        found.freed = freed[found.how]
+    if ran and "error" in ran:
+        found.how += f" (its code is refused: {ran['error'][:120]})"
+    if found.freed is not None:
+        found.best = max([found.freed, *freed.values()])
+    return found
+
+
+def measured(options, name, tpu, digest):
+    """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
+    label = f"{name}.{tpu}"
+    case = {"name": name, "tpu": tpu, "digest": digest, "label": label, "text": options.folder / f"{label}.hlo"}
+    rows = asked(options, case)
+    for row in rows:
+        if "error" in row:
+            sys.exit(f"{label}: {row['variant'] or 'the program'} is not compiled: {row['error']}")
+    case["total"] = rows[0]["total"]
+    case["changes"] = [row | {"freed": case["total"] - row["total"]} for row in rows[1:]]
+    advice = [given for given in audit(options, case) if given["peak_bytes_saved"]]
+    runnable = [given for given in advice if is_runnable(given)]
+    ran = iter(asked(options, case, runnable) if runnable else [])
+    case["verdicts"] = [judged(case, given, next(ran) if is_runnable(given) else None) for given in advice]
+    tell(label)
+    return case
+
+
+def best(case):
+    """The change that frees most."""
+    return max(case["changes"], key=lambda change: change["freed"], default=None)
+
+
+def is_notable(case):
+    """Whether an expert frees much of the program's memory."""
+    return bool(case["changes"]) and best(case)["freed"] >= NOTABLE * case["total"]
+
+
+def is_found(case):
+    """Whether the first advice is of a kind that frees at least half as much as the best change."""
+    first = case["verdicts"][0].kind if case["verdicts"] else None
+    freed = [(change["kind"], change["freed"]) for change in case["changes"]]
+    freed += [(verdict.kind, verdict.freed or 0) for verdict in case["verdicts"]]
+    return first in {kind for kind, bytes in freed if bytes >= best(case)["freed"] / 2}
+
+
+def mib(bytes):
+    return f"{bytes / MIB:.1f}"
+
+
+def table(cases):
+    """The lines of a Markdown table: one for each piece of advice."""
+    columns = ["program", "TPU", "MiB", "advice", "promised", "freed", "kept", "measured by", "best change", "frees"]
+    yield f"| {' | '.join([*columns, 'first is best'])} |"
+    yield "| --- | --- | ---: | --- | ---: | ---: | ---: | --- | --- | ---: | --- |"
+    for case in cases:
+        change = best(case)
+        expert = [f"{change['kind']} {change['target']}", mib(change["freed"])] if change else ["none", ""]
+        expert.append(("yes" if is_found(case) else "no") if is_notable(case) else "")
+        lead = [f"`{case['name']}`", case["tpu"], mib(case["total"])]
+        for verdict in case["verdicts"]:
+            row = [f"{verdict.kind} {verdict.target} `{verdict.shape}`"]
+            row += [("up to " if verdict.is_bound else "") + mib(verdict.promised)]
+            if verdict.freed is None:
+                row += ["", "", verdict.how or "unjudged"]
+            else:
+                row += [mib(verdict.freed), f"{verdict.freed / verdict.promised:.0%}", verdict.how]
+            yield f"| {' | '.join([*lead, *row, *expert])} |"
+            lead, expert = [""] * 3, [""] * 3
+        if not case["verdicts"]:
+            yield f"| {' | '.join([*lead, 'none', *[''] * 4, *expert])} |"
+
+
+def summary(cases):
+    """What all of it comes to, in lines, and whether that is enough."""
+    verdicts = [verdict for case in cases for verdict in case["verdicts"]]
+    known = [verdict for verdict in verdicts if verdict.freed is not None]
+    holding, harmful = sum(verdict.holds for verdict in known), sum(verdict.harms for verdict in known)
+    notable = [case for case in cases if is_notable(case)]
+    found = sum(map(is_found, notable))
+    refused = sum("refused" in verdict.how for verdict in verdicts)
+    lines = [
+        f"{len(cases)} programs; {len(verdicts)} pieces of advice, of which {len(known)} judged, "
+        f"{sum(verdict.how == 'its code' for verdict in known)} by running their own code, which {refused} times is refused.",
+        f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound, "
+        f"{KEPT_OF_BOUND:.0%}, and the bound is no more than {BEYOND} of what such a change frees); "
+        f"{harmful} make the program larger.",
+        f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "
+        "that frees at least half as much.",
+    ]
+    return lines, holding >= HOLDING * len(known) and not harmful and found >= FOUND * len(notable)
+
+
+def tell(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def write_cases(cases, path):
+    """All measurements: a row for each change, and one for a program that nothing helps."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["program", "tpu", "variant", "kind", "target", "shape", "measured", "total"])
+        for case in cases:
+            for change in case["changes"] or [{"variant": "", "kind": "none", "target": "value", "shape": "", "freed": 0}]:
+                about = [change[key] for key in ("variant", "kind", "target", "shape", "freed")]
+                writer.writerow([case["name"], case["tpu"], *about, case["total"]])
+
+
+def main():
+    chosen = options()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    listed = json.loads(subprocess.run([sys.executable, HERE / "compile.py"], capture_output=True, check=True).stdout)
+    if chosen.only and chosen.only not in listed:
+        sys.exit(f"no case {chosen.only}; there are {', '.join(sorted(listed))}")
+    jobs = [
+        (name, tpu, about["digest"])
+        for name, about in sorted(listed.items())
+        if chosen.only in (None, name)
+        for tpu in about["tpus"]
+    ]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        cases = list(pool.map(lambda job: measured(chosen, *job), jobs))
+    lines, is_enough = summary(cases)
+    text = "\n".join([*table(cases), "", *lines])
+    print(text)
+    if chosen.write:
+        head = "# Advice, promised and measured\n\n<!-- Renewed by `cargo xtask advice --write`. -->\n\n"
+        (HERE / "TABLE.md").write_text(f"{head}{text}\n")
+        write_cases(cases, HERE / "cases.csv")
+    sys.exit(not is_enough)
+
+
+if __name__ == "__main__":
+    main()

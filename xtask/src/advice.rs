@@ -1,0 +1,31 @@
+//! `cargo xtask advice`: what the audit's advice promises, against what the TPU compiler says once it is followed.
+
+use crate::{slow::target_folder, tpu};
+use clap::Args;
+use xshell::{Shell, cmd};
+
+/// Which programs, and what becomes of the table.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Judge the program of this name only
+    #[arg(long, value_name = "NAME", conflicts_with = "write")]
+    only: Option<String>,
+    /// Renew conformance/advice/TABLE.md and cases.csv
+    #[arg(long)]
+    write: bool,
+}
+
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    let python = tpu::environment(shell)?;
+    cmd!(shell, "cargo build --quiet --package tilewise-cli").quiet().run()?;
+    let target = target_folder(shell);
+    let (tilewise, folder) = (target.join("debug/tilewise"), target.join("advice"));
+    let mut command = cmd!(shell, "{python} conformance/advice/judge.py --tilewise {tilewise} --folder {folder}");
+    if let Some(name) = &options.only {
+        command = command.args(["--only", name]);
+    }
+    if options.write {
+        command = command.arg("--write");
+    }
+    Ok(command.quiet().run()?)
+}
