@@ -44,6 +44,27 @@ def message_passing(draw: Draw) -> Case:
     )
 
 
+@case("v5e")
+def gnn_large(draw: Draw) -> Case:
+    """The program of the README: examples/gnn_large.v5e.hlo."""
+    nodes, edges, width = 100_000, 400_000, 12
+
+    def f(x, e, w):
+        messages = x[e[:, 0]] @ w
+        return jnp.zeros_like(x).at[e[:, 1]].add(messages)
+
+    def columns(x, e, w):
+        rows = [column[e[:, 0]] for column in jnp.unstack(x, axis=-1)]
+        messages = [sum(row * w[i, j] for i, row in enumerate(rows)) for j in range(width)]
+        return jnp.stack([jnp.zeros(nodes).at[e[:, 1]].add(m) for m in messages], axis=-1)
+
+    arguments = (draw.array((nodes, width)), draw.array((edges, 2), jnp.int32), draw.array((width, width)))
+    return Case(
+        Program(f, arguments),
+        [Change("columns", "split", "upstream", Program(columns, arguments))],
+    )
+
+
 @case("v6e")
 def graph_attention(draw: Draw) -> Case:
     nodes, edges, heads, width = 40_000, 800_000, 4, 8
