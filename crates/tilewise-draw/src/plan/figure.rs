@@ -60,7 +60,7 @@ pub(super) fn figure<'a>(picture: &MemoryPicture<'a>) -> Figure<'a> {
     }
     let mut foot = Group::new(None, (0.0, 0.0));
     let left = MARGIN + sketch.gutter + sketch.wide / 2.0;
-    let axis = format!("moment of {}, in the order of execution", grouped(picture.moments() as u64));
+    let axis = format!("step of {}, in the order of execution", grouped(picture.moments() as u64));
     y += Style::Label.size();
     foot.text(Text::new(Style::Label, (left, y), axis).anchored(Anchor::Middle));
     y = legend::draw(&mut foot, picture, &owners, y + SPACE * 0.4);
@@ -126,8 +126,8 @@ impl<'p> Sketch<'p> {
             grid.push(Line::across((0.0, y), self.wide));
             group.text(Text::new(Style::Label, (-8.0, y + 4.0), label).anchored(Anchor::End));
         }
-        for (moment, label) in scale::moments(self.picture.moments() as u64) {
-            let x = self.middle(usize::try_from(moment).unwrap_or(usize::MAX));
+        for (step, label) in scale::steps(self.picture.moments() as u64) {
+            let x = self.middle(usize::try_from(step - 1).unwrap_or(usize::MAX));
             grid.push(Line::down((x, height), 4.0));
             group.text(Text::new(Style::Label, (x, height + 16.0), label).anchored(Anchor::Middle));
         }
@@ -313,7 +313,7 @@ impl<'p> Sketch<'p> {
             hint.push_str(&format!(", {} of it padding", bytes(u128::from(piece.padding_bytes))));
         }
         let (first, end) = self.picture.span(piece);
-        hint.push_str(&format!("; moments {first} to {}; at byte {}", end - 1, grouped(block.offset)));
+        hint.push_str(&format!("; steps {} to {end}; at byte {}", first.saturating_add(1), grouped(block.offset)));
         format!("{hint}; {}", self.picture.label(piece.owner))
     }
 

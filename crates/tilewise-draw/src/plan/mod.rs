@@ -131,8 +131,8 @@ impl MemoryPicture<'_> {
         let Some(peak) = &self.peak else { return format!("{consists}.") };
         let (most, at) = (bytes(u128::from(peak.bytes)), shown(&peak.instruction));
         format!(
-            "{most} at most, at {at}, moment {} of {}: {consists}.",
-            grouped(peak.moment as u64),
+            "{most} at most, at {at}, step {} of {}: {consists}.",
+            grouped((peak.moment as u64).saturating_add(1)),
             grouped(self.moments() as u64)
         )
     }

@@ -85,12 +85,12 @@ pub(super) fn bytes(most: u64) -> Vec<Tick> {
     (0..=most / step).map(|n| (n * step, if n == 0 { "0".to_owned() } else { label(n * step) })).collect()
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten below a bound, at most ten beside 0.
-pub(super) fn moments(bound: u64) -> Vec<Tick> {
+/// Steps, counted from 1, of so many moments: the first, and multiples of 1, 2 or 5 times a power of ten, at most ten.
+pub(super) fn steps(moments: u64) -> Vec<Tick> {
     const TICKS: u64 = 10;
     let mut step: u64 = 1;
     for factor in [2, 5, 10].into_iter().cycle() {
-        if bound.saturating_sub(1) / step <= TICKS {
+        if moments / step <= TICKS {
             break;
         }
         // 1, 2, 5, 10, 20 …
@@ -100,7 +100,8 @@ pub(super) fn moments(bound: u64) -> Vec<Tick> {
             _ => step.saturating_mul(2),
         };
     }
-    (0..=bound.saturating_sub(1) / step).map(|n| (n * step, grouped(n * step))).collect()
+    let first = (step > 1).then_some(1);
+    first.into_iter().chain((1..=moments / step).map(|n| n * step)).map(|n| (n, grouped(n))).collect()
 }
 
 #[cfg(test)]
@@ -131,13 +132,13 @@ mod tests {
         assert_eq!(texts(bytes(3 << 20)), ["0", "0.5 MiB", "1 MiB", "1.5 MiB", "2 MiB", "2.5 MiB", "3 MiB"]);
         assert_eq!(texts(bytes(311 << 20)), ["0", "64 MiB", "128 MiB", "192 MiB", "256 MiB"]);
         assert_eq!(texts(bytes(7)), ["0", "1 B", "2 B", "3 B", "4 B", "5 B", "6 B", "7 B"]);
-        assert_eq!(texts(moments(24)), ["0", "5", "10", "15", "20"]);
+        assert_eq!(texts(steps(24)), ["1", "5", "10", "15", "20"]);
         assert_eq!(
-            texts(moments(10_194)),
-            ["0", "1,000", "2,000", "3,000", "4,000", "5,000", "6,000", "7,000", "8,000", "9,000", "10,000"]
+            texts(steps(10_194)),
+            ["1", "1,000", "2,000", "3,000", "4,000", "5,000", "6,000", "7,000", "8,000", "9,000", "10,000"]
         );
         for bound in [0, 1, 2, 11, 12, 1 << 40, u64::MAX - 1, u64::MAX] {
-            assert!((1..=11).contains(&moments(bound).len()), "{bound}");
+            assert!((0..=11).contains(&steps(bound).len()), "{bound}");
             assert!((1..=10).contains(&bytes(bound).len()), "{bound}");
         }
     }

@@ -148,13 +148,13 @@ fn rectangles_are_allocations() {
     let (moment, byte) = (wide(addresses) / 4.0, BLOCKS / 300.0);
     let mut drawn = Vec::new();
     for (hint, class, [first, moments, end, bytes]) in [
-        ("c: 300 B; moments 3 to 3; at byte 0; model.py:8 <g>", "tw-c tw-0", [3.0, 1.0, 300.0, 300.0]),
+        ("c: 300 B; steps 4 to 4; at byte 0; model.py:8 <g>", "tw-c tw-0", [3.0, 1.0, 300.0, 300.0]),
         (
-            "a: 200 B, 50 B of it padding; moments 0 to 1; at byte 0; model.py:8 <g>",
+            "a: 200 B, 50 B of it padding; steps 1 to 2; at byte 0; model.py:8 <g>",
             "tw-c tw-0",
             [0.0, 2.0, 200.0, 200.0],
         ),
-        ("b: 100 B; moments 1 to 2; at byte 200; model.py:7 f", "tw-c tw-1", [1.0, 2.0, 300.0, 100.0]),
+        ("b: 100 B; steps 2 to 3; at byte 200; model.py:7 f", "tw-c tw-1", [1.0, 2.0, 300.0, 100.0]),
     ] {
         let title = addresses.descendants().find(|node| node.has_tag_name("title") && node.text() == Some(hint));
         let rect = title.and_then(|title| title.parent()).expect(hint);
@@ -169,7 +169,7 @@ fn rectangles_are_allocations() {
     // A quarter of `a` is padding.
     let padded = addresses.children().find(|node| node.attribute("class") == Some("tw-padded")).expect("padding");
     assert!((number(padded, "y") + number(padded, "height") - (300.0 - 150.0) * byte).abs() < 0.11);
-    let text = "400 B at most, at b, moment 1 of 4: 100 B arguments and outputs, 300 B temporaries (50 B padding).";
+    let text = "400 B at most, at b, step 2 of 4: 100 B arguments and outputs, 300 B temporaries (50 B padding).";
     assert!(document.descendants().any(|node| node.has_tag_name("desc") && node.text() == Some(text)));
 }
 

@@ -98,6 +98,7 @@ impl AssignmentReport {
         writeln!(out, "\n{}", styled(STRONG, "Largest allocations"))?;
         for row in &self.allocations {
             let largest = match (&row.largest, row.largest_bytes) {
+                (Some(name), Some(_)) if row.values == 1 => name.clone(),
                 (Some(name), Some(size)) => format!("{} values, the largest {name} of {}", row.values, bytes(size)),
                 _ => "no value".to_owned(),
             };
