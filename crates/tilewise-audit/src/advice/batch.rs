@@ -23,32 +23,29 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
     }
     let arguments: HashSet<u64> = scene.arguments().map(Held::elements).collect();
     let leading = leading_sizes(scene);
-    let has_gradient = scene.has_gradient();
     // As many elements as an argument has: a copy of it, or its gradient, which no part of the input makes smaller;
     // unless arguments of several sorts begin with the dimension, as those of a batch do.
-    let is_of_argument = |held: &Held<'m>| {
-        arguments.contains(&held.elements()) && (has_gradient || scene.flow.is_copy_of_argument(&held.instruction))
-    };
     let peak: Vec<&Held<'m>> = scene.peak_temporaries().collect();
     let is_of_input = |held: &&Held<'m>, size: u64| {
         let leads = || leading.get(&size).is_some_and(|sorts| sorts.len() > 1);
         let has_it = |held: &Held<'m>| held.bounds.contains(&size);
         // Flattened, it has as many elements as another that has the dimension.
         let is_flat = || held.bounds.len() == 1 && peak.iter().any(|at| has_it(at) && at.elements() == held.elements());
-        (has_it(held) || is_flat()) && (!is_of_argument(held) || leads())
+        (has_it(held) || is_flat()) && (!arguments.contains(&held.elements()) || leads())
     };
     let all: u64 = peak.iter().map(|held| held.bytes).fold(0, u64::saturating_add);
     // Flattened arrays have no dimension to go by.
     let Some(&largest) = peak.iter().max_by_key(|held| (held.bytes, held.bounds.len())) else { return };
-    let input = input_sizes(scene);
+    let (input, trips) = (input_sizes(scene), trips(scene));
     let covered = |size: u64| {
         let with = peak.iter().filter(|held| is_of_input(held, size));
         with.map(|held| held.bytes).fold(0, u64::saturating_add)
     };
-    let sizes = largest.bounds.iter().copied().filter(|size| *size >= LEAST && input.contains(size));
+    let is_candidate = |size: &u64| *size >= LEAST && input.contains(size) && !trips.contains(size);
+    let sizes = largest.bounds.iter().copied().filter(is_candidate);
     // The outermost of those that are in as much.
     let Some(size) = sizes.rev().max_by_key(|size| covered(*size)) else { return };
-    if covered(size) / MOST_OF_THEM < all / 100 || trips(scene).contains(&size) {
+    if covered(size) / MOST_OF_THEM < all / 100 {
         return;
     }
     let mut candidate = Candidate::new(AdviceKind::Chunk, AdviceTarget::Value, largest, String::new());

@@ -85,22 +85,6 @@ impl<'m> Flow<'m> {
         if is(to) { Some(*to) } else { self.reached(to, operands, is) }
     }
 
-    /// Whether this is an argument's elements in another order, type or place.
-    pub(super) fn is_copy_of_argument(&self, this: &Instruction<'m>) -> bool {
-        let mut at = *this;
-        for _ in 0..STEPS {
-            if at.opcode() == "parameter" {
-                return at.computation().is_entry();
-            }
-            let is_copy = passes_on(&at) || matches!(at.opcode(), "convert" | "reshape" | "transpose");
-            match operands(&at).first().filter(|_| is_copy) {
-                Some(operand) => at = *operand,
-                None => return false,
-            }
-        }
-        false
-    }
-
     /// Whether this is made of another's elements, each of the same, or of it with some of them replaced.
     pub(super) fn updates(&self, this: &Instruction<'m>, other: &Instruction<'m>) -> bool {
         let keeps = |at: &Instruction<'m>| {

@@ -15,21 +15,36 @@ use tilewise_memory::Role;
 /// How far copies of an argument are followed.
 const STEPS: usize = 6;
 
-/// Arguments and results in another order than the default one, which takes less.
+/// Arguments and results in another order than the default one, which takes less. Those of one shape belong together: a
+/// program that reads two of them would bring one into the order of the other.
 pub(super) fn orders<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>) {
     let mut seen = HashSet::new();
+    let mut groups: Vec<Vec<(&Held<'m>, u64)>> = Vec::new();
     for held in scene.arguments().chain(scene.results()) {
         let Some(after) = in_default_order(scene, held).filter(|after| *after < held.bytes) else { continue };
         if !seen.insert(held.buffer) {
             continue;
         }
-        let target = if held.role == Role::Argument { AdviceTarget::Argument } else { AdviceTarget::Result };
-        let mut candidate = Candidate::new(AdviceKind::Order, target, held, String::new());
-        candidate.resized.insert(held.buffer, after);
-        if target == AdviceTarget::Argument {
-            candidate.resized.extend(copies(scene, held));
+        let is_alike = |group: &&mut Vec<(&Held<'m>, u64)>| {
+            group.first().is_some_and(|(first, _)| first.role == held.role && first.bounds == held.bounds)
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push((held, after)),
+            None => groups.push(vec![(held, after)]),
         }
-        words::order(scene, &mut candidate);
+    }
+    for group in groups {
+        let Some(&(about, _)) = group.first() else { continue };
+        let target = if about.role == Role::Argument { AdviceTarget::Argument } else { AdviceTarget::Result };
+        let mut candidate = Candidate::new(AdviceKind::Order, target, about, String::new());
+        for (held, after) in &group {
+            candidate.resized.insert(held.buffer, *after);
+            if target == AdviceTarget::Argument {
+                candidate.resized.extend(copies(scene, held));
+            }
+        }
+        let group: Vec<&Held<'m>> = group.into_iter().map(|(held, _)| held).collect();
+        words::order(scene, &mut candidate, &group);
         candidates.push(candidate);
     }
 }

@@ -53,28 +53,45 @@ fn place(instruction: &Instruction<'_>) -> String {
     }
 }
 
-pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>) {
-    let about = candidate.about.clone();
-    let default = tpu::default_layout(about.element_type(), &about.bounds, scene.generation).ok();
-    let order: Vec<String> = default
-        .as_ref()
-        .and_then(Shape::as_array)
-        .map(|array| array.major_to_minor().map(|dimension| dimension.to_string()).collect())
-        .unwrap_or_default();
-    let order = order.join(", ");
+pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, group: &[&Held<'m>]) {
     if candidate.target == AdviceTarget::Argument {
-        let name = name(&about.instruction);
+        let names: Vec<String> = group.iter().map(|held| name(&held.instruction)).collect();
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let (them, pads) = if names.len() == 1 { ("it", "pads it") } else { ("them", "pads them") };
         candidate.sentence = format!(
-            "hand `{name}` over in the default layout: the caller pins it to another order, which pads it and all that \
-             is made of it"
+            "hand {} over in the default layout: the caller pins {them} to another order, which {pads} and all that is made \
+             of {them}",
+            listed(&quoted)
         );
-        let code =
-            format!("{name} = jax.device_put({name}, Format(Layout(major_to_minor=({order})), {name}.sharding))");
-        give(scene, candidate, LAYOUT, code);
+        let lines: Vec<String> = group.iter().zip(&names).map(|(held, name)| put(scene, held, name)).collect();
+        give(scene, candidate, LAYOUT, lines.join("\n"));
     } else {
         candidate.sentence = "take this result in the default layout: drop its order from `out_shardings`".to_owned();
         let function = function(scene);
         give(scene, candidate, LAYOUT, format!("{function} = jax.jit({function}, out_shardings=Format(Layout.AUTO))"));
+    }
+}
+
+/// The line that brings an argument into the default layout.
+fn put(scene: &Scene<'_>, held: &Held<'_>, name: &str) -> String {
+    let default = tpu::default_layout(held.element_type(), &held.bounds, scene.generation).ok();
+    let order = default.as_ref().and_then(Shape::as_array).map(|array| array.major_to_minor().collect::<Vec<usize>>());
+    let order: Vec<String> = order.unwrap_or_default().iter().map(usize::to_string).collect();
+    let comma = if order.len() == 1 { "," } else { "" };
+    let order = format!("{}{comma}", order.join(", "));
+    format!("{name} = jax.device_put({name}, Format(Layout(major_to_minor=({order})), {name}.sharding))")
+}
+
+/// `a`, `a and b`, `a, b and 3 others`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [one, two, rest @ ..] => {
+            let others = if rest.len() == 1 { "other" } else { "others" };
+            format!("{one}, {two} and {} {others}", rest.len())
+        }
     }
 }
 
@@ -192,13 +209,19 @@ pub(super) fn chunk<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, size: 
         bounds_text(&about.bounds),
         if has_gradient { ", so take loss and gradient of each part, and add them up" } else { "" }
     );
-    if let Some(code) = in_parts(scene, size, has_gradient) {
+    let about = about.clone();
+    if let Some(code) = in_parts(scene, &about, size, has_gradient) {
         give(scene, candidate, JAX, code);
     }
 }
 
-/// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size.
-fn in_parts(scene: &Scene<'_>, size: u64, has_gradient: bool) -> Option<String> {
+/// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size. `None`
+/// where that alone would compute something else, or what comes of the parts can't be told.
+fn in_parts(scene: &Scene<'_>, about: &Held<'_>, size: u64, has_gradient: bool) -> Option<String> {
+    // Pairs of the same array's elements: taking it apart leaves most of them out.
+    if about.bounds.iter().filter(|bound| **bound == size).count() > 1 {
+        return None;
+    }
     let parts = (2..=PARTS).rev().find(|parts| size.is_multiple_of(*parts))?;
     // By name: whether all of its arrays have the dimension.
     let mut parameters: Vec<(String, bool)> = Vec::new();
@@ -207,8 +230,7 @@ fn in_parts(scene: &Scene<'_>, size: u64, has_gradient: bool) -> Option<String> 
     arguments.sort_by_key(Instruction::parameter_number);
     for argument in arguments {
         let name = root(&op_name(&argument)?).to_owned();
-        let first = argument.shape().ok()?.dimensions().first().and_then(|dimension| dimension.bound());
-        let has_it = first == Some(size);
+        let has_it = begins_with(&argument.shape().ok()?, size);
         match parameters.iter_mut().find(|(known, _)| *known == name) {
             Some((_, all_have_it)) => *all_have_it &= has_it,
             None => parameters.push((name, has_it)),
@@ -219,21 +241,45 @@ fn in_parts(scene: &Scene<'_>, size: u64, has_gradient: bool) -> Option<String> 
     if batch.is_empty() || !all.iter().all(|name| is_name(name)) {
         return None;
     }
+    let result = entry.root()?.shape().ok()?;
+    let joins = result.leaves().all(|(_, leaf)| begins_with(&leaf, size));
     let (function, all, batch) = (function(scene), all.join(", "), batch.join(", "));
     let comma = if batch.contains(',') { "" } else { "," };
-    let (part, sum) = if has_gradient {
-        ("jax.checkpoint(part)", "  # or .sum()\n    return jax.tree.map(lambda r: r.mean(0), results)")
+    let lead = format!("def {function}_in_parts({all}, parts={parts}):");
+    let apart = format!("batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))");
+    let take = format!("{batch}{comma} = batch");
+    let call = format!("{function}({all})");
+    let lines = if joins && !has_gradient {
+        vec![
+            lead,
+            "    def part(batch):".to_owned(),
+            format!("        {take}"),
+            format!("        return {call}"),
+            format!("    {apart}"),
+            "    results = jax.lax.map(part, batch)".to_owned(),
+            "    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)".to_owned(),
+        ]
     } else {
-        ("part", "\n    return results  # join or add up the parts")
+        vec![
+            lead,
+            "    def part(batch):".to_owned(),
+            format!("        {take}"),
+            format!("        return {call}"),
+            "    def add(total, batch):".to_owned(),
+            "        return jax.tree.map(jax.numpy.add, total, part(batch)), None".to_owned(),
+            format!("    {apart}"),
+            "    first = jax.tree.map(lambda a: a[0], batch)".to_owned(),
+            "    zero = jax.tree.map(lambda r: jax.numpy.zeros(r.shape, r.dtype), jax.eval_shape(part, first))"
+                .to_owned(),
+            "    return jax.lax.scan(add, zero, batch)[0]  # divide by parts, if it is a mean".to_owned(),
+        ]
     };
-    Some(format!(
-        "def {function}_in_parts({all}, parts={parts}):\n    \
-         def part(batch):\n        \
-         {batch}{comma} = batch\n        \
-         return {function}({all})\n    \
-         batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))\n    \
-         results = jax.lax.map({part}, batch){sum}"
-    ))
+    Some(lines.join("\n"))
+}
+
+/// Whether an array's first dimension has this size.
+fn begins_with(shape: &Shape, size: u64) -> bool {
+    shape.dimensions().first().and_then(|dimension| dimension.bound()) == Some(size)
 }
 
 /// Whether it can be a variable's name.
