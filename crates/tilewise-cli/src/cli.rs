@@ -333,9 +333,9 @@ impl From<AuditFormat> for Format {
 
 #[derive(Args)]
 pub(crate) struct ExplainArgs {
-    /// A file that contains the message, among other text or alone; - reads standard input
+    /// Files that contain a message each, among other text or alone; - reads standard input
     #[arg(default_value = "-", value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub(crate) files: Vec<PathBuf>,
     /// TPU generation, where the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     pub(crate) tpu: Option<Generation>,

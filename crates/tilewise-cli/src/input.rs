@@ -81,12 +81,6 @@ fn skip_line(lines: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// The one text in a file, plain or gzip; `-` is standard input.
-pub(crate) fn read_document(path: &Path) -> Result<String, Failure> {
-    let text = tilewise_hlo::decode(read_bytes(path)?, tilewise_hlo::DECOMPRESSION_LIMIT);
-    text.map_err(|error| Failure::from(error).in_file(path))
-}
-
 /// The bytes of a file; `-` is standard input.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let read = if path.as_os_str() == "-" {

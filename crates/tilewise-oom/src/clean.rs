@@ -1,5 +1,6 @@
 //! Removes what terminals, logs, web pages and `repr` add to a message.
 
+use crate::json_lines;
 use crate::reader::find_words;
 
 /// How the raw proto behind a message begins.
@@ -7,7 +8,8 @@ pub(crate) const TAIL: &str = "[type.googleapis.com/";
 
 /// The text with line feeds alone as line ends, without escapes, entities, line prefixes, fences and proto tails.
 pub(crate) fn clean(text: &str) -> String {
-    let mut text = without_tails(&plain(text));
+    let objects = json_lines::texts(text);
+    let mut text = without_tails(&plain(objects.as_deref().unwrap_or(text)));
     for _ in 0..3 {
         if !is_escaped(&text) {
             break;

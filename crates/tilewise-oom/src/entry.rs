@@ -1,6 +1,9 @@
 //! One allocation, argument or output of a message.
 
-use tilewise::{Shape, Sizes};
+use tilewise::{
+    Shape, Sizes,
+    tpu::{self, Generation},
+};
 
 use crate::instruction::{quotation_length, shape_length};
 use crate::size::PrintedSize;
@@ -31,8 +34,8 @@ impl Section {
 pub struct WrittenShape {
     /// The shape as printed.
     pub text: String,
-    /// The shape as written, without a layout where none is printed; an error where it can't be read, such as when it
-    /// was cut.
+    /// The shape as written, without a layout where none is printed; an error where it can't be read. One that was cut
+    /// within its layout is read where a TPU's tiles go on like this and take what the message prints.
     pub parsed: Result<Shape, tilewise::Error>,
 }
 
@@ -40,6 +43,30 @@ impl WrittenShape {
     pub(crate) fn new(text: String) -> Self {
         let parsed = Shape::parse_as_written(&text);
         Self { text, parsed }
+    }
+
+    /// Completes a layout that was cut with the tiles that a TPU gives such an array, if what is there begins them and
+    /// they take `size`.
+    pub(crate) fn repair(&mut self, size: &PrintedSize) {
+        if self.parsed.is_ok() || self.text.ends_with('}') {
+            return;
+        }
+        let Some((bounds, layout)) = self.text.split_once('{') else { return };
+        // A last number may be cut itself, unless something follows it.
+        let order: &str = layout.split(':').next().unwrap_or("");
+        let candidates = [layout.contains(':').then(|| format!("{bounds}{{{order}}}")), Some(bounds.to_owned())];
+        let shapes = candidates.into_iter().flatten().filter_map(|text| Shape::parse_as_written(&text).ok());
+        // The rule since v4, and the one before.
+        let mut whole = shapes.flat_map(|shape| {
+            [Generation::V5e, Generation::V3].map(|generation| Some(tpu::predict(&shape, generation).ok()?.shape))
+        });
+        let takes = |shape: &Shape| Some(shape.as_array()?.sizes().ok()?.physical_bytes);
+        let fits = |shape: &Shape| {
+            shape.to_string().starts_with(&self.text) && takes(shape).is_some_and(|bytes| size.agrees_with(bytes))
+        };
+        if let Some(whole) = whole.find_map(|shape| shape.filter(fits)) {
+            self.parsed = Ok(whole);
+        }
     }
 }
 
@@ -222,6 +249,33 @@ impl Entry {
     pub fn agrees(&self) -> Option<bool> {
         let bytes = self.computed_bytes()?.ok()?;
         Some(self.size.as_ref()?.agrees_with(bytes))
+    }
+
+    /// What of the allocation is padding, in bytes: by its shape where that takes what the message prints, else as
+    /// printed; `None` where the shape can't be read and nothing is printed. Code and tables of pointers have none.
+    ///
+    /// ```
+    /// let text = "1. Size: 64.0K\n Shape: f32[128,3]{1,0\n Unpadded size: 1.5K\n ====";
+    /// let entry = &tilewise_oom::Message::parse(text)?.entries[0];
+    /// assert_eq!(entry.padding_bytes(), Some(62 * 1024 + 512));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn padding_bytes(&self) -> Option<u64> {
+        let sizes = self.computed_sizes().and_then(Result::ok);
+        let sizes = sizes.filter(|sizes| self.size.as_ref().is_none_or(|size| size.agrees_with(sizes.physical_bytes)));
+        if let Some(sizes) = sizes {
+            return Some(sizes.padding_bytes());
+        }
+        if let Some(padding) = &self.padding {
+            return Some(padding.bytes());
+        }
+        let difference = || Some(self.size.as_ref()?.bytes().saturating_sub(self.unpadded.as_ref()?.bytes()));
+        difference().or_else(|| {
+            let is_array = self.shape.as_ref().is_some_and(|shape| !shape.text.starts_with('('));
+            let is_cut = self.shape.is_none() && !self.complete && self.window().is_none();
+            (!is_array && !is_cut).then_some(0)
+        })
     }
 
     /// What an argument or output is to the program, from its label.

@@ -8,9 +8,10 @@ use crate::list::fold;
 use crate::message::{Form, Message};
 use crate::reader::{Reader, find_words};
 use crate::size::PrintedSize;
+use crate::tables::{Row, Usage};
 
 /// How headlines begin. No headline contains the beginning of another.
-const BEGINNINGS: [&str; 8] = [
+const BEGINNINGS: [&str; 11] = [
     "Ran out of memory in memory space",
     "Ran out of memory on HBM",
     "HLO temporaries (",
@@ -19,6 +20,9 @@ const BEGINNINGS: [&str; 8] = [
     "Attempting to allocate",
     "Attempting to reserve",
     "Failed to allocate request for",
+    "TPU TensorCore Hbm usage:",
+    "op current allocation offset upper bound (",
+    "No viable logical replica count",
 ];
 
 /// Where headlines begin in `text`, in order.
@@ -71,6 +75,12 @@ pub(crate) fn read(text: &str, message: &mut Message) -> usize {
         message.memory_space = Some("hbm".to_owned());
         message.used = reader.eat("Requires").then(|| reader.size()).flatten();
         message.limit = reader.eat(", has").then(|| reader.size()).flatten();
+    } else if reader.eat("TPU TensorCore Hbm usage:") {
+        cores(&mut reader, message);
+    } else if reader.eat("op current allocation offset upper bound (") {
+        sparse_core_allocation(&mut reader, message);
+    } else if reader.eat("No viable logical replica count") {
+        sparse_core_table(&mut reader, message);
     } else {
         run_time(&mut reader, message);
     }
@@ -247,6 +257,72 @@ fn run_time(reader: &mut Reader<'_>, message: &mut Message) {
         message.limit = reader.size();
         reader.eat("free");
     }
+    if reader.eat(". The largest contiguous region of free memory is") {
+        message.contiguous = reader.size();
+    } else if reader.eat(",") && reader.size().is_some() && reader.eat("reserved, and") {
+        message.contiguous = reader.size().filter(|_| reader.eat("reservable"));
+    }
+    message.contiguous = message.contiguous.take().filter(|piece| message.limit.as_ref() != Some(piece));
+}
+
+/// `X, SparseCore Hbm usage Y, exceeding available bytes: Z`
+fn cores(reader: &mut Reader<'_>, message: &mut Message) {
+    message.form = Form::Cores;
+    message.memory_space = Some("hbm".to_owned());
+    let dense = reader.size();
+    let sparse = reader.eat(", SparseCore Hbm usage").then(|| reader.size()).flatten();
+    if reader.eat(", exceeding available bytes:") {
+        message.limit = reader.size();
+    }
+    let (Some(dense), Some(sparse)) = (dense, sparse) else { return };
+    let total = PrintedSize::sum(&dense, &sparse);
+    message.used = Some(total.clone());
+    let row = |name: &str, size| Row { name: name.to_owned(), size };
+    message.usage = Some(Usage { total, rows: vec![row("TensorCore", dense), row("SparseCore", sparse)] });
+}
+
+/// Bytes of a SparseCore's word.
+const WORD: u64 = 4;
+
+/// `N words) exceeds the legitimate user allocatable offset upper bound (M words) in memory space S …`
+fn sparse_core_allocation(reader: &mut Reader<'_>, message: &mut Message) {
+    message.form = Form::SparseCore;
+    let words = |reader: &mut Reader<'_>| {
+        let words = reader.plain_size()?;
+        Some(PrintedSize::exact(words.bytes().checked_mul(WORD)?))
+    };
+    message.used = words(reader);
+    if reader.eat("words) exceeds the legitimate user allocatable offset upper bound (") {
+        message.limit = words(reader);
+    }
+    if reader.eat("words) in memory space") {
+        message.memory_space = match reader.word() {
+            "0" => Some("smem"),
+            "201" => Some("tile_spmem"),
+            "202" => Some("spmem"),
+            "203" => Some("hbm"),
+            "204" => Some("sflag"),
+            _ => None,
+        }
+        .map(str::to_owned);
+    }
+}
+
+/// `… fixed_size_allocation_bytes = A, row_dependent_size_allocation_bytes = B, total_spmem_size_bytes = C)`
+fn sparse_core_table(reader: &mut Reader<'_>, message: &mut Message) {
+    message.form = Form::SparseCore;
+    message.memory_space = Some("tile_spmem".to_owned());
+    let mut figure = |name: &str| {
+        let mut ahead = *reader;
+        ahead.at = find_words(reader.text, reader.at, name).filter(|(at, _)| at - reader.at < 1000)?.1;
+        let size = ahead.plain_size();
+        *reader = ahead;
+        size
+    };
+    let fixed = figure("fixed_size_allocation_bytes =");
+    let rows = figure("row_dependent_size_allocation_bytes =");
+    message.limit = figure("total_spmem_size_bytes =");
+    message.used = fixed.zip(rows).map(|(fixed, rows)| PrintedSize::exact(fixed.bytes().saturating_add(rows.bytes())));
 }
 
 /// The program that could not be loaded: `Error loading program 'NAME':` in front of the headline.
@@ -258,7 +334,7 @@ pub(crate) fn loaded_program(before: &str) -> Option<String> {
 
 /// Whether the headline's words alone, without figures, say that this is a message.
 pub(crate) fn is_telling(text: &str) -> bool {
-    !["HLO", "Attempting", "Failed"].iter().any(|word| text.starts_with(word))
+    !["HLO", "Attempting", "Failed", "TPU", "op "].iter().any(|word| text.starts_with(word))
 }
 
 /// Whether the headline's figures are all there.
@@ -269,7 +345,7 @@ pub(crate) fn is_whole(message: &Message) -> bool {
         Form::Assignment | Form::Scoped => used && limit && exceeded,
         Form::Bound => used && limit && (message.code.is_none() || message.module.is_some()),
         Form::Allocation => used && limit && message.entries.first().is_some_and(|entry| entry.complete),
-        Form::EarlyAbort | Form::RunTime => used && limit,
-        Form::Excerpt => false,
+        Form::EarlyAbort | Form::RunTime | Form::Cores | Form::SparseCore => used && limit,
+        Form::Excerpt | Form::Other | Form::NotTpu => false,
     }
 }

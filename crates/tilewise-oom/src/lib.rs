@@ -36,6 +36,8 @@
 //! - [`Message::parse`] reads a text, [`Form`] says which of the compiler's messages it is.
 //! - A [`Message`] has the headline's figures, as [`PrintedSize`]s; the tables [`Usage`], [`Output`] and [`Requirement`];
 //!   and an [`Entry`] for each allocation, argument and output.
+//! - [`Message::budget`] adds up what the memory holds, padding included, [`Message::verdict`] says in a word what is the
+//!   matter, and [`Entry::window`] what a kernel needs an allocation for.
 //!
 //! # What may surround a message
 //!
@@ -58,20 +60,32 @@
 
 #![forbid(unsafe_code)]
 
+mod budget;
 mod clean;
+mod code;
 mod entry;
 mod error;
+mod framework;
 mod headline;
 mod instruction;
+mod json_lines;
 mod list;
 mod message;
+mod other;
 mod parse;
 mod reader;
 mod size;
 mod tables;
+mod verdict;
+mod window;
 
+pub use budget::Budget;
+pub use code::meaning_of_code;
 pub use entry::{Entry, Operator, Role, Section, WrittenShape};
 pub use error::Error;
+pub use framework::Framework;
 pub use message::{Form, Message};
 pub use size::{PrintedSize, format_size};
-pub use tables::{Output, Requirement, Row, Usage, Utilization};
+pub use tables::{Output, Persistent, Requirement, Row, Usage, Utilization};
+pub use verdict::Verdict;
+pub use window::{Window, WindowKind};

@@ -99,7 +99,10 @@ pub(crate) fn read(text: &str) -> List {
 }
 
 impl List {
-    fn push(&mut self, entry: Option<Entry>) {
+    fn push(&mut self, mut entry: Option<Entry>) {
+        if let Some(Entry { size: Some(size), shape: Some(shape), .. }) = &mut entry {
+            shape.repair(size);
+        }
         self.entries.extend(entry.filter(|entry| !entry.is_empty()));
     }
 }

@@ -1,8 +1,9 @@
 //! What a message says.
 
 use crate::entry::Entry;
+use crate::framework::Framework;
 use crate::size::PrintedSize;
-use crate::tables::{Output, Requirement, Usage};
+use crate::tables::{Output, Persistent, Requirement, Usage};
 
 /// What a message reports, which decides the parts that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +21,16 @@ pub enum Form {
     EarlyAbort,
     /// The program compiled, but at run time there was no memory for a buffer or for the program (E0100, E0101).
     RunTime,
+    /// What the TensorCore and the SparseCores need together exceeds HBM (E1000, E1002): three figures, no lists.
+    Cores,
+    /// A SparseCore's memory can't hold what its program allocates (E3000, E3001).
+    SparseCore,
     /// Tables or lists without the headline that says what was exceeded.
     Excerpt,
+    /// Resources were exhausted, or XLA's error code says what happened, but not in words that tell of memory.
+    Other,
+    /// A GPU, or the host, ran out of memory: nothing there is tiled.
+    NotTpu,
 }
 
 impl Form {
@@ -39,7 +48,11 @@ impl Form {
             Self::Allocation => "allocation",
             Self::EarlyAbort => "early_abort",
             Self::RunTime => "run_time",
+            Self::Cores => "cores",
+            Self::SparseCore => "sparse_core",
             Self::Excerpt => "excerpt",
+            Self::Other => "other",
+            Self::NotTpu => "not_tpu",
         }
     }
 }
@@ -62,10 +75,14 @@ pub struct Message {
     pub limit: Option<PrintedSize>,
     /// The difference, where the message prints it.
     pub exceeded: Option<PrintedSize>,
+    /// The largest piece of what is free at [`RunTime`](Form::RunTime), where that differs from all of it.
+    pub contiguous: Option<PrintedSize>,
     /// The name of the HLO module or program.
     pub module: Option<String>,
     /// What the memory holds.
     pub usage: Option<Usage>,
+    /// What stays in memory between runs, at [`RunTime`](Form::RunTime).
+    pub persistent: Vec<Persistent>,
     /// What the results take.
     pub output: Option<Output>,
     /// What the program itself takes.
@@ -74,9 +91,32 @@ pub struct Message {
     pub entries: Vec<Entry>,
     /// Whether parts are missing: the text ends before the message does, or begins after its headline.
     pub truncated: bool,
+    /// The framework that compiled the program, where names or wordings tell.
+    pub framework: Option<Framework>,
 }
 
 impl Message {
+    /// A message of which only the form is known.
+    pub(crate) fn new(form: Form) -> Self {
+        Self {
+            form,
+            code: None,
+            memory_space: None,
+            used: None,
+            limit: None,
+            exceeded: None,
+            contiguous: None,
+            module: None,
+            usage: None,
+            persistent: Vec::new(),
+            output: None,
+            requirement: None,
+            entries: Vec::new(),
+            truncated: true,
+            framework: None,
+        }
+    }
+
     /// The number of the memory space, as layouts write it in `S(n)`: `hbm` 0, `vmem` 1, `cmem` 3, `smem` 4, `host` 5.
     ///
     /// The numbers are those of [`tilewise::tpu::memory_space_name`].

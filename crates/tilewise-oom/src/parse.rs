@@ -2,10 +2,12 @@
 
 use crate::clean;
 use crate::error::Error;
+use crate::framework::Framework;
 use crate::headline;
 use crate::list;
 use crate::message::{Form, Message};
-use crate::tables::{Output, Requirement, Usage};
+use crate::other;
+use crate::tables::{Output, Persistent, Requirement, Usage};
 
 impl Message {
     /// Reads the message that a text holds.
@@ -31,31 +33,22 @@ impl Message {
                 best = Some((message, score));
             }
         }
-        if let Some((message, _)) = best {
-            return Ok(message);
-        }
-        let message = Self::of_chunk("", &text, false);
+        let message = best.map(|(message, _)| message).or_else(|| Self::excerpt(&text)).or_else(|| other::read(&text));
+        let mut message = message.ok_or_else(|| Error::of(&text))?;
+        message.framework = Framework::of(&text);
+        Ok(message)
+    }
+
+    /// Tables and lists alone.
+    fn excerpt(text: &str) -> Option<Self> {
+        let message = Self::of_chunk("", text, false);
         let is_list = message.entries.iter().any(|entry| entry.label.is_some() || entry.shape.is_some());
-        let is_message = is_list || message.requirement.is_some() || message.usage.is_some();
-        if is_message { Ok(message) } else { Err(Error::of(&text)) }
+        (is_list || message.requirement.is_some() || message.usage.is_some()).then_some(message)
     }
 
     /// `before` is the text since the previous headline.
     fn of_chunk(before: &str, text: &str, has_headline: bool) -> Self {
-        let mut message = Self {
-            form: Form::Excerpt,
-            code: headline::code(before, text),
-            memory_space: None,
-            used: None,
-            limit: None,
-            exceeded: None,
-            module: None,
-            usage: None,
-            output: None,
-            requirement: None,
-            entries: Vec::new(),
-            truncated: true,
-        };
+        let mut message = Self { code: headline::code(before, text), ..Self::new(Form::Excerpt) };
         let after = if has_headline { headline::read(text, &mut message) } else { 0 };
         if message.form == Form::RunTime {
             message.module = headline::loaded_program(before);
@@ -63,7 +56,8 @@ impl Message {
         let body = text.get(after..).unwrap_or("");
         let list = list::read(body);
         let tables = &body[..list.start];
-        message.usage = Usage::read(tables);
+        message.usage = message.usage.or_else(|| Usage::read(tables));
+        message.persistent = Persistent::read_all(tables);
         message.output = Output::read(tables);
         message.requirement = Requirement::read(tables);
         let is_closed = list.entries.last().is_some_and(|entry| entry.complete);

@@ -101,7 +101,19 @@ impl PrintedSize {
     pub(crate) fn plain_prefix(text: &str) -> Option<(Self, usize)> {
         let end = text.bytes().take_while(u8::is_ascii_digit).count();
         let bytes = text[..end].parse().ok()?;
-        Some((Self { text: text[..end].to_owned(), bytes, low: bytes, high: bytes }, end))
+        Some((Self { text: text[..end].to_owned(), ..Self::exact(bytes) }, end))
+    }
+
+    /// So many bytes, known exactly.
+    pub(crate) fn exact(bytes: u64) -> Self {
+        Self { text: bytes.to_string(), bytes, low: bytes, high: bytes }
+    }
+
+    /// Two sizes together, printed as the compiler would.
+    pub(crate) fn sum(a: &Self, b: &Self) -> Self {
+        let bytes = a.bytes.saturating_add(b.bytes);
+        let (low, high) = (a.low.saturating_add(b.low), a.high.saturating_add(b.high));
+        Self { text: format_size(bytes), bytes, low, high }
     }
 
     /// `value` / 10^`fraction` of `unit`, read back through the formatting.

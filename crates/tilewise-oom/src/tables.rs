@@ -76,6 +76,52 @@ pub struct Utilization {
     pub fragmentation: Option<PrintedSize>,
 }
 
+/// A row of `Persistent allocations include some or all of:` `output 5.06G (71.6% utilization)`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Persistent {
+    /// What stays in memory: `arguments`, `output`.
+    pub name: String,
+    /// How much.
+    pub size: PrintedSize,
+    /// Unpadded by padded bytes, in percent, to one decimal.
+    pub percent: Option<f64>,
+}
+
+impl Persistent {
+    /// Bytes of it that are padding, as exact as the percentage; `None` without one.
+    ///
+    /// ```
+    /// let text = "Total hbm usage >= 9.00G: program 4.00G
+    /// Persistent allocations include some or all of:
+    ///     output  5.00G (60.0% utilization) [may share some memory with arguments]";
+    /// let message = tilewise_oom::Message::parse(text)?;
+    /// assert_eq!(message.persistent[0].padding_bytes(), Some(2 << 30));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tenths of a percent, at most 1000")]
+    pub fn padding_bytes(&self) -> Option<u64> {
+        let waste = 1000 - (self.percent? * 10.0).round().clamp(0.0, 1000.0) as u64;
+        u64::try_from(u128::from(self.size.bytes()) * u128::from(waste) / 1000).ok()
+    }
+
+    pub(crate) fn read_all(text: &str) -> Vec<Self> {
+        let Some(mut reader) = first(text, "Persistent allocations include some or all of:") else { return Vec::new() };
+        let mut rows = Vec::new();
+        for name in ["arguments", "output"] {
+            if !reader.eat(name) {
+                continue;
+            }
+            let Some(size) = reader.size() else { break };
+            let percent = if reader.eat("(") { reader.percent() } else { None };
+            reader.eat("utilization)");
+            rows.push(Self { name: name.to_owned(), size, percent });
+        }
+        rows
+    }
+}
+
 impl Usage {
     /// The size of the row with this name.
     #[must_use]
@@ -107,6 +153,10 @@ impl Requirement {
     }
 
     pub(crate) fn read(text: &str) -> Option<Self> {
+        Self::of_table(text).or_else(|| Self::of_utilization(text))
+    }
+
+    fn of_table(text: &str) -> Option<Self> {
         // `Program requirement:` of run-time messages has no memory space, and is another table.
         let (mut from, word) = (0, "requirement");
         loop {
@@ -121,6 +171,17 @@ impl Requirement {
             }
             from = end;
         }
+    }
+
+    /// A utilization without the table around it: the temporaries are all that is known.
+    fn of_utilization(text: &str) -> Option<Self> {
+        let (at, _) = find_words(text, 0, "utilization: Unpadded (")?;
+        let before = text[..at].trim_end().strip_suffix('%')?;
+        let digits = before.bytes().rev().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let utilization = utilization(&mut Reader::new(text, before.len() - digits))?;
+        let total = utilization.padded.clone();
+        let rows = vec![Row { name: "HLO temp".to_owned(), size: total.clone() }];
+        Some(Self { total, rows, utilization: Some(utilization) })
     }
 }
 

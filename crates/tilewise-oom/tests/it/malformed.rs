@@ -85,9 +85,7 @@ fn other_texts_are_refused_with_a_reason() {
     for (text, reason) in [
         ("", "the text is empty"),
         (" \n", "the text is empty"),
-        ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 214748364800 bytes.", "a GPU or CPU"),
         ("HloModule f\nENTRY %main () -> f32[] {", "HLO text"),
-        ("RESOURCE_EXHAUSTED: something else", "not the sentence"),
         ("Attempting to allocate time for HLO temporaries (a lot)", "looked for"),
         ("Size: 4.00G", "looked for"),
         ("1. Size: 4.00G", "looked for"),

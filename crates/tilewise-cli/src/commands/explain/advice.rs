@@ -1,0 +1,139 @@
+//! What to do, best first: each piece of advice with what it frees, or at most frees.
+
+use super::{interface, kernel, run_time, temporaries};
+use crate::output::human::{FAINT, STRONG, bytes, styled};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise_audit::Explanation;
+use tilewise_oom::{Budget, Form, Framework, Verdict};
+
+/// A piece of advice.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Hint {
+    /// What sort of change it is, such as `order` or `chunk`.
+    pub(super) kind: &'static str,
+    /// What is changed: `argument`, `result`, `value`, `kernel`, `process`.
+    pub(super) target: &'static str,
+    /// The array it is about.
+    pub(super) shape: Option<String>,
+    /// What it frees, where that is known.
+    pub(super) bytes_saved: Option<u64>,
+    /// Whether that is the most it can free.
+    pub(super) is_bound: bool,
+    /// What to do, without a full stop.
+    pub(super) sentence: String,
+    /// The code that does it.
+    pub(super) code: Option<String>,
+    /// What that code imports.
+    pub(super) imports: Option<&'static str>,
+}
+
+impl Hint {
+    pub(super) fn new(kind: &'static str, target: &'static str, sentence: impl Into<String>) -> Self {
+        Self { kind, target, sentence: sentence.into(), ..Self::default() }
+    }
+
+    /// At most so many bytes.
+    pub(super) fn up_to(mut self, saved: u64) -> Self {
+        (self.bytes_saved, self.is_bound) = (Some(saved), true);
+        self
+    }
+
+    pub(super) fn with_code(mut self, imports: &'static str, code: impl Into<String>) -> Self {
+        (self.imports, self.code) = (Some(imports), Some(code.into()));
+        self
+    }
+}
+
+/// More than that nobody reads.
+const MOST: usize = 4;
+
+/// A change matters if it frees a tenth of what is missing, and a hundredth of what is used.
+const OF_MISSING: u128 = 10;
+const OF_USED: u128 = 100;
+
+/// What to do about a message, best first.
+pub(super) fn of(explanation: &Explanation) -> Vec<Hint> {
+    let message = &explanation.message;
+    let budget = message.budget();
+    // Where nothing tells, the code is JAX's.
+    let framework = message.framework.unwrap_or(Framework::Jax);
+    match message.verdict() {
+        Verdict::NotTpu => {
+            vec![Hint::new("none", "process", "ask the documentation of that device's allocator; nothing here applies")]
+        }
+        Verdict::Spills => kernel::spills(explanation, framework),
+        Verdict::KernelMemory => kernel::of(explanation, framework),
+        Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => {
+            run_time::of(message, framework)
+        }
+        Verdict::Unknown => vec![run_time::unknown(message)],
+        verdict => program(explanation, &budget, framework, verdict),
+    }
+}
+
+/// About a program that does not fit into HBM.
+fn program(explanation: &Explanation, budget: &Budget, framework: Framework, verdict: Verdict) -> Vec<Hint> {
+    let matters = |hint: &Hint| {
+        let saved = u128::from(hint.bytes_saved.unwrap_or_default());
+        saved * OF_MISSING >= u128::from(budget.missing_bytes.unwrap_or_default())
+            && saved * OF_USED >= u128::from(budget.used_bytes.unwrap_or_default())
+            && saved > 0
+    };
+    let mut hints = interface::of(explanation, framework);
+    hints.extend(temporaries::of(explanation, budget, framework));
+    hints.retain(matters);
+    // Stable: of equals, what the caller hands over comes first, then what keeps every value.
+    hints.sort_by_key(|hint| std::cmp::Reverse(hint.bytes_saved));
+    if verdict == Verdict::Arguments {
+        hints.insert(0, interface::shard(budget, framework));
+    }
+    hints.truncate(MOST);
+    if explanation.message.form == Form::Cores {
+        return vec![run_time::cores(&explanation.message)];
+    }
+    if hints.is_empty() || explanation.allocations.is_empty() {
+        hints.push(look_inside(framework, explanation.allocations.is_empty()));
+    }
+    hints
+}
+
+/// What the message itself does not tell.
+fn look_inside(framework: Framework, is_bare: bool) -> Hint {
+    let why =
+        if is_bare { "the message lists no arrays" } else { "nothing that the message lists tells what would help" };
+    let sentence = format!("{why}: dump the program, and run `tilewise audit DIR`, which says what owns the peak");
+    let code = match framework {
+        Framework::TensorFlow => "TF_XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
+        _ => "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
+    };
+    Hint { code: Some(code.to_owned()), ..Hint::new("audit", "process", sentence) }
+}
+
+pub(super) fn write(hints: &[Hint], budget: &Budget, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    if hints.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", styled(STRONG, "What to do"))?;
+    for hint in hints {
+        let lead = match hint.bytes_saved {
+            Some(saved) if hint.is_bound => format!("frees up to {}: ", bytes(saved)),
+            Some(saved) => format!("frees {}: ", bytes(saved)),
+            None => String::new(),
+        };
+        let options = textwrap::Options::new(width).initial_indent("  → ").subsequent_indent("    ");
+        for (number, line) in textwrap::wrap(&format!("{lead}{}", hint.sentence), options).into_iter().enumerate() {
+            let line = if number == 0 { line.replacen(&lead, &styled(STRONG, &lead), 1) } else { line.into_owned() };
+            writeln!(out, "{line}")?;
+        }
+        for line in hint.imports.into_iter().chain(hint.code.as_deref()).flat_map(str::lines) {
+            writeln!(out, "      {}", styled(FAINT, line))?;
+        }
+    }
+    let together = hints.iter().filter_map(|hint| hint.bytes_saved).fold(0, u64::saturating_add);
+    if let Some(missing) = budget.missing_bytes.filter(|missing| together > 0 && together < *missing) {
+        let words = format!("All of it frees at most {} of the {} that is missing.", bytes(together), bytes(missing));
+        super::words::write_wrapped(&words, "  ", width, out)?;
+    }
+    Ok(())
+}

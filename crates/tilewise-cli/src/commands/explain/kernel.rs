@@ -1,0 +1,239 @@
+//! VMEM, SMEM and the SparseCore's memories: what one kernel or instruction needs for itself.
+
+use super::{advice::Hint, table::taken, words::printed};
+use crate::output::human::bytes;
+use tilewise::Shape;
+use tilewise_audit::{Allocation, Explanation};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Window, WindowKind};
+
+/// The most VMEM that a TPU since v5e has; v7x has half of it.
+const LARGEST_VMEM: u64 = 128 << 20;
+
+const PALLAS: &str = "from jax.experimental import pallas as pl";
+const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
+
+pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Hint> {
+    let message = &explanation.message;
+    if message.form == Form::SparseCore {
+        return vec![sparse_core(message)];
+    }
+    let mut hints: Vec<Hint> = Vec::new();
+    match message.memory_space.as_deref() {
+        Some("smem") => hints.push(scalars(explanation)),
+        _ => {
+            hints.extend(blocks(explanation));
+            hints.extend(limit(message, explanation, framework));
+            if hints.is_empty() || hints.iter().all(|hint| hint.kind == "limit") {
+                hints.push(smaller_blocks(message, framework));
+            }
+        }
+    }
+    hints
+}
+
+fn windows(explanation: &Explanation) -> Vec<(&Allocation, Window)> {
+    let rows = explanation.allocations.iter();
+    let mut windows: Vec<_> = rows.filter_map(|row| Some((row, row.entry.window()?))).collect();
+    windows.sort_by_key(|(row, _)| std::cmp::Reverse(taken(row)));
+    windows
+}
+
+/// Smaller blocks, the largest halved until it fits.
+fn blocks(explanation: &Explanation) -> Vec<Hint> {
+    let message = &explanation.message;
+    let windows = windows(explanation);
+    let is_block = |kind| matches!(kind, WindowKind::Input | WindowKind::Output);
+    let all: u64 = windows.iter().filter(|(_, window)| is_block(window.kind)).map(|(row, _)| taken(row)).sum();
+    let missing = message.budget().missing_bytes.unwrap_or_default();
+    let Some((row, window)) = windows.iter().find(|(_, window)| is_block(window.kind) && window.block.is_some()) else {
+        let largest = windows.first().filter(|(_, window)| window.kind == WindowKind::Scratch);
+        return largest.map(|(row, _)| scratch(row)).into_iter().collect();
+    };
+    let Some(block) = window.block.as_ref() else { return Vec::new() };
+    // The least number of halvings of all blocks that frees what is missing.
+    let parts = (1..=10).map(|power| 1_u64 << power).find(|parts| all - all / parts >= missing).unwrap_or(2);
+    let buffers = window.buffers.unwrap_or(1);
+    let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
+    let (what, fewer) = if parts == 2 { ("halve the block", "a half") } else { ("shrink the blocks", "as small") };
+    let smaller = block.parsed.as_ref().ok().map(|shape| divided(shape, parts));
+    let to = smaller.as_ref().map(|bounds| format!(", [{}] in place of {}", bounds.join(","), block.text));
+    let count = windows.iter().filter(|(_, window)| is_block(window.kind)).count();
+    let others =
+        if count > 1 { format!("; there are {count} windows, and {fewer} of each is needed") } else { String::new() };
+    let sentence = format!(
+        "{} {number} {} × {buffers} = {}: {what}{}{others}. `pipeline_mode=pl.Buffered(1)` keeps one buffer in place of \
+         {buffers}, and does not overlap copies with work",
+        window.kind.as_str(),
+        block.text,
+        bytes(taken(row)),
+        to.unwrap_or_default()
+    )
+    .replace("  ", " ");
+    let mut hint = Hint::new("block", "kernel", sentence);
+    hint.bytes_saved = Some(all - all / parts);
+    hint.shape = Some(block.text.clone());
+    if let Some(bounds) = smaller {
+        let index = "index_map  # its steps along that dimension grow as many times";
+        hint = hint.with_code(PALLAS, format!("spec = pl.BlockSpec(({}), {index}", tuple(&bounds)));
+        hint.code = hint.code.map(|code| code.replacen(", index_map", ", index_map)", 1));
+    }
+    vec![hint]
+}
+
+/// The bounds with the largest of them, but for the one on the lanes, divided.
+fn divided(block: &Shape, parts: u64) -> Vec<String> {
+    let mut bounds: Vec<u64> = block.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+    let rows = bounds.len().saturating_sub(1).max(1).min(bounds.len());
+    let largest = (0..rows).max_by_key(|at| (bounds[*at], std::cmp::Reverse(*at)));
+    // Rows below a tile's eight are padded to it: then the lanes are divided.
+    let at = largest
+        .filter(|at| bounds[*at] / parts >= 8 || bounds.len() == 1 || bounds.len() > 2 && *at + 2 < bounds.len());
+    if let Some(bound) = at.or(bounds.len().checked_sub(1)).and_then(|at| bounds.get_mut(at)) {
+        *bound = (*bound).div_ceil(parts);
+    }
+    bounds.iter().map(u64::to_string).collect()
+}
+
+fn tuple(bounds: &[String]) -> String {
+    if bounds.len() == 1 { format!("{},", bounds[0]) } else { bounds.join(", ") }
+}
+
+fn scratch(row: &Allocation) -> Hint {
+    let shape = row.entry.shape.as_ref().map(|shape| shape.text.clone()).unwrap_or_default();
+    let sentence = format!(
+        "the kernel's own scratch {shape} takes {}: make it smaller in `scratch_shapes`, or leave it in HBM \
+         (`memory_space=pl.ANY`) and copy parts of it in",
+        bytes(taken(row))
+    );
+    let mut hint = Hint::new("block", "kernel", sentence);
+    hint.shape = Some(shape);
+    hint
+}
+
+/// A higher limit, where the memory itself has room.
+fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Hint> {
+    let used = message.used.as_ref().map(PrintedSize::bytes)?;
+    let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
+    // What a kernel may have by itself is a default of 16 or 32 MiB; at more, the memory itself is full.
+    if message.memory_space.as_deref() != Some("vmem") || used > LARGEST_VMEM || limit > LARGEST_VMEM / 4 {
+        return None;
+    }
+    let raised = used.next_multiple_of(1 << 20);
+    let is_kernel = explanation.allocations.iter().any(|row| {
+        let label = row.entry.label.as_deref().unwrap_or_default();
+        row.entry.window().is_some() || label.contains("custom-call") || label.contains("tpu_custom_call")
+    });
+    let half = if raised > LARGEST_VMEM / 2 { ", but on a v7x, which has 64 MiB" } else { "" };
+    let sentence = format!(
+        "the limit of {} is a default; the TPU has 128 MiB of VMEM (v5e to v6e){half}: let this one have {}{}",
+        message.limit.as_ref().map(printed).unwrap_or_default(),
+        bytes(raised),
+        if is_kernel { ", for a kernel of your own in its compiler_params" } else { "" }
+    );
+    let hint = Hint::new("limit", "kernel", sentence);
+    let flag = format!("xla_tpu_scoped_vmem_limit_kib={}", raised >> 10);
+    Some(match (framework, is_kernel) {
+        (Framework::Jax, true) => hint.with_code(
+            PALLAS_TPU,
+            format!(
+                "params = pltpu.CompilerParams(vmem_limit_bytes={raised})  # pallas_call(…, compiler_params=params)"
+            ),
+        ),
+        _ => Hint { code: Some(format!("export LIBTPU_INIT_ARGS=\"--{flag}\"")), ..hint },
+    })
+}
+
+fn smaller_blocks(message: &Message, framework: Framework) -> Hint {
+    let is_fusion = message
+        .entries
+        .iter()
+        .any(|entry| entry.instruction().is_some_and(|(_, opcode)| !matches!(opcode, "custom-call")));
+    let sentence = if is_fusion {
+        "an operation of the compiler's own making needs more than it may have: give it less at once (a smaller window, \
+         sort or reduction; parts of the batch), or break the fusion around it; if it is a plain operation, report it to \
+         XLA, with the program"
+    } else {
+        "if it is a kernel of Pallas, its blocks in VMEM, each counted twice for double buffering, its scratch and its \
+         stack are too large: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries and \
+         keys); else give the operation parts of the batch"
+    };
+    let hint = Hint::new("block", "kernel", sentence);
+    match (framework, is_fusion) {
+        (Framework::Jax, true) => {
+            hint.with_code("import jax", "x = jax.lax.optimization_barrier(x)  # before that operation")
+        }
+        _ => hint,
+    }
+}
+
+/// SMEM has what a core's scalar unit reads.
+fn scalars(explanation: &Explanation) -> Hint {
+    let windows = windows(explanation);
+    let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
+    let most = format!("SMEM has {}, for what the scalar unit reads: indices, lengths, tables of pages", bytes(limit));
+    let sentence = match windows.first() {
+        Some((row, window)) => {
+            let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
+            let shape = row.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
+            let then = if window.kind == WindowKind::Prefetched {
+                "prefetch only what chooses the blocks, in parts, and read the rest from VMEM with a BlockSpec of its own"
+            } else {
+                "keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
+            };
+            format!("{}{number} {shape} takes {} alone. {most}: {then}", window.kind.as_str(), bytes(taken(row)))
+        }
+        None => format!(
+            "{most}. They grow with sequences × pages: serve fewer sequences at once, a shorter context (in vLLM \
+             `--max-model-len`, `--max-num-seqs`) or larger pages"
+        ),
+    };
+    Hint::new("block", "kernel", sentence)
+}
+
+fn sparse_core(message: &Message) -> Hint {
+    let sentence = match message.memory_space.as_deref() {
+        Some("hbm") => {
+            "one allocation of the SparseCore's program is too large for HBM: divide the embedding tables between more \
+             devices, and lower `max_ids_per_partition` and `max_unique_ids_per_partition` to what the data has"
+        }
+        _ if message.used.as_ref().zip(message.limit.as_ref()).is_some() && message.entries.is_empty() => {
+            "the parts of the batch that a SparseCore takes at once are too large for its scratchpad: lower the limits on \
+             ids in a partition to what the data has, or the batch; for a kernel of your own, its `scratch_shapes`; for a \
+             collective that was offloaded, \
+             `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)"
+        }
+        _ => "lower the limits on ids in a partition to what the data has, or the batch",
+    };
+    Hint::new("block", "kernel", sentence)
+}
+
+/// Values that did not fit into registers.
+pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Hint> {
+    let spilled: u64 = windows(explanation)
+        .iter()
+        .filter(|(_, window)| window.kind == WindowKind::Spill)
+        .map(|(row, _)| taken(row))
+        .fold(0, u64::saturating_add);
+    let mut sentence = format!(
+        "{} are spilled registers, of one kernel or fusion: arrays in HBM, their layouts and the batch of the model are not \
+         the matter. In a kernel of your own, work on smaller blocks, unroll less, and use values soon after they are read",
+        bytes(spilled)
+    );
+    sentence.push_str(match framework {
+        Framework::TorchXla => {
+            "; in a program of PyTorch, look for the operation that unrolls (sort, topk, isin, cumsum over a long \
+             dimension), give it less at once, and end the step before it"
+        }
+        _ => "; else look for an operation that unrolls (sort, top_k, cumsum over a long dimension), and update libtpu",
+    });
+    let hint = Hint::new("block", "kernel", sentence);
+    let hint = match framework {
+        Framework::TorchXla => {
+            hint.with_code("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
+        }
+        _ => hint,
+    };
+    let mut hints = vec![hint];
+    hints.extend(limit(&explanation.message, explanation, framework));
+    hints
+}

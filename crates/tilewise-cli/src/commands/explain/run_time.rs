@@ -1,0 +1,90 @@
+//! Memory that others hold while a program runs, and messages that tell of no arrays.
+
+use super::{advice::Hint, words::printed};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
+
+/// A program that compiled, but for which there was no room.
+pub(super) fn of(message: &Message, framework: Framework) -> Vec<Hint> {
+    let asked = message.used.as_ref().map(printed).unwrap_or_default();
+    let free = message.limit.as_ref().map(printed).map(|free| format!(" where {free} are free")).unwrap_or_default();
+    if message.verdict() == Verdict::Fragmentation {
+        let sentence = format!(
+            "{asked} are needed in one piece: free arrays before this program is loaded, load the largest programs first, \
+             allocate what stays before what comes and goes, and donate arguments, so that results take their place"
+        );
+        return vec![release(Hint::new("free", "process", sentence), framework)];
+    }
+    let sentence = format!(
+        "{asked} are asked for{free}: see what else is in memory. Arrays that Python still refers to (old states, \
+         results kept in a list, a second copy of the parameters), other compiled programs, and other processes on the \
+         chip count; donated arguments are freed early"
+    );
+    let mut hints = vec![release(Hint::new("free", "process", sentence), framework)];
+    let persistent = |name: &str| message.persistent.iter().find(|row| row.name == name);
+    if let Some(row) = persistent("output").filter(|row| row.padding_bytes().is_some_and(|padding| padding > 0)) {
+        let sentence = format!(
+            "results take {} between runs, {:.1} % of it data: return less, or arrays whose last dimensions fill their \
+             tiles",
+            printed(&row.size),
+            row.percent.unwrap_or_default()
+        );
+        hints.push(Hint::new("reshape", "result", sentence).up_to(row.padding_bytes().unwrap_or_default()));
+    }
+    let is_program = message.module.is_some() || message.requirement.is_some();
+    let smaller = if is_program {
+        "or make the program itself smaller: fewer samples at once, a checkpoint around layers"
+    } else {
+        "or ask for less at once: fewer samples, or arrays divided between devices; for a server, let it plan with less of \
+         the memory (in vLLM `--gpu-memory-utilization`)"
+    };
+    hints.push(Hint::new("chunk", "value", smaller));
+    hints
+}
+
+fn release(hint: Hint, framework: Framework) -> Hint {
+    match framework {
+        Framework::Jax => hint.with_code(
+            "import jax",
+            "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
+             jax.clear_caches()  # drops compiled programs that are not needed any more",
+        ),
+        Framework::TorchXla => hint.with_code(
+            "import torch_xla.core.xla_model as xm",
+            "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",
+        ),
+        _ => hint,
+    }
+}
+
+/// Both kinds of core in one memory.
+pub(super) fn cores(message: &Message) -> Hint {
+    let of = |name: &str| message.usage.as_ref().and_then(|usage| usage.get(name));
+    let bytes = |name: &str| of(name).map_or(0, PrintedSize::bytes);
+    let size = |name: &str| of(name).map(printed).unwrap_or_default();
+    let sentence = if bytes("SparseCore") > bytes("TensorCore") {
+        format!(
+            "the SparseCores need {} of it: divide the embedding tables between more devices, lower \
+             `max_ids_per_partition`, `max_unique_ids_per_partition` and the batch, and widen tables of fewer than 8 \
+             columns, whose rows are padded to 32 bytes",
+            size("SparseCore")
+        )
+    } else {
+        format!(
+            "the TensorCore needs {} of it: dump the program, and run `tilewise audit DIR`, which says what owns the peak",
+            size("TensorCore")
+        )
+    };
+    Hint::new("shard", "argument", sentence)
+}
+
+/// A message that tells of no memory.
+pub(super) fn unknown(message: &Message) -> Hint {
+    let sentence = match (message.form, message.code.as_deref()) {
+        (Form::Other, Some(code)) => {
+            let number = code.trim_start_matches('E');
+            format!("see https://openxla.org/xla/errors/error_{number}; sizes and layouts of arrays are not the matter")
+        }
+        _ => "paste the whole text of the error, from RESOURCE_EXHAUSTED on, with the list of allocations".to_owned(),
+    };
+    Hint::new("none", "process", sentence)
+}

@@ -1,0 +1,165 @@
+//! What a message lists, equal rows together.
+
+use super::words::printed;
+use crate::output::{
+    human::{FAINT, STRONG, bytes, styled, waste_style},
+    rows::{Row, write_header},
+};
+use std::io::{self, Write};
+use tilewise_audit::{Allocation, Explanation, SourceLine};
+use tilewise_oom::{Section, WindowKind};
+
+/// Rows shown: what a screen holds.
+const SHOWN: usize = 8;
+
+/// Rows under a hundredth of what is listed are not worth a line.
+const WORTH_A_LINE: u128 = 100;
+
+pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let listed = explanation.allocations.iter().map(taken).fold(0, u64::saturating_add);
+    let titles = [(Section::Allocations, "Allocations"), (Section::ArgumentsAndOutputs, "Arguments and outputs")];
+    for (section, title) in titles {
+        let mut groups: Vec<(&Allocation, u64)> = Vec::new();
+        for row in explanation.allocations.iter().filter(|row| row.entry.section == section) {
+            match groups.iter_mut().find(|(first, _)| is_same(first, row)) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((row, 1)),
+            }
+        }
+        if groups.is_empty() {
+            continue;
+        }
+        let is_worth_a_line = |(row, count): &&(&Allocation, u64)| {
+            let taken = u128::from(taken(row)) * u128::from(*count);
+            taken == 0 && row.entry.size.is_none() || taken * WORTH_A_LINE >= u128::from(listed) && taken > 0
+        };
+        let shown: Vec<_> = groups.iter().filter(is_worth_a_line).take(SHOWN).collect();
+        writeln!(out, "\n{}", styled(STRONG, title))?;
+        write_header(out)?;
+        for (row, count) in &shown {
+            write_row(row, *count, width, out)?;
+        }
+        let all: u64 = groups.iter().map(|(_, count)| count).sum();
+        let left = all - shown.iter().map(|(_, count)| count).sum::<u64>();
+        if left > 0 {
+            let sum = |groups: &mut dyn Iterator<Item = &(&Allocation, u64)>| {
+                groups.fold(0_u64, |sum, (row, count)| sum.saturating_add(taken(row).saturating_mul(*count)))
+            };
+            let rest = sum(&mut groups.iter()).saturating_sub(sum(&mut shown.iter().copied()));
+            writeln!(out, "  {left} more, {} together; --format json lists them all", bytes(rest))?;
+        }
+    }
+    Ok(())
+}
+
+/// What an allocation takes: as its shape says, or as printed.
+pub(super) fn taken(row: &Allocation) -> u64 {
+    let printed = row.entry.size.as_ref().map(tilewise_oom::PrintedSize::bytes);
+    match (row.sizes, row.agrees()) {
+        (Some(sizes), Some(true) | None) => sizes.physical_bytes,
+        _ => printed.unwrap_or_default(),
+    }
+}
+
+/// Rows that say the same of equal arrays; what each instruction is called does not matter.
+fn is_same(a: &Allocation, b: &Allocation) -> bool {
+    let key = |row: &Allocation| {
+        let entry = &row.entry;
+        let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned);
+        let name = if entry.shape.is_some() { None } else { entry.label.clone() };
+        (entry.shape.as_ref().map(|shape| shape.text.clone()), entry.size.clone(), op_name, name, entry.tag.clone())
+    };
+    key(a) == key(b)
+}
+
+fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let entry = &row.entry;
+    let reported = entry.size.as_ref();
+    let disagrees = row.agrees() == Some(false);
+    let takes = match (row.sizes, reported) {
+        (Some(sizes), None) => bytes(sizes.physical_bytes),
+        (Some(sizes), _) if !disagrees => bytes(sizes.physical_bytes),
+        (_, Some(reported)) => bytes(reported.bytes()),
+        _ => "-".to_owned(),
+    };
+    let times = if count > 1 { format!("{count} × ") } else { String::new() };
+    let padding =
+        entry.padding_bytes().filter(|_| entry.shape.is_some()).or(row.sizes.map(|sizes| sizes.padding_bytes()));
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let expansion = match (padding, taken(row)) {
+        (Some(padding), taken) if taken > padding => taken as f64 / (taken - padding) as f64,
+        _ => 1.0,
+    };
+    let unread = entry.shape.as_ref().is_some_and(|shape| shape.parsed.is_err());
+    let shape = match &row.shape {
+        Some(shape) if !disagrees => shape.to_string(),
+        _ => entry.shape.as_ref().map_or_else(|| name_of(row), |shape| shape.text.clone()),
+    };
+    let cut = if unread { " (cut)" } else { "" };
+    let row_of_table = Row {
+        padding: if entry.window().is_some() { None } else { padding },
+        takes,
+        expansion,
+        shape: format!("{times}{shape}{cut}"),
+        who: who_of(row, width.saturating_sub(6)),
+        causes: if disagrees || entry.window().is_some() { &[] } else { &row.causes },
+        fix: None,
+    };
+    row_of_table.write(width, out)?;
+    if let (Some(reported), Some(sizes), true) = (reported, row.sizes, disagrees) {
+        let doubt = format!(
+            "the message says {}, but this shape takes {}: its layout is not printed in full, or the allocation is shared",
+            printed(reported),
+            bytes(sizes.physical_bytes)
+        );
+        super::words::write_wrapped(&styled(waste_style(2.0), doubt), "      ", width, out)?;
+    }
+    if let Some(words) = window_of(row) {
+        super::words::write_wrapped(&styled(FAINT, words), "      ", width, out)?;
+    }
+    Ok(())
+}
+
+/// The name that a row goes by without a shape.
+fn name_of(row: &Allocation) -> String {
+    let entry = &row.entry;
+    let label = entry.label.as_deref();
+    label.map_or_else(|| "its shape is not in the text".to_owned(), |label| label.trim_start_matches('%').to_owned())
+}
+
+/// The line of the program, shortened from the left so that its number stays, the instruction, and the operation.
+pub(super) fn who_of(row: &Allocation, width: usize) -> String {
+    let entry = &row.entry;
+    let name = entry.instruction().map_or_else(|| entry.label.as_deref().unwrap_or_default(), |(name, _)| name);
+    let name = if entry.shape.is_some() { name } else { "" };
+    let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name());
+    let line = row.source.as_ref().map(|source| place(source, width / 2));
+    let parts = [line.as_deref(), Some(name).filter(|name| !name.is_empty()), op_name];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// `…/models/attention.py:12`
+pub(super) fn place(source: &SourceLine, columns: usize) -> String {
+    let whole = format!("{}:{}", source.file, source.line);
+    let length = whole.chars().count();
+    if length <= columns {
+        return whole;
+    }
+    let kept: String = whole.chars().skip(length - columns.saturating_sub(1)).collect();
+    // From a folder's name on, if one begins in it.
+    let from = kept.find('/').filter(|at| at + 1 < kept.len()).unwrap_or(0);
+    format!("…{}", &kept[from..])
+}
+
+/// `input window 0: f32[4096,2048] × 2, of f32[8192,2048]`
+pub(super) fn window_of(row: &Allocation) -> Option<String> {
+    let window = row.entry.window()?;
+    if window.kind == WindowKind::Spill {
+        return None;
+    }
+    let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
+    let block = window.block.as_ref().map(|block| format!(": {}", block.text)).unwrap_or_default();
+    let buffers = window.buffers.filter(|buffers| *buffers > 1).map(|buffers| format!(" × {buffers}"));
+    let full = window.full.as_ref().map(|full| format!(", of {}", full.text)).unwrap_or_default();
+    Some(format!("{}{number}{block}{}{full}", window.kind.as_str(), buffers.unwrap_or_default()))
+}

@@ -1,0 +1,270 @@
+//! Values inside a program: their layout is the compiler's, so advice is about which arrays exist at all, and what it
+//! frees has no more than a bound.
+
+use super::{advice::Hint, table::taken};
+use tilewise_audit::{Allocation, Explanation};
+use tilewise_oom::{Budget, Framework, Section};
+
+/// Dimensions up to this size are columns: one of 128 lanes for each.
+const COLUMNS: u64 = 32;
+
+/// In how many parts a dimension is worked through.
+const PARTS: u64 = 8;
+
+/// Shorter dimensions are not worth taking apart.
+const LEAST_LENGTH: u64 = 64;
+
+pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framework) -> Vec<Hint> {
+    let rows: Vec<&Allocation> = explanation
+        .allocations
+        .iter()
+        .filter(|row| row.entry.section == Section::Allocations && row.entry.window().is_none())
+        .collect();
+    let mut hints = columns(&rows, framework);
+    hints.extend(predicates(&rows));
+    hints.extend(unseen(&rows, budget));
+    hints.extend(chunks(&rows, framework));
+    hints.extend(checkpoint(&rows, framework));
+    hints.extend(donate(budget, framework));
+    hints.extend(narrow(&rows, framework));
+    hints
+}
+
+fn op_name(row: &Allocation) -> &str {
+    row.entry.operator.as_ref().and_then(|operator| operator.op_name()).unwrap_or_default()
+}
+
+/// What framework and compiler call the operation.
+fn operation(row: &Allocation) -> String {
+    let opcode = row.entry.instruction().map(|(name, opcode)| format!("{name} {opcode}")).unwrap_or_default();
+    let kind = row.entry.operator.as_ref().and_then(|operator| operator.get("op_type")).unwrap_or_default();
+    format!("{} {kind} {opcode}", op_name(row).rsplit('/').next().unwrap_or_default())
+}
+
+fn bounds(row: &Allocation) -> Vec<u64> {
+    let array = row.shape.as_ref().and_then(|shape| shape.as_array());
+    array.map(|array| array.dimensions().iter().filter_map(|dimension| dimension.bound()).collect()).unwrap_or_default()
+}
+
+fn place(row: &Allocation) -> String {
+    let file = |source: &tilewise_audit::SourceLine| source.file.rsplit('/').next().unwrap_or_default().to_owned();
+    row.source.as_ref().map(|source| format!(" at {}:{}", file(source), source.line)).unwrap_or_default()
+}
+
+fn padding(row: &Allocation) -> u64 {
+    row.entry.padding_bytes().unwrap_or_default()
+}
+
+/// The dimension on the lanes, and its size.
+fn lanes(row: &Allocation) -> Option<(usize, u64)> {
+    let array = row.shape.as_ref()?.as_array()?;
+    let dimension = *array.layout()?.minor_to_major().first()?;
+    Some((dimension, array.dimensions().get(dimension)?.bound()?))
+}
+
+/// Rows of a few columns: what makes them can make a column each.
+fn columns(rows: &[&Allocation], framework: Framework) -> Vec<Hint> {
+    let mut found: Vec<(&Allocation, u64, u64)> = Vec::new();
+    for row in rows {
+        let Some((_, columns)) = lanes(row).filter(|(_, size)| *size <= COLUMNS) else { continue };
+        if padding(row) == 0 || bounds(row).len() < 2 {
+            continue;
+        }
+        match found.iter_mut().find(|(first, same, _)| *same == columns && bounds(first)[0] == bounds(row)[0]) {
+            Some((_, _, saved)) => *saved = saved.saturating_add(padding(row)),
+            None => found.push((row, columns, padding(row))),
+        }
+    }
+    found.into_iter().map(|(row, columns, saved)| apart(row, columns, saved, rows, framework)).collect()
+}
+
+fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], framework: Framework) -> Hint {
+    let (place, shape) = (place(row), row.shape.as_ref().map(ToString::to_string).unwrap_or_default());
+    let is_of = |words: &[&str]| {
+        let same = |other: &&&Allocation| bounds(other).first() == bounds(row).first();
+        rows.iter().filter(same).any(|other| words.iter().any(|word| operation(other).contains(word)))
+    };
+    let lanes = "each row takes 128 lanes, whatever it holds";
+    let (sentence, code) = if columns == 1 {
+        let sentence = format!(
+            "{shape}{place} has one number a row, and {lanes}: leave that dimension out where the array is made (no \
+             `keepdims`, no `[:, None]`), and add it where it is used"
+        );
+        (sentence, None)
+    } else if is_of(&["gather", "take"]) {
+        let sentence = format!(
+            "{shape}{place} comes from a gather of rows of {columns}, and {lanes}: gather each column on its own, and \
+             keep the columns apart from there on; to split what was gathered frees nothing"
+        );
+        (sentence, Some("columns = [column[indices] for column in jnp.unstack(table, axis=-1)]"))
+    } else if is_of(&["scatter"]) {
+        let sentence = format!(
+            "{shape}{place} goes through a scatter of rows of {columns}, and {lanes}: scatter each column on its own"
+        );
+        let code = "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)";
+        (sentence, Some(code))
+    } else if is_of(&["conv"]) {
+        let sentence = format!(
+            "{shape}{place} is of a convolution over {columns} channels, and {lanes}: fold neighbouring positions into \
+             the channels before it, or work through it in parts"
+        );
+        (sentence, None)
+    } else {
+        let sentence = format!(
+            "{shape}{place} has rows of {columns}, and {lanes}: make {columns} arrays, one of each column, where it is \
+             made, and keep them apart from there on; another layout asked for inside the program is undone"
+        );
+        (sentence, None)
+    };
+    let mut hint = Hint::new("split", "upstream", sentence).up_to(saved);
+    hint.shape = Some(shape);
+    match code.filter(|_| framework == Framework::Jax) {
+        Some(code) => hint.with_code("import jax.numpy as jnp", code),
+        None => hint,
+    }
+}
+
+/// Compilers of 2022 and before kept a predicate in a word of 32 bits.
+fn predicates(rows: &[&Allocation]) -> Option<Hint> {
+    let is_wide = |row: &&&Allocation| row.entry.shape.as_ref().is_some_and(|shape| shape.text.contains("E(32)"));
+    let saved = rows.iter().filter(is_wide).map(|row| padding(row)).fold(0, u64::saturating_add);
+    let first = rows.iter().find(|row| is_wide(row))?;
+    let sentence = "this compiler is an old one, and keeps each predicate in 32 bits: update libtpu, or keep masks as 8-bit \
+                    integers; masks of dropout need not be kept if their layer is checkpointed";
+    let mut hint = Hint::new("narrow", "value", sentence).up_to(saved);
+    hint.shape = first.entry.shape.as_ref().map(|shape| shape.text.clone());
+    Some(hint)
+}
+
+/// Padding that the message counts, but no shape shows.
+fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Hint> {
+    let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
+    let arguments = budget.argument_padding_bytes.unwrap_or_default();
+    let all = budget.padding_bytes?.saturating_sub(arguments);
+    let unseen = all.saturating_sub(listed);
+    if unseen < all / 2 {
+        return None;
+    }
+    let by = rows.first().map(|row| {
+        let name = op_name(row).split(['[', ' ']).next().unwrap_or_default();
+        let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        if name.is_empty() { String::new() } else { format!(", first of all those of `{name}`{}", place(row)) }
+    });
+    let by = by.unwrap_or_default();
+    let sentence = format!(
+        "arrays whose shapes are not in this text are mostly padding{by}: their last dimension is short, and each row takes \
+         128 lanes, whatever it holds. Move a long dimension last in what you hand over, keep few columns or channels as \
+         separate arrays, or fold neighbours into them; the list `Largest program allocations` says which arrays"
+    );
+    Some(Hint::new("split", "value", sentence).up_to(unseen))
+}
+
+/// Most of what is listed has one dimension in common: parts of it, one after the other.
+fn chunks(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
+    let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
+    let with = |size: u64| {
+        let have = rows.iter().filter(|row| bounds(row).contains(&size));
+        have.map(|row| taken(row)).fold(0, u64::saturating_add)
+    };
+    let mut sizes: Vec<u64> = rows.iter().flat_map(|row| bounds(row)).filter(|size| *size >= LEAST_LENGTH).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    // A leading dimension of the batch is the longest that most have, if several do.
+    let (size, held) =
+        sizes.into_iter().rev().map(|size| (size, with(size))).max_by_key(|(size, held)| (*held, *size))?;
+    if u128::from(held) * 2 < u128::from(listed) {
+        return None;
+    }
+    let first = rows.iter().filter(|row| bounds(row).contains(&size)).max_by_key(|row| taken(row))?;
+    let shape = first.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
+    let at = bounds(first).iter().position(|bound| *bound == size).unwrap_or(0);
+    let place = place(first);
+    let sentence = format!(
+        "work through dimension {at} of {shape}{place}, of size {size}, in parts, one after the other: most of what is \
+         listed has it, if it is one of your batch; {PARTS} parts free this much at most"
+    );
+    let hint = Hint::new("chunk", "value", sentence).up_to(held / PARTS * (PARTS - 1));
+    let batch = (size / PARTS).max(1);
+    let mut hint = match framework {
+        Framework::Jax => {
+            hint.with_code("import jax", format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
+        }
+        Framework::TorchXla => hint.with_code(
+            "import torch_xla.core.xla_model as xm",
+            format!("for part in batch.chunk({PARTS}):\n    (loss_of(part) / {PARTS}).backward()\n    xm.mark_step()"),
+        ),
+        Framework::TensorFlow => hint.with_code(
+            "import tensorflow as tf",
+            format!("y = tf.concat([f(part) for part in tf.split(x, {PARTS}, axis={at})], axis={at})"),
+        ),
+        _ => hint,
+    };
+    hint.shape = Some(shape);
+    Some(hint)
+}
+
+/// What is kept for the gradient could be worked out again.
+fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
+    let is_kept = |row: &&&Allocation| {
+        let (name, operation) = (op_name(row), operation(row));
+        name.contains("transpose(jvp") || name.contains("/while/body") && operation.contains("dynamic_update_slice")
+    };
+    let kept = rows.iter().filter(is_kept).map(|row| taken(row)).fold(0, u64::saturating_add);
+    let first = rows.iter().find(|row| is_kept(row))?;
+    let sentence = format!(
+        "values for the gradient are kept{}: put a checkpoint around the layer or the loop's step that makes them, and \
+         they are worked out again",
+        place(first)
+    );
+    let hint = Hint::new("checkpoint", "value", sentence).up_to(kept);
+    Some(match framework {
+        Framework::Jax => {
+            hint.with_code("import jax", "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan")
+        }
+        Framework::TorchXla => {
+            hint.with_code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
+        }
+        Framework::TensorFlow => hint.with_code("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
+        _ => hint,
+    })
+}
+
+/// Results that could take their arguments' place.
+fn donate(budget: &Budget, framework: Framework) -> Option<Hint> {
+    let own = budget.output_bytes?.min(budget.argument_bytes?);
+    let sentence = "donate arguments that the caller does not need any more, such as the state before a step: the results \
+                    lie in none of them now";
+    let hint = Hint::new("donate", "argument", sentence).up_to(own);
+    let hint = match framework {
+        Framework::Jax => {
+            hint.with_code("import jax", "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number")
+        }
+        _ => hint,
+    };
+    (own > 0).then_some(hint)
+}
+
+/// 32-bit floats in half the bits.
+fn narrow(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
+    let is_wide = |row: &&&Allocation| {
+        let array = row.shape.as_ref().and_then(|shape| shape.as_array());
+        array.is_some_and(|array| array.element_type() == tilewise::ElementType::F32)
+    };
+    let held = rows.iter().filter(is_wide).map(|row| taken(row)).fold(0, u64::saturating_add);
+    let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
+    if held == 0 || u128::from(held) * 2 < u128::from(listed) {
+        return None;
+    }
+    let sentence = "compute in bf16 if 8 bits of precision suffice: most of what is listed is f32";
+    let hint = Hint::new("narrow", "value", sentence).up_to(held / 2);
+    Some(match framework {
+        Framework::Jax => {
+            hint.with_code("import jax.numpy as jnp", "x = x.astype(jnp.bfloat16)  # x: the model's input")
+        }
+        Framework::TorchXla => hint.with_code("import torch", "model = model.to(torch.bfloat16)"),
+        Framework::TensorFlow => {
+            hint.with_code("import tensorflow as tf", "tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")")
+        }
+        _ => hint,
+    })
+}

@@ -1,0 +1,132 @@
+//! What the memory holds, added up.
+
+use crate::entry::{Entry, Role, Section};
+use crate::message::{Form, Message};
+use crate::size::PrintedSize;
+
+/// What the memory holds, in bytes, as exact as the message prints it. A part is `None` where the message doesn't say.
+///
+/// Padding and fragmentation are parts of the other figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// What there is for programs: what is reserved is not in it.
+    pub capacity_bytes: Option<u64>,
+    /// What the run time keeps for itself.
+    pub reserved_bytes: Option<u64>,
+    /// What is held by other programs, or by this one between its runs.
+    pub others_bytes: Option<u64>,
+    /// The arguments.
+    pub argument_bytes: Option<u64>,
+    /// The results, but for what arguments share with them.
+    pub output_bytes: Option<u64>,
+    /// The temporaries.
+    pub temporary_bytes: Option<u64>,
+    /// The rest of the program: its code, constants, and what single instructions need for themselves.
+    pub program_bytes: Option<u64>,
+    /// What of all these is padding: of temporaries as the message's own total says, else of those it lists; of
+    /// arguments and results, of those it lists.
+    pub padding_bytes: Option<u64>,
+    /// What of the arguments is padding.
+    pub argument_padding_bytes: Option<u64>,
+    /// What packing the temporaries lost; at run time, what is free but in pieces too small.
+    pub fragmentation_bytes: Option<u64>,
+    /// What is needed.
+    pub used_bytes: Option<u64>,
+    /// By how much that is more than there is.
+    pub missing_bytes: Option<u64>,
+    /// How many listed arrays have a shape that can't be read, and no padding printed: theirs is not counted.
+    pub unread: usize,
+}
+
+impl Message {
+    /// What the memory holds, added up from the message's own totals, and from the entries where it prints none.
+    ///
+    /// ```
+    /// let text = "Program hbm requirement 10.96G:
+    ///     HLO temp  10.96G (1.2% utilization: Unpadded (140.25M) Padded (10.96G), 0.0% fragmentation (0B))";
+    /// let budget = tilewise_oom::Message::parse(text)?.budget();
+    /// assert_eq!(budget.temporary_bytes, Some(11_768_210_391));
+    /// assert_eq!(budget.padding_bytes.map(|bytes| bytes >> 20), Some(11_082));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        let bytes = |size: Option<&PrintedSize>| size.map(PrintedSize::bytes);
+        let usage = |name| bytes(self.usage.as_ref().and_then(|usage| usage.get(name)));
+        let persistent = |name: &str| self.persistent.iter().find(|row| row.name == name);
+        let requirement = self.requirement.as_ref();
+        let program = bytes(requirement.map(|requirement| &requirement.total)).or_else(|| usage("program"));
+        let temporary_bytes = bytes(requirement.and_then(|requirement| requirement.get("HLO temp")));
+        let output_bytes = self
+            .output
+            .as_ref()
+            .map(|output| output.size.bytes().saturating_sub(output.shared.as_ref().map_or(0, PrintedSize::bytes)));
+        let reserved = self.usage.iter().flat_map(|usage| &usage.rows).find(|row| row.name.starts_with("reserved"));
+        let others = self.usage.iter().flat_map(|usage| &usage.rows).find(|row| row.name.starts_with("heap"));
+        let total = || bytes(self.usage.as_ref().map(|usage| &usage.total));
+        let argument_padding_bytes = self.argument_padding(output_bytes);
+        Budget {
+            capacity_bytes: bytes(self.limit.as_ref()).filter(|_| self.form != Form::RunTime),
+            reserved_bytes: bytes(reserved.map(|row| &row.size)),
+            others_bytes: bytes(others.map(|row| &row.size)),
+            argument_bytes: usage("arguments").or_else(|| bytes(persistent("arguments").map(|row| &row.size))),
+            output_bytes: output_bytes.or_else(|| bytes(persistent("output").map(|row| &row.size))),
+            temporary_bytes,
+            program_bytes: program.map(|program| program.saturating_sub(temporary_bytes.unwrap_or(0))),
+            padding_bytes: sum(self.temporary_padding(), argument_padding_bytes),
+            argument_padding_bytes,
+            fragmentation_bytes: self.fragmentation(),
+            used_bytes: bytes(self.used.as_ref()).or_else(total).or(program),
+            missing_bytes: self.missing(),
+            unread: self.entries.iter().filter(|entry| entry.padding_bytes().is_none()).count(),
+        }
+    }
+
+    fn missing(&self) -> Option<u64> {
+        let difference = || self.used.as_ref()?.bytes().checked_sub(self.limit.as_ref()?.bytes());
+        self.exceeded.as_ref().map(PrintedSize::bytes).or_else(difference)
+    }
+
+    /// Of temporaries: the message's own total counts those that it doesn't list, too.
+    fn temporary_padding(&self) -> Option<u64> {
+        let utilization = self.requirement.as_ref().and_then(|requirement| requirement.utilization.as_ref());
+        if let Some(utilization) = utilization {
+            return Some(utilization.padded.bytes().saturating_sub(utilization.unpadded.bytes()));
+        }
+        of_entries(self.entries.iter().filter(|entry| entry.section == Section::Allocations))
+    }
+
+    /// Of arguments, and of results that lie in none of them.
+    fn argument_padding(&self, output_bytes: Option<u64>) -> Option<u64> {
+        if !self.persistent.is_empty() {
+            return self.persistent.iter().map(|row| row.padding_bytes()).fold(None, sum);
+        }
+        let has_own_output = output_bytes != Some(0);
+        of_entries(self.entries.iter().filter(|entry| match entry.role() {
+            Some(Role::Output(_)) => has_own_output,
+            _ => entry.section == Section::ArgumentsAndOutputs,
+        }))
+    }
+
+    fn fragmentation(&self) -> Option<u64> {
+        if self.form == Form::RunTime {
+            let (free, piece) = (self.limit.as_ref()?, self.contiguous.as_ref()?);
+            return Some(free.bytes().saturating_sub(piece.bytes()));
+        }
+        self.requirement.as_ref()?.utilization.as_ref()?.fragmentation.as_ref().map(PrintedSize::bytes)
+    }
+}
+
+/// The padding of those whose padding is known; `None` if there are none.
+fn of_entries<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<u64> {
+    entries.map(Entry::padding_bytes).fold(None, sum)
+}
+
+/// Of what is known; `None` only if nothing is.
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,46 @@
+//! The framework that compiled a program.
+
+use memchr::memmem;
+
+/// The framework that compiled a program, as names of operations and wordings of logs tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Framework {
+    /// JAX and what builds on it: `op_name="jit(step)/…"`.
+    Jax,
+    /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`.
+    TorchXla,
+    /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`.
+    TensorFlow,
+}
+
+/// Signs of each, the surest first: `torch_xla` runs on parts of TensorFlow, so its signs come before those.
+const SIGNS: [(&[&str], Framework); 3] = [
+    (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
+    (
+        &["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__", "xla_model"],
+        Framework::TorchXla,
+    ),
+    (&["StatefulPartitionedCall", "TPUCompile", "TPUReplicate", "tpu_compile_op", "tensorflow"], Framework::TensorFlow),
+];
+
+impl Framework {
+    /// A stable name in snake case, for machines.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_oom::Framework::TorchXla.as_str(), "torch_xla");
+    /// ```
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Jax => "jax",
+            Self::TorchXla => "torch_xla",
+            Self::TensorFlow => "tensorflow",
+        }
+    }
+
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let has = |sign: &&str| memmem::find(text.as_bytes(), sign.as_bytes()).is_some();
+        SIGNS.iter().find(|(signs, _)| signs.iter().any(has)).map(|(_, framework)| *framework)
+    }
+}
