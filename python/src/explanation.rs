@@ -28,7 +28,7 @@ pub(crate) fn explain_text<'py>(
         return Err(PyTypeError::new_err(message).into());
     };
     let text = text.to_string_lossy();
-    let explained = py.detach(|| Ok::<_, Error>(Explained(tilewise_audit::explain(Message::parse(&text)?, tpu))))?;
+    let explained = py.detach(|| Ok::<_, Error>(Explained::of(Message::parse(&text)?, tpu)))?;
     let explained = Arc::new(explained);
     Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation(explained)))?)
 }
@@ -55,8 +55,15 @@ impl PyExplanation {
 
 #[pymethods]
 impl PyExplanation {
-    /// The form of the message: `'assignment'`, `'bound'`, `'scoped'`, `'allocation'`, `'early_abort'`, `'run_time'` or
-    /// `'excerpt'`.
+    /// What is the matter: `'padding'`, `'arguments'`, `'size'`, `'fragmentation'`, `'reservation'`, `'kernel_memory'`,
+    /// `'spills'`, `'not_tpu'` or `'unknown'`.
+    #[getter]
+    fn verdict(&self) -> &'static str {
+        self.message().verdict().as_str()
+    }
+
+    /// The form of the message: `'assignment'`, `'bound'`, `'scoped'`, `'allocation'`, `'early_abort'`, `'run_time'`,
+    /// `'cores'`, `'sparse_core'`, `'excerpt'`, `'other'` or `'not_tpu'`.
     #[getter]
     fn form(&self) -> &'static str {
         self.message().form.as_str()
@@ -116,7 +123,8 @@ impl PyExplanation {
         self.0.0.allocations.iter().map(|allocation| PyAllocation::new(py, allocation)).collect()
     }
 
-    /// The fix that frees the most memory, as an (allocation, fix) pair; `None` if there is no fix.
+    /// The fix that frees the most memory, of an argument or output, as an (allocation, fix) pair; `None` if there is no
+    /// fix. Arrays inside the program have none: the compiler undoes layouts and reshapes that are asked for there.
     #[getter]
     fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
         let first = self.0.0.first_fix();

@@ -14,7 +14,7 @@ pub struct Budget {
     pub capacity_bytes: Option<u64>,
     /// What the run time keeps for itself.
     pub reserved_bytes: Option<u64>,
-    /// What is held by other programs, or by this one between its runs.
+    /// What is held by other programs, or by this one between its runs: then arguments and results are part of it.
     pub others_bytes: Option<u64>,
     /// The arguments.
     pub argument_bytes: Option<u64>,
@@ -35,7 +35,8 @@ pub struct Budget {
     pub used_bytes: Option<u64>,
     /// By how much that is more than there is.
     pub missing_bytes: Option<u64>,
-    /// How many listed arrays have a shape that can't be read, and no padding printed: theirs is not counted.
+    /// How many listed arrays have a shape that is cut off or can't be read, and no padding printed: theirs is counted in
+    /// totals alone.
     pub unread: usize,
 }
 
@@ -67,7 +68,10 @@ impl Message {
         let total = || bytes(self.usage.as_ref().map(|usage| &usage.total));
         let argument_padding_bytes = self.argument_padding(output_bytes);
         Budget {
-            capacity_bytes: bytes(self.limit.as_ref()).filter(|_| self.form != Form::RunTime),
+            capacity_bytes: match self.form {
+                Form::RunTime => bytes(self.capacity.as_ref()),
+                _ => bytes(self.limit.as_ref()),
+            },
             reserved_bytes: bytes(reserved.map(|row| &row.size)),
             others_bytes: bytes(others.map(|row| &row.size)),
             argument_bytes: usage("arguments").or_else(|| bytes(persistent("arguments").map(|row| &row.size))),
@@ -79,7 +83,7 @@ impl Message {
             fragmentation_bytes: self.fragmentation(),
             used_bytes: bytes(self.used.as_ref()).or_else(total).or(program),
             missing_bytes: self.missing(),
-            unread: self.entries.iter().filter(|entry| entry.padding_bytes().is_none()).count(),
+            unread: self.entries.iter().filter(|entry| entry.is_unread()).count(),
         }
     }
 

@@ -278,6 +278,11 @@ impl Entry {
         })
     }
 
+    /// Whether it is an array whose padding is not known, because its shape is cut off or can't be read.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.shape.as_ref().is_none_or(|shape| shape.parsed.is_err()) && self.padding_bytes().is_none()
+    }
+
     /// What an argument or output is to the program, from its label.
     ///
     /// ```

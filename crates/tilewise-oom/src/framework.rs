@@ -14,14 +14,12 @@ pub enum Framework {
     TensorFlow,
 }
 
-/// Signs of each, the surest first: `torch_xla` runs on parts of TensorFlow, so its signs come before those.
-const SIGNS: [(&[&str], Framework); 3] = [
+/// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
+const SIGNS: [(&[&str], Framework); 4] = [
+    (&["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__"], Framework::TorchXla),
     (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
-    (
-        &["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__", "xla_model"],
-        Framework::TorchXla,
-    ),
-    (&["StatefulPartitionedCall", "TPUCompile", "TPUReplicate", "tpu_compile_op", "tensorflow"], Framework::TensorFlow),
+    (&["StatefulPartitionedCall", "TPUCompile", "TPUReplicate", "tensorflow", "/job:worker"], Framework::TensorFlow),
+    (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
 ];
 
 impl Framework {

@@ -263,6 +263,9 @@ fn run_time(reader: &mut Reader<'_>, message: &mut Message) {
         message.contiguous = reader.size().filter(|_| reader.eat("reservable"));
     }
     message.contiguous = message.contiguous.take().filter(|piece| message.limit.as_ref() != Some(piece));
+    // A table of older run times.
+    let table = find_words(reader.text, reader.at, "HBM capacity").filter(|(at, _)| at - reader.at < 200);
+    message.capacity = table.and_then(|(_, end)| Reader::new(reader.text, end).size());
 }
 
 /// `X, SparseCore Hbm usage Y, exceeding available bytes: Z`

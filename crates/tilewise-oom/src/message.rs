@@ -77,6 +77,8 @@ pub struct Message {
     pub exceeded: Option<PrintedSize>,
     /// The largest piece of what is free at [`RunTime`](Form::RunTime), where that differs from all of it.
     pub contiguous: Option<PrintedSize>,
+    /// What the memory has in all, where a message of [`RunTime`](Form::RunTime) says that.
+    pub capacity: Option<PrintedSize>,
     /// The name of the HLO module or program.
     pub module: Option<String>,
     /// What the memory holds.
@@ -106,6 +108,7 @@ impl Message {
             limit: None,
             exceeded: None,
             contiguous: None,
+            capacity: None,
             module: None,
             usage: None,
             persistent: Vec::new(),

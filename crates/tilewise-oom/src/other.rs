@@ -55,6 +55,7 @@ fn coded(text: &str) -> Option<Message> {
     })?;
     let mut message = Message::new(Form::Other);
     message.code = Some(code.to_owned());
+    message.truncated = is_memory(code);
     if is_memory(code) {
         message.memory_space = match code {
             "E1001" => Some("vmem".to_owned()),

@@ -109,6 +109,11 @@ impl PrintedSize {
         Self { text: bytes.to_string(), bytes, low: bytes, high: bytes }
     }
 
+    /// So many bytes, printed as the compiler would.
+    pub(crate) fn rounded(bytes: u64) -> Self {
+        Self { text: format_size(bytes), ..Self::exact(bytes) }
+    }
+
     /// Two sizes together, printed as the compiler would.
     pub(crate) fn sum(a: &Self, b: &Self) -> Self {
         let bytes = a.bytes.saturating_add(b.bytes);

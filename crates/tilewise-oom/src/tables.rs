@@ -66,7 +66,7 @@ pub struct Requirement {
 pub struct Utilization {
     /// Unpadded by padded bytes, in percent, to one decimal.
     pub percent: f64,
-    /// The sum of what the elements take.
+    /// The sum of what the elements take. Older messages print only the percentage: then this and `padded` follow from it.
     pub unpadded: PrintedSize,
     /// The sum of what the buffers take.
     pub padded: PrintedSize,
@@ -100,10 +100,8 @@ impl Persistent {
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tenths of a percent, at most 1000")]
     pub fn padding_bytes(&self) -> Option<u64> {
-        let waste = 1000 - (self.percent? * 10.0).round().clamp(0.0, 1000.0) as u64;
-        u64::try_from(u128::from(self.size.bytes()) * u128::from(waste) / 1000).ok()
+        per_mille(self.size.bytes(), 100.0 - self.percent?)
     }
 
     pub(crate) fn read_all(text: &str) -> Vec<Self> {
@@ -178,7 +176,7 @@ impl Requirement {
         let (at, _) = find_words(text, 0, "utilization: Unpadded (")?;
         let before = text[..at].trim_end().strip_suffix('%')?;
         let digits = before.bytes().rev().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-        let utilization = utilization(&mut Reader::new(text, before.len() - digits))?;
+        let utilization = utilization(&mut Reader::new(text, before.len() - digits), 0)?;
         let total = utilization.padded.clone();
         let rows = vec![Row { name: "HLO temp".to_owned(), size: total.clone() }];
         Some(Self { total, rows, utilization: Some(utilization) })
@@ -205,7 +203,8 @@ fn rows(reader: &mut Reader<'_>) -> (Vec<Row>, Option<Utilization>) {
         rows.push(Row { name, size });
         let mut brackets = *reader;
         if brackets.eat("(") {
-            utilization = utilization.or(self::utilization(&mut brackets));
+            let size = rows.last().map_or(0, |row: &Row| row.size.bytes());
+            utilization = utilization.or(self::utilization(&mut brackets, size));
             let rest = brackets.rest();
             // Brackets nest in these, and all are closed on one line.
             let end = rest.find(['\n', '(']).filter(|end| rest[*end..].starts_with('\n'));
@@ -244,11 +243,27 @@ fn name(reader: &mut Reader<'_>) -> Option<String> {
     None
 }
 
-fn utilization(reader: &mut Reader<'_>) -> Option<Utilization> {
+/// `row` is the size of all that is used so: older messages print no others.
+fn utilization(reader: &mut Reader<'_>, row: u64) -> Option<Utilization> {
     let percent = reader.percent()?;
+    if reader.eat("utilization,") {
+        let fragmentation_percent = reader.percent();
+        let fragmentation = reader.eat("fragmentation (").then(|| reader.size()).flatten();
+        let padded = row.saturating_sub(fragmentation.as_ref().map_or(0, PrintedSize::bytes));
+        let unpadded = per_mille(padded, percent)?;
+        let [unpadded, padded] = [unpadded, padded].map(PrintedSize::rounded);
+        return Some(Utilization { percent, unpadded, padded, fragmentation_percent, fragmentation });
+    }
     let unpadded = reader.eat("utilization: Unpadded (").then(|| reader.size()).flatten()?;
     let padded = reader.eat(") Padded (").then(|| reader.size()).flatten()?;
     let fragmentation_percent = reader.eat("),").then(|| reader.percent()).flatten();
     let fragmentation = reader.eat("fragmentation (").then(|| reader.size()).flatten();
     Some(Utilization { percent, unpadded, padded, fragmentation_percent, fragmentation })
+}
+
+/// So many percent of `bytes`, to tenths of a percent.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tenths of a percent, at most 1000")]
+fn per_mille(bytes: u64, percent: f64) -> Option<u64> {
+    let share = (percent * 10.0).round().clamp(0.0, 1000.0) as u64;
+    u64::try_from(u128::from(bytes) * u128::from(share) / 1000).ok()
 }

@@ -38,8 +38,8 @@ def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | No
         ...      ==========================''')
         >>> explained.padding_bytes
         185600000
-        >>> explained.first_fix[1].kind
-        'order'
+        >>> explained.verdict
+        'padding'
     """
     if isinstance(message, BaseException):
         return _explain_exception(message, tpu)

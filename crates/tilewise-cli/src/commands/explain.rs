@@ -22,7 +22,7 @@ use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Allocation, Explanation};
-use tilewise_oom::{Budget, Framework, Message, PrintedSize, Section};
+use tilewise_oom::{Budget, Framework, Message, PrintedSize, Section, Verdict};
 
 pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> io::Result<()> {
     for file in &args.files {
@@ -87,14 +87,16 @@ impl Explained {
         let budget = message.budget();
         writeln!(out, "{}", styled(STRONG, words::headline(message)))?;
         words::write_wrapped(&words::verdict(message, &budget), "", width, out)?;
-        words::write_budget(&budget, out)?;
+        if !matches!(message.verdict(), Verdict::KernelMemory | Verdict::Spills) {
+            words::write_budget(&budget, out)?;
+        }
         advice::write(&advice::of(explanation), &budget, width, out)?;
         table::write(explanation, width, out)?;
         if budget.unread > 0 {
-            let (arrays, have) = if budget.unread == 1 { ("array", "has") } else { ("arrays", "have") };
+            let arrays = if budget.unread == 1 { "array" } else { "arrays" };
             let words = format!(
-                "{} listed {arrays} {have} a shape that could not be read: padding of {arrays} like that is not counted \
-                 above, unless in a total that the message prints.",
+                "The shape of {} listed {arrays} could not be read; padding there counts only in totals that the message \
+                 prints.",
                 budget.unread
             );
             words::write_wrapped(&words, "", width, out)?;

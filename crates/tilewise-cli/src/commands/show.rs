@@ -1,5 +1,7 @@
 //! `tilewise show`: a shape and its layout in words and numbers.
 
+mod lenient;
+
 use crate::{
     cli::{ShowArgs, ShowFormat},
     input::{each_item, parse_shape},
@@ -13,11 +15,29 @@ use std::{
     borrow::Cow,
     io::{self, Write},
 };
-use tilewise::{ArrayShape, Error, Shape, ShapeKind, Tiled, tpu::memory_space_name};
+use tilewise::{
+    ArrayShape, Error, Shape, ShapeKind, Tiled,
+    tpu::{self, Generation, memory_space_name},
+};
 
 pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
-        let result = readable.and_then(|()| Ok(Shown::of(&parse_shape(input)?)));
+        let result = readable.and_then(|()| match parse_shape(input) {
+            Ok(shape) => Ok((Shown::of(&shape), None)),
+            // Machines get an error for what is not XLA's notation, people an answer and a note.
+            Err(failure) if output.is_for_people() => match lenient::understand(input) {
+                Some(understood) => Ok((Shown::of(&understood.shape), Some(understood.note))),
+                None => Err(failure),
+            },
+            Err(failure) => Err(failure),
+        });
+        let result = match result {
+            Ok((shown, note)) => {
+                note.map_or(Ok(()), |note| output.note(&note))?;
+                Ok(shown)
+            }
+            Err(failure) => Err(failure),
+        };
         match args.format {
             ShowFormat::Proto => output.item(input, result, Shown::write_proto),
             _ => output.item(input, result, Shown::write),
@@ -213,6 +233,9 @@ impl Shown {
             }
             _ => {}
         }
+        if array.layout().is_some_and(|layout| layout.tiles().is_empty()) && array.rank() > 0 {
+            write_on_tpus(&self.source, out)?;
+        }
         let causes = Tiled::of_array(array).map(|tiled| tilewise_audit::causes(&tiled)).unwrap_or_default();
         for (position, cause) in causes.iter().enumerate() {
             line(out, if position == 0 { "cause" } else { "" }, cause)?;
@@ -250,6 +273,28 @@ impl Shown {
         let words = format!("{}, {} of it, {} the data", bytes_both(padding), percent(share), times(expansion));
         line(out, "padding", &styled(waste_style(expansion), words))
     }
+}
+
+/// What a TPU would make of a shape without tiles: by the rule since v4, and by that of v2 and v3 where it differs.
+fn write_on_tpus(shape: &Shape, out: &mut dyn Write) -> io::Result<()> {
+    // What the compiler picks if nobody asks for an order.
+    let Ok(open) = Shape::parse_as_written(&shape.without_layout().to_string()) else { return Ok(()) };
+    let mut shown = None;
+    for (name, generation) in [("on a v5e", Generation::V5e), ("on a v3", Generation::V3)] {
+        let Ok(predicted) = tpu::predict(&open, generation).map(|prediction| prediction.shape) else { continue };
+        let Some(Ok(sizes)) = predicted.as_array().map(ArrayShape::sizes) else { continue };
+        if shown.as_ref() == Some(&predicted) {
+            continue;
+        }
+        let expansion = sizes.expansion();
+        let times = match sizes.padding_bytes() {
+            0 => "no padding".to_owned(),
+            _ => styled(waste_style(expansion), format!("{} the data", times(expansion))),
+        };
+        line(out, name, &format!("{predicted}, {}, {times}", bytes_both(sizes.physical_bytes)))?;
+        shown = Some(predicted);
+    }
+    Ok(())
 }
 
 fn line(out: &mut dyn Write, label: &str, words: &str) -> io::Result<()> {

@@ -3,5 +3,6 @@
 mod exports;
 mod inputs;
 mod limits;
+mod messages;
 mod relayout;
 mod transcripts;

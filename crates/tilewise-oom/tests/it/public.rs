@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use tilewise_oom::{Form, Message, PrintedSize};
+use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
 
 fn parse(name: &str) -> Message {
     let path = format!("{}/tests/data/public/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -123,4 +123,145 @@ fn published_sizes_follow_from_shapes() {
         assert_eq!(entry.agrees(), Some(true), "{shape}");
         assert!(entry.unpadded.as_ref().unwrap().agrees_with(entry.computed_unpadded_bytes().unwrap().unwrap()));
     }
+}
+
+#[test]
+fn verdicts() {
+    for (name, verdict) in [
+        ("prefixed_log", Verdict::Padding),
+        ("no_headline", Verdict::Padding),
+        ("wrapped_operator", Verdict::Padding),
+        ("deep_indent", Verdict::Size),
+        ("hbm_v4", Verdict::Size),
+        ("broken_headline", Verdict::Size),
+        ("early_abort", Verdict::Size),
+        ("allocation_hbm", Verdict::Size),
+        ("vmem_spills", Verdict::Spills),
+        ("wrapped_vmem", Verdict::KernelMemory),
+        ("smem", Verdict::KernelMemory),
+        ("smem_bug", Verdict::KernelMemory),
+        ("run_time_reserve", Verdict::Reservation),
+        ("run_time_program", Verdict::Reservation),
+        ("run_time_buffer", Verdict::Reservation),
+        ("run_time_ordinal", Verdict::Reservation),
+    ] {
+        assert_eq!(parse(name).verdict(), verdict, "{name}");
+    }
+    let (mut read, mut wrapped) = (0, 0);
+    for (name, verdict, text) in many() {
+        let message = Message::parse(&text).unwrap();
+        assert_eq!(message.verdict().as_str(), verdict, "{name}");
+        read += 1;
+        // As a log of JSON objects, one a line.
+        let objects: String =
+            text.lines().map(|line| format!("{{\"severity\":\"ERROR\",\"message\":{line:?}}}\n")).collect();
+        let objects = objects.replace("\\'", "'");
+        if text.lines().count() > 1 {
+            assert_eq!(Message::parse(&objects).unwrap().verdict().as_str(), verdict, "{name} as objects");
+            wrapped += 1;
+        }
+    }
+    assert_eq!((read, wrapped), (19, 9));
+}
+
+/// The messages of `verdicts.txt`: name, verdict, text.
+fn many() -> Vec<(String, String, String)> {
+    let path = format!("{}/tests/data/public/verdicts.txt", env!("CARGO_MANIFEST_DIR"));
+    let source = fs::read_to_string(path).unwrap();
+    let message = |part: &str| {
+        let (head, text) = part.split_once('\n').unwrap();
+        let (name, verdict) = head.split_once(' ').unwrap();
+        (name.to_owned(), verdict.to_owned(), text.to_owned())
+    };
+    source.split("%%% ").skip(1).map(message).collect()
+}
+
+fn one(name: &str) -> Message {
+    let (_, _, text) = many().into_iter().find(|(found, _, _)| found == name).unwrap();
+    Message::parse(&text).unwrap()
+}
+
+#[test]
+fn totals_count_where_shapes_do_not() {
+    // 1.3% utilization: Unpadded (294.49M) Padded (23.01G), and no more.
+    let budget = one("xla2016").budget();
+    let padding = 23.01 * f64::from(1 << 30) - 294.49 * f64::from(1 << 20);
+    assert!((budget.padding_bytes.unwrap() as f64 - padding).abs() < 1e6);
+    assert_eq!(budget.unread, 0);
+    // 41.19G, 24.2% utilization, 293.84M lost in packing: what an older compiler prints.
+    let budget = one("flowpm27").budget();
+    let temporaries = (41.19 * f64::from(1 << 30) - 293.84 * f64::from(1 << 20)) * 0.758;
+    assert!((budget.padding_bytes.unwrap() as f64 - temporaries).abs() < 1e6);
+    assert_eq!(budget.argument_bytes, None);
+    // The first entry ends before its shape.
+    let budget = parse("wrapped_operator").budget();
+    assert_eq!(budget.unread, 1);
+    assert!(budget.padding_bytes.is_none_or(|padding| padding > 10 << 30));
+
+    let budget = parse("run_time_reserve").budget();
+    assert_eq!(budget.capacity_bytes, Some(8 << 30));
+    assert_eq!(budget.others_bytes, Some(6_528_350_290));
+    // 71.6% of 5.06G, 89.4% of 478.07M.
+    let padding = 5.06 * 0.284 * f64::from(1 << 30) + 478.07 * 0.106 * f64::from(1 << 20);
+    assert!((budget.argument_padding_bytes.unwrap() as f64 - padding).abs() < 1e6);
+}
+
+#[test]
+fn cut_layouts_are_completed_if_they_take_what_is_printed() {
+    // Cut within the tiles.
+    let message = one("easydel142");
+    let shape = |number: usize| message.entries[number].shape.as_ref().unwrap().parsed.as_ref().unwrap().to_string();
+    assert_eq!(shape(1), "bf16[3072,24576]{1,0:T(8,128)(2,1)}");
+    assert_eq!(message.entries[1].padding_bytes(), Some(0));
+    // Cut within the order: the default one takes 1.00M, any other more.
+    let of = |text: &str| Message::parse(&format!("1. Size: 1.00M\n Shape: {text}")).unwrap().entries[0].clone();
+    assert_eq!(of("f32[512,512]{1").padding_bytes(), Some(0));
+    // Not the size of these tiles, and none printed.
+    let entry = of("f32[512,500]{0,1:T(8,128");
+    assert!(entry.shape.as_ref().unwrap().parsed.is_ok() || entry.padding_bytes().is_none());
+    let entry = of("f32[512,7]{1,0:T(8");
+    assert_eq!((entry.shape.as_ref().unwrap().parsed.is_ok(), entry.padding_bytes()), (false, None));
+}
+
+#[test]
+fn codes_and_frameworks() {
+    let figures = |message: &Message| {
+        (message.used.as_ref().map(PrintedSize::bytes), message.limit.as_ref().map(PrintedSize::bytes))
+    };
+    let cores = one("error_1000");
+    assert_eq!((cores.form, text(&cores.used)), (Form::Cores, "208.92G"));
+    assert_eq!(cores.usage.unwrap().get("SparseCore").unwrap().text(), "174.10G");
+    let alloca = one("error_3000");
+    assert_eq!((alloca.form, alloca.memory_space.as_deref()), (Form::SparseCore, Some("tile_spmem")));
+    assert_eq!(figures(&alloca), (Some(4 * 140_704), Some(4 * 131_071)));
+    assert_eq!(figures(&one("error_3001")), (Some(410_880 + 1_696_224), Some(524_288)));
+    let other = one("error_2003");
+    assert_eq!((other.form, other.code.as_deref()), (Form::Other, Some("E2003")));
+    assert_eq!(one("jax7913").contiguous.unwrap().text(), "250.62M");
+    for (name, framework) in [
+        ("hf22328", Some(Framework::TorchXla)),
+        ("flowpm27", Some(Framework::TensorFlow)),
+        ("jax7502", Some(Framework::Jax)),
+        ("xla2016", None),
+    ] {
+        assert_eq!(one(name).framework, framework, "{name}");
+    }
+    assert_eq!(parse("vmem_spills").framework, Some(Framework::TorchXla));
+}
+
+#[test]
+fn messages_of_other_machines_are_told_from_a_tpu_s() {
+    for (text, used) in [
+        ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 214748364800 bytes.", Some(200 << 30)),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00MiB", None),
+        ("failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", None),
+        ("OOM when allocating tensor with shape[8,128] and type float on /device:GPU:0 by allocator GPU_0_bfc", None),
+        ("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array", None),
+    ] {
+        let message = Message::parse(text).unwrap();
+        assert_eq!((message.form, message.verdict()), (Form::NotTpu, Verdict::NotTpu), "{text}");
+        assert!(used.is_none() || message.used.map(|used| used.bytes()) == used, "{text}");
+    }
+    let message = Message::parse("RESOURCE_EXHAUSTED: something else").unwrap();
+    assert_eq!((message.form, message.verdict()), (Form::Other, Verdict::Unknown));
 }

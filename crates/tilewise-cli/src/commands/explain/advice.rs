@@ -12,7 +12,7 @@ use tilewise_oom::{Budget, Form, Framework, Verdict};
 pub(super) struct Hint {
     /// What sort of change it is, such as `order` or `chunk`.
     pub(super) kind: &'static str,
-    /// What is changed: `argument`, `result`, `value`, `kernel`, `process`.
+    /// What is changed: `argument`, `result`, `upstream`, `value`, `kernel`, `compiler`, `process`.
     pub(super) target: &'static str,
     /// The array it is about.
     pub(super) shape: Option<String>,
@@ -84,8 +84,17 @@ fn program(explanation: &Explanation, budget: &Budget, framework: Framework, ver
     hints.extend(temporaries::of(explanation, budget, framework));
     hints.retain(matters);
     // Stable: of equals, what the caller hands over comes first, then what keeps every value.
-    hints.sort_by_key(|hint| std::cmp::Reverse(hint.bytes_saved));
-    if verdict == Verdict::Arguments {
+    // If padding is the matter, what works on padding comes first.
+    let works_on_padding = |hint: &Hint| match hint.kind {
+        "chunk" | "checkpoint" | "donate" => false,
+        "narrow" => hint.target != "value",
+        _ => true,
+    };
+    let is_beside = |hint: &Hint| verdict == Verdict::Padding && !works_on_padding(hint);
+    hints.sort_by_key(|hint| (is_beside(hint), std::cmp::Reverse(hint.bytes_saved)));
+    let are_most = |arguments: u64| arguments > budget.used_bytes.unwrap_or_default() / 2;
+    let is_size = verdict == Verdict::Size && budget.argument_bytes.is_some_and(are_most);
+    if verdict == Verdict::Arguments || is_size {
         hints.insert(0, interface::shard(budget, framework));
     }
     hints.truncate(MOST);

@@ -1,6 +1,6 @@
 //! Arguments and results: what the caller hands over and gets, whose layout and shape are the caller's.
 
-use super::advice::Hint;
+use super::{advice::Hint, temporaries::LOOKED_AT};
 use crate::output::human::bytes;
 use tilewise::{ArrayShape, Shape};
 use tilewise_audit::{
@@ -15,8 +15,13 @@ const JAX: &str = "import jax\nimport jax.numpy as jnp";
 /// What to change of the arrays that are handed over, equal ones together.
 pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Hint> {
     let mut groups: Vec<(&Allocation, &Fix, u64)> = Vec::new();
-    let outside = explanation.allocations.iter().filter(|row| row.entry.section == Section::ArgumentsAndOutputs);
-    for row in outside {
+    let is_outside = |row: &&Allocation| row.entry.section == Section::ArgumentsAndOutputs;
+    // Results that lie in donated arguments change with those.
+    let is_shared = explanation.message.budget().output_bytes == Some(0);
+    for row in explanation.allocations.iter().filter(is_outside).take(LOOKED_AT) {
+        if is_shared && matches!(row.entry.role(), Some(Role::Output(_))) {
+            continue;
+        }
         let Some(fix) = row.best_fix().filter(|fix| fix.replaced == 1 && fix.kind != FixKind::Resize) else { continue };
         let is_argument = matches!(row.entry.role(), Some(Role::Argument(..)));
         let same = groups.iter_mut().find(|(first, _, _)| {
@@ -133,12 +138,14 @@ fn major_to_minor(array: &ArrayShape) -> String {
 
 /// Where the arguments alone do not fit.
 pub(super) fn shard(budget: &Budget, framework: Framework) -> Hint {
-    let (taken, capacity) = (budget.argument_bytes.unwrap_or_default(), budget.capacity_bytes.unwrap_or(1).max(1));
+    let taken = budget.argument_bytes.unwrap_or_default();
     // Half of the memory is for the program itself.
-    let devices = taken.saturating_mul(2).div_ceil(capacity).max(2).next_power_of_two();
+    let of_capacity = |capacity: u64| taken.saturating_mul(2).div_ceil(capacity.max(1)).max(2).next_power_of_two();
+    let devices = budget.capacity_bytes.map_or(2, of_capacity);
     let sentence = format!(
-        "divide the arguments between devices: {} on each of {devices} leave room for the program, on one they never fit; \
-         or keep them in a narrower type (bf16, int8), or optimizer state in the host's memory",
+        "divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them in a \
+         narrower type (bf16, int8), or optimizer state in the host's memory",
+        bytes(taken),
         bytes(taken / devices)
     );
     let hint = Hint::new("shard", "argument", sentence);

@@ -6,7 +6,7 @@ use tilewise::Shape;
 use tilewise_audit::{Allocation, Explanation};
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Window, WindowKind};
 
-/// The most VMEM that a TPU since v5e has; v7x has half of it.
+/// The most VMEM that a TPU has.
 const LARGEST_VMEM: u64 = 128 << 20;
 
 const PALLAS: &str = "from jax.experimental import pallas as pl";
@@ -114,18 +114,24 @@ fn scratch(row: &Allocation) -> Hint {
 fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Hint> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
-    // What a kernel may have by itself is a default of 16 or 32 MiB; at more, the memory itself is full.
-    if message.memory_space.as_deref() != Some("vmem") || used > LARGEST_VMEM || limit > LARGEST_VMEM / 4 {
+    // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more.
+    if message.form == Form::Allocation
+        || message.memory_space.as_deref() != Some("vmem")
+        || used > LARGEST_VMEM
+        || limit > LARGEST_VMEM / 2
+    {
         return None;
     }
     let raised = used.next_multiple_of(1 << 20);
     let is_kernel = explanation.allocations.iter().any(|row| {
         let label = row.entry.label.as_deref().unwrap_or_default();
-        row.entry.window().is_some() || label.contains("custom-call") || label.contains("tpu_custom_call")
+        row.entry.window().is_some_and(|window| window.kind != WindowKind::Spill)
+            || label.contains("custom-call")
+            || label.contains("tpu_custom_call")
     });
-    let half = if raised > LARGEST_VMEM / 2 { ", but on a v7x, which has 64 MiB" } else { "" };
     let sentence = format!(
-        "the limit of {} is a default; the TPU has 128 MiB of VMEM (v5e to v6e){half}: let this one have {}{}",
+        "the limit of {} is a setting, not all there is: let this one have {}{} (a v5e or v6e has 128 MiB of VMEM; kernels of \
+         100 MiB have run on a v7x)",
         message.limit.as_ref().map(printed).unwrap_or_default(),
         bytes(raised),
         if is_kernel { ", for a kernel of your own in its compiler_params" } else { "" }
@@ -170,7 +176,7 @@ fn smaller_blocks(message: &Message, framework: Framework) -> Hint {
 fn scalars(explanation: &Explanation) -> Hint {
     let windows = windows(explanation);
     let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
-    let most = format!("SMEM has {}, for what the scalar unit reads: indices, lengths, tables of pages", bytes(limit));
+    let most = format!("SMEM has {}, for what the scalar unit reads (indices, lengths, tables of pages)", bytes(limit));
     let sentence = match windows.first() {
         Some((row, window)) => {
             let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();

@@ -34,9 +34,12 @@ pub(super) fn of(message: &Message, framework: Framework) -> Vec<Hint> {
     let smaller = if is_program {
         "or make the program itself smaller: fewer samples at once, a checkpoint around layers"
     } else {
-        "or ask for less at once: fewer samples, or arrays divided between devices; for a server, let it plan with less of \
-         the memory (in vLLM `--gpu-memory-utilization`)"
+        "or ask for less at once: fewer samples, or arrays divided between devices"
     };
+    let smaller = format!(
+        "{smaller}; a server can plan with less of the memory, and leave room for programs (in vLLM a lower \
+         `--gpu-memory-utilization`)"
+    );
     hints.push(Hint::new("chunk", "value", smaller));
     hints
 }

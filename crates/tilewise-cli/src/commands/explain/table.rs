@@ -5,9 +5,12 @@ use crate::output::{
     human::{FAINT, STRONG, bytes, styled, waste_style},
     rows::{Row, write_header},
 };
-use std::io::{self, Write};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    io::{self, Write},
+};
 use tilewise_audit::{Allocation, Explanation, SourceLine};
-use tilewise_oom::{Section, WindowKind};
+use tilewise_oom::{PrintedSize, Section, WindowKind};
 
 /// Rows shown: what a screen holds.
 const SHOWN: usize = 8;
@@ -20,10 +23,14 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
     let titles = [(Section::Allocations, "Allocations"), (Section::ArgumentsAndOutputs, "Arguments and outputs")];
     for (section, title) in titles {
         let mut groups: Vec<(&Allocation, u64)> = Vec::new();
+        let mut known: HashMap<Key<'_>, usize> = HashMap::new();
         for row in explanation.allocations.iter().filter(|row| row.entry.section == section) {
-            match groups.iter_mut().find(|(first, _)| is_same(first, row)) {
-                Some((_, count)) => *count += 1,
-                None => groups.push((row, 1)),
+            match known.entry(key(row)) {
+                Entry::Occupied(at) => groups[*at.get()].1 += 1,
+                Entry::Vacant(at) => {
+                    at.insert(groups.len());
+                    groups.push((row, 1));
+                }
             }
         }
         if groups.is_empty() {
@@ -54,22 +61,21 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
 
 /// What an allocation takes: as its shape says, or as printed.
 pub(super) fn taken(row: &Allocation) -> u64 {
-    let printed = row.entry.size.as_ref().map(tilewise_oom::PrintedSize::bytes);
+    let printed = row.entry.size.as_ref().map(PrintedSize::bytes);
     match (row.sizes, row.agrees()) {
         (Some(sizes), Some(true) | None) => sizes.physical_bytes,
         _ => printed.unwrap_or_default(),
     }
 }
 
-/// Rows that say the same of equal arrays; what each instruction is called does not matter.
-fn is_same(a: &Allocation, b: &Allocation) -> bool {
-    let key = |row: &Allocation| {
-        let entry = &row.entry;
-        let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned);
-        let name = if entry.shape.is_some() { None } else { entry.label.clone() };
-        (entry.shape.as_ref().map(|shape| shape.text.clone()), entry.size.clone(), op_name, name, entry.tag.clone())
-    };
-    key(a) == key(b)
+type Key<'a> = (Option<&'a str>, Option<&'a PrintedSize>, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+
+/// What rows of equal arrays have in common; what each instruction is called does not matter.
+fn key(row: &Allocation) -> Key<'_> {
+    let entry = &row.entry;
+    let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name());
+    let name = entry.label.as_deref().filter(|_| entry.shape.is_none());
+    (entry.shape.as_ref().map(|shape| shape.text.as_str()), entry.size.as_ref(), op_name, name, entry.tag.as_deref())
 }
 
 fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -83,30 +89,38 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
         _ => "-".to_owned(),
     };
     let times = if count > 1 { format!("{count} × ") } else { String::new() };
-    let padding =
-        entry.padding_bytes().filter(|_| entry.shape.is_some()).or(row.sizes.map(|sizes| sizes.padding_bytes()));
+    // One that is named by its instruction alone is that instruction's stack, not its result.
+    let is_listed = entry.number.is_some() || entry.tag.is_some();
+    let own = row.sizes.filter(|_| !disagrees).map(|sizes| sizes.padding_bytes());
+    let padding = entry.padding_bytes().filter(|_| entry.shape.is_some()).or(own);
+    let padding = padding.filter(|_| is_listed && entry.window().is_none());
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     let expansion = match (padding, taken(row)) {
         (Some(padding), taken) if taken > padding => taken as f64 / (taken - padding) as f64,
         _ => 1.0,
     };
     let unread = entry.shape.as_ref().is_some_and(|shape| shape.parsed.is_err());
+    let block = entry.window().and_then(|window| {
+        let buffers = window.buffers.filter(|buffers| *buffers > 1).map(|buffers| format!(" × {buffers}"));
+        Some(format!("{}{}", window.block?.text, buffers.unwrap_or_default()))
+    });
     let shape = match &row.shape {
+        _ if block.is_some() => block.unwrap_or_default(),
         Some(shape) if !disagrees => shape.to_string(),
         _ => entry.shape.as_ref().map_or_else(|| name_of(row), |shape| shape.text.clone()),
     };
     let cut = if unread { " (cut)" } else { "" };
     let row_of_table = Row {
-        padding: if entry.window().is_some() { None } else { padding },
+        padding,
         takes,
         expansion,
         shape: format!("{times}{shape}{cut}"),
-        who: who_of(row, width.saturating_sub(6)),
-        causes: if disagrees || entry.window().is_some() { &[] } else { &row.causes },
+        who: who_of(row, count, width.saturating_sub(6)),
+        causes: if padding.is_none() || disagrees { &[] } else { &row.causes },
         fix: None,
     };
     row_of_table.write(width, out)?;
-    if let (Some(reported), Some(sizes), true) = (reported, row.sizes, disagrees) {
+    if let (Some(reported), Some(sizes), true) = (reported, row.sizes, disagrees && is_listed) {
         let doubt = format!(
             "the message says {}, but this shape takes {}: its layout is not printed in full, or the allocation is shared",
             printed(reported),
@@ -128,10 +142,13 @@ fn name_of(row: &Allocation) -> String {
 }
 
 /// The line of the program, shortened from the left so that its number stays, the instruction, and the operation.
-pub(super) fn who_of(row: &Allocation, width: usize) -> String {
+fn who_of(row: &Allocation, count: u64, width: usize) -> String {
     let entry = &row.entry;
     let name = entry.instruction().map_or_else(|| entry.label.as_deref().unwrap_or_default(), |(name, _)| name);
     let name = if entry.shape.is_some() { name } else { "" };
+    let like_it =
+        if count > 1 && !name.is_empty() { format!("{name} and {} like it", count - 1) } else { name.to_owned() };
+    let name = like_it.as_str();
     let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name());
     let line = row.source.as_ref().map(|source| place(source, width / 2));
     let parts = [line.as_deref(), Some(name).filter(|name| !name.is_empty()), op_name];
@@ -139,7 +156,7 @@ pub(super) fn who_of(row: &Allocation, width: usize) -> String {
 }
 
 /// `…/models/attention.py:12`
-pub(super) fn place(source: &SourceLine, columns: usize) -> String {
+fn place(source: &SourceLine, columns: usize) -> String {
     let whole = format!("{}:{}", source.file, source.line);
     let length = whole.chars().count();
     if length <= columns {
@@ -151,15 +168,10 @@ pub(super) fn place(source: &SourceLine, columns: usize) -> String {
     format!("…{}", &kept[from..])
 }
 
-/// `input window 0: f32[4096,2048] × 2, of f32[8192,2048]`
-pub(super) fn window_of(row: &Allocation) -> Option<String> {
-    let window = row.entry.window()?;
-    if window.kind == WindowKind::Spill {
-        return None;
-    }
+/// `input window 0 of f32[8192,2048]`
+fn window_of(row: &Allocation) -> Option<String> {
+    let window = row.entry.window().filter(|window| window.kind != WindowKind::Spill)?;
     let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
-    let block = window.block.as_ref().map(|block| format!(": {}", block.text)).unwrap_or_default();
-    let buffers = window.buffers.filter(|buffers| *buffers > 1).map(|buffers| format!(" × {buffers}"));
-    let full = window.full.as_ref().map(|full| format!(", of {}", full.text)).unwrap_or_default();
-    Some(format!("{}{number}{block}{}{full}", window.kind.as_str(), buffers.unwrap_or_default()))
+    let full = window.full.as_ref().map(|full| format!(" of {}", full.text)).unwrap_or_default();
+    Some(format!("{}{number}{full}", window.kind.as_str()))
 }

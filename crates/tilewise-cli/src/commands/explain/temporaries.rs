@@ -3,29 +3,33 @@
 
 use super::{advice::Hint, table::taken};
 use tilewise_audit::{Allocation, Explanation};
-use tilewise_oom::{Budget, Framework, Section};
+use tilewise_oom::{Budget, Framework, Role, Section};
 
 /// Dimensions up to this size are columns: one of 128 lanes for each.
 const COLUMNS: u64 = 32;
+
+/// Entries looked at: the compiler lists 20, the largest first.
+pub(super) const LOOKED_AT: usize = 256;
 
 /// In how many parts a dimension is worked through.
 const PARTS: u64 = 8;
 
 /// Shorter dimensions are not worth taking apart.
-const LEAST_LENGTH: u64 = 64;
+const LEAST_LENGTH: u64 = PARTS;
 
 pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framework) -> Vec<Hint> {
     let rows: Vec<&Allocation> = explanation
         .allocations
         .iter()
         .filter(|row| row.entry.section == Section::Allocations && row.entry.window().is_none())
+        .take(LOOKED_AT)
         .collect();
-    let mut hints = columns(&rows, framework);
+    let mut hints = columns(&rows, budget, framework);
     hints.extend(predicates(&rows));
     hints.extend(unseen(&rows, budget));
-    hints.extend(chunks(&rows, framework));
+    hints.extend(chunks(&rows, budget, framework));
     hints.extend(checkpoint(&rows, framework));
-    hints.extend(donate(budget, framework));
+    hints.extend(donate(explanation, budget, framework));
     hints.extend(narrow(&rows, framework));
     hints
 }
@@ -62,8 +66,14 @@ fn lanes(row: &Allocation) -> Option<(usize, u64)> {
     Some((dimension, array.dimensions().get(dimension)?.bound()?))
 }
 
+/// The same share of all as `part` is of what is listed, if a list that is cut off has less than half of all.
+fn of_all(part: u64, listed: u64, all: Option<u64>) -> u64 {
+    let Some(all) = all.filter(|all| *all / 2 > listed && listed > 0) else { return part };
+    u64::try_from(u128::from(part) * u128::from(all) / u128::from(listed)).unwrap_or(part)
+}
+
 /// Rows of a few columns: what makes them can make a column each.
-fn columns(rows: &[&Allocation], framework: Framework) -> Vec<Hint> {
+fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<Hint> {
     let mut found: Vec<(&Allocation, u64, u64)> = Vec::new();
     for row in rows {
         let Some((_, columns)) = lanes(row).filter(|(_, size)| *size <= COLUMNS) else { continue };
@@ -75,7 +85,11 @@ fn columns(rows: &[&Allocation], framework: Framework) -> Vec<Hint> {
             None => found.push((row, columns, padding(row))),
         }
     }
-    found.into_iter().map(|(row, columns, saved)| apart(row, columns, saved, rows, framework)).collect()
+    // A list that is cut off leaves others like these out.
+    let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
+    let all = budget.padding_bytes.map(|all| all.saturating_sub(budget.argument_padding_bytes.unwrap_or_default()));
+    let hints = found.into_iter();
+    hints.map(|(row, columns, saved)| apart(row, columns, of_all(saved, listed, all), rows, framework)).collect()
 }
 
 fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], framework: Framework) -> Hint {
@@ -131,36 +145,47 @@ fn predicates(rows: &[&Allocation]) -> Option<Hint> {
     let first = rows.iter().find(|row| is_wide(row))?;
     let sentence = "this compiler is an old one, and keeps each predicate in 32 bits: update libtpu, or keep masks as 8-bit \
                     integers; masks of dropout need not be kept if their layer is checkpointed";
-    let mut hint = Hint::new("narrow", "value", sentence).up_to(saved);
+    let mut hint = Hint::new("narrow", "compiler", sentence).up_to(saved);
     hint.shape = first.entry.shape.as_ref().map(|shape| shape.text.clone());
     Some(hint)
 }
 
-/// Padding that the message counts, but no shape shows.
+/// Padding that the message counts, though no shape in it is padded: the shapes are cut off.
 fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Hint> {
     let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
-    let arguments = budget.argument_padding_bytes.unwrap_or_default();
-    let all = budget.padding_bytes?.saturating_sub(arguments);
-    let unseen = all.saturating_sub(listed);
-    if unseen < all / 2 {
+    let unseen = budget.padding_bytes?.saturating_sub(budget.argument_padding_bytes.unwrap_or_default());
+    // Otherwise there is padding, but not much in any one array.
+    if listed > unseen / 100 || u128::from(unseen) * 4 < u128::from(budget.used_bytes.unwrap_or_default()) {
         return None;
     }
-    let by = rows.first().map(|row| {
-        let name = op_name(row).split(['[', ' ']).next().unwrap_or_default();
-        let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        if name.is_empty() { String::new() } else { format!(", first of all those of `{name}`{}", place(row)) }
-    });
-    let by = by.unwrap_or_default();
+    let first = rows.first();
+    let name = first.map(|row| op_name(row).split(['[', ' ']).next().unwrap_or_default()).unwrap_or_default();
+    let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let by = match first {
+        Some(row) if !name.is_empty() => format!(", first of all those of `{name}`{}", place(row)),
+        _ => String::new(),
+    };
+    let then = if name.contains("conv") {
+        "fold neighbouring positions into the channels before a convolution over few of them, or work through the batch in \
+         parts"
+    } else {
+        "keep few columns or channels as separate arrays, or fold neighbours into them, from what you hand over on"
+    };
     let sentence = format!(
-        "arrays whose shapes are not in this text are mostly padding{by}: their last dimension is short, and each row takes \
-         128 lanes, whatever it holds. Move a long dimension last in what you hand over, keep few columns or channels as \
-         separate arrays, or fold neighbours into them; the list `Largest program allocations` says which arrays"
+        "arrays whose shapes are cut off here are mostly padding{by}: a short dimension lies on the 128 lanes; {then}. The \
+         list `Largest program allocations` of the whole message says which arrays"
     );
     Some(Hint::new("split", "value", sentence).up_to(unseen))
 }
 
+/// Whether the program takes a gradient.
+fn has_gradient(rows: &[&Allocation]) -> bool {
+    rows.iter()
+        .any(|row| ["jvp(", "mapped_update", "train_step", "grad"].iter().any(|sign| op_name(row).contains(sign)))
+}
+
 /// Most of what is listed has one dimension in common: parts of it, one after the other.
-fn chunks(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
+fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Hint> {
     let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
     let with = |size: u64| {
         let have = rows.iter().filter(|row| bounds(row).contains(&size));
@@ -169,9 +194,10 @@ fn chunks(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
     let mut sizes: Vec<u64> = rows.iter().flat_map(|row| bounds(row)).filter(|size| *size >= LEAST_LENGTH).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    // A leading dimension of the batch is the longest that most have, if several do.
-    let (size, held) =
-        sizes.into_iter().rev().map(|size| (size, with(size))).max_by_key(|(size, held)| (*held, *size))?;
+    // Of those that most have, the leading one, which is the batch; then the longest.
+    let place_of = |size: u64| rows.iter().filter_map(|row| bounds(row).iter().position(|bound| *bound == size)).min();
+    let ranked = sizes.into_iter().map(|size| (with(size), std::cmp::Reverse(place_of(size)), size));
+    let (held, _, size) = ranked.max()?;
     if u128::from(held) * 2 < u128::from(listed) {
         return None;
     }
@@ -181,11 +207,19 @@ fn chunks(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
     let place = place(first);
     let sentence = format!(
         "work through dimension {at} of {shape}{place}, of size {size}, in parts, one after the other: most of what is \
-         listed has it, if it is one of your batch; {PARTS} parts free this much at most"
+         listed has it, if it is one of your batch{}; {PARTS} parts free this much at most",
+        if has_gradient(rows) { "; take loss and gradient of each part, and add them up" } else { "" }
     );
+    let held = of_all(held, listed, budget.temporary_bytes);
     let hint = Hint::new("chunk", "value", sentence).up_to(held / PARTS * (PARTS - 1));
     let batch = (size / PARTS).max(1);
     let mut hint = match framework {
+        Framework::Jax if has_gradient(rows) => hint.with_code(
+            "import jax",
+            "def add(total, part):\n    \
+             return jax.tree.map(lambda t, g: t + g, total, jax.grad(loss)(params, part)), None\n\
+             total, _ = jax.lax.scan(add, jax.tree.map(lambda p: 0 * p, params), parts)  # parts: the batch, [8, …]",
+        ),
         Framework::Jax => {
             hint.with_code("import jax", format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
         }
@@ -229,19 +263,33 @@ fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
     })
 }
 
-/// Results that could take their arguments' place.
-fn donate(budget: &Budget, framework: Framework) -> Option<Hint> {
+/// Results that could take the place of an argument of their shape.
+fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> Option<Hint> {
     let own = budget.output_bytes?.min(budget.argument_bytes?);
-    let sentence = "donate arguments that the caller does not need any more, such as the state before a step: the results \
-                    lie in none of them now";
-    let hint = Hint::new("donate", "argument", sentence).up_to(own);
+    let of = |is_wanted: fn(&Role) -> bool| {
+        let listed = explanation.allocations.iter().rev().take(LOOKED_AT);
+        let rows = listed.filter(move |row| row.entry.role().as_ref().is_some_and(is_wanted));
+        rows.filter_map(|row| Some((row.shape.as_ref()?.to_string(), taken(row))))
+    };
+    let mut results: Vec<(String, u64)> = of(|role| matches!(role, Role::Output(_))).collect();
+    let is_listed = !results.is_empty();
+    let mut matched = 0_u64;
+    for argument in of(|role| matches!(role, Role::Argument(..))) {
+        if let Some(at) = results.iter().position(|result| *result == argument) {
+            matched = matched.saturating_add(results.swap_remove(at).1);
+        }
+    }
+    let saved = if is_listed { own.min(matched) } else { own };
+    let sentence = "donate arguments that the caller does not need any more, such as the state before a step: results of the \
+                    same shape take their place";
+    let hint = Hint::new("donate", "argument", sentence).up_to(saved);
     let hint = match framework {
         Framework::Jax => {
             hint.with_code("import jax", "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number")
         }
         _ => hint,
     };
-    (own > 0).then_some(hint)
+    (saved > 0).then_some(hint)
 }
 
 /// 32-bit floats in half the bits.

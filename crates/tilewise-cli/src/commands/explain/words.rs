@@ -27,6 +27,9 @@ pub(super) fn headline(message: &Message) -> String {
     let figures = figures.filter_map(|(size, what)| Some(format!("{} {what}", printed(size.as_ref()?))));
     let mut figures: Vec<String> = figures.collect();
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
+    if let (None, Some(total)) = (&message.used, &message.usage) {
+        figures.insert(0, format!("at least {} needed", printed(&total.total)));
+    }
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));
     }
@@ -91,10 +94,15 @@ fn too_large(message: &Message, budget: &Budget) -> String {
             "It is too large: none of it is padding, so only less data helps, not other layouts.".to_owned()
         }
         (Some(padding), _) => {
-            let missing = budget.missing_bytes.map(|missing| format!(" of the {} that is missing", bytes(missing)));
-            let most = budget.missing_bytes.is_some_and(|missing| missing > padding);
-            let than = if most { missing.unwrap_or_default() } else { String::new() };
-            format!("It is too large: without padding, {} less{than}, it would not fit either.", bytes(padding))
+            let padding = bytes(padding);
+            match (budget.missing_bytes, budget.used_bytes) {
+                (Some(missing), _) => format!(
+                    "It is too large: {padding} of it is padding, and {} is missing, so other layouts alone can't help.",
+                    bytes(missing)
+                ),
+                (None, Some(used)) => format!("It is too large: only {padding} of {} is padding.", bytes(used)),
+                (None, None) => format!("It is too large: only {padding} of it is padding."),
+            }
         }
         (None, _) => "It is too large; the message does not tell how much of it is padding.".to_owned(),
     }
@@ -118,43 +126,36 @@ fn kernel(message: &Message) -> String {
 
 /// What fills the memory, as the message's totals say; parts under 1 % are left out.
 pub(super) fn write_budget(budget: &Budget, out: &mut dyn Write) -> io::Result<()> {
-    let parts = [
-        ("reserved", budget.reserved_bytes),
-        ("held by others", budget.others_bytes),
-        ("arguments", budget.argument_bytes),
-        ("results", budget.output_bytes),
-        ("temporaries", budget.temporary_bytes),
-        ("code and the like", budget.program_bytes),
-    ];
+    let is_part = budget.others_bytes.is_some();
+    let interface = [("arguments", budget.argument_bytes), ("results", budget.output_bytes)];
+    let mut parts = vec![("held by arrays and programs", budget.others_bytes)];
+    parts.extend(interface.iter().filter(|_| !is_part));
+    parts.extend([("temporaries", budget.temporary_bytes), ("code and the like", budget.program_bytes)]);
+    let mut of_it: Vec<_> = interface.iter().filter(|_| is_part).copied().collect();
+    of_it.extend([("padding", budget.padding_bytes), ("lost in packing", budget.fragmentation_bytes)]);
     let total = parts.iter().filter_map(|(_, part)| *part).fold(0, u64::saturating_add);
     let is_worth_a_line = |part: &u64| *part > 0 && u128::from(*part) * 100 >= u128::from(total);
-    let shown: Vec<_> = parts.iter().filter_map(|(name, part)| Some((*name, part.filter(is_worth_a_line)?))).collect();
-    if shown.is_empty() || shown.len() == 1 && budget.padding_bytes.is_none() {
+    parts.retain(|(_, part)| part.as_ref().is_some_and(is_worth_a_line));
+    of_it.retain(|(_, part)| part.as_ref().is_some_and(is_worth_a_line));
+    if parts.is_empty() || parts.len() == 1 && of_it.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
-    let mut line = |name: &str, part: u64, of: u64| {
+    let names = parts.into_iter().map(|(name, part)| (name.to_owned(), part));
+    for (name, part) in names.chain(of_it.into_iter().map(|(name, part)| (format!("of it {name}"), part))) {
+        let part = part.unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-        let share = if of == 0 { String::new() } else { percent(part as f64 / of as f64) };
-        writeln!(out, "  {:>11}  {share:>7}  {name}", bytes(part))
-    };
-    for (name, part) in shown {
-        line(name, part, total)?;
+        let share = percent(part as f64 / total as f64);
+        writeln!(out, "  {:>11}  {share:>7}  {name}", bytes(part))?;
     }
-    let wasted = [("of it padding", budget.padding_bytes), ("lost in packing", budget.fragmentation_bytes)];
-    for (name, part) in wasted {
-        if let Some(part) = part.filter(is_worth_a_line) {
-            line(name, part, total)?;
+    let apart = [
+        ("available", budget.capacity_bytes),
+        (if is_part { "reserved of that" } else { "reserved beside that" }, budget.reserved_bytes),
+    ];
+    for (name, size) in apart {
+        if let Some(size) = size.filter(|size| *size > 0) {
+            writeln!(out, "{}", styled(FAINT, format!("  {:>11}  {:>7}  {name}", bytes(size), "")))?;
         }
-    }
-    if let Some(capacity) = budget.capacity_bytes {
-        writeln!(
-            out,
-            "  {:>11}  {:>7}  {}",
-            bytes(capacity),
-            "",
-            styled(FAINT, "is what there is, but for the reserved")
-        )?;
     }
     Ok(())
 }

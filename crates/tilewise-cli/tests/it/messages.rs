@@ -1,0 +1,124 @@
+//! What `explain` is given: texts in other encodings, several files, logs; and what it advises.
+
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data").join(name)
+}
+
+fn explain(paths: &[PathBuf]) -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
+    let output = command.args(["explain", "--format", "json"]).args(paths).output().unwrap();
+    let lines = output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).expect("a JSON object")).collect()
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// An explanation without the name of its file.
+fn facts(mut explained: Value) -> Value {
+    explained.as_object_mut().unwrap().remove("input");
+    explained
+}
+
+#[test]
+fn encodings_change_nothing() {
+    let path = data("gnn_edges_f32.txt");
+    let text = fs::read_to_string(&path).unwrap();
+    let plain = facts(explain(&[path]).remove(0));
+    assert_eq!(plain["verdict"], "padding");
+    let units = |to: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(to).collect::<Vec<u8>>();
+    let marked: Vec<u8> = [0xff, 0xfe].into_iter().chain(units(u16::to_le_bytes)).collect();
+    // Not UTF-8 around the message.
+    let torn = [b"\xff\xfe\xfa log\n".as_slice(), text.as_bytes(), b"\n\xc3\x28 end"].concat();
+    let objects: String =
+        text.lines().map(|line| format!("{}\n", serde_json::json!({"level": "E", "message": line}))).collect();
+    let paths = [
+        file("marked.txt", &marked),
+        file("little.txt", &units(u16::to_le_bytes)),
+        file("big.txt", &units(u16::to_be_bytes)),
+        file("torn.txt", &torn[3..]),
+        file("objects.txt", objects.as_bytes()),
+    ];
+    let explained = explain(&paths);
+    assert_eq!(explained.len(), paths.len());
+    for (object, path) in explained.into_iter().zip(paths) {
+        assert_eq!(facts(object), plain, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_file_without_a_message_leaves_the_others() {
+    let explained = explain(&[data("README.md"), data("bound_v4.txt")]);
+    assert_eq!(explained[0]["error"]["kind"], "not_an_oom_message");
+    assert_eq!(explained[1]["verdict"], "size");
+}
+
+#[test]
+fn arrays_inside_a_program_get_no_layout() {
+    for name in ["gnn_edges_f32.txt", "painted_mesh_s32.txt", "complex_fft.txt", "kv_cache_one_head.txt"] {
+        let explained = explain(&[data(name)]).remove(0);
+        for row in explained["allocations"].as_array().unwrap() {
+            let is_inside = row["section"] == "allocations";
+            assert!(!is_inside || row["fixes"].as_array().unwrap().is_empty(), "{name} {row}");
+        }
+        for hint in explained["advice"].as_array().unwrap() {
+            let is_of_layout = ["order", "transpose", "reshape"].contains(&hint["kind"].as_str().unwrap());
+            let is_outside = ["argument", "result"].contains(&hint["target"].as_str().unwrap());
+            assert!(!is_of_layout || is_outside, "{name} {hint}");
+            // What is inside is bounded, never promised.
+            assert!(is_outside || hint["bytes_saved"].is_null() || hint["is_bound"] == true, "{name} {hint}");
+        }
+    }
+}
+
+#[test]
+fn arguments_go_by_their_own_name() {
+    let text = "Ran out of memory in memory space hbm. Used 2.00G of 1.00G hbm. Exceeded hbm capacity by 1.00G.
+  Largest program arguments and outputs in hbm:
+  1. Size: 1.50G
+     Operator: op_name=\"params['table']\"
+     Shape: u32[3145728,1]{1,0:T(8,128)}
+     XLA label: Argument 3 index {}
+     ==========================
+";
+    let explained = explain(&[file("named.txt", text.as_bytes())]).remove(0);
+    let hint = &explained["advice"][0];
+    assert_eq!((hint["kind"].as_str(), hint["is_bound"].as_bool()), (Some("order"), Some(false)));
+    let code = hint["code"].as_str().unwrap();
+    assert!(code.starts_with("params['table'] = jax.device_put(params['table'], Format(Layout("), "{code}");
+    assert!(hint["imports"].as_str().unwrap().contains("from jax.experimental.layout import Format, Layout"));
+    assert_eq!(hint["bytes_saved"], 3_145_728 * 512 - 3_145_728 * 4);
+}
+
+#[test]
+fn frameworks_get_their_own_code() {
+    let list = "Ran out of memory in memory space hbm. Used 9.00G of 8.00G hbm. Exceeded hbm capacity by 1.00G.
+  Largest program allocations in hbm:
+  1. Size: 4.00G
+     Shape: bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}
+     XLA label: broadcast.1 = broadcast(x)
+     ==========================
+";
+    for (sign, import) in [
+        ("File \"torch_xla/core/xla_model.py\"\n", "torch_xla"),
+        ("File \"tensorflow/python/training.py\"\n", "tensorflow"),
+        ("jaxlib.XlaRuntimeError: ", "import jax"),
+        ("", "import jax"),
+    ] {
+        let explained = explain(&[file("framework.txt", format!("{sign}{list}").as_bytes())]).remove(0);
+        let hint = &explained["advice"][0];
+        assert!(hint["imports"].as_str().unwrap().contains(import), "{sign} {hint}");
+    }
+}
