@@ -1,10 +1,8 @@
 //! Copies: what a program moves without computing anything.
 
 use crate::{
-    Report, SourceLine,
-    origin::{op_name, source_line},
-    report::share,
-    sizing::Sizer,
+    origin::{SourceLine, op_name, source_line},
+    sizing::{Sizer, share},
 };
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise::{Shape, ShapeKind, Tiled};
@@ -161,25 +159,18 @@ pub fn copies_by_line(copies: &[CopyRow], moved: u64) -> Vec<CopyLine> {
     lines
 }
 
-impl Report {
-    /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of
-    /// the loops around it. Loops whose count can't be told are counted once.
-    ///
-    /// It is a sum over the text. A fusion that uses a part of an operand counts the whole of it; slices and in-place
-    /// updates count only what they move.
-    #[must_use]
-    pub fn moved_bytes(&self) -> u64 {
-        let mut bytes = Bytes::default();
-        let runs = runs(&self.text);
-        let mut moved = 0u64;
-        for computation in self.text.computations().filter(|computation| computation.owns_buffers()) {
-            let once = computation.instructions().map(|instruction| bytes.moved(&instruction));
-            let once = once.fold(0, u64::saturating_add);
-            let trips = runs.get(computation.index()).copied().flatten().unwrap_or(1);
-            moved = moved.saturating_add(once.saturating_mul(trips));
-        }
-        moved
+/// Bytes that the program moves: see [`Report::moved_bytes`](crate::Report::moved_bytes).
+pub(crate) fn moved_bytes(module: &Module) -> u64 {
+    let mut bytes = Bytes::default();
+    let runs = runs(module);
+    let mut moved = 0u64;
+    for computation in module.computations().filter(|computation| computation.owns_buffers()) {
+        let once = computation.instructions().map(|instruction| bytes.moved(&instruction));
+        let once = once.fold(0, u64::saturating_add);
+        let trips = runs.get(computation.index()).copied().flatten().unwrap_or(1);
+        moved = moved.saturating_add(once.saturating_mul(trips));
     }
+    moved
 }
 
 /// Every copy in computations that own buffers, in the order of the text.

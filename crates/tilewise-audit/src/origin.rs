@@ -1,7 +1,18 @@
 //! Where an instruction comes from, as reports say it.
 
-use crate::SourceLine;
 use tilewise_hlo::Instruction;
+
+/// A line of the user's program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct SourceLine {
+    /// The file, as the compiler was told.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The function, where the text says.
+    pub function: Option<String>,
+}
 
 pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
     Some(instruction.metadata()?.op_name()?.into_owned())

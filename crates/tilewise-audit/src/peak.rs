@@ -1,10 +1,8 @@
 //! What a program holds when it holds the most.
 
 use crate::{
-    SourceLine,
-    origin::{op_name, source_line, traced},
-    report::share,
-    sizing::{ArrayId, Sizer},
+    origin::{SourceLine, op_name, source_line, traced},
+    sizing::{ArrayId, Sizer, share},
 };
 use std::collections::HashMap;
 use tilewise::Shape;

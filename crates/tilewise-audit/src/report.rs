@@ -3,9 +3,11 @@
 use crate::{
     agreement::Agreement,
     buffers::Buffers,
-    copies::CopyRow,
+    copies::{self, CopyRow},
     fix::{self, Advice},
+    origin::SourceLine,
     peak::SpacePeak,
+    sizing::share,
 };
 use std::{borrow::Cow, ops::Range};
 use tilewise::{
@@ -180,18 +182,6 @@ impl BufferRow {
     }
 }
 
-/// A line of the user's program.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct SourceLine {
-    /// The file, as the compiler was told.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The function, where the text says.
-    pub function: Option<String>,
-}
-
 /// Something that could not be read or sized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -211,15 +201,19 @@ impl Report {
         self.warnings.splice(..0, warning);
     }
 
+    /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of
+    /// the loops around it. Loops whose count can't be told are counted once.
+    ///
+    /// It is a sum over the text. A fusion that uses a part of an operand counts the whole of it; slices and in-place
+    /// updates count only what they move.
+    #[must_use]
+    pub fn moved_bytes(&self) -> u64 {
+        copies::moved_bytes(&self.text)
+    }
+
     /// The total of a memory space, if the module has buffers there.
     #[must_use]
     pub fn memory_space(&self, space: u8) -> Option<&SpaceTotal> {
         self.memory_spaces.iter().find(|total| total.memory_space == space)
     }
-}
-
-/// A part of a whole, 0 … 1.
-#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -83,3 +83,9 @@ impl ArrayId {
         arrays.get(self.0 as usize)
     }
 }
+
+/// A part of a whole, 0 … 1.
+#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

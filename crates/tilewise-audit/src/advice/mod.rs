@@ -34,6 +34,8 @@ use tilewise::Shape;
 const WORTHWHILE: u64 = 100;
 /// Nor less than a tenth, where the program has to be taken apart.
 const WORTH_TAKING_APART: u64 = 10;
+/// Below this part of what is alive at the peak, padding isn't the matter.
+const LITTLE_PADDING: f64 = 0.1;
 /// The most that is proposed: nobody reads on.
 const MOST: usize = 5;
 
@@ -188,8 +190,16 @@ impl Report {
         }
         let mut advice: Vec<Advice> = kept.into_iter().map(|(saved, candidate)| candidate.into_advice(saved)).collect();
         if advice.is_empty() {
-            advice.extend(scene.nothing_helps());
+            advice.extend(nothing_helps(&scene));
         }
         advice
     }
+}
+
+/// That padding is not what takes the program's memory, where it isn't.
+fn nothing_helps(scene: &Scene<'_>) -> Option<Advice> {
+    let largest = scene.held.iter().filter(|held| held.is_at_peak).max_by_key(|held| held.bytes)?;
+    let sentence = words::nothing_helps(scene, largest);
+    let candidate = Candidate::new(AdviceKind::None, AdviceTarget::Value, largest, sentence);
+    (scene.padding_share < LITTLE_PADDING).then(|| candidate.into_advice(0))
 }

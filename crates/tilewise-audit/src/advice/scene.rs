@@ -1,14 +1,11 @@
 //! A program as advice looks at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
 
-use super::{Advice, AdviceKind, AdviceTarget, flow::Flow, words};
-use crate::{Report, origin::traced, report::share};
+use super::{Advice, AdviceKind, AdviceTarget, flow::Flow};
+use crate::{Report, origin::traced, sizing::share};
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
 use tilewise_hlo::{Instruction, Module};
 use tilewise_memory::{PlanOptions, Planner, Role};
-
-/// A part of the program in which nothing is said to be padded.
-const LITTLE_PADDING: f64 = 0.1;
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
@@ -99,7 +96,7 @@ pub(super) struct Scene<'m> {
     pub(super) held: Vec<Held<'m>>,
     pub(super) total_bytes: u64,
     pub(super) temporary_bytes: u64,
-    padding_share: f64,
+    pub(super) padding_share: f64,
     planner: Planner<'m>,
 }
 
@@ -194,15 +191,6 @@ impl<'m> Scene<'m> {
         let plan = self.planner.plan_resized(|buffer, bytes| resized.get(&buffer).map(|resized| bytes.min(*resized)));
         let after = plan.map_or(self.total_bytes, |plan| plan.total_bytes());
         self.total_bytes.saturating_sub(after.saturating_sub(donated))
-    }
-
-    /// That there is nothing to say of a program that could need less, if it wastes nothing.
-    pub(super) fn nothing_helps(&self) -> Option<Advice> {
-        let largest = self.held.iter().filter(|held| held.is_at_peak).max_by_key(|held| held.bytes)?;
-        (self.padding_share < LITTLE_PADDING).then(|| {
-            Candidate::new(AdviceKind::None, AdviceTarget::Value, largest, words::nothing_helps(self, largest))
-                .into_advice(0)
-        })
     }
 }
 

@@ -32,12 +32,15 @@ use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, Report, ReportView, ViewOptions};
 use tilewise_draw::Options;
 
+/// Buffers shown without `--all`: what one screen holds.
+const SHOWN: usize = 5;
+
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
         output.text(&csv::header())?;
     }
     let is_one_file = args.out.is_some() || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
-    let inputs = programs::inputs(&args.paths);
+    let inputs = dump::inputs(&args.paths);
     if is_one_file && inputs.len() > 1 {
         let failure = Failure::new("usage", format!("this output is of one program, not of {}", inputs.len()));
         return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
@@ -187,7 +190,7 @@ impl Audited {
     }
 
     fn write(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        table::write(&self.view(table::SHOWN), width, out)
+        table::write(&self.view(SHOWN), width, out)
     }
 
     /// What is shown: every buffer with `--all`, else so many of those with the most padding.

@@ -1,7 +1,7 @@
 //! The picture laid out: the profile above, addresses below, what the colours mean.
 
 use super::{
-    MemoryPicture, Owners,
+    CONTENT, MemoryPicture, Owners,
     blocks::{Block, Blocks},
     legend,
     profile::{self, Column, Share, column_of, profile},
@@ -18,9 +18,6 @@ use crate::{
     },
     text::{bytes, grouped, shown},
 };
-
-/// The width of a picture without its margins.
-pub(super) const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 
 const PROFILE_HEIGHT: f64 = 260.0;
 const BLOCKS_HEIGHT: f64 = 300.0;

@@ -1,6 +1,6 @@
 //! What the colours of a plan's picture stand for, and what that holds at the peak.
 
-use super::{MemoryPicture, Owners, figure::CONTENT};
+use super::{CONTENT, MemoryPicture, Owners};
 use crate::{
     figure::{
         LINE, MARGIN,

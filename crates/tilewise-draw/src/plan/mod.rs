@@ -11,12 +11,15 @@ mod terminal;
 use crate::Error;
 use crate::{
     Options,
-    figure::class::Part,
+    figure::{MARGIN, WIDEST, class::Part},
     palette::TILES,
     svg,
     text::{bytes, grouped, shown},
 };
 use std::{cmp::Reverse, collections::HashMap};
+
+/// The width of a picture without its margins.
+const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 
 /// What a program holds in one memory space, ready to be drawn as SVG, terminal text or PNG.
 ///

@@ -1,6 +1,6 @@
 //! Copies that cost: the lines of the user's program, what the copies are for, what they move.
 
-use super::table::SHOWN;
+use super::SHOWN;
 use crate::output::{
     human::{FAINT, STRONG, bytes, cut, percent, styled},
     rows::who,

@@ -49,8 +49,24 @@ struct Family {
     assignments: Vec<Member>,
 }
 
+/// The files in what was asked for: of a folder, its final programs. What was taken and left of it is said.
+pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Result<Input, (String, Failure)>> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            inputs.push(Ok(Input { path: path.clone(), buffer_assignment: None }));
+            continue;
+        }
+        match select(path) {
+            Ok(found) => inputs.extend(found.into_iter().map(Ok)),
+            Err(failure) => inputs.push(Err((path.to_string_lossy().into_owned(), failure.in_file(path)))),
+        }
+    }
+    inputs
+}
+
 /// The final programs in a folder and the folders in it. Says on standard error what was taken and what was left.
-pub(super) fn select(folder: &Path) -> Result<Vec<Input>, Failure> {
+fn select(folder: &Path) -> Result<Vec<Input>, Failure> {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     let mut leave = |what, count| {
         if count > 0 {

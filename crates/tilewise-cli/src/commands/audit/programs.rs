@@ -1,6 +1,5 @@
 //! From a path to the programs in it, and whether they are what was asked for.
 
-use super::dump;
 use crate::{failure::Failure, input::read_bytes};
 use std::{
     fs,
@@ -27,22 +26,6 @@ pub(super) struct Program {
     pub(super) source: String,
     pub(super) module: Module,
     pub(super) buffer_assignment: Option<BufferAssignment>,
-}
-
-/// The files in what was asked for: of a folder, its final programs. What was taken and left of it is said.
-pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Result<Input, (String, Failure)>> {
-    let mut inputs = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            inputs.push(Ok(Input { path: path.clone(), buffer_assignment: None }));
-            continue;
-        }
-        match dump::select(path) {
-            Ok(found) => inputs.extend(found.into_iter().map(Ok)),
-            Err(failure) => inputs.push(Err((path.to_string_lossy().into_owned(), failure.in_file(path)))),
-        }
-    }
-    inputs
 }
 
 impl Input {

@@ -1,6 +1,6 @@
 //! What a program holds when it holds the most: how much, when, and which lines own it.
 
-use super::{advice::write_advice, picture, table::SHOWN};
+use super::{SHOWN, advice::write_advice, picture};
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
     rows::{Row, who, write_header},

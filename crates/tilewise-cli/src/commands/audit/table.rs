@@ -9,9 +9,6 @@ use crate::output::{
 use std::io::{self, Write};
 use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Advice};
 
-/// Buffers shown without `--all`: what one screen holds.
-pub(super) const SHOWN: usize = 5;
-
 pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let report = view.report;
     let lists_all = view.options.most_buffers.is_none();
