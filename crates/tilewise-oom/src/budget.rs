@@ -35,8 +35,8 @@ pub struct Budget {
     pub used_bytes: Option<u64>,
     /// By how much that is more than there is.
     pub missing_bytes: Option<u64>,
-    /// How many listed arrays have a shape that is cut off or can't be read, and no padding printed: theirs is counted in
-    /// totals alone.
+    /// How many listed arrays have a shape that is cut off or can't be read, and no padding printed: theirs is counted
+    /// in totals alone.
     pub unread: usize,
 }
 

@@ -34,10 +34,11 @@
 //! # What is where
 //!
 //! - [`Message::parse`] reads a text, [`Form`] says which of the compiler's messages it is.
-//! - A [`Message`] has the headline's figures, as [`PrintedSize`]s; the tables [`Usage`], [`Output`] and [`Requirement`];
+//! - A [`Message`] has the headline's figures, as [`PrintedSize`]s; the tables [`Usage`], [`Output`] and
+//!   [`Requirement`];
 //!   and an [`Entry`] for each allocation, argument and output.
-//! - [`Message::budget`] adds up what the memory holds, padding included, [`Message::verdict`] says in a word what is the
-//!   matter, and [`Entry::window`] what a kernel needs an allocation for.
+//! - [`Message::budget`] adds up what the memory holds, padding included, [`Message::verdict`] says in a word what is
+//!   the matter, and [`Entry::window`] what a kernel needs an allocation for.
 //!
 //! # What may surround a message
 //!

@@ -66,7 +66,8 @@ pub struct Requirement {
 pub struct Utilization {
     /// Unpadded by padded bytes, in percent, to one decimal.
     pub percent: f64,
-    /// The sum of what the elements take. Older messages print only the percentage: then this and `padded` follow from it.
+    /// The sum of what the elements take. Older messages print only the percentage: then this and `padded` follow from
+    /// it.
     pub unpadded: PrintedSize,
     /// The sum of what the buffers take.
     pub padded: PrintedSize,

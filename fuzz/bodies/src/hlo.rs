@@ -77,11 +77,14 @@ pub fn oom_message(data: &[u8]) {
     match Message::parse(text) {
         Ok(message) => {
             black_box((message.memory_space_number(), message.truncated));
+            black_box((message.verdict(), message.budget()));
             for entry in &message.entries {
                 black_box((
                     entry.computed_bytes().is_some(),
                     entry.computed_unpadded_bytes().is_some(),
                     entry.agrees(),
+                    entry.padding_bytes(),
+                    entry.window(),
                 ));
                 black_box(entry.operator.as_ref().map(|operator| (operator.op_name(), operator.source_line())));
             }

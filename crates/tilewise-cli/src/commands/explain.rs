@@ -49,10 +49,11 @@ const HOW_TO_ASK: &str = "paste the whole text of the error that begins with RES
 pub struct Explained(pub Explanation);
 
 impl Explained {
-    /// The explanation of a message. The generation prices fixes; without one it is inferred from tiles where it can be.
+    /// The explanation of a message. The generation prices fixes; without one it is inferred from tiles where it can
+    /// be.
     ///
-    /// Only what crosses the program's interface keeps fixes of its layout or shape: a compiler undoes what is asked for
-    /// of values inside.
+    /// Only what crosses the program's interface keeps fixes of its layout or shape: a compiler undoes what is asked
+    /// for of values inside.
     ///
     /// ```
     /// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
@@ -95,8 +96,8 @@ impl Explained {
         if budget.unread > 0 {
             let arrays = if budget.unread == 1 { "array" } else { "arrays" };
             let words = format!(
-                "The shape of {} listed {arrays} could not be read; padding there counts only in totals that the message \
-                 prints.",
+                "The shape of {} listed {arrays} could not be read; padding there counts only in totals that the \
+                 message prints.",
                 budget.unread
             );
             words::write_wrapped(&words, "", width, out)?;

@@ -122,3 +122,43 @@ fn frameworks_get_their_own_code() {
         assert!(hint["imports"].as_str().unwrap().contains(import), "{sign} {hint}");
     }
 }
+
+#[test]
+fn a_cut_anywhere_is_explained() {
+    let mut texts: Vec<String> = Vec::new();
+    for folder in [data(""), data("public")] {
+        let files = fs::read_dir(folder).unwrap().flatten().map(|file| file.path());
+        let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "txt"));
+        texts.extend(files.map(|path| fs::read_to_string(path).unwrap()));
+    }
+    let mut explained = 0;
+    for text in &texts {
+        for end in (0..text.len()).step_by(97).chain([text.len()]) {
+            let Some(Ok(message)) = text.get(..end).map(tilewise_oom::Message::parse) else { continue };
+            let explanation = tilewise_cli::Explained::of(message, None);
+            assert!(explanation.to_text(72).starts_with(|c: char| c.is_ascii_uppercase()));
+            serde_json::to_value(&explanation).unwrap();
+            explained += 1;
+        }
+    }
+    assert!(texts.len() >= 34 && explained > 300, "{} {explained}", texts.len());
+}
+
+#[test]
+fn absurd_figures_overflow_nothing() {
+    let row =
+        "1. Size: 15.99E\n Shape: f32[9,9]{1,0:T(8,128)}\n Unpadded size: 1.0K\n Tag: input window of f32[2].\n ====\n";
+    for head in [
+        "Ran out of memory in memory space hbm. Used 15.99E of 0B hbm. Exceeded hbm capacity by 15.99E.",
+        "Ran out of memory in memory space vmem. Used 15.99E of 15.99E vmem. Exceeded vmem capacity by 15.99E.",
+        "Attempting to reserve 15.99E at the bottom of memory. That was not possible. There are 15.99E free.",
+    ] {
+        let tables = "Total hbm usage >= 15.99E: reserved 15.99E program 15.99E arguments 15.99E\nOutput size 15.99E; \
+                      shares 0B with arguments.\nProgram hbm requirement 15.99E: HLO temp 15.99E (0.0% utilization: \
+                      Unpadded (0B) Padded (15.99E), 99999999999999999999.9% fragmentation (15.99E))\nLargest \
+                      program allocations in hbm:\n";
+        let text = format!("{head}\n{tables}{row}{row}{row}");
+        let message = tilewise_oom::Message::parse(&text).unwrap();
+        assert!(!tilewise_cli::Explained::of(message, None).to_text(72).is_empty());
+    }
+}

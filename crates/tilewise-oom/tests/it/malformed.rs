@@ -72,6 +72,18 @@ fn repetition_of_anything_takes_linear_time() {
         "│",
         "\u{a0}",
         "E1000: ",
+        "E2003: ",
+        "TPU TensorCore Hbm usage: 1.00G, SparseCore Hbm usage 1.00G ",
+        "op current allocation offset upper bound (1 ",
+        "No viable logical replica count ",
+        "No viable logical replica count fixed_size_allocation_bytes = 1 ",
+        "OOM when allocating tensor ",
+        "1.3% utilization: Unpadded (1.00G) Padded (",
+        "Persistent allocations include some or all of: arguments 1.00G ",
+        "HBM capacity 1.00G ",
+        "{\"message\":\"a\\\\\"}",
+        "{\"a\":\"",
+        "spill ",
         "é",
     ] {
         is_linear(unit, 100_000);

@@ -51,6 +51,8 @@ const MOST: usize = 4;
 /// A change matters if it frees a tenth of what is missing, and a hundredth of what is used.
 const OF_MISSING: u128 = 10;
 const OF_USED: u128 = 100;
+/// Beside the best, a twentieth of it is not worth a line.
+const OF_BEST: u128 = 20;
 
 /// What to do about a message, best first.
 pub(super) fn of(explanation: &Explanation) -> Vec<Hint> {
@@ -83,11 +85,13 @@ fn program(explanation: &Explanation, budget: &Budget, framework: Framework, ver
     let mut hints = interface::of(explanation, framework);
     hints.extend(temporaries::of(explanation, budget, framework));
     hints.retain(matters);
+    let best = hints.iter().filter_map(|hint| hint.bytes_saved).max().unwrap_or_default();
+    hints.retain(|hint| u128::from(hint.bytes_saved.unwrap_or_default()) * OF_BEST >= u128::from(best));
     // Stable: of equals, what the caller hands over comes first, then what keeps every value.
     // If padding is the matter, what works on padding comes first.
     let works_on_padding = |hint: &Hint| match hint.kind {
         "chunk" | "checkpoint" | "donate" => false,
-        "narrow" => hint.target != "value",
+        "narrow" => hint.target == "compiler",
         _ => true,
     };
     let is_beside = |hint: &Hint| verdict == Verdict::Padding && !works_on_padding(hint);

@@ -50,13 +50,14 @@ fn hint(row: &Allocation, fix: &Fix, count: u64, framework: Framework) -> Hint {
         let order = row.shape.as_ref().and_then(Shape::layout).map(order_of).unwrap_or_default();
         let sentence = if is_argument {
             format!(
-                "an array you hand over: give {what}{others} in the default order of dimensions. Its order, {order}, is \
-                 not the default one, so the caller or the program pins it; that a kernel does not need it is assumed"
+                "an array you hand over: give {what}{others} in the default order of dimensions. Its order, {order}, \
+                 is not the default one, so the caller or the program pins it; that a kernel does not need it is \
+                 assumed"
             )
         } else {
             format!(
-                "an array you get: take {what}{others} in the default order of dimensions. Its order, {order}, is pinned \
-                 or follows from the operation that makes it: `Layout.AUTO` leaves it to the compiler"
+                "an array you get: take {what}{others} in the default order of dimensions. Its order, {order}, is \
+                 pinned or follows from the operation that makes it: `Layout.AUTO` leaves it to the compiler"
             )
         };
         let hint = Hint::new("order", target, sentence);
@@ -140,11 +141,12 @@ fn major_to_minor(array: &ArrayShape) -> String {
 pub(super) fn shard(budget: &Budget, framework: Framework) -> Hint {
     let taken = budget.argument_bytes.unwrap_or_default();
     // Half of the memory is for the program itself.
-    let of_capacity = |capacity: u64| taken.saturating_mul(2).div_ceil(capacity.max(1)).max(2).next_power_of_two();
-    let devices = budget.capacity_bytes.map_or(2, of_capacity);
+    let least = |capacity: u64| taken.saturating_mul(2).div_ceil(capacity.max(1)).max(2);
+    let devices = budget.capacity_bytes.map_or(2, least);
+    let devices = devices.checked_next_power_of_two().unwrap_or(devices);
     let sentence = format!(
-        "divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them in a \
-         narrower type (bf16, int8), or optimizer state in the host's memory",
+        "divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them \
+         in a narrower type (bf16, int8), or optimizer state in the host's memory",
         bytes(taken),
         bytes(taken / devices)
     );

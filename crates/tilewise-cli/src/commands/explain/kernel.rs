@@ -43,7 +43,8 @@ fn blocks(explanation: &Explanation) -> Vec<Hint> {
     let message = &explanation.message;
     let windows = windows(explanation);
     let is_block = |kind| matches!(kind, WindowKind::Input | WindowKind::Output);
-    let all: u64 = windows.iter().filter(|(_, window)| is_block(window.kind)).map(|(row, _)| taken(row)).sum();
+    let blocks = windows.iter().filter(|(_, window)| is_block(window.kind));
+    let all = blocks.map(|(row, _)| taken(row)).fold(0, u64::saturating_add);
     let missing = message.budget().missing_bytes.unwrap_or_default();
     let Some((row, window)) = windows.iter().find(|(_, window)| is_block(window.kind) && window.block.is_some()) else {
         let largest = windows.first().filter(|(_, window)| window.kind == WindowKind::Scratch);
@@ -61,8 +62,8 @@ fn blocks(explanation: &Explanation) -> Vec<Hint> {
     let others =
         if count > 1 { format!("; there are {count} windows, and {fewer} of each is needed") } else { String::new() };
     let sentence = format!(
-        "{} {number} {} × {buffers} = {}: {what}{}{others}. `pipeline_mode=pl.Buffered(1)` keeps one buffer in place of \
-         {buffers}, and does not overlap copies with work",
+        "{} {number} {} × {buffers} = {}: {what}{}{others}. `pipeline_mode=pl.Buffered(1)` keeps one buffer in place \
+         of {buffers}, and does not overlap copies with work",
         window.kind.as_str(),
         block.text,
         bytes(taken(row)),
@@ -126,15 +127,19 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
     let is_kernel = explanation.allocations.iter().any(|row| {
         let label = row.entry.label.as_deref().unwrap_or_default();
         row.entry.window().is_some_and(|window| window.kind != WindowKind::Spill)
-            || label.contains("custom-call")
+            || row.entry.instruction().is_some_and(|(_, opcode)| opcode == "custom-call")
             || label.contains("tpu_custom_call")
     });
     let sentence = format!(
-        "the limit of {} is a setting, not all there is: let this one have {}{} (a v5e or v6e has 128 MiB of VMEM; kernels of \
-         100 MiB have run on a v7x)",
+        "the limit of {} is a setting, not all there is: let this one have {}{} (a v5e or v6e has 128 MiB of VMEM; \
+         kernels of 100 MiB have run on a v7x)",
         message.limit.as_ref().map(printed).unwrap_or_default(),
         bytes(raised),
-        if is_kernel { ", for a kernel of your own in its compiler_params" } else { "" }
+        match (is_kernel, explanation.allocations.is_empty()) {
+            (true, _) => ", for a kernel of your own in its compiler_params".to_owned(),
+            (false, true) => format!(", for a kernel of Pallas by `vmem_limit_bytes={raised}` in its compiler_params"),
+            (false, false) => String::new(),
+        }
     );
     let hint = Hint::new("limit", "kernel", sentence);
     let flag = format!("xla_tpu_scoped_vmem_limit_kib={}", raised >> 10);
@@ -155,13 +160,13 @@ fn smaller_blocks(message: &Message, framework: Framework) -> Hint {
         .iter()
         .any(|entry| entry.instruction().is_some_and(|(_, opcode)| !matches!(opcode, "custom-call")));
     let sentence = if is_fusion {
-        "an operation of the compiler's own making needs more than it may have: give it less at once (a smaller window, \
-         sort or reduction; parts of the batch), or break the fusion around it; if it is a plain operation, report it to \
-         XLA, with the program"
+        "an operation of the compiler's own making needs more than it may have: give it less at once (a smaller \
+         window, sort or reduction; parts of the batch), or break the fusion around it; if it is a plain operation, \
+         report it to XLA, with the program"
     } else {
         "if it is a kernel of Pallas, its blocks in VMEM, each counted twice for double buffering, its scratch and its \
-         stack are too large: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries and \
-         keys); else give the operation parts of the batch"
+         stack are too large: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
+         and keys); else give the operation parts of the batch"
     };
     let hint = Hint::new("block", "kernel", sentence);
     match (framework, is_fusion) {
@@ -182,7 +187,8 @@ fn scalars(explanation: &Explanation) -> Hint {
             let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
             let shape = row.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
             let then = if window.kind == WindowKind::Prefetched {
-                "prefetch only what chooses the blocks, in parts, and read the rest from VMEM with a BlockSpec of its own"
+                "prefetch only what chooses the blocks, in parts, and read the rest from VMEM with a BlockSpec of \
+                 its own"
             } else {
                 "keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
             };
@@ -203,9 +209,9 @@ fn sparse_core(message: &Message) -> Hint {
              devices, and lower `max_ids_per_partition` and `max_unique_ids_per_partition` to what the data has"
         }
         _ if message.used.as_ref().zip(message.limit.as_ref()).is_some() && message.entries.is_empty() => {
-            "the parts of the batch that a SparseCore takes at once are too large for its scratchpad: lower the limits on \
-             ids in a partition to what the data has, or the batch; for a kernel of your own, its `scratch_shapes`; for a \
-             collective that was offloaded, \
+            "the parts of the batch that a SparseCore takes at once are too large for its scratchpad: lower the \
+             limits on ids in a partition to what the data has, or the batch; for a kernel of your own, its \
+             `scratch_shapes`; for a collective that was offloaded, \
              `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)"
         }
         _ => "lower the limits on ids in a partition to what the data has, or the batch",
@@ -221,8 +227,9 @@ pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Hin
         .map(|(row, _)| taken(row))
         .fold(0, u64::saturating_add);
     let mut sentence = format!(
-        "{} are spilled registers, of one kernel or fusion: arrays in HBM, their layouts and the batch of the model are not \
-         the matter. In a kernel of your own, work on smaller blocks, unroll less, and use values soon after they are read",
+        "{} are spilled registers, of one kernel or fusion: arrays in HBM, their layouts and the batch of the model \
+         are not the matter. In a kernel of your own, work on smaller blocks, unroll less, and use values soon after \
+         they are read",
         bytes(spilled)
     );
     sentence.push_str(match framework {

@@ -9,8 +9,9 @@ pub(super) fn of(message: &Message, framework: Framework) -> Vec<Hint> {
     let free = message.limit.as_ref().map(printed).map(|free| format!(" where {free} are free")).unwrap_or_default();
     if message.verdict() == Verdict::Fragmentation {
         let sentence = format!(
-            "{asked} are needed in one piece: free arrays before this program is loaded, load the largest programs first, \
-             allocate what stays before what comes and goes, and donate arguments, so that results take their place"
+            "{asked} are needed in one piece: free arrays before this program is loaded, load the largest programs \
+             first, allocate what stays before what comes and goes, and donate arguments, so that results take their \
+             place"
         );
         return vec![release(Hint::new("free", "process", sentence), framework)];
     }
@@ -73,7 +74,8 @@ pub(super) fn cores(message: &Message) -> Hint {
         )
     } else {
         format!(
-            "the TensorCore needs {} of it: dump the program, and run `tilewise audit DIR`, which says what owns the peak",
+            "the TensorCore needs {} of it: dump the program, and run `tilewise audit DIR`, which says what owns the \
+             peak",
             size("TensorCore")
         )
     };

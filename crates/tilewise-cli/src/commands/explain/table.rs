@@ -122,7 +122,8 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
     row_of_table.write(width, out)?;
     if let (Some(reported), Some(sizes), true) = (reported, row.sizes, disagrees && is_listed) {
         let doubt = format!(
-            "the message says {}, but this shape takes {}: its layout is not printed in full, or the allocation is shared",
+            "the message says {}, but this shape takes {}: its layout is not printed in full, or the allocation is \
+             shared",
             printed(reported),
             bytes(sizes.physical_bytes)
         );

@@ -28,6 +28,7 @@ pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framewor
     hints.extend(predicates(&rows));
     hints.extend(unseen(&rows, budget));
     hints.extend(chunks(&rows, budget, framework));
+    hints.extend(converted(&rows, budget, framework));
     hints.extend(checkpoint(&rows, framework));
     hints.extend(donate(explanation, budget, framework));
     hints.extend(narrow(&rows, framework));
@@ -143,8 +144,8 @@ fn predicates(rows: &[&Allocation]) -> Option<Hint> {
     let is_wide = |row: &&&Allocation| row.entry.shape.as_ref().is_some_and(|shape| shape.text.contains("E(32)"));
     let saved = rows.iter().filter(is_wide).map(|row| padding(row)).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_wide(row))?;
-    let sentence = "this compiler is an old one, and keeps each predicate in 32 bits: update libtpu, or keep masks as 8-bit \
-                    integers; masks of dropout need not be kept if their layer is checkpointed";
+    let sentence = "this compiler is an old one, and keeps each predicate in 32 bits: update libtpu, or keep masks as \
+                    8-bit integers; masks of dropout need not be kept if their layer is checkpointed";
     let mut hint = Hint::new("narrow", "compiler", sentence).up_to(saved);
     hint.shape = first.entry.shape.as_ref().map(|shape| shape.text.clone());
     Some(hint)
@@ -166,14 +167,14 @@ fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Hint> {
         _ => String::new(),
     };
     let then = if name.contains("conv") {
-        "fold neighbouring positions into the channels before a convolution over few of them, or work through the batch in \
-         parts"
+        "fold neighbouring positions into the channels before a convolution over few of them, or work through the \
+         batch in parts"
     } else {
         "keep few columns or channels as separate arrays, or fold neighbours into them, from what you hand over on"
     };
     let sentence = format!(
-        "arrays whose shapes are cut off here are mostly padding{by}: a short dimension lies on the 128 lanes; {then}. The \
-         list `Largest program allocations` of the whole message says which arrays"
+        "arrays whose shapes are cut off here are mostly padding{by}: a short dimension lies on the 128 lanes; \
+         {then}. The list `Largest program allocations` of the whole message says which arrays"
     );
     Some(Hint::new("split", "value", sentence).up_to(unseen))
 }
@@ -186,6 +187,8 @@ fn has_gradient(rows: &[&Allocation]) -> bool {
 
 /// Most of what is listed has one dimension in common: parts of it, one after the other.
 fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Hint> {
+    let rows: Vec<&Allocation> = rows.iter().copied().filter(|row| !is_converted(row)).collect();
+    let rows = rows.as_slice();
     let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
     let with = |size: u64| {
         let have = rows.iter().filter(|row| bounds(row).contains(&size));
@@ -194,10 +197,13 @@ fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option
     let mut sizes: Vec<u64> = rows.iter().flat_map(|row| bounds(row)).filter(|size| *size >= LEAST_LENGTH).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    // Of those that most have, the leading one, which is the batch; then the longest.
-    let place_of = |size: u64| rows.iter().filter_map(|row| bounds(row).iter().position(|bound| *bound == size)).min();
-    let ranked = sizes.into_iter().map(|size| (with(size), std::cmp::Reverse(place_of(size)), size));
-    let (held, _, size) = ranked.max()?;
+    // Of those that nearly as much has as of any, the leading one, which is the batch; then the longest.
+    let most = sizes.iter().map(|size| with(*size)).max()?;
+    let is_common = |size: &u64| u128::from(with(*size)) * 10 >= u128::from(most) * 9;
+    let largest_with = |size: u64| rows.iter().filter(|row| bounds(row).contains(&size)).max_by_key(|row| taken(row));
+    let place_of = |size: u64| bounds(largest_with(size)?).iter().position(|bound| *bound == size);
+    let size = sizes.into_iter().filter(is_common).max_by_key(|size| (std::cmp::Reverse(place_of(*size)), *size))?;
+    let held = with(size);
     if u128::from(held) * 2 < u128::from(listed) {
         return None;
     }
@@ -235,6 +241,38 @@ fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option
     };
     hint.shape = Some(shape);
     Some(hint)
+}
+
+/// Whether it is a copy of another array in another type, such as of weights.
+fn is_converted(row: &Allocation) -> bool {
+    let opcode = row.entry.instruction().map(|(_, opcode)| opcode);
+    opcode == Some("convert")
+        || op_name(row).rsplit('/').next().is_some_and(|last| last.starts_with("convert_element_type"))
+}
+
+/// Arguments that are converted inside are held twice.
+fn converted(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Hint> {
+    let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
+    let of_rows = rows.iter().filter(|row| is_converted(row));
+    let held = of_rows.map(|row| taken(row)).fold(0, u64::saturating_add);
+    let first = rows.iter().find(|row| is_converted(row))?;
+    let element = first.shape.as_ref()?.as_array()?.element_type();
+    let sentence = format!(
+        "the program holds copies in {element} of arrays in another type{}: if these are arguments, such as weights, \
+         hand them over in {element}, converted once before",
+        place(first)
+    );
+    let hint = Hint::new("narrow", "argument", sentence).up_to(of_all(held, listed, budget.temporary_bytes));
+    Some(match framework {
+        Framework::Jax if element == tilewise::ElementType::Bf16 => hint.with_code(
+            "import jax\nimport jax.numpy as jnp",
+            "params = jax.jit(lambda p: jax.tree.map(lambda w: w.astype(jnp.bfloat16), p), donate_argnums=0)(params)",
+        ),
+        Framework::TorchXla if element == tilewise::ElementType::Bf16 => {
+            hint.with_code("import torch", "model = model.to(torch.bfloat16)")
+        }
+        _ => hint,
+    })
 }
 
 /// What is kept for the gradient could be worked out again.
@@ -280,8 +318,8 @@ fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> O
         }
     }
     let saved = if is_listed { own.min(matched) } else { own };
-    let sentence = "donate arguments that the caller does not need any more, such as the state before a step: results of the \
-                    same shape take their place";
+    let sentence = "donate arguments that the caller does not need any more, such as the state before a step: results \
+                    of the same shape take their place";
     let hint = Hint::new("donate", "argument", sentence).up_to(saved);
     let hint = match framework {
         Framework::Jax => {

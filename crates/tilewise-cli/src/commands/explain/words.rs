@@ -97,7 +97,8 @@ fn too_large(message: &Message, budget: &Budget) -> String {
             let padding = bytes(padding);
             match (budget.missing_bytes, budget.used_bytes) {
                 (Some(missing), _) => format!(
-                    "It is too large: {padding} of it is padding, and {} is missing, so other layouts alone can't help.",
+                    "It is too large: {padding} of it is padding, and {} is missing, so other layouts alone can't \
+                     help.",
                     bytes(missing)
                 ),
                 (None, Some(used)) => format!("It is too large: only {padding} of {} is padding.", bytes(used)),

@@ -10,8 +10,8 @@ pub(super) struct Understood {
 
 /// What a text that is no shape in XLA's notation means; `None` if that is not clear.
 ///
-/// Quotes and commas around it, names of element types as NumPy, JAX, PyTorch and MLIR have them, bounds apart from their
-/// type, and the shape in a line of HLO text.
+/// Quotes and commas around it, names of element types as NumPy, JAX, PyTorch and MLIR have them, bounds apart from
+/// their type, and the shape in a line of HLO text.
 pub(super) fn understand(text: &str) -> Option<Understood> {
     let plain = text.trim().trim_matches(['\'', '"', '`', ',', ';']).trim();
     let candidates = [instruction(plain), Some(plain.to_owned())];
@@ -83,7 +83,8 @@ fn separates(c: char) -> bool {
     c.is_whitespace() || "=,:()[]".contains(c)
 }
 
-/// `tensor<3x4xf32>`, `memref<8x128xbf16, …>`, `ShapedArray(float32[3,4])`, `ShapeDtypeStruct(shape=(3, 4), dtype=float32)`
+/// `tensor<3x4xf32>`, `memref<8x128xbf16, …>`, `ShapedArray(float32[3,4])`, `ShapeDtypeStruct(shape=(3, 4),
+/// dtype=float32)`
 fn wrapped(text: &str) -> Option<String> {
     if let Some((name, inner)) =
         text.split_once('<').filter(|(name, _)| matches!(*name, "tensor" | "memref" | "vector"))
