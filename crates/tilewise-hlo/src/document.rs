@@ -2,8 +2,8 @@
 
 use crate::buffer_assignment::BufferAssignment;
 use crate::error::{Error, ErrorKind};
+use crate::gzip::decompressed;
 use crate::parse::of_dump;
-use crate::read::decompressed;
 
 /// What a file of a program holds, recognised by its content: a text, or of a proto the text of its module and the
 /// compiler's plan of its memory.
@@ -35,7 +35,8 @@ impl Document {
         let bytes = {
             let bytes = prost::bytes::Bytes::from(bytes);
             if let Some(program) = crate::proto::find(&bytes)? {
-                return program.into_document();
+                let (text, buffer_assignment) = program.into_parts()?;
+                return Ok(Self { text, buffer_assignment });
             }
             Vec::from(bytes)
         };

@@ -1,6 +1,7 @@
 //! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
 
 mod advice;
+mod hint;
 mod input;
 mod interface;
 mod kernel;
@@ -124,7 +125,7 @@ struct Fields<'a> {
     exceeded_bytes: Option<u64>,
     padding_bytes: u64,
     budget: BudgetFields,
-    advice: Vec<advice::Hint>,
+    advice: Vec<hint::Hint>,
     truncated: bool,
     allocations: &'a [Allocation],
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
+use super::computation::{Computation, Computations, shape};
 use super::messages::{HloInstructionProto, LiteralProto, OpMetadata};
-use super::print::{Computation, Computations, shape};
 use super::text::{Braced, Quoted, Text};
 use super::{invalid, is_name};
 use crate::error::Error;

@@ -1,5 +1,6 @@
 //! Programs as protobuf messages, printed as XLA prints them: so a proto is read exactly as its text is.
 
+mod computation;
 mod instruction;
 mod messages;
 mod print;
@@ -10,7 +11,6 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use crate::buffer_assignment::BufferAssignment;
-use crate::document::Document;
 use crate::error::{Error, ErrorKind};
 use crate::scan::is_identifier;
 
@@ -27,15 +27,15 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The program as HLO text, with its buffer assignment.
-    pub(crate) fn into_document(self) -> Result<Document, Error> {
+    /// The program as HLO text, and its buffer assignment.
+    pub(crate) fn into_parts(self) -> Result<(String, Option<BufferAssignment>), Error> {
         let Self { module, buffer_assignment, bytes, is_short } = self;
-        let computations = print::Computations::of(&module, is_short)?;
+        let computations = computation::Computations::of(&module, is_short)?;
         let assignment = buffer_assignment.map(|bytes| {
             let names = computations.instruction_names();
             BufferAssignment::decode(bytes, |id| names.get(&id).copied().map(str::to_owned))
         });
-        Ok(Document { text: print::module(&module, &computations, bytes)?, buffer_assignment: assignment.transpose()? })
+        Ok((print::module(&module, &computations, bytes)?, assignment.transpose()?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Arguments and results: what the caller hands over and gets, whose layout and shape are the caller's.
 
-use super::{advice::Hint, temporaries::LOOKED_AT};
+use super::{hint::Hint, temporaries::LOOKED_AT};
 use crate::output::human::bytes;
 use tilewise::{ArrayShape, Shape};
 use tilewise_audit::{

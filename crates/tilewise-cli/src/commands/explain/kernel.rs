@@ -1,6 +1,6 @@
 //! VMEM, SMEM and the SparseCore's memories: what one kernel or instruction needs for itself.
 
-use super::{advice::Hint, table::taken, words::printed};
+use super::{hint::Hint, table::taken, words::printed};
 use crate::output::human::bytes;
 use tilewise::Shape;
 use tilewise_audit::{Allocation, Explanation};

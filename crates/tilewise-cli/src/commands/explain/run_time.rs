@@ -1,6 +1,6 @@
 //! Memory that others hold while a program runs, and messages that tell of no arrays.
 
-use super::{advice::Hint, words::printed};
+use super::{hint::Hint, words::printed};
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
 
 /// A program that compiled, but for which there was no room.

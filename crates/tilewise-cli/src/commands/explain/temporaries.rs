@@ -1,7 +1,7 @@
 //! Values inside a program: their layout is the compiler's, so advice is about which arrays exist at all, and what it
 //! frees has no more than a bound.
 
-use super::{advice::Hint, table::taken};
+use super::{hint::Hint, table::taken};
 use tilewise_audit::{Allocation, Explanation};
 use tilewise_oom::{Budget, Framework, Role, Section};
 
@@ -31,7 +31,6 @@ pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framewor
     hints.extend(converted(&rows, budget, framework));
     hints.extend(checkpoint(&rows, framework));
     hints.extend(donate(explanation, budget, framework));
-    hints.extend(narrow(&rows, framework));
     hints
 }
 
@@ -328,29 +327,4 @@ fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> O
         _ => hint,
     };
     (saved > 0).then_some(hint)
-}
-
-/// 32-bit floats in half the bits.
-fn narrow(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
-    let is_wide = |row: &&&Allocation| {
-        let array = row.shape.as_ref().and_then(|shape| shape.as_array());
-        array.is_some_and(|array| array.element_type() == tilewise::ElementType::F32)
-    };
-    let held = rows.iter().filter(is_wide).map(|row| taken(row)).fold(0, u64::saturating_add);
-    let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
-    if held == 0 || u128::from(held) * 2 < u128::from(listed) {
-        return None;
-    }
-    let sentence = "compute in bf16 if 8 bits of precision suffice: most of what is listed is f32";
-    let hint = Hint::new("narrow", "value", sentence).up_to(held / 2);
-    Some(match framework {
-        Framework::Jax => {
-            hint.with_code("import jax.numpy as jnp", "x = x.astype(jnp.bfloat16)  # x: the model's input")
-        }
-        Framework::TorchXla => hint.with_code("import torch", "model = model.to(torch.bfloat16)"),
-        Framework::TensorFlow => {
-            hint.with_code("import tensorflow as tf", "tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\")")
-        }
-        _ => hint,
-    })
 }
