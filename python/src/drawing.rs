@@ -1,18 +1,32 @@
 //! `Drawing`: a picture of a layout.
 
-use crate::errors::{Class, Error, Result};
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyBytes};
-use std::{collections::BTreeMap, path::PathBuf};
-use tilewise::Tiled;
+use crate::{
+    errors::{Class, Error, Result},
+    shape::PyShape,
+    travel::native,
+};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyTuple},
+};
+use std::{
+    collections::BTreeMap,
+    hash::{Hash, Hasher},
+    path::PathBuf,
+};
+use tilewise::Shape;
 use tilewise_draw::{Options, Scene, Theme, View};
 
-/// The arguments of `Shape.draw`.
-pub(crate) struct Request<'a> {
-    pub(crate) view: &'a str,
-    pub(crate) compare: Option<Tiled>,
+/// A shape and the arguments of `Shape.draw`: all that a picture is made of.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Request {
+    pub(crate) shape: PyShape,
+    pub(crate) view: String,
+    pub(crate) compare: Option<PyShape>,
     pub(crate) highlight: Option<Vec<u64>>,
     pub(crate) slices: BTreeMap<i64, u64>,
-    pub(crate) theme: &'a str,
+    pub(crate) theme: String,
 }
 
 /// A picture of a layout: notebooks display it, `save` writes it as SVG, PNG or text, `str` is its text.
@@ -22,34 +36,69 @@ pub(crate) struct Request<'a> {
 ///     f32[2,2]{0,1}
 ///     4 elements, no padding, 16 bytes.
 ///     ...
-#[pyclass(frozen, module = "tilewise", name = "Drawing")]
-pub(crate) struct PyDrawing(Scene);
+#[pyclass(frozen, eq, hash, module = "tilewise", name = "Drawing")]
+pub(crate) struct PyDrawing {
+    scene: Scene,
+    request: Request,
+}
+
+impl PartialEq for PyDrawing {
+    fn eq(&self, other: &Self) -> bool {
+        self.request == other.request
+    }
+}
+
+impl Hash for PyDrawing {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.request.hash(state);
+    }
+}
 
 impl PyDrawing {
-    pub(crate) fn of(tiled: &Tiled, request: Request<'_>) -> Result<Self> {
-        let mut options = Options::new().with_theme(match request.theme {
+    pub(crate) fn of(request: Request) -> Result<Self> {
+        let tiled = request.shape.tiled()?;
+        let mut options = Options::new().with_theme(match request.theme.as_str() {
             "auto" => Theme::Auto,
             "light" => Theme::Light,
             "dark" => Theme::Dark,
             other => return Err(unknown("theme", other, "'auto', 'light' or 'dark'")),
         });
-        if let Some(index) = request.highlight {
-            options = options.with_highlight(index);
+        if let Some(index) = &request.highlight {
+            options = options.with_highlight(index.clone());
         }
-        for (dimension, index) in request.slices {
-            options = options.with_slice(dimension, index);
+        for (dimension, index) in &request.slices {
+            options = options.with_slice(*dimension, *index);
         }
-        let view = match (request.compare, request.view) {
-            (Some(other), _) => View::Compare(Box::new(other)),
-            (None, "logical") => View::Logical,
-            (None, "memory") => View::Memory,
-            (None, "both") => View::Both,
-            (None, "word") => View::Word,
-            (None, "steps") => return Ok(Self(Scene::steps(tiled, &options)?)),
+        let view = match (&request.compare, request.view.as_str()) {
+            (Some(other), _) => Some(View::Compare(Box::new(other.tiled()?.clone()))),
+            (None, "logical") => Some(View::Logical),
+            (None, "memory") => Some(View::Memory),
+            (None, "both") => Some(View::Both),
+            (None, "word") => Some(View::Word),
+            (None, "steps") => None,
             (None, other) => return Err(unknown("view", other, "'logical', 'memory', 'both', 'word' or 'steps'")),
         };
-        Ok(Self(Scene::of(tiled, &options.with_view(view))?))
+        let scene = match view {
+            Some(view) => Scene::of(tiled, &options.with_view(view))?,
+            None => Scene::steps(tiled, &options)?,
+        };
+        Ok(Self { scene, request })
     }
+}
+
+/// The picture of the shape in a text. Pickled pictures call it.
+#[pyfunction]
+pub(crate) fn draw(
+    shape: &str,
+    view: String,
+    compare: Option<&str>,
+    highlight: Option<Vec<u64>>,
+    slices: BTreeMap<i64, u64>,
+    theme: String,
+) -> Result<PyDrawing> {
+    let parsed = |text| Ok::<_, Error>(PyShape::new(Shape::parse_as_written(text)?));
+    let (shape, compare) = (parsed(shape)?, compare.map(parsed).transpose()?);
+    PyDrawing::of(Request { shape, view, compare, highlight, slices, theme })
 }
 
 fn unknown(argument: &str, given: &str, known: &str) -> Error {
@@ -64,7 +113,7 @@ impl PyDrawing {
     ///     >>> Shape("f32[2,2]").draw().to_svg()[:4]
     ///     '<svg'
     fn to_svg(&self) -> String {
-        self.0.to_svg()
+        self.scene.to_svg()
     }
 
     /// The picture as lines of text.
@@ -77,7 +126,7 @@ impl PyDrawing {
     ///     'f32[2,2]{1,0}'
     #[pyo3(signature = (*, width = 100))]
     fn to_text(&self, width: usize) -> String {
-        self.0.to_terminal(width)
+        self.scene.to_terminal(width)
     }
 
     /// The picture as a PNG image.
@@ -93,7 +142,7 @@ impl PyDrawing {
     ///     b'PNG'
     #[pyo3(signature = (*, scale = 2.0))]
     fn to_png<'py>(&self, py: Python<'py>, scale: f32) -> Result<Bound<'py, PyBytes>> {
-        let png = py.detach(|| self.0.to_png(scale))?;
+        let png = py.detach(|| self.scene.to_png(scale))?;
         Ok(PyBytes::new(py, &png))
     }
 
@@ -113,9 +162,9 @@ impl PyDrawing {
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         let bytes = match ending.as_deref() {
-            Some("svg") => self.0.to_svg().into_bytes(),
-            Some("txt") => self.0.to_terminal(100).into_bytes(),
-            Some("png") => py.detach(|| self.0.to_png(2.0))?,
+            Some("svg") => self.scene.to_svg().into_bytes(),
+            Some("txt") => self.scene.to_terminal(100).into_bytes(),
+            Some("png") => py.detach(|| self.scene.to_png(2.0))?,
             _ => {
                 let message = format!("{} ends in neither .svg nor .png nor .txt", path.display());
                 return Err(Error::new(Class::Draw, "unknown_format", message));
@@ -126,16 +175,23 @@ impl PyDrawing {
         Ok(())
     }
 
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let Request { shape, view, compare, highlight, slices, theme } = &slf.get().request;
+        let compare = compare.as_ref().map(PyShape::to_string);
+        let arguments = (shape.to_string(), view, compare, highlight.clone(), slices.clone(), theme);
+        Ok((native(slf.py(), "draw")?, arguments.into_pyobject(slf.py())?))
+    }
+
     fn _repr_svg_(&self) -> String {
-        self.0.to_svg()
+        self.scene.to_svg()
     }
 
     fn __str__(&self) -> String {
-        self.0.to_terminal(100)
+        self.scene.to_terminal(100)
     }
 
     fn __repr__(&self) -> String {
-        let text = self.0.to_terminal(100);
+        let text = self.scene.to_terminal(100);
         format!("<Drawing of {}>", text.lines().next().unwrap_or_default())
     }
 }

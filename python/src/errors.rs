@@ -19,6 +19,7 @@ pub(crate) enum Class {
     Shape,
     OutOfRange,
     Hlo,
+    NotATpuProgram,
     Message,
     Relayout,
     Draw,
@@ -31,6 +32,7 @@ impl Class {
             Self::Shape => "ShapeError",
             Self::OutOfRange => "OutOfRangeError",
             Self::Hlo => "HloError",
+            Self::NotATpuProgram => "NotATpuProgram",
             Self::Message => "MessageError",
             Self::Relayout => "RelayoutError",
             Self::Draw => "DrawError",
@@ -66,15 +68,21 @@ impl Error {
         Self::new(Class::Parse, "not_unicode", "the text has a lone surrogate, which cannot be encoded as UTF-8")
     }
 
-    /// An error of parsing this text. Without a span of its own it covers the whole text.
-    pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
+    /// An error of parsing a text of which this is the end, after so many bytes.
+    pub(crate) fn in_part(error: tilewise::Error, text: &str, before: usize) -> Self {
         let mut of_text = Self::from(error);
         if let Self::Tilewise(detail) = &mut of_text {
             detail.class = Class::Parse;
             detail.text = Some(text.to_owned());
-            detail.span.get_or_insert(0..text.len());
+            let whole = detail.span.take().unwrap_or(before..before + text.len());
+            detail.span = Some(whole.start.saturating_sub(before)..whole.end.saturating_sub(before));
         }
         of_text
+    }
+
+    /// An error of parsing this text. Without a span of its own it covers the whole text.
+    pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
+        Self::in_part(error, text, 0)
     }
 }
 

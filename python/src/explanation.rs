@@ -1,16 +1,27 @@
 //! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
+    builtins::tuple,
     errors::{Error, Result},
     fix::PyFix,
     html,
-    row::{PyRow, PySourceLine},
+    row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
     table::{Columns, PyTable, Tabular},
     tpu::generation,
+    travel::{Reduced, native, reduced},
 };
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
-use std::sync::Arc;
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyIterator, PyString},
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
+use tilewise::tpu::Generation;
 use tilewise_audit::Allocation;
 use tilewise_cli::Explained;
 use tilewise_oom::{Message, PrintedSize};
@@ -27,29 +38,46 @@ pub(crate) fn explain_text<'py>(
         let message = format!("explain takes a message, an exception or a path, not {}", text.get_type().name()?);
         return Err(PyTypeError::new_err(message).into());
     };
-    let text = text.to_string_lossy();
+    let text = text.to_string_lossy().into_owned();
     let explained = py.detach(|| Ok::<_, Error>(Explained::of(Message::parse(&text)?, tpu)))?;
     let explained = Arc::new(explained);
-    Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation(explained)))?)
+    Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation { explained, text, tpu }))?)
 }
 
 /// The explanation of an out-of-memory message. Sizes are in bytes; those that the message prints are as exact as it
 /// prints them.
 ///
 /// Returned by `explain`. `str` is the text that the command line prints. As a `Table`, it has one row for each
-/// allocation.
+/// allocation; `len` and iteration are over the allocations. Two are equal if they are of the same text.
 ///
 /// Examples:
 ///     >>> import pathlib
 ///     >>> explained = explain(pathlib.Path("../examples/out_of_memory.txt"))
 ///     >>> explained.memory_space_name, explained.shortfall_bytes
 ///     ('hbm', 488960)
-#[pyclass(frozen, extends = PyTable, module = "tilewise", name = "Explanation")]
-pub(crate) struct PyExplanation(Arc<Explained>);
+#[pyclass(frozen, eq, hash, extends = PyTable, module = "tilewise", name = "Explanation")]
+pub(crate) struct PyExplanation {
+    explained: Arc<Explained>,
+    /// The text that has the message, and the generation of the program: all that it is made of.
+    text: String,
+    tpu: Option<Generation>,
+}
+
+impl PartialEq for PyExplanation {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.text, self.tpu) == (&other.text, other.tpu)
+    }
+}
+
+impl Hash for PyExplanation {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.text, self.tpu).hash(state);
+    }
+}
 
 impl PyExplanation {
     fn message(&self) -> &Message {
-        &self.0.0.message
+        &self.explained.0.message
     }
 }
 
@@ -102,13 +130,13 @@ impl PyExplanation {
     /// Bytes by which the need exceeds the memory: as printed, or the difference.
     #[getter]
     fn shortfall_bytes(&self) -> Option<u64> {
-        self.0.0.shortfall_bytes()
+        self.explained.0.shortfall_bytes()
     }
 
     /// Padding of all the arrays that the message lists.
     #[getter]
     fn padding_bytes(&self) -> u64 {
-        self.0.0.padding_bytes()
+        self.explained.0.padding_bytes()
     }
 
     /// Whether parts of the message are missing.
@@ -120,15 +148,15 @@ impl PyExplanation {
     /// The entries of the message, in its order.
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
-        self.0.0.allocations.iter().map(|allocation| PyAllocation::new(py, allocation)).collect()
+        self.explained.0.allocations.iter().map(|allocation| PyAllocation::of(py, AllocationValue::new(allocation))).collect()
     }
 
     /// The fix that frees the most memory, of an argument or output, as an (allocation, fix) pair; `None` if there is no
     /// fix. Arrays inside the program have none: the compiler undoes layouts and reshapes that are asked for there.
     #[getter]
     fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
-        let first = self.0.0.first_fix();
-        first.map(|(allocation, fix)| Ok((PyAllocation::new(py, allocation)?, PyFix::of(fix)))).transpose()
+        let first = self.explained.0.first_fix();
+        first.map(|(allocation, fix)| Ok((PyAllocation::of(py, AllocationValue::new(allocation))?, PyFix::of(fix)))).transpose()
     }
 
     /// The explanation as text, as the command line prints it.
@@ -143,20 +171,33 @@ impl PyExplanation {
     ///     ...
     #[pyo3(signature = (*, width = 100))]
     fn table(&self, width: usize) -> String {
-        self.0.to_text(width)
+        self.explained.to_text(width)
     }
 
     /// For notebooks: the explanation, and pictures of the arrays with the most padding.
     fn _repr_html_(&self) -> String {
-        html::explanation(&self.0)
+        html::explanation(&self.explained)
+    }
+
+    fn __len__(&self) -> usize {
+        self.explained.0.allocations.len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        tuple(py, self.allocations(py)?)?.try_iter()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<&'static str>))> {
+        let Self { text, tpu, .. } = slf.get();
+        Ok((native(slf.py(), "explain_text")?, (text.clone(), tpu.map(Generation::name))))
     }
 
     fn __str__(&self) -> String {
-        self.0.to_text(100)
+        self.explained.to_text(100)
     }
 
     fn __repr__(&self) -> String {
-        let (count, padding) = (self.0.0.allocations.len(), self.padding_bytes());
+        let (count, padding) = (self.explained.0.allocations.len(), self.padding_bytes());
         format!("<Explanation of {count} allocations: {padding} bytes of padding>")
     }
 }
@@ -168,25 +209,82 @@ impl PyExplanation {
 ///     >>> worst = explain(pathlib.Path("../examples/out_of_memory.txt")).allocations[0]
 ///     >>> worst.instruction, worst.reported_bytes, worst.logical_bytes
 ///     ('fusion.6', 204797379, 19200000)
-#[pyclass(frozen, extends = PyRow, module = "tilewise", name = "Allocation")]
-pub(crate) struct PyAllocation(Arc<Allocation>);
+#[pyclass(frozen, eq, hash, extends = PyRow, module = "tilewise", name = "Allocation")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct PyAllocation(Arc<AllocationValue>);
+
+/// What an `Allocation` holds.
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct AllocationValue {
+    section: String,
+    instruction: Option<String>,
+    label: Option<String>,
+    shape_text: Option<String>,
+    shape: Option<PyShape>,
+    reported_bytes: Option<u64>,
+    logical_bytes: Option<u64>,
+    physical_bytes: Option<u64>,
+    causes: Vec<String>,
+    fixes: Vec<PyFix>,
+    op_name: Option<String>,
+    source: Option<PySourceLine>,
+}
+
+impl AllocationValue {
+    fn new(allocation: &Allocation) -> Self {
+        let entry = &allocation.entry;
+        let fixes = allocation.advice.as_ref().map_or(&[][..], |advice| &advice.fixes);
+        Self {
+            section: entry.section.as_str().to_owned(),
+            instruction: entry.instruction().map(|(name, _)| name.to_owned()),
+            label: entry.label.clone(),
+            shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),
+            shape: allocation.shape.clone().map(PyShape::new),
+            reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
+            logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
+            physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
+            causes: allocation.causes.clone(),
+            fixes: fixes.iter().map(PyFix::of).collect(),
+            op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
+            source: allocation.source.as_ref().map(PySourceLine::of),
+        }
+    }
+}
+
+impl RowValue for AllocationValue {
+    fn padding_bytes(&self) -> u64 {
+        self.physical_bytes.unwrap_or(0).saturating_sub(self.logical_bytes.unwrap_or(0))
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    fn expansion(&self) -> f64 {
+        match (self.physical_bytes, self.logical_bytes) {
+            (Some(physical), Some(logical)) if logical > 0 => physical as f64 / logical as f64,
+            _ => 1.0,
+        }
+    }
+
+    fn causes(&self) -> &[String] {
+        &self.causes
+    }
+
+    fn fixes(&self) -> Vec<PyFix> {
+        self.fixes.clone()
+    }
+
+    fn op_name(&self) -> Option<&str> {
+        self.op_name.as_deref()
+    }
+
+    fn source(&self) -> Option<&PySourceLine> {
+        self.source.as_ref()
+    }
+}
 
 impl PyAllocation {
-    fn new<'py>(py: Python<'py>, allocation: &Allocation) -> PyResult<Bound<'py, Self>> {
-        let allocation = Arc::new(allocation.clone());
-        let operator = allocation.entry.operator.as_ref();
-        let row = PyRow {
-            padding_bytes: allocation.padding_bytes(),
-            expansion: allocation.expansion(),
-            causes: allocation.causes.clone(),
-            op_name: operator.and_then(|operator| operator.op_name()).map(str::to_owned),
-            source: allocation.source.as_ref().map(PySourceLine::of),
-            advice: Box::new({
-                let allocation = allocation.clone();
-                move || allocation.advice.clone()
-            }),
-        };
-        Bound::new(py, PyClassInitializer::from(row).add_subclass(Self(allocation)))
+    pub(crate) fn of(py: Python<'_>, value: AllocationValue) -> PyResult<Bound<'_, Self>> {
+        let value = Arc::new(value);
+        Bound::new(py, PyClassInitializer::from(PyRow(value.clone())).add_subclass(Self(value)))
     }
 }
 
@@ -194,56 +292,60 @@ impl PyAllocation {
 impl PyAllocation {
     /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
     #[getter]
-    fn section(&self) -> &'static str {
-        self.0.entry.section.as_str()
+    fn section(&self) -> &str {
+        &self.0.section
     }
 
     /// The name of the instruction; `None` if the message does not name it.
     #[getter]
     fn instruction(&self) -> Option<&str> {
-        self.0.entry.instruction().map(|(name, _)| name)
+        self.0.instruction.as_deref()
     }
 
     /// The compiler's label, as printed; `None` if there is none.
     #[getter]
     fn label(&self) -> Option<&str> {
-        self.0.entry.label.as_deref()
+        self.0.label.as_deref()
     }
 
     /// The shape, as printed; `None` if there is none.
     #[getter]
     fn shape_text(&self) -> Option<&str> {
-        self.0.entry.shape.as_ref().map(|shape| shape.text.as_str())
+        self.0.shape_text.as_deref()
     }
 
     /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
     /// is no shape that can be read.
     #[getter]
     fn shape(&self) -> Option<PyShape> {
-        self.0.shape.clone().map(PyShape::new)
+        self.0.shape.clone()
     }
 
     /// The printed size, in bytes.
     #[getter]
     fn reported_bytes(&self) -> Option<u64> {
-        self.0.entry.size.as_ref().map(PrintedSize::bytes)
+        self.0.reported_bytes
     }
 
     /// Bytes of data, computed from the shape.
     #[getter]
     fn logical_bytes(&self) -> Option<u64> {
-        self.0.sizes.map(|sizes| sizes.logical_bytes)
+        self.0.logical_bytes
     }
 
     /// Bytes taken, computed from the shape.
     #[getter]
     fn physical_bytes(&self) -> Option<u64> {
-        self.0.sizes.map(|sizes| sizes.physical_bytes)
+        self.0.physical_bytes
     }
 
     fn __repr__(&self) -> String {
         let name = self.shape_text().or(self.label()).unwrap_or("without a label");
         format!("<Allocation {name}: {} bytes of padding>", self.0.padding_bytes())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), &*slf.get().0)
     }
 }
 

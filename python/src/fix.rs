@@ -1,7 +1,11 @@
 //! `Fix`: a change that makes an array take less memory.
 
-use crate::shape::PyShape;
+use crate::{
+    shape::PyShape,
+    travel::{Reduced, reduced},
+};
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 use tilewise_audit::fix::Fix;
 
 /// One change to a program, and the bytes that it saves for each array.
@@ -12,14 +16,17 @@ use tilewise_audit::fix::Fix;
 ///     'x = x.reshape(32768, 32)  # s32[32768,32]'
 ///     >>> fix.bytes_before, fix.bytes_after, fix.bytes_saved
 ///     (134217728, 4194304, 130023424)
-#[pyclass(frozen, get_all, module = "tilewise", name = "Fix")]
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Fix")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyFix {
     /// The kind of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'batch'`, `'resize'` or `'narrow'`.
-    kind: &'static str,
+    kind: String,
     /// What to do, as a sentence.
     sentence: String,
     /// The line of JAX code that does it, for an array `x` or a list of arrays `xs`.
     jax: String,
+    /// What that code imports; empty if it needs nothing but its arrays.
+    imports: String,
     /// The arrays that replace it: (shape, count) pairs.
     arrays: Vec<(PyShape, u64)>,
     /// The number of present arrays that they replace: 1, except for a `'batch'`.
@@ -37,9 +44,10 @@ pub(crate) struct PyFix {
 impl PyFix {
     pub(crate) fn of(fix: &Fix) -> Self {
         Self {
-            kind: fix.kind.as_str(),
+            kind: fix.kind.as_str().to_owned(),
             sentence: fix.sentence.clone(),
             jax: fix.jax.clone(),
+            imports: imports(&fix.jax),
             arrays: fix.arrays.iter().map(|array| (PyShape::new(array.shape.clone()), array.count)).collect(),
             replaced: fix.replaced,
             bytes_before: fix.bytes_before,
@@ -50,6 +58,18 @@ impl PyFix {
     }
 }
 
+/// The imports of a line of code, by the names that it uses.
+fn imports(code: &str) -> String {
+    const NAMES: [(&str, &str); 3] = [
+        ("jax.", "import jax"),
+        ("jnp.", "import jax.numpy as jnp"),
+        ("with_layout_constraint(", "from jax.experimental.layout import Layout, with_layout_constraint"),
+    ];
+    let code = code.split("  #").next().unwrap_or_default();
+    let used = NAMES.iter().filter(|(name, _)| code.contains(name)).map(|(_, import)| *import);
+    used.collect::<Vec<_>>().join("\n")
+}
+
 #[pymethods]
 impl PyFix {
     fn __str__(&self) -> &str {
@@ -58,5 +78,9 @@ impl PyFix {
 
     fn __repr__(&self) -> String {
         format!("<Fix {}: {}, frees {} bytes>", self.kind, self.sentence, self.bytes_saved)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
     }
 }

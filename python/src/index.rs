@@ -36,9 +36,9 @@ pub(crate) fn index(tiled: &Tiled, offset: &Bound<'_, PyAny>) -> Result<Option<V
 pub(crate) fn offsets<'py>(
     tiled: &Tiled,
     indices: &Bound<'py, PyAny>,
-    out: Option<Bound<'py, PyArrayDyn<u64>>>,
+    out: Option<Bound<'py, PyArrayDyn<i64>>>,
     threads: usize,
-) -> Result<Bound<'py, PyArrayDyn<u64>>> {
+) -> Result<Bound<'py, PyArrayDyn<i64>>> {
     let py = indices.py();
     let rank = tiled.logical_dimensions().len();
     let (indices, shape) = Integers::of(indices, |shape| match shape.split_last() {
@@ -52,7 +52,8 @@ pub(crate) fn offsets<'py>(
     })?;
     let result = result(py, out, shape)?;
     {
-        let mut offsets = writable(Class::Shape, &result)?;
+        let unsigned = unsigned(&result)?;
+        let mut offsets = writable(Class::Shape, &unsigned)?;
         let offsets = offsets.as_slice_mut().map_err(PyErr::from)?;
         let fill = |numbers: &[u64], offsets: &mut [u64]| tiled.fill_offsets(numbers, offsets);
         let filled = indices.convert(py, offsets, 1, threads, fill);
@@ -76,8 +77,7 @@ pub(crate) fn indices<'py>(
     let result = result(py, out, shape)?;
     {
         // The core marks padding with the largest u64, which is −1 as an i64. No index reaches 2^63.
-        let unsigned = result.call_method1("view", (dtype::<u64>(py),))?;
-        let unsigned = unsigned.cast_into::<PyArrayDyn<u64>>().map_err(PyErr::from)?;
+        let unsigned = unsigned(&result)?;
         let mut indices = writable(Class::Shape, &unsigned)?;
         let indices = indices.as_slice_mut().map_err(PyErr::from)?;
         let fill = |numbers: &[u64], indices: &mut [u64]| tiled.fill_indices(numbers, indices);
@@ -88,6 +88,12 @@ pub(crate) fn indices<'py>(
         })?;
     }
     Ok(result)
+}
+
+/// The array with its numbers viewed as the core has them. No offset reaches 2^63.
+fn unsigned<'py>(array: &Bound<'py, PyArrayDyn<i64>>) -> Result<Bound<'py, PyArrayDyn<u64>>> {
+    let unsigned = array.call_method1("view", (dtype::<u64>(array.py()),))?;
+    Ok(unsigned.cast_into().map_err(PyErr::from)?)
 }
 
 /// The array to write into: `out` if it has the right shape, or a new one.

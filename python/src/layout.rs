@@ -1,17 +1,23 @@
 //! `Layout`.
 
 use crate::{
-    builtins::{tuple, tuple_repr},
+    builtins::{str_of, tuple, tuple_repr},
     element_type::PyElementType,
-    errors::{Error, Result},
+    errors::{Class, Error, Result},
+    travel::native,
 };
-use pyo3::{prelude::*, types::PyTuple};
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyString, PyTuple},
+};
 use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 
 /// How an array lies in memory: the order of its dimensions, its tiles, and everything else XLA writes between braces.
 ///
 /// Args:
-///     minor_to_major: a permutation of 0 … N−1: dimension numbers from the fastest-varying to the slowest.
+///     minor_to_major: a permutation of 0 … N−1: dimension numbers from the fastest-varying to the slowest; or the whole
+///         layout as XLA writes it, `"{1,0:T(8,128)}"`.
 ///     tiles: the sizes of each tile in elements, major to minor; each tile is applied to the result of the one before.
 ///         `None` is XLA's `*`, which merges a dimension into the next.
 ///     tail_padding_alignment: the element count is padded to a multiple of this, XLA's `L(n)`.
@@ -22,12 +28,15 @@ use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 ///     dynamic_shape_metadata_prefix_bytes: bytes of run-time sizes in front of the data, XLA's `M(n)`; not compared.
 ///
 /// Raises:
+///     ParseError: the string is not a layout.
 ///     ShapeError: `minor_to_major` is not a permutation, a tile is empty, or a number is out of range.
 ///
 /// Examples:
 ///     >>> layout = Layout((1, 0), tiles=[(8, 128), (2, 1)])
 ///     >>> str(layout)
 ///     '{1,0:T(8,128)(2,1)}'
+///     >>> Layout("{1,0:T(8,128)(2,1)}") == layout
+///     True
 ///     >>> str(Shape.array("bf16", (16, 256), layout))
 ///     'bf16[16,256]{1,0:T(8,128)(2,1)}'
 #[pyclass(frozen, eq, hash, module = "tilewise", name = "Layout")]
@@ -44,7 +53,7 @@ impl PyLayout {
            text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, \
                              memory_space=0, split_configs=(), dynamic_shape_metadata_prefix_bytes=0)")]
     fn new(
-        minor_to_major: Vec<usize>,
+        minor_to_major: &Bound<'_, PyAny>,
         tiles: Vec<Vec<Option<u64>>>,
         tail_padding_alignment: u64,
         element_size_in_bits: Option<u64>,
@@ -52,6 +61,16 @@ impl PyLayout {
         split_configs: Vec<Split>,
         dynamic_shape_metadata_prefix_bytes: u64,
     ) -> Result<Self> {
+        if let Ok(text) = minor_to_major.cast::<PyString>() {
+            let is_alone = tiles.is_empty() && split_configs.is_empty() && element_size_in_bits.is_none();
+            let numbers = (tail_padding_alignment, memory_space, dynamic_shape_metadata_prefix_bytes);
+            if !is_alone || numbers != (1, 0, 0) {
+                let message = "a layout's text has all of its parts: give either the text or the parts";
+                return Err(PyTypeError::new_err(message).into());
+            }
+            return Ok(Self(parsed(str_of(text)?)?));
+        }
+        let minor_to_major: Vec<usize> = minor_to_major.extract()?;
         let tiles: Vec<Tile> = tiles.into_iter().map(tile).collect::<Result<_, _>>()?;
         let splits =
             split_configs.into_iter().map(|(dimension, split_indices)| SplitConfig { dimension, split_indices });
@@ -186,16 +205,45 @@ impl PyLayout {
             }
         }
         let bounds: Vec<String> = bounds.iter().map(u64::to_string).collect();
-        let restore = slf.py().import("tilewise._tilewise")?.getattr("layout_of")?;
-        Ok((restore, (format!("pred[{}]{layout}", bounds.join(",")),)))
+        Ok((native(slf.py(), "layout_in")?, (format!("pred[{}]{layout}", bounds.join(",")),)))
     }
 }
 
 /// The layout in a shape's text. Pickled layouts call it.
 #[pyfunction]
-pub(crate) fn layout_of(text: &str) -> Result<PyLayout> {
-    let shape = tilewise::Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text))?;
+pub(crate) fn layout_in(shape: &str) -> Result<PyLayout> {
+    let shape = tilewise::Shape::parse_as_written(shape).map_err(|error| Error::in_text(error, shape))?;
     Ok(PyLayout(shape.layout().cloned().unwrap_or_else(|| Layout::row_major(0))))
+}
+
+/// The layout of a `Layout` or of a `str`.
+pub(crate) fn layout_of(value: &Bound<'_, PyAny>) -> Result<Layout> {
+    if let Ok(layout) = value.cast::<PyLayout>() {
+        return Ok(layout.get().0.clone());
+    }
+    let Ok(text) = value.cast::<PyString>() else {
+        let message = format!("expected a Layout or a str, not {}", value.get_type().name()?);
+        return Err(PyTypeError::new_err(message).into());
+    };
+    parsed(str_of(text)?)
+}
+
+/// The layout in XLA's text, between braces.
+fn parsed(text: &str) -> Result<Layout> {
+    // Only in a shape has a layout's text a meaning; the array's bounds matter to splits alone.
+    let order = text.trim_start().trim_start_matches('{').split([':', '}']).next().unwrap_or_default();
+    let rank = if order.trim().is_empty() { 0 } else { order.split(',').count() };
+    let with_bound = |bound: u64| {
+        let array = format!("pred[{}]", vec![bound.to_string(); rank].join(","));
+        tilewise::Shape::parse_as_written(&format!("{array}{text}")).map_err(|error| (error, array.len()))
+    };
+    let large = 60_u32.checked_div(u32::try_from(rank).unwrap_or(u32::MAX)).map_or(1, |bits| 1 << bits);
+    let shape = with_bound(1).or_else(|refused| with_bound(large).map_err(|_| refused));
+    let shape = shape.map_err(|(error, before)| Error::in_part(error, text, before))?;
+    shape.layout().cloned().ok_or_else(|| {
+        Error::new(Class::Parse, "missing_layout", format!("`{text}` is no layout"))
+            .with_help("a layout is written between braces, such as `{1,0:T(8,128)}`")
+    })
 }
 
 fn tile(sizes: Vec<Option<u64>>) -> Result<Tile, tilewise::Error> {

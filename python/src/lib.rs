@@ -3,7 +3,9 @@
 //! The other half is `package/tilewise`. No module here imports another in a circle: `builtins` and `errors` know no
 //! class, the classes come next, and `shape_methods`, `report` and `explanation` know most of them.
 
+mod advice;
 mod arrays;
+mod buffer;
 mod builtins;
 mod command_line;
 mod drawing;
@@ -22,10 +24,12 @@ mod report;
 mod row;
 mod shape;
 mod shape_methods;
+mod space;
 mod steps;
 mod table;
 mod threads;
 mod tpu;
+mod travel;
 
 use pyo3::prelude::*;
 
@@ -35,21 +39,25 @@ mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};
     #[pymodule_export]
     use super::{
+        advice::PyAdvice,
+        buffer::PyBuffer,
         command_line::run,
-        drawing::PyDrawing,
+        drawing::{PyDrawing, draw},
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, read},
         fix::PyFix,
-        layout::{PyLayout, layout_of},
+        layout::{PyLayout, layout_in},
         predict::predict,
         relayout::{relayout, tile, untile},
-        report::{PyBuffer, PyCopy, PyReport, PyReportWarning, PySpaceTotal, audit_text},
+        report::{PyCopy, PyReport, PyReportWarning, audit_text},
         row::{PyRow, PySourceLine},
         shape::PyShape,
-        steps::{PyStep, PySteps},
+        space::{PyPeakBuffer, PySpaceTotal},
+        steps::{PyStep, PySteps, steps_of},
         table::PyTable,
-        tpu::hbm_bytes,
+        tpu::{generation_name, hbm_bytes},
+        travel::restore,
     };
     use pyo3::Bound;
     use tilewise::tpu::{CHECKED_WITH, Generation};

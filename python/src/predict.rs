@@ -15,7 +15,7 @@ use tilewise::{Shape, tpu};
 ///
 /// Args:
 ///     shape: an array shape without a layout, such as `"bf16[2048,1,2048,128]"`, or any object with a `shape` and a
-///         `dtype`: a NumPy or JAX array, a `jax.ShapeDtypeStruct`. A `str` or `Shape` with a layout keeps its order of
+///         `dtype`: a NumPy or JAX array, a `jax.ShapeDtypeStruct`. Of a sharded array it is one device's shard. A `str` or `Shape` with a layout keeps its order of
 ///         dimensions and gets the tiles for that order.
 ///     tpu: a generation under any of its names, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
 
 /// The shape of a `Shape`, of a `str`, whose layout may be missing, or of an object with a `shape` and a `dtype`, which
 /// has no layout.
-fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
+pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
     if let Ok(text) = value.cast::<PyString>() {
         let text = str_of(text)?;
         return Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text));
@@ -46,7 +46,14 @@ fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
     }
     let bounds: Vec<u64> = match value.cast::<PyUntypedArray>() {
         Ok(array) => array.shape().iter().map(|&bound| bound as u64).collect(),
-        Err(_) => value.getattr("shape")?.extract()?,
+        Err(_) => {
+            let shape = value.getattr("shape")?;
+            // Abstract arrays have `None` until somebody shards them.
+            match value.getattr_opt("sharding")?.filter(|sharding| !sharding.is_none()) {
+                Some(sharding) => sharding.call_method1("shard_shape", (shape,))?.extract()?,
+                None => shape.extract()?,
+            }
+        }
     };
     let array = Shape::array(element_type(&value.getattr("dtype")?)?, bounds)?;
     Ok(Shape::parse_as_written(&array.without_layout().to_string())?)

@@ -1,21 +1,32 @@
 //! `Report`, the audit of a compiled program, and what it lists: buffers, copies, totals and warnings.
 
 use crate::{
+    advice::PyAdvice,
+    buffer::{BufferValue, PyBuffer},
     builtins::tuple,
-    errors::Result,
+    errors::{Class, Error, Result},
     html,
-    row::{PyRow, PySourceLine},
+    row::PySourceLine,
     shape::PyShape,
+    space::{PyPeakBuffer, PySpaceTotal},
     table::{Column, Columns, PyTable, Tabular},
+    threads::interruptible,
     tpu::generation,
+    travel::{Reduced, native, reduced},
 };
 use pyo3::{
+    exceptions::PyValueError,
     prelude::*,
-    types::{PyString, PyTuple},
+    sync::PyOnceLock,
+    types::{PyIterator, PyString, PyTuple},
 };
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use std::{
+    hash::{Hash, Hasher},
+    sync::{Arc, OnceLock},
+};
 use tilewise::tpu::Generation;
-use tilewise_audit::{AuditOptions, BufferRow, BufferView, CopyRow, SpaceTotal, Warning, audit_with};
+use tilewise_audit::{AuditOptions, BufferView, CopyRow, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning, audit_with};
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
 
@@ -33,99 +44,191 @@ pub(crate) fn audit_text<'py>(
     let text = text.to_string_lossy().into_owned();
     let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
     let options = AuditOptions::default().with_tpu(tpu).with_hbm_limit(limit);
-    let report = py.detach(|| Ok::<_, tilewise_hlo::Error>(audit_with(&Module::parse(text)?, options)))?;
-    let audited = Arc::new(Audited { source, report, all: false, tpu, limit });
-    Ok(Bound::new(py, PyTable::of(audited.clone(), PyReport(audited)))?)
+    let audited = interruptible(py, move || {
+        let module = Module::parse(text)?;
+        if tpu.is_some() && !module.has_tiles() {
+            return Err(not_a_tpu_program(module.is_scheduled()));
+        }
+        let report = audit_with(&module, options);
+        Ok((Arc::new(Audited { source, report, all: false, tpu, limit }), module))
+    })?;
+    let (audited, module) = audited?;
+    let report = PyReport { audited: audited.clone(), module, advice: OnceLock::new(), buffers: PyOnceLock::new() };
+    Ok(Bound::new(py, PyTable::of(audited, report))?)
+}
+
+/// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.
+fn not_a_tpu_program(is_scheduled: bool) -> Error {
+    let state = if is_scheduled {
+        "it was compiled for a CPU or a GPU"
+    } else {
+        "it is only lowered, or was compiled for another machine"
+    };
+    let message = format!("not compiled for a TPU: no array lies in tiles, so {state}, and sizes on a TPU differ");
+    Error::new(Class::NotATpuProgram, "not_tpu", message)
+        .with_help("`audit(f, *args, tpu=…)` compiles the function for that TPU, and needs none")
+}
+
+/// The report that `Report.to_json` wrote, made again from the program in it.
+fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyReport>> {
+    #[derive(Deserialize)]
+    struct Item {
+        source: String,
+        program: Option<Program>,
+    }
+    #[derive(Deserialize)]
+    struct Program {
+        text: String,
+        tpu: Option<String>,
+        hbm_limit: Option<u64>,
+    }
+    let item: Item = serde_json::from_str(json)
+        .map_err(|error| Error::new(Class::Hlo, "not_json", format!("this is not a report in JSON: {error}")))?;
+    let Some(program) = item.program else {
+        let message = "this JSON does not hold the program that the report is of";
+        return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
+    };
+    let tpu = program.tpu.map(|name| PyString::new(py, &name).into_any());
+    audit_text(py, &PyString::new(py, &program.text), item.source, tpu.as_ref(), program.hbm_limit)
 }
 
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
 ///
-/// Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer.
+/// Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer;
+/// `len` and iteration are over the buffers. Two are equal if they are of the same text from the same source, for the same
+/// TPU and limit.
 ///
 /// Examples:
 ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
 ///     <Report of text: 1 buffers, 185600000 bytes of padding in HBM>
-#[pyclass(frozen, extends = PyTable, module = "tilewise", name = "Report")]
-pub(crate) struct PyReport(Arc<Audited>);
+#[pyclass(frozen, eq, hash, extends = PyTable, module = "tilewise", name = "Report")]
+pub(crate) struct PyReport {
+    audited: Arc<Audited>,
+    module: Module,
+    /// On first use.
+    advice: OnceLock<Vec<PyAdvice>>,
+    /// On first use.
+    buffers: PyOnceLock<Vec<Py<PyBuffer>>>,
+}
+
+impl PyReport {
+    /// All that the report is made of.
+    fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>) {
+        let Audited { source, tpu, limit, .. } = &*self.audited;
+        (self.module.source(), source, *tpu, *limit)
+    }
+
+    fn hbm(&self) -> Option<&SpaceTotal> {
+        self.audited.report.memory_space(0)
+    }
+
+    fn peak(&self) -> Option<&SpacePeak> {
+        self.hbm()?.peak.as_ref()
+    }
+}
+
+impl PartialEq for PyReport {
+    fn eq(&self, other: &Self) -> bool {
+        self.made_of() == other.made_of()
+    }
+}
+
+impl Hash for PyReport {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.made_of().hash(state);
+    }
+}
 
 #[pymethods]
 impl PyReport {
     /// The name of the module.
     #[getter]
     fn module(&self) -> &str {
-        &self.0.report.module
+        &self.audited.report.module
     }
 
     /// Where the text came from: a path, or the type of the object.
     #[getter]
     fn source(&self) -> &str {
-        &self.0.source
+        &self.audited.source
     }
 
     /// The name of the entry computation.
     #[getter]
     fn entry(&self) -> Option<&str> {
-        self.0.report.entry.as_deref()
+        self.audited.report.entry.as_deref()
     }
 
     /// Whether the text declares the module scheduled.
     #[getter]
     fn is_scheduled(&self) -> bool {
-        self.0.report.is_scheduled
+        self.audited.report.is_scheduled
     }
 
     /// Totals of the buffers in each memory space, in the order of the spaces' numbers.
     #[getter]
     fn memory_spaces(&self) -> Vec<PySpaceTotal> {
-        self.0.report.memory_spaces.iter().map(PySpaceTotal::of).collect()
+        self.audited.report.memory_spaces.iter().map(PySpaceTotal::of).collect()
     }
 
     /// Every buffer, in the order of the text.
     #[getter]
-    fn buffers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        self.0.report.buffers().map(|buffer| PyBuffer::new(py, buffer, self.0.tpu)).collect()
+    fn buffers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBuffer>>> {
+        let buffers = self.buffers.get_or_try_init(py, || {
+            let Audited { report, tpu, .. } = &*self.audited;
+            let values: Vec<_> = py.detach(|| report.buffers().map(|row| BufferValue::new(row, *tpu)).collect());
+            values.into_iter().map(|value| Ok(PyBuffer::of(py, value)?.unbind())).collect::<PyResult<Vec<_>>>()
+        })?;
+        Ok(buffers.iter().map(|buffer| buffer.clone_ref(py)).collect())
+    }
+
+    /// What to change in the program, the best first; each frees its bytes once those before it are done.
+    #[getter]
+    fn advice(&self, py: Python<'_>) -> Vec<PyAdvice> {
+        let advice = || self.audited.report.advice().iter().map(PyAdvice::of).collect();
+        py.detach(|| self.advice.get_or_init(advice)).clone()
     }
 
     /// Every `copy` between two layouts, in the order of the text.
     #[getter]
     fn copies(&self) -> Vec<PyCopy> {
-        self.0.report.copies.iter().map(PyCopy::of).collect()
+        self.audited.report.copies.iter().map(PyCopy::of).collect()
     }
 
     /// The parts of the program that could not be read or sized.
     #[getter]
     fn warnings(&self) -> Vec<PyReportWarning> {
-        self.0.report.warnings.iter().map(PyReportWarning::of).collect()
+        self.audited.report.warnings.iter().map(PyReportWarning::of).collect()
     }
 
     /// Padding of all buffers in HBM. Buffers that are never live at the same time share memory, but each is counted.
     #[getter]
     fn padding_bytes(&self) -> u64 {
-        self.0.report.memory_space(0).map_or(0, SpaceTotal::padding_bytes)
+        self.hbm().map_or(0, SpaceTotal::padding_bytes)
     }
 
     /// Padding as a fraction of the bytes that all buffers in HBM take, 0 … 1.
     #[getter]
     fn padding_share(&self) -> f64 {
-        self.0.report.memory_space(0).map_or(0.0, SpaceTotal::padding_share)
+        self.hbm().map_or(0.0, SpaceTotal::padding_share)
     }
 
     /// Bytes of the entry computation's arguments in HBM.
     #[getter]
     fn argument_bytes(&self) -> u64 {
-        self.0.report.memory_bounds.argument_bytes
+        self.audited.report.memory_bounds.argument_bytes
     }
 
     /// Bytes of the entry computation's results in HBM.
     #[getter]
     fn output_bytes(&self) -> u64 {
-        self.0.report.memory_bounds.output_bytes
+        self.audited.report.memory_bounds.output_bytes
     }
 
     /// Bytes of the results that reuse the memory of donated arguments.
     #[getter]
     fn alias_bytes(&self) -> u64 {
-        self.0.report.memory_bounds.alias_bytes
+        self.audited.report.memory_bounds.alias_bytes
     }
 
     /// Bytes of temporaries in HBM, as the compiler reports them (`temp_size_in_bytes` of `memory_analysis()`); `None` for
@@ -137,31 +240,93 @@ impl PyReport {
     ///     310476800
     #[getter]
     fn temporary_bytes(&self) -> Option<u64> {
-        self.0.report.memory_bounds.temporary_bytes
+        self.audited.report.memory_bounds.temporary_bytes
     }
 
     /// The least HBM the program can need, in bytes: its arguments, its results, and temporaries where they are known.
     #[getter]
     fn at_least_bytes(&self) -> u64 {
-        self.0.report.memory_bounds.at_least_bytes()
+        self.audited.report.memory_bounds.at_least_bytes()
     }
 
     /// The HBM the program needs, in bytes; if it isn't scheduled, as if no two buffers shared memory.
     #[getter]
     fn at_most_bytes(&self) -> u64 {
-        self.0.report.memory_bounds.at_most_bytes
+        self.audited.report.memory_bounds.at_most_bytes
+    }
+
+    /// The HBM that arguments, results that don't lie in them, and temporaries take together, in bytes: what `Advice` lets
+    /// fall. `None` for a program that isn't scheduled.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> report = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"))
+    ///     >>> report.peak_bytes, report.peak_instruction, str(report.peak_source)
+    ///     (326497280, 'fusion.6', 'model.py:439')
+    #[getter]
+    fn peak_bytes(&self) -> Option<u64> {
+        let bounds = &self.audited.report.memory_bounds;
+        bounds.temporary_bytes.map(|_| bounds.at_least_bytes())
+    }
+
+    /// Bytes of everything alive in HBM when that is the most; `None` for a program that isn't scheduled.
+    #[getter]
+    fn peak_live_bytes(&self) -> Option<u64> {
+        Some(self.peak()?.live_bytes)
+    }
+
+    /// Padding of what is alive in HBM then.
+    #[getter]
+    fn peak_padding_bytes(&self) -> Option<u64> {
+        Some(self.peak()?.padding_bytes)
+    }
+
+    /// The instruction that runs then.
+    #[getter]
+    fn peak_instruction(&self) -> Option<&str> {
+        Some(&self.peak()?.instruction)
+    }
+
+    /// The line of the user's program that it comes from.
+    #[getter]
+    fn peak_source(&self) -> Option<PySourceLine> {
+        self.peak()?.source.as_ref().map(PySourceLine::of)
+    }
+
+    /// What is alive in HBM then, the largest first; empty for a program that isn't scheduled.
+    #[getter]
+    fn peak_buffers(&self) -> Vec<PyPeakBuffer> {
+        self.peak().map_or(Vec::new(), PyPeakBuffer::all)
+    }
+
+    /// Devices that run the program together; what is said of memory is of each.
+    #[getter]
+    fn partitions(&self) -> u64 {
+        self.audited.report.partitions
+    }
+
+    /// The HLO text of the program.
+    #[getter]
+    fn text(&self) -> &str {
+        self.module.source()
+    }
+
+    /// The generation that `audit` was given, as `TPU_GENERATIONS` has it; `None` if it was given none.
+    #[getter]
+    fn tpu(&self) -> Option<&'static str> {
+        self.audited.tpu.map(Generation::name)
     }
 
     /// The HBM it has to fit into, in bytes: `hbm_limit` of `audit`, or that of `tpu`.
     #[getter]
     fn hbm_limit(&self) -> Option<u64> {
-        self.0.limit
+        self.audited.limit
     }
 
     /// Whether it fits into `hbm_limit`; `None` without a limit, or if it depends on how temporaries share memory.
     #[getter]
     fn fits(&self) -> Option<bool> {
-        self.0.report.memory_bounds.fits(self.0.limit?)
+        self.audited.report.memory_bounds.fits(self.audited.limit?)
     }
 
     /// The buffers with padding, the most padding first.
@@ -176,8 +341,9 @@ impl PyReport {
     ///     ['fusion.6', 'gather_fusion']
     #[pyo3(signature = (count = None))]
     fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        let largest = self.0.report.largest_padding().take(count.unwrap_or(usize::MAX));
-        largest.map(|buffer| PyBuffer::new(py, buffer, self.0.tpu)).collect()
+        let Audited { report, tpu, .. } = &*self.audited;
+        let largest = report.largest_padding().take(count.unwrap_or(usize::MAX));
+        largest.map(|row| PyBuffer::of(py, BufferValue::new(row, *tpu))).collect()
     }
 
     /// The report as text, as the command line prints it.
@@ -193,12 +359,98 @@ impl PyReport {
     ///     ...
     #[pyo3(signature = (*, all = false, width = 100))]
     fn table(&self, py: Python<'_>, all: bool, width: usize) -> String {
-        py.detach(|| Audited { all, ..(*self.0).clone() }.to_text(width))
+        py.detach(|| Audited { all, ..(*self.audited).clone() }.to_text(width))
+    }
+
+    /// The report as the JSON object that `tilewise audit --all --format json` prints; `docs/json.md` lists its fields.
+    ///
+    /// Args:
+    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`}, from which `from_json` makes the
+    ///         report again.
+    ///
+    /// Examples:
+    ///     >>> import json
+    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+    ///     >>> json.loads(report.to_json())["buffers"][0]["padding_bytes"]
+    ///     185600000
+    #[pyo3(signature = (*, program = true))]
+    fn to_json(&self, py: Python<'_>, program: bool) -> PyResult<String> {
+        #[derive(Serialize)]
+        struct Item<'a> {
+            schema: u8,
+            input: &'a str,
+            #[serde(flatten)]
+            report: ReportView<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            program: Option<Program<'a>>,
+        }
+        #[derive(Serialize)]
+        struct Program<'a> {
+            text: &'a str,
+            tpu: Option<&'a str>,
+            hbm_limit: Option<u64>,
+        }
+        let (text, source, tpu, hbm_limit) = self.made_of();
+        let program = program.then(|| Program { text, tpu: tpu.map(Generation::name), hbm_limit });
+        let options = ViewOptions { tpu, hbm_limit, most_buffers: None };
+        let item = Item { schema: 1, input: source, report: self.audited.report.view(source, options), program };
+        py.detach(|| serde_json::to_string(&item)).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.
+    ///
+    /// Raises:
+    ///     HloError: the text is no such JSON, or was written without its program.
+    ///
+    /// Examples:
+    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+    ///     >>> Report.from_json(report.to_json()) == report
+    ///     True
+    #[staticmethod]
+    #[pyo3(signature = (json, /), text_signature = "(json, /)")]
+    fn from_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, Self>> {
+        report_of_json(py, json)
+    }
+
+    /// What differs between this report and another, such as that of the program after a change.
+    ///
+    /// Returns:
+    ///     A `ReportDiff`, which is false if nothing differs.
+    ///
+    /// Examples:
+    ///     >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+    ///     >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
+    ///     >>> before.diff(after).numbers["padding_bytes"]
+    ///     (185600000, 6412800)
+    ///     >>> bool(before.diff(before))
+    ///     False
+    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    fn diff<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tilewise._diff")?.call_method1("diff", (slf, other))
+    }
+
+    fn __len__(&self) -> usize {
+        self.audited.report.buffer_count()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        tuple(py, self.buffers(py)?)?.try_iter()
+    }
+
+    /// A report is there, whether it has buffers or not.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (text, source, tpu, limit) = slf.get().made_of();
+        let arguments = (text, source, tpu.map(Generation::name), limit).into_pyobject(slf.py())?;
+        Ok((native(slf.py(), "audit_text")?, arguments))
     }
 
     /// For notebooks: the report, and pictures of the arrays with the most padding.
     fn _repr_html_(&self) -> String {
-        html::report(&self.0)
+        html::report(&self.audited)
     }
 
     fn __str__(&self, py: Python<'_>) -> String {
@@ -206,139 +458,10 @@ impl PyReport {
     }
 
     fn __repr__(&self) -> String {
-        let Audited { report, source, .. } = &*self.0;
+        let Audited { report, source, .. } = &*self.audited;
         let name = if report.module.is_empty() { source } else { &report.module };
         let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
         format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
-    }
-}
-
-/// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
-///
-/// Examples:
-///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
-///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
-///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))...')
-#[pyclass(frozen, extends = PyRow, module = "tilewise", name = "Buffer")]
-pub(crate) struct PyBuffer(Arc<BufferRow>);
-
-impl PyBuffer {
-    /// The buffer of a report whose fixes are for `tpu`.
-    fn new<'py>(py: Python<'py>, buffer: BufferRow, tpu: Option<Generation>) -> PyResult<Bound<'py, Self>> {
-        let buffer = Arc::new(buffer);
-        let row = PyRow {
-            padding_bytes: buffer.sizes.padding_bytes(),
-            expansion: buffer.sizes.expansion(),
-            causes: buffer.causes.clone(),
-            op_name: buffer.op_name.clone(),
-            source: buffer.source.as_ref().map(PySourceLine::of),
-            advice: Box::new({
-                let buffer = buffer.clone();
-                move || buffer.advice(tpu)
-            }),
-        };
-        Bound::new(py, PyClassInitializer::from(row).add_subclass(Self(buffer)))
-    }
-}
-
-#[pymethods]
-impl PyBuffer {
-    /// The name of the instruction that defines it.
-    #[getter]
-    fn instruction(&self) -> &str {
-        &self.0.instruction
-    }
-
-    /// The name of the computation that contains the instruction.
-    #[getter]
-    fn computation(&self) -> &str {
-        &self.0.computation
-    }
-
-    /// The instruction's opcode.
-    #[getter]
-    fn opcode(&self) -> &str {
-        &self.0.opcode
-    }
-
-    /// The shape of the array.
-    #[getter]
-    fn shape(&self) -> PyShape {
-        PyShape::new(self.0.shape.clone())
-    }
-
-    /// The array's index in the instruction's result; `()` if the result is not a tuple.
-    #[getter]
-    fn shape_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.0.shape_index)
-    }
-
-    /// The memory space's number, 0 for HBM.
-    #[getter]
-    fn memory_space(&self) -> u8 {
-        self.0.memory_space
-    }
-
-    /// Bytes of data.
-    #[getter]
-    fn logical_bytes(&self) -> u64 {
-        self.0.sizes.logical_bytes
-    }
-
-    /// Bytes taken.
-    #[getter]
-    fn physical_bytes(&self) -> u64 {
-        self.0.sizes.physical_bytes
-    }
-
-    fn __repr__(&self) -> String {
-        let BufferRow { instruction, shape, sizes, .. } = &*self.0;
-        format!("<Buffer {instruction} {shape}: {} bytes of padding>", sizes.padding_bytes())
-    }
-}
-
-/// Totals of the buffers in one memory space. Sizes are in bytes.
-///
-/// Examples:
-///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").memory_spaces
-///     [<SpaceTotal hbm: 185600000 of 204800000 bytes are padding>]
-#[pyclass(frozen, get_all, module = "tilewise", name = "SpaceTotal")]
-pub(crate) struct PySpaceTotal {
-    /// The memory space's number, 0 for HBM.
-    memory_space: u8,
-    /// The memory space's name on a TPU, such as `'hbm'`.
-    name: String,
-    /// The number of buffers.
-    buffers: usize,
-    /// Bytes of data.
-    logical_bytes: u64,
-    /// Bytes taken.
-    physical_bytes: u64,
-    /// Bytes of padding.
-    padding_bytes: u64,
-    /// Padding as a fraction of the bytes taken, 0 … 1.
-    padding_share: f64,
-}
-
-impl PySpaceTotal {
-    pub(crate) fn of(total: &SpaceTotal) -> Self {
-        Self {
-            memory_space: total.memory_space,
-            name: total.memory_space_name().into_owned(),
-            buffers: total.buffers,
-            logical_bytes: total.logical_bytes,
-            physical_bytes: total.physical_bytes,
-            padding_bytes: total.padding_bytes(),
-            padding_share: total.padding_share(),
-        }
-    }
-}
-
-#[pymethods]
-impl PySpaceTotal {
-    fn __repr__(&self) -> String {
-        let Self { name, padding_bytes, physical_bytes, .. } = self;
-        format!("<SpaceTotal {name}: {padding_bytes} of {physical_bytes} bytes are padding>")
     }
 }
 
@@ -350,7 +473,8 @@ impl PySpaceTotal {
 ///     ...   y = f32[256,512]{0,1:T(8,128)} copy(x)''')
 ///     >>> report.copies
 ///     [<Copy y: f32[256,512]{1,0:T(8,128)} to f32[256,512]{0,1:T(8,128)}>]
-#[pyclass(frozen, get_all, module = "tilewise", name = "Copy")]
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Copy")]
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyCopy {
     /// The name of the instruction.
     instruction: String,
@@ -360,6 +484,10 @@ pub(crate) struct PyCopy {
     from_shape: PyShape,
     /// The result's shape.
     to_shape: PyShape,
+    /// Why it is there: its class, as the command line's JSON has it.
+    class_name: String,
+    /// How often it runs; `None` where a loop around it runs an unknown number of times.
+    trips: Option<u64>,
     /// Bytes that the operand takes.
     read_bytes: u64,
     /// Bytes that the result takes.
@@ -377,6 +505,8 @@ impl PyCopy {
             computation: copy.computation.clone(),
             from_shape: PyShape::new(copy.from.clone()),
             to_shape: PyShape::new(copy.to.clone()),
+            class_name: copy.class.as_str().to_owned(),
+            trips: copy.trips,
             read_bytes: copy.read_bytes,
             written_bytes: copy.written_bytes,
             op_name: copy.op_name.clone(),
@@ -390,6 +520,10 @@ impl PyCopy {
     fn __repr__(&self) -> String {
         format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
     }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
 }
 
 /// A part of a program's text that could not be read or sized.
@@ -397,17 +531,18 @@ impl PyCopy {
 /// Examples:
 ///     >>> audit("x = b16[3] parameter(0)").warnings
 ///     [<ReportWarning shape: the shape of `x` isn't valid: `b16` is not an element type ...>]
-#[pyclass(frozen, get_all, module = "tilewise", name = "ReportWarning")]
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "ReportWarning")]
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyReportWarning {
     /// A stable name in snake case.
-    kind: &'static str,
+    kind: String,
     /// The warning, as a sentence.
     message: String,
 }
 
 impl PyReportWarning {
     pub(crate) fn of(warning: &Warning) -> Self {
-        Self { kind: warning.kind, message: warning.message.clone() }
+        Self { kind: warning.kind.to_owned(), message: warning.message.clone() }
     }
 }
 
@@ -419,6 +554,10 @@ impl PyReportWarning {
 
     fn __repr__(&self) -> String {
         format!("<ReportWarning {}: {}>", self.kind, self.message)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
     }
 }
 

@@ -1,8 +1,13 @@
 //! `Row`, which `Buffer` and `Allocation` extend, and `SourceLine`.
 
-use crate::fix::PyFix;
+use crate::{
+    fix::PyFix,
+    travel::{Reduced, reduced},
+};
 use pyo3::prelude::*;
-use tilewise_audit::{SourceLine, fix::Advice};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use tilewise_audit::SourceLine;
 
 /// The base class of `Buffer` and `Allocation`: something that takes memory, its padding, the causes, and what to
 /// change. Sizes are in bytes.
@@ -12,38 +17,61 @@ use tilewise_audit::{SourceLine, fix::Advice};
 ///     >>> row.padding_bytes, row.causes
 ///     (185600000, ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used'])
 #[pyclass(frozen, subclass, module = "tilewise", name = "Row")]
-pub(crate) struct PyRow {
-    /// Bytes of padding; 0 if they can't be computed.
-    #[pyo3(get)]
-    pub(crate) padding_bytes: u64,
-    /// Bytes taken as a multiple of the bytes of data; 1 if that can't be computed.
-    #[pyo3(get)]
-    pub(crate) expansion: f64,
-    /// The causes of the padding, as sentences, the largest first.
-    #[pyo3(get)]
-    pub(crate) causes: Vec<String>,
-    /// The framework's name of the operation, such as `'jit(f)/dot_general'`.
-    #[pyo3(get)]
-    pub(crate) op_name: Option<String>,
-    /// The line of the user's program.
-    #[pyo3(get)]
-    pub(crate) source: Option<PySourceLine>,
-    /// Searches for fixes only when asked: a program has many buffers.
-    pub(crate) advice: Box<dyn Fn() -> Option<Advice> + Send + Sync>,
+pub(crate) struct PyRow(pub(crate) Arc<dyn RowValue>);
+
+/// What `Buffer` and `Allocation` have in common.
+pub(crate) trait RowValue: Send + Sync {
+    fn padding_bytes(&self) -> u64;
+    fn expansion(&self) -> f64;
+    fn causes(&self) -> &[String];
+    /// Searched for only when asked: a program has many buffers.
+    fn fixes(&self) -> Vec<PyFix>;
+    fn op_name(&self) -> Option<&str>;
+    fn source(&self) -> Option<&PySourceLine>;
 }
 
 #[pymethods]
 impl PyRow {
+    /// Bytes of padding; 0 if they can't be computed.
+    #[getter]
+    fn padding_bytes(&self) -> u64 {
+        self.0.padding_bytes()
+    }
+
+    /// Bytes taken as a multiple of the bytes of data; 1 if that can't be computed.
+    #[getter]
+    fn expansion(&self) -> f64 {
+        self.0.expansion()
+    }
+
+    /// The causes of the padding, as sentences, the largest first.
+    #[getter]
+    fn causes(&self) -> Vec<String> {
+        self.0.causes().to_vec()
+    }
+
+    /// The framework's name of the operation, such as `'jit(f)/dot_general'`.
+    #[getter]
+    fn op_name(&self) -> Option<&str> {
+        self.0.op_name()
+    }
+
+    /// The line of the user's program.
+    #[getter]
+    fn source(&self) -> Option<PySourceLine> {
+        self.0.source().cloned()
+    }
+
     /// Changes that make it take less memory, the best first.
     #[getter]
     fn fixes(&self) -> Vec<PyFix> {
-        (self.advice)().map_or(Vec::new(), |advice| advice.fixes.iter().map(PyFix::of).collect())
+        self.0.fixes()
     }
 
     /// The best fix; `None` if there is none.
     #[getter]
     fn fix(&self) -> Option<PyFix> {
-        (self.advice)()?.best().map(PyFix::of)
+        self.0.fixes().into_iter().next()
     }
 }
 
@@ -55,7 +83,7 @@ impl PyRow {
 ///     >>> str(worst.source)
 ///     'model.py:439'
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "SourceLine")]
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PySourceLine {
     /// The path of the file, as the program's metadata has it.
     file: String,
@@ -79,5 +107,9 @@ impl PySourceLine {
 
     fn __repr__(&self) -> String {
         format!("<SourceLine {}:{}>", self.file, self.line)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
     }
 }

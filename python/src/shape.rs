@@ -5,7 +5,11 @@ use crate::{
     errors::{Class, Error, Result},
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
-use std::sync::OnceLock;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::{
+    hash::{Hash, Hasher},
+    sync::OnceLock,
+};
 use tilewise::{ArrayShape, Shape, Tiled};
 
 /// An XLA shape: an array with its layout, a tuple of shapes, or a token, opaque or buffer.
@@ -61,6 +65,35 @@ impl PyShape {
             let error = Error::new(Class::Shape, "not_an_array", format!("a shape of kind '{kind}' is not an array"));
             if kind == "tuple" { error.with_help("use its `elements` or `leaves()`") } else { error }
         })
+    }
+}
+
+/// XLA's equality.
+impl PartialEq for PyShape {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape == other.shape
+    }
+}
+
+impl Eq for PyShape {}
+
+impl Hash for PyShape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shape.hash(state);
+    }
+}
+
+/// XLA's text.
+impl Serialize for PyShape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.shape)
+    }
+}
+
+impl<'de> Deserialize<'de> for PyShape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Shape::parse_as_written(&text).map(Self::new).map_err(D::Error::custom)
     }
 }
 

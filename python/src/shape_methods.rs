@@ -7,7 +7,8 @@ use crate::{
     errors::{Class, Error, Result},
     fix::PyFix,
     html, index,
-    layout::PyLayout,
+    layout::{PyLayout, layout_of},
+    predict::open_shape_of,
     shape::{PyShape, shape_of},
     steps::PySteps,
     tpu::generation,
@@ -18,7 +19,7 @@ use pyo3::{
     types::{PyBytes, PyTuple},
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
-use tilewise::{Shape, Tiled};
+use tilewise::Shape;
 
 #[pymethods]
 impl PyShape {
@@ -66,6 +67,30 @@ impl PyShape {
         Ok(Self::new(match layout {
             Some(layout) => shape.with_layout(layout.get().0.clone())?,
             None => shape,
+        }))
+    }
+
+    /// The shape of an array, or of anything with a `shape` and a `dtype`; with a `sharding`, that of one device's shard.
+    ///
+    /// Args:
+    ///     array: a NumPy or JAX array, a `jax.ShapeDtypeStruct`, or a `Shape` or `str`.
+    ///     layout: a `Layout` or its text; `None` is XLA's default layout.
+    ///
+    /// Raises:
+    ///     ParseError: the string is not a layout.
+    ///     ShapeError: the layout has another rank.
+    ///
+    /// Examples:
+    ///     >>> import numpy as np
+    ///     >>> Shape.of(np.zeros((16, 256), np.float32), layout="{1,0:T(8,128)}")
+    ///     Shape('f32[16,256]{1,0:T(8,128)}')
+    #[staticmethod]
+    #[pyo3(signature = (array, /, *, layout = None), text_signature = "(array, /, *, layout=None)")]
+    fn of(array: &Bound<'_, PyAny>, layout: Option<&Bound<'_, PyAny>>) -> Result<Self> {
+        let shape = open_shape_of(array)?;
+        Ok(Self::new(match layout {
+            Some(layout) => shape.with_layout(layout_of(layout)?)?,
+            None => shape.to_string().parse()?,
         }))
     }
 
@@ -185,15 +210,19 @@ impl PyShape {
 
     /// The same array with another layout.
     ///
+    /// Args:
+    ///     layout: a `Layout`, or its text, such as `"{1,0:T(8,128)}"`.
+    ///
     /// Raises:
+    ///     ParseError: the string is not a layout.
     ///     ShapeError: not an array, or the layout does not fit it.
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]").with_layout(Layout((0, 1), tiles=[(2, 2)]))
     ///     Shape('f32[3,5]{0,1:T(2,2)}')
     #[pyo3(signature = (layout, /), text_signature = "($self, layout, /)")]
-    fn with_layout(&self, layout: &Bound<'_, PyLayout>) -> Result<Self> {
-        Ok(Self::new(self.as_shape().with_layout(layout.get().0.clone())?))
+    fn with_layout(&self, layout: &Bound<'_, PyAny>) -> Result<Self> {
+        Ok(Self::new(self.as_shape().with_layout(layout_of(layout)?)?))
     }
 
     /// The same shape without any layout, as `predict` takes it.
@@ -238,11 +267,11 @@ impl PyShape {
     ///
     /// Args:
     ///     indices: integers of any dtype and of shape (…, rank): each row along the last axis is one index.
-    ///     out: a contiguous uint64 array of shape (…) to write into; `None` for a new one.
+    ///     out: a contiguous int64 array of shape (…) to write into; `None` for a new one.
     ///     threads: the number of threads to use at most; few indices take one.
     ///
     /// Returns:
-    ///     A `numpy.ndarray` of uint64 and of shape (…): offsets in elements; `out` if given.
+    ///     A `numpy.ndarray` of int64 and of shape (…): offsets in elements; `out` if given.
     ///
     /// Raises:
     ///     OutOfRangeError: an index is outside the array; also an `IndexError`.
@@ -252,15 +281,15 @@ impl PyShape {
     ///
     /// Examples:
     ///     >>> Shape("f32[3,5]{1,0:T(2,2)}").offsets([[0, 4], [2, 3]])
-    ///     array([ 8, 17], dtype=uint64)
+    ///     array([ 8, 17])
     #[pyo3(signature = (indices, /, *, out = None, threads = 1),
            text_signature = "($self, indices, /, *, out=None, threads=1)")]
     fn offsets<'py>(
         &self,
         indices: &Bound<'py, PyAny>,
-        out: Option<Bound<'py, PyArrayDyn<u64>>>,
+        out: Option<Bound<'py, PyArrayDyn<i64>>>,
         threads: usize,
-    ) -> Result<Bound<'py, PyArrayDyn<u64>>> {
+    ) -> Result<Bound<'py, PyArrayDyn<i64>>> {
         index::offsets(self.tiled()?, indices, out, threads)
     }
 
@@ -413,7 +442,7 @@ impl PyShape {
     ///     transpose  [2,2,3,2] → [2,3,2,2]  moves bytes  T(2,2): axes 0,2,1,3
     ///     reshape    [2,3,2,2] → [24]       bitcast
     fn steps(&self) -> Result<PySteps> {
-        Ok(PySteps::of(self.tiled()?))
+        PySteps::of(self)
     }
 
     /// A picture of the layout.
@@ -446,8 +475,10 @@ impl PyShape {
         slices: Option<std::collections::BTreeMap<i64, u64>>,
         theme: &str,
     ) -> Result<PyDrawing> {
-        let compare = compare.map(|other| Ok::<_, Error>(Tiled::new(&shape_of(other)?)?)).transpose()?;
-        PyDrawing::of(self.tiled()?, Request { view, compare, highlight, slices: slices.unwrap_or_default(), theme })
+        let compare = compare.map(shape_of).transpose()?.map(Self::new);
+        let slices = slices.unwrap_or_default();
+        let (view, theme) = (view.to_owned(), theme.to_owned());
+        PyDrawing::of(Request { shape: self.clone(), view, compare, highlight, slices, theme })
     }
 
     /// For notebooks: the text, its meaning, and the picture.

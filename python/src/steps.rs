@@ -3,11 +3,17 @@
 use crate::{
     builtins::tuple,
     errors::{Class, Error, Result},
+    shape::PyShape,
+    travel::native,
 };
 use pyo3::{
     exceptions::PyIndexError,
     prelude::*,
     types::{PyIterator, PyTuple},
+};
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
 };
 use tilewise::{Derivation, DerivationStep, Operation, Tiled};
 
@@ -19,16 +25,40 @@ use tilewise::{Derivation, DerivationStep, Operation, Tiled};
 ///     >>> steps = Shape("f32[3,5]{1,0:T(2,2)}").steps()
 ///     >>> [step.operation for step in steps]
 ///     ['pad', 'reshape', 'transpose', 'reshape']
-#[pyclass(frozen, sequence, module = "tilewise", name = "Steps")]
-pub(crate) struct PySteps {
+#[pyclass(frozen, eq, hash, sequence, module = "tilewise", name = "Steps")]
+#[derive(Clone)]
+pub(crate) struct PySteps(Arc<Derived>);
+
+/// A shape, and how its buffer is made: all of it follows from the shape.
+struct Derived {
+    shape: PyShape,
     tiled: Tiled,
     derivation: Derivation,
 }
 
 impl PySteps {
-    pub(crate) fn of(tiled: &Tiled) -> Self {
-        Self { tiled: tiled.clone(), derivation: tiled.derivation() }
+    pub(crate) fn of(shape: &PyShape) -> Result<Self> {
+        let tiled = shape.tiled()?.clone();
+        Ok(Self(Arc::new(Derived { shape: shape.clone(), derivation: tiled.derivation(), tiled })))
     }
+}
+
+impl PartialEq for PySteps {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.derivation.steps() == other.0.derivation.steps() && self.0.shape == other.0.shape
+    }
+}
+
+impl Hash for PySteps {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.shape.hash(state);
+    }
+}
+
+/// The steps of the shape in a text. Pickled steps call it.
+#[pyfunction]
+pub(crate) fn steps_of(shape: &str) -> Result<PySteps> {
+    PySteps::of(&PyShape::new(tilewise::Shape::parse_as_written(shape)?))
 }
 
 #[pymethods]
@@ -43,7 +73,7 @@ impl PySteps {
     ///     >>> buffer[17] == 2 * 5 + 3
     ///     np.True_
     fn as_numpy(&self) -> String {
-        self.derivation.numpy().to_string()
+        self.0.derivation.numpy().to_string()
     }
 
     /// The source of the same program with einops.
@@ -53,7 +83,7 @@ impl PySteps {
     ///     >>> "rearrange(x, '(y y1) (x x1) -> (y x y1 x1)', y1=2, x1=2)" in program
     ///     True
     fn as_einops(&self) -> String {
-        self.derivation.einops().to_string()
+        self.0.derivation.einops().to_string()
     }
 
     /// Two affine maps in MLIR's syntax, one a line: from an index to the physical index, and to the offset.
@@ -66,34 +96,38 @@ impl PySteps {
     ///     affine_map<(d0, d1) -> (d0 floordiv 2, d1 floordiv 2, d0 mod 2, d1 mod 2)>
     ///     affine_map<(d0, d1) -> ((d0 mod 2) * 2 + (d0 floordiv 2) * 12 + d1 mod 2 + (d1 floordiv 2) * 4)>
     fn as_mlir(&self) -> Result<String> {
-        match (self.tiled.affine_map(), self.tiled.affine_offset_map()) {
+        match (self.0.tiled.affine_map(), self.0.tiled.affine_offset_map()) {
             (Some(physical), Some(offset)) => Ok(format!("{physical}\n{offset}\n")),
             _ => Err(Error::new(Class::Shape, "overflow", "the affine map of these nested tiles has too many terms")),
         }
     }
 
     fn __len__(&self) -> usize {
-        self.derivation.steps().len()
+        self.0.derivation.steps().len()
     }
 
     fn __getitem__(&self, number: isize) -> PyResult<PyStep> {
-        let steps = self.derivation.steps();
+        let steps = self.0.derivation.steps();
         let position = if number < 0 { steps.len().checked_add_signed(number) } else { Some(number.unsigned_abs()) };
-        let step = position.and_then(|position| steps.get(position));
-        step.map(|step| PyStep(step.clone())).ok_or_else(|| PyIndexError::new_err("step index out of range"))
+        let number = position.filter(|position| *position < steps.len());
+        number.map(|number| PyStep { of: self.clone(), number }).ok_or_else(|| PyIndexError::new_err("step index out of range"))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        let steps = self.derivation.steps().iter().map(|step| PyStep(step.clone()));
-        PyTuple::new(py, steps.collect::<Vec<_>>())?.try_iter()
+        let steps = (0..self.0.derivation.steps().len()).map(|number| PyStep { of: self.clone(), number });
+        tuple(py, steps)?.try_iter()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((native(slf.py(), "steps_of")?, (slf.get().0.shape.to_string(),)))
     }
 
     fn __str__(&self) -> String {
-        self.derivation.to_string()
+        self.0.derivation.to_string()
     }
 
     fn __repr__(&self) -> String {
-        format!("<{} steps of {}>", self.derivation.steps().len(), self.derivation.shape())
+        format!("<{} steps of {}>", self.0.derivation.steps().len(), self.0.derivation.shape())
     }
 }
 
@@ -103,46 +137,67 @@ impl PySteps {
 ///     >>> step = Shape("f32[3,5]{1,0:T(2,2)}").steps()[0]
 ///     >>> step.operation, step.before, step.after, step.padding
 ///     ('pad', (3, 5), (4, 6), (1, 1))
-#[pyclass(frozen, eq, module = "tilewise", name = "Step")]
-#[derive(PartialEq, Eq)]
-pub(crate) struct PyStep(DerivationStep);
+#[pyclass(frozen, eq, hash, module = "tilewise", name = "Step")]
+pub(crate) struct PyStep {
+    of: PySteps,
+    number: usize,
+}
+
+impl PyStep {
+    fn step(&self) -> &DerivationStep {
+        &self.of.0.derivation.steps()[self.number]
+    }
+}
+
+impl PartialEq for PyStep {
+    fn eq(&self, other: &Self) -> bool {
+        self.step() == other.step()
+    }
+}
+
+impl Hash for PyStep {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let DerivationStep { from, to, .. } = self.step();
+        (from, to).hash(state);
+    }
+}
 
 #[pymethods]
 impl PyStep {
     /// `'pad'`, `'reshape'` or `'transpose'`.
     #[getter]
     fn operation(&self) -> &'static str {
-        self.0.operation.name()
+        self.step().operation.name()
     }
 
     /// The bounds before, major to minor, in elements.
     #[getter]
     fn before<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.0.from)
+        tuple(py, &self.step().from)
     }
 
     /// The bounds after, major to minor, in elements.
     #[getter]
     fn after<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.0.to)
+        tuple(py, &self.step().to)
     }
 
     /// The number of the tile it belongs to, from 0; `None` for steps before the first tile and after the last.
     #[getter]
     fn tile(&self) -> Option<usize> {
-        self.0.level
+        self.step().level
     }
 
     /// What it does to the bytes: `'bitcast'` leaves them, `'append'` adds padding at the end, `'move'` reorders them.
     #[getter]
     fn effect(&self) -> &'static str {
-        self.0.effect.as_str()
+        self.step().effect.as_str()
     }
 
     /// For a transpose, the operand's axis for each axis of the result; otherwise `None`.
     #[getter]
     fn permutation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match &self.0.operation {
+        match &self.step().operation {
             Operation::Transpose { permutation } => tuple(py, permutation).map(Some),
             _ => Ok(None),
         }
@@ -151,17 +206,22 @@ impl PyStep {
     /// For a pad, the number of elements added to each axis; otherwise `None`.
     #[getter]
     fn padding<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match &self.0.operation {
+        match &self.step().operation {
             Operation::Pad { padding } => tuple(py, padding).map(Some),
             _ => Ok(None),
         }
     }
 
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (PySteps, usize))> {
+        let Self { of, number } = slf.get();
+        Ok((slf.py().import("operator")?.getattr("getitem")?, (of.clone(), *number)))
+    }
+
     fn __str__(&self) -> String {
-        self.0.to_string()
+        self.step().to_string()
     }
 
     fn __repr__(&self) -> String {
-        format!("<{}>", self.0)
+        format!("<{}>", self.step())
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::Result;
 use arrow_array::{
-    ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
+    ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, Int64Array,
     ffi_stream::FFI_ArrowArrayStream,
 };
 use numpy::IntoPyArray;
@@ -47,7 +47,7 @@ impl PyTable {
     ///
     /// Examples:
     ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_dict()["logical_bytes"]
-    ///     array([19200000], dtype=uint64)
+    ///     array([19200000], dtype=int64)
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         py.detach(|| self.0.columns()).into_dict(py)
     }
@@ -59,12 +59,12 @@ impl PyTable {
     ///
     /// Examples:
     ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_pandas()["padding_bytes"].sum()
-    ///     np.uint64(185600000)
+    ///     np.int64(185600000)
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (pandas, columns) = (py.import("pandas")?, py.detach(|| self.0.columns()));
         // By default, pandas turns integers that may be missing into floats.
         let maybe: Vec<_> = columns.0.iter().filter(|(_, column)| matches!(column, Column::MaybeCount(_))).collect();
-        let dtypes: HashMap<_, _> = maybe.into_iter().map(|(name, _)| (*name, "UInt64")).collect();
+        let dtypes: HashMap<_, _> = maybe.into_iter().map(|(name, _)| (*name, "Int64")).collect();
         pandas.call_method1("DataFrame", (columns.into_dict(py)?,))?.call_method1("astype", (dtypes,))
     }
 
@@ -97,9 +97,9 @@ impl PyTable {
 pub(crate) enum Column {
     Text(Vec<Option<String>>),
     /// A count in every row.
-    Count(Vec<u64>),
+    Count(Vec<i64>),
     /// A count that may be missing.
-    MaybeCount(Vec<Option<u64>>),
+    MaybeCount(Vec<Option<i64>>),
     Ratio(Vec<Option<f64>>),
 }
 
@@ -119,14 +119,19 @@ impl Column {
         match (self, cell) {
             (Self::Text(values), Value::Text(text)) => values.push(Some(text.into_owned())),
             (Self::Text(values), _) => values.push(None),
-            (Self::Count(values), Value::Count(count)) => values.push(count),
+            (Self::Count(values), Value::Count(count)) => values.push(signed(count)),
             (Self::Count(values), _) => values.push(0),
-            (Self::MaybeCount(values), Value::Count(count)) => values.push(Some(count)),
+            (Self::MaybeCount(values), Value::Count(count)) => values.push(Some(signed(count))),
             (Self::MaybeCount(values), _) => values.push(None),
             (Self::Ratio(values), Value::Ratio(ratio)) => values.push(Some(ratio)),
             (Self::Ratio(values), _) => values.push(None),
         }
     }
+}
+
+/// A count as data frames hold it: signed, so that differences are.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// A table with named columns.
@@ -166,8 +171,8 @@ impl Columns {
         let arrays = self.0.into_iter().map(|(name, column)| {
             let array: ArrayRef = match column {
                 Column::Text(values) => Arc::new(StringArray::from(values)),
-                Column::Count(values) => Arc::new(UInt64Array::from(values)),
-                Column::MaybeCount(values) => Arc::new(UInt64Array::from(values)),
+                Column::Count(values) => Arc::new(Int64Array::from(values)),
+                Column::MaybeCount(values) => Arc::new(Int64Array::from(values)),
                 Column::Ratio(values) => Arc::new(Float64Array::from(values)),
             };
             (name, array, true)

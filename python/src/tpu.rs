@@ -37,3 +37,9 @@ pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
 pub(crate) fn hbm_bytes(tpu: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(generation(tpu)?.hbm_bytes())
 }
+
+/// The name of a TPU generation, as `TPU_GENERATIONS` has it.
+#[pyfunction]
+pub(crate) fn generation_name(tpu: &Bound<'_, PyAny>) -> Result<&'static str> {
+    Ok(generation(tpu)?.name())
+}

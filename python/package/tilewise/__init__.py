@@ -22,21 +22,27 @@ checked:
 """
 
 from tilewise._audit import audit
+from tilewise._check import FixCheck, Measured, TriedFormats, check_fix, try_formats
+from tilewise._compile import compile_for
+from tilewise._diff import ReportDiff
 from tilewise._errors import (
     DrawError,
     Error,
     HloError,
     MessageError,
+    NotATpuProgram,
     OutOfRangeError,
+    PaddingError,
     ParseError,
     RelayoutError,
     ShapeError,
 )
-from tilewise._explain import explain, explain_oom
-from tilewise._jax import from_jax, to_jax
+from tilewise._explain import OomExplainer, explain, explain_oom
+from tilewise._jax import TreeLeaf, TreePrediction, from_jax, predict_tree, to_jax
 from tilewise._tilewise import (
     CHECKED_WITH,
     TPU_GENERATIONS,
+    Advice,
     Allocation,
     Buffer,
     Copy,
@@ -45,6 +51,7 @@ from tilewise._tilewise import (
     Explanation,
     Fix,
     Layout,
+    PeakBuffer,
     Report,
     ReportWarning,
     Row,
@@ -61,10 +68,12 @@ from tilewise._tilewise import (
     tile,
     untile,
 )
+from tilewise._watch import watch
 
 __all__ = [
     "CHECKED_WITH",
     "TPU_GENERATIONS",
+    "Advice",
     "Allocation",
     "Buffer",
     "Copy",
@@ -74,13 +83,20 @@ __all__ = [
     "Error",
     "Explanation",
     "Fix",
+    "FixCheck",
     "HloError",
     "Layout",
+    "Measured",
     "MessageError",
+    "NotATpuProgram",
+    "OomExplainer",
     "OutOfRangeError",
+    "PaddingError",
     "ParseError",
+    "PeakBuffer",
     "RelayoutError",
     "Report",
+    "ReportDiff",
     "ReportWarning",
     "Row",
     "Shape",
@@ -90,15 +106,23 @@ __all__ = [
     "Step",
     "Steps",
     "Table",
+    "TreeLeaf",
+    "TreePrediction",
+    "TriedFormats",
     "__version__",
     "audit",
+    "check_fix",
+    "compile_for",
     "explain",
     "explain_oom",
     "from_jax",
     "hbm_bytes",
     "predict",
+    "predict_tree",
     "relayout",
     "tile",
     "to_jax",
+    "try_formats",
     "untile",
+    "watch",
 ]

@@ -1,36 +1,69 @@
-"""`audit`, which takes a compiled program in any form."""
+"""`audit`, which takes a compiled program in any form, or compiles one."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewise import _tilewise
+from tilewise._compile import text_for
+from tilewise._errors import NotATpuProgram
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
     from tilewise._types import Program, Tpu
 
 
-def audit(program: Program, /, *, tpu: Tpu | None = None, hbm_limit: int | None = None) -> Report:
-    """Find the padding waste of a compiled program.
+@overload
+def audit(program: Program, /, *, tpu: Tpu | None = None, hbm_limit: int | None = None) -> Report: ...
+@overload
+def audit(
+    program: Callable[..., Any],
+    /,
+    *args: Any,
+    tpu: Tpu,
+    hbm_limit: int | None = None,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+) -> Report: ...
+@overload
+def audit(
+    program: Sequence[Program], /, *, tpu: Tpu | None = None, hbm_limit: int | None = None
+) -> list[Report]: ...
+def audit(
+    program: Any,
+    /,
+    *args: Any,
+    tpu: Tpu | None = None,
+    hbm_limit: int | None = None,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+) -> Report | list[Report]:
+    """Find what a compiled program holds at its peak, its padding waste, and what to change.
 
     Args:
         program: one of
 
+            - a function, compiled for ``tpu`` as `compile_for` does, with no TPU at hand;
             - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
               ``to_string`` method; the result of ``lower`` alone has no device layouts yet;
             - the path of a file of HLO text, plain or gzip;
             - HLO text: a ``str`` with line breaks or ``" = "``, or one that begins with ``HloModule``; or ``bytes``,
-              plain or gzip.
+              plain or gzip;
+            - a list of these, for a list of reports.
+        args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
-            price the fixes, and its HBM is the default of ``hbm_limit``.
+            price the fixes, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
         hbm_limit: the HBM that the program has to fit into, in bytes.
+        topology, jit_options: for a function, as `compile_for` takes them.
 
     Raises:
         HloError: the text is not HLO.
+        NotATpuProgram: the program has no tiles, and ``tpu`` is given.
         ParseError: ``tpu`` names no TPU generation.
         OSError: the file can't be read.
+        ImportError: a function is to be compiled, and JAX or libtpu is missing.
 
     Examples:
         >>> report = audit('''
@@ -43,11 +76,28 @@ def audit(program: Program, /, *, tpu: Tpu | None = None, hbm_limit: int | None 
         >>> report.largest_padding()[0].causes
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
-    text, source = _text_of(program)
+    if isinstance(program, (list, tuple)):
+        return [audit(each, tpu=tpu, hbm_limit=hbm_limit) for each in program]
+    if _is_function(program):
+        if tpu is None:
+            message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
+            raise TypeError(message)
+        name = getattr(program, "__name__", type(program).__name__)
+        text = text_for(program, args, tpu, topology, jit_options)
+        return _tilewise.audit_text(text, name, tpu, hbm_limit)
+    if args or topology is not None or jit_options is not None:
+        message = f"arguments are those of a function to compile, not of {type(program).__name__}"
+        raise TypeError(message)
+    text, source = _text_of(program, tpu)
     return _tilewise.audit_text(text, source, tpu, hbm_limit)
 
 
-def _text_of(program: Program) -> tuple[str, str]:
+def _is_function(program: Any) -> bool:
+    """Whether this is to be compiled; a compiled program can be called, too."""
+    return callable(program) and not hasattr(program, "as_text") and not hasattr(program, "to_string")
+
+
+def _text_of(program: Any, tpu: Tpu | None) -> tuple[str, str]:
     """The HLO text, and where it came from."""
     if isinstance(program, str) and _is_hlo(program):
         return program, "text"
@@ -57,21 +107,28 @@ def _text_of(program: Program) -> tuple[str, str]:
     if isinstance(program, (bytes, bytearray, memoryview)):
         return _tilewise.decode(bytes(program)), "bytes"
     source = type(program).__name__
-    return _text_of_object(program, source), source
+    return _text_of_object(program, source, tpu), source
 
 
 def _is_hlo(text: str) -> bool:
     return "\n" in text or text.startswith("HloModule") or " = " in text
 
 
-def _text_of_object(program: Any, source: str) -> str:
+def _text_of_object(program: Any, source: str, tpu: Tpu | None) -> str:
     if hasattr(program, "as_text"):
         # An object with `compile` is only lowered: its default text is StableHLO.
-        text = program.as_text("hlo") if hasattr(program, "compile") else program.as_text()
+        is_lowered = hasattr(program, "compile")
+        if is_lowered and tpu is not None:
+            raise NotATpuProgram(
+                f"this {source} is only lowered: layouts and memory come with compiling",
+                kind="not_tpu",
+                help="`audit(f, *args, tpu=…)` compiles the function for that TPU, and needs none",
+            )
+        text = program.as_text("hlo") if is_lowered else program.as_text()
     elif hasattr(program, "to_string"):
         text = program.to_string()
     else:
-        message = f"audit takes a compiled program, a path, or HLO text, not {source}"
+        message = f"audit takes a compiled program, a function, a path, or HLO text, not {source}"
         raise TypeError(message)
     if not isinstance(text, str):
         message = f"this {source} has no text: its compiler does not keep any"

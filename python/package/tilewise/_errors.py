@@ -102,6 +102,28 @@ class HloError(Error):
     """
 
 
+class NotATpuProgram(Error):  # noqa: N818
+    """A program whose arrays lie in no tiles, where one for a TPU is asked for: nothing said of it would be true.
+
+    Examples:
+        >>> audit("x = f32[400000,12]{1,0} parameter(0)", tpu="v5e")
+        Traceback (most recent call last):
+        ...
+        tilewise.NotATpuProgram: not compiled for a TPU: no array lies in tiles...
+    """
+
+
+class PaddingError(Error):
+    """A program with more padding than `watch` was told to let pass.
+
+    Examples:
+        >>> raise PaddingError("1.5 MiB of padding, more than 1 MiB")
+        Traceback (most recent call last):
+        ...
+        tilewise.PaddingError: 1.5 MiB of padding, more than 1 MiB
+    """
+
+
 class MessageError(Error):
     """A text without an out-of-memory message of a TPU.
 
@@ -136,6 +158,17 @@ class DrawError(Error):
 
 
 # Users import them from the package, so tracebacks show that name.
-for _class in (Error, ParseError, ShapeError, OutOfRangeError, HloError, MessageError, RelayoutError, DrawError):
+for _class in (
+    Error,
+    ParseError,
+    ShapeError,
+    OutOfRangeError,
+    HloError,
+    NotATpuProgram,
+    PaddingError,
+    MessageError,
+    RelayoutError,
+    DrawError,
+):
     _class.__module__ = "tilewise"
 del _class

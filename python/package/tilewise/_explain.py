@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
 import os
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tilewise import _tilewise
 from tilewise._errors import MessageError
 
 if TYPE_CHECKING:
-    from tilewise._tilewise import Explanation
+    from tilewise._tilewise import Explanation, Report
     from tilewise._types import Tpu
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | None = None) -> Explanation:
@@ -20,7 +25,8 @@ def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | No
 
     Args:
         message: a ``str`` that contains the message, such as a log; an exception whose text, or that of one of its
-            causes, contains it; or a path-like object of a text file, plain or gzip.
+            causes, contains it; or the path of a text file, plain or gzip: a path-like object, or a ``str`` of one line
+            that names a file.
         tpu: the TPU generation of the program; ``None`` infers it from the message's tiles.
 
     Raises:
@@ -43,9 +49,13 @@ def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | No
     """
     if isinstance(message, BaseException):
         return _explain_exception(message, tpu)
-    if isinstance(message, os.PathLike):
+    if isinstance(message, os.PathLike) or (isinstance(message, str) and _is_file(message)):
         message = _tilewise.read(message)
     return _tilewise.explain_text(message, tpu)
+
+
+def _is_file(text: str) -> bool:
+    return "\n" not in text and "\0" not in text and len(text) < 4096 and os.path.isfile(text)
 
 
 def _explain_exception(error: BaseException, tpu: Tpu | None) -> Explanation:
@@ -68,37 +78,163 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-@contextmanager
-def explain_oom(*, tpu: Tpu | None = None) -> Generator[None]:
-    """Explain the out-of-memory errors raised in the ``with`` block.
+@overload
+def explain_oom(function: _Function, /, *, tpu: Tpu | None = None) -> _Function: ...
+@overload
+def explain_oom(*, tpu: Tpu | None = None) -> OomExplainer: ...
+def explain_oom(function: Any = None, /, *, tpu: Tpu | None = None) -> Any:
+    """Explain the out-of-memory errors raised in a ``with`` block, or by a function that this decorates.
 
     An exception with a TPU's ``RESOURCE_EXHAUSTED`` message gets the explanation as a note (PEP 678), which tracebacks
-    print, and is re-raised. All other exceptions propagate unchanged. Also usable as a decorator.
+    print, and is re-raised. All other exceptions propagate unchanged.
+
+    As a decorator it takes functions, coroutine functions, generators and asynchronous generators, and jitted functions,
+    which keep their attributes. If the message lists no arrays, a jitted function is compiled once more with a dump into
+    a temporary folder, and what the program holds is added.
 
     On Python 3.10, which has no notes, the explanation is appended to the exception's message.
 
     Args:
+        function: the function to decorate; without it, the result is a context manager and a decorator.
         tpu: the TPU generation of the program; ``None`` infers it from the message's tiles.
 
     Raises:
         ParseError: ``tpu`` names no TPU generation.
 
     Examples:
-        >>> with explain_oom():  # doctest: +SKIP
-        ...     train_step.lower(state, batch).compile()
+        >>> @explain_oom
+        ... def train_step(x):
+        ...     return x + 1
+        >>> train_step(1)
+        2
+        >>> with explain_oom():
+        ...     train_step(1)
+        2
     """
-    if tpu is not None:
-        _tilewise.hbm_bytes(tpu)  # Rejects a wrong name before the block runs.
-    try:
-        yield
-    except Exception as error:
+    explainer = OomExplainer(tpu)
+    return explainer if function is None else explainer(function)
+
+
+class OomExplainer:
+    """What `explain_oom` returns: a context manager, and a decorator.
+
+    Examples:
+        >>> explainer = explain_oom(tpu="v5e")
+        >>> with explainer:
+        ...     pass
+    """
+
+    def __init__(self, tpu: Tpu | None = None) -> None:
+        if tpu is not None:
+            _tilewise.hbm_bytes(tpu)  # Rejects a wrong name before the block runs.
+        self._tpu = tpu
+
+    def __enter__(self) -> OomExplainer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object, /) -> None:
+        self._explain(error)
+
+    def __call__(self, function: _Function, /) -> _Function:
+        """The function, whose out-of-memory errors are explained."""
+        if inspect.isasyncgenfunction(function):
+            wrapper: Any = self._async_generator(function)
+        elif inspect.iscoroutinefunction(function):
+            wrapper = self._coroutine(function)
+        elif inspect.isgeneratorfunction(function):
+            wrapper = self._generator(function)
+        elif inspect.isfunction(function) or inspect.ismethod(function):
+            wrapper = self._plain(function)
+        else:
+            return cast("_Function", Wrapped(function, self._call))
+        return cast("_Function", functools.wraps(function)(wrapper))
+
+    def _plain(self, function: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    def _generator(self, function: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return (yield from function(*args, **kwargs))
+
+        return wrapper
+
+    def _coroutine(self, function: Any) -> Any:
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return await function(*args, **kwargs)
+
+        return wrapper
+
+    def _async_generator(self, function: Any) -> Any:
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            sent = None
+            with self:
+                try:
+                    while True:
+                        sent = yield await generator.asend(sent)
+                except StopAsyncIteration:
+                    return
+                finally:
+                    await generator.aclose()
+
+        return wrapper
+
+    def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            explanation = explain(error, tpu=tpu)
+            return function(*args, **kwargs)
+        except Exception as error:
+            self._explain(error, lambda: function.lower(*args, **kwargs))
+            raise
+
+    def _explain(self, error: BaseException | None, lower: Callable[[], Any] | None = None) -> None:
+        """Adds the explanation; where the message lists nothing, what the program holds if it can be lowered."""
+        if not isinstance(error, Exception):
+            return
+        try:
+            explanation = explain(error, tpu=self._tpu)
         except MessageError:
-            explanation = None
-        if explanation is not None:
-            _add_note(error, explanation.table())
-        raise
+            return
+        _add_note(error, explanation.table())
+        if len(explanation) == 0 and lower is not None:
+            # Whatever keeps the program from being compiled again must not hide the error.
+            with contextlib.suppress(Exception):
+                _add_note(error, _report_of(lower(), self._tpu).table())
+
+
+def _report_of(lowered: Any, tpu: Tpu | None) -> Report:
+    """The audit of a program that can't be loaded, from the compiler's dump."""
+    from tilewise._compile import dumped
+
+    return _tilewise.audit_text(dumped(lowered), "dump", tpu, None)
+
+
+class Wrapped:
+    """A callable with the attributes of the one in it, called by `call(function, …)`."""
+
+    def __init__(self, function: Any, call: Callable[..., Any]) -> None:
+        self.__dict__["_call"] = call
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(self.__wrapped__, *args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        # Unpickling asks for attributes before there is a function.
+        if name == "__wrapped__":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
 
 
 def _add_note(error: BaseException, note: str) -> None:
