@@ -62,7 +62,7 @@ def offsets(count: int) -> list[Row]:
     """`Shape.offsets` compared with the tiled-layout document's formula on columns."""
     indices = indices_of(count)
     y, x = indices[:, 0], indices[:, 1]
-    out = np.empty(count, np.uint64)
+    out = np.empty(count, np.int64)
 
     def formula() -> npt.NDArray[np.int64]:
         return (((y // 8 * 4 + x // 128) * 4 + y % 8 // 2) * 128 + x % 128) * 2 + y % 2

@@ -15,7 +15,7 @@ use tilewise_audit::Advice;
 ///     >>> import pathlib
 ///     >>> first = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).advice[0]
 ///     >>> first.kind, first.target, str(first.shape)
-///     ('split', 'upstream', 'f32[400000,12]{1,0:T(8,128)}')
+///     ('split', 'upstream', 'bf16[400000,12]{1,0:T(8,128)(2,1)}')
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Advice")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyAdvice {

@@ -3,7 +3,7 @@
 use crate::{
     errors::{Class, Error, Result},
     shape::PyShape,
-    travel::native,
+    travel::{Reduced, native},
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -175,7 +175,7 @@ impl PyDrawing {
         Ok(())
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
         let Request { shape, view, compare, highlight, slices, theme } = &slf.get().request;
         let compare = compare.as_ref().map(PyShape::to_string);
         let arguments = (shape.to_string(), view, compare, highlight.clone(), slices.clone(), theme);

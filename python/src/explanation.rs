@@ -148,7 +148,12 @@ impl PyExplanation {
     /// The entries of the message, in its order.
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
-        self.explained.0.allocations.iter().map(|allocation| PyAllocation::of(py, AllocationValue::new(allocation))).collect()
+        self.explained
+            .0
+            .allocations
+            .iter()
+            .map(|allocation| PyAllocation::of(py, AllocationValue::new(allocation)))
+            .collect()
     }
 
     /// The fix that frees the most memory, of an argument or output, as an (allocation, fix) pair; `None` if there is no
@@ -156,7 +161,9 @@ impl PyExplanation {
     #[getter]
     fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
         let first = self.explained.0.first_fix();
-        first.map(|(allocation, fix)| Ok((PyAllocation::of(py, AllocationValue::new(allocation))?, PyFix::of(fix)))).transpose()
+        first
+            .map(|(allocation, fix)| Ok((PyAllocation::of(py, AllocationValue::new(allocation))?, PyFix::of(fix))))
+            .transpose()
     }
 
     /// The explanation as text, as the command line prints it.
@@ -187,7 +194,7 @@ impl PyExplanation {
         tuple(py, self.allocations(py)?)?.try_iter()
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<&'static str>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String, Option<&'static str>)>> {
         let Self { text, tpu, .. } = slf.get();
         Ok((native(slf.py(), "explain_text")?, (text.clone(), tpu.map(Generation::name))))
     }

@@ -4,7 +4,7 @@ use crate::{
     builtins::{str_of, tuple, tuple_repr},
     element_type::PyElementType,
     errors::{Class, Error, Result},
-    travel::native,
+    travel::{Reduced, native},
 };
 use pyo3::{
     exceptions::PyTypeError,
@@ -194,7 +194,7 @@ impl PyLayout {
         format!("Layout({})", parts.join(", "))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
         let layout = &slf.get().0;
         let order = layout.minor_to_major();
         // The smallest array that the layout fits: the text of a shape carries every part of a layout.

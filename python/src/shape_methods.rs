@@ -12,6 +12,7 @@ use crate::{
     shape::{PyShape, shape_of},
     steps::PySteps,
     tpu::generation,
+    travel::Reduced,
 };
 use numpy::PyArrayDyn;
 use pyo3::{
@@ -504,7 +505,7 @@ impl PyShape {
         hasher.finish()
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
         let restore = slf.get_type().getattr("parse_as_written")?;
         Ok((restore, (slf.get().as_shape().to_string(),)))
     }

@@ -4,7 +4,7 @@ use crate::{
     builtins::tuple,
     errors::{Class, Error, Result},
     shape::PyShape,
-    travel::native,
+    travel::{Reduced, native},
 };
 use pyo3::{
     exceptions::PyIndexError,
@@ -110,7 +110,9 @@ impl PySteps {
         let steps = self.0.derivation.steps();
         let position = if number < 0 { steps.len().checked_add_signed(number) } else { Some(number.unsigned_abs()) };
         let number = position.filter(|position| *position < steps.len());
-        number.map(|number| PyStep { of: self.clone(), number }).ok_or_else(|| PyIndexError::new_err("step index out of range"))
+        number
+            .map(|number| PyStep { of: self.clone(), number })
+            .ok_or_else(|| PyIndexError::new_err("step index out of range"))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -118,7 +120,7 @@ impl PySteps {
         tuple(py, steps)?.try_iter()
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (String,)>> {
         Ok((native(slf.py(), "steps_of")?, (slf.get().0.shape.to_string(),)))
     }
 
@@ -212,7 +214,7 @@ impl PyStep {
         }
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (PySteps, usize))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, (PySteps, usize)>> {
         let Self { of, number } = slf.get();
         Ok((slf.py().import("operator")?.getattr("getitem")?, (of.clone(), *number)))
     }

@@ -2,8 +2,7 @@
 
 use crate::errors::Result;
 use arrow_array::{
-    ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, Int64Array,
-    ffi_stream::FFI_ArrowArrayStream,
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, ffi_stream::FFI_ArrowArrayStream,
 };
 use numpy::IntoPyArray;
 use pyo3::{
@@ -47,7 +46,7 @@ impl PyTable {
     ///
     /// Examples:
     ///     >>> audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").to_dict()["logical_bytes"]
-    ///     array([19200000], dtype=int64)
+    ///     array([19200000])
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         py.detach(|| self.0.columns()).into_dict(py)
     }

@@ -17,8 +17,8 @@ use pyo3::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-/// What `__reduce__` returns: `restore`, the class, and what the value holds.
-pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>, String));
+/// What `__reduce__` returns: a function and its arguments; mostly `restore`, the class, and what the value holds.
+pub(crate) type Reduced<'py, A = (Bound<'py, PyType>, String)> = (Bound<'py, PyAny>, A);
 
 /// What pickles a value of this class that holds that.
 pub(crate) fn reduced<'py, T: PyClass>(py: Python<'py>, held: &impl Serialize) -> PyResult<Reduced<'py>> {
@@ -38,10 +38,10 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
         };
     }
     first_of!(PyAdvice PyCopy PyFix PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
-    if class.is(&py.get_type::<PyBuffer>()) {
+    if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }
-    if class.is(&py.get_type::<PyAllocation>()) {
+    if class.is(py.get_type::<PyAllocation>()) {
         return Ok(PyAllocation::of(py, parsed(held)?)?.into_any());
     }
     Err(PyTypeError::new_err(format!("values of {class} are not restored from text")))

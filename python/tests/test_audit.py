@@ -32,9 +32,8 @@ def test_the_example(program: Path) -> None:
     assert (worst.instruction, worst.op_name, str(worst.source)) == ("fusion.6", "jit(f)/dot_general", "model.py:439")
     assert worst.shape == tw.Shape("f32[400000,12]{1,0:T(8,128)}")
     assert worst.padding_bytes == worst.shape.padding_bytes
-    assert worst.fix is not None
-    assert worst.fix.jax.startswith("x = with_layout_constraint(x")
-    assert worst.fixes[0].kind == worst.fix.kind
+    # A compiler chooses the layouts of values inside a program: fixes are those of arguments.
+    assert worst.fix is None
     assert (report.hbm_limit, report.fits) == (tw.hbm_bytes("v5e"), True)
     assert tw.audit(program, hbm_limit=1000).fits is False
     assert tw.audit(program).fits is None
@@ -108,8 +107,8 @@ def test_frames(program: Path) -> None:
     frame = report.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert frame["padding_bytes"].tolist() == padding
-    assert str(frame["padding_bytes"].dtype) == "uint64"
-    assert str(frame["line"].dtype) == "UInt64"
+    assert str(frame["padding_bytes"].dtype) == "int64"
+    assert str(frame["line"].dtype) == "Int64"
     assert frame["line"].isna().sum() == sum(buffer.source is None for buffer in report.buffers)
     other = report.to_polars()
     assert isinstance(other, polars.DataFrame)

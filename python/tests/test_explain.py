@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import sys
 import traceback
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from typing import Any
 
 import polars
 import pytest
@@ -98,3 +102,90 @@ def test_explain_oom_checks_tpu_first() -> None:
 def test_a_missing_file() -> None:
     with pytest.raises(FileNotFoundError):
         tw.explain(Path("no/such/message.txt"))
+
+
+def test_a_path_in_a_string(message: str) -> None:
+    path = EXAMPLES / "out_of_memory.txt"
+    assert tw.explain(str(path)) == tw.explain(path) == tw.explain(message)
+    assert list(tw.explain(path)) == tw.explain(path).allocations
+    assert len(tw.explain(path)) == len(tw.explain(path).allocations)
+    with pytest.raises(tw.MessageError):
+        tw.explain("no/such/message.txt")
+
+
+def test_explain_oom_decorates_without_parentheses(message: str) -> None:
+    @tw.explain_oom
+    def step(x: int) -> int:
+        """Raises."""
+        if x < 0:
+            raise RuntimeError(message)
+        return x + 1
+
+    assert (step(1), step.__name__, step.__doc__) == (2, "step", "Raises.")
+    with pytest.raises(RuntimeError) as caught:
+        step(-1)
+    assert "First, fusion.6" in printed(caught.value)
+
+
+def test_explain_oom_decorates_generators_and_coroutines(message: str) -> None:
+    @tw.explain_oom
+    def batches() -> Generator[int, int, str]:
+        got = yield 1
+        assert got == 5
+        raise RuntimeError(message)
+
+    @tw.explain_oom(tpu="v5e")
+    async def step() -> None:
+        await asyncio.sleep(0)
+        raise RuntimeError(message)
+
+    @tw.explain_oom
+    async def stream() -> AsyncGenerator[int, None]:
+        yield 1
+        raise RuntimeError(message)
+
+    async def drained() -> None:
+        async for _ in stream():
+            pass
+
+    running = batches()
+    assert next(running) == 1
+    for work in (lambda: running.send(5), lambda: asyncio.run(step()), lambda: asyncio.run(drained())):
+        with pytest.raises(RuntimeError) as caught:
+            work()
+        assert printed(caught.value).count("First, fusion.6") == 1
+    assert inspect.iscoroutinefunction(step)
+    assert inspect.isgeneratorfunction(batches)
+    assert inspect.isasyncgenfunction(stream)
+
+
+SHORT = (
+    "RESOURCE_EXHAUSTED: Error allocating device buffer: Attempting to allocate 2.00G. That was not possible. "
+    "There are 1.00G free.; (0x0x0_HBM0)"
+)
+
+
+class Jitted:
+    """Stands for a jitted function on a TPU without memory left."""
+
+    marker = 7
+
+    def __call__(self) -> None:
+        raise RuntimeError(SHORT)
+
+    def lower(self) -> Jitted:
+        return self
+
+    def compile(self, options: dict[str, Any]) -> None:
+        folder = Path(options["xla_dump_to"])
+        text = (EXAMPLES / "gnn_large.v5e.hlo").read_text(encoding="utf-8")
+        (folder / "module_0001.jit_f.tpu_after_optimizations.txt").write_text(text, encoding="utf-8")
+
+
+def test_a_message_without_arrays_is_explained_from_a_dump() -> None:
+    step = tw.explain_oom(Jitted())
+    assert step.marker == 7
+    with pytest.raises(RuntimeError) as caught:
+        step()
+    assert len(tw.explain(SHORT)) == 0
+    assert "Holds 311.37 MiB (326497280) of HBM at most" in printed(caught.value)

@@ -38,7 +38,7 @@ def test_relayout_from_eight_threads_at_once() -> None:
 
 def test_memory_in_use_is_refused() -> None:
     out, indices = np.zeros(SHAPE.physical_bytes, np.uint8), np.zeros((1_000_000, 2), np.uint64)
-    offsets = np.zeros(len(indices), np.uint64)
+    offsets = np.zeros(len(indices), np.int64)
     refused = []
 
     def ask(work: Callable[[], object]) -> None:

@@ -28,9 +28,7 @@ def audit(
     jit_options: Mapping[str, Any] | None = None,
 ) -> Report: ...
 @overload
-def audit(
-    program: Sequence[Program], /, *, tpu: Tpu | None = None, hbm_limit: int | None = None
-) -> list[Report]: ...
+def audit(program: Sequence[Program], /, *, tpu: Tpu | None = None, hbm_limit: int | None = None) -> list[Report]: ...
 def audit(
     program: Any,
     /,

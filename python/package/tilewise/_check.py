@@ -179,8 +179,8 @@ def try_formats(
 ) -> TriedFormats:
     """Try the layouts that the audit suggests for a function's arguments and results, by compiling it with them.
 
-    What the compiler would pick by itself (``Layout.AUTO``) is tried for all of them, then, one argument or result after
-    the other, the order of dimensions in which a TPU stores it with the least padding; what lowers the peak stays.
+    What the compiler would pick by itself (``Layout.AUTO``) is tried for all of them, then, one argument or result
+    after the other, the order of dimensions that a TPU stores it in by default; what lowers the peak stays.
 
     Args:
         f: the function, not jitted: ``jit_options`` says how it is.
@@ -293,7 +293,9 @@ class _Trial:
         import jax
 
         return self.attempt(
-            jax.tree.unflatten(self.in_tree, [_format(f, layout) for f, layout in zip(self.in_formats, ins, strict=True)]),
+            jax.tree.unflatten(
+                self.in_tree, [_format(f, layout) for f, layout in zip(self.in_formats, ins, strict=True)]
+            ),
             jax.tree.unflatten(
                 self.out_tree, [_format(f, layout) for f, layout in zip(self.out_formats, outs, strict=True)]
             ),

@@ -40,9 +40,10 @@ class ReportDiff:
         >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
         >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
         >>> print(before.diff(after))
-        argument_bytes ...
+        argument_bytes 204800000 → 25600000
+        ...
         - x f32[400000,12]{1,0:T(8,128)}: 204800000
-        + x f32[400000,12]{0,1:T(8,128)}: 25612800
+        + x f32[400000,12]{0,1:T(8,128)}: 25600000
     """
 
     numbers: dict[str, tuple[int | None, int | None]]

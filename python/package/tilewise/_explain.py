@@ -88,9 +88,9 @@ def explain_oom(function: Any = None, /, *, tpu: Tpu | None = None) -> Any:
     An exception with a TPU's ``RESOURCE_EXHAUSTED`` message gets the explanation as a note (PEP 678), which tracebacks
     print, and is re-raised. All other exceptions propagate unchanged.
 
-    As a decorator it takes functions, coroutine functions, generators and asynchronous generators, and jitted functions,
-    which keep their attributes. If the message lists no arrays, a jitted function is compiled once more with a dump into
-    a temporary folder, and what the program holds is added.
+    As a decorator it takes functions, coroutine functions, generators and asynchronous generators, and jitted
+    functions, which keep their attributes. If the message lists no arrays, a jitted function is compiled once more with
+    a dump into a temporary folder, and what the program holds is added.
 
     On Python 3.10, which has no notes, the explanation is appended to the exception's message.
 

@@ -186,7 +186,7 @@ class TreePrediction:
         Examples:
             >>> import numpy as np
             >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["fix"]
-            ['leave the order of dimensions to the compiler...']
+            ['move a factor of 32 from dimension 0 (size 400000) into dimension 1 (size 12)...']
         """
         return {
             "path": [leaf.path for leaf in self],
@@ -228,8 +228,8 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
     """Predict how the arrays of a tree lie on a TPU: parameters or an optimizer's state, of any library.
 
     Args:
-        tree: a pytree of arrays, real or abstract (``jax.eval_shape``). Leaves that are no arrays are passed over; keys of
-            random numbers are the integers that they consist of.
+        tree: a pytree of arrays, real or abstract (``jax.eval_shape``). Leaves that are no arrays are passed over; keys
+            of random numbers are the integers that they consist of.
         tpu: the generation, under any of its names (``"v5e"``).
         per_device: whether a sharded array counts as one device's shard, or as a whole.
 
@@ -239,7 +239,8 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
 
     Examples:
         >>> import jax, jax.numpy as jnp
-        >>> params = {"w": jax.ShapeDtypeStruct((400000, 12), jnp.bfloat16), "b": jax.ShapeDtypeStruct((12,), jnp.float32)}
+        >>> abstract = jax.ShapeDtypeStruct
+        >>> params = {"w": abstract((400000, 12), jnp.bfloat16), "b": abstract((12,), jnp.float32)}
         >>> print(predict_tree(params, tpu="v5e"))
         path ...
         b      f32[12]{0:T(128)} ...

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
+_UNITS = {**_BINARY, "TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3, "B": 1}
 
 
 def bytes_of(limit: int | float | str, whole: int) -> float:
@@ -23,7 +24,7 @@ def bytes_of(limit: int | float | str, whole: int) -> float:
 
 def in_words(count: float) -> str:
     """Bytes for people: ``16.00 GiB (17179869184)``."""
-    for unit in ("TiB", "GiB", "MiB", "KiB"):
-        if count >= _UNITS[unit]:
-            return f"{count / _UNITS[unit]:.2f} {unit} ({count:.0f})"
+    for unit, size in _BINARY.items():
+        if count >= size:
+            return f"{count / size:.2f} {unit} ({count:.0f})"
     return f"{count:.0f} bytes"

@@ -29,8 +29,8 @@ def watch(
         f: the function; one that is not jitted is.
         tpu: compiles for that generation, as `compile_for` does, whatever this machine runs; ``None`` for what the
             function is compiled for anyway, a TPU.
-        fail_above: raises where the padding at the peak is above this: bytes, text such as ``"1GiB"``, or a share of what
-            is alive then, ``"10%"`` or 0.1.
+        fail_above: raises where the padding at the peak is above this: bytes, text such as ``"1GiB"``, or a share of
+            what is alive then, ``"10%"`` or 0.1.
         on_report: takes each report.
 
     Returns:

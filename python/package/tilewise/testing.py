@@ -13,7 +13,7 @@ from tilewise._audit import audit
 from tilewise._limits import bytes_of, in_words
 
 if TYPE_CHECKING:
-    from tilewise._tilewise import Report
+    from tilewise._tilewise import PeakBuffer, Report
     from tilewise._types import Program, Tpu
 
 __all__ = ["assert_padding_below", "assert_peak_below"]
@@ -51,10 +51,9 @@ def assert_padding_below(
         raise AssertionError(message)
     most = bytes_of(limit, report.peak_live_bytes or 0)
     if padding > most:
-        rows = sorted(report.peak_buffers, key=lambda row: row.padding_bytes, reverse=True)
-        lines = [f"  {row.source or row.op_name or row.instruction}: {in_words(row.padding_bytes)} in {row.shape}" for row in rows]
+        owners = [(row, row.padding_bytes) for row in report.peak_buffers]
         head = f"{in_words(padding)} of padding at the peak of {report.module}, more than {in_words(most)}"
-        raise AssertionError(_message(head, lines, report))
+        raise AssertionError(_message(head, owners, report))
 
 
 def assert_peak_below(
@@ -84,9 +83,9 @@ def assert_peak_below(
         raise AssertionError(message)
     most = bytes_of(limit, report.hbm_limit or 0)
     if peak > most:
-        rows = report.peak_buffers
-        lines = [f"  {row.source or row.op_name or row.instruction}: {in_words(row.bytes)} in {row.shape}" for row in rows]
-        raise AssertionError(_message(f"{report.module} holds {in_words(peak)}, more than {in_words(most)}", lines, report))
+        owners = [(row, row.bytes) for row in report.peak_buffers]
+        head = f"{report.module} holds {in_words(peak)}, more than {in_words(most)}"
+        raise AssertionError(_message(head, owners, report))
 
 
 def _report(program: Any, args: Sequence[Any], tpu: Tpu) -> Report:
@@ -95,9 +94,12 @@ def _report(program: Any, args: Sequence[Any], tpu: Tpu) -> Report:
     return program if isinstance(program, Report) else audit(program, *args, tpu=tpu)
 
 
-def _message(head: str, lines: list[str], report: Report) -> str:
+def _message(head: str, owners: list[tuple[PeakBuffer, int]], report: Report) -> str:
+    """What is wrong, the lines of the program that own the most of it, and what to try."""
+    lines = [head]
     if report.peak_source:
-        head += f"\nthe peak is at {report.peak_source}, with"
-    more = [f"  and {len(lines) - _ROWS} more"] if len(lines) > _ROWS else []
-    advice = [f"try: {each.sentence}" for each in report.advice[:1]]
-    return "\n".join([head, *lines[:_ROWS], *more, *advice])
+        lines.append(f"the peak is at {report.peak_source}; the most is owned by")
+    for row, count in sorted(owners, key=lambda owner: -owner[1])[:_ROWS]:
+        lines.append(f"  {row.source or row.op_name or row.instruction}: {in_words(count)} in {row.shape}")
+    lines += [f"try: {advice.sentence}" for advice in report.advice[:1]]
+    return "\n".join(lines)
