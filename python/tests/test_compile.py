@@ -51,7 +51,8 @@ def test_real_arguments_donation_and_jitted_functions() -> None:
     real = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), ARGS)
     assert tw.audit(step, *real, tpu="v5e").diff(tw.audit(step, *ARGS, tpu="v5e")).numbers == {}
     donated = tw.audit(step, *ARGS, tpu="v5e", jit_options={"donate_argnums": 0})
-    assert donated.alias_bytes == donated.output_bytes > 0
+    # The result's own table of pointers is new.
+    assert donated.alias_bytes == donated.output_bytes - 512 > 0
     assert tw.audit(jax.jit(step, donate_argnums=0), *ARGS, tpu="v5e").alias_bytes == donated.alias_bytes
     assert tw.audit(lambda: jnp.zeros((400000, 12)), tpu="v5e").output_bytes == 25_600_000
     scaled = tw.audit(lambda x, k: x * k, ARGS[1], 3.0, tpu="v5e")
@@ -135,9 +136,11 @@ def test_a_change_is_checked() -> None:
     assert same.before.report == same.after.report
     checked = tw.check_fix(lambda x: x + 1, lambda x: x.astype(jnp.bfloat16), columns, tpu="v5e")
     assert checked.peak_bytes_saved == checked.before.peak_bytes - checked.after.peak_bytes > 0
-    assert str(checked).splitlines()[-1].split() == ["padding", *map(str, (checked.before.padding_bytes,)), *map(
-        str, (checked.after.padding_bytes, checked.before.padding_bytes - checked.after.padding_bytes)
-    )]
+    assert str(checked).splitlines()[-1].split() == [
+        "padding",
+        *map(str, (checked.before.padding_bytes,)),
+        *map(str, (checked.after.padding_bytes, checked.before.padding_bytes - checked.after.padding_bytes)),
+    ]
 
 
 def test_formats_are_tried() -> None:
@@ -173,7 +176,7 @@ def test_each_compilation_is_watched_once() -> None:
     strict = tw.watch(lambda x: x + 1, tpu="v5e", fail_above="10%", on_report=reports.append)
     assert strict(jnp.ones((8, 128))).sum() == 2048
     with pytest.raises(tw.PaddingError, match="of padding at the peak"):
-        strict(jnp.ones((4000, 12, 1)))
+        strict(jnp.ones(3))
 
 
 def test_a_cpu_s_programs_are_refused() -> None:

@@ -54,5 +54,7 @@ def test_one_device_s_shard_counts() -> None:
 
 
 def test_keys_of_random_numbers() -> None:
-    tree = tw.predict_tree([jax.random.key(0), jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 5))], tpu="v5e")
+    tree = tw.predict_tree(
+        [jax.random.key(0), jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 5))], tpu="v5e"
+    )
     assert [leaf.shape.dimensions for leaf in tree] == [(2,), (5, 2)]

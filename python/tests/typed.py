@@ -9,6 +9,7 @@ import numpy.typing as npt
 from typing_extensions import assert_type
 
 import tilewise as tw
+from tilewise.testing import assert_padding_below, assert_peak_below
 
 
 def arithmetic(indices: npt.NDArray[np.int32]) -> None:
@@ -32,6 +33,36 @@ def reports(path: Path) -> None:
     with tw.explain_oom():
         assert_type(tw.predict(np.zeros(3), tpu="v5e"), tw.Shape)
     assert_type(tw.explain(RuntimeError("x")).padding_bytes, int)
+    assert_type(report.advice[0].shape, tw.Shape)
+    assert_type(report.peak_source, "tw.SourceLine | None")
+    assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
+    assert_type(tw.Report.from_json(report.to_json()).diff(report).numbers, "dict[str, tuple[int | None, int | None]]")
+    assert_type([buffer.shape for buffer in report], "list[tw.Shape]")
+    assert_type(tw.audit([path, path]), "list[tw.Report]")
+
+
+@tw.explain_oom
+def train_step(x: float) -> float:
+    return x
+
+
+@tw.explain_oom(tpu="v5e")
+async def served(x: float) -> float:
+    return x
+
+
+def programs(array: npt.NDArray[np.float32]) -> None:
+    assert_type(train_step(1.0), float)
+    assert_type(tw.audit(train_step, array, tpu="v5e", jit_options={"donate_argnums": 0}), tw.Report)
+    tw.compile_for(train_step, array, tpu="v6e", topology="v6e:4x4").as_text()
+    assert_type(tw.check_fix(train_step, train_step, array, tpu="v5e").after.peak_bytes, int)
+    assert_type(tw.try_formats(train_step, array, tpu="v5e").code, str)
+    assert_type(tw.predict_tree({"w": array}, tpu="v5e")[0].fix, "tw.Fix | None")
+    tw.watch(train_step, tpu="v5e", fail_above="10%", on_report=lambda report: print(report.module))(array)
+    assert_type(tw.Layout("{1,0:T(8,128)}"), tw.Layout)
+    assert_type(tw.Shape.of(array, layout="{1,0}").with_layout("{0,1}"), tw.Shape)
+    assert_peak_below(train_step, "8GiB", tpu="v5e", args=[array])
+    assert_padding_below(array.tobytes(), 0.1, tpu="v5e")
 
 
 def buffers(array: npt.NDArray[np.float32], out: npt.NDArray[np.uint8]) -> None:

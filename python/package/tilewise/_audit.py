@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewise import _tilewise
@@ -28,7 +28,9 @@ def audit(
     jit_options: Mapping[str, Any] | None = None,
 ) -> Report: ...
 @overload
-def audit(program: Sequence[Program], /, *, tpu: Tpu | None = None, hbm_limit: int | None = None) -> list[Report]: ...
+def audit(
+    program: list[Program] | tuple[Program, ...], /, *, tpu: Tpu | None = None, hbm_limit: int | None = None
+) -> list[Report]: ...
 def audit(
     program: Any,
     /,

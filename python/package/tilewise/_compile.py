@@ -213,8 +213,8 @@ def _explained(error: Exception, topology: str) -> Exception:
 
 def _meshes(jax: Any, value: Any) -> list[Any]:
     """The meshes of all shardings in a tree."""
-    leaves = jax.tree.leaves(value, is_leaf=lambda leaf: isinstance(leaf, jax.sharding.Sharding))
-    shardings = [leaf if hasattr(leaf, "mesh") else getattr(leaf, "sharding", None) for leaf in leaves]
+    leaves: list[Any] = jax.tree.leaves(value, is_leaf=lambda leaf: isinstance(leaf, jax.sharding.Sharding))
+    shardings: list[Any] = [leaf if hasattr(leaf, "mesh") else getattr(leaf, "sharding", None) for leaf in leaves]
     return [sharding.mesh for sharding in shardings if getattr(sharding, "mesh", None) is not None]
 
 
@@ -233,7 +233,7 @@ class _Place:
         """The mesh, of devices of the topology."""
         import numpy as np
 
-        if any(device in self.devices for device in np.ravel(getattr(mesh, "devices", ()))[:1]):
+        if isinstance(mesh, self.jax.sharding.Mesh) and mesh.devices.flat[0] in self.devices:
             return mesh
         sizes = tuple(mesh.axis_sizes)
         devices = np.array(self.devices[: math.prod(sizes)], dtype=object).reshape(sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -209,8 +210,7 @@ class TreePrediction:
             >>> predict_tree([np.zeros((8, 128), np.float32)], tpu="v5e").to_pandas()["shape"][0]
             'f32[8,128]{1,0:T(8,128)}'
         """
-        import pandas
-
+        pandas: Any = importlib.import_module("pandas")
         return pandas.DataFrame(self.to_dict())
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ from tilewise._limits import bytes_of, in_words
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
-    from tilewise._types import Tpu
+    from tilewise._types import HasAsText, Tpu
 
 
 def watch(
@@ -82,9 +82,11 @@ def _signature(args: Any, kwargs: Any) -> Any:
     return tree, tuple(one(leaf) for leaf in leaves)
 
 
-def _audited(function: Any, args: Any, kwargs: Any, tpu: Tpu | None) -> Report:
+def _audited(function: Callable[..., Any], args: Any, kwargs: Any, tpu: Tpu | None) -> Report:
     if tpu is None:
-        return audit(function.lower(*args, **kwargs).compile())
+        jitted: Any = function
+        program: HasAsText = jitted.lower(*args, **kwargs).compile()
+        return audit(program)
     if kwargs:
         named = tuple(kwargs)
 
