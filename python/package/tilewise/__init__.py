@@ -21,6 +21,9 @@ checked:
 'libtpu 0.0.51'
 """
 
+import importlib
+from typing import Any
+
 from tilewise._audit import audit
 from tilewise._check import FixCheck, Measured, TriedFormats, check_fix, try_formats
 from tilewise._compile import compile_for
@@ -126,3 +129,10 @@ __all__ = [
     "untile",
     "watch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "fleet":  # It imports what only the extra installs.
+        return importlib.import_module("tilewise.fleet")
+    message = f"module 'tilewise' has no attribute {name!r}"
+    raise AttributeError(message)

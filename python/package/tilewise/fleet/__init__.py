@@ -1,0 +1,11 @@
+"""Many programs and large checkpoints, on many machines. Extra: ``tilewise[fleet]``.
+
+`audit` audits the dumps of thousands of jobs into a Parquet dataset; `relayout` converts a sharded checkpoint that is
+larger than memory. Ray or Dask distributes the work, retries what fails, and shows progress, each as it is configured;
+install ``ray[data]`` or ``dask[distributed]``. The engine ``"threads"`` needs neither. Every worker needs this package.
+"""
+
+from tilewise.fleet._audit import audit
+from tilewise.fleet._relayout import Relayout, relayout
+
+__all__ = ["Relayout", "audit", "relayout"]

@@ -1,0 +1,265 @@
+"""`audit` of many dumps, into a Parquet dataset."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
+import pyarrow.parquet as pq
+from fsspec.core import url_to_fs
+
+from tilewise._audit import audit as audit_program
+from tilewise._errors import Error
+from tilewise.fleet import _engines, _files
+
+if TYPE_CHECKING:
+    from tilewise._tilewise import Report
+    from tilewise.fleet._engines import Engine
+    from tilewise.fleet._files import Input
+
+_BATCH_FILES = 32
+_BATCH_BYTES = 64 << 20
+_HBM = 0
+
+# A row a program. The sizes are in bytes, in HBM; null for a file with an `error`.
+PROGRAMS = pa.schema(
+    [
+        ("job", pa.string()),
+        ("source", pa.string()),
+        ("version", pa.string()),
+        ("module", pa.string()),
+        ("argument_bytes", pa.int64()),
+        ("output_bytes", pa.int64()),
+        ("alias_bytes", pa.int64()),
+        ("temporary_bytes", pa.int64()),
+        ("peak_bytes", pa.int64()),
+        ("padding_bytes", pa.int64()),
+        ("peak_padding_bytes", pa.int64()),
+        ("peak_instruction", pa.string()),
+        ("peak_file", pa.string()),
+        ("peak_line", pa.int64()),
+        ("advice_kind", pa.string()),
+        ("advice_instruction", pa.string()),
+        ("advice_sentence", pa.string()),
+        ("advice_bytes_saved", pa.int64()),
+        ("error", pa.string()),
+    ]
+)
+_ORDER = [("job", "ascending"), ("source", "ascending"), ("module", "ascending")]
+
+
+def audit(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    engine: Engine = "threads",
+    out: str | os.PathLike[str] | None = None,
+    buffers: bool = True,
+    tpu: str | None = None,
+    hbm_limit: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> pa.Table:
+    """Audits the programs of many jobs.
+
+    A job is a folder right below one of ``paths``, or below the part of it before its first wildcard; the job of any
+    other file is the folder it lies in. A file that can't be read or is no program is a row with its ``error``, and so
+    is one that its workers don't survive.
+
+    Args:
+        paths: files, folders, patterns such as ``"s3://dumps/*/*after_optimizations.txt"``, of any file system that
+            fsspec knows. Of a folder, the files named as final programs are taken.
+        engine: ``"threads"`` of this process; ``"ray"``, on the cluster ``ray.init`` has joined; ``"dask"``, with the
+            current ``distributed.Client``. Without a cluster, Ray and Dask start one on this machine.
+        out: the folder, local or remote, of two Parquet datasets that are partitioned by job: ``programs`` and
+            ``buffers``. Workers write to it, each file as a whole. A program that is there and has not changed since
+            is not audited again. ``None`` for none.
+        buffers: whether to write ``buffers``, a row for each buffer, with the columns of `Report`.
+        tpu, hbm_limit: as for `tilewise.audit`.
+        storage_options: arguments of the file systems.
+
+    Returns:
+        A row for each program, old and new, in the order of jobs and names; sizes are in bytes.
+
+    Raises:
+        FileNotFoundError: one of ``paths`` names no programs.
+        ImportError: the engine is not installed.
+        ValueError: there is no such engine.
+
+    Examples:
+        >>> from tilewise import fleet
+        >>> table = fleet.audit("../examples/*.v5e.hlo")
+        >>> table.select(["job", "module", "argument_bytes"]).slice(0, 1).to_pylist()
+        [{'job': 'examples', 'module': 'jit_f', 'argument_bytes': 9614336}]
+    """
+    options = dict(storage_options or {})
+    inputs = _files.find_programs([paths] if isinstance(paths, (str, os.PathLike)) else paths, options)
+    work = _Work(_url(out, options), buffers, tpu, hbm_limit, options)
+    known = work.known()
+    current = {entry.url: entry.version for entry in inputs}
+    is_known = set(zip(known["source"].to_pylist(), known["version"].to_pylist(), strict=True))
+    batches = list(_batches(entry for entry in inputs if (entry.url, entry.version) not in is_known))
+
+    done = dict(_engines.run(engine, partial(_audit_batch, work, False), batches))
+    # Which file of a batch took its worker down, only each on its own can tell.
+    alone = [[entry] for number, batch in enumerate(batches) if number not in done for entry in batch]
+    singles = dict(_engines.run(engine, partial(_audit_batch, work, True), alone))
+    lost = [_failed(entry, "no worker survived it") for number, (entry,) in enumerate(alone) if number not in singles]
+    tables = [*done.values(), *singles.values(), work.write("programs", _table(lost))]
+    work.forget(current)
+    is_current = [
+        current.get(source) == version
+        for source, version in zip(known["source"].to_pylist(), known["version"].to_pylist(), strict=True)
+    ]
+    return pa.concat_tables([known.filter(pa.array(is_current, pa.bool_())), *tables]).sort_by(_ORDER)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What tasks have in common."""
+
+    out: str | None
+    buffers: bool
+    tpu: str | None
+    hbm_limit: int | None
+    options: dict[str, Any]
+
+    def known(self) -> pa.Table:
+        """The rows of earlier runs."""
+        fragments = [] if self.out is None else self._dataset("programs")
+        tables = [fragment.to_table(schema=PROGRAMS) for fragment in fragments]
+        return pa.concat_tables([PROGRAMS.empty_table(), *tables])
+
+    def _dataset(self, name: str) -> list[Any]:
+        files, path = url_to_fs(f"{self.out}/{name}", **self.options)
+        if not files.exists(path):
+            return []
+        partitioning = pyarrow.dataset.partitioning(pa.schema([("job", pa.string())]), flavor="hive")
+        return list(
+            pyarrow.dataset.dataset(path, format="parquet", filesystem=files, partitioning=partitioning).get_fragments()
+        )
+
+    def write(self, name: str, table: pa.Table) -> pa.Table:
+        """Adds the rows to the dataset; the rows."""
+        for job in table["job"].unique().to_pylist() if self.out is not None else ():
+            rows = table.filter(pc.equal(table["job"], job))
+            # The same rows go to the same file, however often a task runs.
+            keys = sorted(set(zip(rows["source"].to_pylist(), rows["version"].to_pylist(), strict=True)))
+            digest = hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:24]
+            _write_parquet(f"{self.out}/{name}/job={quote(job, safe='')}/{digest}.parquet", rows, self.options)
+        return table
+
+    def forget(self, current: Mapping[str, str]) -> None:
+        """Removes the rows of versions that are no longer current. Files that are gone keep their rows."""
+        for name in ("buffers", "programs") if self.out is not None else ():
+            for fragment in self._dataset(name):
+                keys = fragment.to_table(columns=["source", "version"])
+                keep = [
+                    current.get(source, version) == version
+                    for source, version in zip(keys["source"].to_pylist(), keys["version"].to_pylist(), strict=True)
+                ]
+                if all(keep):
+                    continue
+                files, _ = url_to_fs(self.out, **self.options)
+                if any(keep):
+                    rows = pq.read_table(fragment.path, filesystem=files, partitioning=None)
+                    _write_parquet(files.unstrip_protocol(fragment.path), rows.filter(pa.array(keep)), self.options)
+                else:
+                    files.rm_file(fragment.path)
+
+
+def _url(path: str | os.PathLike[str] | None, options: _files.Options) -> str | None:
+    """The path for workers, whose working folder may be another."""
+    if path is None:
+        return None
+    files, path = url_to_fs(os.fspath(path), **options)
+    return str(files.unstrip_protocol(path)).rstrip("/")
+
+
+def _batches(inputs: Iterable[Input]) -> Iterator[list[Input]]:
+    batch: list[Input] = []
+    for entry in inputs:
+        if batch and (len(batch) == _BATCH_FILES or sum(one.bytes for one in batch) + entry.bytes > _BATCH_BYTES):
+            yield batch
+            batch = []
+        batch.append(entry)
+    if batch:
+        yield batch
+
+
+def _audit_batch(work: _Work, is_last_try: bool, batch: Sequence[Input]) -> pa.Table:
+    audited = [_audit_file(work, is_last_try, entry) for entry in batch]
+    buffers = [table for _, table in audited if table is not None]
+    if buffers:
+        work.write("buffers", pa.concat_tables(buffers))
+    # Last: a row here says that the file is done.
+    return work.write("programs", _table([row for row, _ in audited]))
+
+
+def _audit_file(work: _Work, is_last_try: bool, entry: Input) -> tuple[dict[str, Any], pa.Table | None]:
+    try:
+        report = audit_program(_files.read(entry.url, work.options), tpu=work.tpu, hbm_limit=work.hbm_limit)
+        row = _row(entry, json.loads(report.to_json()))
+        return row, _buffers(entry, report) if work.buffers and work.out is not None else None
+    except Error as error:
+        return _failed(entry, str(error)), None
+    except Exception as error:
+        # The engine may try again.
+        if not is_last_try:
+            raise
+        return _failed(entry, str(error) or type(error).__name__), None
+
+
+def _buffers(entry: Input, report: Report) -> pa.Table:
+    table = pa.table(report).drop_columns("source")
+    for name, value in {"version": entry.version, "source": entry.url, "job": entry.job}.items():
+        table = table.add_column(0, name, pa.repeat(value, table.num_rows))
+    return table
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), PROGRAMS)
+
+
+def _failed(entry: Input, error: str) -> dict[str, Any]:
+    return {"job": entry.job, "source": entry.url, "version": entry.version, "error": error}
+
+
+def _row(entry: Input, report: Mapping[str, Any]) -> dict[str, Any]:
+    spaces = report["memory_spaces"]
+    hbm: Mapping[str, Any] = next((space for space in spaces if space["memory_space"] == _HBM), {})
+    line = hbm.get("peak_source") or {}
+    advice: Mapping[str, Any] = next(iter(report["advice"]), {})
+    return {
+        "job": entry.job,
+        "source": entry.url,
+        "version": entry.version,
+        **{
+            name: report[name]
+            for name in ("module", "argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes")
+        },
+        "peak_bytes": hbm.get("peak_live_bytes"),
+        "padding_bytes": hbm.get("padding_bytes"),
+        "peak_padding_bytes": hbm.get("peak_padding_bytes"),
+        "peak_instruction": hbm.get("peak_instruction"),
+        "peak_file": line.get("file"),
+        "peak_line": line.get("line"),
+        "advice_kind": advice.get("kind"),
+        "advice_instruction": advice.get("instruction"),
+        "advice_sentence": advice.get("sentence"),
+        "advice_bytes_saved": advice.get("peak_bytes_saved"),
+    }
+
+
+def _write_parquet(url: str, table: pa.Table, options: _files.Options) -> None:
+    sink = pa.BufferOutputStream()
+    columns = [name for name in table.column_names if name != "job"]
+    pq.write_table(table.select(columns), sink, compression="zstd")
+    _files.replace(url, memoryview(sink.getvalue()), options)

@@ -1,0 +1,83 @@
+"""Where tasks run: in threads, or on the workers of Ray or Dask. Retries and progress are the engines' own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, Literal, TypeAlias, TypeVar
+
+Engine: TypeAlias = Literal["ray", "dask", "threads"]
+T = TypeVar("T")
+R = TypeVar("R")
+
+_RETRIES = 3
+
+
+def run(engine: Engine, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+    """Calls the function with each task; the tasks' numbers and results, in any order.
+
+    A task that still raises, or still loses its worker, after the engine's retries is left out. A task may run more
+    than once, so the function must not mind.
+
+    Raises:
+        ImportError: the engine is not installed.
+        ValueError: there is no such engine.
+    """
+    engines: dict[str, Callable[..., Iterator[tuple[int, R]]]] = {"ray": _ray, "dask": _dask, "threads": _threads}
+    if engine not in engines:
+        message = f"engine must be 'ray', 'dask' or 'threads', not {engine!r}"
+        raise ValueError(message)
+    return engines[engine](function, tasks) if tasks else iter(())
+
+
+def _threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        numbers = {pool.submit(function, task): number for number, task in enumerate(tasks)}
+        for future in as_completed(numbers):
+            number = numbers.pop(future)
+            if future.exception() is None:
+                yield number, future.result()
+
+
+def _ray(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+    import ray.data
+
+    def call(row: dict[str, Any]) -> dict[str, Any]:
+        return {"number": row["number"], "result": pickle.dumps(function(pickle.loads(row["task"])))}
+
+    rows = [{"number": number, "task": pickle.dumps(task)} for number, task in enumerate(tasks)]
+    # A block is what Ray retries.
+    dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
+    dataset.context.max_errored_blocks = -1
+    results = dataset.map(call, num_cpus=1, max_retries=_RETRIES, retry_exceptions=True)
+    for row in results.iter_rows():
+        yield row["number"], pickle.loads(row["result"])
+
+
+def _dask(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+    import distributed
+
+    try:
+        current = distributed.get_client()
+    except ValueError:
+        current = None
+    if current is not None:
+        yield from _on(current, function, tasks)
+        return
+    with distributed.Client() as client:
+        yield from _on(client, function, tasks)
+
+
+def _on(client: Any, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+    import distributed
+
+    futures = client.map(function, tasks, retries=_RETRIES, pure=False)
+    numbers = {future.key: number for number, future in enumerate(futures)}
+    completed = distributed.as_completed(futures, with_results=True, raise_errors=False)
+    # Dask keeps the results that somebody holds.
+    del futures
+    for future, result in completed:
+        if future.status == "finished":
+            yield numbers[future.key], result
