@@ -1,0 +1,293 @@
+"""Many programs and large checkpoints, in one process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import EXAMPLES
+
+import tilewise as tw
+
+fsspec = pytest.importorskip("fsspec")
+safetensors = pytest.importorskip("safetensors.numpy")
+import pyarrow.dataset as ds  # noqa: E402
+
+from tilewise import fleet  # noqa: E402
+from tilewise.fleet import _relayout  # noqa: E402
+
+GNN = EXAMPLES / "gnn_large.v5e.hlo"
+
+
+def make_dumps(root: Path, jobs: int) -> Path:
+    """Jobs of two programs each, one of them in a folder below; some of them broken."""
+    text = GNN.read_bytes()
+    for number in range(jobs):
+        job = root / f"job {number}"
+        (job / "step").mkdir(parents=True)
+        (job / "module_0001.jit_f.after_optimizations.txt").write_bytes(text.replace(b"jit_f", b"jit_%d" % number))
+        (job / "module_0001.jit_f.before_optimizations.txt").write_bytes(b"not final")
+        (job / "step" / "eval.hlo").write_bytes(text if number % 5 else b"not HLO")
+    return root
+
+
+def rows(table: Any) -> list[dict[str, Any]]:
+    """The rows, without what only says which file it was."""
+    return [{name: value for name, value in row.items() if name != "version"} for row in table.to_pylist()]
+
+
+def dataset(folder: Path) -> list[dict[str, Any]]:
+    table = ds.dataset(folder, partitioning="hive").to_table()
+    return sorted(rows(table), key=lambda row: str((row["job"], row["source"])))
+
+
+def test_a_row_is_what_the_audit_says(tmp_path: Path) -> None:
+    (row,) = rows(fleet.audit(GNN))
+    report = tw.audit(GNN)
+    assert row["job"] == "examples"
+    assert row["source"] == str(GNN)
+    assert row["argument_bytes"] == report.argument_bytes
+    assert row["output_bytes"] == report.output_bytes
+    assert row["temporary_bytes"] == report.temporary_bytes
+    assert row["padding_bytes"] == report.padding_bytes
+    # As the command line prints them.
+    assert (row["peak_instruction"], row["peak_file"], row["peak_line"]) == ("fusion.6", "model.py", 439)
+    assert (row["peak_bytes"], row["advice_kind"], row["advice_bytes_saved"]) == (326426112, "split", 278364160)
+    assert row["error"] is None
+
+
+def test_jobs_are_folders_and_bad_files_are_rows(tmp_path: Path) -> None:
+    dumps = make_dumps(tmp_path / "dumps", 6)
+    table = rows(fleet.audit(dumps, out=tmp_path / "out"))
+    assert len(table) == 12
+    assert {row["job"] for row in table} == {f"job {number}" for number in range(6)}
+    bad = [row for row in table if row["error"] is not None]
+    assert [Path(row["source"]).relative_to(dumps) for row in bad] == [
+        Path("job 0/step/eval.hlo"),
+        Path("job 5/step/eval.hlo"),
+    ]
+    assert "not HLO" in bad[0]["error"]
+    assert dataset(tmp_path / "out" / "programs") == sorted(table, key=lambda row: str((row["job"], row["source"])))
+    buffers = dataset(tmp_path / "out" / "buffers")
+    assert len(buffers) == 10 * len(tw.audit(GNN).buffers)
+    assert all(not path.name.startswith(".") for path in (tmp_path / "out").rglob("*"))
+
+
+def test_only_what_is_new_or_changed_is_audited_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = make_dumps(tmp_path / "dumps", 3)
+    first = fleet.audit(dumps, out=tmp_path / "out")
+    audited: list[str] = []
+    audit_program = tw.audit
+
+    def counted(data: bytes, **options: Any) -> Any:
+        audited.append(data[:60].decode())
+        return audit_program(data, **options)
+
+    monkeypatch.setattr("tilewise.fleet._audit.audit_program", counted)
+    assert rows(fleet.audit(dumps, out=tmp_path / "out")) == rows(first)
+    assert audited == []
+
+    (dumps / "job 1" / "step" / "eval.hlo").write_text("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+    (dumps / "new").mkdir()
+    (dumps / "new" / "more.hlo").write_bytes(GNN.read_bytes())
+    again = rows(fleet.audit(dumps, out=tmp_path / "out"))
+    assert len(audited) == 2
+    changed = [row for row in again if row["source"].endswith("job 1/step/eval.hlo")]
+    assert [row["argument_bytes"] for row in changed] == [204800000]
+    assert len(again) == 7
+    assert dataset(tmp_path / "out" / "programs") == sorted(again, key=lambda row: str((row["job"], row["source"])))
+    buffers = [row for row in dataset(tmp_path / "out" / "buffers") if row["source"] == changed[0]["source"]]
+    assert [row["shape"] for row in buffers] == ["f32[400000,12]{1,0:T(8,128)}"]
+
+
+def test_stores_that_are_no_file_systems() -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe_file("/dumps/a/f.hlo", GNN.read_bytes())
+    memory.pipe_file("/dumps/b/g.hlo", b"not HLO")
+    first = fleet.audit("memory://dumps", out="memory://out")
+    assert [(row["job"], row["source"], row["error"] is None) for row in first.to_pylist()] == [
+        ("a", "memory:///dumps/a/f.hlo", True),
+        ("b", "memory:///dumps/b/g.hlo", False),
+    ]
+    assert fleet.audit("memory://dumps/*/*.hlo", out="memory://out").equals(first)
+
+
+def test_paths_that_name_nothing() -> None:
+    with pytest.raises(FileNotFoundError):
+        fleet.audit("/nowhere/*.hlo")
+    with pytest.raises(FileNotFoundError):
+        fleet.audit("/nowhere.hlo")
+    with pytest.raises(ValueError, match="engine must be"):
+        fleet.audit(GNN, engine="spark")  # type: ignore[arg-type]
+
+
+TENSORS: Mapping[str, Any] = {
+    "rows": np.arange(1000 * 256, dtype=np.float32).reshape(1000, 256),
+    "columns": np.arange(300 * 500, dtype=np.int16).reshape(300, 500),
+    "batch": np.arange(7 * 30 * 200, dtype=np.float16).reshape(7, 30, 200),
+    "scalar": np.array(7, dtype=np.int64),
+    "empty": np.zeros((0, 5), dtype=np.float32),
+    "kept": np.arange(999, dtype=np.uint8),
+}
+PLAN = {
+    "rows": "{1,0:T(8,128)}",
+    "columns": "{0,1:T(8,128)(2,1)}",
+    "batch": "{2,1,0:T(8,128)(2,1)}",
+    "empty": "{0,1}",
+}
+
+
+def make_checkpoint(folder: Path) -> Path:
+    """Two files and their index."""
+    import json
+
+    folder.mkdir()
+    names = list(TENSORS)
+    weight_map = {}
+    for number, part in enumerate((names[:2], names[2:])):
+        file = f"model-{number}.safetensors"
+        safetensors.save_file({name: TENSORS[name] for name in part}, folder / file, metadata={"format": "np"})
+        weight_map.update(dict.fromkeys(part, file))
+    index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    return folder
+
+
+def check_converted(out: Path) -> None:
+    """Every tensor, read with the format's own library, against `tile`."""
+    import json
+
+    index = json.loads((out / "model.safetensors.index.json").read_text())
+    for name, array in TENSORS.items():
+        with safetensors.safe_open(out / index["weight_map"][name], "np") as file:
+            found, shapes = file.get_tensor(name), file.metadata()
+        if "T(" in PLAN.get(name, ""):
+            assert np.array_equal(found, tw.tile(array, PLAN[name]))
+            assert np.array_equal(tw.untile(found, shapes[f"tilewise.shape/{name}"]), array)
+        elif name == "empty":
+            assert found.size == 0
+        else:
+            assert found.dtype == array.dtype
+            assert np.array_equal(found, array)
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        {"model.safetensors.index.json", *index["weight_map"].values()}
+    )
+
+
+@pytest.mark.parametrize("slice_bytes", [1, 20_000, 1 << 20])
+@pytest.mark.parametrize("check", ["sample", "all"])
+def test_a_checkpoint_is_converted(tmp_path: Path, slice_bytes: int, check: Any) -> None:
+    source = make_checkpoint(tmp_path / "in")
+    if slice_bytes == 1:
+        slice_bytes = 4096
+    done = fleet.relayout(source, PLAN, tmp_path / "out", slice_bytes=slice_bytes, check=check)
+    assert done.tensors == len(TENSORS)
+    check_converted(tmp_path / "out")
+    if check == "all":
+        assert done.checked_elements == sum(TENSORS[name].size for name in ("rows", "columns", "batch"))
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    source = make_checkpoint(tmp_path / "in")
+    fleet.relayout(source, PLAN, tmp_path / "out")
+    back = {name: {2: "{1,0}", 3: "{2,1,0}"}[TENSORS[name].ndim] for name in PLAN}
+    fleet.relayout(tmp_path / "out", back, tmp_path / "back")
+    for name in source.glob("*.safetensors"):
+        held = safetensors.load_file(tmp_path / "back" / name.name)
+        assert all(np.array_equal(held[key], TENSORS[key]) for key in held)
+
+
+def test_slices_are_small_where_they_can_be() -> None:
+    shape, most = tw.Shape("bf16[4096,1024]"), 1 << 16
+    for layout in ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)(2,1)}", "{0,1}", "{1,0:T(16,128)(2,1)}"):
+        to = tw.Shape(f"{shape.without_layout()}{layout}")
+        boxes = _relayout._boxes(shape, to, most)
+        assert max(size for *_, size in boxes) <= most
+        assert sum(size for *_, size in boxes) == to.physical_bytes
+
+
+def test_an_interrupted_run_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out = make_checkpoint(tmp_path / "in"), tmp_path / "out"
+    convert, calls = _relayout._convert, []
+
+    def failing(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 30:
+            raise OSError("the disk is gone")
+        return convert(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_relayout, "_convert", failing)
+        with pytest.raises(tw.RelayoutError, match="slices failed") as raised:
+            fleet.relayout(source, PLAN, out, slice_bytes=20_000)
+    assert raised.value.kind == "incomplete"
+    assert [path.name for path in out.iterdir()] == [".tilewise-unfinished"]
+
+    journal = out / ".tilewise-unfinished" / "journal"
+    with journal.open("a") as file:
+        file.write("12 34")  # cut
+    # A slice that has changed on the disk is converted again.
+    first = int(journal.read_text().splitlines()[1].split()[0])
+    assert first >= 0
+    done = fleet.relayout(source, PLAN, out, slice_bytes=20_000)
+    assert done.resumed_slices == 30
+    check_converted(out)
+
+
+def test_damage_is_found_when_a_run_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out = make_checkpoint(tmp_path / "in"), tmp_path / "out"
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("stopped")))
+        with pytest.raises(OSError, match="stopped"):
+            fleet.relayout(source, PLAN, out, slice_bytes=20_000)
+    damaged = out / ".tilewise-unfinished" / "model-0.safetensors"
+    with damaged.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([byte[0] ^ 1]))
+    done = fleet.relayout(source, PLAN, out, slice_bytes=20_000)
+    assert done.slices == 1
+    check_converted(out)
+
+
+def test_wrong_elements_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = make_checkpoint(tmp_path / "in")
+    wrong = lambda *arguments: np.roll(tw.relayout(*arguments), 4)  # noqa: E731
+    monkeypatch.setattr("tilewise.fleet._relayout.relayout_buffer", wrong)
+    with pytest.raises(tw.RelayoutError) as raised:
+        fleet.relayout(source, PLAN, tmp_path / "out")
+    assert raised.value.kind == "check_failed"
+    assert not (tmp_path / "out" / "model.safetensors.index.json").exists()
+
+
+def test_plans_that_do_not_fit(tmp_path: Path) -> None:
+    source = make_checkpoint(tmp_path / "in")
+    with pytest.raises(ValueError, match="matches no tensor"):
+        fleet.relayout(source, {"other*": "{0}"}, tmp_path / "out")
+    with pytest.raises(tw.Error):
+        fleet.relayout(source, {"rows": "{2,1,0}"}, tmp_path / "out")
+    with pytest.raises(FileNotFoundError):
+        fleet.relayout(tmp_path, {}, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff" * 8,
+        b"\x02\0\0\0\0\0\0\0[]",
+        b"\x03\0\0\0\0\0\0\0{}",
+        b'\x3f\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[9],"data_offsets":[0,9223372036854]}}',
+    ],
+)
+def test_malformed_files(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.safetensors").write_bytes(data)
+    with pytest.raises(tw.RelayoutError) as raised:
+        fleet.relayout(tmp_path / "a.safetensors", {"*": "{0}"}, tmp_path / "out")
+    assert raised.value.kind == "malformed_header"
