@@ -34,7 +34,8 @@ def cluster(workers: int) -> Iterator[Callable[[], None]]:
     added = [nodes.add_node(num_cpus=1) for _ in range(workers)]
     ray.init(address=nodes.address, log_to_driver=False)
     # Not part of what is measured: the start of the workers' processes.
-    ray.get([ray.remote(scheduling_strategy="SPREAD")(time.sleep).remote(1) for _ in range(workers)])
+    sleep = ray.remote(scheduling_strategy="SPREAD")(lambda: time.sleep(1))
+    ray.get([sleep.remote() for _ in range(workers)])
     try:
         yield lambda: nodes.remove_node(added[0], allow_graceful=False)
     finally:
@@ -53,10 +54,6 @@ def once(is_begun: Callable[[], bool], kill: Callable[[], None]) -> threading.Th
     return thread
 
 
-def rows(table: Any) -> list[Any]:
-    return table.to_pylist()
-
-
 def audit(texts: Path, work: Path, dumps: int) -> None:
     sources = [path for path in sorted(texts.iterdir()) if path.suffix == ".hlo"]
     folder = work / "dumps"
@@ -72,9 +69,13 @@ def audit(texts: Path, work: Path, dumps: int) -> None:
         table = fleet.audit(folder, **options)
         seconds = time.perf_counter() - start
         errors = sum(error is not None for error in table["error"].to_pylist())
-        report = {"run": name, "rows": len(table), "errors": errors, "seconds": round(seconds, 1)}
-        print(json.dumps({**report, "dumps_per_second": round(dumps / seconds)}), flush=True)
-        return rows(table)
+        report: dict[str, Any] = {"run": name, "rows": len(table), "errors": errors, "seconds": round(seconds, 1)}
+        report["dumps_per_second"] = round(dumps / seconds)
+        # Without the start of the pipeline: between the first file that is written and the last.
+        written = [path.stat().st_mtime for path in (options["out"] / "programs").rglob("*.parquet")]
+        report["seconds_of_writing"] = round(max(written) - min(written), 1)
+        print(json.dumps(report), flush=True)
+        return table.to_pylist()
 
     expected = timed("threads", out=work / "one")
     for workers in (1, 2):

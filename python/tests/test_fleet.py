@@ -18,7 +18,7 @@ safetensors = pytest.importorskip("safetensors.numpy")
 import pyarrow.dataset as ds  # noqa: E402
 
 from tilewise import fleet  # noqa: E402
-from tilewise.fleet import _relayout  # noqa: E402
+from tilewise.fleet import _files, _relayout  # noqa: E402
 
 GNN = EXAMPLES / "gnn_large.v5e.hlo"
 
@@ -102,6 +102,36 @@ def test_only_what_is_new_or_changed_is_audited_again(tmp_path: Path, monkeypatc
     assert dataset(tmp_path / "out" / "programs") == sorted(again, key=lambda row: str((row["job"], row["source"])))
     buffers = [row for row in dataset(tmp_path / "out" / "buffers") if row["source"] == changed[0]["source"]]
     assert [row["shape"] for row in buffers] == ["f32[400000,12]{1,0:T(8,128)}"]
+
+
+def test_a_file_that_could_not_be_read_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps, out = make_dumps(tmp_path / "dumps", 2), tmp_path / "out"
+    read = _files.read
+
+    def failing(url: str, options: Any) -> bytes:
+        if url.endswith("job 1/step/eval.hlo"):
+            raise OSError("the store is busy")
+        return read(url, options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_files, "read", failing)
+        for _ in range(2):
+            errors = [row["error"] for row in fleet.audit(dumps, out=out).to_pylist()]
+            assert errors.count("the store is busy") == 1
+            assert len(dataset(out / "programs")) == 4
+    again = rows(fleet.audit(dumps, out=out))
+    assert [row["error"] is None for row in again] == [True, False, True, True]
+    assert dataset(out / "programs") == sorted(again, key=lambda row: str((row["job"], row["source"])))
+
+
+def test_rows_written_twice_count_once(tmp_path: Path) -> None:
+    dumps, out = make_dumps(tmp_path / "dumps", 2), tmp_path / "out"
+    first = fleet.audit(dumps, out=out)
+    for path in list(out.rglob("*.parquet")):
+        (path.parent / f"again-{path.name}").write_bytes(path.read_bytes())
+    assert fleet.audit(dumps, out=out).equals(first)
+    assert len(dataset(out / "programs")) == 4
+    assert len(dataset(out / "buffers")) == 3 * len(tw.audit(GNN).buffers)
 
 
 def test_stores_that_are_no_file_systems() -> None:
@@ -253,6 +283,35 @@ def test_damage_is_found_when_a_run_is_taken_up(tmp_path: Path, monkeypatch: pyt
     done = fleet.relayout(source, PLAN, out, slice_bytes=20_000)
     assert done.slices == 1
     check_converted(out)
+
+
+def test_a_run_that_stopped_when_it_named_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out = make_checkpoint(tmp_path / "in"), tmp_path / "out"
+    replace = os.replace
+
+    def only_one(draft: str, path: str) -> None:
+        if "model-1" in path:
+            raise OSError("stopped")
+        replace(draft, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", only_one)
+        with pytest.raises(OSError, match="stopped"):
+            fleet.relayout(source, PLAN, out, slice_bytes=20_000)
+    assert fleet.relayout(source, PLAN, out, slice_bytes=20_000).slices == 0
+    check_converted(out)
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, out = make_checkpoint(tmp_path / "in"), tmp_path / "out"
+
+    def full(*_: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="no space"):
+        fleet.relayout(source, PLAN, out)
+    assert list(out.iterdir()) == []
 
 
 def test_wrong_elements_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

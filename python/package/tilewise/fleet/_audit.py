@@ -30,7 +30,8 @@ _BATCH_FILES = 32
 _BATCH_BYTES = 64 << 20
 _HBM = 0
 
-# A row a program. The sizes are in bytes, in HBM; null for a file with an `error`.
+# A row a program. The sizes are in bytes, in HBM; null for a file with an `error`. The version is null if the error may
+# pass: the next run tries again.
 PROGRAMS = pa.schema(
     [
         ("job", pa.string()),
@@ -80,7 +81,7 @@ def audit(
             current ``distributed.Client``. Without a cluster, Ray and Dask start one on this machine.
         out: the folder, local or remote, of two Parquet datasets that are partitioned by job: ``programs`` and
             ``buffers``. Workers write to it, each file as a whole. A program that is there and has not changed since
-            is not audited again. ``None`` for none.
+            is not audited again; a file that could not be read is. ``None`` for none.
         buffers: whether to write ``buffers``, a row for each buffer, with the columns of `Report`.
         tpu, hbm_limit: as for `tilewise.audit`.
         storage_options: arguments of the file systems.
@@ -103,22 +104,20 @@ def audit(
     inputs = _files.find_programs([paths] if isinstance(paths, (str, os.PathLike)) else paths, options)
     work = _Work(_url(out, options), buffers, tpu, hbm_limit, options)
     known = work.known()
-    current = {entry.url: entry.version for entry in inputs}
-    is_known = set(zip(known["source"].to_pylist(), known["version"].to_pylist(), strict=True))
-    batches = list(_batches(entry for entry in inputs if (entry.url, entry.version) not in is_known))
+    current = {(entry.url, entry.version) for entry in inputs}
+    known = known.filter(pa.array([key in current and is_first for key, is_first in _keys(known)], pa.bool_()))
+    audited = {key for key, _ in _keys(known)}
+    batches = list(_batches(entry for entry in inputs if (entry.url, entry.version) not in audited))
 
     done = dict(_engines.run(engine, partial(_audit_batch, work, False), batches))
     # Which file of a batch took its worker down, only each on its own can tell.
     alone = [[entry] for number, batch in enumerate(batches) if number not in done for entry in batch]
     singles = dict(_engines.run(engine, partial(_audit_batch, work, True), alone))
-    lost = [_failed(entry, "no worker survived it") for number, (entry,) in enumerate(alone) if number not in singles]
-    tables = [*done.values(), *singles.values(), work.write("programs", _table(lost))]
-    work.forget(current)
-    is_current = [
-        current.get(source) == version
-        for source, version in zip(known["source"].to_pylist(), known["version"].to_pylist(), strict=True)
-    ]
-    return pa.concat_tables([known.filter(pa.array(is_current, pa.bool_())), *tables]).sort_by(_ORDER)
+    lost = [_unlucky(entry, "no worker survived it") for number, (entry,) in enumerate(alone) if number not in singles]
+    tables = [known, *done.values(), *singles.values(), work.write("programs", _table(lost))]
+    result = pa.concat_tables(tables).sort_by(_ORDER)
+    work.tidy({source: version for (source, version), _ in _keys(result)})
+    return result
 
 
 @dataclass(frozen=True)
@@ -151,28 +150,35 @@ class _Work:
         for job in table["job"].unique().to_pylist() if self.out is not None else ():
             rows = table.filter(pc.equal(table["job"], job))
             # The same rows go to the same file, however often a task runs.
-            keys = sorted(set(zip(rows["source"].to_pylist(), rows["version"].to_pylist(), strict=True)))
+            keys = [key for key, is_first in _keys(rows) if is_first]
             digest = hashlib.sha256(json.dumps(keys).encode()).hexdigest()[:24]
             _write_parquet(f"{self.out}/{name}/job={quote(job, safe='')}/{digest}.parquet", rows, self.options)
         return table
 
-    def forget(self, current: Mapping[str, str]) -> None:
-        """Removes the rows of versions that are no longer current. Files that are gone keep their rows."""
+    def tidy(self, current: Mapping[str, str | None]) -> None:
+        """Removes rows of other versions of these sources, and what a task wrote again after its result was lost."""
         for name in ("buffers", "programs") if self.out is not None else ():
+            first: dict[tuple[str, str | None], str] = {}
             for fragment in self._dataset(name):
-                keys = fragment.to_table(columns=["source", "version"])
-                keep = [
-                    current.get(source, version) == version
-                    for source, version in zip(keys["source"].to_pylist(), keys["version"].to_pylist(), strict=True)
-                ]
+                keys = [key for key, _ in _keys(fragment.to_table(columns=["source", "version"]))]
+                path = fragment.path
+                keep = [current.get(key[0], key[1]) == key[1] and first.setdefault(key, path) == path for key in keys]
                 if all(keep):
                     continue
                 files, _ = url_to_fs(self.out, **self.options)
                 if any(keep):
-                    rows = pq.read_table(fragment.path, filesystem=files, partitioning=None)
-                    _write_parquet(files.unstrip_protocol(fragment.path), rows.filter(pa.array(keep)), self.options)
+                    rows = pq.read_table(path, filesystem=files, partitioning=None)
+                    _write_parquet(files.unstrip_protocol(path), rows.filter(pa.array(keep)), self.options)
                 else:
-                    files.rm_file(fragment.path)
+                    files.rm_file(path)
+
+
+def _keys(table: pa.Table) -> Iterator[tuple[tuple[str, str | None], bool]]:
+    """The source and version of each row, and whether no row before has them."""
+    seen: set[tuple[str, str | None]] = set()
+    for key in zip(table["source"].to_pylist(), table["version"].to_pylist(), strict=True):
+        yield key, key not in seen
+        seen.add(key)
 
 
 def _url(path: str | os.PathLike[str] | None, options: _files.Options) -> str | None:
@@ -214,7 +220,7 @@ def _audit_file(work: _Work, is_last_try: bool, entry: Input) -> tuple[dict[str,
         # The engine may try again.
         if not is_last_try:
             raise
-        return _failed(entry, str(error) or type(error).__name__), None
+        return _unlucky(entry, str(error) or type(error).__name__), None
 
 
 def _buffers(entry: Input, report: Report) -> pa.Table:
@@ -230,6 +236,11 @@ def _table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 def _failed(entry: Input, error: str) -> dict[str, Any]:
     return {"job": entry.job, "source": entry.url, "version": entry.version, "error": error}
+
+
+def _unlucky(entry: Input, error: str) -> dict[str, Any]:
+    """A row for what may be no fault of the file."""
+    return {**_failed(entry, error), "version": None}
 
 
 def _row(entry: Input, report: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +14,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _RETRIES = 3
+_LOG = logging.getLogger(__name__)
 
 
 def run(engine: Engine, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
     """Calls the function with each task; the tasks' numbers and results, in any order.
 
-    A task that still raises, or still loses its worker, after the engine's retries is left out. A task may run more
-    than once, so the function must not mind.
+    A task that still raises, or still loses its worker, after the engine's retries is logged and left out. A task may
+    run more than once, so the function must not mind.
 
     Raises:
         ImportError: the engine is not installed.
@@ -37,8 +39,11 @@ def _threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[i
         numbers = {pool.submit(function, task): number for number, task in enumerate(tasks)}
         for future in as_completed(numbers):
             number = numbers.pop(future)
-            if future.exception() is None:
+            error = future.exception()
+            if error is None:
                 yield number, future.result()
+            else:
+                _LOG.warning("a task failed", exc_info=error)
 
 
 def _ray(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
@@ -81,3 +86,5 @@ def _on(client: Any, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator
     for future, result in completed:
         if future.status == "finished":
             yield numbers[future.key], result
+        else:
+            _LOG.warning("a task failed: %s", result)

@@ -128,7 +128,7 @@ def relayout(
 
     described = [[file.name, file.url, file.version] for file in files], [asdict(part) for part in slices]
     journal = _Journal(work, hashlib.sha256(json.dumps(described).encode()).hexdigest())
-    finished = journal.open(headers)
+    finished = journal.open(out, headers)
     redo = [number for number, _ in enumerate(slices) if number not in finished]
     old = [(number, slices[number], finished[number]) for number in finished]
     intact = {number for _, (number, is_intact) in _engines.run(engine, _is_intact, old) if is_intact}
@@ -251,8 +251,8 @@ class _Journal:
         self._folder, self._fingerprint = folder, fingerprint
         self._path = os.path.join(folder, "journal")
 
-    def open(self, headers: Mapping[str, tuple[bytes, int]]) -> dict[int, int]:
-        """The checksums of slices that are done; without a journal of the same work, files of full size instead."""
+    def open(self, out: str, headers: Mapping[str, tuple[bytes, int]]) -> dict[int, int]:
+        """The checksums of slices that are done, with files of full size: new ones without a journal of this work."""
         try:
             with open(self._path, encoding="ascii") as file:
                 lines = file.read().split("\n")
@@ -263,17 +263,32 @@ class _Journal:
             done = {int(words[0]): int(words[1]) for words in map(str.split, lines[1:-1])}
             if lines[-1]:
                 os.truncate(self._path, os.path.getsize(self._path) - len(lines[-1]))
+            for name in headers:
+                # The last run was interrupted when it named its files.
+                if not os.path.exists(os.path.join(self._folder, name)) and os.path.exists(os.path.join(out, name)):
+                    os.replace(os.path.join(out, name), os.path.join(self._folder, name))
+            self._allocate(headers)
             return done
         shutil.rmtree(self._folder, ignore_errors=True)
         os.makedirs(self._folder)
-        for name, (header, size) in headers.items():
-            with open(os.path.join(self._folder, name), "wb") as target:
-                target.write(header)
-                target.flush()
-                os.posix_fallocate(target.fileno(), 0, size)
-                os.fsync(target.fileno())
+        try:
+            self._allocate(headers)
+        except OSError:
+            # The disk is full.
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
         self._append(self._fingerprint)
         return {}
+
+    def _allocate(self, headers: Mapping[str, tuple[bytes, int]]) -> None:
+        """Files with their headers, and with room for what follows."""
+        for name, (header, size) in headers.items():
+            with open(os.open(os.path.join(self._folder, name), os.O_RDWR | os.O_CREAT, 0o666), "r+b") as target:
+                target.write(header)
+                target.truncate(size)
+                if hasattr(os, "posix_fallocate") and size > 0:
+                    os.posix_fallocate(target.fileno(), 0, size)
+                os.fsync(target.fileno())
 
     def add(self, number: int, checksum: int) -> None:
         self._append(f"{number} {checksum}")
