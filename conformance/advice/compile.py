@@ -78,31 +78,42 @@ def followed(program, advice):
     exec(advice.get("imports") or "", names)
     names["jax"] = caller = Caller()
     exec(advice["code"], names)
-    in_parts = names.get(f"{name}_in_parts")
+    function = names.get(f"{name}_in_parts", program.function)
+    # Advice that follows calls it by its old name.
+    function.__name__ = name
     bound.arguments.update({key: names[key] for key in bound.arguments})
     leaves, before = jax.tree.leaves(bound.args), jax.tree.leaves(program.arguments)
-    if not in_parts and not caller.jitted and all(new is old for new, old in zip(leaves, before, strict=True)):
+    is_same = all(new is old for new, old in zip(leaves, before, strict=True))
+    if function is program.function and is_same and not caller.jitted:
         raise ValueError("the code changes neither an argument nor the function")
     arguments = jax.tree.unflatten(jax.tree.structure(program.arguments), leaves)
-    return replace(
-        program, function=in_parts or program.function, arguments=arguments, jit=program.jit | caller.jitted
-    )
+    return replace(program, function=function, arguments=arguments, jit=program.jit | caller.jitted)
 
 
-def programs(case, path):
-    """The programs to compile, each with what it is, and where its text goes."""
-    if path:
-        yield Change("", "", "", case.program), lambda: total(case.program, path)
-        for change in case.changes:
-            yield change, lambda change=change: total(change.program)
-    else:
-        for line in sys.stdin:
-            yield Change("followed", "", "", case.program), lambda line=line: total(
-                followed(case.program, json.loads(line))
-            )
+def changes(case, path):
+    """What is said of the program and its changes, each with how to find its total."""
+    yield Change("", "", "", case.program), lambda: total(case.program, path)
+    for change in case.changes:
+        yield change, lambda change=change: total(change.program)
+
+
+def advised(case):
+    """The same of advice, each piece followed once those before it are."""
+    program = case.program
+
+    def follow(advice):
+        nonlocal program
+        after = followed(program, advice)
+        found = total(after)
+        program = after
+        return found
+
+    for line in sys.stdin:
+        yield Change("followed", "", "", program), lambda line=line: follow(json.loads(line))
 
 
 def main():
+    """Compiles what the command line asks for."""
     if len(sys.argv) == 1:
         listed = {name: {"tpus": tpus, "digest": digest(make)} for name, (tpus, make) in CASES.items()}
         print(json.dumps(listed))
@@ -112,7 +123,7 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     case = CASES[name][1](Draw("", tpu, devices(tpu)))
-    for change, measure in programs(case, *path or [None]):
+    for change, measure in changes(case, path[0]) if path else advised(case):
         said = {"variant": change.name, "kind": change.kind, "target": change.target, "shape": change.shape}
         try:
             said["total"] = measure()

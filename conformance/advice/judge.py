@@ -12,6 +12,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ FOUND = 0.7
 
 
 def options():
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", metavar="NAME", help="the case of this name only")
     parser.add_argument("--limit", type=float, default=300, help="seconds that one case may take to compile")
@@ -74,9 +76,14 @@ def audit(options, case):
         sys.exit(f"{case['label']}: tilewise gives no advice: {done.stdout[-300:]}{done.stderr[-300:]}")
 
 
-def is_runnable(given):
-    """Whether its code can be run as it stands, where the function is called: the function itself stays as it is."""
-    kinds = [("order", "argument"), ("order", "result"), ("donate", "argument"), ("chunk", "value")]
+def is_runnable(case, given):
+    """Whether its code can be run as it stands, where the function is called: the function itself stays as it is.
+
+    Parts can be made of any program, but not of every program do they compute the same: where an expert names none,
+    there are none.
+    """
+    kinds = {("order", "argument"), ("order", "result"), ("donate", "argument")}
+    kinds |= {("chunk", "value")} & {(change["kind"], change["target"]) for change in case["changes"]}
     return bool(given.get("code")) and (given["kind"], given["target"]) in kinds
 
 
@@ -89,43 +96,56 @@ class Verdict:
     shape: str
     promised: int
     is_bound: bool
-    how: str
+    how: str = ""
     """Whether its code was run, or which change was measured in its place."""
+    owed: int = 0
+    """What is promised by all the advice up to this that one change follows."""
     freed: int | None = None
     best: int | None = None
     """The most that following it in any way freed."""
 
     @property
     def holds(self):
+        """Whether what it promises comes true."""
         if self.is_bound:
             fits = self.promised <= BEYOND * self.best + MIB
-            return fits and self.freed >= KEPT_OF_BOUND * self.promised
-        return self.freed >= KEPT * self.promised
+            return fits and self.freed >= KEPT_OF_BOUND * self.owed
+        return self.freed >= KEPT * self.owed
 
     @property
     def harms(self):
+        """Whether the program becomes larger."""
         return self.freed < -MIB
 
 
-def judged(case, given, ran):
-    """The verdict on a piece of advice; `ran` is what `compile.py` says of its code, if that could be run."""
-    found = Verdict(given["kind"], given["target"], given["shape"], given["peak_bytes_saved"], given["is_bound"], "")
-    same = [
-        change
-        for change in case["changes"]
-        if (change["kind"], change["target"]) == (found.kind, found.target) and found.shape.startswith(change["shape"])
-    ]
-    freed = {change["variant"]: change["freed"] for change in same}
-    if ran and "total" in ran:
-        found.how, found.freed = "its code", case["total"] - ran["total"]
-    elif freed:
-        found.how = max(freed, key=freed.get)
-        found.freed = freed[found.how]
-    if ran and "error" in ran:
-        found.how += f" (its code is refused: {ran['error'][:120]})"
-    if found.freed is not None:
-        found.best = max([found.freed, *freed.values()])
-    return found
+def judged(case, advice, ran):
+    """The verdicts on advice; `ran` is what `compile.py` says of the code of each piece, where that can be run."""
+    verdicts, owed, before = [], Counter(), case["total"]
+    for given, followed in zip(advice, ran, strict=True):
+        about = given["kind"], given["target"]
+        found = Verdict(*about, given["shape"], given["peak_bytes_saved"], given["is_bound"])
+        freed = {
+            change["variant"]: change["freed"]
+            for change in case["changes"]
+            if (change["kind"], change["target"]) == about and found.shape.startswith(change["shape"])
+        }
+        found.owed = found.promised
+        if followed and "total" in followed:
+            found.how, found.freed = "its code", before - followed["total"]
+            before = followed["total"]
+        elif freed:
+            found.how = max(freed, key=freed.get)
+            found.freed = freed[found.how]
+            owed[found.how] += found.promised
+            found.owed = owed[found.how]
+        elif given["kind"] == "chunk":
+            found.how, found.freed = "no parts compute the same", 0
+        if followed and "error" in followed:
+            found.how += f" (its code is refused: {followed['error'][:120]})"
+        if found.freed is not None:
+            found.best = max([found.freed, *freed.values()])
+        verdicts.append(found)
+    return verdicts
 
 
 def measured(options, name, tpu, digest):
@@ -139,9 +159,9 @@ def measured(options, name, tpu, digest):
     case["total"] = rows[0]["total"]
     case["changes"] = [row | {"freed": case["total"] - row["total"]} for row in rows[1:]]
     advice = [given for given in audit(options, case) if given["peak_bytes_saved"]]
-    runnable = [given for given in advice if is_runnable(given)]
+    runnable = [given for given in advice if is_runnable(case, given)]
     ran = iter(asked(options, case, runnable) if runnable else [])
-    case["verdicts"] = [judged(case, given, next(ran) if is_runnable(given) else None) for given in advice]
+    case["verdicts"] = judged(case, advice, [next(ran) if given in runnable else None for given in advice])
     tell(label)
     return case
 
@@ -165,6 +185,7 @@ def is_found(case):
 
 
 def mib(bytes):
+    """MiB, to a tenth."""
     return f"{bytes / MIB:.1f}"
 
 
@@ -184,7 +205,7 @@ def table(cases):
             if verdict.freed is None:
                 row += ["", "", verdict.how or "unjudged"]
             else:
-                row += [mib(verdict.freed), f"{verdict.freed / verdict.promised:.0%}", verdict.how]
+                row += [mib(verdict.freed), f"{verdict.freed / verdict.owed:.0%}", verdict.how]
             yield f"| {' | '.join([*lead, *row, *expert])} |"
             lead, expert = [""] * 3, [""] * 3
         if not case["verdicts"]:
@@ -199,12 +220,15 @@ def summary(cases):
     notable = [case for case in cases if is_notable(case)]
     found = sum(map(is_found, notable))
     refused = sum("refused" in verdict.how for verdict in verdicts)
+    ran = sum(verdict.how == "its code" for verdict in known)
     lines = [
-        f"{len(cases)} programs; {len(verdicts)} pieces of advice, of which {len(known)} judged, "
-        f"{sum(verdict.how == 'its code' for verdict in known)} by running their own code, which {refused} times is refused.",
+        "Advice is followed once what comes before it is, where its code can be run. Otherwise a change by hand stands "
+        "for all advice of its kind, and what is kept is the share of all that this advice promises.",
+        f"{len(cases)} programs; {len(verdicts)} pieces of advice, of which {len(known)} judged, {ran} by running their "
+        f"own code, which {refused} times is refused.",
         f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound, "
-        f"{KEPT_OF_BOUND:.0%}, and the bound is no more than {BEYOND} of what such a change frees); "
-        f"{harmful} make the program larger.",
+        f"{KEPT_OF_BOUND:.0%}, and the bound is at most {BEYOND} times what such a change frees); {harmful} make the "
+        "program larger.",
         f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "
         "that frees at least half as much.",
     ]
@@ -212,6 +236,7 @@ def summary(cases):
 
 
 def tell(text):
+    """Prints progress."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -221,12 +246,14 @@ def write_cases(cases, path):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["program", "tpu", "variant", "kind", "target", "shape", "measured", "total"])
         for case in cases:
-            for change in case["changes"] or [{"variant": "", "kind": "none", "target": "value", "shape": "", "freed": 0}]:
+            nothing = {"variant": "", "kind": "none", "target": "value", "shape": "", "freed": 0}
+            for change in case["changes"] or [nothing]:
                 about = [change[key] for key in ("variant", "kind", "target", "shape", "freed")]
                 writer.writerow([case["name"], case["tpu"], *about, case["total"]])
 
 
 def main():
+    """Judges all cases, or one."""
     chosen = options()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     listed = json.loads(subprocess.run([sys.executable, HERE / "compile.py"], capture_output=True, check=True).stdout)
@@ -241,7 +268,7 @@ def main():
     with ThreadPoolExecutor(WORKERS) as pool:
         cases = list(pool.map(lambda job: measured(chosen, *job), jobs))
     lines, is_enough = summary(cases)
-    text = "\n".join([*table(cases), "", *lines])
+    text = "\n".join([*table(cases), *[part for line in lines for part in ("", line)]])
     print(text)
     if chosen.write:
         head = "# Advice, promised and measured\n\n<!-- Renewed by `cargo xtask advice --write`. -->\n\n"

@@ -132,7 +132,11 @@ def kalman_tracks(draw: Draw) -> Case:
         return x, (jnp.eye(4) - gain @ h) @ p
 
     def chunked(x, p, z, f, h, q, r):
-        return lax.map(lambda one: jax.tree.map(lambda v: v[0], step(*[v[None] for v in one], f, h, q, r)), (x, p, z), batch_size=2500)
+        return lax.map(
+            lambda one: jax.tree.map(lambda v: v[0], step(*[v[None] for v in one], f, h, q, r)),
+            (x, p, z),
+            batch_size=2500,
+        )
 
     def tracks_last(x, p, z, f, h, q, r):
         x, p = f @ x, jnp.einsum("ij,jkn,lk->iln", f, p, f) + q[..., None]
@@ -208,9 +212,27 @@ def bundle_adjustment(draw: Draw) -> Case:
         chunks = [v.reshape(50, -1, *v.shape[1:]) for v in (points, pixels, camera)]
         return lax.scan(add, (jnp.zeros((cameras, 6, 6)), jnp.zeros((cameras, 6))), chunks)[0]
 
+    def columns(poses, points, pixels, camera):
+        jacobian = jax.vmap(jax.jacfwd(residual))(poses[camera], points, pixels)
+        value = jax.vmap(residual)(poses[camera], points, pixels)
+        column = [jnp.unstack(jacobian[:, k], axis=1) for k in range(2)]
+
+        def summed(edge):
+            return jax.ops.segment_sum(edge, camera, cameras)
+
+        rows = [[summed(column[0][i] * column[0][j] + column[1][i] * column[1][j]) for j in range(6)] for i in range(6)]
+        right = [summed(column[0][i] * value[:, 0] + column[1][i] * value[:, 1]) for i in range(6)]
+        return jnp.stack([jnp.stack(row, axis=1) for row in rows], axis=1), jnp.stack(right, axis=1)
+
     arguments = [draw.array(shape) for shape in ((cameras, 6), (n, 3), (n, 2))]
     arguments = (*arguments, draw.array((n,), jnp.int32))
-    return Case(Program(normal, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return Case(
+        Program(normal, arguments),
+        [
+            Change("chunked", "chunk", "value", Program(chunked, arguments)),
+            Change("columns", "split", "upstream", Program(columns, arguments)),
+        ],
+    )
 
 
 @case("v5p")

@@ -58,10 +58,19 @@ def gnn_large(draw: Draw) -> Case:
         messages = [sum(row * w[i, j] for i, row in enumerate(rows)) for j in range(width)]
         return jnp.stack([jnp.zeros(nodes).at[e[:, 1]].add(m) for m in messages], axis=-1)
 
+    def chunked(x, e, w):
+        def part(e):
+            return f(x, e, w)
+
+        return over_edges(nodes, width, part, (e,), 16)
+
     arguments = (draw.array((nodes, width)), draw.array((edges, 2), jnp.int32), draw.array((width, width)))
     return Case(
         Program(f, arguments),
-        [Change("columns", "split", "upstream", Program(columns, arguments))],
+        [
+            Change("columns", "split", "upstream", Program(columns, arguments)),
+            Change("chunked", "chunk", "value", Program(chunked, arguments)),
+        ],
     )
 
 
@@ -85,9 +94,26 @@ def graph_attention(draw: Draw) -> Case:
         summed = over_edges(nodes, heads * (width + 1), lambda s, t: parts(h, a, s, t), (source, target), 20)
         return summed[:, : heads * width].reshape(nodes, heads, width) / summed[:, heads * width :, None]
 
+    def columns(h, a, source, target):
+        result = []
+        for head in range(heads):
+            rows = [[c[index] for c in jnp.unstack(h[:, head], axis=1)] for index in (source, target)]
+            pair = sum(c * a[head, i] for i, c in enumerate(rows[0] + rows[1]))
+            score = jnp.exp(jax.nn.leaky_relu(pair))
+            total = jax.ops.segment_sum(score, target, nodes)
+            sums = [jax.ops.segment_sum(c * score, target, nodes) / total for c in rows[0]]
+            result.append(jnp.stack(sums, axis=1))
+        return jnp.stack(result, axis=1)
+
     index = draw.array((edges,), jnp.int32)
     arguments = (draw.array((nodes, heads, width)), draw.array((heads, 2 * width)), index, index)
-    return Case(Program(layer, arguments), [Change("chunked", "chunk", "value", Program(chunked, arguments))])
+    return Case(
+        Program(layer, arguments),
+        [
+            Change("chunked", "chunk", "value", Program(chunked, arguments)),
+            Change("columns", "split", "upstream", Program(columns, arguments)),
+        ],
+    )
 
 
 @case("v4")
@@ -104,7 +130,9 @@ def page_rank(draw: Draw) -> Case:
     def chunked(rank, degree, source, target):
         def step(_, rank):
             share = rank / degree
-            total = over_edges(nodes, 1, lambda s, t: jax.ops.segment_sum(share[s], t, nodes)[:, None], (source, target), 20)
+            total = over_edges(
+                nodes, 1, lambda s, t: jax.ops.segment_sum(share[s], t, nodes)[:, None], (source, target), 20
+            )
             return 0.15 / nodes + 0.85 * total[:, 0]
 
         return lax.fori_loop(0, 20, step, rank)

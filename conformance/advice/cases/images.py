@@ -48,7 +48,11 @@ def convolution_stem(draw: Draw) -> Case:
         step = jax.checkpoint(lambda total, chunk: (total + loss(weights, *chunk), None))
         return lax.scan(step, 0.0, (images.reshape(8, -1, 224, 224, 3), labels.reshape(8, -1)))[0]
 
-    weights = [draw.array((7, 7, 3, 32), jnp.bfloat16), draw.array((3, 3, 32, 32), jnp.bfloat16), draw.array((32, 1000))]
+    weights = [
+        draw.array((7, 7, 3, 32), jnp.bfloat16),
+        draw.array((3, 3, 32, 32), jnp.bfloat16),
+        draw.array((32, 1000)),
+    ]
     arguments = weights, draw.array((batch, 224, 224, 3), jnp.uint8), draw.array((batch,), jnp.int32)
     return Case(
         Program(jax.value_and_grad(loss), arguments),

@@ -154,7 +154,11 @@ def paged_cache(draw: Draw) -> Case:
         rows = pages[table].reshape(batch, length * 16, heads * width)
         parts = [rows[:, :, i * width : (i + 1) * width] for i in range(heads)]
         score = jnp.stack(
-            [jnp.einsum("bd,btd->bt", q[:, i], part, preferred_element_type=jnp.float32) for i, part in enumerate(parts)], 1
+            [
+                jnp.einsum("bd,btd->bt", q[:, i], part, preferred_element_type=jnp.float32)
+                for i, part in enumerate(parts)
+            ],
+            1,
         )
         weight = jax.nn.softmax(score, axis=-1).astype(rows.dtype)
         return jnp.stack([jnp.einsum("bt,btd->bd", weight[:, i], part) for i, part in enumerate(parts)], 1)
@@ -173,7 +177,9 @@ def paged_cache(draw: Draw) -> Case:
     return Case(
         Program(attended, arguments),
         [
-            Change("flat", "reshape", "argument", Program(flat, (draw.array((pages, 16, heads * width), dtype), *rest))),
+            Change(
+                "flat", "reshape", "argument", Program(flat, (draw.array((pages, 16, heads * width), dtype), *rest))
+            ),
             Change("chunked", "chunk", "value", Program(chunked, arguments)),
         ],
     )
@@ -185,6 +191,19 @@ def block(x, weights):
     score = jnp.einsum("btd,de,bse->bts", x, mix, x, preferred_element_type=jnp.float32)
     x = x + jnp.einsum("bts,bsd->btd", jax.nn.softmax(score * 0.05, axis=-1).astype(x.dtype), x)
     return x + (jax.nn.silu(x @ gate) * (x @ up)) @ down
+
+
+def accumulated(loss):
+    """Loss and gradient of one sample at a time, added up."""
+
+    def run(weights, x):
+        def add(total, row):
+            return jax.tree.map(jnp.add, total, jax.value_and_grad(loss)(weights, row[None])), None
+
+        zero = jnp.zeros(()), jax.tree.map(lambda w: jnp.zeros(w.shape, w.dtype), weights)
+        return lax.scan(add, zero, x)[0]
+
+    return run
 
 
 def layer_weights(draw: Draw, layers: tuple, width: int, dtype):
@@ -207,7 +226,10 @@ def scanned_layers(draw: Draw) -> Case:
     arguments = layer_weights(draw, (layers,), width, dtype), draw.array((batch, length, width), dtype)
     return Case(
         Program(jax.value_and_grad(loss), arguments),
-        [Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments))],
+        [
+            Change("remat", "checkpoint", "loop", Program(jax.value_and_grad(remat), arguments)),
+            Change("accumulated", "chunk", "value", Program(accumulated(loss), arguments)),
+        ],
     )
 
 
@@ -224,21 +246,12 @@ def unrolled_layers(draw: Draw) -> Case:
     def remat(weights, x):
         return loss(weights, x, jax.checkpoint(block))
 
-    def accumulated(weights, x):
-        """Gradients of one sample at a time, added up."""
-
-        def add(total, row):
-            return jax.tree.map(jnp.add, total, jax.value_and_grad(loss)(weights, row[None])), None
-
-        zero = jnp.zeros(()), jax.tree.map(lambda w: jnp.zeros(w.shape, w.dtype), weights)
-        return lax.scan(add, zero, x)[0]
-
     arguments = [layer_weights(draw, (), width, dtype)] * layers, draw.array((batch, length, width), dtype)
     return Case(
         Program(jax.value_and_grad(loss), arguments),
         [
             Change("remat", "checkpoint", "value", Program(jax.value_and_grad(remat), arguments)),
-            Change("accumulated", "chunk", "value", Program(accumulated, arguments)),
+            Change("accumulated", "chunk", "value", Program(accumulated(loss), arguments)),
         ],
     )
 

@@ -85,7 +85,12 @@ def gru_language(draw: Draw) -> Case:
     def remat(weights, tokens, labels):
         return token_loss(weights, states(weights, tokens, jax.checkpoint(cell)), labels) / labels.size
 
-    shapes = {"table": (words, width), "gates": (2 * width, 2 * width), "new": (2 * width, width), "out": (width, words)}
+    shapes = {
+        "table": (words, width),
+        "gates": (2 * width, 2 * width),
+        "new": (2 * width, width),
+        "out": (width, words),
+    }
     weights = {name: draw.array(shape, dtype) for name, shape in shapes.items()}
     tokens = draw.array((length, batch), jnp.int32)
     arguments = (weights, tokens, tokens)
@@ -158,8 +163,6 @@ def rollout_columns(draw: Draw) -> Case:
             Change("flat", "reshape", "result", Program(flat, arguments)),
         ],
     )
-
-
 
 
 @case("v4")

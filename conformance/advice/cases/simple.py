@@ -13,7 +13,8 @@ def dense_layer(draw: Draw) -> Case:
 
     dtype = jnp.bfloat16
     return Case(
-        Program(layer, (draw.array((8192, 4096), dtype), draw.array((4096, 4096), dtype), draw.array((4096,), dtype))), []
+        Program(layer, (draw.array((8192, 4096), dtype), draw.array((4096, 4096), dtype), draw.array((4096,), dtype))),
+        [],
     )
 
 
@@ -37,7 +38,9 @@ def spectrum(draw: Draw) -> Case:
 @case("v5p")
 def residual_convolution(draw: Draw) -> Case:
     def layer(x, w):
-        return x + jax.nn.relu(jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return x + jax.nn.relu(
+            jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        )
 
     x, w = draw.array((32, 56, 56, 256), jnp.bfloat16), draw.array((3, 3, 256, 256), jnp.bfloat16)
     return Case(Program(layer, (x, w), {"donate_argnums": 0}), [])
