@@ -38,7 +38,7 @@ def options():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", metavar="NAME", help="the case of this name only")
-    parser.add_argument("--limit", type=float, default=300, help="seconds that one case may take to compile")
+    parser.add_argument("--limit", type=float, default=600, help="seconds that one case may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where texts and measurements are kept")
     parser.add_argument("--write", action="store_true", help="renew TABLE.md and cases.csv")
