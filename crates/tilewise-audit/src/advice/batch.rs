@@ -2,6 +2,7 @@
 
 use super::{
     AdviceKind, AdviceTarget,
+    rows::FEW,
     scene::{Candidate, Held, Scene},
     words,
 };
@@ -10,7 +11,7 @@ use tilewise::{Shape, tpu};
 use tilewise_hlo::Instruction;
 
 /// Below this a dimension can't be halved to any use.
-const LEAST: u64 = 2;
+const LEAST: u64 = 4;
 /// The hundredths of the peak's temporaries that must have the dimension.
 const MOST_OF_THEM: u64 = 60;
 
@@ -45,7 +46,9 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
     let sizes = largest.bounds.iter().copied().filter(is_candidate);
     // The outermost of those that are in as much.
     let Some(size) = sizes.rev().max_by_key(|size| covered(*size)) else { return };
-    if covered(size) / MOST_OF_THEM < all / 100 {
+    // One short of it: neighbours are read, which parts don't have.
+    let reads_neighbours = size > FEW && scene.peak_temporaries().any(|held| held.bounds.contains(&(size - 1)));
+    if covered(size) / MOST_OF_THEM < all / 100 || reads_neighbours {
         return;
     }
     let mut candidate = Candidate::new(AdviceKind::Chunk, AdviceTarget::Value, largest, String::new());
