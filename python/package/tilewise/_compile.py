@@ -17,7 +17,7 @@ from tilewise import _tilewise
 from tilewise._explain import explain_oom
 
 if TYPE_CHECKING:
-    from jax.stages import Compiled
+    from jax.stages import Compiled as _Compiled
 
     from tilewise._types import Tpu
 
@@ -46,6 +46,7 @@ _ENVIRONMENT = {
 }
 
 _LOCK = threading.Lock()
+_TOPOLOGIES: dict[str, tuple[Any, ...]] = {}
 
 
 def compile_for(
@@ -55,7 +56,7 @@ def compile_for(
     tpu: Tpu,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
-) -> Compiled:
+) -> _Compiled:
     """Compile a function for a TPU generation, on any Linux machine: no TPU is needed.
 
     Needs JAX and libtpu, the compiler: ``pip install 'tilewise[tpu]'``.
@@ -172,16 +173,19 @@ def _devices(generation: str, topology: str | None, needed: int) -> tuple[Any, .
     return devices
 
 
-@functools.cache
 def _topology(name: str) -> tuple[Any, ...]:
     import jax
     from jax.experimental import topologies
 
+    # The environment is one for all threads.
     with _LOCK, _environment():
-        try:
-            return tuple(topologies.get_topology_desc(platform="tpu", topology_name=name).devices)
-        except (jax.errors.JaxRuntimeError, RuntimeError) as error:
-            raise _explained(error, name) from error
+        if name not in _TOPOLOGIES:
+            try:
+                found = topologies.get_topology_desc(platform="tpu", topology_name=name)
+            except (jax.errors.JaxRuntimeError, RuntimeError) as error:
+                raise _explained(error, name) from error
+            _TOPOLOGIES[name] = tuple(found.devices)
+        return _TOPOLOGIES[name]
 
 
 @contextlib.contextmanager
