@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._compile import text_for
@@ -77,7 +77,8 @@ def audit(
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
     if isinstance(program, (list, tuple)):
-        return [audit(each, tpu=tpu, hbm_limit=hbm_limit) for each in program]
+        programs = cast("Sequence[Program]", program)
+        return [audit(each, tpu=tpu, hbm_limit=hbm_limit) for each in programs]
     if _is_function(program):
         if tpu is None:
             message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
@@ -97,7 +98,7 @@ def _is_function(program: Any) -> bool:
     return callable(program) and not hasattr(program, "as_text") and not hasattr(program, "to_string")
 
 
-def _text_of(program: Any, tpu: Tpu | None) -> tuple[str, str]:
+def _text_of(program: Program, tpu: Tpu | None) -> tuple[str, str]:
     """The HLO text, and where it came from."""
     if isinstance(program, str) and _is_hlo(program):
         return program, "text"

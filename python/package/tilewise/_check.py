@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewise import _tilewise
 from tilewise._compile import compile_for
 from tilewise._jax import to_jax
+from tilewise._modules import module
 from tilewise._tilewise import Layout, Report, predict
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class _Trial:
         topology: str | None,
         jit_options: Mapping[str, Any] | None,
     ) -> None:
-        import jax
+        jax = module("jax")
 
         from tilewise._compile import lower_for
 
@@ -270,12 +271,11 @@ class _Trial:
 
     def automatic(self) -> tuple[tuple[Layout | None, ...], tuple[Layout | None, ...]] | None:
         """The layouts that the compiler picks for all arguments and results together; ``None`` if it can't."""
-        import jax
-        from jax.experimental.layout import Format
-        from jax.experimental.layout import Layout as JaxLayout
+        jax = module("jax")
+        layouts = module("jax.experimental.layout")
 
         def free(form: Any) -> Any:
-            return Format(JaxLayout.AUTO, form.sharding)
+            return layouts.Format(layouts.Layout.AUTO, form.sharding)
 
         ins = jax.tree.unflatten(self.in_tree, [free(form) for form in self.in_formats])
         outs = jax.tree.unflatten(self.out_tree, [free(form) for form in self.out_formats])
@@ -290,7 +290,7 @@ class _Trial:
 
     def compiled(self, ins: Sequence[Layout | None], outs: Sequence[Layout | None]) -> Any:
         """The program with these layouts; ``None`` if the compiler refuses them."""
-        import jax
+        jax = module("jax")
 
         return self.attempt(
             jax.tree.unflatten(
@@ -302,20 +302,21 @@ class _Trial:
         )
 
     def attempt(self, ins: Any, outs: Any) -> Any:
-        import jax
+        jax = module("jax")
 
-        options = {**self.options, "in_shardings": tuple(ins), "out_shardings": outs}
-        abstract = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if hasattr(leaf, "dtype") else leaf, self.args
-        )
+        options: dict[str, Any] = {**self.options, "in_shardings": tuple(ins), "out_shardings": outs}
+
+        def abstract(leaf: Any) -> Any:
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if hasattr(leaf, "dtype") else leaf
+
         try:
-            return jax.jit(self.f, **options).lower(*abstract).compile()
+            return jax.jit(self.f, **options).lower(*jax.tree.map(abstract, self.args)).compile()
         except (ValueError, TypeError, NotImplementedError, jax.errors.JaxRuntimeError):
             return None
 
     def code(self, ins: Sequence[Layout | None], outs: Sequence[Layout | None]) -> str:
         """The arguments of ``jax.jit`` that make it so."""
-        import jax
+        jax = module("jax")
 
         parts: list[str] = []
         for name, tree, layouts in (("in_shardings", self.in_tree, ins), ("out_shardings", self.out_tree, outs)):

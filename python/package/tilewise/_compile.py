@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._explain import explain_oom
+from tilewise._modules import module
 
 if TYPE_CHECKING:
     from jax.stages import Compiled as _Compiled
@@ -93,7 +94,7 @@ def text_for(
     f: Callable[..., Any], args: tuple[Any, ...], tpu: Tpu, topology: str | None, jit_options: Mapping[str, Any] | None
 ) -> str:
     """The text of the compiled function."""
-    import jax
+    jax = module("jax")
 
     lowered = lower_for(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
     with explain_oom(tpu=tpu):
@@ -135,15 +136,15 @@ def lower_for(
     if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
         # Nothing else says where the program runs.
         options.setdefault("out_shardings", place.default)
-    jitted = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
+    jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
     return jitted.lower(*jax.tree.map(functools.partial(place.leaf, has_own="in_shardings" in options), args))
 
 
 def _jax() -> Any:
     """JAX, which can compile for TPUs."""
     try:
-        import jax
-        from jax.experimental import topologies
+        jax = module("jax")
+        topologies = module("jax.experimental.topologies")
     except ImportError as error:
         message = f"compiling for a TPU needs JAX and libtpu: {_INSTALL}"
         raise ImportError(message) from error
@@ -163,20 +164,18 @@ def _devices(generation: str, topology: str | None, needed: int) -> tuple[Any, .
         name = topology if ":" in topology else f"{prefix}:{topology}"
         devices = _topology(name)
     else:
-        for chips in slices:
-            devices = _topology(f"{prefix}:{chips}")
-            if len(devices) >= needed:
-                break
+        topologies = (_topology(f"{prefix}:{chips}") for chips in slices)
+        devices = next((each for each in topologies if len(each) >= needed), ())
     if len(devices) < needed:
-        message = f"the arguments' mesh has {needed} devices, the topology {len(devices)}"
+        have = f"the topology {len(devices)}" if devices else f"no topology of {generation} as many"
+        message = f"the arguments' mesh has {needed} devices, {have}"
         raise ValueError(message)
     return devices
 
 
 def _topology(name: str) -> tuple[Any, ...]:
-    import jax
-    from jax.experimental import topologies
-
+    jax = module("jax")
+    topologies = module("jax.experimental.topologies")
     # The environment is one for all threads.
     with _LOCK, _environment():
         if name not in _TOPOLOGIES:
@@ -217,7 +216,11 @@ def _explained(error: Exception, topology: str) -> Exception:
 
 def _meshes(jax: Any, value: Any) -> list[Any]:
     """The meshes of all shardings in a tree."""
-    leaves: list[Any] = jax.tree.leaves(value, is_leaf=lambda leaf: isinstance(leaf, jax.sharding.Sharding))
+
+    def is_leaf(value: Any) -> bool:
+        return isinstance(value, jax.sharding.Sharding)
+
+    leaves = jax.tree.leaves(value, is_leaf=is_leaf)
     shardings: list[Any] = [leaf if hasattr(leaf, "mesh") else getattr(leaf, "sharding", None) for leaf in leaves]
     return [sharding.mesh for sharding in shardings if getattr(sharding, "mesh", None) is not None]
 
@@ -259,9 +262,10 @@ class _Place:
                 return type(value)(value.layout, self.sharding(value.sharding))
             return self.sharding(value) if isinstance(value, self.jax.sharding.Sharding) else value
 
-        return self.jax.tree.map(
-            one, tree, is_leaf=lambda value: hasattr(value, "sharding") or isinstance(value, self.jax.sharding.Sharding)
-        )
+        def is_leaf(value: Any) -> bool:
+            return hasattr(value, "sharding") or isinstance(value, self.jax.sharding.Sharding)
+
+        return self.jax.tree.map(one, tree, is_leaf=is_leaf)
 
     def leaf(self, leaf: Any, *, has_own: bool) -> Any:
         """An argument's leaf as an abstract array on the topology; other values as they are."""

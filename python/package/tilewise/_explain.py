@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tilewise import _tilewise
@@ -49,13 +49,13 @@ def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | No
     """
     if isinstance(message, BaseException):
         return _explain_exception(message, tpu)
-    if isinstance(message, os.PathLike) or (isinstance(message, str) and _is_file(message)):
+    if isinstance(message, os.PathLike) or _is_file(message):
         message = _tilewise.read(message)
     return _tilewise.explain_text(message, tpu)
 
 
-def _is_file(text: str) -> bool:
-    return "\n" not in text and "\0" not in text and len(text) < 4096 and os.path.isfile(text)
+def _is_file(text: object) -> bool:
+    return isinstance(text, str) and "\n" not in text and "\0" not in text and len(text) < 4096 and os.path.isfile(text)
 
 
 def _explain_exception(error: BaseException, tpu: Tpu | None) -> Explanation:
@@ -157,9 +157,10 @@ class OomExplainer:
         return wrapper
 
     def _generator(self, function: Any) -> Any:
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            inner: Generator[Any, Any, Any] = function(*args, **kwargs)
             with self:
-                return (yield from function(*args, **kwargs))
+                return (yield from inner)
 
         return wrapper
 
@@ -171,17 +172,17 @@ class OomExplainer:
         return wrapper
 
     def _async_generator(self, function: Any) -> Any:
-        async def wrapper(*args: Any, **kwargs: Any) -> Any:
-            generator = function(*args, **kwargs)
-            sent = None
+        async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+            inner: AsyncGenerator[Any, Any] = function(*args, **kwargs)
+            sent: Any = None
             with self:
                 try:
                     while True:
-                        sent = yield await generator.asend(sent)
+                        sent = yield await inner.asend(sent)
                 except StopAsyncIteration:
                     return
                 finally:
-                    await generator.aclose()
+                    await inner.aclose()
 
         return wrapper
 

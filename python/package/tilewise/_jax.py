@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewise._errors import ShapeError
+from tilewise._modules import module
 from tilewise._tilewise import ElementType, Fix, Layout, Shape, predict
 
 if TYPE_CHECKING:
@@ -210,8 +210,7 @@ class TreePrediction:
             >>> predict_tree([np.zeros((8, 128), np.float32)], tpu="v5e").to_pandas()["shape"][0]
             'f32[8,128]{1,0:T(8,128)}'
         """
-        pandas: Any = importlib.import_module("pandas")
-        return pandas.DataFrame(self.to_dict())
+        return module("pandas").DataFrame(self.to_dict())
 
     def __str__(self) -> str:
         rows = [("path", "shape", "bytes", "padding")]
@@ -247,7 +246,7 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
         w      bf16[400000,12]{0,1:T(8,128)(2,1)} ...
         total  2 arrays ...
     """
-    import jax
+    jax = module("jax")
 
     leaves: list[TreeLeaf] = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:

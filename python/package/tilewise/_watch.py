@@ -9,6 +9,7 @@ from tilewise._audit import audit
 from tilewise._errors import PaddingError
 from tilewise._explain import Wrapped
 from tilewise._limits import bytes_of, in_words
+from tilewise._modules import module
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -50,7 +51,7 @@ def watch(
     """
     jitted = f
     if not hasattr(f, "lower"):
-        import jax
+        jax = module("jax")
 
         jitted = jax.jit(f)
     seen: set[Any] = set()
@@ -69,7 +70,7 @@ def watch(
 
 def _signature(args: Any, kwargs: Any) -> Any:
     """What decides whether JAX compiles anew."""
-    import jax
+    jax = module("jax")
 
     leaves, tree = jax.tree.flatten((args, kwargs))
 
