@@ -74,6 +74,7 @@ def test_the_readme() -> None:
 
 def test_the_project_s_readme() -> None:
     jax = pytest.importorskip("jax")
+    pytest.importorskip("libtpu")
     text = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
     program: dict[str, Any] = {"jax": jax, "f": jax.numpy.tanh, "x": jax.numpy.ones(3), "step": id, "state": None}
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
