@@ -8,7 +8,7 @@ use crate::{
     tpu::generation,
 };
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::{prelude::*, types::PyString};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::{Shape, tpu};
 
 /// The shape with the layout that the compiler picks on a TPU generation.
@@ -55,6 +55,12 @@ pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
             }
         }
     };
-    let array = Shape::array(element_type(&value.getattr("dtype")?)?, bounds)?;
+    let dtype = value.getattr("dtype")?;
+    if dtype.str()?.to_str()?.starts_with("key<") {
+        let message =
+            format!("an array of JAX's keys ({dtype}) has no layout of its own: give `jax.random.key_data(keys)`");
+        return Err(PyTypeError::new_err(message).into());
+    }
+    let array = Shape::array(element_type(&dtype)?, bounds)?;
     Ok(Shape::parse_as_written(&array.without_layout().to_string())?)
 }
