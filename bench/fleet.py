@@ -151,7 +151,7 @@ def relayout(work: Path, gigabytes: int) -> None:
     }
     print(json.dumps(held), flush=True)
     journal = out / ".tilewise-unfinished" / "journal"
-    with cluster(2) as kill:
+    with cluster(3) as kill:
         memory = Memory()
         memory.start()
         killer = once(lambda: journal.exists() and journal.read_text().count("\n") > 40, kill)

@@ -236,7 +236,7 @@ def test_slices_are_small_where_they_can_be() -> None:
     for layout in ("{1,0:T(8,128)(2,1)}", "{0,1:T(8,128)(2,1)}", "{0,1}", "{1,0:T(16,128)(2,1)}"):
         to = tw.Shape(f"{shape.without_layout()}{layout}")
         boxes = _relayout._boxes(shape, to, most)
-        assert max(size for *_, size in boxes) <= most
+        assert most // 2 <= max(size for *_, size in boxes) <= most
         assert sum(size for *_, size in boxes) == to.physical_bytes
 
 

@@ -203,8 +203,8 @@ def _boxes(source: Shape, to: Shape, most: int) -> list[_Box]:
     width, rest = divmod(to.physical_bytes, to.physical_elements)
     order = to.layout.minor_to_major[::-1]
     tiles = {size or 1 for tile in to.layout.tiles for size in tile}
-    # Whole tiles, or one index at a time where there are none.
-    units = sorted({1, *tiles, math.lcm(*tiles)})
+    # Whole tiles, or single indices where there are none. Fewer indices than a tile has take as many bytes.
+    units = sorted({1, *tiles, math.lcm(*tiles)}, reverse=True)
     for depth, dimension in enumerate(order):
         for unit in units:
             row = list(dimensions)
