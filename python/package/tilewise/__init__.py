@@ -22,7 +22,7 @@ checked:
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tilewise._audit import audit
 from tilewise._check import FixCheck, Measured, TriedFormats, check_fix, try_formats
@@ -131,8 +131,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "fleet":  # It imports what only the extra installs.
-        return importlib.import_module("tilewise.fleet")
-    message = f"module 'tilewise' has no attribute {name!r}"
-    raise AttributeError(message)
+if TYPE_CHECKING:
+    from tilewise import fleet as fleet
+else:
+
+    def __getattr__(name: str) -> object:
+        if name == "fleet":  # It imports what only the extra installs.
+            return importlib.import_module("tilewise.fleet")
+        message = f"module 'tilewise' has no attribute {name!r}"
+        raise AttributeError(message)

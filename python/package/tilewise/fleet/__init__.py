@@ -5,7 +5,11 @@ larger than memory. Ray or Dask distributes the work, retries what fails, and sh
 install ``ray[data]`` or ``dask[distributed]``. The engine ``"threads"`` needs neither. Every worker needs this package.
 """
 
-from tilewise.fleet._audit import audit
-from tilewise.fleet._relayout import Relayout, relayout
+try:
+    from tilewise.fleet._audit import audit
+    from tilewise.fleet._relayout import Relayout, relayout
+except ModuleNotFoundError as error:
+    message = f"tilewise.fleet needs {error.name}: install the extra `tilewise[fleet]`"
+    raise ModuleNotFoundError(message, name=error.name) from error
 
 __all__ = ["Relayout", "audit", "relayout"]

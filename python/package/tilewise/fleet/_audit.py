@@ -103,9 +103,9 @@ def audit(
     options = dict(storage_options or {})
     inputs = _files.find_programs([paths] if isinstance(paths, (str, os.PathLike)) else paths, options)
     work = _Work(_url(out, options), buffers, tpu, hbm_limit, options)
-    known = work.known()
+    written = work.known()
     current = {(entry.url, entry.version) for entry in inputs}
-    known = known.filter(pa.array([key in current and is_first for key, is_first in _keys(known)], pa.bool_()))
+    known = written.filter(pa.array([key in current and is_first for key, is_first in _keys(written)], pa.bool_()))
     audited = {key for key, _ in _keys(known)}
     batches = list(_batches(entry for entry in inputs if (entry.url, entry.version) not in audited))
 
@@ -116,7 +116,8 @@ def audit(
     lost = [_unlucky(entry, "no worker survived it") for number, (entry,) in enumerate(alone) if number not in singles]
     tables = [known, *done.values(), *singles.values(), work.write("programs", _table(lost))]
     result = pa.concat_tables(tables).sort_by(_ORDER)
-    work.tidy({source: version for (source, version), _ in _keys(result)})
+    if batches or len(known) != len(written):
+        work.tidy({source: version for (source, version), _ in _keys(result)})
     return result
 
 

@@ -35,7 +35,8 @@ def run(engine: Engine, function: Callable[[T], R], tasks: Sequence[T]) -> Itera
 
 
 def _threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    pool = ThreadPoolExecutor(os.cpu_count())
+    try:
         numbers = {pool.submit(function, task): number for number, task in enumerate(tasks)}
         for future in as_completed(numbers):
             number = numbers.pop(future)
@@ -44,6 +45,9 @@ def _threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[i
                 yield number, future.result()
             else:
                 _LOG.warning("a task failed", exc_info=error)
+    finally:
+        # Nobody waits for the rest once the caller has given up.
+        pool.shutdown(cancel_futures=True)
 
 
 def _ray(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
