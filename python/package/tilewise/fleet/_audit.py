@@ -103,6 +103,7 @@ def audit(
     options = dict(storage_options or {})
     inputs = _files.find_programs([paths] if isinstance(paths, (str, os.PathLike)) else paths, options)
     work = _Work(_url(out, options), buffers, tpu, hbm_limit, options)
+    is_new = not work.exists()
     written = work.known()
     current = {(entry.url, entry.version) for entry in inputs}
     known = written.filter(pa.array([key in current and is_first for key, is_first in _keys(written)], pa.bool_()))
@@ -116,7 +117,7 @@ def audit(
     lost = [_unlucky(entry, "no worker survived it") for number, (entry,) in enumerate(alone) if number not in singles]
     tables = [known, *done.values(), *singles.values(), work.write("programs", _table(lost))]
     result = pa.concat_tables(tables).sort_by(_ORDER)
-    if batches or len(known) != len(written):
+    if alone or len(known) != len(written) or (batches and not is_new):
         work.tidy({source: version for (source, version), _ in _keys(result)})
     return result
 
@@ -130,6 +131,13 @@ class _Work:
     tpu: str | None
     hbm_limit: int | None
     options: dict[str, Any]
+
+    def exists(self) -> bool:
+        """Whether an earlier run may have written something."""
+        if self.out is None:
+            return False
+        files, path = url_to_fs(self.out, **self.options)
+        return bool(files.exists(path))
 
     def known(self) -> pa.Table:
         """The rows of earlier runs."""
