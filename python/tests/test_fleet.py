@@ -240,6 +240,33 @@ def test_slices_are_small_where_they_can_be() -> None:
         assert sum(size for *_, size in boxes) == to.physical_bytes
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "{2,1,0}",
+        "{0,1,2}",
+        "{1,2,0:T(8,128)}",
+        "{2,0,1:T(8,128)(2,1)}",
+        "{2,1,0:T(4,8,128)}",
+        "{1,0,2:T(2,128)}",
+        "{2,1,0:T(1024)}",
+        "{2,1,0:T(8,128)L(4096)}",
+        "{2,1,0:T(*,128)}",
+    ],
+)
+@pytest.mark.parametrize("most", [4096, 30_000, 100_000])
+def test_slices_in_a_row_are_the_tensor(layout: str, most: int) -> None:
+    array = np.arange(6 * 40 * 300, dtype=np.int16).reshape(6, 40, 300)
+    source, to = tw.Shape("s16[6,40,300]"), tw.Shape(f"s16[6,40,300]{layout}")
+    parts = []
+    for low, high, at, size in _relayout._boxes(source, to, most):
+        box = array[tuple(slice(*bounds) for bounds in zip(low, high, strict=True))]
+        part = tw.tile(np.ascontiguousarray(box), to.layout)
+        assert (at, size) == (sum(map(len, parts)), len(part))
+        parts.append(part)
+    assert np.array_equal(np.concatenate(parts), tw.tile(array, layout))
+
+
 def test_an_interrupted_run_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, out = make_checkpoint(tmp_path / "in"), tmp_path / "out"
     convert, calls = _relayout._convert, []
@@ -332,6 +359,8 @@ def test_plans_that_do_not_fit(tmp_path: Path) -> None:
         fleet.relayout(source, {"rows": "{2,1,0}"}, tmp_path / "out")
     with pytest.raises(FileNotFoundError):
         fleet.relayout(tmp_path, {}, tmp_path / "out")
+    with pytest.raises(ValueError, match="slice_bytes"):
+        fleet.relayout(source, PLAN, tmp_path / "out", slice_bytes=0)
     assert not (tmp_path / "out").exists()
 
 

@@ -106,8 +106,11 @@ def relayout(
         RelayoutError: a file is malformed, XLA has no type for a tensor of the plan, an element differs
             (``check_failed``), or slices failed more often than the engine retries (``incomplete``).
         ShapeError: a layout does not fit its tensor.
-        ValueError: a pattern of the plan matches no tensor.
+        ValueError: a pattern of the plan matches no tensor, or ``slice_bytes`` isn't positive.
     """
+    if slice_bytes < 1:
+        message = f"slice_bytes must be positive, not {slice_bytes}"
+        raise ValueError(message)
     options = dict(storage_options or {})
     files, index = _safetensors.read_checkpoint(os.fspath(checkpoint), options)
     out = os.path.abspath(os.fspath(out))
