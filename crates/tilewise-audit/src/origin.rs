@@ -18,13 +18,21 @@ pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
     Some(instruction.metadata()?.op_name()?.into_owned())
 }
 
+/// The innermost line that is not of an installed package: a user can't change those. Of one only where there is no
+/// other.
 pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
-    let source = instruction.source()?;
+    let innermost = instruction.source()?;
+    let own = || instruction.frames().find(|frame| !is_installed(&frame.file));
+    let source = if is_installed(&innermost.file) { own().unwrap_or(innermost) } else { innermost };
     Some(SourceLine {
         file: source.file.into_owned(),
         line: source.line,
         function: source.function.map(|function| function.into_owned()),
     })
+}
+
+fn is_installed(file: &str) -> bool {
+    file.contains("site-packages/") || file.contains("dist-packages/")
 }
 
 /// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds

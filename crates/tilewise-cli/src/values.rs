@@ -46,6 +46,9 @@ impl FromStr for Limit {
         match share {
             Some(Ok(percent)) if percent >= 0.0 => Ok(Self::Share(percent / 100.0)),
             Some(_) => Err(format!("`{text}` is not a share such as 10%")),
+            None if text.trim().parse::<f64>().is_ok_and(|number| number != 0.0) => {
+                Err(format!("`{text}` has no unit: write {text}% or {text}MiB"))
+            }
             None => parse_size(text).map(Self::Bytes),
         }
     }
@@ -102,8 +105,8 @@ mod tests {
     fn shares_and_sizes_are_read() {
         assert_eq!("10%".parse(), Ok(Limit::Share(0.1)));
         assert_eq!("1.5GiB".parse(), Ok(Limit::Bytes(3 << 29)));
-        assert_eq!("512".parse(), Ok(Limit::Bytes(512)));
-        for bad in ["", "x", "10 %%", "-1%", "5 furlongs"] {
+        assert_eq!("0".parse(), Ok(Limit::Bytes(0)));
+        for bad in ["", "x", "10", "0.5", "10 %%", "-1%", "5 furlongs"] {
             assert!(bad.parse::<Limit>().is_err(), "{bad}");
         }
     }

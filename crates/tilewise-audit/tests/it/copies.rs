@@ -97,3 +97,32 @@ fn sums_beyond_the_largest_number_stand_there() {
     let report = audit(&Module::parse(text).expect("a module"));
     assert_eq!((report.copies[0].moved_bytes, report.moved_bytes()), (u64::MAX, u64::MAX));
 }
+
+/// Of the frames that led to it, the innermost that is a user's own.
+#[test]
+fn lines_are_the_users_own() {
+    let text = r#"HloModule m
+
+FileNames
+1 "/usr/lib/python3/site-packages/flax/linear.py"
+2 "train.py"
+
+FunctionNames
+1 "Dense.__call__"
+2 "loss"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=271 end_line=271 column=1 end_column=2}
+2 {file_name_id=2 function_name_id=2 line=12 end_line=12 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=2 parent_frame_id=1}
+2 {file_location_id=1 parent_frame_id=2}
+
+ENTRY main { x = f32[256,512]{1,0:T(8,128)} parameter(0)
+  y = f32[256,512]{0,1:T(8,128)} copy(x), metadata={op_name="jit(f)/copy" stack_frame_id=2}
+}"#;
+    let report = audit(&Module::parse(text).unwrap());
+    let source = report.copies[0].source.as_ref().unwrap();
+    assert_eq!((source.file.as_str(), source.line, source.function.as_deref()), ("train.py", 12, Some("loss")));
+}

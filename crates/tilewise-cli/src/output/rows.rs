@@ -58,7 +58,34 @@ pub(crate) fn write_fix(fix: &Fix, width: usize, out: &mut dyn Write) -> io::Res
 
 /// `model.py:439  fusion.6  jit(f)/dot_general`.
 pub(crate) fn who(source: Option<&SourceLine>, name: &str, op_name: Option<&str>) -> String {
-    let line = source.map(|source| format!("{}:{}", source.file, source.line));
+    let line = source.map(|source| format!("{}:{}", shortened(&source.file), source.line));
     let parts = [line.as_deref(), Some(name).filter(|name| !name.is_empty()), op_name];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// A path without its first folders, where it is long: its end and the line are what people look for.
+pub(crate) fn shortened(path: &str) -> String {
+    const LONGEST: usize = 32;
+    let mut rest = path;
+    while rest.chars().count() > LONGEST {
+        match rest.trim_start_matches('/').split_once('/') {
+            Some((_, shorter)) => rest = shorter,
+            None => break,
+        }
+    }
+    if rest.len() == path.len() { path.to_owned() } else { format!("…/{rest}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn long_paths_keep_their_end() {
+        assert_eq!(shortened("model.py"), "model.py");
+        assert_eq!(shortened("/home/someone/projects/network/layers/attention.py"), "…/network/layers/attention.py");
+        let name = "a".repeat(80);
+        assert_eq!(shortened(&format!("/b/{name}")), format!("…/{name}"));
+        assert_eq!(shortened("/".repeat(80).as_str()), "/".repeat(80));
+    }
 }

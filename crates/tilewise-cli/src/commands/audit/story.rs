@@ -3,7 +3,7 @@
 use super::{SHOWN, advice::write_advice, picture};
 use crate::output::{
     human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
-    rows::{Row, who, write_header},
+    rows::{Row, shortened, who, write_header},
 };
 use std::io::{self, Write};
 use tilewise_audit::{MemoryPlan, PeakRow, Report, ReportView, Role, SpacePeak};
@@ -98,7 +98,8 @@ fn write_peak(plan: &MemoryPlan, peak: &SpacePeak, width: usize, out: &mut dyn W
     if !peak.has_temporaries() {
         return Ok(());
     }
-    let line = peak.source.as_ref().map(|source| format!("{}:{}, ", source.file, source.line)).unwrap_or_default();
+    let line =
+        peak.source.as_ref().map(|source| format!("{}:{}, ", shortened(&source.file), source.line)).unwrap_or_default();
     let operation = peak.op_name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let step = format!("step {} of {}", peak.moment + 1, plan.order().len());
     let when = format!("The peak: {line}while {} runs{operation}, {step}.", peak.instruction);
