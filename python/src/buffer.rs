@@ -18,7 +18,7 @@ use tilewise_audit::{BufferRow, fix};
 /// Examples:
 ///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
 ///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
-///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))...')
+///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = jax.device_put(x, Format(Layout(major_to_minor=(1, 0)), x.sharding))...')
 #[pyclass(frozen, eq, hash, extends = PyRow, module = "tilewise", name = "Buffer")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PyBuffer(Arc<BufferValue>);

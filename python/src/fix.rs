@@ -47,7 +47,7 @@ impl PyFix {
             kind: fix.kind.as_str().to_owned(),
             sentence: fix.sentence.clone(),
             jax: fix.jax.clone(),
-            imports: imports(&fix.jax),
+            imports: fix.imports().to_owned(),
             arrays: fix.arrays.iter().map(|array| (PyShape::new(array.shape.clone()), array.count)).collect(),
             replaced: fix.replaced,
             bytes_before: fix.bytes_before,
@@ -56,18 +56,6 @@ impl PyFix {
             changes_values: fix.changes_values,
         }
     }
-}
-
-/// The imports of a line of code, by the names that it uses.
-fn imports(code: &str) -> String {
-    const NAMES: [(&str, &str); 3] = [
-        ("jax.", "import jax"),
-        ("jnp.", "import jax.numpy as jnp"),
-        ("with_layout_constraint(", "from jax.experimental.layout import Layout, with_layout_constraint"),
-    ];
-    let code = code.split("  #").next().unwrap_or_default();
-    let used = NAMES.iter().filter(|(name, _)| code.contains(name)).map(|(_, import)| *import);
-    used.collect::<Vec<_>>().join("\n")
 }
 
 #[pymethods]

@@ -201,6 +201,8 @@ class OomExplainer:
             explanation = explain(error, tpu=self._tpu)
         except MessageError:
             return
+        if explanation.verdict == "not_tpu":
+            return
         _add_note(error, explanation.table())
         if len(explanation) == 0 and lower is not None:
             # Whatever keeps the program from being compiled again must not hide the error.

@@ -8,8 +8,8 @@ install ``ray[data]`` or ``dask[distributed]``. The engine ``"threads"`` needs n
 try:
     from tilewise.fleet._audit import audit
     from tilewise.fleet._relayout import Relayout, relayout
-except ModuleNotFoundError as error:
-    message = f"tilewise.fleet needs {error.name}: install the extra `tilewise[fleet]`"
-    raise ModuleNotFoundError(message, name=error.name) from error
+except ModuleNotFoundError as _error:
+    _message = f"tilewise.fleet needs {_error.name}: install the extra `tilewise[fleet]`"
+    raise ModuleNotFoundError(_message, name=_error.name) from _error
 
 __all__ = ["Relayout", "audit", "relayout"]

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -23,7 +23,6 @@ from tilewise.fleet import _engines, _files
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
-    from tilewise.fleet._engines import Engine
     from tilewise.fleet._files import Input
 
 _BATCH_FILES = 32
@@ -61,7 +60,7 @@ _ORDER = [("job", "ascending"), ("source", "ascending"), ("module", "ascending")
 def audit(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
-    engine: Engine = "threads",
+    engine: Literal["ray", "dask", "threads"] = "threads",
     out: str | os.PathLike[str] | None = None,
     buffers: bool = True,
     tpu: str | None = None,

@@ -7,9 +7,8 @@ import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeVar
 
-Engine: TypeAlias = Literal["ray", "dask", "threads"]
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -17,7 +16,9 @@ _RETRIES = 3
 _LOG = logging.getLogger(__name__)
 
 
-def run(engine: Engine, function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+def run(
+    engine: Literal["ray", "dask", "threads"], function: Callable[[T], R], tasks: Sequence[T]
+) -> Iterator[tuple[int, R]]:
     """Calls the function with each task; the tasks' numbers and results, in any order.
 
     A task that still raises, or still loses its worker, after the engine's retries is logged and left out. A task may

@@ -24,7 +24,6 @@ from tilewise._tilewise import relayout as relayout_buffer
 from tilewise.fleet import _engines, _safetensors
 
 if TYPE_CHECKING:
-    from tilewise.fleet._engines import Engine
     from tilewise.fleet._safetensors import Tensor
 
 _Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -74,7 +73,7 @@ def relayout(
     plan: Mapping[str, Layout | str],
     out: str | os.PathLike[str],
     *,
-    engine: Engine = "threads",
+    engine: Literal["ray", "dask", "threads"] = "threads",
     slice_bytes: int = 64 << 20,
     check: Literal["sample", "all"] = "sample",
     storage_options: Mapping[str, Any] | None = None,
