@@ -35,6 +35,19 @@ pub fn infer_generation(module: &Module) -> Generation {
     }
 }
 
+/// The generation that a file's name mentions: a hint, where no other is given.
+///
+/// ```
+/// use tilewise::tpu::Generation;
+///
+/// assert_eq!(tilewise_audit::generation_in_name("step.v6e.hlo"), Some(Generation::V6e));
+/// assert_eq!(tilewise_audit::generation_in_name("step.hlo"), None);
+/// ```
+#[must_use]
+pub fn generation_in_name(name: &str) -> Option<Generation> {
+    name.split('.').rev().find_map(|part| part.parse().ok())
+}
+
 /// Bytes from the end of the text that are looked at.
 const LOOKED_AT: usize = 1 << 18;
 

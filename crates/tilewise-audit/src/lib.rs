@@ -24,9 +24,12 @@
 //!
 //! - [`audit`] makes a [`Report`] of a module: [`BufferRow`]s, [`CopyRow`]s, a [`SpaceTotal`] for each memory space,
 //!   and the [`MemoryBounds`] that say whether it fits.
+//! - [`Content::read`] finds [`Program`]s in the bytes of a file, or the compiler's plan of one, of which an
+//!   [`AssignmentReport`] tells; a [`Failure`] says why there are none.
 //! - [`Report::advice`] says what to change in the program: [`Advice`], priced by planning its memory again.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries.
-//! - [`causes`] says in words what pads an array; the module [`fix`] says what to hand over in place of an argument, and what that frees.
+//! - [`causes`] says in words what pads an array; the module [`fix`] says what to
+//!   hand over in place of an argument, and what that frees.
 //! - A [`ReportView`] is what is shown of a report. Rows are [`TableRow`]s: their fields are spelled once, for JSON,
 //!   CSV and data frames.
 //!
@@ -34,19 +37,24 @@
 //!
 //! | feature | default | what |
 //! |---|---|---|
-//! | `serde` | no | [`ReportView`], [`Explanation`] and what they hold serialise as the command line's JSON |
+//! | `serde` | no | [`ReportView`], [`Explanation`] and what they hold serialise as the command line's JSON; `JsonLine` |
 
 #![forbid(unsafe_code)]
 
 mod advice;
 mod agreement;
+mod assignment;
 mod audit;
 mod buffers;
 mod causes;
+mod content;
 mod copies;
 mod explain;
+mod failure;
 pub mod fix;
 mod generation;
+#[cfg(feature = "serde")]
+mod json_line;
 mod origin;
 mod peak;
 mod plan_row;
@@ -59,11 +67,16 @@ mod view;
 
 pub use advice::{Advice, AdviceKind, AdviceTarget};
 pub use agreement::Agreement;
+pub use assignment::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
+pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use explain::{Allocation, Explanation, explain};
-pub use generation::infer_generation;
+pub use failure::Failure;
+pub use generation::{generation_in_name, infer_generation};
+#[cfg(feature = "serde")]
+pub use json_line::JsonLine;
 pub use origin::SourceLine;
 pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::PlanRow;

@@ -195,12 +195,6 @@ pub struct Warning {
 }
 
 impl Report {
-    /// Puts a warning in front of the others.
-    pub fn warn_first(&mut self, warning: Option<(&'static str, String)>) {
-        let warning = warning.map(|(kind, message)| Warning { kind, message, span: None });
-        self.warnings.splice(..0, warning);
-    }
-
     /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of
     /// the loops around it. Loops whose count can't be told are counted once.
     ///

@@ -1,8 +1,8 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Advice, Agreement, Allocation, BufferView, CopyRow, Explanation, PeakRow, PlanRow, ReportView, SourceLine,
-    SpaceTotal, TableRow, Warning,
+    Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyRow, Explanation,
+    Failure, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Warning,
     fix::{Fix, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -51,6 +51,32 @@ fields!(ReportView<'_>, view, {
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.options.hbm_limit.and_then(|limit| limit.checked_sub(view.report.memory_bounds.at_most_bytes)),
     warnings: view.report.warnings,
+});
+
+fields!(AssignmentReport, report, {
+    source: report.source,
+    memory_spaces: report.memory_spaces,
+    allocations: report.allocations,
+});
+
+fields!(AssignmentSpace, space, {
+    memory_space: space.memory_space,
+    memory_space_name: space.memory_space_name(),
+    allocations: space.allocations,
+    argument_bytes: space.argument_bytes,
+    output_bytes: space.output_bytes,
+    constant_bytes: space.constant_bytes,
+    temporary_bytes: space.temporary_bytes,
+});
+
+fields!(AssignmentRow, row, {
+    index: row.index,
+    memory_space: row.memory_space,
+    kind: row.kind,
+    bytes: row.bytes,
+    values: row.values,
+    largest: row.largest,
+    largest_bytes: row.largest_bytes,
 });
 
 fields!(Advice, advice, {
@@ -173,6 +199,20 @@ fields!(Explanation, explanation, {
     truncated: explanation.message.truncated,
     allocations: explanation.allocations,
 });
+
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Failure", 3 + usize::from(self.help.is_some()))?;
+        fields.serialize_field("kind", self.kind)?;
+        fields.serialize_field("message", &self.message)?;
+        fields.serialize_field("span", &self.span.as_ref().map(|span| [span.start, span.end]))?;
+        match &self.help {
+            Some(help) => fields.serialize_field("help", help)?,
+            None => fields.skip_field("help")?,
+        }
+        fields.end()
+    }
+}
 
 impl Serialize for BufferView {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -14,6 +14,11 @@ pub struct ViewOptions {
     pub most_buffers: Option<usize>,
 }
 
+impl ViewOptions {
+    /// [`most_buffers`](Self::most_buffers) of `tilewise audit` for machines, without `--all`: a table's worth.
+    pub const LISTED: usize = 20;
+}
+
 /// A report as it is shown. With the `serde` feature it serialises as what `tilewise audit --format json` prints.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

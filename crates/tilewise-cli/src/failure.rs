@@ -1,83 +1,25 @@
-//! The error of one item, of whichever crate, as text and as JSON.
+//! The error of one item for people: a message, with a caret under the text.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use serde::Serialize;
-use std::{ops::Range, path::Path};
-
-/// Why an item could not be done: the `error` of its JSON object, or a message with a caret under the text.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Failure {
-    kind: &'static str,
-    message: String,
-    /// In bytes of the echoed input.
-    span: Option<[usize; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
-}
+use std::ops::Range;
+pub(crate) use tilewise_audit::Failure;
 
 /// Bytes of the input shown around the error.
 const SHOWN: usize = 160;
 
-impl Failure {
-    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), span: None, help: None }
-    }
-
-    #[must_use]
-    pub(crate) fn at(mut self, span: Range<usize>) -> Self {
-        self.span = Some([span.start, span.end]);
-        self
-    }
-
-    #[must_use]
-    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// The error with its span moved to where its text is in the input, `whole`; without a span, it gets all of
-    /// `whole`.
-    #[must_use]
-    pub(crate) fn within(mut self, whole: Range<usize>) -> Self {
-        self.span = Some(match self.span {
-            Some([from, to]) => [whole.start + from, whole.start + to],
-            None => [whole.start, whole.end],
-        });
-        self
-    }
-
-    /// The error of a text that is not the echoed input.
-    #[must_use]
-    pub(crate) fn about(self, what: &str, text: &str) -> Self {
-        Self { message: format!("{what} `{text}`: {}", self.message), span: None, ..self }
-    }
-
-    /// The error of a file, which the message names first.
-    #[must_use]
-    pub(crate) fn in_file(self, path: &Path) -> Self {
-        let file = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
-        Self { message: format!("{file}: {}", self.message), ..self }
-    }
-
-    pub(crate) fn has_span(&self) -> bool {
-        self.span.is_some()
-    }
-
-    /// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it
-    /// can't show.
-    pub(crate) fn render(&self, input: &str) -> String {
-        let title = Level::ERROR.primary_title(self.message.as_str()).id(self.kind);
-        let mut group = match self.span.and_then(|span| excerpt(input, span)) {
-            Some((text, span)) => {
-                title.element(Snippet::source(text).fold(false).annotation(AnnotationKind::Primary.span(span)))
-            }
-            None => Group::with_title(title),
-        };
-        if let Some(help) = &self.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+/// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it can't show.
+pub(crate) fn render(failure: &Failure, input: &str) -> String {
+    let title = Level::ERROR.primary_title(failure.message.as_str()).id(failure.kind);
+    let mut group = match failure.span.clone().and_then(|span| excerpt(input, [span.start, span.end])) {
+        Some((text, span)) => {
+            title.element(Snippet::source(text).fold(false).annotation(AnnotationKind::Primary.span(span)))
         }
-        Renderer::styled().render(&[group])
+        None => Group::with_title(title),
+    };
+    if let Some(help) = &failure.help {
+        group = group.element(Level::HELP.message(help.as_str()));
     }
+    Renderer::styled().render(&[group])
 }
 
 /// The part of the input around a span, on one line and on character boundaries, and the span within it.
@@ -102,24 +44,6 @@ fn floor(text: &str, mut at: usize) -> usize {
         at -= 1;
     }
     at
-}
-
-impl From<tilewise::Error> for Failure {
-    fn from(error: tilewise::Error) -> Self {
-        Self {
-            kind: error.kind().as_str(),
-            message: error.to_string(),
-            span: error.span().map(|span| [span.start, span.end]),
-            help: error.help().map(str::to_owned),
-        }
-    }
-}
-
-impl From<tilewise_hlo::Error> for Failure {
-    fn from(error: tilewise_hlo::Error) -> Self {
-        // The span is in bytes of the file, which is not echoed; the message says where.
-        Self::new(error.kind().as_str(), error.to_string())
-    }
 }
 
 #[cfg(test)]

@@ -21,15 +21,11 @@ use crate::{
     failure::Failure,
     output::{Output, Status, human::screen_width, plain},
 };
-use assignment::AssignmentReport;
-use programs::{Content, Input, Program};
+use programs::Input;
 use serde::{Serialize, Serializer};
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::io::{self, Write};
 use tilewise::tpu::Generation;
-use tilewise_audit::{AuditOptions, Report, ReportView, ViewOptions};
+use tilewise_audit::{AssignmentReport, AuditOptions, Content, Report, ReportView, ViewOptions, generation_in_name};
 use tilewise_draw::Options;
 
 /// Buffers shown without `--all`: what one screen holds.
@@ -63,24 +59,24 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
             Ok(input) => input,
             Err((source, failure)) => return vec![(source.clone(), Err(failure.clone()))],
         };
-        let options = AuditOptions::default().with_tpu(args.tpu.or(generation_in(&input.path))).with_hbm_limit(limit);
-        let audited = |program: Program| {
-            let mut report = tilewise_audit::audit_with(&program.module, options);
-            report.warn_first(program.not_tpu().map(|message| ("not_tpu", message)));
-            report.compiler_plan = program.buffer_assignment.and_then(|assignment| report.agreement(&assignment));
-            Audited { source: program.source, report, all: args.all, tpu: args.tpu, limit }
-        };
+        let named = || generation_in_name(input.path.file_name()?.to_str()?);
+        let options = AuditOptions::default().with_tpu(args.tpu.or_else(named)).with_hbm_limit(limit);
         let source = input.path.to_string_lossy();
         let found = |content| match content {
-            Content::Program(program) if must_be_tpu => Ok(Found::Program(Box::new(audited(program.for_tpu()?)))),
-            Content::Program(program) => Ok(Found::Program(Box::new(audited(program)))),
-            Content::BufferAssignment(_) if !tells_sizes_alone => {
+            Content::Program(program) => {
+                if must_be_tpu {
+                    program.for_tpu().map_err(|failure| failure.in_file(&input.path))?;
+                }
+                let (source, report) = (source.clone().into_owned(), program.audit(options));
+                Ok(Found::Program(Box::new(Audited { source, report, all: args.all, tpu: args.tpu, limit })))
+            }
+            Content::BufferAssignment(assignment) if tells_sizes_alone => {
+                let most = (!args.all).then_some(ViewOptions::LISTED);
+                Ok(Found::Assignment(AssignmentReport::of(&assignment, &source, most)))
+            }
+            _ => {
                 let message = "a buffer assignment alone tells no shapes, lines or padding; give its program";
                 Err(Failure::new("no_program", message).in_file(&input.path))
-            }
-            Content::BufferAssignment(assignment) => {
-                let most = (!args.all).then_some(Audited::LISTED);
-                Ok(Found::Assignment(AssignmentReport::of(&assignment, source.clone().into_owned(), most)))
             }
         };
         let contents = input.contents().into_iter();
@@ -89,7 +85,9 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     let mut show = |source: &str, found: Result<Found, Failure>| {
         let audited = match found {
             Ok(Found::Program(audited)) => Ok(*audited),
-            Ok(Found::Assignment(report)) => return output.item(source, Ok(report), |report, out| report.write(out)),
+            Ok(Found::Assignment(report)) => {
+                return output.item(source, Ok(report), |report, out| assignment::write(report, out));
+            }
             Err(failure) => Err(failure),
         };
         if let Ok(Audited { report, .. }) = &audited {
@@ -110,11 +108,11 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         }
         match args.format {
             AuditFormat::Csv => {
-                output.item(source, audited, |audited, out| csv::write(&audited.view(Audited::LISTED), out))
+                output.item(source, audited, |audited, out| csv::write(&audited.view(ViewOptions::LISTED), out))
             }
             #[cfg(feature = "parquet")]
             AuditFormat::Parquet => match audited {
-                Ok(audited) => file.add(&audited.view(Audited::LISTED)),
+                Ok(audited) => file.add(&audited.view(ViewOptions::LISTED)),
                 Err(_) => output.item(source, audited, |_, _| Ok(())),
             },
             AuditFormat::Trace => export(source, audited, output, trace::write),
@@ -159,11 +157,6 @@ fn export(
     }
 }
 
-/// The generation that a file's name mentions, as in `step.v6e.hlo`: a hint, where no other is given.
-fn generation_in(path: &Path) -> Option<Generation> {
-    path.file_name()?.to_str()?.split('.').rev().find_map(|part| part.parse().ok())
-}
-
 /// A report, where it came from, and how much of it is asked for: what `tilewise audit` prints.
 #[derive(Clone, Debug)]
 pub struct Audited {
@@ -180,9 +173,6 @@ pub struct Audited {
 }
 
 impl Audited {
-    /// Without `--all`, this many buffers are listed for machines.
-    const LISTED: usize = 20;
-
     /// The report for people, in lines of so many columns where words can be cut or wrapped.
     #[must_use]
     pub fn to_text(&self, width: usize) -> String {
@@ -202,6 +192,6 @@ impl Audited {
 
 impl Serialize for Audited {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.view(Self::LISTED).serialize(serializer)
+        self.view(ViewOptions::LISTED).serialize(serializer)
     }
 }

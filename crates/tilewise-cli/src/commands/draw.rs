@@ -19,7 +19,7 @@ pub(crate) fn run(args: &DrawArgs, output: &mut Output) -> io::Result<()> {
     let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
     let drawn = options(args, others).and_then(|options| {
         let tiled = tiled(input)?;
-        Drawn::new(&tiled, &Scene::of(&tiled, &options)?, args.out.as_ref(), args.scale)
+        Drawn::new(&tiled, &Scene::of(&tiled, &options).map_err(undrawn)?, args.out.as_ref(), args.scale)
     });
     show(input, drawn, output)
 }
@@ -29,7 +29,7 @@ pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut O
     each_item(shapes, |input, readable| {
         let drawn = readable.and_then(|()| {
             let tiled = tiled(input)?;
-            Drawn::new(&tiled, &Scene::steps(&tiled, &terminal_options())?, out, SCALE)
+            Drawn::new(&tiled, &Scene::steps(&tiled, &terminal_options()).map_err(undrawn)?, out, SCALE)
         });
         show(input, drawn, output)
     })
@@ -103,7 +103,7 @@ fn write_scaled(picture: &impl Picture, path: &Path, scale: f32) -> Result<(), F
 
 #[cfg(feature = "png")]
 fn png(picture: &impl Picture, scale: f32) -> Result<Vec<u8>, Failure> {
-    Ok(picture.png(scale)?)
+    picture.png(scale).map_err(undrawn)
 }
 
 #[cfg(not(feature = "png"))]
@@ -176,8 +176,6 @@ impl From<DrawTheme> for Theme {
     }
 }
 
-impl From<tilewise_draw::Error> for Failure {
-    fn from(error: tilewise_draw::Error) -> Self {
-        Self::new(error.kind().as_str(), error.to_string())
-    }
+fn undrawn(error: tilewise_draw::Error) -> Failure {
+    Failure::new(error.kind().as_str(), error.to_string())
 }

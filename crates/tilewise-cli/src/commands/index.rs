@@ -7,15 +7,12 @@ use crate::{
     output::{
         Output, Status,
         human::{STRONG, styled},
-        json_text,
     },
 };
 use serde::Serialize;
-use std::{
-    io::{self, Write},
-    ops::Range,
-};
+use std::io::{self, Write};
 use tilewise::Tiled;
+use tilewise_audit::JsonLine;
 
 pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
     if args.shape == "-" {
@@ -51,7 +48,7 @@ pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn answer_line(line: &str) -> serde_json::Result<String> {
-    json_text(line, &batch_line(line))
+    serde_json::to_string(&JsonLine::of_result(line, &batch_line(line)))
 }
 
 /// An answer in either direction.
@@ -97,14 +94,8 @@ fn batch_line(line: &str) -> Result<Located, Failure> {
             physical_index: tiled.physical_index_of(linear_index)?,
         })
     };
-    locate().map_err(|failure| failure.pointing_at(question))
-}
-
-impl Failure {
-    /// An error without a span gets that of the whole question.
-    fn pointing_at(self, question: Range<usize>) -> Self {
-        if self.has_span() { self } else { self.at(question) }
-    }
+    // An error without a span gets that of the whole question.
+    locate().map_err(|failure| if failure.span.is_some() { failure } else { failure.at(question) })
 }
 
 impl Located {

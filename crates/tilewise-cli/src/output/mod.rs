@@ -5,11 +5,12 @@ pub(crate) mod human;
 pub(crate) mod progress;
 pub(crate) mod rows;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, render};
 use anstream::AutoStream;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use tilewise_audit::JsonLine;
 
 /// The output format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -43,33 +44,11 @@ impl Status {
     }
 }
 
-/// One item's JSON object as text, without a run.
-pub(crate) fn json_text<T: Serialize>(input: &str, result: &Result<T, Failure>) -> serde_json::Result<String> {
-    match result {
-        Ok(body) => serde_json::to_string(&Item { schema: 1, input, body }),
-        Err(error) => serde_json::to_string(&Item { schema: 1, input, body: Failed { error } }),
-    }
-}
-
 /// The two streams of one run, and its status so far.
 pub(crate) struct Output {
     format: Format,
     stdout: BufWriter<AutoStream<StdoutLock<'static>>>,
     status: Status,
-}
-
-/// The envelope of a JSON object: `schema` and the echoed input, then the verb's own fields.
-#[derive(Serialize)]
-struct Item<'a, T> {
-    schema: u8,
-    input: &'a str,
-    #[serde(flatten)]
-    body: T,
-}
-
-#[derive(Serialize)]
-struct Failed<'a> {
-    error: &'a Failure,
 }
 
 impl Output {
@@ -89,16 +68,18 @@ impl Output {
         result: Result<T, Failure>,
         human: impl FnOnce(&T, &mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
+        if result.is_err() {
+            self.raise(Status::BadInput);
+        }
         match (result, self.format) {
-            (Ok(body), Format::Json) => self.json(input, &body),
+            (result, Format::Json) => {
+                serde_json::to_writer(&mut self.stdout, &JsonLine::of_result(input, &result))?;
+                self.stdout.write_all(b"\n")
+            }
             (Ok(body), Format::Human) => human(&body, &mut self.stdout),
-            (Err(failure), format) => {
-                self.raise(Status::BadInput);
-                if format == Format::Json {
-                    return self.json(input, &Failed { error: &failure });
-                }
+            (Err(failure), Format::Human) => {
                 self.stdout.flush()?;
-                anstream::eprintln!("{}", failure.render(input));
+                anstream::eprintln!("{}", render(&failure, input));
                 Ok(())
             }
         }
@@ -127,11 +108,6 @@ impl Output {
         let mut raw = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         write(&mut raw)?;
         raw.flush()
-    }
-
-    fn json(&mut self, input: &str, body: &impl Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.stdout, &Item { schema: 1, input, body })?;
-        self.stdout.write_all(b"\n")
     }
 
     /// Makes the status at least this.

@@ -1,0 +1,115 @@
+//! What a file's bytes hold: programs, or the compiler's plan of one.
+
+use crate::{AuditOptions, Failure, Report, Warning, audit_with};
+use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Module, WarningKind};
+
+/// What [`read`](Content::read) finds in a file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Content {
+    /// A program.
+    Program(Program),
+    /// The compiler's plan, without its program.
+    BufferAssignment(BufferAssignment),
+}
+
+/// A program, and the compiler's own plan of it where the file has that, too.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Program {
+    /// The program.
+    pub module: Module,
+    /// The compiler's own plan.
+    pub buffer_assignment: Option<BufferAssignment>,
+}
+
+impl Content {
+    /// What the bytes of a file hold: text or proto, plain or gzip; a text may hold several programs. At least one
+    /// content or failure.
+    ///
+    /// ```
+    /// use tilewise_audit::{AuditOptions, Content};
+    ///
+    /// let mut found = Content::read(b"x = f32[400000,12]{1,0:T(8,128)} parameter(0)".to_vec());
+    /// let Some(Ok(Content::Program(program))) = found.pop() else { panic!("a program") };
+    /// assert_eq!(program.audit(AuditOptions::default()).padded(), (1, 185_600_000));
+    ///
+    /// let failure = Content::read(b"HloModule m\nENTRY main {\n  x = f32[8] parameter(0)".to_vec()).pop().unwrap().unwrap_err();
+    /// assert_eq!(failure.kind, "truncated");
+    /// ```
+    #[must_use]
+    pub fn read(bytes: Vec<u8>) -> Vec<Result<Self, Failure>> {
+        match Document::decode(bytes, DECOMPRESSION_LIMIT) {
+            Ok(document) => Self::of(document),
+            Err(error) => vec![Err(error.into())],
+        }
+    }
+
+    /// What a document holds, as [`read`](Self::read) finds it.
+    #[must_use]
+    pub fn of(document: Document) -> Vec<Result<Self, Failure>> {
+        let Document { text, mut buffer_assignment, .. } = document;
+        if BufferAssignment::is_text(&text) {
+            return vec![BufferAssignment::parse(&text).map(Self::BufferAssignment).map_err(Failure::from)];
+        }
+        let mut program = |module| {
+            // The plan came with a proto, which holds one program.
+            Self::Program(Program { module, buffer_assignment: buffer_assignment.take() })
+        };
+        Module::parse_all(text).into_iter().map(|module| whole(module?).map(&mut program)).collect()
+    }
+}
+
+/// The module, unless it is cut off: it would be audited as if the rest held nothing.
+fn whole(module: Module) -> Result<Module, Failure> {
+    if !module.is_truncated() {
+        return Ok(module);
+    }
+    let lines = module.source().lines().count();
+    let open = module.warnings().iter().find(|warning| warning.kind() == WarningKind::UnterminatedComputation);
+    let place = match open.and_then(|warning| module.source().get(warning.span())) {
+        Some(computation) => format!("within computation `{computation}`"),
+        None => "before the entry computation".to_owned(),
+    };
+    let message = format!("the HLO text is cut off: it ends in line {lines}, {place}");
+    Err(Failure::new("truncated", message).with_help("dump or copy the module again, whole"))
+}
+
+impl Program {
+    /// [`audit_with`], with a warning first if the program is none for a TPU, and with how far the compiler's own plan
+    /// [agrees](Report::agreement).
+    #[must_use]
+    pub fn audit(&self, options: AuditOptions) -> Report {
+        let mut report = audit_with(&self.module, options);
+        let not_tpu = self.for_tpu().err();
+        let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
+        report.warnings.splice(..0, warning);
+        report.compiler_plan = self.buffer_assignment.as_ref().and_then(|assignment| report.agreement(assignment));
+        report
+    }
+
+    /// Refuses a program that was never laid out for a TPU: its sizes would be those of rows without padding.
+    ///
+    /// # Errors
+    /// `not_tpu`, if no array lies in tiles.
+    pub fn for_tpu(&self) -> Result<(), Failure> {
+        if self.module.has_tiles() {
+            return Ok(());
+        }
+        let state = if self.module.is_scheduled() {
+            "it was compiled for a CPU or a GPU"
+        } else {
+            "it was compiled for another machine, or its layouts are not assigned yet"
+        };
+        let message = format!("not compiled for a TPU: no array lies in tiles, so {state}, and sizes on a TPU differ");
+        Err(Failure::new("not_tpu", message).with_help(HOW_TO_COMPILE))
+    }
+}
+
+/// How to get a program that is compiled for a TPU.
+const HOW_TO_COMPILE: &str = "\
+no TPU is needed to compile for one: pip install jax libtpu, then with TPU_SKIP_MDS_QUERY=1 JAX_PLATFORMS=cpu
+from jax.experimental import topologies
+device = topologies.get_topology_desc(topology_name=\"v5e:2x2\", platform=\"tpu\").devices[0]
+x = jax.ShapeDtypeStruct(shape, dtype, sharding=jax.sharding.SingleDeviceSharding(device))
+print(jax.jit(f).lower(x).compile().as_text())";
