@@ -46,8 +46,12 @@ pub(crate) struct CellContent {
     pub(crate) kind: Kind,
     /// The logical index of the element.
     pub(crate) index: Option<Vec<u64>>,
-    /// Where it lies in memory.
+    /// Where it lies in memory, in elements,
     pub(crate) offset: Option<u64>,
+    /// of this many bits each; 0 if that says nothing here.
+    pub(crate) bits: u64,
+    /// The number of its tile, counted along memory.
+    pub(crate) tile: Option<u64>,
     /// The text in the cell.
     pub(crate) text: String,
     /// Smaller text below.
@@ -56,6 +60,14 @@ pub(crate) struct CellContent {
     pub(crate) color_key: Option<u64>,
     pub(crate) highlighted: bool,
     pub(crate) moved: bool,
+}
+
+impl CellContent {
+    /// The byte it starts in, and the bit of that byte.
+    pub(crate) fn byte(&self) -> Option<(u128, u128)> {
+        let bit = u128::from(self.offset?) * u128::from(self.bits);
+        (self.bits > 0).then_some((bit / 8, bit % 8))
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

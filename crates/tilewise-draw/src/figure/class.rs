@@ -14,8 +14,14 @@ pub(crate) enum Class {
     Accent,
     /// The border of a tile.
     Tile,
+    /// The border of a tile that goes on outside the plane that is drawn.
+    OpenTile,
     /// The border of a tile inside a tile.
     Inner,
+    /// A bracket along an axis.
+    Bracket,
+    /// All elements of a map.
+    Extent,
     Link,
     MovedLink,
     /// A dimension that isn't drawn, or a line of an axis across a plot.
@@ -62,15 +68,20 @@ pub(crate) enum Fill {
 
 pub(crate) const HATCH_SPACING: f64 = 6.0;
 pub(crate) const HATCH_WIDTH: f64 = 1.2;
+/// Of dashes and of the spaces between them; a cell's sides are longer.
+pub(crate) const DASH: f64 = 5.0;
 pub(crate) const STRIPE_WIDTH: f64 = 2.4;
 
 impl Class {
     /// The classes without a tile's number.
-    pub(crate) const SINGLE: [Self; 9] = [
+    pub(crate) const SINGLE: [Self; 12] = [
         Self::Background,
         Self::Accent,
         Self::Tile,
+        Self::OpenTile,
         Self::Inner,
+        Self::Bracket,
+        Self::Extent,
         Self::Link,
         Self::MovedLink,
         Self::Rail,
@@ -93,19 +104,27 @@ impl Class {
                 Part::Other => Color::Other,
             }),
             Self::Padded => Fill::Striped,
-            Self::Tile | Self::Inner | Self::Link | Self::MovedLink | Self::Rail | Self::Ring | Self::Halo => {
+            Self::Extent => Fill::Plain(Color::Standing),
+            Self::Tile | Self::OpenTile | Self::Inner | Self::Bracket | Self::Link | Self::MovedLink | Self::Rail | Self::Ring | Self::Halo => {
                 Fill::None
             }
             Self::Crest | Self::Peak | Self::Limit => Fill::None,
         }
     }
 
+    /// The lengths of an outline's dashes and of the spaces between them, if it isn't drawn through.
+    pub(crate) fn dashes(self) -> Option<f64> {
+        (self == Self::OpenTile).then_some(DASH)
+    }
+
     /// The outline's colour and width; all outlines have square ends.
     pub(crate) fn stroke(self) -> Option<(Color, f64)> {
         match self {
-            Self::Background | Self::Swatch(Some(_)) | Self::Accent | Self::Part(_) | Self::Padded => None,
+            Self::Background | Self::Swatch(Some(_)) | Self::Accent | Self::Extent | Self::Part(_) | Self::Padded => None,
             Self::Cell(_) | Self::Block(_) => Some((Color::Hairline, 1.0)),
             Self::Swatch(None) | Self::Rail => Some((Color::Hatch, 1.0)),
+            Self::Bracket => Some((Color::Muted, 1.0)),
+            Self::OpenTile => Some((Color::Foreground, 2.8)),
             Self::Tile => Some((Color::Foreground, 2.8)),
             Self::Inner => Some((Color::Foreground, 1.3)),
             Self::Link => Some((Color::Hatch, 1.2)),

@@ -10,50 +10,68 @@ use crate::{
         mark::{Anchor, Group, Mark, Point, Rect, Text},
     },
     grid::{CellContent, Kind},
-    text::list,
+    text::{list, tuple},
 };
 use std::fmt::{self, Write as _};
 
 pub(crate) fn write(figure: &Figure<'_>, theme: Theme) -> String {
-    let mut svg = String::new();
+    let (mut svg, mut marks) = (String::new(), String::new());
     // Writing to a string can't fail.
-    let _ = document(&mut svg, figure, theme);
+    let _ = figure.groups.iter().try_for_each(|group| self::group(&mut marks, group));
+    let _ = document(&mut svg, figure, theme, &marks);
     svg
 }
 
-fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme) -> fmt::Result {
+/// The document around its marks. Pages have many pictures: all rules and references are bound to this one's id.
+fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme, marks: &str) -> fmt::Result {
     let (width, height) = (N(figure.size.0), N(figure.size.1));
+    let id = id(&[&figure.title, theme_name(theme), marks]);
     writeln!(
         svg,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tw\" role=\"img\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"{id}\" class=\"tw\" role=\"img\" width=\"{width}\" \
+         height=\"{height}\" viewBox=\"0 0 {width} {height}\">"
     )?;
     writeln!(svg, "<title>{}</title>", Escaped(&figure.title))?;
     writeln!(svg, "<desc>{}</desc>", Escaped(&figure.description))?;
     let of_plan = figure.marks().any(|mark| mark.class().is_some_and(|class| Class::OF_PLAN.contains(&class)));
     let shapes = if of_plan { [&Class::SINGLE[..], &Class::OF_PLAN].concat() } else { Class::SINGLE.to_vec() };
-    writeln!(svg, "<style>{}</style>", style_sheet::css(theme, &shapes))?;
+    writeln!(svg, "<style>{}</style>", style_sheet::css(&id, theme, &shapes))?;
     let (side, middle) = (N(HATCH_SPACING), N(HATCH_SPACING / 2.0));
     write!(
         svg,
-        "<defs><pattern id=\"tw-padding\" width=\"{side}\" height=\"{side}\" patternUnits=\"userSpaceOnUse\" \
+        "<defs><pattern id=\"{id}-padding\" width=\"{side}\" height=\"{side}\" patternUnits=\"userSpaceOnUse\" \
          patternTransform=\"rotate(45)\"><rect class=\"tw-blank\" width=\"{side}\" height=\"{side}\"/>\
          <path class=\"tw-hatch\" d=\"M{middle} 0v{side}\" stroke-width=\"{HATCH_WIDTH}\"/></pattern>"
     )?;
     if of_plan {
         write!(
             svg,
-            "<pattern id=\"tw-stripes\" width=\"{side}\" height=\"{side}\" patternUnits=\"userSpaceOnUse\" \
+            "<pattern id=\"{id}-stripes\" width=\"{side}\" height=\"{side}\" patternUnits=\"userSpaceOnUse\" \
              patternTransform=\"rotate(45)\">\
              <path class=\"tw-stripe\" d=\"M{middle} 0v{side}\" stroke-width=\"{STRIPE_WIDTH}\"/></pattern>"
         )?;
     }
     svg.push_str("</defs>\n");
-    for group in &figure.groups {
-        self::group(svg, group)?;
-    }
+    svg.push_str(marks);
     svg.push_str("</svg>\n");
     Ok(())
+}
+
+/// An id that is the picture's own, and the same each time it is drawn: a hash of its parts (FNV-1a).
+fn id(parts: &[&str]) -> String {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("tw-{:012x}", hash >> 16)
+}
+
+fn theme_name(theme: Theme) -> &'static str {
+    match theme {
+        Theme::Auto => "auto",
+        Theme::Light => "light",
+        Theme::Dark => "dark",
+    }
 }
 
 fn group(svg: &mut String, group: &Group<'_>) -> fmt::Result {
@@ -100,16 +118,31 @@ fn rect(svg: &mut String, rect: &Rect<'_>) -> fmt::Result {
     if let Some(content) = rect.content {
         data(svg, content)?;
     }
-    if let Class::Cell(None) | Class::Swatch(None) = rect.class {
-        svg.push_str(" fill=\"url(#tw-padding)\"");
-    }
-    if rect.class == Class::Padded {
-        svg.push_str(" fill=\"url(#tw-stripes)\"");
-    }
-    match &rect.hint {
-        Some(hint) => writeln!(svg, "><title>{}</title></rect>", Escaped(hint)),
+    match rect.hint.clone().or_else(|| hint(rect.content?)) {
+        Some(hint) => writeln!(svg, "><title>{}</title></rect>", Escaped(&hint)),
         None => writeln!(svg, "/>"),
     }
+}
+
+/// What a viewer shows where the pointer rests on a cell: what it holds, and where.
+fn hint(content: &CellContent) -> Option<String> {
+    let mut hint = match (&content.index, content.kind) {
+        (Some(index), _) => tuple(index),
+        (None, Kind::Element) => return None,
+        (None, Kind::Padding) => "padding".to_owned(),
+        (None, Kind::Tail) => "padding behind the last tile".to_owned(),
+    };
+    if let Some(offset) = content.offset {
+        let _ = write!(hint, " · offset {offset}");
+    }
+    if let Some((byte, bit)) = content.byte() {
+        let _ = write!(hint, " · byte {byte}");
+        let _ = if bit > 0 { write!(hint, ", bit {bit}") } else { Ok(()) };
+    }
+    if let Some(tile) = content.tile {
+        let _ = write!(hint, " · tile {tile}");
+    }
+    Some(hint)
 }
 
 /// The data attributes of a cell.
@@ -119,6 +152,15 @@ fn data(svg: &mut String, content: &CellContent) -> fmt::Result {
     }
     if let Some(offset) = content.offset {
         write!(svg, " data-offset=\"{offset}\"")?;
+    }
+    if let Some((byte, bit)) = content.byte() {
+        write!(svg, " data-byte=\"{byte}\"")?;
+        if bit > 0 {
+            write!(svg, " data-bit=\"{bit}\"")?;
+        }
+    }
+    if let Some(tile) = content.tile {
+        write!(svg, " data-tile=\"{tile}\"")?;
     }
     match content.kind {
         Kind::Element => {}
@@ -149,7 +191,7 @@ fn outline(d: &mut String, points: &[Point]) -> fmt::Result {
 fn path(svg: &mut String, class: Class, data: impl FnOnce(&mut String) -> fmt::Result) -> fmt::Result {
     write!(svg, "<path class=\"{}\" d=\"", style_sheet::class(class))?;
     data(svg)?;
-    svg.push_str(if class == Class::Padded { "\" fill=\"url(#tw-stripes)\"/>\n" } else { "\"/>\n" });
+    svg.push_str("\"/>\n");
     Ok(())
 }
 

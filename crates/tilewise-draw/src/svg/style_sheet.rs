@@ -10,13 +10,16 @@ use std::{borrow::Cow, fmt::Write as _};
 pub(super) fn class(class: Class) -> Cow<'static, str> {
     Cow::Borrowed(match class {
         Class::Background => "tw-background",
-        Class::Cell(None) => "tw-c",
+        Class::Cell(None) => "tw-c tw-pad",
         Class::Cell(Some(tile)) => return Cow::Owned(format!("tw-c tw-{tile}")),
-        Class::Swatch(None) => "tw-hatch",
+        Class::Swatch(None) => "tw-hatch tw-pad",
         Class::Swatch(Some(tile)) => return Cow::Owned(format!("tw-{tile}")),
         Class::Accent => "tw-accent",
         Class::Tile => "tw-tile",
+        Class::OpenTile => "tw-open",
         Class::Inner => "tw-inner",
+        Class::Bracket => "tw-bracket",
+        Class::Extent => "tw-extent",
         Class::Link => "tw-link",
         Class::MovedLink => "tw-moved-link",
         Class::Rail => "tw-rail",
@@ -47,51 +50,63 @@ pub(super) fn style(style: Style) -> &'static str {
     }
 }
 
-/// The rules for some classes of shapes beside those of texts and tiles.
-pub(super) fn css(theme: Theme, shapes: &[Class]) -> String {
-    let mut css = String::from(".tw{stroke-linecap:square}");
+/// The rules of the picture with this id, for some classes of shapes beside those of texts and tiles.
+pub(super) fn css(id: &str, theme: Theme, shapes: &[Class]) -> String {
+    let mut css = format!("#{id}{{stroke-linecap:square}}");
     let _ = write!(
         css,
-        ".tw text{{font-family:Inter,system-ui,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;font-size:{}px}}",
+        "#{id} text{{font-family:Inter,system-ui,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;font-size:{}px}}",
         Style::Text.size()
     );
     for style in [Style::Title, Style::Heading, Style::Label, Style::Cell, Style::Note] {
-        let _ = write!(css, ".tw .{}{{font-size:{}px", self::style(style), style.size());
+        let _ = write!(css, "#{id} .{}{{font-size:{}px", self::style(style), style.size());
         css.push_str(if style.is_strong() { ";font-weight:600}" } else { "}" });
     }
-    css.push_str(".tw .tw-cell,.tw .tw-note,.tw .tw-middle{text-anchor:middle}.tw .tw-end{text-anchor:end}");
+    let _ = write!(
+        css,
+        "#{id} .tw-cell,#{id} .tw-note,#{id} .tw-middle{{text-anchor:middle}}#{id} .tw-end{{text-anchor:end}}"
+    );
     for &shape in shapes {
         if let Some((_, width)) = shape.stroke() {
-            let _ = write!(css, ".{}{{fill:none;stroke-width:{width}}}", class(shape));
+            let _ = write!(css, "#{id} .{}{{fill:none;stroke-width:{width}", class(shape));
+            if let Some(dashes) = shape.dashes() {
+                let _ = write!(css, ";stroke-dasharray:{dashes}");
+            }
+            css.push('}');
         }
     }
+    let _ = write!(css, "#{id} .tw-pad{{fill:url(#{id}-padding)}}");
     if shapes.contains(&Class::Padded) {
-        // What is below it answers the pointer.
-        let _ = write!(css, ".{}{{pointer-events:none}}", class(Class::Padded));
+        let _ = write!(css, "#{id} .{}{{fill:url(#{id}-stripes)}}", class(Class::Padded));
     }
+    // What lies over a cell leaves it the pointer.
+    let over = ["text", "path", ".tw-halo", ".tw-ring", ".tw-padded"].map(|over| format!("#{id} {over}"));
+    let _ = write!(css, "{}{{pointer-events:none}}", over.join(","));
     match theme {
         Theme::Auto => {
-            css.push_str(&colors(&LIGHT, shapes));
-            let _ = write!(css, "@media (prefers-color-scheme:dark){{{}}}", colors(&DARK, shapes));
+            css.push_str(&colors(id, &LIGHT, shapes));
+            let _ = write!(css, "@media (prefers-color-scheme:dark){{{}}}", colors(id, &DARK, shapes));
         }
-        Theme::Light => css.push_str(&colors(&LIGHT, shapes)),
-        Theme::Dark => css.push_str(&colors(&DARK, shapes)),
+        Theme::Light => css.push_str(&colors(id, &LIGHT, shapes)),
+        Theme::Dark => css.push_str(&colors(id, &DARK, shapes)),
     }
     css
 }
 
-fn colors(palette: &Palette, shapes: &[Class]) -> String {
+fn colors(id: &str, palette: &Palette, shapes: &[Class]) -> String {
     let mut css = String::new();
     let mut rule = |selector: &str, property: &str, color: Color| {
         let [r, g, b] = palette.rgb(color);
-        let _ = write!(css, "{selector}{{{property}:#{r:02x}{g:02x}{b:02x}}}");
+        let _ = write!(css, "#{id} {selector}{{{property}:#{r:02x}{g:02x}{b:02x}}}");
     };
-    rule(".tw text", "fill", Style::Text.color());
+    rule("text", "fill", Style::Text.color());
     for text in [Style::Cell, Style::Note, Style::Label, Style::Aside] {
-        rule(&format!(".tw .{}", style(text)), "fill", text.color());
+        rule(&format!(".{}", style(text)), "fill", text.color());
     }
     rule(".tw-blank", "fill", Color::Padding);
-    for shape in shapes.iter().copied().chain([Class::Cell(None), Class::Swatch(None)]) {
+    rule(".tw-c", "stroke", Color::Hairline);
+    rule(".tw-hatch", "stroke", Color::Hatch);
+    for &shape in shapes {
         let selector = format!(".{}", class(shape));
         if let Fill::Plain(color) = shape.fill() {
             rule(&selector, "fill", color);

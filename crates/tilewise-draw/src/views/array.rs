@@ -46,6 +46,8 @@ impl Drawing<'_> {
             kind,
             index: self.padded.index(place),
             offset: Some(offset),
+            bits: self.tiled.stored_bits(),
+            tile: self.tile(place),
             text: offset.to_string(),
             color_key: if kind == Kind::Element { self.color_key(place) } else { None },
             highlighted: self.highlighted_offset == Some(offset),

@@ -41,10 +41,13 @@ impl Drawing<'_> {
     pub(super) fn content_at(&self, offset: u64) -> CellContent {
         let kind = self.kind(offset);
         let index = if kind == Kind::Element { self.tiled.index_of(offset).ok().flatten() } else { None };
+        let tile = self.padded.place_at(offset).and_then(|place| self.tile(&place));
         let color_key = index.as_ref().and_then(|index| self.color_key(&self.padded.place(index)));
         CellContent {
             kind,
             offset: Some(offset),
+            bits: self.tiled.stored_bits(),
+            tile,
             text: index.as_ref().map_or_else(String::new, |index| short_index(index)),
             index,
             color_key,

@@ -9,7 +9,7 @@ mod word;
 use crate::{
     Error, Options, Scene,
     grid::{Colors, Kind},
-    padded::PaddedArray,
+    padded::{NO_BLOCK, PaddedArray},
     plane::Plane,
     scene::{Panel, Slider, Swatch},
     text::{counted, grouped},
@@ -89,6 +89,12 @@ impl<'a> Drawing<'a> {
             return Some(self.slower_dimension().map_or(0, |dimension| place[dimension]));
         }
         Some(self.padded.blocks(place)[0])
+    }
+
+    /// The number of the tile at a place, counted along memory.
+    pub(crate) fn tile(&self, place: &[u64]) -> Option<u64> {
+        self.padded.levels().first()?;
+        Some(self.padded.blocks(place)[0]).filter(|&tile| tile != NO_BLOCK)
     }
 
     /// Of the two dimensions drawn, the slower one.

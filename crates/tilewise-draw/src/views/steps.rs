@@ -65,6 +65,8 @@ impl Drawing<'_> {
                 color_key: self.color_key(&self.padded.place(&index)),
                 highlighted: self.highlighted_offset.is_some() && self.highlighted_offset == offset,
                 offset,
+                bits: self.tiled.stored_bits(),
+                tile: self.tile(&self.padded.place(&index)),
                 index: Some(index),
                 ..CellContent::default()
             })
