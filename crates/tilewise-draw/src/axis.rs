@@ -15,6 +15,8 @@ pub(crate) struct Axis {
     pub(crate) noun: &'static str,
     /// What a track holds, such as ` of 16 elements`.
     pub(crate) each: String,
+    /// What the names of tracks are, and their asides, if there are any.
+    pub(crate) headers: Option<[&'static str; 2]>,
     /// The tracks that are drawn, in order.
     pub(crate) tracks: Vec<Track>,
 }
@@ -23,8 +25,10 @@ pub(crate) struct Axis {
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     pub(crate) position: u64,
-    /// The label at its start.
+    /// The label at its start,
     pub(crate) name: String,
+    /// and one more in front of that in pictures, which have more space than terminals.
+    pub(crate) aside: String,
     /// Where space is short, tracks of the lowest ranks are kept.
     pub(crate) rank: usize,
 }
@@ -51,7 +55,12 @@ impl Axis {
     pub(crate) fn new(extent: u64, bound: u64, noun: &'static str, selection: &Selection) -> Self {
         let mut tracks = chosen(extent, bound, selection);
         tracks.sort_unstable();
-        let tracks = tracks.into_iter().map(|(position, rank)| Track { position, name: position.to_string(), rank });
+        let tracks = tracks.into_iter().map(|(position, rank)| Track {
+            position,
+            name: position.to_string(),
+            aside: String::new(),
+            rank,
+        });
         Self { extent, bound, noun, tracks: tracks.collect(), ..Self::default() }
     }
 
@@ -65,6 +74,15 @@ impl Axis {
         for track in &mut self.tracks {
             track.name = name(track.position);
         }
+        self
+    }
+
+    /// The same with an aside for each track, and words for names and asides.
+    pub(crate) fn with_asides(mut self, headers: [&'static str; 2], aside: impl Fn(u64) -> String) -> Self {
+        for track in &mut self.tracks {
+            track.aside = aside(track.position);
+        }
+        self.headers = Some(headers);
         self
     }
 

@@ -1,7 +1,16 @@
 //! From a layout to a scene, and from a scene to a picture.
 
-use crate::{Error, Options, Scene, View, figure::Figure, svg, terminal, views};
+use crate::{
+    Error, ErrorKind, Options, Scene, View,
+    figure::Figure,
+    svg, terminal,
+    text::{counted, list},
+    views,
+};
 use tilewise::Tiled;
+
+/// Arrays of a tuple that are drawn.
+const MOST_ARRAYS: usize = 16;
 
 impl Scene {
     /// Draws a layout.
@@ -10,13 +19,42 @@ impl Scene {
     /// A highlighted or sliced index outside the array; two slices of one dimension; a comparison of two different
     /// arrays.
     pub fn of(tiled: &Tiled, options: &Options) -> Result<Self, Error> {
-        match &options.view {
-            View::Compare(other) => views::compare::scene(tiled, other, options),
-            View::Logical => views::scene(tiled, options, &[views::Part::Array]),
-            View::Memory => views::scene(tiled, options, &[views::Part::Memory]),
-            View::Both => views::scene(tiled, options, &[views::Part::Array, views::Part::Memory]),
-            View::Word => views::scene(tiled, options, &[views::Part::WordsOfArray, views::Part::Words]),
+        Ok(Self { sheets: vec![views::sheet_of(tiled, options)?], options: options.clone() })
+    }
+
+    /// Draws the arrays of a tuple below each other, each with its path through the tuples: [`Shape::leaves`]. Of many,
+    /// the first 16 are drawn.
+    ///
+    /// ```
+    /// use tilewise::{Error, Shape, Tiled};
+    /// use tilewise_draw::{Options, Scene};
+    ///
+    /// let tuple: Shape = "(f32[3,5]{1,0:T(2,2)}, (s32[4]{0}))".parse()?;
+    /// let arrays: Result<Vec<_>, Error> =
+    ///     tuple.leaves().map(|(path, leaf)| Ok((path, Tiled::new(&leaf)?))).collect();
+    /// let scene = Scene::of_tuple(&arrays?, &Options::new()).expect("no index was given");
+    /// assert!(scene.to_terminal(80).contains("{1,0}: s32[4]{0}"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Scene::of`], and for a comparison: that is of two arrays.
+    ///
+    /// [`Shape::leaves`]: tilewise::Shape::leaves
+    pub fn of_tuple(arrays: &[(Vec<usize>, Tiled)], options: &Options) -> Result<Self, Error> {
+        if matches!(options.view, View::Compare(_)) {
+            return Err(Error::new(ErrorKind::ShapeMismatch, "only arrays can be compared, not tuples"));
         }
+        let mut sheets = Vec::new();
+        for (path, tiled) in arrays.iter().take(MOST_ARRAYS) {
+            let mut sheet = views::sheet_of(tiled, options)?;
+            sheet.title = format!("{{{}}}: {}", list(path), sheet.title);
+            sheets.push(sheet);
+        }
+        if let (Some(last), more @ 1..) = (sheets.last_mut(), arrays.len().saturating_sub(MOST_ARRAYS)) {
+            last.captions.push(format!("… {} not drawn.", counted(more as u64, "more array")));
+        }
+        Ok(Self { sheets, options: options.clone() })
     }
 
     /// Draws the derivation of a layout as a strip of pictures: the array, then each pad, reshape and transpose.
@@ -36,10 +74,13 @@ impl Scene {
     /// # Errors
     /// As for [`Scene::of`].
     pub fn steps(tiled: &Tiled, options: &Options) -> Result<Self, Error> {
-        views::steps::scene(tiled, options)
+        Ok(Self { sheets: vec![views::steps::sheet(tiled, options)?], options: options.clone() })
     }
 
-    /// The picture as an SVG document. Cells carry `data-index`, `data-offset` and `data-padding` attributes.
+    /// The picture as an SVG document. Its cells have the attributes that the [crate's documentation](crate) lists.
+    ///
+    /// Any number of pictures can be part of one HTML page: ids and style rules are each picture's own, and the same
+    /// each time it is drawn.
     #[must_use]
     pub fn to_svg(&self) -> String {
         svg::write(&Figure::of(self), self.options.theme)

@@ -15,6 +15,8 @@ pub(crate) struct Grid {
     pub(crate) cells: Vec<Cell>,
     /// Cells, by number, that are joined by a line.
     pub(crate) links: Vec<Link>,
+    /// Whether pictures, which have more space than terminals, show each cell's byte below its text.
+    pub(crate) has_bytes: bool,
     /// Whether rows have the height of rows with notes, to align with a grid beside this one.
     pub(crate) tall: bool,
 }
@@ -52,6 +54,8 @@ pub(crate) struct CellContent {
     pub(crate) bits: u64,
     /// The number of its tile, counted along memory.
     pub(crate) tile: Option<u64>,
+    /// Whether that goes on outside the plane that is drawn.
+    pub(crate) is_open: bool,
     /// The text in the cell.
     pub(crate) text: String,
     /// Smaller text below.
@@ -68,6 +72,11 @@ impl CellContent {
         let bit = u128::from(self.offset?) * u128::from(self.bits);
         (self.bits > 0).then_some((bit / 8, bit % 8))
     }
+}
+
+/// `68`, or `68:4` for what starts inside a byte.
+pub(crate) fn byte_label((byte, bit): (u128, u128)) -> String {
+    if bit == 0 { byte.to_string() } else { format!("{byte}:{bit}") }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -209,6 +218,11 @@ pub(crate) struct Colors {
 }
 
 impl Colors {
+    /// Whether there are more blocks than colours.
+    pub(crate) fn repeat(&self) -> bool {
+        self.of.len() > crate::palette::TILES
+    }
+
     fn of(&mut self, color_key: u64, beside: [Option<usize>; 2]) -> usize {
         const COUNT: usize = crate::palette::TILES;
         if let Some(&color) = self.of.get(&color_key) {

@@ -13,6 +13,7 @@ mod plan;
 mod plane;
 #[cfg(feature = "png")]
 mod png;
+mod register;
 mod scene;
 mod svg;
 mod terminal;

@@ -31,6 +31,8 @@ pub(crate) enum Color {
     Other,
     /// Text on tiles.
     OnTile,
+    /// Text of less weight on tiles.
+    OnTileAside,
 }
 
 /// The RGB value of each role.
@@ -46,6 +48,7 @@ pub(crate) struct Palette {
     standing: Rgb,
     other: Rgb,
     on_tile: Rgb,
+    on_tile_aside: Rgb,
 }
 
 impl Palette {
@@ -62,6 +65,7 @@ impl Palette {
             Color::Standing => self.standing,
             Color::Other => self.other,
             Color::OnTile => self.on_tile,
+            Color::OnTileAside => self.on_tile_aside,
         }
     }
 }
@@ -87,6 +91,7 @@ pub(crate) const LIGHT: Palette = Palette {
     standing: [0xd9, 0xdf, 0xe5],
     other: [0xae, 0xb7, 0xc0],
     on_tile: [0x14, 0x17, 0x1a],
+    on_tile_aside: [0x3d, 0x44, 0x4c],
 };
 
 pub(crate) const DARK: Palette = Palette {
@@ -110,6 +115,7 @@ pub(crate) const DARK: Palette = Palette {
     standing: [0x2a, 0x31, 0x3a],
     other: [0x4c, 0x56, 0x62],
     on_tile: [0xf6, 0xf8, 0xfa],
+    on_tile_aside: [0xd3, 0xdb, 0xe3],
 };
 
 #[cfg(test)]
@@ -135,6 +141,7 @@ mod tests {
         for palette in [LIGHT, DARK] {
             for tile in palette.tiles.into_iter().chain([palette.standing, palette.other]) {
                 assert!(contrast(palette.on_tile, tile) >= 5.0, "{tile:x?}");
+                assert!(contrast(palette.on_tile_aside, tile) >= 4.5, "{tile:x?}");
             }
             for text in [palette.foreground, palette.muted, palette.accent] {
                 assert!(contrast(text, palette.background) >= 4.5, "{text:x?}");

@@ -58,7 +58,7 @@ impl Plane {
         place
     }
 
-    fn holds(&self, place: &[u64]) -> bool {
+    pub(crate) fn holds(&self, place: &[u64]) -> bool {
         let drawn = |dimension: usize| self.row == Some(dimension) || self.column == Some(dimension);
         place.iter().zip(&self.at).enumerate().all(|(dimension, (a, b))| a == b || drawn(dimension))
     }

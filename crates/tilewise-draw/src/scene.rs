@@ -1,6 +1,6 @@
 //! What a picture consists of, before it is laid out.
 
-use crate::{Options, grid::Grid};
+use crate::{Options, grid::Grid, palette::TILES, register::Register};
 
 /// A picture of a layout: grids of cells with labels, ready to be written as SVG, terminal text or PNG.
 ///
@@ -18,14 +18,23 @@ use crate::{Options, grid::Grid};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scene {
+    /// One for each array, from the top to the bottom.
+    pub(crate) sheets: Vec<Sheet>,
+    pub(crate) options: Options,
+}
+
+/// The picture of one array.
+#[derive(Clone, Debug)]
+pub(crate) struct Sheet {
     pub(crate) title: String,
     /// Elements, padding and bytes, in words.
     pub(crate) summary: String,
     pub(crate) sliders: Vec<Slider>,
     pub(crate) panels: Vec<Panel>,
     pub(crate) legend: Vec<(Swatch, String)>,
+    /// Whether more tiles, runs or words are drawn than there are colours.
+    pub(crate) colors_repeat: bool,
     pub(crate) captions: Vec<String>,
-    pub(crate) options: Options,
 }
 
 /// The index of the drawn plane along a dimension that is not drawn.
@@ -43,8 +52,18 @@ pub(crate) struct Panel {
     pub(crate) name: &'static str,
     pub(crate) heading: String,
     pub(crate) grid: Grid,
+    /// What the tile is to a TPU's registers.
+    pub(crate) register: Option<Register>,
+    /// Rows and columns of a tile, if a map shows the grid to scale where it leaves something out.
+    pub(crate) mapped_tile: Option<(u64, u64)>,
     /// Whether to place it to the right of the panel before, if there is space.
     pub(crate) beside: bool,
+}
+
+impl Panel {
+    pub(crate) fn of(name: &'static str, heading: impl Into<String>, grid: Grid) -> Self {
+        Self { name, heading: heading.into(), grid, register: None, mapped_tile: None, beside: false }
+    }
 }
 
 /// What a legend explains.
@@ -56,10 +75,19 @@ pub(crate) enum Swatch {
     Runs,
     /// for each 32-bit word.
     Words,
+    OpenTile,
     Inner,
     Padding,
     Highlight,
     Moved,
+}
+
+impl Sheet {
+    /// The words of a swatch of several colours: what has a colour each.
+    pub(crate) fn per_color(&self, text: &str) -> String {
+        let repeating = if self.colors_repeat { format!(", repeating after {TILES}") } else { String::new() };
+        format!("one colour per {text}{repeating}")
+    }
 }
 
 impl Swatch {

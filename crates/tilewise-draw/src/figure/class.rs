@@ -104,10 +104,16 @@ impl Class {
                 Part::Other => Color::Other,
             }),
             Self::Padded => Fill::Striped,
-            Self::Extent => Fill::Plain(Color::Standing),
-            Self::Tile | Self::OpenTile | Self::Inner | Self::Bracket | Self::Link | Self::MovedLink | Self::Rail | Self::Ring | Self::Halo => {
-                Fill::None
-            }
+            Self::Extent => Fill::Plain(Color::Other),
+            Self::Tile
+            | Self::OpenTile
+            | Self::Inner
+            | Self::Bracket
+            | Self::Link
+            | Self::MovedLink
+            | Self::Rail
+            | Self::Ring
+            | Self::Halo => Fill::None,
             Self::Crest | Self::Peak | Self::Limit => Fill::None,
         }
     }
@@ -120,7 +126,9 @@ impl Class {
     /// The outline's colour and width; all outlines have square ends.
     pub(crate) fn stroke(self) -> Option<(Color, f64)> {
         match self {
-            Self::Background | Self::Swatch(Some(_)) | Self::Accent | Self::Extent | Self::Part(_) | Self::Padded => None,
+            Self::Background | Self::Swatch(Some(_)) | Self::Accent | Self::Extent | Self::Part(_) | Self::Padded => {
+                None
+            }
             Self::Cell(_) | Self::Block(_) => Some((Color::Hairline, 1.0)),
             Self::Swatch(None) | Self::Rail => Some((Color::Hatch, 1.0)),
             Self::Bracket => Some((Color::Muted, 1.0)),
@@ -150,8 +158,10 @@ pub(crate) enum Style {
     Label,
     /// In a cell.
     Cell,
-    /// Smaller, below the text of a cell.
+    /// Smaller, below the text of a cell,
     Note,
+    /// and of less weight.
+    Byte,
 }
 
 impl Style {
@@ -163,6 +173,7 @@ impl Style {
             Self::Label => 11.5,
             Self::Cell => 14.0,
             Self::Note => 11.0,
+            Self::Byte => 10.5,
         }
     }
 
@@ -175,6 +186,7 @@ impl Style {
             Self::Title | Self::Heading | Self::Text => Color::Foreground,
             Self::Aside | Self::Label => Color::Muted,
             Self::Cell | Self::Note => Color::OnTile,
+            Self::Byte => Color::OnTileAside,
         }
     }
 }

@@ -146,7 +146,8 @@ impl Line {
 impl Text {
     /// Text of its style's size, in the middle of cells and to the right of a point elsewhere.
     pub(crate) fn new(style: Style, at: Point, text: impl Into<String>) -> Self {
-        let anchor = if matches!(style, Style::Cell | Style::Note) { Anchor::Middle } else { Anchor::Start };
+        let anchor =
+            if matches!(style, Style::Cell | Style::Note | Style::Byte) { Anchor::Middle } else { Anchor::Start };
         Self { style, muted: false, size: style.size(), at, anchor, upward: false, text: text.into() }
     }
 

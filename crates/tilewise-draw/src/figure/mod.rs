@@ -1,16 +1,18 @@
 //! A scene laid out: every mark at its place, for SVG and PNG alike. One unit is a pixel of a screen at its usual size.
 
 pub(crate) mod class;
+mod map;
 pub(crate) mod mark;
 pub(crate) mod measure;
 mod panel;
 
 use crate::{
     Scene,
-    scene::{Slider, Swatch},
+    scene::{Sheet, Slider, Swatch},
     text::grouped,
 };
 use class::{Class, Style};
+use map::MapLayout;
 use mark::{Group, Line, Mark, Point, Text};
 use measure::{strong_width, width, wrap, wrap_strong};
 use panel::PanelLayout;
@@ -28,11 +30,16 @@ const NARROWEST: f64 = 340.0;
 
 pub(crate) const LINE: f64 = 1.45;
 
-/// A panel and where it goes.
+/// A panel or a map, and where it goes.
 struct Position<'a> {
-    placed: PanelLayout<'a>,
+    placed: Placed<'a>,
     x: f64,
     y: f64,
+}
+
+enum Placed<'a> {
+    Panel(PanelLayout<'a>),
+    Map(MapLayout<'a>),
 }
 
 /// A picture, ready to be written.
@@ -45,37 +52,65 @@ pub(crate) struct Figure<'a> {
 }
 
 impl<'a> Figure<'a> {
+    /// The figures of a scene's arrays below each other.
     pub(crate) fn of(scene: &'a Scene) -> Self {
-        let (panels, panels_width, panels_height) = arranged(scene);
-        let title_width = scene.title.lines().map(|line| strong_width(line, Style::Title.size())).fold(0.0, f64::max);
+        let mut whole = Self { title: String::new(), description: String::new(), size: (0.0, 0.0), groups: Vec::new() };
+        for sheet in &scene.sheets {
+            let figure = Self::of_sheet(sheet);
+            let below = whole.size.1;
+            for (text, more) in [(&mut whole.title, figure.title), (&mut whole.description, figure.description)] {
+                if !text.is_empty() {
+                    text.push_str("; ");
+                }
+                text.push_str(&more);
+            }
+            whole.groups.extend(figure.groups.into_iter().map(|group| {
+                let (x, y) = group.corner;
+                Group { corner: (x, y + below), ..group }
+            }));
+            whole.size = (whole.size.0.max(figure.size.0), below + figure.size.1);
+        }
+        whole.groups.insert(0, ground(whole.size));
+        whole
+    }
+
+    fn of_sheet(sheet: &'a Sheet) -> Self {
+        let (panels, panels_width, panels_height) = arranged(sheet);
+        let title_width = sheet.title.lines().map(|line| strong_width(line, Style::Title.size())).fold(0.0, f64::max);
         let content = panels_width.max(title_width.min(480.0)).max(NARROWEST);
 
         let mut head = Group::new(None, (0.0, 0.0));
         let mut y = MARGIN;
-        y = title(&mut head, &scene.title, &scene.summary, content, y);
-        y = sliders(&mut head, &scene.sliders, y);
+        y = title(&mut head, &sheet.title, &sheet.summary, content, y);
+        y = sliders(&mut head, &sheet.sliders, y);
         if !panels.is_empty() {
             y += SPACE * 0.7;
         }
         let mut groups: Vec<_> = panels
             .iter()
-            .map(|panel| panel.placed.group(((MARGIN + panel.x).round(), (y + panel.y).round())))
+            .map(|Position { placed, x, y: below }| {
+                let corner = ((MARGIN + x).round(), (y + below).round());
+                match placed {
+                    Placed::Panel(panel) => panel.group(corner),
+                    Placed::Map(map) => map.group(corner),
+                }
+            })
             .collect();
         y += panels_height;
         let mut foot = Group::new(None, (0.0, 0.0));
-        y = legend(&mut foot, &scene.legend, content, y);
-        if !scene.captions.is_empty() {
+        y = legend(&mut foot, sheet, content, y);
+        if !sheet.captions.is_empty() {
             y += 6.0;
         }
-        for caption in &scene.captions {
+        for caption in &sheet.captions {
             y = paragraph(&mut foot, Style::Text, caption, content, y + 3.0);
         }
         let size = ((content + 2.0 * MARGIN).ceil(), (y + MARGIN).ceil());
-        groups.splice(0..0, [ground(size), head]);
+        groups.insert(0, head);
         groups.push(foot);
-        let headings: Vec<&str> = scene.panels.iter().map(|panel| panel.heading.as_str()).collect();
-        let description = format!("{} {}", scene.summary, headings.join(". "));
-        Self { title: scene.title.replace('\n', ", "), description, size, groups }
+        let headings: Vec<&str> = sheet.panels.iter().map(|panel| panel.heading.as_str()).collect();
+        let description = format!("{} {}", sheet.summary, headings.join(". "));
+        Self { title: sheet.title.replace('\n', ", "), description, size, groups }
     }
 
     /// Every mark, whatever its group.
@@ -85,10 +120,10 @@ impl<'a> Figure<'a> {
 }
 
 /// Panels in lines, as the words of a text.
-fn arranged(scene: &Scene) -> (Vec<Position<'_>>, f64, f64) {
+fn arranged(sheet: &Sheet) -> (Vec<Position<'_>>, f64, f64) {
     let (mut panels, mut widest, mut height): (Vec<Position<'_>>, f64, f64) = (Vec::new(), 0.0, 0.0);
     let (mut x, mut top): (f64, f64) = (0.0, 0.0);
-    for panel in &scene.panels {
+    for panel in &sheet.panels {
         let placed = PanelLayout::of(panel);
         let fits = panel.beside && x + placed.width <= WIDEST;
         if !fits && !panels.is_empty() {
@@ -98,8 +133,20 @@ fn arranged(scene: &Scene) -> (Vec<Position<'_>>, f64, f64) {
         height = height.max(top + placed.height);
         widest = widest.max(x + placed.width);
         let next = x + placed.width + SPACE * 1.4;
-        panels.push(Position { placed, x, y: top });
+        panels.push(Position { placed: Placed::Panel(placed), x, y: top });
         x = next;
+        let Some(tile) = panel.mapped_tile else { continue };
+        let beside = x + map::NARROWEST <= WIDEST;
+        let Some(map) = MapLayout::of(&panel.grid, tile, if beside { WIDEST - x } else { WIDEST }) else { continue };
+        if !beside {
+            top = height + SPACE;
+            x = 0.0;
+        }
+        height = height.max(top + map.height);
+        widest = widest.max(x + map.width);
+        panels.push(Position { placed: Placed::Map(map), x, y: top });
+        // Nothing stands beside a map.
+        x = WIDEST;
     }
     (panels, widest, height)
 }
@@ -161,18 +208,18 @@ fn sliders(group: &mut Group<'_>, sliders: &[Slider], mut y: f64) -> f64 {
     y
 }
 
-fn legend(group: &mut Group<'_>, legend: &[(Swatch, String)], content: f64, mut y: f64) -> f64 {
+fn legend(group: &mut Group<'_>, sheet: &Sheet, content: f64, mut y: f64) -> f64 {
     const SIDE: f64 = 13.0;
     const HEIGHT: f64 = 21.0;
-    if legend.is_empty() {
+    if sheet.legend.is_empty() {
         return y;
     }
     y += 10.0 + HEIGHT;
     let mut x = 0.0;
-    for (swatch, text) in legend {
+    for (swatch, text) in &sheet.legend {
         let many = matches!(swatch, Swatch::Tiles | Swatch::Runs | Swatch::Words);
         let sides = if many { Swatch::COLORS.len() as f64 } else { 1.0 };
-        let text = if many { format!("one colour per {text}") } else { text.clone() };
+        let text = if many { sheet.per_color(text) } else { text.clone() };
         let wide = sides * SIDE + 6.0 + width(&text, Style::Aside.size());
         if x > 0.0 && x + wide > content {
             x = 0.0;
@@ -189,6 +236,7 @@ fn legend(group: &mut Group<'_>, legend: &[(Swatch, String)], content: f64, mut 
                     group.rect(Class::Swatch(Some(color)), (left + at as f64 * SIDE, top), (SIDE, SIDE));
                 }
             }
+            Swatch::OpenTile => square(Class::OpenTile, 1.0, 0.0),
             Swatch::Inner => square(Class::Inner, 1.0, 0.0),
             Swatch::Padding => square(Class::Swatch(None), 0.5, 0.0),
             Swatch::Highlight => square(Class::Ring, 1.5, 2.0),

@@ -6,8 +6,8 @@ use super::{
     measure::{strong_width, width, wrap_strong},
 };
 use crate::{
-    axis::{Axis, Item},
-    grid::{Cell, Edges, Grid},
+    axis::{Axis, Item, Track},
+    grid::{Cell, Edges, Grid, byte_label},
     scene::Panel,
 };
 use std::collections::HashSet;
@@ -16,6 +16,12 @@ const CELL: f64 = Style::Cell.size();
 const HEADING: f64 = Style::Heading.size();
 const LABEL: f64 = Style::Label.size();
 const NOTE: f64 = Style::Note.size();
+
+/// The least width of headings.
+const NARROWEST: f64 = 420.0;
+
+/// The ends of a bracket.
+const TICK: f64 = 5.0;
 
 /// The space a gap takes.
 const GAP: f64 = 20.0;
@@ -41,6 +47,11 @@ pub(crate) struct PanelLayout<'a> {
     rows: Vec<Item>,
     /// Whether the row label runs upwards at the left.
     upward: bool,
+    /// How far from the first cell the asides of rows end, and the bracket's line is.
+    aside: f64,
+    bracket: f64,
+    /// Words and length of the brackets along rows and columns.
+    brackets: [Option<(String, f64)>; 2],
     pub(crate) width: f64,
     pub(crate) height: f64,
 }
@@ -55,21 +66,42 @@ impl<'a> PanelLayout<'a> {
         let ys = starts(&rows, cell.1, between);
         let (across, down) = (last(&xs), last(&ys));
 
-        let names = grid.rows.tracks.iter().map(|track| width(&track.name, LABEL)).fold(0.0, f64::max);
+        let widest = |text: fn(&Track) -> &str| {
+            grid.rows.tracks.iter().map(|track| width(text(track), LABEL)).fold(0.0, f64::max)
+        };
+        let [names, asides] = [widest(|track| &track.name), widest(|track| &track.aside)];
+        let [names, asides] = match (grid.rows.headers, asides > 0.0) {
+            (Some([name, aside]), true) => [names.max(width(name, LABEL)), asides.max(width(aside, LABEL))],
+            _ => [names, asides],
+        };
         let upward = !grid.rows.label.is_empty() && width(&grid.rows.label, LABEL) <= down;
         let mut left = if names > 0.0 { names + 8.0 } else { 2.0 };
+        let aside = left;
+        if asides > 0.0 {
+            left += asides + 10.0;
+        }
+        let [row_bracket, column_bracket] = brackets(panel, [(&rows, &ys), (&columns, &xs)]);
+        let bracket = left;
+        if row_bracket.is_some() {
+            left += LABEL * LINE + TICK + 2.0;
+        }
         if upward {
             left += LABEL * LINE;
         }
         let heading =
-            wrap_strong(&panel.heading, HEADING, (left + across).max(if panel.beside { 250.0 } else { 340.0 }));
+            wrap_strong(&heading(panel), HEADING, (left + across).max(if panel.beside { 250.0 } else { NARROWEST }));
         let heading_width = heading.iter().map(|line| strong_width(line, HEADING)).fold(0.0, f64::max);
         let mut top = heading.len() as f64 * HEADING * LINE + 4.0;
         let labels = [&grid.rows.label, &grid.columns.label];
         let labels_above = labels.iter().skip(usize::from(upward)).filter(|label| !label.is_empty());
         top += labels_above.clone().count() as f64 * LABEL * LINE;
-        if grid.columns.tracks.iter().any(|track| !track.name.is_empty()) {
-            top += LABEL * LINE;
+        for label in [|track: &Track| !track.name.is_empty(), |track: &Track| !track.aside.is_empty()] {
+            if grid.columns.tracks.iter().any(label) {
+                top += LABEL * LINE;
+            }
+        }
+        if column_bracket.is_some() {
+            top += LABEL * LINE + TICK;
         }
         top += 4.0;
         // Lines of odd width are sharp if they run through the middle of a pixel.
@@ -87,6 +119,9 @@ impl<'a> PanelLayout<'a> {
             columns,
             rows,
             upward,
+            aside,
+            bracket,
+            brackets: [row_bracket, column_bracket],
             width: (left + across + 2.0).max(heading_width).max(left + labels_width),
             height: 0.0,
         };
@@ -146,13 +181,47 @@ impl<'a> PanelLayout<'a> {
             }
             y -= LABEL * LINE;
         }
+        if grid.columns.tracks.iter().any(|track| !track.aside.is_empty()) {
+            for (item, track) in tracks(&grid.columns, &self.columns) {
+                let middle = left + self.xs[item] + self.cell.0 / 2.0;
+                group.text(label(middle, y, &track.aside).anchored(Anchor::Middle));
+            }
+            y -= LABEL * LINE;
+        }
+        if let Some((text, length)) = &self.brackets[1] {
+            let line = y.floor() - 0.5;
+            if *length > 0.0 {
+                let ends = [left, left + length].map(|end| Line::down((end, line), TICK));
+                group.lines(Class::Bracket, [Line::across((left, line), *length)].into_iter().chain(ends).collect());
+            }
+            let (x, anchor) = match width(text, LABEL) <= *length {
+                true => (left + length / 2.0, Anchor::Middle),
+                false => (left, Anchor::Start),
+            };
+            group.text(label(x, line - 4.0, text).anchored(anchor));
+            y -= LABEL * LINE + TICK;
+        }
+        if let Some((text, length)) = &self.brackets[0] {
+            let line = (left - self.bracket - TICK).floor() + 0.5;
+            let ends = [top, top + length].map(|end| Line::across((line, end), TICK));
+            group.lines(Class::Bracket, [Line::down((line, top), *length)].into_iter().chain(ends).collect());
+            group.text(label(line - 4.0, top + length / 2.0, text).upward());
+        }
         if !grid.columns.label.is_empty() {
-            group.text(label(left, y, &format!("→ {}", grid.columns.label)));
+            let aside = grid.columns.headers.map_or_else(String::new, |[_, aside]| format!(", {aside} above it"));
+            group.text(label(left, y, &format!("→ {}{aside}", grid.columns.label)));
             y -= LABEL * LINE;
         }
         for (item, track) in tracks(&grid.rows, &self.rows) {
             let middle = top + self.ys[item] + self.cell.1 / 2.0 + LABEL * 0.36;
             group.text(label(left - 6.0, middle, &track.name).anchored(Anchor::End));
+            if !track.aside.is_empty() {
+                group.text(label(left - self.aside - 8.0, middle, &track.aside).anchored(Anchor::End));
+            }
+        }
+        if let Some([name, aside]) = grid.rows.headers {
+            group.text(label(left - 6.0, top - 6.0, name).anchored(Anchor::End));
+            group.text(label(left - self.aside - 8.0, top - 6.0, aside).anchored(Anchor::End));
         }
         if grid.rows.label.is_empty() {
             return;
@@ -171,13 +240,16 @@ impl<'a> PanelLayout<'a> {
         let middle = x + w / 2.0;
         let wide = width(&content.text, CELL);
         let size = if wide > w - 6.0 { (CELL * (w - 6.0) / wide).max(6.0) } else { CELL };
-        let baseline = if content.note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 };
+        let byte = content.byte().filter(|_| self.panel.grid.has_bytes).map(byte_label);
+        let style = if byte.is_some() { Style::Byte } else { Style::Note };
+        let note = byte.unwrap_or_else(|| content.note.clone());
+        let baseline = if note.is_empty() { y + h / 2.0 + size * 0.36 } else { y + h / 2.0 - 0.5 };
         let muted = cell.color.is_none();
         if !content.text.is_empty() {
             group.text(Text { size, muted, ..Text::new(Style::Cell, (middle, baseline), &content.text) });
         }
-        if !content.note.is_empty() {
-            group.text(Text { muted, ..Text::new(Style::Note, (middle, y + h - 5.0), &content.note) });
+        if !note.is_empty() {
+            group.text(Text { muted, ..Text::new(style, (middle, y + h - 5.5), note) });
         }
         if content.moved {
             group.corner(Class::Accent, (x + w - 2.5, y + 2.5), 7.0);
@@ -185,7 +257,7 @@ impl<'a> PanelLayout<'a> {
     }
 
     fn outline(&self, group: &mut Group<'a>) {
-        let (mut tile, mut inner) = (Vec::new(), Vec::new());
+        let (mut tile, mut open, mut inner) = (Vec::new(), Vec::new(), Vec::new());
         // Neighbours have the same border.
         let mut drawn = HashSet::new();
         for cell in &self.panel.grid.cells {
@@ -199,6 +271,7 @@ impl<'a> PanelLayout<'a> {
             ] {
                 let lines = match edge {
                     0 => continue,
+                    1 if cell.content.is_open => &mut open,
                     1 => &mut tile,
                     _ => &mut inner,
                 };
@@ -210,6 +283,7 @@ impl<'a> PanelLayout<'a> {
             }
         }
         group.lines(Class::Inner, inner);
+        group.lines(Class::OpenTile, open);
         group.lines(Class::Tile, tile);
     }
 
@@ -267,10 +341,56 @@ impl<'a> PanelLayout<'a> {
 /// As wide as the widest text, within limits.
 fn cell_size(grid: &Grid) -> (f64, f64) {
     let texts = grid.cells.iter().map(|cell| width(&cell.content.text, CELL)).fold(0.0, f64::max);
-    let notes = grid.cells.iter().map(|cell| width(&cell.content.note, NOTE)).fold(0.0, f64::max);
+    let bytes = grid.cells.iter().filter(|_| grid.has_bytes).filter_map(|cell| cell.content.byte()).max();
+    let notes = grid.cells.iter().map(|cell| width(&cell.content.note, NOTE));
+    let notes = notes.chain(bytes.map(|byte| width(&byte_label(byte), NOTE))).fold(0.0, f64::max);
     let names = grid.columns.tracks.iter().map(|track| width(&track.name, LABEL)).fold(0.0, f64::max);
     let wide = (texts + 10.0).max(notes + 8.0).max(names + 6.0).clamp(30.0, 112.0).ceil();
     (wide, if notes > 0.0 || grid.tall { 38.0 } else { 30.0 })
+}
+
+/// The heading with what pictures show beyond terminals.
+fn heading(panel: &Panel) -> String {
+    let has_bytes = panel.grid.has_bytes && panel.grid.cells.iter().any(|cell| cell.content.bits > 0);
+    format!("{}{}", panel.heading, if has_bytes { ", its byte below" } else { "" })
+}
+
+/// The words and lengths of the brackets around the first tile's rows and columns.
+fn brackets(panel: &Panel, ends: [(&[Item], &[f64]); 2]) -> [Option<(String, f64)>; 2] {
+    let Some(register) = &panel.register else { return [None, None] };
+    let [rows, columns] = ends;
+    let row =
+        register.rows.as_ref().map(|bracket| (bracket.text.clone(), reach(&panel.grid.rows, rows, bracket.tracks)));
+    // Upward text reads from the bottom: there it points down.
+    let fits = |(text, length): &(String, f64)| width(text, LABEL) + LABEL <= *length;
+    let (beside, above) = match row {
+        Some(row) if fits(&row) => (Some((format!("← {}", row.0), row.1)), None),
+        Some((text, length)) => (Some((String::new(), length)), Some(format!("↓ {text}"))),
+        None => (None, None),
+    };
+    let across = register.columns.as_ref();
+    let along = across.map(|bracket| format!("{} →", bracket.text));
+    let words: Vec<String> = along.into_iter().chain(above).collect();
+    let length = across.map_or(0.0, |bracket| reach(&panel.grid.columns, columns, bracket.tracks));
+    let words = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
+    [beside, Some((format!("{}{words}", register.share), length))]
+}
+
+/// Where so many tracks end; inside a gap, in its middle.
+fn reach(axis: &Axis, (items, starts): (&[Item], &[f64]), tracks: u64) -> f64 {
+    let last_track = tracks.saturating_sub(1);
+    for (item, ends) in items.iter().zip(starts.windows(2)) {
+        match *item {
+            Item::Track(track) if axis.tracks.get(track).is_some_and(|track| track.position == last_track) => {
+                return ends[1];
+            }
+            Item::Gap { from, hidden } if (from..from.saturating_add(hidden)).contains(&last_track) => {
+                return (ends[0] + ends[1]) / 2.0;
+            }
+            _ => {}
+        }
+    }
+    last(starts)
 }
 
 fn starts(items: &[Item], track: f64, between: f64) -> Vec<f64> {

@@ -60,9 +60,8 @@ fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme, marks: &str) ->
 /// An id that is the picture's own, and the same each time it is drawn: a hash of its parts (FNV-1a).
 fn id(parts: &[&str]) -> String {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let hash = bytes
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     format!("tw-{:012x}", hash >> 16)
 }
 
@@ -75,9 +74,14 @@ fn theme_name(theme: Theme) -> &'static str {
 }
 
 fn group(svg: &mut String, group: &Group<'_>) -> fmt::Result {
-    if let Some(name) = group.panel {
-        let (x, y) = group.corner;
-        writeln!(svg, "<g data-panel=\"{name}\" transform=\"translate({} {})\">", N(x), N(y))?;
+    let (x, y) = group.corner;
+    let is_placed = group.panel.is_some() || group.corner != (0.0, 0.0);
+    if is_placed {
+        svg.push_str("<g");
+        if let Some(name) = group.panel {
+            write!(svg, " data-panel=\"{name}\"")?;
+        }
+        writeln!(svg, " transform=\"translate({} {})\">", N(x), N(y))?;
     }
     for mark in &group.marks {
         match mark {
@@ -102,7 +106,7 @@ fn group(svg: &mut String, group: &Group<'_>) -> fmt::Result {
             Mark::Text(mark) => text(svg, mark)?,
         }
     }
-    if group.panel.is_some() {
+    if is_placed {
         svg.push_str("</g>\n");
     }
     Ok(())
@@ -201,7 +205,7 @@ fn text(svg: &mut String, text: &Text) -> fmt::Result {
     let style = Some(style_sheet::style(text.style)).filter(|name| !name.is_empty());
     let muted = text.muted.then_some("tw-muted");
     let anchor = match text.anchor {
-        _ if matches!(text.style, Style::Cell | Style::Note) => None,
+        _ if matches!(text.style, Style::Cell | Style::Note | Style::Byte) => None,
         Anchor::Start => None,
         Anchor::Middle => Some("tw-middle"),
         Anchor::End => Some("tw-end"),

@@ -47,6 +47,7 @@ pub(super) fn style(style: Style) -> &'static str {
         Style::Label => "tw-label",
         Style::Cell => "tw-cell",
         Style::Note => "tw-note",
+        Style::Byte => "tw-byte",
     }
 }
 
@@ -58,19 +59,19 @@ pub(super) fn css(id: &str, theme: Theme, shapes: &[Class]) -> String {
         "#{id} text{{font-family:Inter,system-ui,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;font-size:{}px}}",
         Style::Text.size()
     );
-    for style in [Style::Title, Style::Heading, Style::Label, Style::Cell, Style::Note] {
+    for style in [Style::Title, Style::Heading, Style::Label, Style::Cell, Style::Note, Style::Byte] {
         let _ = write!(css, "#{id} .{}{{font-size:{}px", self::style(style), style.size());
         css.push_str(if style.is_strong() { ";font-weight:600}" } else { "}" });
     }
     let _ = write!(
         css,
-        "#{id} .tw-cell,#{id} .tw-note,#{id} .tw-middle{{text-anchor:middle}}#{id} .tw-end{{text-anchor:end}}"
+        "#{id} .tw-cell,#{id} .tw-note,#{id} .tw-byte,#{id} .tw-middle{{text-anchor:middle}}#{id} .tw-end{{text-anchor:end}}"
     );
     for &shape in shapes {
         if let Some((_, width)) = shape.stroke() {
             let _ = write!(css, "#{id} .{}{{fill:none;stroke-width:{width}", class(shape));
             if let Some(dashes) = shape.dashes() {
-                let _ = write!(css, ";stroke-dasharray:{dashes}");
+                let _ = write!(css, ";stroke-dasharray:{dashes};stroke-linecap:butt");
             }
             css.push('}');
         }
@@ -100,7 +101,7 @@ fn colors(id: &str, palette: &Palette, shapes: &[Class]) -> String {
         let _ = write!(css, "#{id} {selector}{{{property}:#{r:02x}{g:02x}{b:02x}}}");
     };
     rule("text", "fill", Style::Text.color());
-    for text in [Style::Cell, Style::Note, Style::Label, Style::Aside] {
+    for text in [Style::Cell, Style::Note, Style::Byte, Style::Label, Style::Aside] {
         rule(&format!(".{}", style(text)), "fill", text.color());
     }
     rule(".tw-blank", "fill", Color::Padding);

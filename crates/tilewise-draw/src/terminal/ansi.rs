@@ -48,6 +48,10 @@ impl Ansi {
         plain
     }
 
+    pub(crate) fn is_colored(&self) -> bool {
+        self.mode != ColorMode::None
+    }
+
     pub(crate) fn is_ascii(&self) -> bool {
         self.ascii
     }

@@ -4,8 +4,8 @@ pub(crate) mod ansi;
 mod table;
 
 use crate::{
-    ColorMode, Scene,
-    scene::{Slider, Swatch},
+    Scene,
+    scene::{Sheet, Slider, Swatch},
     text::grouped,
 };
 use ansi::Ansi;
@@ -13,27 +13,35 @@ use ansi::Ansi;
 pub(crate) fn write(scene: &Scene, width: usize) -> String {
     let width = width.max(1);
     let ansi = Ansi::new(&scene.options);
-    let mut out = String::new();
+    let sheets = scene.sheets.iter().map(|sheet| {
+        let mut out = String::new();
+        write_sheet(&mut out, sheet, &ansi, width);
+        out
+    });
+    sheets.collect::<Vec<_>>().join("\n\n")
+}
+
+fn write_sheet(out: &mut String, sheet: &Sheet, ansi: &Ansi, width: usize) {
     let mut lines = |text: &str, style: &dyn Fn(&str) -> String| {
         for line in wrap(&ansi.plain(text), width) {
             out.push_str(&style(&line));
             out.push('\n');
         }
     };
-    lines(&scene.title, &|line| ansi.strong(line));
-    lines(&scene.summary, &|line| ansi.muted(line));
-    for slider in &scene.sliders {
-        lines(&slider_text(slider, &ansi), &|line| ansi.muted(line));
+    lines(&sheet.title, &|line| ansi.strong(line));
+    lines(&sheet.summary, &|line| ansi.muted(line));
+    for slider in &sheet.sliders {
+        lines(&slider_text(slider, ansi), &|line| ansi.muted(line));
     }
-    for panel in &scene.panels {
+    for panel in &sheet.panels {
         out.push('\n');
         for line in wrap(&ansi.plain(&panel.heading), width) {
             out.push_str(&ansi.strong(&line));
             out.push('\n');
         }
-        table::write(&mut out, &panel.grid, &ansi, width);
+        table::write(out, &panel.grid, ansi, width);
     }
-    let legend = legend(scene, &ansi);
+    let legend = legend(sheet, ansi);
     if !legend.is_empty() {
         out.push('\n');
         for line in wrap(&ansi.plain(&legend), width) {
@@ -41,16 +49,15 @@ pub(crate) fn write(scene: &Scene, width: usize) -> String {
             out.push('\n');
         }
     }
-    if !scene.captions.is_empty() {
+    if !sheet.captions.is_empty() {
         out.push('\n');
     }
-    for caption in &scene.captions {
+    for caption in &sheet.captions {
         for line in wrap(&ansi.plain(caption), width) {
             out.push_str(&line);
             out.push('\n');
         }
     }
-    out
 }
 
 /// `dimension 0 (z) at 3 of size 4  ···●`
@@ -63,14 +70,15 @@ fn slider_text(slider: &Slider, ansi: &Ansi) -> String {
     format!("{label} at {} of size {}  {rail}", grouped(*at), grouped(*size))
 }
 
-fn legend(scene: &Scene, ansi: &Ansi) -> String {
-    let colored = scene.options.color != ColorMode::None;
+fn legend(sheet: &Sheet, ansi: &Ansi) -> String {
+    let colored = ansi.is_colored();
     let (tile, inner) = (ansi.vertical(1), ansi.vertical(2));
-    let items = scene.legend.iter().filter_map(|(swatch, text)| match swatch {
-        Swatch::Tiles if colored => Some(format!("{tile} one colour per {text}")),
-        Swatch::Words if colored => Some(format!("{inner} one colour per {text}")),
-        Swatch::Runs if colored => Some(format!("one colour per {text}")),
+    let items = sheet.legend.iter().filter_map(|(swatch, text)| match swatch {
+        Swatch::Tiles if colored => Some(format!("{tile} {}", sheet.per_color(text))),
+        Swatch::Words if colored => Some(format!("{inner} {}", sheet.per_color(text))),
+        Swatch::Runs if colored => Some(sheet.per_color(text)),
         Swatch::Tiles => Some(format!("{tile} {text}")),
+        Swatch::OpenTile => Some(text.clone()),
         Swatch::Inner | Swatch::Words => Some(format!("{inner} {text}")),
         Swatch::Padding => Some(format!("{} {text}", ansi.padding())),
         Swatch::Highlight => Some(format!("[ ] {text}")),

@@ -3,15 +3,27 @@
 use super::{Drawing, MOST_ROWS, most_columns};
 use crate::{
     axis::{Axis, Selection},
-    grid::{CellContent, Colors, GridBuilder, Kind},
+    grid::{CellContent, Colors, Grid, GridBuilder, Kind},
     padded::Blocks,
+    register::Register,
     scene::Panel,
 };
 
 impl Drawing<'_> {
     pub(super) fn array(&self, colors: &mut Colors) -> Panel {
         let digits = self.tiled.physical_elements().saturating_sub(1).to_string().len();
-        self.array_within((MOST_ROWS, most_columns(digits)), colors)
+        self.explained(self.array_within((MOST_ROWS, most_columns(digits)), colors))
+    }
+
+    /// The array with its map, and what its tiles are to a TPU.
+    pub(super) fn explained(&self, panel: Panel) -> Panel {
+        let extent = |dimension: Option<usize>| dimension.map_or(1, |dimension| self.padded.block_extent(0, dimension));
+        let mapped_tile = match self.padded.levels() {
+            [] => (0, 0),
+            _ => (extent(self.plane.row), extent(self.plane.column)),
+        };
+        let mapped_tile = Some(mapped_tile);
+        Panel { register: Register::of(self.tiled, &self.padded, &self.plane), mapped_tile, ..panel }
     }
 
     /// The same with at most that many rows and columns.
@@ -19,7 +31,8 @@ impl Drawing<'_> {
         let content = |row, column| self.content(&self.plane.place(row, column));
         let blocks = |row, column| Some(self.padded.blocks(&self.plane.place(row, column)));
         let heading = "The array: each cell's offset in memory";
-        self.array_of("array", heading, most, &content, &blocks, colors)
+        let panel = self.array_of("array", heading, most, &content, &blocks, colors);
+        Panel { grid: Grid { has_bytes: self.tiled.stored_bits() != 8, ..panel.grid }, ..panel }
     }
 
     /// The plane's places, with any content.
@@ -35,7 +48,7 @@ impl Drawing<'_> {
         let rows = self.axis(self.plane.row, "row", most.0);
         let columns = self.axis(self.plane.column, "column", most.1);
         let builder = GridBuilder { rows, columns, content, blocks, inner_between_rows: true };
-        Panel { name, heading: heading.to_owned(), grid: builder.build(colors), beside: false }
+        Panel::of(name, heading, builder.build(colors))
     }
 
     /// The offset of a place, in the colour of its tile.
@@ -48,6 +61,7 @@ impl Drawing<'_> {
             offset: Some(offset),
             bits: self.tiled.stored_bits(),
             tile: self.tile(place),
+            is_open: self.is_open(place),
             text: offset.to_string(),
             color_key: if kind == Kind::Element { self.color_key(place) } else { None },
             highlighted: self.highlighted_offset == Some(offset),

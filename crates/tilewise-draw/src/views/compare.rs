@@ -2,12 +2,12 @@
 
 use super::{Drawing, title};
 use crate::{
-    Error, ErrorKind, Options, Scene,
+    Error, ErrorKind, Options,
     axis::{Axis, Selection},
     grid::{CellContent, Colors, Grid, GridBuilder, Kind, Link},
     padded::{NO_BLOCK, PaddedArray},
     plane::Plane,
-    scene::{Panel, Swatch},
+    scene::{Panel, Sheet, Swatch},
     text::grouped,
 };
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ const MOST_CELLS: (usize, usize) = (8, 6);
 /// The most elements that are compared one by one.
 const MOST_COUNTED: u64 = 1 << 16;
 
-pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene, Error> {
+pub(crate) fn sheet(from: &Tiled, to: &Tiled, options: &Options) -> Result<Sheet, Error> {
     let (a, b) = (from.array(), to.array());
     if from.logical_dimensions() != to.logical_dimensions() || a.element_type() != b.element_type() {
         let message = format!("only layouts of one array can be compared, not {} and {}", title(from), title(to));
@@ -42,6 +42,7 @@ pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene
     if from.tiled_elements() > 0 {
         let mut first = before.array_within(MOST_CELLS, &mut colors);
         first.heading = "A: each cell shows its offset".to_owned();
+        first.grid.has_bytes = false;
         first.grid.tall = true;
         panels.push(first);
         panels.push(after.array_after(&before, &mut colors));
@@ -62,14 +63,14 @@ pub(crate) fn scene(from: &Tiled, to: &Tiled, options: &Options) -> Result<Scene
             vec![format!("Element {}: offset {a} in A, {b} in B.", crate::text::tuple(index))]
         }
     };
-    Ok(Scene {
+    Ok(Sheet {
         title: format!("A: {}\nB: {}", title(from), title(to)),
         summary: summary(from, to),
         sliders: before.sliders(),
         panels,
         legend,
+        colors_repeat: colors.repeat(),
         captions,
-        options: options.clone(),
     })
 }
 
@@ -166,7 +167,7 @@ fn strips(before: &Drawing<'_>, after: &Drawing<'_>, colors: &mut Colors) -> Pan
     }
     grid.links = links(&grid);
     let heading = "The start of memory in A and in B".to_owned();
-    Panel { name: "strips", heading, grid, beside: false }
+    Panel::of("strips", heading, grid)
 }
 
 fn links(grid: &Grid) -> Vec<Link> {

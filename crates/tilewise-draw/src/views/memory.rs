@@ -3,7 +3,7 @@
 use super::{Drawing, MOST_ROWS, most_columns};
 use crate::{
     axis::{Axis, Selection},
-    grid::{CellContent, Colors, GridBuilder, Kind},
+    grid::{CellContent, Colors, GridBuilder, Kind, byte_label},
     scene::Panel,
     text::short_index,
 };
@@ -34,7 +34,7 @@ impl Drawing<'_> {
             Some(place.map_or([crate::padded::NO_BLOCK; crate::padded::LEVELS], |place| self.padded.blocks(&place)))
         };
         let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
-        Panel { name: "memory", heading: heading.to_owned(), grid: builder.build(colors), beside: false }
+        Panel::of("memory", heading, builder.build(colors))
     }
 
     /// The content at an offset: the index of an element in the colour of its tile, or padding.
@@ -76,10 +76,20 @@ impl Drawing<'_> {
             focus: focus.iter().map(|offset| offset % line).collect(),
         };
         let columns = Axis::new(line, self.first_padding(line), "element", &columns);
+        let bits = u128::from(self.tiled.stored_bits());
+        let byte = |offset: u64| {
+            let bit = u128::from(offset) * bits;
+            byte_label((bit / 8, bit % 8))
+        };
+        let headers = ["offset", "byte"];
         if lines == 1 {
+            let columns = if bits == 8 { columns } else { columns.with_asides(headers, byte) };
             return (rows.with_names(|_| String::new()), columns.with_label("offset"));
         }
         let mut rows = rows.with_names(|row| (row * line).to_string());
+        if bits != 8 {
+            rows = rows.with_asides(headers, |row| byte(row * line));
+        }
         rows.each = format!(" of {line} elements");
         let columns = columns.with_label("offset = number on the left + number above");
         (rows, columns.with_names(|column| format!("+{column}")))

@@ -1,4 +1,4 @@
-//! Scenes: the panels of each view, their legend and captions.
+//! Sheets: the panels of each view, their legend and captions.
 
 mod array;
 pub(crate) mod compare;
@@ -7,11 +7,11 @@ pub(crate) mod steps;
 mod word;
 
 use crate::{
-    Error, Options, Scene,
+    Error, Options, View,
     grid::{Colors, Kind},
     padded::{NO_BLOCK, PaddedArray},
     plane::Plane,
-    scene::{Panel, Slider, Swatch},
+    scene::{Panel, Sheet, Slider, Swatch},
     text::{counted, grouped},
     trace,
 };
@@ -40,7 +40,18 @@ pub(crate) struct Drawing<'a> {
     pub(crate) periods: Vec<Vec<u64>>,
 }
 
-pub(crate) fn scene(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<Scene, Error> {
+/// The picture of one array as the options want it.
+pub(crate) fn sheet_of(tiled: &Tiled, options: &Options) -> Result<Sheet, Error> {
+    match &options.view {
+        View::Compare(other) => compare::sheet(tiled, other, options),
+        View::Logical => sheet(tiled, options, &[Part::Array]),
+        View::Memory => sheet(tiled, options, &[Part::Memory]),
+        View::Both => sheet(tiled, options, &[Part::Array, Part::Memory]),
+        View::Word => sheet(tiled, options, &[Part::WordsOfArray, Part::Words]),
+    }
+}
+
+fn sheet(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<Sheet, Error> {
     let drawing = Drawing::of(tiled, options)?;
     let mut colors = Colors::default();
     let mut panels = Vec::new();
@@ -53,14 +64,14 @@ pub(crate) fn scene(tiled: &Tiled, options: &Options, parts: &[Part]) -> Result<
     if words {
         captions.extend(drawing.highlighted_offset.map(|offset| word::caption(tiled, offset)));
     }
-    Ok(Scene {
+    Ok(Sheet {
         title: title(tiled),
         summary: summary(tiled),
         sliders: drawing.sliders(),
         panels,
         legend,
+        colors_repeat: colors.repeat(),
         captions,
-        options: options.clone(),
     })
 }
 
@@ -95,6 +106,19 @@ impl<'a> Drawing<'a> {
     pub(crate) fn tile(&self, place: &[u64]) -> Option<u64> {
         self.padded.levels().first()?;
         Some(self.padded.blocks(place)[0]).filter(|&tile| tile != NO_BLOCK)
+    }
+
+    /// Whether the tile at a place has elements outside the plane. Its first and its last one are the corners of what
+    /// it covers.
+    pub(crate) fn is_open(&self, place: &[u64]) -> bool {
+        /// Padding inside a tile of merged dimensions (`*`), which has no place, behind its last element.
+        const LONGEST_PADDING: u64 = 64;
+        let (Some(level), Some(tile)) = (self.padded.levels().first(), self.tile(place)) else { return false };
+        let length = level.block_elements();
+        let Some(first) = tile.checked_mul(length) else { return false };
+        let ends = (length.saturating_sub(LONGEST_PADDING)..length).rev();
+        let last = ends.filter_map(|at| self.padded.place_at(first.checked_add(at)?)).next();
+        [self.padded.place_at(first), last].iter().flatten().any(|corner| !self.plane.holds(corner))
     }
 
     /// Of the two dimensions drawn, the slower one.
@@ -161,6 +185,9 @@ impl<'a> Drawing<'a> {
         if !words && panels.iter().any(|panel| panel.grid.has_inner()) {
             let inner: Vec<String> = tiles.iter().skip(1).map(|level| level.tile().to_string()).collect();
             legend.push((Swatch::Inner, format!("tile {} inside it", inner.join(" and "))));
+        }
+        if cells().any(|cell| cell.content.is_open) {
+            legend.push((Swatch::OpenTile, "a tile that goes on outside this plane".to_owned()));
         }
         if cells().any(|cell| cell.content.kind != Kind::Element) {
             legend.push((Swatch::Padding, "padding".to_owned()));

@@ -2,11 +2,11 @@
 
 use super::{Drawing, MOST_ROWS, most_columns, summary, title};
 use crate::{
-    Error, Options, Scene,
+    Error, Options,
     axis::{Axis, Selection},
     grid::{CellContent, Colors, GridBuilder, Kind},
     padded::NO_BLOCK,
-    scene::Panel,
+    scene::{Panel, Sheet},
     text::{counted, list, short_index},
 };
 use tilewise::{Derivation, Operation, Tiled};
@@ -14,7 +14,7 @@ use tilewise::{Derivation, Operation, Tiled};
 /// Steps that are drawn; a layout of two tiles has seven.
 const MOST_STEPS: usize = 12;
 
-pub(crate) fn scene(tiled: &Tiled, options: &Options) -> Result<Scene, Error> {
+pub(crate) fn sheet(tiled: &Tiled, options: &Options) -> Result<Sheet, Error> {
     let drawing = Drawing::of(tiled, options)?;
     let derivation = tiled.derivation();
     let steps = derivation.steps();
@@ -32,14 +32,14 @@ pub(crate) fn scene(tiled: &Tiled, options: &Options) -> Result<Scene, Error> {
     }
     let legend = drawing.legend(&panels, false);
     captions.extend(drawing.captions(options, &[super::Part::Memory]));
-    Ok(Scene {
+    Ok(Sheet {
         title: title(tiled),
         summary: summary(tiled),
         sliders: Vec::new(),
         panels,
         legend,
+        colors_repeat: colors.repeat(),
         captions,
-        options: options.clone(),
     })
 }
 
@@ -95,7 +95,7 @@ impl Drawing<'_> {
                 *edge = (*edge).min(1);
             }
         }
-        Panel { name: "step", heading, grid, beside: after > 0 }
+        Panel { beside: after > 0, ..Panel::of("step", heading, grid) }
     }
 }
 

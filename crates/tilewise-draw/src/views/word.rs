@@ -42,7 +42,7 @@ impl Drawing<'_> {
             true => "The array: the word and bits of each cell",
             false => "The array: the words of each cell",
         };
-        self.array_of("array", heading, (MOST_ROWS, MOST_COLUMNS), &content, &blocks, colors)
+        self.explained(self.array_of("array", heading, (MOST_ROWS, MOST_COLUMNS), &content, &blocks, colors))
     }
 
     pub(super) fn words(&self, colors: &mut Colors) -> Panel {
@@ -89,7 +89,7 @@ impl Drawing<'_> {
             true => "Memory, word by word",
             false => "Memory, element by element",
         };
-        Panel { name: "words", heading: heading.to_owned(), grid: builder.build(colors), beside: false }
+        Panel::of("words", heading, builder.build(colors))
     }
 }
 

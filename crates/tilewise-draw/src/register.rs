@@ -1,0 +1,83 @@
+//! What a tile is to a TPU: a part of a vector register, which is 8 sublanes of 128 lanes of 32-bit words
+//! (TPU system architecture, and the layouts that its compiler chooses).
+
+use crate::{padded::PaddedArray, plane::Plane, text::bytes};
+use tilewise::{Tile, Tiled};
+
+const LANES: u64 = 128;
+const SUBLANES: u64 = 8;
+const WORD: u64 = 32;
+
+/// The first tile of a picture, in words of registers.
+#[derive(Clone, Debug)]
+pub(crate) struct Register {
+    /// `one vreg (4 KiB)`
+    pub(crate) share: String,
+    pub(crate) rows: Option<Bracket>,
+    pub(crate) columns: Option<Bracket>,
+}
+
+/// What an axis of the first tile is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Bracket {
+    /// It spans as many tracks, from the first on.
+    pub(crate) tracks: u64,
+    pub(crate) text: String,
+}
+
+impl Register {
+    /// `None` for tiles that no TPU has.
+    pub(crate) fn of(tiled: &Tiled, padded: &PaddedArray, plane: &Plane) -> Option<Self> {
+        let bits = tiled.stored_bits();
+        let pack = WORD.checked_div(bits).filter(|pack| pack * bits == WORD)?;
+        let tiles: Option<Vec<Vec<u64>>> = tiled.array().layout()?.tiles().iter().map(sizes).collect();
+        let tiles = tiles?;
+        let (height, is_line) = match tiles.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
+            [[height, LANES]] if pack == 1 => (*height, false),
+            [[height, LANES], [rows, 1]] if pack > 1 && *rows == pack => (*height, false),
+            [[length]] if pack == 1 => (length / LANES, true),
+            [[length], [LANES], [rows, 1]] if pack > 1 && *rows == pack => (length / LANES, true),
+            _ => return None,
+        };
+        let length = if is_line { tiles.first().and_then(|tile| tile.first()).copied() } else { None };
+        if !height.is_multiple_of(pack) || length.is_some_and(|length| !length.is_multiple_of(LANES)) {
+            return None;
+        }
+        let sublanes = height / pack;
+        let share = match sublanes {
+            SUBLANES => "one vreg",
+            4 => "half a vreg",
+            2 => "a quarter of a vreg",
+            1 => "an eighth of a vreg",
+            _ => return None,
+        };
+        let size = height * LANES * bits / 8;
+        let mut minor_to_major = padded.minor_to_major();
+        let (minor, second) = (minor_to_major.next(), minor_to_major.next());
+        let bracket = |dimension: Option<usize>, track: &str| {
+            let tracks = padded.block_extent(0, dimension?);
+            let packed = if pack == 1 { String::new() } else { format!(" × {pack}") };
+            let sublanes = format!("{sublanes} sublane{}{packed}", if sublanes == 1 { "" } else { "s" });
+            let text = match (is_line, dimension) {
+                (true, dimension) if dimension == minor && tracks == height * LANES => {
+                    format!("{sublanes} × {LANES} lanes")
+                }
+                (false, dimension) if dimension == minor && tracks == LANES => format!("{LANES} lanes"),
+                (false, dimension) if dimension == second && tracks == height => match pack {
+                    1 => sublanes,
+                    _ => format!("{height} {track} = {sublanes}"),
+                },
+                _ => return None,
+            };
+            Some(Bracket { tracks, text })
+        };
+        let (rows, columns) = (bracket(plane.row, "rows"), bracket(plane.column, "columns"));
+        let share = format!("{share} ({})", bytes(u128::from(size)).replace(".00 ", " "));
+        (rows.is_some() || columns.is_some()).then_some(Self { share, rows, columns })
+    }
+}
+
+/// The sizes of a tile without `*`.
+fn sizes(tile: &Tile) -> Option<Vec<u64>> {
+    tile.dimensions().iter().map(|dimension| dimension.size()).collect()
+}
