@@ -132,7 +132,7 @@ impl Class {
             Self::Cell(_) | Self::Block(_) => Some((Color::Hairline, 1.0)),
             Self::Swatch(None) | Self::Rail => Some((Color::Hatch, 1.0)),
             Self::Bracket => Some((Color::Muted, 1.0)),
-            Self::OpenTile => Some((Color::Foreground, 2.8)),
+            Self::OpenTile => Some((Color::Foreground, 2.2)),
             Self::Tile => Some((Color::Foreground, 2.8)),
             Self::Inner => Some((Color::Foreground, 1.3)),
             Self::Link => Some((Color::Hatch, 1.2)),

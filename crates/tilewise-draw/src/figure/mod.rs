@@ -25,6 +25,9 @@ pub(crate) const SPACE: f64 = 22.0;
 /// Panels stand side by side up to this width.
 pub(crate) const WIDEST: f64 = 980.0;
 
+/// A map stands beside its panel up to this width.
+const WIDEST_WITH_MAP: f64 = 1080.0;
+
 /// The least width of text.
 const NARROWEST: f64 = 340.0;
 
@@ -136,8 +139,12 @@ fn arranged(sheet: &Sheet) -> (Vec<Position<'_>>, f64, f64) {
         panels.push(Position { placed: Placed::Panel(placed), x, y: top });
         x = next;
         let Some(tile) = panel.mapped_tile else { continue };
-        let beside = x + map::NARROWEST <= WIDEST;
-        let Some(map) = MapLayout::of(&panel.grid, tile, if beside { WIDEST - x } else { WIDEST }) else { continue };
+        let beside = x + map::NARROWEST <= WIDEST_WITH_MAP;
+        let Some(map) =
+            MapLayout::of(&panel.grid, tile, if beside { (WIDEST_WITH_MAP - x).min(WIDEST) } else { WIDEST })
+        else {
+            continue;
+        };
         if !beside {
             top = height + SPACE;
             x = 0.0;

@@ -101,7 +101,7 @@ impl<'a> PanelLayout<'a> {
             }
         }
         if column_bracket.is_some() {
-            top += LABEL * LINE + TICK;
+            top += LABEL * LINE + TICK + 3.0;
         }
         top += 4.0;
         // Lines of odd width are sharp if they run through the middle of a pixel.
@@ -199,7 +199,7 @@ impl<'a> PanelLayout<'a> {
                 false => (left, Anchor::Start),
             };
             group.text(label(x, line - 4.0, text).anchored(anchor));
-            y -= LABEL * LINE + TICK;
+            y -= LABEL * LINE + TICK + 3.0;
         }
         if let Some((text, length)) = &self.brackets[0] {
             let line = (left - self.bracket - TICK).floor() + 0.5;

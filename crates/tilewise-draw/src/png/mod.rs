@@ -16,7 +16,7 @@ use glyphs::Glyphs;
 use std::io::{self, Write as _};
 use tiny_skia::{
     Color, FillRule, GradientStop, LineCap, LinearGradient, Paint, PathBuilder, Pixmap, Shader, SpreadMode, Stroke,
-    Transform,
+    StrokeDash, Transform,
 };
 
 /// Pixels of an image, at most.
@@ -141,8 +141,26 @@ impl Painter<'_> {
 
     fn line(&mut self, class: Class, line: Line) {
         let Some((color, width)) = class.stroke() else { return };
+        if let Some(dash) = class.dashes() {
+            return self.dashed(line, dash, width, &self.paint(color));
+        }
         let size = if line.down { (0.0, line.length) } else { (line.length, 0.0) };
         self.area(line.from, size, width / 2.0, &self.paint(color));
+    }
+
+    /// A line in dashes, without the square ends of other lines.
+    fn dashed(&mut self, line: Line, dash: f64, width: f64, paint: &Paint<'_>) {
+        let (x, y) = line.from;
+        let mut along = 0.0;
+        while along < line.length {
+            let length = dash.min(line.length - along);
+            let (corner, size) = match line.down {
+                true => ((x - width / 2.0, y + along), (width, length)),
+                false => ((x + along, y - width / 2.0), (length, width)),
+            };
+            self.area(corner, size, 0.0, paint);
+            along += 2.0 * dash;
+        }
     }
 
     /// Fills a rectangle that reaches further than its size by a margin on each side.
@@ -173,7 +191,9 @@ impl Painter<'_> {
             self.pixels.fill_path(&path, &paint, FillRule::Winding, Transform::identity(), None);
         }
         if let Some((color, width)) = class.stroke() {
-            let stroke = Stroke { width: single(width), line_cap: LineCap::Square, ..Stroke::default() };
+            let dash = class.dashes().and_then(|dash| StrokeDash::new(vec![single(dash); 2], 0.0));
+            let line_cap = if dash.is_some() { LineCap::Butt } else { LineCap::Square };
+            let stroke = Stroke { width: single(width), line_cap, dash, ..Stroke::default() };
             self.pixels.stroke_path(&path, &self.paint(color), &stroke, self.place, None);
         }
     }

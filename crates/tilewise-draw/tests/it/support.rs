@@ -50,7 +50,7 @@ fn cell(node: Node<'_, '_>) -> Cell {
         index: node.attribute("data-index").map(numbers),
         offset: node.attribute("data-offset").map(|offset| offset.parse().expect("a number")),
         padding: node.attribute("data-padding").map(str::to_owned),
-        hatched: node.attribute("fill") == Some("url(#tw-padding)"),
+        hatched: node.attribute("class").is_some_and(|class| class.ends_with(" tw-pad")),
         text: own.and_then(|node| node.text()).unwrap_or_default().to_owned(),
         corner: (number("x"), number("y")),
         size: (number("width"), number("height")),
