@@ -95,6 +95,8 @@ error_kinds! {
     InvalidProto = "invalid_proto",
     /// A name of no TPU generation that layouts are known for.
     UnknownGeneration = "unknown_generation",
+    /// Layouts whose tiles do not nest, of more elements than are compared one by one.
+    Undecided = "undecided",
     /// An element type that the system asked about does not take.
     UnsupportedElementType = "unsupported_element_type",
 }

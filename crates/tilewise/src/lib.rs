@@ -12,6 +12,7 @@ mod checked;
 mod digits;
 mod dimension;
 mod element_type;
+mod equivalence;
 mod error;
 mod index;
 mod inline;
@@ -20,6 +21,7 @@ mod layout;
 mod layout_parts;
 mod level;
 mod padded;
+mod positions;
 #[cfg(feature = "proto")]
 pub mod proto;
 #[cfg(feature = "serde")]
@@ -36,6 +38,7 @@ pub use array::ArrayShape;
 pub use digits::{Digit, DigitSource, NestedAxis};
 pub use dimension::Dimension;
 pub use element_type::{ElementKind, ElementType};
+pub use equivalence::{BitcastAs, Counterexample, Mismatch, Relation};
 pub use error::{Error, ErrorKind};
 pub use layout::{Layout, SplitConfig};
 pub use layout_parts::LayoutPart;

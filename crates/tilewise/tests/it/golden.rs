@@ -2,7 +2,7 @@
 //! where each comes from.
 
 use std::{collections::HashMap, path::Path};
-use tilewise::{Error, Shape, Tiled};
+use tilewise::{BitcastAs, Error, Shape, Tiled};
 
 struct Row(HashMap<String, String>);
 
@@ -129,4 +129,34 @@ fn argument_sizes_are_the_tpu_compilers() {
         let bytes = tiled(&row["shape"]).expect(&row["shape"]).physical_bytes();
         assert_eq!(bytes.to_string(), &row["expected"], "{} on {}", &row["shape"], &row["tpu"]);
     }
+}
+
+#[test]
+fn bitcasts_of_the_tpu_compiler_are_found_and_its_copies_are_not() {
+    let (mut bitcasts, mut copies) = (0, 0);
+    for row in rows("tpu_bitcasts.csv") {
+        let [from, to] = ["from", "to"].map(|side| row[side].parse::<Shape>().expect("a shape"));
+        let answer = |reading| from.bitcast(&to, reading).expect("an answer");
+        let relation = answer(BitcastAs::Any);
+        if &row["opcode"] == "bitcast" {
+            bitcasts += 1;
+            let names: &[&str] = match &row["relation"] {
+                "reshape" => &["identical", "reshape"],
+                "transpose" => &["transpose"],
+                "same_cells" => &["transpose_reshape"],
+                "other_count" => &["exposes_padding"],
+                _ => &[],
+            };
+            assert!(relation.is_bitcast(), "{from} {to}: {relation:?}");
+            assert!(names.is_empty() || names.contains(&relation.as_str()), "{from} {to}: {relation:?}");
+        } else if ["other_size", "other_cells", "transpose", "same_cells"].contains(&&row["relation"]) {
+            copies += 1;
+            assert!(!answer(BitcastAs::Reshape).is_bitcast(), "{from} {to}");
+            // The compiler copies what only a transpose, or nothing, would make free.
+            let as_transpose = matches!(relation.as_str(), "transpose" | "transpose_reshape");
+            assert!(as_transpose || !relation.is_bitcast(), "{from} {to}: {relation:?}");
+            assert!(relation.is_bitcast() || relation.counterexample().is_some(), "{from} {to}: {relation:?}");
+        }
+    }
+    assert_eq!((bitcasts, copies), (137, 55));
 }

@@ -2,6 +2,7 @@
 
 mod api;
 mod documents;
+mod equivalence;
 mod golden;
 mod interop;
 mod oracle;

@@ -1,0 +1,470 @@
+//! How two layouts relate: whether the bytes of one array can be read as another.
+
+use crate::{Error, Shape, Tiled, checked, positions::Positions};
+use alloc::{collections::BTreeSet, vec, vec::Vec};
+use core::fmt;
+
+/// What the bytes are wanted as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BitcastAs {
+    /// Anything: the first [`Relation`] that holds.
+    #[default]
+    Any,
+    /// The same elements in the same row-major order.
+    Reshape,
+    /// The same elements with the dimensions in another order.
+    Transpose,
+}
+
+/// How the layout of one array relates to that of another.
+///
+/// Two *cells* are the same if they are the same bits of the buffer. All relations but [`None`](Relation::None) are bitcasts, and need
+/// buffers of the same size. Memory spaces, element types of the same width and the spelling of a layout make no difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Relation {
+    /// The same dimensions, and every index has the same cell.
+    Identical,
+    /// Every row-major position has the same cell. Where elements differ in width, each is its bits, the lowest first.
+    Reshape,
+    /// The same cells under a transpose.
+    Transpose {
+        /// Dimension k of the second array is this dimension of the first, as in XLA's `transpose`.
+        permutation: Vec<usize>,
+    },
+    /// The same cells if the first array is transposed, then reshaped.
+    TransposeReshape {
+        /// The dimensions of the first array in the order to transpose it to; dimensions of size 1 as low as they can be.
+        permutation: Vec<usize>,
+    },
+    /// Arrays of other bounds in the same padded ones: the expanded bounds are equal, and every index inside both has the same cell.
+    /// Also an array of any type and the bytes of its buffer.
+    ExposesPadding {
+        /// Elements of the second array that are padding of the first.
+        exposed: u64,
+        /// Elements of the first array that are padding of the second.
+        hidden: u64,
+    },
+    /// Something else: the bytes have to move.
+    None {
+        /// What stands in the way.
+        reason: Mismatch,
+        /// The smallest index whose cell differs, as a reshape unless a transpose was asked for; `None` where counts or widths differ,
+        /// or all cells are the same and the buffers' sizes are not.
+        counterexample: Option<Counterexample>,
+    },
+}
+
+/// Why two arrays don't share their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// Stored elements of other widths, in bits.
+    ElementBits {
+        /// The first array's.
+        from: u64,
+        /// The second array's.
+        to: u64,
+    },
+    /// Other numbers of elements.
+    Elements {
+        /// The first array's.
+        from: u64,
+        /// The second array's.
+        to: u64,
+    },
+    /// No permutation of the dimensions gives the bounds.
+    Dimensions,
+    /// Buffers of other sizes, in bytes.
+    PhysicalBytes {
+        /// The first array's.
+        from: u64,
+        /// The second array's.
+        to: u64,
+    },
+    /// Elements in other cells.
+    Cells,
+}
+
+/// An element that two layouts put into different cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counterexample {
+    /// Its index in the first array.
+    pub index: Vec<u64>,
+    /// Its index in the second.
+    pub to_index: Vec<u64>,
+    /// Its offset in the first buffer, in elements.
+    pub from_offset: u64,
+    /// Its offset in the second.
+    pub to_offset: u64,
+}
+
+impl Relation {
+    /// The relation's name in snake case, as the command line's JSON prints it.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Identical => "identical",
+            Self::Reshape => "reshape",
+            Self::Transpose { .. } => "transpose",
+            Self::TransposeReshape { .. } => "transpose_reshape",
+            Self::ExposesPadding { .. } => "exposes_padding",
+            Self::None { .. } => "none",
+        }
+    }
+
+    /// Whether the bytes can be read as the other array.
+    #[must_use]
+    pub const fn is_bitcast(&self) -> bool {
+        !matches!(self, Self::None { .. })
+    }
+
+    /// The permutation of a transpose.
+    #[must_use]
+    pub fn permutation(&self) -> Option<&[usize]> {
+        match self {
+            Self::Transpose { permutation } | Self::TransposeReshape { permutation } => Some(permutation),
+            _ => None,
+        }
+    }
+
+    /// The element whose cell differs, where there is one.
+    #[must_use]
+    pub const fn counterexample(&self) -> Option<&Counterexample> {
+        match self {
+            Self::None { counterexample, .. } => counterexample.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    /// A clause: `an element takes 32 bits, and 16 in the other array`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ElementBits { from, to } => write!(f, "an element takes {from} bits, and {to} in the other array"),
+            Self::Elements { from, to } => write!(f, "there are {from} elements, and {to} in the other array"),
+            Self::Dimensions => f.write_str("no order of the dimensions gives the other array's"),
+            Self::PhysicalBytes { from, to } => write!(f, "the buffer has {from} bytes, the other {to}"),
+            Self::Cells => f.write_str("elements lie elsewhere"),
+        }
+    }
+}
+
+impl Shape {
+    /// How the bytes of this array relate to those of another: [`Tiled::bitcast`] of both.
+    ///
+    /// # Errors
+    /// As for [`Tiled::new`], and [`ErrorKind::Undecided`](crate::ErrorKind::Undecided).
+    ///
+    /// ```
+    /// use tilewise::{BitcastAs, Relation, Shape};
+    ///
+    /// let heads: Shape = "bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}".parse()?;
+    /// let joined: Shape = "bf16[8,512,768]{1,2,0:T(8,128)(2,1)}".parse()?;
+    /// assert_eq!(heads.bitcast(&joined, BitcastAs::Any)?, Relation::Reshape);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn bitcast(&self, to: &Self, reading: BitcastAs) -> Result<Relation, Error> {
+        Tiled::new(self)?.bitcast(&Tiled::new(to)?, reading)
+    }
+
+    /// Whether two arrays of the same dimensions put every element into the same bits of buffers of the same size.
+    ///
+    /// This compares what layouts do: `{1,0:T(1,1)}` and `{1,0}` differ as texts and in `==`, and have the same bytes.
+    ///
+    /// # Errors
+    /// As for [`bitcast`](Self::bitcast).
+    ///
+    /// ```
+    /// # use tilewise::Shape;
+    /// let [tiled, plain]: [Shape; 2] = ["f32[3,5]{1,0:T(1,1)}".parse()?, "f32[3,5]{1,0}".parse()?];
+    /// assert!(tiled != plain && tiled.same_bytes(&plain)?);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn same_bytes(&self, other: &Self) -> Result<bool, Error> {
+        Ok(self.bitcast(other, BitcastAs::Reshape)? == Relation::Identical)
+    }
+}
+
+impl Tiled {
+    /// How the bytes of this array relate to those of another.
+    ///
+    /// XLA's `ReshapeIsBitcast` and `TransposeIsBitcast` ignore tiles; this is exact, and takes the time of the layouts' text, however
+    /// many elements there are.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where a tile cuts across another one's digits (`T(5)(3)`, or `*` over
+    /// sizes that don't fit it), there are more than 2^20 elements, and the first 2^20 agree.
+    ///
+    /// ```
+    /// use tilewise::{BitcastAs, Relation, Tiled};
+    ///
+    /// let from = Tiled::new(&"f32[1000000,1000000]{1,0:T(8,128)}".parse()?)?;
+    /// let to = Tiled::new(&"f32[1000000,1000000]{0,1:T(8,128)}".parse()?)?;
+    /// let relation = from.bitcast(&to, BitcastAs::Any)?;
+    /// assert_eq!(relation, Relation::Transpose { permutation: vec![1, 0] });
+    ///
+    /// let relation = from.bitcast(&to, BitcastAs::Reshape)?;
+    /// let counterexample = relation.counterexample().expect("another cell");
+    /// assert_eq!((&counterexample.index[..], counterexample.to_offset), (&[0, 1][..], 128));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn bitcast(&self, to: &Self, reading: BitcastAs) -> Result<Relation, Error> {
+        let pair = Pair { from: self, to };
+        match reading {
+            BitcastAs::Any => pair.any(),
+            BitcastAs::Reshape => pair.reshape(),
+            BitcastAs::Transpose => pair.transpose(),
+        }
+    }
+
+    fn logical_elements(&self) -> u64 {
+        checked::product(self.logical_dimensions().iter().copied()).unwrap_or(0)
+    }
+}
+
+/// Two layouts to compare.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    from: &'a Tiled,
+    to: &'a Tiled,
+}
+
+impl Pair<'_> {
+    fn any(self) -> Result<Relation, Error> {
+        let reshape = self.reshape()?;
+        if reshape.is_bitcast() {
+            return Ok(reshape);
+        }
+        let found = if self.widths_differ().is_some() {
+            self.bytes()
+        } else {
+            match self.transpose_reshape()? {
+                Some(found) => Some(found),
+                None => self.exposes_padding()?,
+            }
+        };
+        Ok(found.unwrap_or(reshape))
+    }
+
+    /// [`Relation::Identical`], [`Relation::Reshape`], or why not.
+    fn reshape(self) -> Result<Relation, Error> {
+        let [from_bits, to_bits] = [self.from, self.to].map(|tiled| tiled.stored_bits().max(1));
+        let common = greatest_common_divisor(from_bits, to_bits);
+        let from = Positions::new(self.from).in_parts(from_bits / common);
+        let to = Positions::new(self.to).in_parts(to_bits / common);
+        if from.count() != to.count() {
+            return Ok(none(self.widths_differ().unwrap_or(self.counts()), None));
+        }
+        let difference = from.first_difference(&to)?;
+        if difference.is_none() && self.sizes_differ().is_none() {
+            let same = self.from.logical_dimensions() == self.to.logical_dimensions() && from_bits == to_bits;
+            return Ok(if same { Relation::Identical } else { Relation::Reshape });
+        }
+        self.differ(difference, &from, &to)
+    }
+
+    /// [`Relation::Identical`], [`Relation::Transpose`], or why not.
+    fn transpose(self) -> Result<Relation, Error> {
+        if let Some(widths) = self.widths_differ() {
+            return Ok(none(widths, None));
+        }
+        let Some(smallest) = self.smallest_permutation() else { return Ok(none(Mismatch::Dimensions, None)) };
+        let found = self.order()?.and_then(|order| self.permutation(&order));
+        let mut answer = None;
+        // What the cells call for, else what the bounds allow.
+        for permutation in found.into_iter().chain([smallest]) {
+            let from = Positions::new(self.from);
+            let to = Positions::in_order(self.to, inverse(&permutation));
+            let difference = from.first_difference(&to)?;
+            if difference.is_none() && self.sizes_differ().is_none() {
+                return Ok(transposed(permutation));
+            }
+            answer = Some(self.differ(difference, &from, &to)?);
+        }
+        Ok(answer.unwrap_or(none(Mismatch::Dimensions, None)))
+    }
+
+    /// A relation with the dimensions of the first array in another order, if there is one.
+    fn transpose_reshape(self) -> Result<Option<Relation>, Error> {
+        if self.sizes_differ().is_some() || self.from.logical_elements() != self.to.logical_elements() {
+            return Ok(None);
+        }
+        let Some(order) = self.order()? else { return Ok(None) };
+        let from = Positions::in_order(self.from, order.iter().copied());
+        if from.first_difference(&Positions::new(self.to))?.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(match self.permutation(&order) {
+            Some(permutation) => transposed(permutation),
+            None => Relation::TransposeReshape { permutation: self.with_units(&order) },
+        }))
+    }
+
+    /// [`Relation::ExposesPadding`] of equal expanded bounds, if it holds.
+    fn exposes_padding(self) -> Result<Option<Relation>, Error> {
+        let [from, to] = [self.from, self.to].map(Tiled::logical_dimensions);
+        let alike = from.len() == to.len() && self.from.physical_dimensions() == self.to.physical_dimensions();
+        if !alike || self.sizes_differ().is_some() {
+            return Ok(None);
+        }
+        let common: Vec<u64> = from.iter().zip(to).map(|(from, to)| *from.min(to)).collect();
+        let [inner, outer] = [self.from, self.to].map(|tiled| Positions::new(tiled).within(&common));
+        if inner.first_difference(&outer)?.is_some() {
+            return Ok(None);
+        }
+        let common = checked::product(common.into_iter()).unwrap_or(0);
+        let [hidden, exposed] = [self.from, self.to].map(|tiled| tiled.logical_elements().saturating_sub(common));
+        Ok(Some(Relation::ExposesPadding { exposed, hidden }))
+    }
+
+    /// [`Relation::ExposesPadding`] of a buffer as its bytes, which the TPU compiler emits to move any array in pieces.
+    fn bytes(self) -> Option<Relation> {
+        let is_bytes =
+            |tiled: &Tiled| tiled.stored_bits() == 8 && tiled.logical_elements() == tiled.physical_elements();
+        if self.from.physical_bytes() != self.to.physical_bytes() {
+            None
+        } else if is_bytes(self.to) {
+            Some(Relation::ExposesPadding { exposed: self.from.padding_bytes(), hidden: 0 })
+        } else if is_bytes(self.from) {
+            Some(Relation::ExposesPadding { exposed: 0, hidden: self.to.padding_bytes() })
+        } else {
+            None
+        }
+    }
+
+    /// The only order of the first array's dimensions, major → minor, in which its cells can be the second's row by row. Dimensions of
+    /// size 1 are left out.
+    ///
+    /// In memory no two elements share an offset. So the offset of the second's position 1 tells the most minor dimension of the
+    /// first, that of the position after its bound the next, and so on.
+    fn order(self) -> Result<Option<Vec<usize>>, Error> {
+        let bounds = self.from.logical_dimensions();
+        if bounds.contains(&0) || self.to.logical_elements() == 0 {
+            return Ok(None);
+        }
+        let mut steps = Vec::new();
+        let mut index = vec![0; bounds.len()];
+        for (dimension, _) in bounds.iter().enumerate().filter(|(_, bound)| **bound > 1) {
+            index[dimension] = 1;
+            steps.push((dimension, self.from.offset_of(&index)?));
+            index[dimension] = 0;
+        }
+        let to = Positions::new(self.to);
+        let (mut order, mut weight) = (Vec::new(), 1);
+        while !steps.is_empty() {
+            if weight >= to.count() {
+                return Ok(None);
+            }
+            let offset = to.offset(weight)?;
+            let Some(found) = steps.iter().position(|&(_, step)| u128::from(step) == offset) else { return Ok(None) };
+            let (dimension, _) = steps.swap_remove(found);
+            weight *= u128::from(bounds[dimension]);
+            order.push(dimension);
+        }
+        order.reverse();
+        Ok(Some(order))
+    }
+
+    /// The transpose that puts the dimensions into that order and those of size 1 where the second array has them, if its bounds are the
+    /// second's.
+    fn permutation(self, order: &[usize]) -> Option<Vec<usize>> {
+        let bounds = self.from.logical_dimensions();
+        let (mut units, mut others) = (self.units(), order.iter().copied());
+        let mut permutation = Vec::with_capacity(bounds.len());
+        for &bound in self.to.logical_dimensions() {
+            let dimension = if bound == 1 { units.next()? } else { others.next()? };
+            if bounds[dimension] != bound {
+                return None;
+            }
+            permutation.push(dimension);
+        }
+        (permutation.len() == bounds.len()).then_some(permutation)
+    }
+
+    /// The order with dimensions of size 1 put in, the smallest that way.
+    fn with_units(self, order: &[usize]) -> Vec<usize> {
+        let (mut units, mut others) = (self.units().peekable(), order.iter().copied().peekable());
+        let next = || match (units.peek(), others.peek()) {
+            (Some(unit), Some(other)) if unit > other => others.next(),
+            (Some(_), _) => units.next(),
+            (None, _) => others.next(),
+        };
+        core::iter::from_fn(next).collect()
+    }
+
+    fn units(&self) -> impl Iterator<Item = usize> + '_ {
+        let bounds = self.from.logical_dimensions().iter().enumerate();
+        bounds.filter(|(_, bound)| **bound == 1).map(|(dimension, _)| dimension)
+    }
+
+    /// The first permutation, in dictionary order, that gives the second array's bounds.
+    fn smallest_permutation(self) -> Option<Vec<usize>> {
+        let numbered = |tiled: &Tiled| -> BTreeSet<(u64, usize)> {
+            tiled.logical_dimensions().iter().enumerate().map(|(dimension, &bound)| (bound, dimension)).collect()
+        };
+        let [from, to] = [self.from, self.to].map(numbered);
+        let mut permutation = vec![0; to.len()];
+        for ((bound, dimension), (to_bound, place)) in from.iter().zip(&to) {
+            if bound != to_bound {
+                return None;
+            }
+            permutation[*place] = *dimension;
+        }
+        (from.len() == to.len()).then_some(permutation)
+    }
+
+    fn widths_differ(self) -> Option<Mismatch> {
+        let [from, to] = [self.from, self.to].map(Tiled::stored_bits);
+        (from != to).then_some(Mismatch::ElementBits { from, to })
+    }
+
+    fn counts(self) -> Mismatch {
+        let [from, to] = [self.from, self.to].map(Tiled::logical_elements);
+        Mismatch::Elements { from, to }
+    }
+
+    fn sizes_differ(self) -> Option<Mismatch> {
+        let bits = |tiled: &Tiled| u128::from(tiled.physical_elements()) * u128::from(tiled.stored_bits());
+        let [from, to] = [self.from, self.to].map(Tiled::physical_bytes);
+        (bits(self.from) != bits(self.to)).then_some(Mismatch::PhysicalBytes { from, to })
+    }
+
+    /// No relation: cells differ from a position on, or only sizes do.
+    fn differ(self, position: Option<u128>, from: &Positions<'_>, to: &Positions<'_>) -> Result<Relation, Error> {
+        let reason = self.sizes_differ().or(self.widths_differ()).unwrap_or(Mismatch::Cells);
+        let counterexample = match position {
+            Some(position) if self.widths_differ().is_none() => {
+                let (index, to_index) = (from.index(position), to.index(position));
+                let (from_offset, to_offset) = (self.from.offset_of(&index)?, self.to.offset_of(&to_index)?);
+                Some(Counterexample { index, to_index, from_offset, to_offset })
+            }
+            _ => None,
+        };
+        Ok(none(reason, counterexample))
+    }
+}
+
+fn none(reason: Mismatch, counterexample: Option<Counterexample>) -> Relation {
+    Relation::None { reason, counterexample }
+}
+
+fn transposed(permutation: Vec<usize>) -> Relation {
+    if permutation.is_sorted() { Relation::Identical } else { Relation::Transpose { permutation } }
+}
+
+fn inverse(permutation: &[usize]) -> Vec<usize> {
+    let mut inverse = vec![0; permutation.len()];
+    permutation.iter().enumerate().for_each(|(place, &dimension)| inverse[dimension] = place);
+    inverse
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

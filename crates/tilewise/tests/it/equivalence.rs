@@ -1,0 +1,276 @@
+//! Relations between layouts against brute force over the document's definition, and against the TPU compiler's bitcasts.
+
+#![allow(clippy::cast_possible_truncation, reason = "small numbers")]
+
+use proptest::prelude::*;
+use tilewise::{BitcastAs, ErrorKind, Layout, Mismatch, Relation, Shape, Tile, Tiled};
+use tilewise_testing::{
+    Random,
+    cells::{memory, ravel, unravel},
+    shapes::small_arrays,
+};
+
+/// One side by the definition.
+struct Side {
+    bounds: Vec<usize>,
+    physical: Vec<usize>,
+    bits: u64,
+    /// Cells in the buffer.
+    size: usize,
+    /// The offset of each element, in row-major order.
+    offsets: Vec<usize>,
+}
+
+impl Side {
+    fn of(shape: &Shape) -> Self {
+        let array = shape.as_array().expect("an array");
+        let bounds: Vec<usize> = array.dimensions().iter().map(|d| d.bound().expect("a bound") as usize).collect();
+        let memory = memory(&bounds, array.layout().expect("a layout"));
+        let mut offsets = vec![0; bounds.iter().product()];
+        for (offset, cell) in memory.cells.iter().enumerate() {
+            if let Some(position) = cell {
+                offsets[*position] = offset;
+            }
+        }
+        Self { bounds, bits: array.stored_bits(), size: memory.cells.len(), physical: memory.bounds, offsets }
+    }
+
+    fn offset(&self, index: &[usize]) -> usize {
+        self.offsets[ravel(index, &self.bounds)]
+    }
+
+    /// The offsets row by row after a transpose.
+    fn transposed(&self, permutation: &[usize]) -> Vec<usize> {
+        let bounds: Vec<usize> = permutation.iter().map(|&d| self.bounds[d]).collect();
+        let offset = |position| {
+            let mut index = vec![0; bounds.len()];
+            permutation.iter().zip(unravel(position, &bounds)).for_each(|(&d, i)| index[d] = i);
+            self.offset(&index)
+        };
+        (0..self.offsets.len()).map(offset).collect()
+    }
+}
+
+/// All permutations in dictionary order.
+fn permutations(rank: usize) -> Vec<Vec<usize>> {
+    if rank == 0 {
+        return vec![vec![]];
+    }
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for shorter in permutations(rank - 1) {
+        for place in 0..rank {
+            let mut longer = shorter.clone();
+            longer.insert(place, rank - 1);
+            all.push(longer);
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Every index below the bounds.
+fn indices(bounds: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
+    (0..bounds.iter().product()).map(|position| unravel(position, bounds))
+}
+
+/// Both sides store elements in as many bits.
+fn by_brute_force(from: &Side, to: &Side) -> (&'static str, Option<Vec<usize>>, Option<(usize, usize)>) {
+    let same_size = from.size == to.size;
+    let same_count = from.offsets.len() == to.offsets.len();
+    if same_size && from.offsets == to.offsets {
+        return (if from.bounds == to.bounds { "identical" } else { "reshape" }, None, None);
+    }
+    if same_size && same_count {
+        let fits: Vec<_> =
+            permutations(from.bounds.len()).into_iter().filter(|p| from.transposed(p) == to.offsets).collect();
+        let bounds = |p: &Vec<usize>| p.iter().map(|&d| from.bounds[d]).collect::<Vec<_>>();
+        if let Some(permutation) = fits.iter().find(|p| bounds(p) == to.bounds) {
+            return ("transpose", Some(permutation.clone()), None);
+        }
+        if let Some(permutation) = fits.into_iter().next() {
+            return ("transpose_reshape", Some(permutation), None);
+        }
+    }
+    if same_size && from.physical == to.physical && from.bounds.len() == to.bounds.len() {
+        let common: Vec<usize> = from.bounds.iter().zip(&to.bounds).map(|(a, b)| *a.min(b)).collect();
+        if indices(&common).all(|index| from.offset(&index) == to.offset(&index)) {
+            let common = common.iter().product::<usize>();
+            return ("exposes_padding", None, Some((to.offsets.len() - common, from.offsets.len() - common)));
+        }
+    }
+    ("none", None, None)
+}
+
+/// A second array to compare with: other dimensions of as many elements, the dimensions in another order, bounds one up or down, other
+/// tiles, and often nothing of that.
+fn relative(shape: &Shape, random: &mut Random) -> Option<Shape> {
+    let array = shape.as_array()?;
+    let layout = array.layout()?;
+    let mut bounds: Vec<u64> = array.dimensions().iter().map(|d| d.bound().expect("a bound")).collect();
+    let mut order = layout.minor_to_major().to_vec();
+    let mut tiles = layout.tiles().to_vec();
+    if random.percent(40) {
+        // A transpose of the dimensions that memory doesn't notice.
+        let mut permutation: Vec<usize> = (0..bounds.len()).collect();
+        random.shuffle(&mut permutation);
+        bounds = permutation.iter().map(|&d| bounds[d]).collect();
+        order = order.iter().map(|&d| permutation.iter().position(|&p| p == d).expect("a permutation")).collect();
+    }
+    while random.percent(40) {
+        // A dimension cut in two, or two made one, where they are.
+        let rank = bounds.len();
+        if random.percent(50) && rank > 0 && rank < 5 {
+            let cut = random.below(rank);
+            let parts: Vec<u64> = (1..=bounds[cut]).filter(|part| bounds[cut] % part == 0).collect();
+            let Some(part) = (!parts.is_empty()).then(|| random.choose(&parts)) else { continue };
+            bounds[cut] /= part;
+            bounds.insert(cut + 1, part);
+            order.iter_mut().filter(|d| **d > cut).for_each(|d| *d += 1);
+            let place = order.iter().position(|&d| d == cut).expect("a permutation");
+            order.insert(place, cut + 1);
+        } else if rank >= 2 {
+            let low = random.below(rank - 1);
+            bounds[low] *= bounds.remove(low + 1);
+            order.retain(|&d| d != low + 1);
+            order.iter_mut().filter(|d| **d > low).for_each(|d| *d -= 1);
+        }
+    }
+    if random.percent(15) {
+        random.shuffle(&mut order);
+    }
+    if random.percent(15) && !bounds.is_empty() {
+        let dimension = random.below(bounds.len());
+        bounds[dimension] = (bounds[dimension] + random.below(3_u64)).saturating_sub(1);
+    }
+    match random.below(8_u32) {
+        0 => drop(tiles.pop()),
+        1 => tiles.push(Tile::new([random.below(3_u64) + 1]).ok()?),
+        2 => tiles.insert(0, Tile::new([random.below(3_u64) + 1, random.below(5_u64) + 1]).ok()?),
+        _ => {}
+    }
+    let layout = Layout::new(order).ok()?.with_tiles(tiles).ok()?;
+    let tail = if random.percent(90) { array.layout()?.tail_padding_alignment() } else { 3 };
+    let layout = layout.with_tail_padding_alignment(tail).ok()?.with_element_size_in_bits(array.stored_bits()).ok()?;
+    let shape = Shape::array(array.element_type(), bounds).ok()?.with_layout(layout).ok()?;
+    (Tiled::new(&shape).ok()?.physical_elements() <= 4000).then_some(shape)
+}
+
+fn wide(index: &[usize]) -> Vec<u64> {
+    index.iter().map(|&i| i as u64).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn relations_agree_with_brute_force(first in small_arrays(), seed in 0..u64::MAX) {
+        let Some(second) = relative(&first, &mut Random::new(seed)) else { return Ok(()) };
+        let (from, to) = (Side::of(&first), Side::of(&second));
+        prop_assert_eq!(from.bits, to.bits);
+        let (name, permutation, padding) = by_brute_force(&from, &to);
+
+        let any = first.bitcast(&second, BitcastAs::Any)?;
+        prop_assert_eq!(any.as_str(), name, "{} {}: {:?}", first, second, any);
+        prop_assert_eq!(any.permutation(), permutation.as_deref(), "{} {}", first, second);
+        if let (Relation::ExposesPadding { exposed, hidden }, Some(padding)) = (&any, padding) {
+            prop_assert_eq!((*exposed as usize, *hidden as usize), padding, "{} {}", first, second);
+        }
+        prop_assert_eq!(first.same_bytes(&second)?, name == "identical");
+
+        // As a reshape, and the first element that lies elsewhere.
+        let reshape = first.bitcast(&second, BitcastAs::Reshape)?;
+        prop_assert_eq!(reshape.is_bitcast(), from.size == to.size && from.offsets == to.offsets);
+        let differs = |offsets: &[usize]| (0..offsets.len()).find(|&p| offsets.len() == to.offsets.len() && offsets[p] != to.offsets[p]);
+        let expected = differs(&from.offsets);
+        for relation in [&reshape, &any] {
+            let found = relation.counterexample();
+            prop_assert_eq!(found.is_some(), !relation.is_bitcast() && expected.is_some(), "{} {}", first, second);
+            if let (Some(found), Some(position)) = (found, expected) {
+                prop_assert_eq!(&found.index, &wide(&unravel(position, &from.bounds)), "{} {}", first, second);
+                prop_assert_eq!(&found.to_index, &wide(&unravel(position, &to.bounds)));
+                prop_assert_eq!(found.from_offset as usize, from.offsets[position]);
+                prop_assert_eq!(found.to_offset as usize, to.offsets[position]);
+            }
+        }
+
+        // As a transpose.
+        let transpose = first.bitcast(&second, BitcastAs::Transpose)?;
+        let gives_bounds = |p: &Vec<usize>| p.iter().map(|&d| from.bounds[d]).eq(to.bounds.iter().copied());
+        let fitting: Vec<_> = permutations(from.bounds.len()).into_iter().filter(gives_bounds).collect();
+        let free = fitting.iter().find(|p| from.size == to.size && from.transposed(p) == to.offsets);
+        match (&transpose, free) {
+            (Relation::Identical, Some(found)) => prop_assert!(found.is_sorted(), "{} {}", first, second),
+            (Relation::Transpose { permutation }, Some(found)) => prop_assert_eq!(permutation, found),
+            (Relation::None { reason, .. }, None) => {
+                prop_assert_eq!(*reason == Mismatch::Dimensions, fitting.is_empty(), "{} {}", first, second);
+                if let (Some(found), Some(smallest)) = (transpose.counterexample(), fitting.first()) {
+                    let to_index = |index: &[usize]| smallest.iter().map(|&d| index[d]).collect::<Vec<_>>();
+                    let index = indices(&from.bounds).find(|i| from.offset(i) != to.offset(&to_index(i)));
+                    prop_assert_eq!(Some(&found.index), Some(&wide(&index.expect("another cell"))), "{} {}", first, second);
+                }
+            }
+            (found, expected) => prop_assert!(false, "{} {}: {:?}, not {:?}", first, second, found, expected),
+        }
+    }
+}
+
+fn relation(from: &str, to: &str, reading: BitcastAs) -> Relation {
+    let [from, to] = [from, to].map(|text| text.parse::<Shape>().expect("a shape"));
+    from.bitcast(&to, reading).expect("an answer")
+}
+
+#[test]
+fn large_arrays_are_compared_by_their_digits() {
+    let any = |from: &str, to: &str| relation(from, to, BitcastAs::Any);
+    let square = "f32[1000000,1000000]{1,0:T(8,128)}";
+    assert_eq!(any(square, "f32[1000,1000,1000000]{2,1,0:T(8,128)}"), Relation::Reshape);
+    assert_eq!(any(square, "f32[1000000,1000000]{1,0:T(8,128)(1,128)}"), Relation::Identical);
+    assert_eq!(any(square, "f32[1000000,1,1000,1000]{3,2,0,1:T(8,128)}").as_str(), "none");
+    // A million columns end in a tile that is half full, and the next row of tiles starts behind it.
+    let found = any("f32[1000000000,1000]{1,0}", "f32[1000000,1000000]{1,0:T(1,128)}");
+    let found = found.counterexample().expect("another cell");
+    assert_eq!((&found.index[..], found.from_offset, found.to_offset), (&[1000, 0][..], 1_000_000, 1_000_064));
+    // The same entangled digits need no counting.
+    let combined = "f32[100000,100000,7]{2,1,0:T(*,3,2)}";
+    assert_eq!(any(combined, combined), Relation::Identical);
+}
+
+#[test]
+fn padding_is_exposed_both_ways() {
+    let found = |from, to| relation(from, to, BitcastAs::Any);
+    let (short, long) = ("f32[8,1000]{1,0:T(8,128)}", "f32[8,1024]{1,0:T(8,128)}");
+    assert_eq!(found(short, long), Relation::ExposesPadding { exposed: 192, hidden: 0 });
+    assert_eq!(found(long, short), Relation::ExposesPadding { exposed: 0, hidden: 192 });
+    // The TPU compiler moves arrays in pieces as the bytes of their buffers (libtpu 0.0.51, gnn_large on v6e).
+    let (array, bytes) = ("f32[100000,12]{0,1:T(8,128)}", "s8[6406144]{0:T(1024)(128)(4,1)}");
+    assert_eq!(found(array, bytes), Relation::ExposesPadding { exposed: 1_606_144, hidden: 0 });
+    assert_eq!(found(bytes, array), Relation::ExposesPadding { exposed: 0, hidden: 1_606_144 });
+}
+
+#[test]
+fn elements_of_other_widths_are_their_bits() {
+    let reshape = |from, to| relation(from, to, BitcastAs::Reshape);
+    assert_eq!(reshape("f32[3,4]", "f32[3,4]{1,0:S(1)}"), Relation::Identical);
+    assert_eq!(reshape("f32[3,4]", "s32[3,4]"), Relation::Identical);
+    // XLA's bitcast-convert adds a minor dimension of halves.
+    assert_eq!(reshape("f32[3,4]", "bf16[3,4,2]"), Relation::Reshape);
+    assert_eq!(reshape("s4[3,4]{1,0:E(4)}", "u8[6]"), Relation::Reshape);
+    let interleaved = relation("f32[8,128]{1,0:T(8,128)}", "bf16[8,128,2]{1,2,0:T(2,128)(2,1)}", BitcastAs::Any);
+    assert_eq!(interleaved, Relation::Reshape, "halves of a word lie in one row each");
+    let other = reshape("s4[3,4]", "s4[3,4]{1,0:E(4)}");
+    let reason = Mismatch::ElementBits { from: 8, to: 4 };
+    assert_eq!(other, Relation::None { reason, counterexample: None });
+    assert_eq!(relation("f32[4]", "s8[16]", BitcastAs::Transpose).as_str(), "none");
+}
+
+#[test]
+fn what_is_not_known_is_an_error() {
+    // Threes across the end of a tile of five, and only one side has a second dimension.
+    let [from, to]: [Shape; 2] =
+        ["f32[2000000]{0:T(5)(3)}", "f32[2,1000000]{1,0:T(5)(3)}"].map(|text| text.parse().expect("a shape"));
+    let error = from.bitcast(&to, BitcastAs::Any).expect_err("more than is counted");
+    assert_eq!(error.kind(), ErrorKind::Undecided);
+    assert_eq!(relation("f32[20000]{0:T(5)(3)}", "f32[2,10000]{1,0:T(5)(3)}", BitcastAs::Any), Relation::Reshape);
+    let not_an_array = Shape::token().bitcast(&from, BitcastAs::Any).expect_err("a token");
+    assert_eq!(not_an_array.kind(), ErrorKind::NotAnArray);
+}
