@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
     Explain(ExplainArgs),
+    /// List the tile formats of other machines that SHAPE@NAME can name
+    Tiles(TilesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -52,7 +54,8 @@ pub(crate) struct FormatArgs {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', or proto:HEX; - reads one per line
+    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', SHAPE@NAME with a
+    /// name that `tilewise tiles` lists, or proto:HEX; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
     /// Output format
@@ -339,6 +342,15 @@ pub(crate) struct ExplainArgs {
     /// TPU generation, where the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     pub(crate) tpu: Option<Generation>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise show 'bf16[100,300]@tt-tile'
+  tilewise relayout w.npy w.bin --to 'f32[64,32,3,3]@onednn-OIhw4i16o4i'")]
+pub(crate) struct TilesArgs {
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

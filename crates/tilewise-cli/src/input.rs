@@ -8,9 +8,10 @@ use std::{
 };
 use tilewise::Shape;
 
-/// A shape in XLA's notation, or a ShapeProto as `proto:` and its bytes in hex.
+/// A shape in XLA's notation, alone or as `SHAPE@NAME` with a tile format; or a ShapeProto as `proto:` and its bytes in
+/// hex.
 pub(crate) fn parse_shape(input: &str) -> Result<Shape, Failure> {
-    let Some(hex) = input.strip_prefix("proto:") else { return Ok(input.parse()?) };
+    let Some(hex) = input.strip_prefix("proto:") else { return Ok(Shape::parse_with_tile_format(input)?) };
     let whole = || 0..input.len();
     let digits: Option<Vec<u8>> = hex.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
     let Some(digits) = digits.filter(|digits| digits.len() % 2 == 0) else {

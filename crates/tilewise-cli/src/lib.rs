@@ -44,6 +44,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Relayout(args) => Output::run(args.format.format, |output| commands::relayout::run(&args, output)),
         Command::Audit(args) => Output::run(args.format.into(), |output| commands::audit::run(&args, output)),
         Command::Explain(args) => Output::run(args.format.format, |output| commands::explain::run(&args, output)),
+        Command::Tiles(args) => Output::run(args.format.format, commands::tiles::run),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man => commands::man::run(),
     };

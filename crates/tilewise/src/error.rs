@@ -99,6 +99,14 @@ error_kinds! {
     Undecided = "undecided",
     /// An element type that the system asked about does not take.
     UnsupportedElementType = "unsupported_element_type",
+    /// A name of no [`TileFormat`](crate::TileFormat).
+    UnknownTileFormat = "unknown_tile_format",
+    /// The name of a format that tiles can't express.
+    UnsupportedTileFormat = "unsupported_tile_format",
+    /// A tile format for a shape whose own layout says otherwise.
+    TileFormatConflict = "tile_format_conflict",
+    /// A layout that another system's notation has no words for, or the reverse.
+    NotExpressible = "not_expressible",
 }
 
 impl fmt::Display for ErrorKind {

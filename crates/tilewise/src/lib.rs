@@ -7,6 +7,7 @@ extern crate alloc;
 extern crate std;
 
 mod array;
+mod blocks;
 mod bulk;
 mod checked;
 mod digits;
@@ -31,6 +32,7 @@ mod size;
 mod steps;
 mod text;
 mod tile;
+mod tile_format;
 mod tiled;
 pub mod tpu;
 
@@ -49,6 +51,7 @@ pub use size::{PaddedAxis, Sizes};
 pub use steps::{Derivation, DerivationStep, Effect, Operation};
 pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
+pub use tile_format::TileFormat;
 pub use tiled::Tiled;
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.

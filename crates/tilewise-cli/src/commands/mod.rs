@@ -10,3 +10,4 @@ pub(crate) mod predict;
 pub(crate) mod relayout;
 pub(crate) mod show;
 pub(crate) mod steps;
+pub(crate) mod tiles;

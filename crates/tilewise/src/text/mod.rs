@@ -9,7 +9,7 @@ mod print;
 mod suggest;
 
 pub use print::WithoutLayout;
-pub(crate) use suggest::unknown_element_type;
+pub(crate) use suggest::{distance, unknown_element_type};
 
 use core::fmt;
 

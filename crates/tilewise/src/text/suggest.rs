@@ -54,7 +54,7 @@ fn is_subsequence(name: &str, known: &str) -> bool {
 }
 
 /// Levenshtein's edit distance, in bytes.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = core::mem::replace(&mut row[0], i + 1);

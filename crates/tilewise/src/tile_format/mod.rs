@@ -1,0 +1,314 @@
+//! Tile formats of other machines and libraries, by name.
+
+mod names;
+mod onednn;
+
+use crate::{
+    Error, ErrorKind, Layout, Shape, Tile,
+    blocks::{self, Block},
+    text::distance,
+};
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+use core::{fmt, str::FromStr};
+use names::{Entry, FORMATS, REFUSED, Rule};
+
+/// A tile format of another machine or library, such as Tenstorrent's `tt-tile` or oneDNN's `onednn-nChw16c`.
+///
+/// A format has tiles, and most leave the order of dimensions to the shape; those whose definition includes an order
+/// have one. [`TileFormat::apply`] gives a shape the format's layout.
+///
+/// ```
+/// use tilewise::{Shape, TileFormat};
+///
+/// let format: TileFormat = "tt-tile".parse()?;
+/// let shape = format.apply(&"bf16[100,300]".parse()?)?;
+/// assert_eq!(shape.to_string(), "bf16[100,300]{1,0:T(32,32)(16,16)}");
+/// assert_eq!(Shape::parse_with_tile_format("bf16[100,300]@tt-tile")?, shape);
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TileFormat {
+    name: String,
+    entry: &'static Entry,
+    cut: Cut,
+}
+
+/// How a format cuts an array.
+#[derive(Clone, Debug)]
+enum Cut {
+    /// With these tiles, in this order of dimensions (minor to major), or in the shape's.
+    Tiles { order: Option<Vec<usize>>, tiles: Vec<Tile> },
+    /// Into blocks of these dimensions, in the shape's order: (dimension, size), major → minor.
+    Dimensions(Vec<(usize, u64)>),
+}
+
+impl TileFormat {
+    /// Every format; of those with a parameter in their name, some examples.
+    ///
+    /// ```
+    /// use tilewise::TileFormat;
+    ///
+    /// assert!(TileFormat::all().any(|format| format.name() == "cublaslt-col32"));
+    /// ```
+    pub fn all() -> impl Iterator<Item = Self> {
+        FORMATS.iter().flat_map(|entry| entry.names.iter().filter_map(|name| entry.read(name)?.ok()))
+    }
+
+    /// The name, as it is written behind `@`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How names of this kind are written, such as `kleidiai-NRxKR`; `None` where the name has no parameter.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&'static str> {
+        self.entry.pattern
+    }
+
+    /// Who lays out arrays so, and for what.
+    #[must_use]
+    pub fn used_by(&self) -> &'static str {
+        self.entry.used_by
+    }
+
+    /// Where the vendor defines the format.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        self.entry.source
+    }
+
+    /// The layout in XLA's notation: `{0,1:T(32,1)}`, or `T(32,32)(16,16)` where the order is the shape's.
+    ///
+    /// What depends on the shape's order (`linalg-pack-…`) is given for a row-major array.
+    #[must_use]
+    pub fn layout(&self) -> String {
+        let row_major =
+            |rank| self.layout_for(&Layout::row_major(rank)).map_or(String::new(), |layout| layout.to_string());
+        match &self.cut {
+            Cut::Tiles { order: None, tiles } => {
+                let tiles: String = tiles.iter().map(Tile::to_string).collect();
+                format!("T{tiles}")
+            }
+            Cut::Tiles { order: Some(order), .. } => row_major(order.len()),
+            Cut::Dimensions(blocks) => {
+                row_major(blocks.iter().map(|&(dimension, _)| dimension + 1).max().unwrap_or_default())
+            }
+        }
+    }
+
+    /// The shape in this format. Its layout, if it has one, keeps all but its order, which must agree with the format's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TileFormatConflict`] if the shape has tiles, or another order than the format;
+    /// [`ErrorKind::LayoutRankMismatch`] if the format is for another number of dimensions; [`ErrorKind::NotAnArray`].
+    pub fn apply(&self, shape: &Shape) -> Result<Shape, Error> {
+        let array = shape.array_or_error()?;
+        let rank = array.rank();
+        let (least, most) = match &self.cut {
+            Cut::Tiles { order: None, .. } => (0, usize::MAX),
+            Cut::Tiles { order: Some(order), .. } => (order.len(), order.len()),
+            Cut::Dimensions(blocks) => {
+                (blocks.iter().map(|&(dimension, _)| dimension + 1).max().unwrap_or(0), usize::MAX)
+            }
+        };
+        if !(least..=most).contains(&rank) {
+            let needed = if least == most { format!("rank {least}") } else { format!("rank {least} or more") };
+            let message = format!("`{}` is for arrays of {needed}, and this one has rank {rank}", self.name);
+            return Err(Error::new(ErrorKind::LayoutRankMismatch, message));
+        }
+        let given = array.layout();
+        if let Some(given) = given.filter(|layout| !layout.tiles().is_empty()) {
+            return Err(self.conflict(&format!("the shape has tiles of its own, {given}")));
+        }
+        let own_order = match &self.cut {
+            Cut::Tiles { order, .. } => order.as_deref(),
+            Cut::Dimensions(_) => None,
+        };
+        let layout = match (given, own_order) {
+            (Some(given), Some(order)) if given.minor_to_major() != order => {
+                return Err(self.conflict(&format!("the shape has the order {given}")));
+            }
+            (Some(given), _) => given.clone(),
+            (None, Some(order)) => Layout::new(order.iter().copied())?,
+            (None, None) => Layout::row_major(rank),
+        };
+        shape.with_layout(self.layout_for(&layout)?)
+    }
+
+    fn conflict(&self, what: &str) -> Error {
+        let message = format!("{what}, and `{}` means {}", self.name, self.layout());
+        Error::new(ErrorKind::TileFormatConflict, message).with_help("leave out one of them")
+    }
+
+    /// The layout with the format's tiles, and its order if it has one.
+    fn layout_for(&self, layout: &Layout) -> Result<Layout, Error> {
+        match &self.cut {
+            Cut::Tiles { order: None, tiles } => layout.clone().with_tiles(tiles.iter().cloned()),
+            Cut::Tiles { order: Some(order), tiles } => {
+                let ordered = Layout { minor_to_major: order.iter().copied().collect(), ..layout.clone() };
+                ordered.with_tiles(tiles.iter().cloned())
+            }
+            Cut::Dimensions(sizes) => {
+                let order: Vec<usize> = layout.minor_to_major().iter().rev().copied().collect();
+                layout.clone().with_tiles(blocks::tiles(&order, &levels(sizes))?)
+            }
+        }
+    }
+
+    /// The format of that name; errors have no span.
+    fn named(name: &str) -> Result<Self, Error> {
+        if let Some(read) = FORMATS.iter().find_map(|entry| entry.read(name)) {
+            return read;
+        }
+        if let Some((_, reason)) = REFUSED
+            .iter()
+            .find(|(known, _)| known.strip_suffix('…').map_or(name == *known, |start| name.starts_with(start)))
+        {
+            let message = format!("tiles can't express `{}`: {reason}", shown(name));
+            return Err(Error::new(ErrorKind::UnsupportedTileFormat, message));
+        }
+        let error = Error::new(ErrorKind::UnknownTileFormat, format!("`{}` is no tile format", shown(name)));
+        Err(error.with_help(nearest(name)))
+    }
+}
+
+impl FromStr for TileFormat {
+    type Err = Error;
+
+    /// # Errors
+    /// [`ErrorKind::UnknownTileFormat`] with the nearest names, or [`ErrorKind::UnsupportedTileFormat`] with the reason
+    /// for formats that are no tiles: XOR swizzles, numbers that share an exponent, Triton's linear layouts.
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::named(name).map_err(|error| error.at(0..name.len()))
+    }
+}
+
+impl fmt::Display for TileFormat {
+    /// The name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}
+
+impl Shape {
+    /// Reads a shape in XLA's text as [`str::parse`] does, or `SHAPE@NAME`: a shape without tiles, and a [`TileFormat`].
+    ///
+    /// # Errors
+    /// As for [`str::parse`], and as for [`TileFormat`]'s `parse` and [`apply`](TileFormat::apply), with the span of the name.
+    ///
+    /// ```
+    /// use tilewise::{ErrorKind, Shape};
+    ///
+    /// let shape = Shape::parse_with_tile_format("s8[64,96]@cublaslt-col32")?;
+    /// assert_eq!(shape.to_string(), "s8[64,96]{0,1:T(32,1)}");
+    ///
+    /// let error = Shape::parse_with_tile_format("s8[64,96]@swizzle-128b").unwrap_err();
+    /// assert_eq!((error.kind(), error.span()), (ErrorKind::UnsupportedTileFormat, Some(10..22)));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn parse_with_tile_format(text: &str) -> Result<Self, Error> {
+        let error = match text.parse() {
+            Ok(shape) => return Ok(shape),
+            Err(error) => error,
+        };
+        // Only now: XLA's comments may contain `@`.
+        let Some((shape, name)) = text.rsplit_once('@') else { return Err(error) };
+        let shape = Self::parse_as_written(shape)?;
+        let named = TileFormat::named(name).and_then(|format| format.apply(&shape));
+        named.map_err(|error| error.at(text.len() - name.len()..text.len()))
+    }
+}
+
+impl Entry {
+    /// The format, if the name is of this kind; an error where the name starts like it and goes wrong.
+    fn read(&'static self, name: &str) -> Option<Result<TileFormat, Error>> {
+        let format = |cut| TileFormat { name: name.to_owned(), entry: self, cut };
+        let tiles =
+            |tiles: &[&[u64]]| tiles.iter().map(|sizes| Tile::new(sizes.iter().copied())).collect::<Result<_, _>>();
+        let of_pattern = |cut: Option<Result<Cut, Error>>| {
+            let error = || {
+                let pattern = self.pattern.unwrap_or_default();
+                Error::new(ErrorKind::UnknownTileFormat, format!("`{}` is not of the form `{pattern}`", shown(name)))
+                    .with_help(format!("such as `{}`", self.names.join("`, `")))
+            };
+            cut.unwrap_or_else(|| Err(error())).map(format)
+        };
+        match &self.rule {
+            Rule::Tiles { order, tiles: sizes } => self
+                .names
+                .contains(&name)
+                .then(|| Ok(format(Cut::Tiles { order: order.map(<[usize]>::to_vec), tiles: tiles(sizes)? }))),
+            Rule::Block(start) => Some(of_pattern(block(name.strip_prefix(start)?))),
+            Rule::Pack(start) => Some(of_pattern(pack(name.strip_prefix(start)?))),
+            Rule::OneDnn(start) => Some(of_pattern(onednn::cut(name.strip_prefix(start)?))),
+        }
+    }
+}
+
+/// `4x8`: one tile.
+fn block(sizes: &str) -> Option<Result<Cut, Error>> {
+    let (rows, columns) = sizes.split_once('x')?;
+    let sizes = [number(rows)?, number(columns)?];
+    Some(Tile::new(sizes).map(|tile| Cut::Tiles { order: None, tiles: vec![tile] }))
+}
+
+/// `1:16,0:2`: dimensions and sizes.
+fn pack(blocks: &str) -> Option<Result<Cut, Error>> {
+    let block = |text: &str| {
+        let (dimension, size) = text.split_once(':')?;
+        let dimension =
+            usize::try_from(number(dimension)?).ok().filter(|&dimension| dimension < blocks::MOST_BLOCKS)?;
+        Some((dimension, number(size).filter(|&size| size > 0)?))
+    };
+    let blocks: Vec<(usize, u64)> =
+        blocks.split(',').take(blocks::MOST_BLOCKS + 1).map(block).collect::<Option<_>>()?;
+    // `linalg.pack` tiles a dimension once.
+    let is_once = |&(dimension, _): &(usize, u64)| blocks.iter().filter(|other| other.0 == dimension).count() == 1;
+    blocks.iter().all(is_once).then_some(Ok(Cut::Dimensions(blocks)))
+}
+
+/// A number in digits alone, without a leading zero.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| is_plain)
+}
+
+/// Blocks in the order of memory, where an earlier block of a dimension is the more significant one.
+fn levels(sizes: &[(usize, u64)]) -> Vec<Block> {
+    let level = |at: usize| sizes[..at].iter().filter(|(dimension, _)| *dimension == sizes[at].0).count();
+    sizes
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, size))| *size > 1)
+        .map(|(at, &(dimension, size))| Block { dimension, size, level: level(at) })
+        .collect()
+}
+
+/// At most 40 characters of a name.
+fn shown(name: &str) -> String {
+    name.chars().take(40).collect()
+}
+
+/// The help for a name that is none: the three most alike.
+fn nearest(name: &str) -> String {
+    let name = shown(name).to_ascii_lowercase();
+    let mut known: Vec<(usize, &str)> = FORMATS
+        .iter()
+        .flat_map(|entry| entry.names)
+        .map(|known| {
+            // What people leave out is the vendor or the variant: a name inside the other is near.
+            let contained = !name.is_empty() && known.to_ascii_lowercase().contains(&*name);
+            (if contained { 0 } else { distance(&name, &known.to_ascii_lowercase()) }, *known)
+        })
+        .collect();
+    known.sort_by_key(|&(distance, _)| distance);
+    let nearest: Vec<&str> = known.iter().take(3).map(|&(_, known)| known).collect();
+    format!("the nearest names are `{}`", nearest.join("`, `"))
+}

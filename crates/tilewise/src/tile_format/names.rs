@@ -1,0 +1,123 @@
+//! The table of names.
+
+/// Names of one kind, and what they mean.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The names; of those with a parameter, examples.
+    pub(super) names: &'static [&'static str],
+    /// How names with a parameter are written.
+    pub(super) pattern: Option<&'static str>,
+    pub(super) rule: Rule,
+    pub(super) used_by: &'static str,
+    /// Where the vendor defines it.
+    pub(super) source: &'static str,
+}
+
+#[derive(Debug)]
+pub(super) enum Rule {
+    /// These tiles, in this order of dimensions (minor to major) or the shape's.
+    Tiles { order: Option<&'static [usize]>, tiles: &'static [&'static [u64]] },
+    /// One tile of two sizes, behind this start of the name.
+    Block(&'static str),
+    /// The dimensions and sizes of `linalg.pack`.
+    Pack(&'static str),
+    /// A tag of oneDNN.
+    OneDnn(&'static str),
+}
+
+pub(super) const FORMATS: &[Entry] = &[
+    Entry {
+        names: &["tt-tile"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[32, 32], &[16, 16]] },
+        used_by: "Tenstorrent: TILE_LAYOUT, 32 × 32 tiles of four 16 × 16 faces",
+        source: "tt-metal, tech_reports/tensor_layouts/tensor_layouts.md, \"Tiled layout\"",
+    },
+    Entry {
+        names: &["nvidia-scale-128x4"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[128, 4], &[32, 4], &[4, 1, 1, 4]] },
+        used_by: "NVIDIA Blackwell: scale factors of MXFP8 and NVFP4 matrices (cuBLAS, cuDNN, tcgen05)",
+        source: "cuBLAS documentation, \"1D Block Scaling Factors Layout\"",
+    },
+    Entry {
+        names: &["cublaslt-col32"],
+        pattern: None,
+        rule: Rule::Tiles { order: Some(&[0, 1]), tiles: &[&[32, 1]] },
+        used_by: "NVIDIA cuBLASLt: CUBLASLT_ORDER_COL32, int8 matrices A and C",
+        source: "cuBLAS documentation, cublasLtOrder_t",
+    },
+    Entry {
+        names: &["cublaslt-col32-2r-4r4"],
+        pattern: None,
+        rule: Rule::Tiles {
+            order: Some(&[0, 1]),
+            tiles: &[&[32, 32], &[32, 2], &[4, 32, 2], &[4, 1, 1, 1, 32, 2], &[32, 1]],
+        },
+        used_by: "NVIDIA cuBLASLt: CUBLASLT_ORDER_COL32_2R_4R4, int8 matrix B on Ampere",
+        source: "cuBLAS documentation, cublasLtOrder_t",
+    },
+    Entry {
+        names: &["onednn-nChw16c", "onednn-nChw8c", "onednn-OIhw4i16o4i", "onednn-OIhw16i16o", "onednn-AB16a16b2a"],
+        pattern: Some("onednn-TAG"),
+        rule: Rule::OneDnn("onednn-"),
+        used_by: "Intel oneDNN, and with it PyTorch, TensorFlow and OpenVINO on CPUs: the format tag TAG",
+        source: "oneDNN documentation, \"Understanding Memory Formats\"; dnnl_format_tag_t",
+    },
+    Entry {
+        names: &["vnni"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[2, 1]] },
+        used_by: "x86 AVX512_BF16: pairs of rows of a 16-bit matrix B [K,N] (VDPBF16PS)",
+        source: "Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2, VDPBF16PS",
+    },
+    Entry {
+        names: &["vnni-int8"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[4, 1]] },
+        used_by: "x86 AVX512_VNNI: fours of rows of an 8-bit matrix B [K,N] (VPDPBUSD)",
+        source: "Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2, VPDPBUSD",
+    },
+    Entry {
+        names: &["amx-b"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[32, 16], &[2, 1]] },
+        used_by: "x86 AMX: tiles of a 16-bit matrix B [K,N] (TDPBF16PS)",
+        source: "Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2, TDPBF16PS",
+    },
+    Entry {
+        names: &["amx-b-int8"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[64, 16], &[4, 1]] },
+        used_by: "x86 AMX: tiles of an 8-bit matrix B [K,N] (TDPBSSD)",
+        source: "Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2, TDPBSSD",
+    },
+    Entry {
+        names: &["linalg-pack-0:8,1:32", "linalg-pack-1:16,0:2"],
+        pattern: Some("linalg-pack-DIM:TILE,DIM:TILE,…"),
+        rule: Rule::Pack("linalg-pack-"),
+        used_by: "MLIR: linalg.pack with inner_dims_pos DIM and inner_tiles TILE; outer_dims_perm is the shape's order",
+        source: "MLIR documentation, 'linalg' Dialect, linalg.pack",
+    },
+    Entry {
+        names: &["kleidiai-4x8", "kleidiai-8x4"],
+        pattern: Some("kleidiai-NRxKR"),
+        rule: Rule::Block("kleidiai-"),
+        used_by: "Arm KleidiAI: a packed right-hand side [N,K] without its bias and scales (sr = 1)",
+        source: "KleidiAI, kai_rhs_pack_… (nr, kr, sr) in kai/ukernels/matmul/pack",
+    },
+];
+
+/// What has a name and is no tiling, and why; `…` stands for any ending.
+pub(super) const REFUSED: &[(&str, &str)] = &[
+    (
+        "swizzle-…",
+        "a swizzle is the XOR of bits of the row with bits of the column; a tile is div and mod by its sizes",
+    ),
+    ("tt-bfp…", "sixteen numbers share an exponent, which lies apart from them; a layout moves whole elements"),
+    ("bfp…", "a group of numbers shares an exponent, which lies apart from them; a layout moves whole elements"),
+    (
+        "triton-…",
+        "a linear layout is a matrix over bits that may XOR them, and assigns registers and lanes as well as addresses",
+    ),
+];
