@@ -11,6 +11,7 @@ mod sanitize;
 mod slow;
 mod test;
 mod tpu;
+mod web;
 
 use clap::{Parser, Subcommand};
 use std::path::Path;
@@ -32,6 +33,8 @@ enum Verb {
     Conformance(conformance::Options),
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
     Tpu(tpu::Options),
+    /// Builds the web page and serves it, tests it in Chromium, or measures it
+    Web(web::Options),
     /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
     Advice(advice::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Test => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
+        Verb::Web(options) => web::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz(options) => fuzz::run(&shell, &options),

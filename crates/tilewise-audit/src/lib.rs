@@ -63,6 +63,7 @@ mod report;
 mod serialize;
 mod sizing;
 mod table;
+mod timeline;
 mod view;
 
 pub use advice::{Advice, AdviceKind, AdviceTarget};
@@ -79,8 +80,9 @@ pub use generation::{generation_in_name, infer_generation};
 pub use json_line::JsonLine;
 pub use origin::SourceLine;
 pub use peak::{PeakRow, SpacePeak};
-pub use plan_row::PlanRow;
+pub use plan_row::{PlanPiece, PlanRow};
 pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
 pub use table::{Column, Kind, TableRow, Value};
 pub use tilewise_memory::{Error as PlanError, MemoryPlan, Role};
+pub use timeline::{Owners, Timeline, TimelinePiece};
 pub use view::{BufferView, ReportView, ViewOptions};

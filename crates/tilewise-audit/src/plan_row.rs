@@ -1,7 +1,7 @@
 //! The plan's allocations as rows.
 
 use crate::{Report, SourceLine, origin::traced};
-use tilewise::Tiled;
+use tilewise::{Shape, Tiled};
 use tilewise_hlo::Instruction;
 use tilewise_memory::{Allocation, Role};
 
@@ -17,15 +17,36 @@ pub struct PlanRow<'a> {
     pub memory_space: u8,
 }
 
+/// A place in memory and one stretch of time, whatever lies there during it: values that take over from one another are
+/// one piece.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct PlanPiece<'a> {
+    /// The largest value that lies there.
+    pub row: PlanRow<'a>,
+    /// Bytes from the start of the temporaries' memory; `None` for tuples' tables, and where that isn't known.
+    pub offset: Option<u64>,
+    /// The first moment at which it is in use.
+    pub first: usize,
+    /// The last one.
+    pub last: usize,
+}
+
 impl PlanRow<'_> {
     /// Bytes of data in it; what it takes where it is no array.
     #[must_use]
     pub fn logical_bytes(&self) -> u64 {
         let taken = self.allocation.bytes;
-        let shape = self.instruction.shape().ok();
-        let path = &self.allocation.shape_index;
-        let leaf = shape.and_then(|shape| path.iter().try_fold(shape, |shape, k| shape.elements().nth(*k)));
-        leaf.and_then(|leaf| Tiled::new(&leaf).ok()).map_or(taken, |tiled| tiled.sizes().logical_bytes.min(taken))
+        self.shape()
+            .and_then(|leaf| Tiled::new(&leaf).ok())
+            .map_or(taken, |tiled| tiled.sizes().logical_bytes.min(taken))
+    }
+
+    /// The array, or whatever lies there.
+    #[must_use]
+    pub fn shape(&self) -> Option<Shape> {
+        let shape = self.instruction.shape().ok()?;
+        self.allocation.shape_index.iter().try_fold(shape, |shape, k| shape.elements().nth(*k))
     }
 
     /// The framework's name of the operation and the line of the user's program; those of what it copies, for a copy
@@ -50,6 +71,41 @@ impl Report {
     /// Those that are temporaries, tuples' tables included.
     pub fn temporary_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
         self.plan_rows().filter(|row| matches!(row.allocation.role, Role::Temporary | Role::Table))
+    }
+
+    /// What temporaries lie in, so that no byte is in two pieces at one moment; none without a plan.
+    ///
+    /// What takes over a place does so at the moment that the other ends: together they are one piece. A table stands
+    /// for the whole run, since its place is never reused.
+    #[must_use]
+    pub fn pieces(&self, memory_space: u8) -> Vec<PlanPiece<'_>> {
+        let moments = self.plan.as_ref().map_or(0, |plan| plan.order().len());
+        // Each with the place it lies in: its offset, or where that isn't known its buffer.
+        let mut pieces: Vec<((Option<u64>, usize), PlanPiece<'_>)> = Vec::new();
+        for row in self.temporary_rows().filter(|row| row.memory_space == memory_space) {
+            let Allocation { offset, first, last, buffer, .. } = *row.allocation;
+            let piece = match row.allocation.role {
+                Role::Table => PlanPiece { row, offset: None, first: 0, last: moments.saturating_sub(1) },
+                _ => PlanPiece { row, offset, first, last },
+            };
+            pieces.push(((piece.offset, if piece.offset.is_some() { 0 } else { buffer }), piece));
+        }
+        pieces.sort_by_key(|(place, piece)| (*place, piece.first, piece.last));
+        let mut joined: Vec<PlanPiece<'_>> = Vec::with_capacity(pieces.len());
+        let mut place = None;
+        for (here, piece) in pieces {
+            match joined.last_mut().filter(|before| place == Some(here) && piece.first <= before.last) {
+                Some(before) => {
+                    let last = before.last.max(piece.last);
+                    let is_larger = piece.row.allocation.bytes > before.row.allocation.bytes;
+                    let largest = if is_larger { piece } else { *before };
+                    *before = PlanPiece { first: before.first, last, ..largest };
+                }
+                None => joined.push(piece),
+            }
+            place = Some(here);
+        }
+        joined
     }
 
     /// The names of the instructions that run, by moment; none without a plan.

@@ -2,7 +2,7 @@
 
 use crate::{
     Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyRow, Explanation,
-    Failure, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Warning,
+    Failure, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Timeline, TimelinePiece, Warning,
     fix::{Fix, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -141,6 +141,26 @@ fields!(PlanRow<'_>, row, {
     buffer: row.allocation.buffer,
     is_hidden: row.allocation.is_hidden,
 });
+
+fields!(Timeline, timeline, {
+    memory_space: timeline.memory_space,
+    standing_bytes: timeline.standing_bytes,
+    peak_moment: timeline.peak_moment,
+    order: timeline.order,
+    order_owners: timeline.order_owners,
+    owners: timeline.owners,
+    shapes: timeline.shapes,
+    pieces: timeline.pieces,
+});
+
+/// As a list, for there are many: owner, shape (an index of the timeline's `shapes`, or null), instruction, offset (or
+/// null), bytes, padding bytes, first moment, last moment.
+impl Serialize for TimelinePiece {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { owner, shape, instruction, offset, bytes, padding_bytes, first, last } = self;
+        (owner, shape, instruction, offset, bytes, padding_bytes, first, last).serialize(serializer)
+    }
+}
 
 fields!(CopyRow, row, {
     instruction: row.instruction,

@@ -4,9 +4,9 @@ use crate::{
     commands::draw::{Picture, terminal_options},
     failure::Failure,
 };
-use std::{collections::HashMap, path::Path};
+use std::path::Path;
 use tilewise::tpu::memory_space_name;
-use tilewise_audit::{PlanRow, Report, Role};
+use tilewise_audit::{Owners, PlanRow, Report};
 use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
 
 /// Writes the picture to a file, as its name says.
@@ -22,9 +22,8 @@ pub(super) fn write(
         return Err(Failure::new("no_plan", format!("{source}: no memory plan to draw: {error}")));
     }
     let mut owners = Owners::default();
-    let padding = |row: &PlanRow<'_>| row.allocation.bytes - row.logical_bytes().min(row.allocation.bytes);
-    let mut picture = of(report, memory_space, &mut |row| (owners.of(row), padding(row)));
-    picture.owners = owners.labels;
+    let mut picture = of(report, memory_space, &mut |row| (owners.of(row), row.padding_bytes()));
+    picture.owners = owners.into_labels();
     picture.limit = limit.filter(|_| memory_space == 0);
     crate::commands::draw::write_picture(&Memory { picture: &picture, options }, path)
 }
@@ -55,42 +54,18 @@ impl Picture for Memory<'_> {
 type Detail<'d> = dyn FnMut(&PlanRow<'_>) -> (usize, u64) + 'd;
 
 fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'_>) -> MemoryPicture<'a> {
-    let moments = report.plan.as_ref().map_or(0, |plan| plan.order().len());
-    // Each with the place it lies in: its offset, or where that isn't known its buffer.
-    let mut pieces: Vec<((Option<u64>, usize), Piece<'_>)> = Vec::new();
-    for row in report.temporary_rows().filter(|row| row.memory_space == memory_space) {
-        let allocation = row.allocation;
-        let (owner, padding_bytes) = detail(&row);
-        let mut piece = Piece {
+    let pieces = report.pieces(memory_space).into_iter().map(|piece| {
+        let (owner, padding_bytes) = detail(&piece.row);
+        Piece {
             owner,
-            name: row.instruction.name(),
-            offset: allocation.offset,
-            bytes: allocation.bytes,
-            padding_bytes: padding_bytes.min(allocation.bytes),
-            first: allocation.first,
-            last: allocation.last,
-        };
-        if allocation.role == Role::Table {
-            // Tables are never reused: each stands for the whole run.
-            (piece.offset, piece.first, piece.last) = (None, 0, moments.saturating_sub(1));
+            name: piece.row.instruction.name(),
+            offset: piece.offset,
+            bytes: piece.row.allocation.bytes,
+            padding_bytes,
+            first: piece.first,
+            last: piece.last,
         }
-        pieces.push(((piece.offset, if piece.offset.is_some() { 0 } else { allocation.buffer }), piece));
-    }
-    // What takes over a place does so at the moment that the other ends: together they are one piece.
-    pieces.sort_by_key(|(place, piece)| (*place, piece.first, piece.last));
-    let mut joined: Vec<Piece<'_>> = Vec::with_capacity(pieces.len());
-    let mut place = None;
-    for (here, piece) in pieces {
-        match joined.last_mut().filter(|before| place == Some(here) && piece.first <= before.last) {
-            Some(before) => {
-                let last = before.last.max(piece.last);
-                let largest = if piece.bytes > before.bytes { piece } else { *before };
-                *before = Piece { first: before.first, last, ..largest };
-            }
-            None => joined.push(piece),
-        }
-        place = Some(here);
-    }
+    });
     let space = report.plan.as_ref().ok().and_then(|plan| plan.space(memory_space));
     let peak = report.memory_space(memory_space).and_then(|total| total.peak.as_ref()).map(|peak| Peak {
         moment: peak.moment,
@@ -99,34 +74,11 @@ fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'_>) -> Memo
     });
     MemoryPicture {
         title: format!("{}: {}", report.module, memory_space_name(memory_space).to_uppercase()),
-        moments,
+        moments: report.plan.as_ref().map_or(0, |plan| plan.order().len()),
         standing_bytes: space.map_or(0, |space| space.standing_bytes),
-        pieces: joined,
+        pieces: pieces.collect(),
         owners: Vec::new(),
         limit: None,
         peak,
-    }
-}
-
-/// Lines of the user's program, numbered.
-#[derive(Default)]
-struct Owners {
-    labels: Vec<String>,
-    numbers: HashMap<String, usize>,
-}
-
-impl Owners {
-    fn of(&mut self, row: &PlanRow<'_>) -> usize {
-        let label = match row.origin() {
-            (_, Some(source)) => {
-                let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
-                format!("{}:{}{function}", source.file, source.line)
-            }
-            (name, None) => name.unwrap_or_else(|| "no line".to_owned()),
-        };
-        *self.numbers.entry(label).or_insert_with_key(|label| {
-            self.labels.push(label.clone());
-            self.labels.len() - 1
-        })
     }
 }

@@ -1,0 +1,31 @@
+//! Results as JSON texts.
+
+use serde::Serialize;
+use tilewise_audit::Failure;
+use wasm_bindgen::JsValue;
+
+/// A JSON text, or the JSON text of a failure.
+pub type Answer = Result<String, JsValue>;
+
+/// A value as JSON.
+pub(crate) fn json(value: &impl Serialize) -> Answer {
+    serde_json::to_string(value).map_err(|error| thrown(&Failure::new("json", error.to_string())))
+}
+
+/// A failure as it is thrown.
+pub(crate) fn thrown(failure: &Failure) -> JsValue {
+    JsValue::from_str(&serde_json::to_string(failure).unwrap_or_default())
+}
+
+/// The error of a text, its span in UTF-16 units.
+pub(crate) fn in_text(error: tilewise::Error, text: &str) -> JsValue {
+    let units = |at: usize| text.get(..at).map_or(0, |before| before.encode_utf16().count());
+    let failure = Failure::from(error);
+    let span = failure.span.clone().map(|span| units(span.start)..units(span.end));
+    thrown(&span.map_or_else(|| failure.clone(), |span| failure.clone().at(span)))
+}
+
+/// The error of an index or a number.
+pub(crate) fn plain(error: tilewise::Error) -> JsValue {
+    thrown(&Failure { span: None, ..Failure::from(error) })
+}

@@ -1,0 +1,121 @@
+// Elements, and numbers as people read them.
+
+type Child = Node | string | null | undefined | false;
+type Properties = Record<string, unknown>;
+
+/// An element: properties that start with "on" are listeners, true and false set attributes or leave them out.
+export function el<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  properties: Properties = {},
+  ...children: (Child | Child[])[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value as EventListener);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value != null) element.setAttribute(key, String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(parent: Element, children: (Child | Child[])[]): void {
+  parent.append(...children.flat().filter((child): child is Node | string => !!child));
+}
+
+/// Puts these in place of what is there.
+export function fill(parent: Element, ...children: (Child | Child[])[]): void {
+  parent.replaceChildren();
+  append(parent, children);
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+/// 1.50 GiB, as the command line writes it.
+export function bytes(count: number): string {
+  let [value, unit] = [count, 0];
+  while (value >= 1024 && unit < UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
+  return unit === 0 ? `${count} B` : `${value.toFixed(2)} ${UNITS[unit]}`;
+}
+
+export function percent(part: number, whole: number): string {
+  const share = whole > 0 ? (100 * part) / whole : 0;
+  return `${share > 0 && share < 1 ? share.toFixed(1) : Math.round(share)}%`;
+}
+
+export function grouped(count: number): string {
+  return count.toLocaleString("en-US");
+}
+
+/// The end of a path with its line: what tells files apart.
+export function shortPath(label: string): string {
+  const [path = "", ...rest] = label.split(" ");
+  return [path.split("/").pop() || path, ...rest].join(" ");
+}
+
+export interface Source {
+  file: string;
+  line: number;
+  function: string | null;
+}
+
+export function sourceLabel(source: Source | null): string | null {
+  return source && `${source.file}:${source.line}${source.function ? ` ${source.function}` : ""}`;
+}
+
+/// Writes to the clipboard, and says so on the button for a moment.
+export async function copy(button: HTMLElement, content: string | Blob): Promise<void> {
+  const before = button.textContent;
+  try {
+    if (typeof content === "string") await navigator.clipboard.writeText(content);
+    else await navigator.clipboard.write([new ClipboardItem({ [content.type]: content })]);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "The browser refused";
+  }
+  setTimeout(() => (button.textContent = before), 1500);
+}
+
+export function download(name: string, content: Blob): void {
+  const link = el("a", { href: URL.createObjectURL(content), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/// An SVG's pixels, at twice its size.
+export async function toPng(svg: string): Promise<Blob> {
+  const image = new Image();
+  image.src = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
+  try {
+    await image.decode();
+    const canvas = el("canvas", { width: image.width * 2, height: image.height * 2 });
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+    if (!blob) throw new Error("the picture is too large for an image");
+    return blob;
+  } finally {
+    URL.revokeObjectURL(image.src);
+  }
+}
+
+export function isDark(): boolean {
+  const chosen = document.documentElement.dataset["theme"];
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/// Buttons of which one is on.
+export function tabs(
+  label: string,
+  names: readonly (readonly [id: string, title: string])[],
+  chosen: string,
+  choose: (id: string) => void,
+): HTMLElement {
+  const buttons = names.map(([id, title]) =>
+    el("button", { type: "button", "aria-pressed": String(id === chosen), "data-id": id, onclick: () => select(id) }, title),
+  );
+  function select(id: string) {
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset["id"] === id));
+    choose(id);
+  }
+  return el("div", { class: "tabs", role: "group", "aria-label": label }, buttons);
+}

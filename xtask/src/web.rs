@@ -1,0 +1,116 @@
+//! `cargo xtask web`: the page in `web/`, from the core's WebAssembly to a folder that any static host takes.
+
+use anyhow::{Context, ensure};
+use std::{env, fs, path::PathBuf};
+use xshell::{Cmd, Shell, cmd};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only builds `web/dist`
+    #[arg(long)]
+    build: bool,
+    /// Tests the page in Chromium
+    #[arg(long, conflicts_with = "build")]
+    test: bool,
+    /// Measures sizes and times, and prints them
+    #[arg(long, conflicts_with_all = ["build", "test"])]
+    measure: bool,
+    /// Renews the page that the command line's reports are made of
+    #[arg(long, conflicts_with_all = ["build", "test", "measure"])]
+    template: bool,
+}
+
+/// Builds the page, then serves it, unless something else is asked for.
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    build(shell)?;
+    if options.template {
+        return Ok(fs::copy(report_page(shell), template(shell)).map(drop)?);
+    }
+    if options.build {
+        return Ok(());
+    }
+    if options.test || options.measure {
+        let program = cmd!(shell, "cargo build --quiet --package tilewise-cli");
+        program.run().context("the page's answers are compared with the command line's")?;
+        let which = if options.measure { ["--project", "measure"] } else { ["--project", "tests"] };
+        chromium(shell)?;
+        return Ok(npm(shell, &["exec", "--", "playwright", "test"]).args(which).run()?);
+    }
+    Ok(npm(shell, &["run", "serve"]).run()?)
+}
+
+/// Builds `web/dist`, and what the page that reports are made of should be.
+pub(crate) fn build(shell: &Shell) -> anyhow::Result<()> {
+    if npm(shell, &["ls", "--silent"]).quiet().ignore_stdout().ignore_stderr().run().is_err() {
+        let install = npm(shell, &["ci", "--no-audit", "--no-fund"]);
+        install.run().context("Node.js and its npm build the page: https://nodejs.org")?;
+    }
+    wasm(shell)?;
+    Ok(npm(shell, &["run", "build"]).run()?)
+}
+
+/// Whether the page that reports are made of is what its sources make.
+pub(crate) fn check_template(shell: &Shell) -> anyhow::Result<()> {
+    let is_renewed = fs::read(report_page(shell))? == fs::read(template(shell))?;
+    ensure!(is_renewed, "the page of reports is not that of its sources: run `cargo xtask web --template`");
+    Ok(())
+}
+
+fn report_page(shell: &Shell) -> PathBuf {
+    shell.current_dir().join("web/build/report.html")
+}
+
+fn template(shell: &Shell) -> PathBuf {
+    shell.current_dir().join("crates/tilewise-cli/src/commands/audit/report.html")
+}
+
+/// A command of npm in `web/`.
+fn npm<'a>(shell: &'a Shell, arguments: &[&str]) -> Cmd<'a> {
+    cmd!(shell, "npm --prefix web {arguments...}").env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")
+}
+
+/// The core for browsers, with bindings, in `web/pkg`.
+fn wasm(shell: &Shell) -> anyhow::Result<()> {
+    let mut build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile wasm");
+    // Paths of this machine stay out of the messages of panics.
+    if let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo"))) {
+        build = build.env("RUSTFLAGS", format!("--remap-path-prefix={}=cargo", home.display()));
+    }
+    for (name, value) in toolchain(shell)? {
+        build = build.env(name, value);
+    }
+    build.run()?;
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell.current_dir().join("target"), PathBuf::from);
+    let bindgen_target = target.join("bindgen");
+    let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
+    let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} web/pkg");
+    bindgen.env("CARGO_TARGET_DIR", bindgen_target).env_remove("RUSTFLAGS").run()?;
+    let wasm = "pkg/tilewise_wasm_bg.wasm";
+    let passes = ["-Os", "--strip-debug", "--strip-producers"];
+    Ok(npm(shell, &["exec", "--", "wasm-opt"]).args(passes).args([wasm, "-o", wasm]).run()?)
+}
+
+/// The compiler for the target: rustup's, or where it has none what `web/wasm-toolchain.sh` finds, as variables to set.
+fn toolchain(shell: &Shell) -> anyhow::Result<Vec<(String, String)>> {
+    let libraries = cmd!(shell, "rustc --print target-libdir --target {TARGET}").quiet().ignore_stderr().read();
+    let is_installed = libraries.is_ok_and(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()));
+    if is_installed || cmd!(shell, "rustup target add {TARGET}").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
+        return Ok(Vec::new());
+    }
+    let found = cmd!(shell, "web/wasm-toolchain.sh {TARGET}").quiet().read();
+    let exports = found.with_context(|| format!("no compiler for {TARGET}: run `rustup target add {TARGET}`"))?;
+    let variables = exports.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    Ok(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+/// Finds Chromium, or installs Debian's.
+pub(crate) fn chromium(shell: &Shell) -> anyhow::Result<()> {
+    if env::var_os("CHROMIUM").is_some() || fs::exists("/usr/bin/chromium").unwrap_or(false) {
+        return Ok(());
+    }
+    let install = "apt-get update -q && apt-get install -q -y --no-install-recommends chromium";
+    let installed = cmd!(shell, "sh -c {install}").ignore_stdout().run();
+    installed.context("Chromium can't be had here: name one in the variable CHROMIUM")
+}
