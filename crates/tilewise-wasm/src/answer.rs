@@ -20,12 +20,14 @@ pub(crate) fn thrown(failure: &Failure) -> JsValue {
 /// The error of a text, its span in UTF-16 units.
 pub(crate) fn in_text(error: tilewise::Error, text: &str) -> JsValue {
     let units = |at: usize| text.get(..at).map_or(0, |before| before.encode_utf16().count());
-    let failure = Failure::from(error);
-    let span = failure.span.clone().map(|span| units(span.start)..units(span.end));
-    thrown(&span.map_or_else(|| failure.clone(), |span| failure.clone().at(span)))
+    let mut failure = Failure::from(error);
+    failure.span = failure.span.map(|span| units(span.start)..units(span.end));
+    thrown(&failure)
 }
 
 /// The error of an index or a number.
 pub(crate) fn plain(error: tilewise::Error) -> JsValue {
-    thrown(&Failure { span: None, ..Failure::from(error) })
+    let mut failure = Failure::from(error);
+    failure.span = None;
+    thrown(&failure)
 }
