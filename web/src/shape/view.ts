@@ -1,0 +1,339 @@
+// A shape: its picture, what each part of the notation means, and where each element lies.
+
+import { ask, CoreError, json } from "../core";
+import { bytes, copy, download, el, fill, grouped, isDark, percent, tabs, toPng } from "../dom";
+import { tpuPanel } from "./tpu";
+
+interface Part {
+  start: number;
+  end: number;
+  kind: "type" | "dimension" | "order" | "tile" | "attribute";
+  number: number | null;
+  meaning: string;
+}
+
+export interface Sizes {
+  element_type: string;
+  stored_bits: number;
+  dimensions: number[];
+  physical_dimensions: number[];
+  physical_elements: number;
+  logical_bytes: number;
+  physical_bytes: number;
+  padding_bytes: number;
+  expansion: number;
+  causes: string[];
+  memory_space_name: string;
+  padded: [number, number][];
+}
+
+interface Shown {
+  shape: string;
+  leaves: [number[], string][] | null;
+  parts: Part[];
+  sizes: Sizes | null;
+  no_sizes: string | null;
+}
+
+interface Place {
+  offset: number;
+  index: number[] | null;
+  physical_index: number[] | null;
+  byte: number;
+  bit: number;
+  bits: number;
+  word: (number[] | null)[];
+}
+
+interface Compared {
+  relation: string;
+  sentence: string;
+}
+
+export interface ShapeOptions {
+  other?: string | undefined;
+  picture?: string | undefined;
+  /// Hears of what is shown, for the address.
+  changed: (state: { other?: string | undefined; picture?: string | undefined }) => void;
+  /// Shows another shape.
+  open: (text: string) => void;
+}
+
+const PICTURES = [
+  ["both", "Array and memory"],
+  ["logical", "Array"],
+  ["memory", "Memory"],
+  ["word", "Words"],
+  ["steps", "Steps"],
+] as const;
+
+const LANGUAGES = [
+  ["text", "In words"],
+  ["numpy", "NumPy"],
+  ["einops", "einops"],
+  ["mlir", "MLIR"],
+] as const;
+
+/// The text with a caret under what is wrong.
+export function failure(error: unknown, text = ""): HTMLElement {
+  const core = error instanceof CoreError ? error : null;
+  const [from, to] = core?.span ?? [0, 0];
+  const start = text.lastIndexOf("\n", from - 1) + 1;
+  const line = text.slice(start).split("\n", 1)[0] ?? "";
+  return el(
+    "div",
+    { class: "failure", role: "alert" },
+    core?.span && text && el("pre", { tabindex: "0" }, line, "\n", " ".repeat(from - start), el("span", { class: "caret" }, "^".repeat(Math.max(1, Math.min(to, start + line.length) - from)))),
+    el("p", {}, error instanceof Error ? error.message : String(error)),
+    core?.help && el("p", { class: "muted" }, core.help),
+  );
+}
+
+export async function shapeView(text: string, options: ShapeOptions): Promise<HTMLElement> {
+  const shown = await json<Shown>("show", text);
+  if (shown.leaves) return tupleView(shown, options);
+  let picture = options.picture ?? "both";
+  let other = options.other ?? "";
+  let slices: number[] = [];
+
+  const canvas = el("div", { class: "picture canvas", tabindex: "0", role: "group", "aria-label": "Cells of the picture; arrow keys move between them" });
+  const place = el("p", { class: "place muted", "aria-live": "polite" }, HINT);
+  const meaning = el("p", { class: "meaning muted", "aria-live": "polite" });
+  const verdict = el("div", { "aria-live": "polite" });
+  const cells = new Cells(canvas, place, text);
+  const notation = el("div", { class: "notation", role: "group", "aria-label": "The notation, part by part" });
+
+  async function draw() {
+    try {
+      const view = other ? "compare" : picture;
+      canvas.innerHTML = await ask("draw", text, view, other || undefined, new Uint32Array(slices), new Uint32Array(), isDark() ? "dark" : "light");
+      cells.found();
+    } catch (error) {
+      fill(canvas, failure(error));
+    }
+  }
+  async function compare() {
+    fill(verdict);
+    if (!other) return draw();
+    try {
+      const compared = await json<Compared>("compare", text, other);
+      fill(verdict, el("p", {}, el("strong", {}, `${compared.relation}: `), compared.sentence));
+    } catch (error) {
+      return fill(verdict, failure(error, other));
+    }
+    await draw();
+  }
+
+  let at = 0;
+  for (const part of shown.parts) {
+    notation.append(shown.shape.slice(at, part.start));
+    const say = () => {
+      meaning.textContent = `${shown.shape.slice(part.start, part.end)}: ${part.meaning}`;
+      cells.light(part.kind === "tile" ? tileSize(shown, part) : null);
+    };
+    const leave = () => cells.light(null);
+    notation.append(el("button", { type: "button", onpointerenter: say, onfocus: say, onclick: say, onpointerleave: leave, onblur: leave }, shown.shape.slice(part.start, part.end)));
+    at = part.end;
+  }
+  notation.append(shown.shape.slice(at));
+
+  const second = el("input", { class: "mono", value: other, placeholder: "another layout of the same array", "aria-label": "Another layout to compare with", style: "width:100%" });
+  second.addEventListener("input", () => {
+    other = second.value.trim();
+    options.changed({ other, picture });
+    void compare();
+  });
+  const save = (run: (button: HTMLElement, svg: string) => unknown) => (event: Event) => run(event.currentTarget as HTMLElement, canvas.innerHTML);
+  const actions = el(
+    "div",
+    { class: "actions" },
+    el("button", { type: "button", onclick: save((button, svg) => copy(button, svg)) }, "Copy SVG"),
+    el("button", { type: "button", onclick: save(async (button, svg) => copy(button, await toPng(svg))) }, "Copy PNG"),
+    el("button", { type: "button", onclick: save((_, svg) => download("layout.svg", new Blob([svg], { type: "image/svg+xml" }))) }, "Save SVG"),
+  );
+  const pictures = tabs("Picture", PICTURES, picture, (id) => {
+    picture = id;
+    options.changed({ other, picture });
+    void draw();
+  });
+  const sliders = slicePanel(shown, (chosen) => {
+    slices = chosen;
+    void draw();
+  });
+  if (shown.sizes) await compare();
+  return el(
+    "article",
+    { class: "shape" },
+    notation,
+    meaning,
+    facts(shown),
+    el(
+      "div",
+      { class: "two" },
+      el("div", {}, shown.sizes && [el("div", { class: "row" }, pictures, actions), sliders, canvas, place], stepsPanel(text, shown)),
+      el("aside", { "aria-label": "Other layouts" }, el("div", { class: "panel" }, el("h2", {}, "Side by side"), second, verdict), shown.sizes && tpuPanel(shown.sizes, options.open)),
+    ),
+  );
+}
+
+const HINT = "Rest the pointer on a cell, or use the arrow keys: where its element lies.";
+
+function facts({ sizes, no_sizes }: Shown): HTMLElement {
+  if (!sizes) return el("p", { class: "muted" }, `No sizes: ${no_sizes ?? ""}.`);
+  const fact = (name: string, value: string) => el("span", {}, el("span", { class: "muted" }, `${name} `), el("b", {}, value));
+  return el(
+    "div",
+    {},
+    el(
+      "div",
+      { class: "facts" },
+      fact("data", bytes(sizes.logical_bytes)),
+      fact("in memory", bytes(sizes.physical_bytes)),
+      fact("padding", sizes.padding_bytes > 0 ? `${bytes(sizes.padding_bytes)}, ${percent(sizes.padding_bytes, sizes.physical_bytes)}` : "none"),
+      sizes.padding_bytes > 0 && fact("expansion", `${sizes.expansion.toFixed(2)}×`),
+      fact("physical", `[${sizes.physical_dimensions.join(",")}]`),
+      fact("in", sizes.memory_space_name.toUpperCase()),
+    ),
+    sizes.padding_bytes > 0 && el("div", { class: "budget", role: "img", "aria-label": `${percent(sizes.logical_bytes, sizes.physical_bytes)} of the memory is data` }, el("span", { style: `width:${(100 * sizes.logical_bytes) / sizes.physical_bytes}%;background:var(--tile-0)` }), el("span", { class: "hatched", style: "flex:1" })),
+    sizes.causes.length > 0 && el("p", {}, `${sizes.causes.join("; ")}.`),
+  );
+}
+
+/// Elements of one tile of this level.
+function tileSize({ shape }: Shown, part: Part): number | null {
+  const sizes = shape.slice(part.start, part.end).match(/\d+/g);
+  return sizes && !shape.slice(part.start, part.end).includes("*") ? sizes.reduce((product, size) => product * Number(size), 1) : null;
+}
+
+/// Sliders for dimensions that the picture doesn't show.
+function slicePanel({ sizes, parts, shape }: Shown, changed: (slices: number[]) => void): HTMLElement | null {
+  if (!sizes || sizes.dimensions.length < 3) return null;
+  const order = parts.find((part) => part.kind === "order");
+  const minor = order ? shape.slice(order.start, order.end).split(",").map(Number) : [];
+  const hidden = sizes.dimensions.map((_, k) => k).filter((k) => !minor.slice(0, 2).includes(k) && (sizes.dimensions[k] ?? 0) > 1);
+  const at = new Map(hidden.map((k) => [k, 0]));
+  return el(
+    "div",
+    { class: "panel", style: "margin-top:8px" },
+    hidden.map((k) => {
+      const value = el("span", { class: "number" }, `0 of ${grouped(sizes.dimensions[k] ?? 0)}`);
+      const move = (event: Event) => {
+        const index = Number((event.target as HTMLInputElement).value);
+        at.set(k, index);
+        value.textContent = `${grouped(index)} of ${grouped(sizes.dimensions[k] ?? 0)}`;
+        changed([...at].flat());
+      };
+      return el("label", {}, `dimension ${k}`, el("input", { type: "range", min: 0, max: (sizes.dimensions[k] ?? 1) - 1, value: 0, oninput: move }), value);
+    }),
+  );
+}
+
+function stepsPanel(text: string, { sizes }: Shown): HTMLElement | null {
+  if (!sizes) return null;
+  const output = el("pre", { tabindex: "0" });
+  const show = async (language: string) => {
+    output.textContent = await ask("steps", text, language).catch(String);
+  };
+  const button = el("button", { type: "button", onclick: () => copy(button, output.textContent ?? "") }, "Copy");
+  void show("text");
+  return el("section", { "aria-label": "Steps" }, el("div", { class: "row" }, el("h2", {}, "Pad, reshape, transpose: from the array to its buffer"), tabs("Language", LANGUAGES, "text", show)), el("div", { class: "code" }, output, button));
+}
+
+function tupleView(shown: Shown, options: ShapeOptions): HTMLElement {
+  const leaves = shown.leaves ?? [];
+  return el(
+    "article",
+    {},
+    el("h1", { class: "mono" }, shown.shape),
+    el("p", { class: "muted" }, `A tuple of ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}; choose one.`),
+    el("ul", {}, leaves.map(([path, leaf]) => el("li", {}, `${path.join(".")}: `, el("button", { type: "button", class: "link", onclick: () => options.open(leaf) }, el("code", {}, leaf))))),
+  );
+}
+
+/// The cells of a picture: they know their element and their place in memory.
+class Cells {
+  private all: SVGElement[] = [];
+  private here: SVGElement | null = null;
+  private asked = 0;
+
+  constructor(
+    private readonly canvas: HTMLElement,
+    private readonly place: HTMLElement,
+    private readonly text: string,
+  ) {
+    canvas.addEventListener("pointermove", (event) => {
+      const cell = (event.target as Element).closest<SVGElement>("[data-offset],[data-index],[data-padding]");
+      if (cell !== this.here) this.go(cell);
+    });
+    canvas.addEventListener("pointerleave", () => this.go(null));
+    canvas.addEventListener("keydown", (event) => {
+      const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
+      if (!dx && !dy) return;
+      event.preventDefault();
+      this.go(this.here ? (this.neighbour(this.here, dx!, dy!) ?? this.here) : (this.all[0] ?? null));
+    });
+    canvas.addEventListener("focus", () => canvas.matches(":focus-visible") && !this.here && this.go(this.all[0] ?? null));
+  }
+
+  /// Looks for the cells of a picture that has just been drawn.
+  found(): void {
+    this.all = [...this.canvas.querySelectorAll<SVGElement>("[data-offset],[data-index],[data-padding]")];
+    this.here = null;
+  }
+
+  /// Lights the tile that the cell under the pointer is in, or the first; null lights all.
+  light(elements: number | null): void {
+    const svg = this.canvas.querySelector("svg");
+    svg?.classList.toggle("lit", elements !== null);
+    if (elements === null) return;
+    const tile = (cell: SVGElement) => Math.floor(Number(cell.dataset["offset"] ?? NaN) / elements);
+    const lit = tile(this.here?.dataset["offset"] ? this.here : (this.all[0] ?? document.createElementNS("http://www.w3.org/2000/svg", "g")));
+    for (const cell of this.all) cell.classList.toggle("same", tile(cell) === lit);
+  }
+
+  private go(cell: SVGElement | null): void {
+    for (const marked of this.canvas.querySelectorAll(".here")) marked.classList.remove("here");
+    this.here = cell;
+    if (!cell) return fill(this.place, HINT);
+    const { offset, index, padding } = cell.dataset;
+    // Both pictures of the same element, in the array and in memory.
+    for (const same of this.all) if (same === cell || (offset !== undefined && same.dataset["offset"] === offset)) same.classList.add("here");
+    void this.say(offset, index, padding);
+  }
+
+  private async say(offset: string | undefined, index: string | undefined, padding: string | undefined): Promise<void> {
+    const asked = ++this.asked;
+    const numbers = index ? new Uint32Array(index.split(",").map(Number)) : undefined;
+    if (offset === undefined && (padding !== undefined || numbers === undefined)) return fill(this.place, "Padding: no element lies here.");
+    const place = await json<Place>("place", this.text, offset === undefined ? numbers : undefined, offset === undefined ? undefined : BigInt(offset)).catch(() => null);
+    if (!place || asked !== this.asked) return;
+    const at = place.index ? `Element [${place.index.join(",")}]` : `Padding: no element lies here`;
+    const bit = place.bits % 8 ? `, bit ${place.bit}` : "";
+    const mates = place.word.filter((mate) => mate !== null).map((mate) => `[${mate.join(",")}]`);
+    fill(
+      this.place,
+      el("strong", {}, at),
+      ` · offset ${grouped(place.offset)} · byte ${grouped(place.byte)}${bit} · physical index [${place.physical_index?.join(",") ?? "behind the tiles"}]`,
+      mates.length > 1 && el("br"),
+      mates.length > 1 && `Its 32-bit word holds ${mates.join(" ")}.`,
+    );
+  }
+
+  /// The nearest cell in a direction, in the same part of the picture.
+  private neighbour(from: SVGElement, dx: number, dy: number): SVGElement | null {
+    const middle = (cell: SVGElement) => {
+      const box = cell.getBoundingClientRect();
+      return [box.x + box.width / 2, box.y + box.height / 2] as const;
+    };
+    const [x, y] = middle(from);
+    let [best, least]: [SVGElement | null, number] = [null, Infinity];
+    for (const cell of this.all) {
+      const [cx, cy] = middle(cell);
+      const [along, across] = [(cx - x) * dx + (cy - y) * dy, Math.abs((cx - x) * dy) + Math.abs((cy - y) * dx)];
+      if (along < 1) continue;
+      const distance = along + 8 * across;
+      if (distance < least) [best, least] = [cell, distance];
+    }
+    return best;
+  }
+}
