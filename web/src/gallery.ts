@@ -1,0 +1,41 @@
+// Examples: the figures of XLA's documents, a program, and messages that others met.
+
+import gnn from "../../examples/gnn_large.v5e.hlo?url";
+import earlyAbort from "../../crates/tilewise-oom/tests/data/public/early_abort.txt?url";
+import hbmV4 from "../../crates/tilewise-oom/tests/data/public/hbm_v4.txt?url";
+import prefixedLog from "../../crates/tilewise-oom/tests/data/public/prefixed_log.txt?url";
+import reserve from "../../crates/tilewise-oom/tests/data/public/run_time_reserve.txt?url";
+import smem from "../../crates/tilewise-oom/tests/data/public/smem.txt?url";
+import spills from "../../crates/tilewise-oom/tests/data/public/vmem_spills.txt?url";
+import noHeadline from "../../crates/tilewise-oom/tests/data/public/no_headline.txt?url";
+import wrappedOperator from "../../crates/tilewise-oom/tests/data/public/wrapped_operator.txt?url";
+
+export interface Example {
+  title: string;
+  about: string;
+  /// A shape,
+  text?: string;
+  /// or where the text is, with its name.
+  url?: string;
+  name?: string;
+}
+
+export const GALLERY: Record<string, Example[]> = {
+  Shapes: [
+    { title: "f32[3,5]{1,0:T(2,2)}", about: "Figure 1 of XLA’s tiled-layout document", text: "f32[3,5]{1,0:T(2,2)}" },
+    { title: "f32[4,8]{1,0:T(2,4)(2,1)}", about: "Figure 2: tiles within tiles", text: "f32[4,8]{1,0:T(2,4)(2,1)}" },
+    { title: "bf16[300,500]{1,0:T(8,128)(2,1)}", about: "A TPU’s: rows share 32-bit words", text: "bf16[300,500]{1,0:T(8,128)(2,1)}" },
+    { title: "f32[400000,12]{1,0:T(8,128)}", about: "12 of 128 lanes used: ten times too large", text: "f32[400000,12]{1,0:T(8,128)}" },
+  ],
+  Programs: [{ title: "gnn_large.v5e.hlo", about: "A graph network on a TPU v5e: most of what it holds is padding", url: gnn, name: "gnn_large.v5e.hlo" }],
+  "Messages that others met": [
+    { title: "u32[N,1], padded 128 times", about: "pytorch/xla 1965: a log of it", url: prefixedLog },
+    { title: "63.8 GiB of 30.75", about: "EasyDeL 166: hardly any padding", url: hbmV4 },
+    { title: "Requirements without a headline", about: "pytorch/xla 6674", url: noHeadline },
+    { title: "A wrapped operator", about: "google/flax 1733", url: wrappedOperator },
+    { title: "Register spills in VMEM", about: "pytorch/xla 7942", url: spills },
+    { title: "SMEM, by 1.7 KiB", about: "vllm 8318", url: smem },
+    { title: "3.47 exbibytes", about: "jax 7822: compiling was given up early", url: earlyAbort },
+    { title: "No room when it ran", about: "pytorch/xla 1735: other programs hold it", url: reserve },
+  ],
+};

@@ -1,0 +1,317 @@
+// The page: one input for everything, what it is said to be, and its view. State lives here, and in the address.
+
+import "./style.css";
+import { ask, CoreError, json, stop } from "./core";
+import { bytes, copy, download, el, fill, isDark } from "./dom";
+import { GALLERY, type Example } from "./gallery";
+import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
+import { messageView, type Explanation } from "./message/view";
+import type { Audit, Report } from "./program/data";
+import { programView } from "./program/view";
+import { failure, shapeView } from "./shape/view";
+import { decode, encode, type State } from "./state";
+
+let state: State = { view: "home" };
+/// Counts what is being opened: what comes late of something older is dropped.
+let opening = 0;
+
+const box = el("textarea", {
+  class: "input",
+  rows: 1,
+  spellcheck: "false",
+  autocapitalize: "off",
+  placeholder: "Paste a shape, an out-of-memory message or HLO text — or drop a file or a dump folder anywhere",
+  "aria-label": "A shape, an out-of-memory message or HLO text",
+});
+const status = el("p", { class: "status", role: "status" });
+const view = el("main", { id: "view" });
+const file = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files" });
+const folder = el("input", { type: "file", webkitdirectory: true, hidden: true, "aria-label": "A folder" });
+const link = el("button", { type: "button", onclick: () => void copyLink() }, "Copy link");
+
+fill(
+  document.querySelector("#page")!,
+  el(
+    "header",
+    { class: "top" },
+    el("a", { class: "home", href: "#", title: "To the beginning" }, "tilewise"),
+    el("button", { type: "button", onclick: () => file.click() }, "Open…"),
+    el("button", { type: "button", onclick: () => folder.click() }, "Folder…"),
+    link,
+    el("button", { type: "button", "aria-label": "Light or dark", onclick: theme }, "◐"),
+  ),
+  box,
+  file,
+  folder,
+  status,
+  view,
+);
+
+/// Shows a state, and remembers it in the address.
+async function remember(next: State, push = true): Promise<void> {
+  state = next;
+  const encoded = await encode(next).catch(() => null);
+  if (state !== next) return;
+  link.disabled = encoded === null;
+  link.title = encoded === null ? "Too large for a link" : "";
+  const hash = encoded ? `#${encoded}` : location.pathname + location.search;
+  if (encoded !== null && location.hash !== (encoded && hash)) history[push ? "pushState" : "replaceState"](null, "", hash);
+}
+
+async function copyLink(): Promise<void> {
+  const encoded = await encode(state);
+  if (encoded !== null) await copy(link, `${location.href.split("#")[0]}#${encoded}`);
+}
+
+const LARGE = 200_000;
+
+/// The layout's picture, for rows of tables.
+const pictures = (shape: string) => ask("draw", shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light");
+
+function home(): void {
+  box.value = "";
+  grow();
+  status.textContent = "";
+  document.title = "tilewise";
+  fill(
+    view,
+    el("p", { class: "lead" }, "Where the elements of a tiled TPU array lie, what a compiled program holds in memory and why, what to do about an out-of-memory message. All of it is worked out on this page: nothing is uploaded."),
+    Object.entries(GALLERY).map(([title, examples]) => el("section", {}, el("h2", {}, title), el("ul", { class: "gallery" }, examples.map((example) => el("li", {}, card(example)))))),
+  );
+}
+
+function card(example: Example): HTMLElement {
+  const open = async () => {
+    if (example.text) return show({ view: "shape", text: example.text });
+    const text = await (await fetch(example.url!)).text();
+    await openInput(example.name ? { kind: "program", name: example.name, file: new Blob([text]), plan: null } : { kind: "message", name: example.title, text });
+  };
+  return el("button", { type: "button", onclick: () => void open().catch(fail) }, el("strong", { class: example.text ? "mono" : "" }, example.title), el("span", { class: "muted" }, example.about));
+}
+
+function fail(error: unknown, text = ""): void {
+  if (error instanceof CoreError && error.kind === "stopped") return;
+  status.textContent = "";
+  fill(view, failure(error, text));
+}
+
+/// Shows what an address or a click asks for.
+async function show(next: State, push = true): Promise<void> {
+  const mine = ++opening;
+  await remember(next, push);
+  switch (next.view) {
+    case "home":
+      return home();
+    case "shape":
+      box.value = next.text;
+      grow();
+      return showShape(next.text, next, mine);
+    case "message":
+      box.value = next.text;
+      grow();
+      return showMessage(next.text, mine);
+    case "program":
+      if (next.text === undefined) return home();
+      return showProgram({ kind: "program", name: next.name, file: new Blob([next.text]), plan: null }, next, mine);
+    case "report":
+      return next.text === undefined ? home() : showReport(next.text, mine);
+  }
+}
+
+async function openInput(input: Input): Promise<void> {
+  const mine = ++opening;
+  switch (input.kind) {
+    case "shape":
+      return show({ view: "shape", text: input.text.trim() });
+    case "message":
+      return show({ view: "message", text: input.text });
+    case "report":
+      await remember({ view: "report", name: input.name, ...(input.text.length < LARGE && { text: input.text }) });
+      return showReport(input.text, mine);
+    case "program": {
+      const text = input.file.size < LARGE && !input.plan ? await readable(input.file) : undefined;
+      const next: State = { view: "program", name: input.name, ...(text !== undefined && { text }) };
+      await remember(next);
+      return showProgram(input, next, mine);
+    }
+    default:
+      status.textContent = `${input.name}: nothing that is known here (${input.what}). Known are shapes, HLO text and protos, dumps, out-of-memory messages, and reports.`;
+  }
+}
+
+/// A file's text; nothing for a proto or gzip.
+async function readable(file: Blob): Promise<string | undefined> {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+  } catch {
+    return undefined;
+  }
+}
+
+async function showShape(text: string, options: { other?: string; picture?: string }, mine: number): Promise<void> {
+  try {
+    const shown = await shapeView(text, {
+      other: options.other,
+      picture: options.picture,
+      changed: ({ other, picture }) => void remember({ view: "shape", text, ...(other && { other }), ...(picture && picture !== "both" && { picture }) }, false),
+      open: (shape) => void show({ view: "shape", text: shape }),
+    });
+    if (mine !== opening) return;
+    status.textContent = "";
+    document.title = `${text} – tilewise`;
+    fill(view, shown);
+  } catch (error) {
+    if (mine === opening) fail(error, text);
+  }
+}
+
+async function showMessage(text: string, mine: number): Promise<void> {
+  try {
+    const explained = await json<Explanation>("explain", text, undefined);
+    if (mine !== opening) return;
+    status.textContent = "";
+    document.title = "Out of memory – tilewise";
+    fill(view, messageView(explained, text, pictures));
+  } catch (error) {
+    if (mine === opening) fail(error);
+  }
+}
+
+async function showProgram(input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }, mine: number): Promise<void> {
+  // A program that is being read is given up for the next.
+  stop();
+  const cancel = el("button", { type: "button", onclick: () => (stop(), ++opening, home()) }, "Stop");
+  fill(status, `Reading ${input.name}, ${bytes(input.file.size)} … `, cancel);
+  fill(view);
+  box.value = "";
+  try {
+    const read = async (blob: Blob | null) => (blob ? new Uint8Array(await blob.arrayBuffer()) : undefined);
+    const count = await ask("open", input.name, (await read(input.file))!, await read(input.plan), options.tpu);
+    if (mine !== opening) return;
+    const shown = el("div", {});
+    const choose = async (at: number) => fill(shown, await program(at, input, options));
+    const which = el("select", { "aria-label": "Program", onchange: () => void choose(Number(which.value)) }, Array.from({ length: count }, (_, k) => el("option", { value: k }, `program ${k + 1} of ${count}`)));
+    await choose(0);
+    if (mine !== opening) return;
+    status.textContent = left;
+    fill(view, count > 1 && which, shown);
+  } catch (error) {
+    if (mine === opening) fail(error);
+  }
+}
+
+async function program(at: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
+  const text = await ask("json", at, false);
+  const audit: Audit = { report: JSON.parse(text) as Report, timeline: await json("timeline", at, 0), facts: await json("facts", at) };
+  document.title = `${audit.report.module || input.name} – tilewise`;
+  const chosen = options.tpu ?? "";
+  const tpus = ["", "v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x"];
+  const tpu = el(
+    "select",
+    {
+      "aria-label": "The TPU it must fit",
+      onchange: () => {
+        const next: State = { ...(state as State & { view: "program" }), tpu: tpu.value };
+        void remember(next).then(() => showProgram(input, { tpu: tpu.value }, ++opening));
+      },
+    },
+    tpus.map((name) => el("option", { value: name, selected: name === chosen }, name || "fits …?")),
+  );
+  const save = el("button", { type: "button", onclick: async () => download(`${input.name}.json`, new Blob([await ask("json", at, true), "\n"])) }, "Save JSON");
+  return programView(audit, {
+    pictures,
+    moment: options.moment,
+    moved: (moment) => void (state.view === "program" && (state = { ...state, moment })),
+    actions: [tpu, save],
+  });
+}
+
+async function showReport(text: string, mine: number): Promise<void> {
+  try {
+    const parsed = JSON.parse(text.split("\n", 1)[0]!.startsWith("{") && text.trim().includes("\n{") ? text.split("\n", 1)[0]! : text) as Report & { program?: { text: string; tpu: string | null } };
+    if (parsed.program) {
+      // A report that holds its program is made again.
+      const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plan: null };
+      return showProgram(input, parsed.program.tpu ? { tpu: parsed.program.tpu } : {}, mine);
+    }
+    if ((parsed as { verdict?: string }).verdict) return fill(view, messageView(parsed as unknown as Explanation, "", pictures));
+    if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
+    box.value = "";
+    status.textContent = "A report without its program: what it holds over time isn’t in it.";
+    fill(view, programView({ report: parsed, timeline: null, facts: null }, { pictures }));
+  } catch (error) {
+    if (mine === opening) fail(error);
+  }
+}
+
+/// What of several files was not shown.
+let left = "";
+
+async function openEntries(entries: Entry[]): Promise<void> {
+  if (!entries.length) return;
+  status.textContent = entries.length > 1 ? `Looking through ${entries.length} files …` : "";
+  try {
+    const { inputs, left: others } = await ofFiles(entries);
+    const names = inputs.map((input) => (input.kind === "program" && input.plan ? `${input.name} with its plan` : input.name));
+    left = entries.length > 1 ? `Took ${names.join(", ") || "nothing"}.${others.length ? ` Left: ${others.join(", ")}.` : ""}` : "";
+    const first = inputs.find((input) => input.kind !== "unknown" && input.kind !== "assignment") ?? inputs[0];
+    if (!first) return void (status.textContent = left);
+    await openInput(first);
+    if (inputs.length > 1) view.prepend(el("p", {}, inputs.map((input) => el("button", { type: "button", onclick: () => void openInput(input) }, input.name))));
+    left = "";
+  } catch (error) {
+    fail(error);
+  }
+}
+
+async function openText(text: string): Promise<void> {
+  if (!text.trim()) return show({ view: "home" });
+  try {
+    const input = await ofText(text);
+    // What is being typed is a shape until it is something else.
+    if (input.kind === "unknown" && text.trim().split("\n").length <= 2) return await show({ view: "shape", text: text.trim() }, false);
+    await openInput(input.kind === "program" ? { ...input, name: "pasted text" } : input);
+  } catch (error) {
+    fail(error);
+  }
+}
+
+/// The input is as tall as its text, up to a few lines.
+function grow(): void {
+  const lines = Math.min(box.value.split("\n").length, 6);
+  box.style.height = `${20 + 22 * lines}px`;
+}
+
+function theme(): void {
+  document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
+  void show(state, false);
+}
+
+box.addEventListener("input", () => {
+  grow();
+  void openText(box.value);
+});
+file.addEventListener("change", () => void openEntries([...(file.files ?? [])].map((file) => ({ path: file.name, file }))));
+folder.addEventListener("change", () => void openEntries([...(folder.files ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }))));
+addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.classList.add("dragging");
+});
+addEventListener("dragleave", (event) => event.relatedTarget ?? document.body.classList.remove("dragging"));
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("dragging");
+  if (event.dataTransfer) void dropped(event.dataTransfer).then(openEntries, fail);
+});
+addEventListener("paste", (event) => {
+  if (event.target === box || (event.target as Element).closest?.("input, textarea")) return;
+  const text = event.clipboardData?.getData("text");
+  const files = [...(event.clipboardData?.files ?? [])];
+  if (files.length) void openEntries(files.map((file) => ({ path: file.name, file })));
+  else if (text) {
+    box.value = text.length < LARGE ? text : "";
+    void openText(text);
+  }
+});
+addEventListener("popstate", () => void decode(location.hash).then((next) => show(next, false)));
+void decode(location.hash).then((next) => show(next, false));
