@@ -94,7 +94,7 @@ export async function ofFiles(entries: Entry[]): Promise<Taken> {
   const leave = (what: string) => left.set(what, (left.get(what) ?? 0) + 1);
   const families = new Map<string, { stage: string; path: string; input: Input; file: File }[]>();
   const inputs: Input[] = [];
-  for (const { path, file } of entries.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+  for (const { path, file } of [...entries].sort((a, b) => (a.path < b.path ? -1 : 1))) {
     const input = await recognised(path, file);
     if (input.kind !== "program" && input.kind !== "assignment") {
       if (entries.length > 1 && input.kind !== "message" && input.kind !== "report") leave(input.kind === "unknown" ? input.what : "shapes");

@@ -4,7 +4,7 @@ use crate::answer::{Answer, in_text, json, plain, thrown};
 use serde::Serialize;
 use std::borrow::Cow;
 use tilewise::{
-    ElementType, LayoutPart, Shape, Tiled,
+    BitcastAs, Counterexample, ElementType, LayoutPart, Relation, Shape, Tiled,
     tpu::{Generation, default_layout, memory_space_name},
 };
 use tilewise_audit::Failure;
@@ -223,20 +223,39 @@ pub fn steps(text: &str, language: &str) -> Answer {
     })
 }
 
-/// Two layouts of an array: whether one's bytes are the other's.
+/// How the bytes of one array relate to those of another, as `tilewise bitcast` says.
 ///
 /// # Errors
-/// Those of parsing.
+/// Those of parsing and of [`Tiled::bitcast`].
 #[wasm_bindgen]
 pub fn compare(from: &str, to: &str) -> Answer {
     #[derive(Serialize)]
     struct Compared {
-        is_same: Option<bool>,
-        from: Sizes,
-        to: Sizes,
+        relation: &'static str,
+        sentence: String,
     }
     let (from, to) = (tiled(from)?, tiled(to)?);
-    json(&Compared { is_same: same_bytes(&from, &to), from: sizes(&from), to: sizes(&to) })
+    let relation = from.bitcast(&to, BitcastAs::Any).map_err(plain)?;
+    json(&Compared { relation: relation.as_str(), sentence: sentence(&relation) })
+}
+
+fn sentence(relation: &Relation) -> String {
+    match relation {
+        Relation::Identical => "every index has the same cell in both".to_owned(),
+        Relation::Reshape => "the same bytes, read as a reshape: a bitcast".to_owned(),
+        Relation::Transpose { permutation } => format!("the same bytes, transposed by {permutation:?}: a bitcast"),
+        Relation::TransposeReshape { permutation } => {
+            format!("the same bytes, transposed by {permutation:?} and reshaped: a bitcast")
+        }
+        Relation::ExposesPadding { exposed, hidden } => {
+            format!("the same bytes, but {exposed} elements of the second are padding of the first, and {hidden} the other way")
+        }
+        Relation::None { reason, counterexample: Some(Counterexample { index, from_offset, to_offset, .. }) } => {
+            format!("no bitcast, {reason}: element {index:?} lies at offset {from_offset}, and at {to_offset} in the other")
+        }
+        Relation::None { reason, .. } => format!("no bitcast: {reason}"),
+        _ => String::new(),
+    }
 }
 
 /// What each TPU generation, or one, makes of an array: its layout and sizes.
@@ -257,13 +276,6 @@ pub fn predict(element_type: &str, bounds: &[u32], tpu: &str) -> Answer {
     let shape = default_layout(element_type, &bounds, generation).map_err(plain)?;
     let sizes = Tiled::new(&shape).ok().as_ref().map(sizes);
     json(&Predicted { tpu: generation.name(), shape: shape.to_string(), sizes })
-}
-
-/// Whether both are the same function from index to offset; `None` where a `*` merges dimensions and that isn't told.
-fn same_bytes(from: &Tiled, to: &Tiled) -> Option<bool> {
-    let plain = from.nested_axes().is_empty() && to.nested_axes().is_empty();
-    let key = |tiled: &Tiled| (tiled.logical_dimensions().to_vec(), tiled.stored_bits(), tiled.digits().to_vec());
-    plain.then(|| key(from) == key(to))
 }
 
 fn parse(text: &str) -> Result<Shape, JsValue> {

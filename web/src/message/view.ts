@@ -125,13 +125,13 @@ function budget({ budget, used_bytes, limit_bytes, padding_bytes }: Explanation)
       parts.map((part) => el("span", { style: `${width(part.amount)};background:var(${part.color})` })),
     ),
     padding > 0 && bar(`${bytes(padding)} of it padding`, [el("span", { class: "hatched", style: `${width(padding)};background-color:var(--raised)` })]),
-    capacity && bar(`${bytes(capacity)} there are`, [el("span", { style: `${width(capacity)};background:var(--muted)` })]),
+    !!capacity && bar(`${bytes(capacity)} there are`, [el("span", { style: `${width(capacity)};background:var(--muted)` })]),
     el(
       "p",
       { class: "keys" },
       parts.map((part) => el("span", {}, el("i", { style: `background:var(${part.color})` }), `${bytes(part.amount)} ${part.name}`)),
       padding > 0 && el("span", {}, el("i", { class: "hatched" }), `${bytes(padding)} padding, ${percent(padding, sum)}`),
-      capacity && el("span", {}, el("i", { style: "background:var(--muted)" }), `${bytes(capacity)} there are`),
+      !!capacity && el("span", {}, el("i", { style: "background:var(--muted)" }), `${bytes(capacity)} there are`),
     ),
   );
 }

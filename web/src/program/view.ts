@@ -22,7 +22,6 @@ const SHOWN = 12;
 
 export function programView(audit: Audit, options: ProgramOptions): HTMLElement {
   const { report, timeline } = audit;
-  const space = hbm(report);
   const colored = colors(audit);
   const peak = timeline?.peak_moment ?? 0;
   let moment = options.moment ?? peak;
