@@ -17,8 +17,8 @@ fn main() -> Result<(), Error> {
         let tiled = Tiled::new(&laid_out)?;
         println!("{generation:>4}  {:>12} bytes, {:.2}x  {laid_out}", tiled.physical_bytes(), tiled.expansion());
     }
-    let advice = fix::suggest(&predict(&shape, Generation::V5e)?.shape, Some(Generation::V5e));
-    for fix in &advice.fixes {
+    let fixes = fix::suggest(&predict(&shape, Generation::V5e)?.shape, Some(Generation::V5e));
+    for fix in &fixes.list {
         println!("saves {} bytes: {}\n    {}", fix.bytes_saved(), fix.sentence, fix.jax);
     }
     Ok(())

@@ -27,7 +27,8 @@
 //! - [`Content::read`] finds [`Program`]s in the bytes of a file, or the compiler's plan of one, of which an
 //!   [`AssignmentReport`] tells; a [`Failure`] says why there are none.
 //! - [`Report::advice`] says what to change in the program: [`Advice`], priced by planning its memory again.
-//! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries.
+//! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, what
+//!   fills the memory ([`BudgetStack`]), and what to do ([`MessageAdvice`]).
 //! - [`causes`] says in words what pads an array; the module [`fix`] says what to
 //!   hand over in place of an argument, and what that frees.
 //! - A [`ReportView`] is what is shown of a report. Rows are [`TableRow`]s: their fields are spelled once, for JSON,
@@ -62,9 +63,11 @@ mod report;
 #[cfg(feature = "serde")]
 mod serialize;
 mod sizing;
+mod snippet;
 mod table;
 mod timeline;
 mod view;
+mod words;
 
 pub use advice::{Advice, AdviceKind, AdviceTarget};
 pub use agreement::Agreement;
@@ -73,7 +76,7 @@ pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
 pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
-pub use explain::{Allocation, Explanation, explain};
+pub use explain::{Allocation, BudgetPart, BudgetStack, Explanation, MessageAdvice, decode_log, explain};
 pub use failure::Failure;
 pub use generation::{generation_in_name, infer_generation};
 #[cfg(feature = "serde")]
@@ -86,3 +89,4 @@ pub use table::{Column, Kind, TableRow, Value};
 pub use tilewise_memory::{Error as PlanError, MemoryPlan, Role};
 pub use timeline::{Owners, Timeline, TimelinePiece};
 pub use view::{BufferView, ReportView, ViewOptions};
+pub use words::{bytes_in_words, size_in_words};

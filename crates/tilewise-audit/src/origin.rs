@@ -14,6 +14,12 @@ pub struct SourceLine {
     pub function: Option<String>,
 }
 
+/// ` at model.py:12`: where something comes from, in a sentence; empty where that isn't known.
+pub(crate) fn place(source: Option<&SourceLine>) -> String {
+    let file = |source: &SourceLine| source.file.rsplit('/').next().unwrap_or_default().to_owned();
+    source.map(|source| format!(" at {}:{}", file(source), source.line)).unwrap_or_default()
+}
+
 pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
     Some(instruction.metadata()?.op_name()?.into_owned())
 }

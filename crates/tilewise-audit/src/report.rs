@@ -4,7 +4,7 @@ use crate::{
     agreement::Agreement,
     buffers::Buffers,
     copies::{self, CopyRow},
-    fix::{self, Advice},
+    fix::{self, Fixes},
     origin::SourceLine,
     peak::SpacePeak,
     sizing::share,
@@ -168,16 +168,16 @@ impl BufferRow {
     /// else: a compiler chooses the layouts of values inside a program, and undoes what is changed there. The generation
     /// prices it, and is inferred from the tiles where it is not given.
     #[must_use]
-    pub fn advice(&self, generation: Option<Generation>) -> Option<Advice> {
+    pub fn fixes(&self, generation: Option<Generation>) -> Option<Fixes> {
         if self.sizes.padding_bytes() == 0 || self.opcode != "parameter" {
             return None;
         }
-        let advice = fix::suggest(&self.shape, generation);
+        let fixes = fix::suggest(&self.shape, generation);
         // An operation's name has slashes.
         let name = self.op_name.as_deref().filter(|name| !name.is_empty() && !name.contains('/'));
         Some(match name {
-            Some(name) => advice.for_argument(name),
-            None => advice,
+            Some(name) => fixes.for_argument(name),
+            None => fixes,
         })
     }
 }

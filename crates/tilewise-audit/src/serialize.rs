@@ -2,11 +2,12 @@
 
 use crate::{
     Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyRow, Explanation,
-    Failure, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Timeline, TimelinePiece, Warning,
-    fix::{Fix, NewArray},
+    Failure, MessageAdvice, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Timeline, TimelinePiece,
+    Warning,
+    fix::{Fix, Fixes, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
-use tilewise_oom::PrintedSize;
+use tilewise_oom::{Budget, Framework, PrintedSize};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -207,18 +208,56 @@ fields!(NewArray, array, {
 });
 
 fields!(Explanation, explanation, {
+    verdict: explanation.message.verdict().as_str(),
     form: explanation.message.form.as_str(),
     code: explanation.message.code,
     module: explanation.message.module,
+    framework: explanation.message.framework.map(Framework::as_str),
     memory_space: explanation.message.memory_space_number(),
     memory_space_name: explanation.message.memory_space,
     used_bytes: explanation.message.used.as_ref().map(PrintedSize::bytes),
     limit_bytes: explanation.message.limit.as_ref().map(PrintedSize::bytes),
     exceeded_bytes: explanation.message.exceeded.as_ref().map(PrintedSize::bytes),
     padding_bytes: explanation.padding_bytes(),
+    budget: BudgetFields(explanation.message.budget()),
+    advice: explanation.advice(),
     truncated: explanation.message.truncated,
     allocations: explanation.allocations,
 });
+
+/// Of the other crate's type, which does not serialise itself.
+struct BudgetFields(Budget);
+
+fields!(BudgetFields, fields, {
+    capacity_bytes: fields.0.capacity_bytes,
+    reserved_bytes: fields.0.reserved_bytes,
+    others_bytes: fields.0.others_bytes,
+    argument_bytes: fields.0.argument_bytes,
+    output_bytes: fields.0.output_bytes,
+    temporary_bytes: fields.0.temporary_bytes,
+    program_bytes: fields.0.program_bytes,
+    padding_bytes: fields.0.padding_bytes,
+    fragmentation_bytes: fields.0.fragmentation_bytes,
+    missing_bytes: fields.0.missing_bytes,
+    unread_shapes: fields.0.unread,
+});
+
+fields!(MessageAdvice, advice, {
+    kind: advice.kind.as_str(),
+    target: advice.target.as_str(),
+    shape: advice.shape,
+    bytes_saved: advice.bytes_saved,
+    is_bound: advice.is_bound,
+    sentence: advice.sentence,
+    code: advice.code,
+    imports: advice.imports,
+});
+
+impl Serialize for Fixes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.list.serialize(serializer)
+    }
+}
 
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,7 +2,7 @@
 
 use crate::{
     Allocation, BufferView, SourceLine,
-    fix::{Advice, Fix},
+    fix::{Fix, Fixes},
 };
 use std::borrow::Cow;
 use tilewise::{Sizes, tpu::memory_space_name};
@@ -177,14 +177,14 @@ fn sizes(sizes: Option<Sizes>) -> [(&'static str, Value<'static>); 4] {
 /// Why a row's array takes more than it holds, what to change, and where it comes from.
 fn reasons<'a>(
     causes: &[String],
-    advice: Option<&'a Advice>,
+    fixes: Option<&'a Fixes>,
     op_name: Option<&'a str>,
     source: Option<&'a SourceLine>,
 ) -> [(&'static str, Value<'a>); 5] {
     [
         ("cause", (!causes.is_empty()).then(|| causes.join("; ")).into()),
-        ("fix", advice.and_then(Advice::best).map(|fix| fix.sentence.as_str()).into()),
-        ("fixes", Value::Fixes(advice.map_or(&[], |advice| &advice.fixes))),
+        ("fix", fixes.and_then(Fixes::best).map(|fix| fix.sentence.as_str()).into()),
+        ("fixes", Value::Fixes(fixes.map_or(&[], |fixes| &fixes.list))),
         ("op_name", op_name.into()),
         ("source", source.into()),
     ]
@@ -221,7 +221,7 @@ impl TableRow for BufferView {
             ("memory_space_name", memory_space_name(row.memory_space).into()),
         ];
         fields.extend(sizes(Some(row.sizes)));
-        fields.extend(reasons(&row.causes, self.advice.as_ref(), row.op_name.as_deref(), row.source.as_ref()));
+        fields.extend(reasons(&row.causes, self.fixes.as_ref(), row.op_name.as_deref(), row.source.as_ref()));
         fields
     }
 }
@@ -262,7 +262,7 @@ impl TableRow for Allocation {
         ];
         fields.extend(sizes(self.sizes));
         let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name());
-        fields.extend(reasons(&self.causes, self.advice.as_ref(), op_name, self.source.as_ref()));
+        fields.extend(reasons(&self.causes, self.fixes.as_ref(), op_name, self.source.as_ref()));
         fields
     }
 }

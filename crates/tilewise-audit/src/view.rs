@@ -1,6 +1,6 @@
-//! What of a report is shown, and with which advice.
+//! What of a report is shown, and with which fixes.
 
-use crate::{BufferRow, Report, fix::Advice};
+use crate::{BufferRow, Report, fix::Fixes};
 use tilewise::tpu::Generation;
 
 /// What a view of a [`Report`] depends on beside the program.
@@ -37,8 +37,8 @@ pub struct ReportView<'a> {
 pub struct BufferView {
     /// The buffer.
     pub row: BufferRow,
-    /// What to change; `None` without padding.
-    pub advice: Option<Advice>,
+    /// What to hand over instead; `None` without padding, and for all but arguments.
+    pub fixes: Option<Fixes>,
 }
 
 impl Report {
@@ -67,10 +67,10 @@ impl<'a> ReportView<'a> {
 }
 
 impl BufferRow {
-    /// The buffer with [`advice`](Self::advice).
+    /// The buffer with its [`fixes`](Self::fixes).
     #[must_use]
     pub fn view(self, tpu: Option<Generation>) -> BufferView {
-        let advice = self.advice(tpu);
-        BufferView { row: self, advice }
+        let fixes = self.fixes(tpu);
+        BufferView { row: self, fixes }
     }
 }

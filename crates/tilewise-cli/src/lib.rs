@@ -1,6 +1,6 @@
 //! The `tilewise` command line as a library: what the binary runs, and the texts it prints.
 //!
-//! [`run`] is the whole program. [`Audited`] and [`Explained`] are the reports of `tilewise audit` and `tilewise
+//! [`run`] is the whole program. [`Audited`] is the report of `tilewise audit`, and [`explanation_text`] the text of `tilewise
 //! explain`, for programs that show them in another way.
 
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ mod input;
 mod output;
 mod values;
 
-pub use commands::{audit::Audited, explain::Explained, index::answer_line};
+pub use commands::{audit::Audited, explain::explanation_text, index::answer_line};
 pub use failure::excerpt;
 
 use clap::Parser;

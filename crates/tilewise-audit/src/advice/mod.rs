@@ -68,7 +68,7 @@ pub struct Advice {
     pub source: Option<SourceLine>,
 }
 
-/// What sort of change an [`Advice`] is.
+/// What sort of change an [`Advice`] or a [`MessageAdvice`](crate::MessageAdvice) is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AdviceKind {
@@ -86,6 +86,18 @@ pub enum AdviceKind {
     Checkpoint,
     /// A result takes its argument's place.
     Donate,
+    /// The elements become smaller.
+    Narrow,
+    /// Arrays are divided between devices.
+    Shard,
+    /// A kernel works on smaller blocks.
+    Block,
+    /// A limit is raised.
+    Limit,
+    /// What else lies in memory is freed.
+    Free,
+    /// The program tells more than the message: audit it.
+    Audit,
     /// Nothing of this helps.
     None,
 }
@@ -102,12 +114,18 @@ impl AdviceKind {
             Self::Chunk => "chunk",
             Self::Checkpoint => "checkpoint",
             Self::Donate => "donate",
+            Self::Narrow => "narrow",
+            Self::Shard => "shard",
+            Self::Block => "block",
+            Self::Limit => "limit",
+            Self::Free => "free",
+            Self::Audit => "audit",
             Self::None => "none",
         }
     }
 }
 
-/// What an [`Advice`] changes.
+/// What an [`Advice`] or a [`MessageAdvice`](crate::MessageAdvice) changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AdviceTarget {
@@ -123,6 +141,10 @@ pub enum AdviceTarget {
     Loop,
     /// Values inside the program.
     Value,
+    /// The compiler, or its version.
+    Compiler,
+    /// What is done around the program.
+    Process,
 }
 
 impl AdviceTarget {
@@ -136,6 +158,8 @@ impl AdviceTarget {
             Self::Kernel => "kernel",
             Self::Loop => "loop",
             Self::Value => "value",
+            Self::Compiler => "compiler",
+            Self::Process => "process",
         }
     }
 }

@@ -4,16 +4,15 @@ use super::{
     AdviceTarget,
     scene::{Candidate, Held, Scene},
 };
-use crate::origin::{op_name, source_line};
+use crate::{
+    origin::{op_name, place, source_line},
+    snippet::{self, JAX, LAYOUT, NUMPY},
+};
 use tilewise::{Shape, tpu};
 use tilewise_hlo::Instruction;
 
 /// How many parts are proposed: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
-
-const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
-const JAX: &str = "import jax";
-const NUMPY: &str = "import jax.numpy as jnp";
 
 /// Whether JAX made the program: its names of operations begin with the function that was compiled.
 fn is_jax(scene: &Scene<'_>) -> bool {
@@ -42,17 +41,6 @@ fn bounds_text(bounds: &[u64]) -> String {
     bounds.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Where an instruction comes from, in a few words.
-fn place(instruction: &Instruction<'_>) -> String {
-    match source_line(instruction) {
-        Some(source) => {
-            let file = source.file.rsplit('/').next().unwrap_or(&source.file).to_owned();
-            format!(" at {file}:{}", source.line)
-        }
-        None => String::new(),
-    }
-}
-
 pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, group: &[&Held<'m>]) {
     if candidate.target == AdviceTarget::Argument {
         let names: Vec<String> = group.iter().map(|held| name(&held.instruction)).collect();
@@ -68,7 +56,7 @@ pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, group:
     } else {
         candidate.sentence = "take this result in the default layout: drop its order from `out_shardings`".to_owned();
         let function = function(scene);
-        give(scene, candidate, LAYOUT, format!("{function} = jax.jit({function}, out_shardings=Format(Layout.AUTO))"));
+        give(scene, candidate, LAYOUT, snippet::results_in_any_order(function));
     }
 }
 
@@ -76,10 +64,7 @@ pub(super) fn order<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, group:
 fn put(scene: &Scene<'_>, held: &Held<'_>, name: &str) -> String {
     let default = tpu::default_layout(held.element_type(), &held.bounds, scene.generation).ok();
     let order = default.as_ref().and_then(Shape::as_array).map(|array| array.major_to_minor().collect::<Vec<usize>>());
-    let order: Vec<String> = order.unwrap_or_default().iter().map(usize::to_string).collect();
-    let comma = if order.len() == 1 { "," } else { "" };
-    let order = format!("{}{comma}", order.join(", "));
-    format!("{name} = jax.device_put({name}, Format(Layout(major_to_minor=({order})), {name}.sharding))")
+    snippet::put_in_order(name, &order.unwrap_or_default())
 }
 
 /// `a`, `a and b`, `a, b and 3 others`.
@@ -135,10 +120,9 @@ pub(super) fn donation<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, arg
          old values any more",
         quoted.join(" and ")
     );
-    let names: Vec<String> = roots.iter().map(|root| format!("\"{root}\"")).collect();
-    let comma = if names.len() == 1 { "," } else { "" };
+    let names = snippet::tuple(roots.iter().map(|root| format!("\"{root}\"")));
     let function = function(scene);
-    let code = format!("{function} = jax.jit({function}, donate_argnames=({}{comma}))", names.join(", "));
+    let code = format!("{function} = jax.jit({function}, donate_argnames=({names}))");
     give(scene, candidate, JAX, code);
 }
 
@@ -150,7 +134,7 @@ pub(super) fn upstream<'m>(
     is_scattered: bool,
     table: Option<&Instruction<'m>>,
 ) {
-    let place = place(&candidate.about.instruction);
+    let place = place(source_line(&candidate.about.instruction).as_ref());
     candidate.sentence = match (is_gathered, is_scattered) {
         (true, true) => format!(
             "gather each of the {columns} columns on its own{place}, and keep them apart until each is scattered: a row \
@@ -166,9 +150,9 @@ pub(super) fn upstream<'m>(
     };
     let code = if is_gathered {
         let table = table.map_or_else(|| "table".to_owned(), name);
-        format!("columns = [column[indices] for column in jnp.unstack({table}, axis=-1)]")
+        snippet::gather_columns(&table)
     } else {
-        "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)".to_owned()
+        snippet::SCATTER_COLUMNS.to_owned()
     };
     give(scene, candidate, NUMPY, code);
 }
@@ -182,7 +166,7 @@ pub(super) fn kernel<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, kerne
     candidate.sentence = format!(
         "write the kernel{} for [{}]: its blocks have {columns} columns, and each row of them takes 128 lanes; \
          transpose its BlockSpecs and what it reads and writes",
-        place(kernel),
+        place(source_line(kernel).as_ref()),
         bounds_text(&bounds)
     );
     give(scene, candidate, NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed".to_owned());
@@ -193,7 +177,7 @@ pub(super) fn checkpoint<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, s
     candidate.sentence = format!(
         "put `jax.checkpoint` around the step of the loop{}: it keeps {stacked} {arrays} of all its {trips} steps for the \
          gradient, and could work them out again from what it carries",
-        place(&candidate.about.instruction)
+        place(source_line(&candidate.about.instruction).as_ref())
     );
     let code = "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)".to_owned();
     give(scene, candidate, JAX, code);
@@ -290,7 +274,7 @@ fn is_name(name: &str) -> bool {
 }
 
 pub(super) fn nothing_helps(scene: &Scene<'_>, largest: &Held<'_>) -> String {
-    let place = place(&largest.instruction);
+    let place = place(source_line(&largest.instruction).as_ref());
     let share = largest.bytes.saturating_mul(100) / scene.total_bytes.max(1);
     format!(
         "padding is not what takes this program's memory: the largest array, {}{place}, is {share} % of it, and holds data",

@@ -1,6 +1,6 @@
 //! What may be done to an array, and what it then takes.
 
-use super::advice::{FixKind, NewArray};
+use super::fixes::{FixKind, NewArray};
 use std::ops::Range;
 use tilewise::ElementType;
 

@@ -4,6 +4,7 @@ use super::{
     change::{BATCH, Candidate, Change},
     target::Target,
 };
+use crate::snippet;
 use std::fmt::Display;
 use tilewise::{ElementKind, ElementType, Shape};
 
@@ -93,8 +94,7 @@ pub(super) fn jax(candidate: &Candidate, target: &Target<'_>) -> String {
         Change::Order => {
             let order: Vec<usize> =
                 target.default_layout.as_array().map(|a| a.major_to_minor().collect()).unwrap_or_default();
-            let order = format!("{}{}", list(&order), comma(order.len()));
-            format!("x = jax.device_put(x, Format(Layout(major_to_minor=({order})), x.sharding))")
+            snippet::put_in_order("x", &order)
         }
         Change::Transpose { permutation } => format!("x = {}", transposed(permutation)),
         Change::Merge { run } if run.len() == target.bounds.len() => "x = x.reshape(-1)".into(),
@@ -174,9 +174,4 @@ fn list(items: &[impl Display]) -> String {
 
 fn times(items: &[u64]) -> String {
     items.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ")
-}
-
-/// A Python tuple of one needs a comma.
-fn comma(items: usize) -> &'static str {
-    if items == 1 { "," } else { "" }
 }

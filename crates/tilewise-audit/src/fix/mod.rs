@@ -7,11 +7,11 @@
 //! ```
 //! use tilewise_audit::fix::{self, FixKind};
 //!
-//! let advice = fix::suggest(&"s32[32768,8,4]{2,1,0:T(8,128)}".parse()?, None);
-//! let kinds: Vec<_> = advice.fixes.iter().map(|fix| fix.kind).collect();
+//! let fixes = fix::suggest(&"s32[32768,8,4]{2,1,0:T(8,128)}".parse()?, None);
+//! let kinds: Vec<_> = fixes.list.iter().map(|fix| fix.kind).collect();
 //! assert_eq!(kinds, [FixKind::Order, FixKind::Transpose, FixKind::Reshape, FixKind::Narrow]);
 //!
-//! let reshape = &advice.fixes[2];
+//! let reshape = &fixes.list[2];
 //! assert_eq!((reshape.bytes_before, reshape.bytes_after), (134_217_728, 4_194_304));
 //! assert_eq!(reshape.sentence, "merge dimensions 1 (size 8) and 2 (size 4) into one of 32: reshape to [32768,32]");
 //! assert_eq!(reshape.jax, "x = x.reshape(32768, 32)  # s32[32768,32]");
@@ -55,14 +55,15 @@
 //!
 //! Arrays with dynamic dimensions are not reshaped, split, batched or resized.
 
-mod advice;
 mod change;
 mod describe;
+mod fixes;
 mod ranking;
 mod search;
 mod target;
 
-pub use advice::{Advice, Basis, Fix, FixKind, MAX_FIXES, NewArray, NoFix};
+pub(crate) use fixes::renamed;
+pub use fixes::{Basis, Fix, FixKind, Fixes, MAX_FIXES, NewArray, NoFix};
 
 use change::{BATCH, Candidate, Change};
 use target::{Baseline, Target};
@@ -75,16 +76,16 @@ use tilewise::{
 ///
 /// The shape is one found in a compiled program or a message, with its tiles; without a layout it is taken to have the
 /// default one. Without a generation, the array's tiles may tell on which side of the divide between v3 and v4 it was
-/// compiled; else the rule since v4 prices the fixes. [`Advice::basis`] says which of these it was.
+/// compiled; else the rule since v4 prices the fixes. [`Fixes::basis`] says which of these it was.
 ///
 /// ```
 /// use tilewise_audit::fix::{self, Basis, NoFix};
 /// use tilewise::tpu::Generation;
 ///
 /// // A bf16 tile of four rows for a dimension of size 1: only v2 and v3 do that.
-/// let advice = fix::suggest(&"bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}".parse()?, None);
-/// assert_eq!((advice.generation, advice.basis), (Generation::V3, Basis::Inferred));
-/// let best = advice.best().expect("a fix");
+/// let fixes = fix::suggest(&"bf16[2048,1,2048,128]{0,1,3,2:T(4,128)(2,1)}".parse()?, None);
+/// assert_eq!((fixes.generation, fixes.basis), (Generation::V3, Basis::Inferred));
+/// let best = fixes.best().expect("a fix");
 /// assert_eq!((best.bytes_before, best.bytes_after), (4 << 30, 1 << 30));
 ///
 /// let tight = fix::suggest(&"f32[1024,1024]{1,0:T(8,128)}".parse()?, Some(Generation::V5e));
@@ -92,27 +93,26 @@ use tilewise::{
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 #[must_use]
-pub fn suggest(shape: &Shape, generation: Option<Generation>) -> Advice {
-    let mut advice = Advice { fixes: Vec::new(), no_fix: None, generation: Generation::V5e, basis: Basis::Assumed };
+pub fn suggest(shape: &Shape, generation: Option<Generation>) -> Fixes {
+    let mut fixes = Fixes { list: Vec::new(), no_fix: None, generation: Generation::V5e, basis: Basis::Assumed };
     if let Some(given) = generation {
-        (advice.generation, advice.basis) = (given, Basis::Given);
+        (fixes.generation, fixes.basis) = (given, Basis::Given);
     }
-    match fixes(shape, &mut advice) {
-        Ok(fixes) => advice.fixes = fixes,
-        Err(reason) => advice.no_fix = Some(reason),
+    if let Err(reason) = find(shape, &mut fixes) {
+        fixes.no_fix = Some(reason);
     }
-    advice
+    fixes
 }
 
-fn fixes(shape: &Shape, advice: &mut Advice) -> Result<Vec<Fix>, NoFix> {
+fn find(shape: &Shape, found: &mut Fixes) -> Result<(), NoFix> {
     let array = shape.as_array().ok_or(NoFix::NotAnArray)?;
     let bounds: Vec<u64> = array.dimensions().iter().map(|d| d.bound()).collect::<Option<_>>().ok_or(NoFix::Unsized)?;
-    if advice.basis != Basis::Given
+    if found.basis != Basis::Given
         && let Some(generation) = inferred(array, &bounds)
     {
-        (advice.generation, advice.basis) = (generation, Basis::Inferred);
+        (found.generation, found.basis) = (generation, Basis::Inferred);
     }
-    let default_layout = tpu::default_layout(array.element_type(), &bounds, advice.generation);
+    let default_layout = tpu::default_layout(array.element_type(), &bounds, found.generation);
     let default_layout = default_layout.map_err(|error| match error.kind() {
         tilewise::ErrorKind::UnsupportedElementType => NoFix::UnknownElementType,
         _ => NoFix::Unsized,
@@ -131,10 +131,10 @@ fn fixes(shape: &Shape, advice: &mut Advice) -> Result<Vec<Fix>, NoFix> {
         other => return Err(NoFix::MemorySpace(other)),
     }
     let target =
-        Target { array, bounds: &bounds, generation: advice.generation, baseline, default_layout: &default_layout };
+        Target { array, bounds: &bounds, generation: found.generation, baseline, default_layout: &default_layout };
     let ranked = ranking::rank(target.candidates(), baseline);
-    let fixes: Vec<Fix> = ranked.into_iter().take(MAX_FIXES).map(|candidate| fix(candidate, &target)).collect();
-    if fixes.is_empty() { Err(NoFix::NothingHelps) } else { Ok(fixes) }
+    found.list = ranked.into_iter().take(MAX_FIXES).map(|candidate| fix(candidate, &target)).collect();
+    if found.list.is_empty() { Err(NoFix::NothingHelps) } else { Ok(()) }
 }
 
 /// The only side of the divide whose tiles these are, if there is just one: v3 or v5e.

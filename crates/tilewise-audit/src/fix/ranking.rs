@@ -1,6 +1,6 @@
 //! Which fixes are worth showing, and which comes first.
 
-use super::{advice::FixKind, change::Candidate, target::Baseline};
+use super::{change::Candidate, fixes::FixKind, target::Baseline};
 
 /// Whether the change removes 5 % of the padding, and more than the data it gives up.
 pub(super) fn is_worthwhile(candidate: &Candidate, baseline: Baseline) -> bool {

@@ -1,8 +1,8 @@
 //! The alternatives, and their prices.
 
 use super::{
-    advice::NewArray,
     change::{BATCH, Candidate, Change, LANES},
+    fixes::NewArray,
     ranking,
     target::Target,
 };

@@ -1,14 +1,14 @@
 //! The fixes of arrays that real programs and published messages hold, and what they save.
 
 use tilewise::{Shape, tpu::Generation};
-use tilewise_audit::fix::{self, Advice, Basis, Fix, FixKind, NoFix};
+use tilewise_audit::fix::{self, Basis, Fix, FixKind, Fixes, NoFix};
 
-fn advice(text: &str, generation: Option<Generation>) -> Advice {
+fn found(text: &str, generation: Option<Generation>) -> Fixes {
     fix::suggest(&Shape::parse_as_written(text).expect(text), generation)
 }
 
 fn fixes(text: &str) -> Vec<Fix> {
-    advice(text, Some(Generation::V5e)).fixes
+    found(text, Some(Generation::V5e)).list
 }
 
 /// Kind, new shape and bytes of each fix.
@@ -38,8 +38,8 @@ fn published_figures_are_brought_to_their_data() {
         ("s32[29360128,10]{1,0:T(8,128)}", 1120 * M, 14 * 1024 * M, FixKind::Reshape, FixKind::Reshape),
     ] {
         for &generation in Generation::ALL {
-            let advice = advice(text, Some(generation));
-            let best = advice.best().expect(text);
+            let found = found(text, Some(generation));
+            let best = found.best().expect(text);
             assert_eq!(best.bytes_before, physical, "{text}");
             assert_eq!(best.bytes_after, logical, "{text} on {generation}");
             let expected = if matches!(generation, Generation::V2 | Generation::V3) { old } else { new };
@@ -151,7 +151,7 @@ fn rotation_matrices() {
             row(Narrow, "bf16[20000,3,3]", 20_480_000),
         ]
     );
-    let old = advice("bf16[20000,3,3]{2,1,0:T(4,128)(2,1)}", Some(Generation::V2));
+    let old = found("bf16[20000,3,3]{2,1,0:T(4,128)(2,1)}", Some(Generation::V2));
     assert_eq!(
         old.best().expect("a fix").jax.split("  #").next(),
         Some("x = jax.device_put(x, Format(Layout(major_to_minor=(1, 2, 0)), x.sharding))")
@@ -209,20 +209,20 @@ fn sizes_just_above_a_tile() {
 #[test]
 fn generations_are_told_by_tiles() {
     let basis = |text| {
-        let advice = advice(text, None);
-        (advice.generation, advice.basis)
+        let found = found(text, None);
+        (found.generation, found.basis)
     };
     assert_eq!(basis("f32[]{:T(256)}"), (Generation::V3, Basis::Inferred));
     assert_eq!(basis("bf16[64,2048,1,80]{3,2,1,0:T(2,128)(2,1)}"), (Generation::V5e, Basis::Inferred));
     assert_eq!(basis("f32[400000,12]{1,0:T(8,128)}"), (Generation::V5e, Basis::Assumed));
-    let column = |generation| advice("u32[12582912,1]{1,0:T(8,128)}", generation);
-    assert_eq!(column(None).fixes, column(Some(Generation::V6e)).fixes);
-    assert_ne!(column(None).fixes, column(Some(Generation::V2)).fixes);
+    let column = |generation| found("u32[12582912,1]{1,0:T(8,128)}", generation);
+    assert_eq!(column(None).list, column(Some(Generation::V6e)).list);
+    assert_ne!(column(None).list, column(Some(Generation::V2)).list);
 }
 
 #[test]
 fn reasons_for_no_fix() {
-    let reason = |text| advice(text, None).no_fix;
+    let reason = |text| found(text, None).no_fix;
     assert_eq!(reason("(f32[3,3]{1,0:T(4,128)})"), Some(NoFix::NotAnArray));
     assert_eq!(reason("token[]"), Some(NoFix::NotAnArray));
     assert_eq!(reason("f32[?,3]{1,0:T(8,128)}"), Some(NoFix::Unsized));

@@ -77,16 +77,16 @@ proptest! {
 
     #[test]
     fn fixes_save_what_they_say((shape, generation) in laid_out()) {
-        let advice = fix::suggest(&shape, Some(generation));
-        prop_assert_eq!(advice.fixes.is_empty(), advice.no_fix.is_some());
-        prop_assert!(advice.fixes.len() <= fix::MAX_FIXES);
-        let mut kinds: Vec<FixKind> = advice.fixes.iter().map(|fix| fix.kind).collect();
-        for fix in &advice.fixes {
+        let fixes = fix::suggest(&shape, Some(generation));
+        prop_assert_eq!(fixes.list.is_empty(), fixes.no_fix.is_some());
+        prop_assert!(fixes.list.len() <= fix::MAX_FIXES);
+        let mut kinds: Vec<FixKind> = fixes.list.iter().map(|fix| fix.kind).collect();
+        for fix in &fixes.list {
             check(&shape, generation, fix)?;
         }
         kinds.sort_unstable();
         kinds.dedup();
-        prop_assert_eq!(kinds.len(), advice.fixes.len(), "one of a kind");
+        prop_assert_eq!(kinds.len(), fixes.list.len(), "one of a kind");
     }
 
     /// Following the first fix of one array leads to an array that needs none, or less.
@@ -94,8 +94,8 @@ proptest! {
     fn fixes_come_to_an_end((shape, generation) in laid_out()) {
         let (mut shape, mut bytes) = (shape, u64::MAX);
         for _ in 0..64 {
-            let advice = fix::suggest(&shape, Some(generation));
-            let Some(fix) = advice.fixes.into_iter().find(|fix| !fix.changes_values && fix.replaced == 1) else {
+            let fixes = fix::suggest(&shape, Some(generation));
+            let Some(fix) = fixes.list.into_iter().find(|fix| !fix.changes_values && fix.replaced == 1) else {
                 return Ok(());
             };
             prop_assert!(fix.bytes_after < bytes);
@@ -148,8 +148,8 @@ proptest! {
             layout = layout.with_tiles([tilewise::Tile::new(tile).expect("a tile")]).expect("tiles");
         }
         let shape = shape.with_layout(layout).expect("a shape");
-        let advice = fix::suggest(&shape, generation);
-        prop_assert_eq!(advice.fixes.is_empty(), advice.no_fix.is_some());
+        let fixes = fix::suggest(&shape, generation);
+        prop_assert_eq!(fixes.list.is_empty(), fixes.no_fix.is_some());
     }
 }
 

@@ -17,7 +17,7 @@ use tilewise::{
     Shape, Tiled,
     tpu::{self, Generation},
 };
-use tilewise_audit::fix::{self, Advice, Fix};
+use tilewise_audit::fix::{self, Fixes};
 
 pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
@@ -57,19 +57,16 @@ struct Predicted {
     shown: Shown,
     /// Changes that reduce the size, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fixes: Option<Vec<Fix>>,
-    #[serde(skip)]
-    advice: Option<Advice>,
+    fixes: Option<Fixes>,
     #[serde(skip)]
     tiled: Option<Tiled>,
 }
 
 fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) -> Result<Predicted, Failure> {
     let prediction = tpu::predict(shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))?;
-    let advice = suggest.then(|| fix::suggest(&prediction.shape, Some(generation)));
+    let fixes = suggest.then(|| fix::suggest(&prediction.shape, Some(generation)));
     Ok(Predicted {
-        fixes: advice.as_ref().map(|advice| advice.fixes.clone()),
-        advice,
+        fixes,
         tpu: generation.name(),
         policy: prediction.policy.as_str(),
         checked_with: tpu::CHECKED_WITH,
@@ -96,19 +93,19 @@ impl Predicted {
             )?;
         }
         self.shown.write(out)?;
-        self.write_advice(out)
+        self.write_fixes(out)
     }
 
-    fn write_advice(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Some(advice) = &self.advice else { return Ok(()) };
-        if let Some(reason) = advice.no_fix {
+    fn write_fixes(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(fixes) = &self.fixes else { return Ok(()) };
+        if let Some(reason) = fixes.no_fix {
             writeln!(out, "  Nothing to change: {reason}.")?;
         }
-        if !advice.fixes.is_empty() {
+        if !fixes.list.is_empty() {
             let note = "For an array handed to a program; inside one the compiler chooses layouts itself:";
             writeln!(out, "  {}", styled(FAINT, note))?;
         }
-        for fix in &advice.fixes {
+        for fix in &fixes.list {
             write_fix(fix, screen_width(), out)?;
         }
         writeln!(out)
@@ -121,7 +118,7 @@ impl Predicted {
         };
         let numbers = styled(waste_style(expansion), format!("{size:>12}  {:>7}", times(expansion)));
         writeln!(out, "  {:<4}{numbers}  {}", self.tpu, self.shown.shape())?;
-        match self.advice.as_ref().and_then(Advice::best) {
+        match self.fixes.as_ref().and_then(Fixes::best) {
             Some(fix) => write_fix(fix, screen_width(), out),
             None => Ok(()),
         }

@@ -1,6 +1,7 @@
 //! Numbers, styles and widths for people.
 
 use anstyle::{AnsiColor, Style};
+pub(crate) use tilewise_audit::bytes_in_words as bytes;
 
 /// For what matters most.
 pub(crate) const STRONG: Style = Style::new().bold();
@@ -21,21 +22,6 @@ pub(crate) fn waste_style(expansion: f64) -> Style {
 pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
-
-/// Bytes in the largest unit that leaves at least 1: `16.00 GiB`; whole below a KiB: `512 B`.
-#[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
-pub(crate) fn bytes(count: u64) -> String {
-    let mut unit = 0;
-    let mut value = count as f64;
-    // What would print as 1024.00 belongs to the next unit.
-    while value >= 1023.995 && unit < UNITS.len() - 1 {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.2} {}", UNITS[unit]) }
-}
-
-const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /// Bytes both ways: `16.00 GiB (17179869184)`.
 pub(crate) fn bytes_both(count: u64) -> String {

@@ -7,7 +7,7 @@ use crate::output::{
     rows::{Row, who, write_header},
 };
 use std::io::{self, Write};
-use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Advice};
+use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Fixes};
 
 pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let report = view.report;
@@ -108,7 +108,7 @@ fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_row(view: &BufferView, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let BufferView { row: buffer, advice, .. } = view;
+    let BufferView { row: buffer, fixes, .. } = view;
     let row = Row {
         padding: Some(buffer.sizes.padding_bytes()),
         takes: bytes(buffer.sizes.physical_bytes),
@@ -116,7 +116,7 @@ fn write_row(view: &BufferView, width: usize, out: &mut dyn Write) -> io::Result
         shape: buffer.shape.to_string(),
         who: who_of(buffer),
         causes: &buffer.causes,
-        fix: advice.as_ref().and_then(Advice::best),
+        fix: fixes.as_ref().and_then(Fixes::best),
     };
     row.write(width, out)
 }

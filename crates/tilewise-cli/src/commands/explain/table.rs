@@ -1,6 +1,6 @@
 //! What a message lists, equal rows together.
 
-use super::words::printed;
+use super::budget::write_wrapped;
 use crate::output::{
     human::{FAINT, STRONG, bytes, styled, waste_style},
     rows::{Row, write_header},
@@ -9,7 +9,7 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     io::{self, Write},
 };
-use tilewise_audit::{Allocation, Explanation, SourceLine};
+use tilewise_audit::{Allocation, Explanation, SourceLine, size_in_words};
 use tilewise_oom::{PrintedSize, Section, WindowKind};
 
 /// Rows shown: what a screen holds.
@@ -19,7 +19,7 @@ const SHOWN: usize = 8;
 const WORTH_A_LINE: u128 = 100;
 
 pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let listed = explanation.allocations.iter().map(taken).fold(0, u64::saturating_add);
+    let listed = explanation.allocations.iter().map(Allocation::taken_bytes).fold(0, u64::saturating_add);
     let titles = [(Section::Allocations, "Allocations"), (Section::ArgumentsAndOutputs, "Arguments and outputs")];
     for (section, title) in titles {
         let mut groups: Vec<(&Allocation, u64)> = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
             continue;
         }
         let is_worth_a_line = |(row, count): &&(&Allocation, u64)| {
-            let taken = u128::from(taken(row)) * u128::from(*count);
+            let taken = u128::from(row.taken_bytes()) * u128::from(*count);
             taken == 0 && row.entry.size.is_none() || taken * WORTH_A_LINE >= u128::from(listed) && taken > 0
         };
         let shown: Vec<_> = groups.iter().filter(is_worth_a_line).take(SHOWN).collect();
@@ -50,22 +50,13 @@ pub(super) fn write(explanation: &Explanation, width: usize, out: &mut dyn Write
         let left = all - shown.iter().map(|(_, count)| count).sum::<u64>();
         if left > 0 {
             let sum = |groups: &mut dyn Iterator<Item = &(&Allocation, u64)>| {
-                groups.fold(0_u64, |sum, (row, count)| sum.saturating_add(taken(row).saturating_mul(*count)))
+                groups.fold(0_u64, |sum, (row, count)| sum.saturating_add(row.taken_bytes().saturating_mul(*count)))
             };
             let rest = sum(&mut groups.iter()).saturating_sub(sum(&mut shown.iter().copied()));
             writeln!(out, "  {left} more, {} together; --format json lists them all", bytes(rest))?;
         }
     }
     Ok(())
-}
-
-/// What an allocation takes: as its shape says, or as printed.
-pub(super) fn taken(row: &Allocation) -> u64 {
-    let printed = row.entry.size.as_ref().map(PrintedSize::bytes);
-    match (row.sizes, row.agrees()) {
-        (Some(sizes), Some(true) | None) => sizes.physical_bytes,
-        _ => printed.unwrap_or_default(),
-    }
 }
 
 type Key<'a> = (Option<&'a str>, Option<&'a PrintedSize>, Option<&'a str>, Option<&'a str>, Option<&'a str>);
@@ -95,7 +86,7 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
     let padding = entry.padding_bytes().filter(|_| entry.shape.is_some()).or(own);
     let padding = padding.filter(|_| is_listed && entry.window().is_none());
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-    let expansion = match (padding, taken(row)) {
+    let expansion = match (padding, row.taken_bytes()) {
         (Some(padding), taken) if taken > padding => taken as f64 / (taken - padding) as f64,
         _ => 1.0,
     };
@@ -124,13 +115,13 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
         let doubt = format!(
             "the message says {}, but this shape takes {}: its layout is not printed in full, or the allocation is \
              shared",
-            printed(reported),
+            size_in_words(reported),
             bytes(sizes.physical_bytes)
         );
-        super::words::write_wrapped(&styled(waste_style(2.0), doubt), "      ", width, out)?;
+        write_wrapped(&styled(waste_style(2.0), doubt), "      ", width, out)?;
     }
     if let Some(words) = window_of(row) {
-        super::words::write_wrapped(&styled(FAINT, words), "      ", width, out)?;
+        write_wrapped(&styled(FAINT, words), "      ", width, out)?;
     }
     Ok(())
 }

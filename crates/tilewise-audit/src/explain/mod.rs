@@ -1,14 +1,27 @@
 //! Why a TPU ran out of memory: a message's entries, with what their arrays take and why.
 
+mod advice;
+mod decode;
+mod interface;
+mod kernel;
+mod run_time;
+mod stack;
+mod temporaries;
+mod words;
+
+pub use advice::MessageAdvice;
+pub use decode::decode_log;
+pub use stack::{BudgetPart, BudgetStack};
+
 use crate::{
     SourceLine, causes,
-    fix::{self, Advice, Fix},
+    fix::{self, Fix, Fixes},
 };
 use tilewise::{
     Shape, Sizes, Tiled,
     tpu::{self, Generation},
 };
-use tilewise_oom::{Entry, Message};
+use tilewise_oom::{Entry, Message, PrintedSize, Section};
 
 /// A message read and judged.
 #[derive(Clone, Debug)]
@@ -35,8 +48,9 @@ pub struct Allocation {
     pub sizes: Option<Sizes>,
     /// What makes the padding, in words, the largest cause first.
     pub causes: Vec<String>,
-    /// What to change; `None` without padding.
-    pub advice: Option<Advice>,
+    /// What to hand over or return instead; `None` without padding, and for arrays inside the program: a compiler undoes
+    /// what is asked for there.
+    pub fixes: Option<Fixes>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
 }
@@ -50,15 +64,15 @@ pub struct Allocation {
 /// use tilewise_oom::Message;
 ///
 /// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
-///   Largest program allocations in hbm:
+///   Largest program arguments and outputs in hbm:
 ///   1. Size: 195.31M
 ///      Shape: f32[400000,12]{1,0:T(8,128)}
-///      Unpadded size: 18.31M
+///      XLA label: Argument 0 index {}
 ///      ==========================";
 /// let explained = tilewise_audit::explain(Message::parse(text)?, None);
-/// let worst = explained.first_fix().expect("a fix");
-/// assert_eq!(worst.0.sizes.map(|sizes| sizes.physical_bytes), Some(204_800_000));
-/// assert_eq!(explained.padding_bytes(), 185_600_000);
+/// let (worst, fix) = explained.first_fix().expect("a fix");
+/// assert_eq!(worst.sizes.map(|sizes| sizes.physical_bytes), Some(204_800_000));
+/// assert_eq!((explained.padding_bytes(), fix.kind.as_str()), (185_600_000, "order"));
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[must_use]
@@ -75,16 +89,14 @@ impl Allocation {
         let shape = shape.map(|shape| with_tiles_of_size(shape, entry, generation));
         let tiled = shape.as_ref().and_then(|shape| Tiled::new(shape).ok());
         let is_padded = tiled.as_ref().is_some_and(|tiled| tiled.padding_bytes() > 0);
+        let is_outside = entry.section == Section::ArgumentsAndOutputs;
         let operator = entry.operator.as_ref();
         Self {
             entry: entry.clone(),
             memory_space,
             sizes: tiled.as_ref().map(Tiled::sizes),
             causes: tiled.as_ref().map(causes).unwrap_or_default(),
-            advice: shape.as_ref().filter(|_| is_padded).map(|shape| {
-                let operation = operator.and_then(|operator| operator.op_name());
-                fix::suggest(shape, generation).for_operation(operation.unwrap_or_default())
-            }),
+            fixes: shape.as_ref().filter(|_| is_padded && is_outside).map(|shape| fix::suggest(shape, generation)),
             source: operator.and_then(|operator| {
                 Some(SourceLine {
                     file: operator.source_file()?.to_owned(),
@@ -116,10 +128,19 @@ impl Allocation {
         Some(self.entry.size.as_ref()?.agrees_with(self.sizes?.physical_bytes))
     }
 
+    /// What it takes, in bytes: as its shape says, or where that disagrees as printed.
+    #[must_use]
+    pub fn taken_bytes(&self) -> u64 {
+        match (self.sizes, self.agrees()) {
+            (Some(sizes), Some(true) | None) => sizes.physical_bytes,
+            _ => self.entry.size.as_ref().map_or(0, PrintedSize::bytes),
+        }
+    }
+
     /// The fix to try first.
     #[must_use]
     pub fn best_fix(&self) -> Option<&Fix> {
-        self.advice.as_ref().and_then(Advice::best)
+        self.fixes.as_ref().and_then(Fixes::best)
     }
 }
 
@@ -151,7 +172,7 @@ impl Explanation {
         message.exceeded.as_ref().map(|exceeded| exceeded.bytes()).or_else(difference)
     }
 
-    /// The one thing to do first: the fix that frees the most, with its allocation.
+    /// The fix of an argument or output that frees the most, with its allocation.
     #[must_use]
     pub fn first_fix(&self) -> Option<(&Allocation, &Fix)> {
         let fixes = self.allocations.iter().filter_map(|allocation| Some((allocation, allocation.best_fix()?)));

@@ -1,8 +1,8 @@
 //! Values inside a program: their layout is the compiler's, so advice is about which arrays exist at all, and what it
 //! frees has no more than a bound.
 
-use super::{hint::Hint, table::taken};
-use tilewise_audit::{Allocation, Explanation};
+use super::{Allocation, Explanation, MessageAdvice};
+use crate::{AdviceKind, AdviceTarget, origin::place, snippet};
 use tilewise_oom::{Budget, Framework, Role, Section};
 
 /// Dimensions up to this size are columns: one of 128 lanes for each.
@@ -17,21 +17,21 @@ const PARTS: u64 = 8;
 /// Shorter dimensions are not worth taking apart.
 const LEAST_LENGTH: u64 = PARTS;
 
-pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framework) -> Vec<Hint> {
+pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framework) -> Vec<MessageAdvice> {
     let rows: Vec<&Allocation> = explanation
         .allocations
         .iter()
         .filter(|row| row.entry.section == Section::Allocations && row.entry.window().is_none())
         .take(LOOKED_AT)
         .collect();
-    let mut hints = columns(&rows, budget, framework);
-    hints.extend(predicates(&rows));
-    hints.extend(unseen(&rows, budget));
-    hints.extend(chunks(&rows, budget, framework));
-    hints.extend(converted(&rows, budget, framework));
-    hints.extend(checkpoint(&rows, framework));
-    hints.extend(donate(explanation, budget, framework));
-    hints
+    let mut advice = columns(&rows, budget, framework);
+    advice.extend(predicates(&rows));
+    advice.extend(unseen(&rows, budget));
+    advice.extend(chunks(&rows, budget, framework));
+    advice.extend(converted(&rows, budget, framework));
+    advice.extend(checkpoint(&rows, framework));
+    advice.extend(donate(explanation, budget, framework));
+    advice
 }
 
 fn op_name(row: &Allocation) -> &str {
@@ -48,11 +48,6 @@ fn operation(row: &Allocation) -> String {
 fn bounds(row: &Allocation) -> Vec<u64> {
     let array = row.shape.as_ref().and_then(|shape| shape.as_array());
     array.map(|array| array.dimensions().iter().filter_map(|dimension| dimension.bound()).collect()).unwrap_or_default()
-}
-
-fn place(row: &Allocation) -> String {
-    let file = |source: &tilewise_audit::SourceLine| source.file.rsplit('/').next().unwrap_or_default().to_owned();
-    row.source.as_ref().map(|source| format!(" at {}:{}", file(source), source.line)).unwrap_or_default()
 }
 
 fn padding(row: &Allocation) -> u64 {
@@ -73,7 +68,7 @@ fn of_all(part: u64, listed: u64, all: Option<u64>) -> u64 {
 }
 
 /// Rows of a few columns: what makes them can make a column each.
-fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<Hint> {
+fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<MessageAdvice> {
     let mut found: Vec<(&Allocation, u64, u64)> = Vec::new();
     for row in rows {
         let Some((_, columns)) = lanes(row).filter(|(_, size)| *size <= COLUMNS) else { continue };
@@ -88,12 +83,12 @@ fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<H
     // A list that is cut off leaves others like these out.
     let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
     let all = budget.padding_bytes.map(|all| all.saturating_sub(budget.argument_padding_bytes.unwrap_or_default()));
-    let hints = found.into_iter();
-    hints.map(|(row, columns, saved)| apart(row, columns, of_all(saved, listed, all), rows, framework)).collect()
+    let advice = found.into_iter();
+    advice.map(|(row, columns, saved)| apart(row, columns, of_all(saved, listed, all), rows, framework)).collect()
 }
 
-fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], framework: Framework) -> Hint {
-    let (place, shape) = (place(row), row.shape.as_ref().map(ToString::to_string).unwrap_or_default());
+fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], framework: Framework) -> MessageAdvice {
+    let (place, shape) = (place(row.source.as_ref()), row.shape.as_ref().map(ToString::to_string).unwrap_or_default());
     let is_of = |words: &[&str]| {
         let same = |other: &&&Allocation| bounds(other).first() == bounds(row).first();
         rows.iter().filter(same).any(|other| words.iter().any(|word| operation(other).contains(word)))
@@ -110,13 +105,12 @@ fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], frame
             "{shape}{place} comes from a gather of rows of {columns}, and {lanes}: gather each column on its own, and \
              keep the columns apart from there on; to split what was gathered frees nothing"
         );
-        (sentence, Some("columns = [column[indices] for column in jnp.unstack(table, axis=-1)]"))
+        (sentence, Some(snippet::gather_columns("table")))
     } else if is_of(&["scatter"]) {
         let sentence = format!(
             "{shape}{place} goes through a scatter of rows of {columns}, and {lanes}: scatter each column on its own"
         );
-        let code = "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)";
-        (sentence, Some(code))
+        (sentence, Some(snippet::SCATTER_COLUMNS.to_owned()))
     } else if is_of(&["conv"]) {
         let sentence = format!(
             "{shape}{place} is of a convolution over {columns} channels, and {lanes}: fold neighbouring positions into \
@@ -130,28 +124,28 @@ fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], frame
         );
         (sentence, None)
     };
-    let mut hint = Hint::new("split", "upstream", sentence).up_to(saved);
-    hint.shape = Some(shape);
+    let mut piece = MessageAdvice::new(AdviceKind::Split, AdviceTarget::Upstream, sentence).up_to(saved);
+    piece.shape = Some(shape);
     match code.filter(|_| framework == Framework::Jax) {
-        Some(code) => hint.with_code("import jax.numpy as jnp", code),
-        None => hint,
+        Some(code) => piece.with_code(snippet::NUMPY, code),
+        None => piece,
     }
 }
 
 /// Compilers of 2022 and before kept a predicate in a word of 32 bits.
-fn predicates(rows: &[&Allocation]) -> Option<Hint> {
+fn predicates(rows: &[&Allocation]) -> Option<MessageAdvice> {
     let is_wide = |row: &&&Allocation| row.entry.shape.as_ref().is_some_and(|shape| shape.text.contains("E(32)"));
     let saved = rows.iter().filter(is_wide).map(|row| padding(row)).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_wide(row))?;
     let sentence = "this compiler is an old one, and keeps each predicate in 32 bits: update libtpu, or keep masks as \
                     8-bit integers; masks of dropout need not be kept if their layer is checkpointed";
-    let mut hint = Hint::new("narrow", "compiler", sentence).up_to(saved);
-    hint.shape = first.entry.shape.as_ref().map(|shape| shape.text.clone());
-    Some(hint)
+    let mut piece = MessageAdvice::new(AdviceKind::Narrow, AdviceTarget::Compiler, sentence).up_to(saved);
+    piece.shape = first.entry.shape.as_ref().map(|shape| shape.text.clone());
+    Some(piece)
 }
 
 /// Padding that the message counts, though no shape in it is padded: the shapes are cut off.
-fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Hint> {
+fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<MessageAdvice> {
     let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
     let unseen = budget.padding_bytes?.saturating_sub(budget.argument_padding_bytes.unwrap_or_default());
     // Otherwise there is padding, but not much in any one array.
@@ -162,7 +156,7 @@ fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Hint> {
     let name = first.map(|row| op_name(row).split(['[', ' ']).next().unwrap_or_default()).unwrap_or_default();
     let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let by = match first {
-        Some(row) if !name.is_empty() => format!(", first of all those of `{name}`{}", place(row)),
+        Some(row) if !name.is_empty() => format!(", first of all those of `{name}`{}", place(row.source.as_ref())),
         _ => String::new(),
     };
     let then = if name.contains("conv") {
@@ -175,7 +169,7 @@ fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Hint> {
         "arrays whose shapes are cut off here are mostly padding{by}: a short dimension lies on the 128 lanes; \
          {then}. The list `Largest program allocations` of the whole message says which arrays"
     );
-    Some(Hint::new("split", "value", sentence).up_to(unseen))
+    Some(MessageAdvice::new(AdviceKind::Split, AdviceTarget::Value, sentence).up_to(unseen))
 }
 
 /// Whether the program takes a gradient.
@@ -185,13 +179,13 @@ fn has_gradient(rows: &[&Allocation]) -> bool {
 }
 
 /// Most of what is listed has one dimension in common: parts of it, one after the other.
-fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Hint> {
+fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<MessageAdvice> {
     let rows: Vec<&Allocation> = rows.iter().copied().filter(|row| !is_converted(row)).collect();
     let rows = rows.as_slice();
-    let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
+    let listed = rows.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let with = |size: u64| {
         let have = rows.iter().filter(|row| bounds(row).contains(&size));
-        have.map(|row| taken(row)).fold(0, u64::saturating_add)
+        have.map(|row| row.taken_bytes()).fold(0, u64::saturating_add)
     };
     let mut sizes: Vec<u64> = rows.iter().flat_map(|row| bounds(row)).filter(|size| *size >= LEAST_LENGTH).collect();
     sizes.sort_unstable();
@@ -199,47 +193,48 @@ fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option
     // Of those that nearly as much has as of any, the leading one, which is the batch; then the longest.
     let most = sizes.iter().map(|size| with(*size)).max()?;
     let is_common = |size: &u64| u128::from(with(*size)) * 10 >= u128::from(most) * 9;
-    let largest_with = |size: u64| rows.iter().filter(|row| bounds(row).contains(&size)).max_by_key(|row| taken(row));
+    let largest_with =
+        |size: u64| rows.iter().filter(|row| bounds(row).contains(&size)).max_by_key(|row| row.taken_bytes());
     let place_of = |size: u64| bounds(largest_with(size)?).iter().position(|bound| *bound == size);
     let size = sizes.into_iter().filter(is_common).max_by_key(|size| (std::cmp::Reverse(place_of(*size)), *size))?;
     let held = with(size);
     if u128::from(held) * 2 < u128::from(listed) {
         return None;
     }
-    let first = rows.iter().filter(|row| bounds(row).contains(&size)).max_by_key(|row| taken(row))?;
+    let first = rows.iter().filter(|row| bounds(row).contains(&size)).max_by_key(|row| row.taken_bytes())?;
     let shape = first.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
     let at = bounds(first).iter().position(|bound| *bound == size).unwrap_or(0);
-    let place = place(first);
+    let place = place(first.source.as_ref());
     let sentence = format!(
         "work through dimension {at} of {shape}{place}, of size {size}, in parts, one after the other: most of what is \
          listed has it, if it is one of your batch{}; {PARTS} parts free this much at most",
         if has_gradient(rows) { "; take loss and gradient of each part, and add them up" } else { "" }
     );
     let held = of_all(held, listed, budget.temporary_bytes);
-    let hint = Hint::new("chunk", "value", sentence).up_to(held / PARTS * (PARTS - 1));
+    let piece = MessageAdvice::new(AdviceKind::Chunk, AdviceTarget::Value, sentence).up_to(held / PARTS * (PARTS - 1));
     let batch = (size / PARTS).max(1);
-    let mut hint = match framework {
-        Framework::Jax if has_gradient(rows) => hint.with_code(
-            "import jax",
+    let mut piece = match framework {
+        Framework::Jax if has_gradient(rows) => piece.with_code(
+            snippet::JAX,
             "def add(total, part):\n    \
              return jax.tree.map(lambda t, g: t + g, total, jax.grad(loss)(params, part)), None\n\
              total, _ = jax.lax.scan(add, jax.tree.map(lambda p: 0 * p, params), parts)  # parts: the batch, [8, …]",
         ),
         Framework::Jax => {
-            hint.with_code("import jax", format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
+            piece.with_code(snippet::JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
         }
-        Framework::TorchXla => hint.with_code(
+        Framework::TorchXla => piece.with_code(
             "import torch_xla.core.xla_model as xm",
             format!("for part in batch.chunk({PARTS}):\n    (loss_of(part) / {PARTS}).backward()\n    xm.mark_step()"),
         ),
-        Framework::TensorFlow => hint.with_code(
+        Framework::TensorFlow => piece.with_code(
             "import tensorflow as tf",
             format!("y = tf.concat([f(part) for part in tf.split(x, {PARTS}, axis={at})], axis={at})"),
         ),
-        _ => hint,
+        _ => piece,
     };
-    hint.shape = Some(shape);
-    Some(hint)
+    piece.shape = Some(shape);
+    Some(piece)
 }
 
 /// Whether it is a copy of another array in another type, such as of weights.
@@ -250,63 +245,67 @@ fn is_converted(row: &Allocation) -> bool {
 }
 
 /// Arguments that are converted inside are held twice.
-fn converted(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Hint> {
-    let listed = rows.iter().map(|row| taken(row)).fold(0, u64::saturating_add);
+fn converted(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<MessageAdvice> {
+    let listed = rows.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let of_rows = rows.iter().filter(|row| is_converted(row));
-    let held = of_rows.map(|row| taken(row)).fold(0, u64::saturating_add);
+    let held = of_rows.map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_converted(row))?;
     let element = first.shape.as_ref()?.as_array()?.element_type();
     let sentence = format!(
         "the program holds copies in {element} of arrays in another type{}: if these are arguments, such as weights, \
          hand them over in {element}, converted once before",
-        place(first)
+        place(first.source.as_ref())
     );
-    let hint = Hint::new("narrow", "argument", sentence).up_to(of_all(held, listed, budget.temporary_bytes));
+    let piece = MessageAdvice::new(AdviceKind::Narrow, AdviceTarget::Argument, sentence).up_to(of_all(
+        held,
+        listed,
+        budget.temporary_bytes,
+    ));
     Some(match framework {
-        Framework::Jax if element == tilewise::ElementType::Bf16 => hint.with_code(
-            "import jax\nimport jax.numpy as jnp",
+        Framework::Jax if element == tilewise::ElementType::Bf16 => piece.with_code(
+            snippet::JAX_AND_NUMPY,
             "params = jax.jit(lambda p: jax.tree.map(lambda w: w.astype(jnp.bfloat16), p), donate_argnums=0)(params)",
         ),
         Framework::TorchXla if element == tilewise::ElementType::Bf16 => {
-            hint.with_code("import torch", "model = model.to(torch.bfloat16)")
+            piece.with_code("import torch", "model = model.to(torch.bfloat16)")
         }
-        _ => hint,
+        _ => piece,
     })
 }
 
 /// What is kept for the gradient could be worked out again.
-fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<Hint> {
+fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<MessageAdvice> {
     let is_kept = |row: &&&Allocation| {
         let (name, operation) = (op_name(row), operation(row));
         name.contains("transpose(jvp") || name.contains("/while/body") && operation.contains("dynamic_update_slice")
     };
-    let kept = rows.iter().filter(is_kept).map(|row| taken(row)).fold(0, u64::saturating_add);
+    let kept = rows.iter().filter(is_kept).map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_kept(row))?;
     let sentence = format!(
         "values for the gradient are kept{}: put a checkpoint around the layer or the loop's step that makes them, and \
          they are worked out again",
-        place(first)
+        place(first.source.as_ref())
     );
-    let hint = Hint::new("checkpoint", "value", sentence).up_to(kept);
+    let piece = MessageAdvice::new(AdviceKind::Checkpoint, AdviceTarget::Value, sentence).up_to(kept);
     Some(match framework {
         Framework::Jax => {
-            hint.with_code("import jax", "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan")
+            piece.with_code(snippet::JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan")
         }
         Framework::TorchXla => {
-            hint.with_code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
+            piece.with_code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
         }
-        Framework::TensorFlow => hint.with_code("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
-        _ => hint,
+        Framework::TensorFlow => piece.with_code("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
+        _ => piece,
     })
 }
 
 /// Results that could take the place of an argument of their shape.
-fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> Option<Hint> {
+fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> Option<MessageAdvice> {
     let own = budget.output_bytes?.min(budget.argument_bytes?);
     let of = |is_wanted: fn(&Role) -> bool| {
         let listed = explanation.allocations.iter().rev().take(LOOKED_AT);
         let rows = listed.filter(move |row| row.entry.role().as_ref().is_some_and(is_wanted));
-        rows.filter_map(|row| Some((row.shape.as_ref()?.to_string(), taken(row))))
+        rows.filter_map(|row| Some((row.shape.as_ref()?.to_string(), row.taken_bytes())))
     };
     let mut results: Vec<(String, u64)> = of(|role| matches!(role, Role::Output(_))).collect();
     let is_listed = !results.is_empty();
@@ -319,12 +318,12 @@ fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> O
     let saved = if is_listed { own.min(matched) } else { own };
     let sentence = "donate arguments that the caller does not need any more, such as the state before a step: results \
                     of the same shape take their place";
-    let hint = Hint::new("donate", "argument", sentence).up_to(saved);
-    let hint = match framework {
+    let piece = MessageAdvice::new(AdviceKind::Donate, AdviceTarget::Argument, sentence).up_to(saved);
+    let piece = match framework {
         Framework::Jax => {
-            hint.with_code("import jax", "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number")
+            piece.with_code(snippet::JAX, "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number")
         }
-        _ => hint,
+        _ => piece,
     };
-    (saved > 0).then_some(hint)
+    (saved > 0).then_some(piece)
 }

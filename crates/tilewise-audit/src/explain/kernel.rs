@@ -1,9 +1,11 @@
 //! VMEM, SMEM and the SparseCore's memories: what one kernel or instruction needs for itself.
 
-use super::{hint::Hint, table::taken, words::printed};
-use crate::output::human::bytes;
+use super::{Allocation, Explanation, MessageAdvice};
+use crate::{
+    AdviceKind, AdviceTarget, snippet,
+    words::{bytes_in_words, size_in_words},
+};
 use tilewise::Shape;
-use tilewise_audit::{Allocation, Explanation};
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Window, WindowKind};
 
 /// The most VMEM that a TPU has.
@@ -12,39 +14,39 @@ const LARGEST_VMEM: u64 = 128 << 20;
 const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
-pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Hint> {
+pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<MessageAdvice> {
     let message = &explanation.message;
     if message.form == Form::SparseCore {
         return vec![sparse_core(message)];
     }
-    let mut hints: Vec<Hint> = Vec::new();
+    let mut advice: Vec<MessageAdvice> = Vec::new();
     match message.memory_space.as_deref() {
-        Some("smem") => hints.push(scalars(explanation)),
+        Some("smem") => advice.push(scalars(explanation)),
         _ => {
-            hints.extend(blocks(explanation));
-            hints.extend(limit(message, explanation, framework));
-            if hints.is_empty() || hints.iter().all(|hint| hint.kind == "limit") {
-                hints.push(smaller_blocks(message, framework));
+            advice.extend(blocks(explanation));
+            advice.extend(limit(message, explanation, framework));
+            if advice.is_empty() || advice.iter().all(|piece| piece.kind == AdviceKind::Limit) {
+                advice.push(smaller_blocks(message, framework));
             }
         }
     }
-    hints
+    advice
 }
 
 fn windows(explanation: &Explanation) -> Vec<(&Allocation, Window)> {
     let rows = explanation.allocations.iter();
     let mut windows: Vec<_> = rows.filter_map(|row| Some((row, row.entry.window()?))).collect();
-    windows.sort_by_key(|(row, _)| std::cmp::Reverse(taken(row)));
+    windows.sort_by_key(|(row, _)| std::cmp::Reverse(row.taken_bytes()));
     windows
 }
 
 /// Smaller blocks, the largest halved until it fits.
-fn blocks(explanation: &Explanation) -> Vec<Hint> {
+fn blocks(explanation: &Explanation) -> Vec<MessageAdvice> {
     let message = &explanation.message;
     let windows = windows(explanation);
     let is_block = |kind| matches!(kind, WindowKind::Input | WindowKind::Output);
     let blocks = windows.iter().filter(|(_, window)| is_block(window.kind));
-    let all = blocks.map(|(row, _)| taken(row)).fold(0, u64::saturating_add);
+    let all = blocks.map(|(row, _)| row.taken_bytes()).fold(0, u64::saturating_add);
     let missing = message.budget().missing_bytes.unwrap_or_default();
     let Some((row, window)) = windows.iter().find(|(_, window)| is_block(window.kind) && window.block.is_some()) else {
         let largest = windows.first().filter(|(_, window)| window.kind == WindowKind::Scratch);
@@ -66,19 +68,19 @@ fn blocks(explanation: &Explanation) -> Vec<Hint> {
          of {buffers}, and does not overlap copies with work",
         window.kind.as_str(),
         block.text,
-        bytes(taken(row)),
+        bytes_in_words(row.taken_bytes()),
         to.unwrap_or_default()
     )
     .replace("  ", " ");
-    let mut hint = Hint::new("block", "kernel", sentence);
-    hint.bytes_saved = Some(all - all / parts);
-    hint.shape = Some(block.text.clone());
+    let mut piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
+    piece.bytes_saved = Some(all - all / parts);
+    piece.shape = Some(block.text.clone());
     if let Some(bounds) = smaller {
         let index = "index_map  # its steps along that dimension grow as many times";
-        hint = hint.with_code(PALLAS, format!("spec = pl.BlockSpec(({}), {index}", tuple(&bounds)));
-        hint.code = hint.code.map(|code| code.replacen(", index_map", ", index_map)", 1));
+        piece = piece.with_code(PALLAS, format!("spec = pl.BlockSpec(({}), {index}", snippet::tuple(bounds.iter())));
+        piece.code = piece.code.map(|code| code.replacen(", index_map", ", index_map)", 1));
     }
-    vec![hint]
+    vec![piece]
 }
 
 /// The bounds with the largest of them, but for the one on the lanes, divided.
@@ -95,24 +97,20 @@ fn divided(block: &Shape, parts: u64) -> Vec<String> {
     bounds.iter().map(u64::to_string).collect()
 }
 
-fn tuple(bounds: &[String]) -> String {
-    if bounds.len() == 1 { format!("{},", bounds[0]) } else { bounds.join(", ") }
-}
-
-fn scratch(row: &Allocation) -> Hint {
+fn scratch(row: &Allocation) -> MessageAdvice {
     let shape = row.entry.shape.as_ref().map(|shape| shape.text.clone()).unwrap_or_default();
     let sentence = format!(
         "the kernel's own scratch {shape} takes {}: make it smaller in `scratch_shapes`, or leave it in HBM \
          (`memory_space=pl.ANY`) and copy parts of it in",
-        bytes(taken(row))
+        bytes_in_words(row.taken_bytes())
     );
-    let mut hint = Hint::new("block", "kernel", sentence);
-    hint.shape = Some(shape);
-    hint
+    let mut piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
+    piece.shape = Some(shape);
+    piece
 }
 
 /// A higher limit, where the memory itself has room.
-fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Hint> {
+fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<MessageAdvice> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
     // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more.
@@ -133,28 +131,28 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
     let sentence = format!(
         "the limit of {} is a setting, not all there is: let this one have {}{} (a v5e or v6e has 128 MiB of VMEM; \
          kernels of 100 MiB have run on a v7x)",
-        message.limit.as_ref().map(printed).unwrap_or_default(),
-        bytes(raised),
+        message.limit.as_ref().map(size_in_words).unwrap_or_default(),
+        bytes_in_words(raised),
         match (is_kernel, explanation.allocations.is_empty()) {
             (true, _) => ", for a kernel of your own in its compiler_params".to_owned(),
             (false, true) => format!(", for a kernel of Pallas by `vmem_limit_bytes={raised}` in its compiler_params"),
             (false, false) => String::new(),
         }
     );
-    let hint = Hint::new("limit", "kernel", sentence);
+    let piece = MessageAdvice::new(AdviceKind::Limit, AdviceTarget::Kernel, sentence);
     let flag = format!("xla_tpu_scoped_vmem_limit_kib={}", raised >> 10);
     Some(match (framework, is_kernel) {
-        (Framework::Jax, true) => hint.with_code(
+        (Framework::Jax, true) => piece.with_code(
             PALLAS_TPU,
             format!(
                 "params = pltpu.CompilerParams(vmem_limit_bytes={raised})  # pallas_call(…, compiler_params=params)"
             ),
         ),
-        _ => Hint { code: Some(format!("export LIBTPU_INIT_ARGS=\"--{flag}\"")), ..hint },
+        _ => MessageAdvice { code: Some(format!("export LIBTPU_INIT_ARGS=\"--{flag}\"")), ..piece },
     })
 }
 
-fn smaller_blocks(message: &Message, framework: Framework) -> Hint {
+fn smaller_blocks(message: &Message, framework: Framework) -> MessageAdvice {
     let is_fusion = message
         .entries
         .iter()
@@ -168,20 +166,23 @@ fn smaller_blocks(message: &Message, framework: Framework) -> Hint {
          stack are too large: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
          and keys); else give the operation parts of the batch"
     };
-    let hint = Hint::new("block", "kernel", sentence);
+    let piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
     match (framework, is_fusion) {
         (Framework::Jax, true) => {
-            hint.with_code("import jax", "x = jax.lax.optimization_barrier(x)  # before that operation")
+            piece.with_code(snippet::JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
-        _ => hint,
+        _ => piece,
     }
 }
 
 /// SMEM has what a core's scalar unit reads.
-fn scalars(explanation: &Explanation) -> Hint {
+fn scalars(explanation: &Explanation) -> MessageAdvice {
     let windows = windows(explanation);
     let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
-    let most = format!("SMEM has {}, for what the scalar unit reads (indices, lengths, tables of pages)", bytes(limit));
+    let most = format!(
+        "SMEM has {}, for what the scalar unit reads (indices, lengths, tables of pages)",
+        bytes_in_words(limit)
+    );
     let sentence = match windows.first() {
         Some((row, window)) => {
             let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
@@ -192,17 +193,21 @@ fn scalars(explanation: &Explanation) -> Hint {
             } else {
                 "keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
             };
-            format!("{}{number} {shape} takes {} alone. {most}: {then}", window.kind.as_str(), bytes(taken(row)))
+            format!(
+                "{}{number} {shape} takes {} alone. {most}: {then}",
+                window.kind.as_str(),
+                bytes_in_words(row.taken_bytes())
+            )
         }
         None => format!(
             "{most}. They grow with sequences × pages: serve fewer sequences at once, a shorter context (in vLLM \
              `--max-model-len`, `--max-num-seqs`) or larger pages"
         ),
     };
-    Hint::new("block", "kernel", sentence)
+    MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence)
 }
 
-fn sparse_core(message: &Message) -> Hint {
+fn sparse_core(message: &Message) -> MessageAdvice {
     let sentence = match message.memory_space.as_deref() {
         Some("hbm") => {
             "one allocation of the SparseCore's program is too large for HBM: divide the embedding tables between more \
@@ -216,21 +221,21 @@ fn sparse_core(message: &Message) -> Hint {
         }
         _ => "lower the limits on ids in a partition to what the data has, or the batch",
     };
-    Hint::new("block", "kernel", sentence)
+    MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence)
 }
 
 /// Values that did not fit into registers.
-pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Hint> {
+pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<MessageAdvice> {
     let spilled: u64 = windows(explanation)
         .iter()
         .filter(|(_, window)| window.kind == WindowKind::Spill)
-        .map(|(row, _)| taken(row))
+        .map(|(row, _)| row.taken_bytes())
         .fold(0, u64::saturating_add);
     let mut sentence = format!(
         "{} are spilled registers, of one kernel or fusion: arrays in HBM, their layouts and the batch of the model \
          are not the matter. In a kernel of your own, work on smaller blocks, unroll less, and use values soon after \
          they are read",
-        bytes(spilled)
+        bytes_in_words(spilled)
     );
     sentence.push_str(match framework {
         Framework::TorchXla => {
@@ -239,14 +244,14 @@ pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Hin
         }
         _ => "; else look for an operation that unrolls (sort, top_k, cumsum over a long dimension), and update libtpu",
     });
-    let hint = Hint::new("block", "kernel", sentence);
-    let hint = match framework {
+    let piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
+    let piece = match framework {
         Framework::TorchXla => {
-            hint.with_code("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
+            piece.with_code("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
         }
-        _ => hint,
+        _ => piece,
     };
-    let mut hints = vec![hint];
-    hints.extend(limit(&explanation.message, explanation, framework));
-    hints
+    let mut advice = vec![piece];
+    advice.extend(limit(&explanation.message, explanation, framework));
+    advice
 }

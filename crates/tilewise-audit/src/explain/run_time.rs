@@ -1,35 +1,40 @@
 //! Memory that others hold while a program runs, and messages that tell of no arrays.
 
-use super::{hint::Hint, words::printed};
+use super::MessageAdvice;
+use crate::{AdviceKind, AdviceTarget, snippet, words::size_in_words};
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
 
 /// A program that compiled, but for which there was no room.
-pub(super) fn of(message: &Message, framework: Framework) -> Vec<Hint> {
-    let asked = message.used.as_ref().map(printed).unwrap_or_default();
-    let free = message.limit.as_ref().map(printed).map(|free| format!(" where {free} are free")).unwrap_or_default();
+pub(super) fn of(message: &Message, framework: Framework) -> Vec<MessageAdvice> {
+    let asked = message.used.as_ref().map(size_in_words).unwrap_or_default();
+    let free =
+        message.limit.as_ref().map(size_in_words).map(|free| format!(" where {free} are free")).unwrap_or_default();
     if message.verdict() == Verdict::Fragmentation {
         let sentence = format!(
             "{asked} are needed in one piece: free arrays before this program is loaded, load the largest programs \
              first, allocate what stays before what comes and goes, and donate arguments, so that results take their \
              place"
         );
-        return vec![release(Hint::new("free", "process", sentence), framework)];
+        return vec![release(MessageAdvice::new(AdviceKind::Free, AdviceTarget::Process, sentence), framework)];
     }
     let sentence = format!(
         "{asked} are asked for{free}: see what else is in memory. Arrays that Python still refers to (old states, \
          results kept in a list, a second copy of the parameters), other compiled programs, and other processes on the \
          chip count; donated arguments are freed early"
     );
-    let mut hints = vec![release(Hint::new("free", "process", sentence), framework)];
+    let mut advice = vec![release(MessageAdvice::new(AdviceKind::Free, AdviceTarget::Process, sentence), framework)];
     let persistent = |name: &str| message.persistent.iter().find(|row| row.name == name);
     if let Some(row) = persistent("output").filter(|row| row.padding_bytes().is_some_and(|padding| padding > 0)) {
         let sentence = format!(
             "results take {} between runs, {:.1} % of it data: return less, or arrays whose last dimensions fill their \
              tiles",
-            printed(&row.size),
+            size_in_words(&row.size),
             row.percent.unwrap_or_default()
         );
-        hints.push(Hint::new("reshape", "result", sentence).up_to(row.padding_bytes().unwrap_or_default()));
+        advice.push(
+            MessageAdvice::new(AdviceKind::Reshape, AdviceTarget::Result, sentence)
+                .up_to(row.padding_bytes().unwrap_or_default()),
+        );
     }
     let is_program = message.module.is_some() || message.requirement.is_some();
     let smaller = if is_program {
@@ -41,30 +46,30 @@ pub(super) fn of(message: &Message, framework: Framework) -> Vec<Hint> {
         "{smaller}; a server can plan with less of the memory, and leave room for programs (in vLLM a lower \
          `--gpu-memory-utilization`)"
     );
-    hints.push(Hint::new("chunk", "value", smaller));
-    hints
+    advice.push(MessageAdvice::new(AdviceKind::Chunk, AdviceTarget::Value, smaller));
+    advice
 }
 
-fn release(hint: Hint, framework: Framework) -> Hint {
+fn release(piece: MessageAdvice, framework: Framework) -> MessageAdvice {
     match framework {
-        Framework::Jax => hint.with_code(
-            "import jax",
+        Framework::Jax => piece.with_code(
+            snippet::JAX,
             "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
              jax.clear_caches()  # drops compiled programs that are not needed any more",
         ),
-        Framework::TorchXla => hint.with_code(
+        Framework::TorchXla => piece.with_code(
             "import torch_xla.core.xla_model as xm",
             "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",
         ),
-        _ => hint,
+        _ => piece,
     }
 }
 
 /// Both kinds of core in one memory.
-pub(super) fn cores(message: &Message) -> Hint {
+pub(super) fn cores(message: &Message) -> MessageAdvice {
     let of = |name: &str| message.usage.as_ref().and_then(|usage| usage.get(name));
     let bytes = |name: &str| of(name).map_or(0, PrintedSize::bytes);
-    let size = |name: &str| of(name).map(printed).unwrap_or_default();
+    let size = |name: &str| of(name).map(size_in_words).unwrap_or_default();
     let sentence = if bytes("SparseCore") > bytes("TensorCore") {
         format!(
             "the SparseCores need {} of it: divide the embedding tables between more devices, lower \
@@ -79,11 +84,11 @@ pub(super) fn cores(message: &Message) -> Hint {
             size("TensorCore")
         )
     };
-    Hint::new("shard", "argument", sentence)
+    MessageAdvice::new(AdviceKind::Shard, AdviceTarget::Argument, sentence)
 }
 
 /// A message that tells of no memory.
-pub(super) fn unknown(message: &Message) -> Hint {
+pub(super) fn unknown(message: &Message) -> MessageAdvice {
     let sentence = match (message.form, message.code.as_deref()) {
         (Form::Other, Some(code)) => {
             let number = code.trim_start_matches('E');
@@ -91,5 +96,5 @@ pub(super) fn unknown(message: &Message) -> Hint {
         }
         _ => "paste the whole text of the error, from RESOURCE_EXHAUSTED on, with the list of allocations".to_owned(),
     };
-    Hint::new("none", "process", sentence)
+    MessageAdvice::new(AdviceKind::None, AdviceTarget::Process, sentence)
 }

@@ -1,16 +1,35 @@
-//! What ran out, what is the matter, and what fills the memory, in words.
+//! What ran out, and what is the matter, in sentences.
 
-use crate::output::human::{FAINT, STRONG, bytes, percent, styled};
-use std::io::{self, Write};
-use tilewise_oom::{Budget, Form, Message, PrintedSize, Verdict, meaning_of_code};
+use super::Explanation;
+use crate::words::{bytes_in_words, size_in_words};
+use tilewise_oom::{Budget, Form, Message, Verdict, meaning_of_code};
 
-/// A size as the message prints it, with a unit if it is a bare number of bytes.
-pub(super) fn printed(size: &PrintedSize) -> String {
-    if size.text().bytes().all(|byte| byte.is_ascii_digit()) { bytes(size.bytes()) } else { size.text().to_owned() }
+impl Explanation {
+    /// What ran out, in a sentence: `Out of memory in hbm: 294.50M needed, 250.00M available, 44.50M over.`
+    #[must_use]
+    pub fn headline(&self) -> String {
+        headline(&self.message)
+    }
+
+    /// What is the matter, in a sentence: the message's [`verdict`](Message::verdict) with its figures.
+    ///
+    /// ```
+    /// use tilewise_oom::Message;
+    ///
+    /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
+    ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
+    /// let explained = tilewise_audit::explain(Message::parse(text)?, None);
+    /// let sentence = "Enough is free, but not in one piece: 6.48G of 6.78G free, at most 3.33G of it together.";
+    /// assert_eq!(explained.verdict_in_words(), sentence);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn verdict_in_words(&self) -> String {
+        verdict(&self.message, &self.message.budget())
+    }
 }
 
-/// `Out of memory in hbm: 294.50M needed, 250.00M available, 44.50M over.`
-pub(super) fn headline(message: &Message) -> String {
+fn headline(message: &Message) -> String {
     if message.form == Form::Other
         && let Some(meaning) = message.code.as_deref().and_then(meaning_of_code)
     {
@@ -24,11 +43,11 @@ pub(super) fn headline(message: &Message) -> String {
         _ => ["needed", "available", "over"],
     };
     let figures = [&message.used, &message.limit, &message.exceeded].into_iter().zip(names);
-    let figures = figures.filter_map(|(size, what)| Some(format!("{} {what}", printed(size.as_ref()?))));
+    let figures = figures.filter_map(|(size, what)| Some(format!("{} {what}", size_in_words(size.as_ref()?))));
     let mut figures: Vec<String> = figures.collect();
-    figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
+    figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", size_in_words(piece))));
     if let (None, Some(total)) = (&message.used, &message.usage) {
-        figures.insert(0, format!("at least {} needed", printed(&total.total)));
+        figures.insert(0, format!("at least {} needed", size_in_words(&total.total)));
     }
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));
@@ -36,15 +55,15 @@ pub(super) fn headline(message: &Message) -> String {
     format!("{words}.")
 }
 
-/// What is the matter, in a sentence.
-pub(super) fn verdict(message: &Message, budget: &Budget) -> String {
-    let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
-    let missing = budget.missing_bytes.map(|missing| format!("; {} is missing", bytes(missing))).unwrap_or_default();
+fn verdict(message: &Message, budget: &Budget) -> String {
+    let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes_in_words);
+    let missing =
+        budget.missing_bytes.map(|missing| format!("; {} is missing", bytes_in_words(missing))).unwrap_or_default();
     match message.verdict() {
         Verdict::Padding => {
             let padding = budget.padding_bytes.unwrap_or_default();
-            let of = budget.used_bytes.map(|used| format!(" of {}", bytes(used))).unwrap_or_default();
-            format!("Padding is the matter: {}{of} holds no data{missing}.", bytes(padding))
+            let of = budget.used_bytes.map(|used| format!(" of {}", bytes_in_words(used))).unwrap_or_default();
+            format!("Padding is the matter: {}{of} holds no data{missing}.", bytes_in_words(padding))
         }
         Verdict::Arguments => format!(
             "The arguments alone do not fit: they take {} of {}. What the program does with them can't help.",
@@ -54,12 +73,12 @@ pub(super) fn verdict(message: &Message, budget: &Budget) -> String {
         Verdict::Size => too_large(message, budget),
         Verdict::Fragmentation if message.form == Form::RunTime => format!(
             "Enough is free, but not in one piece: {} of {} free{}.",
-            message.used.as_ref().map_or_else(|| "?".to_owned(), printed),
-            message.limit.as_ref().map_or_else(|| "?".to_owned(), printed),
+            message.used.as_ref().map_or_else(|| "?".to_owned(), size_in_words),
+            message.limit.as_ref().map_or_else(|| "?".to_owned(), size_in_words),
             message
                 .contiguous
                 .as_ref()
-                .map(|piece| format!(", at most {} of it together", printed(piece)))
+                .map(|piece| format!(", at most {} of it together", size_in_words(piece)))
                 .unwrap_or_default()
         ),
         Verdict::Fragmentation => format!(
@@ -67,7 +86,8 @@ pub(super) fn verdict(message: &Message, budget: &Budget) -> String {
             size(budget.fragmentation_bytes)
         ),
         Verdict::Reservation => {
-            let held = budget.others_bytes.map(|held| format!(": {} are taken", bytes(held))).unwrap_or_default();
+            let held =
+                budget.others_bytes.map(|held| format!(": {} are taken", bytes_in_words(held))).unwrap_or_default();
             format!("The program compiled, but when it ran other arrays and programs held the memory{held}.")
         }
         Verdict::KernelMemory => kernel(message),
@@ -94,14 +114,16 @@ fn too_large(message: &Message, budget: &Budget) -> String {
             "It is too large: none of it is padding, so only less data helps, not other layouts.".to_owned()
         }
         (Some(padding), _) => {
-            let padding = bytes(padding);
+            let padding = bytes_in_words(padding);
             match (budget.missing_bytes, budget.used_bytes) {
                 (Some(missing), _) => format!(
                     "It is too large: {padding} of it is padding, and {} is missing, so other layouts alone can't \
                      help.",
-                    bytes(missing)
+                    bytes_in_words(missing)
                 ),
-                (None, Some(used)) => format!("It is too large: only {padding} of {} is padding.", bytes(used)),
+                (None, Some(used)) => {
+                    format!("It is too large: only {padding} of {} is padding.", bytes_in_words(used))
+                }
                 (None, None) => format!("It is too large: only {padding} of it is padding."),
             }
         }
@@ -123,46 +145,4 @@ fn kernel(message: &Message) -> String {
         (_, None) => ("One kernel or fusion", "the memory of a core".to_owned()),
     };
     format!("{what}{name} does not fit into {space}: what counts is its own blocks, not what the program holds in HBM.")
-}
-
-/// What fills the memory, as the message's totals say; parts under 1 % are left out.
-pub(super) fn write_budget(budget: &Budget, out: &mut dyn Write) -> io::Result<()> {
-    let is_part = budget.others_bytes.is_some();
-    let interface = [("arguments", budget.argument_bytes), ("results", budget.output_bytes)];
-    let mut parts = vec![("held by arrays and programs", budget.others_bytes)];
-    parts.extend(interface.iter().filter(|_| !is_part));
-    parts.extend([("temporaries", budget.temporary_bytes), ("code and the like", budget.program_bytes)]);
-    let mut of_it: Vec<_> = interface.iter().filter(|_| is_part).copied().collect();
-    of_it.extend([("padding", budget.padding_bytes), ("lost in packing", budget.fragmentation_bytes)]);
-    let total = parts.iter().filter_map(|(_, part)| *part).fold(0, u64::saturating_add);
-    let is_worth_a_line = |part: &u64| *part > 0 && u128::from(*part) * 100 >= u128::from(total);
-    parts.retain(|(_, part)| part.as_ref().is_some_and(is_worth_a_line));
-    of_it.retain(|(_, part)| part.as_ref().is_some_and(is_worth_a_line));
-    if parts.is_empty() || parts.len() == 1 && of_it.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
-    let names = parts.into_iter().map(|(name, part)| (name.to_owned(), part));
-    for (name, part) in names.chain(of_it.into_iter().map(|(name, part)| (format!("of it {name}"), part))) {
-        let part = part.unwrap_or_default();
-        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-        let share = percent(part as f64 / total as f64);
-        writeln!(out, "  {:>11}  {share:>7}  {name}", bytes(part))?;
-    }
-    let apart = [
-        ("available", budget.capacity_bytes),
-        (if is_part { "reserved of that" } else { "reserved beside that" }, budget.reserved_bytes),
-    ];
-    for (name, size) in apart {
-        if let Some(size) = size.filter(|size| *size > 0) {
-            writeln!(out, "{}", styled(FAINT, format!("  {:>11}  {:>7}  {name}", bytes(size), "")))?;
-        }
-    }
-    Ok(())
-}
-
-/// Words in lines of at most `width` columns, all behind `indent`.
-pub(super) fn write_wrapped(words: &str, indent: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
-    textwrap::wrap(words, options).into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }

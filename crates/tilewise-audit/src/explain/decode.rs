@@ -1,18 +1,26 @@
 //! Texts as they come: logs are not always UTF-8.
 
-use crate::{failure::Failure, input::read_bytes};
-use std::path::Path;
+use crate::Failure;
 use tilewise_hlo::DECOMPRESSION_LIMIT;
 
-/// The text of a file, plain or gzip. What is not UTF-8 is UTF-16 by its mark or its zeros; else bytes that are no text
-/// are replaced.
-pub(super) fn read(path: &Path) -> Result<String, Failure> {
-    let bytes = read_bytes(path)?;
+/// The text of a log's bytes, plain or gzip, for [`Message::parse`](tilewise_oom::Message::parse). What is not UTF-8 is
+/// UTF-16 by its mark or its zeros; else bytes that are no text are replaced.
+///
+/// # Errors
+/// Those of [`tilewise_hlo::decode`] for gzip and protos.
+///
+/// ```
+/// let log: Vec<u8> = "Ran out of memory".encode_utf16().flat_map(u16::to_be_bytes).collect();
+/// assert_eq!(tilewise_audit::decode_log(log)?, "Ran out of memory");
+/// assert_eq!(tilewise_audit::decode_log(b"a\xffb".to_vec())?, "a\u{fffd}b");
+/// # Ok::<(), tilewise_audit::Failure>(())
+/// ```
+pub fn decode_log(bytes: Vec<u8>) -> Result<String, Failure> {
     match tilewise_hlo::decode(bytes.clone(), DECOMPRESSION_LIMIT) {
         Ok(text) => Ok(wide(text.as_bytes()).unwrap_or(text)),
         Err(error) => match tilewise_hlo::decompressed(bytes, DECOMPRESSION_LIMIT) {
             Ok(bytes) => Ok(wide(&bytes).unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned())),
-            Err(_) => Err(Failure::from(error).in_file(path)),
+            Err(_) => Err(error.into()),
         },
     }
 }

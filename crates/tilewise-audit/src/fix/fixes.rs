@@ -1,20 +1,21 @@
-//! What is found: fixes, or why there is none.
+//! What is found: fixes, or why there are none.
 
+use crate::snippet;
 use std::fmt;
 use tilewise::{
     Shape,
     tpu::{self, Generation},
 };
 
-/// The most fixes an [`Advice`] holds.
+/// The most fixes that [`suggest`](super::suggest) finds.
 pub const MAX_FIXES: usize = 5;
 
 /// What [`suggest`](super::suggest) found.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Advice {
-    /// The fixes, the best first, each of another kind; at most [`MAX_FIXES`].
-    pub fixes: Vec<Fix>,
+pub struct Fixes {
+    /// The best first, each of another kind; at most [`MAX_FIXES`].
+    pub list: Vec<Fix>,
     /// Why there is no fix; `None` if there is one.
     pub no_fix: Option<NoFix>,
     /// The generation whose rule priced the fixes.
@@ -23,11 +24,11 @@ pub struct Advice {
     pub basis: Basis,
 }
 
-impl Advice {
+impl Fixes {
     /// The fix to try first.
     #[must_use]
     pub fn best(&self) -> Option<&Fix> {
-        self.fixes.first()
+        self.list.first()
     }
 
     /// The same with the code written for an array of this name, such as `params['w']`, in place of `x`.
@@ -35,45 +36,21 @@ impl Advice {
     /// ```
     /// use tilewise_audit::fix;
     ///
-    /// let advice = fix::suggest(&"f32[400000,12]{1,0:T(8,128)}".parse()?, None).for_argument("params['w']");
-    /// assert_eq!(advice.fixes[1].jax, "params['w'] = params['w'].T  # f32[12,400000]");
+    /// let fixes = fix::suggest(&"f32[400000,12]{1,0:T(8,128)}".parse()?, None).for_argument("params['w']");
+    /// assert_eq!(fixes.list[1].jax, "params['w'] = params['w'].T  # f32[12,400000]");
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     #[must_use]
     pub fn for_argument(mut self, name: &str) -> Self {
-        for fix in &mut self.fixes {
+        for fix in &mut self.list {
             fix.jax = renamed(&fix.jax, name);
-        }
-        self
-    }
-
-    /// The advice for an array that this operation makes, by its opcode or by the framework's name of it.
-    ///
-    /// A gather or scatter takes whole rows and insists on their order, so that another order only moves the padding
-    /// into a temporary: there an array for each component comes first.
-    ///
-    /// ```
-    /// use tilewise_audit::fix::{self, FixKind};
-    ///
-    /// let advice = fix::suggest(&"f32[400000,12]{1,0:T(8,128)}".parse()?, None);
-    /// assert_eq!(advice.best().map(|fix| fix.kind), Some(FixKind::Order));
-    /// let advice = advice.for_operation("jit(f)/gather");
-    /// assert_eq!(advice.best().map(|fix| fix.kind), Some(FixKind::Split));
-    /// # Ok::<(), tilewise::Error>(())
-    /// ```
-    #[must_use]
-    pub fn for_operation(mut self, operation: &str) -> Self {
-        let name = operation.rsplit('/').next().unwrap_or(operation);
-        if name.starts_with("gather") || name.starts_with("scatter") {
-            // Stable: the others keep their order.
-            self.fixes.sort_by_key(|fix| fix.kind != FixKind::Split);
         }
         self
     }
 }
 
 /// Code with this name wherever it has `x` by itself, but for its comment.
-fn renamed(code: &str, name: &str) -> String {
+pub(crate) fn renamed(code: &str, name: &str) -> String {
     let (code, comment) = code.split_at(code.find("  #").unwrap_or(code.len()));
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut renamed = String::with_capacity(code.len() + comment.len());
@@ -181,9 +158,9 @@ impl Fix {
     #[must_use]
     pub fn imports(&self) -> &'static str {
         match &self.jax {
-            code if code.contains("Layout(") => "import jax\nfrom jax.experimental.layout import Format, Layout",
-            code if code.contains("jax.") => "import jax",
-            code if code.contains("jnp.") => "import jax.numpy as jnp",
+            code if code.contains("Layout(") => snippet::LAYOUT,
+            code if code.contains("jax.") => snippet::JAX,
+            code if code.contains("jnp.") => snippet::NUMPY,
             _ => "",
         }
     }
@@ -268,5 +245,21 @@ impl fmt::Display for NoFix {
                 "no order, reshape, split, size or element type that was tried frees 5 % of the padding"
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_about_the_array_by_its_name() {
+        let name = "params['w']";
+        assert_eq!(
+            renamed("x = x.reshape(3, 4)  # f32[3,4]", name),
+            "params['w'] = params['w'].reshape(3, 4)  # f32[3,4]"
+        );
+        assert_eq!(renamed("xs = jnp.unstack(x, axis=1)", name), "xs = jnp.unstack(params['w'], axis=1)");
+        assert_eq!(renamed("x = jax.lax.slice_in_dim(x, 0, 2)", "y"), "y = jax.lax.slice_in_dim(y, 0, 2)");
     }
 }

@@ -1,0 +1,32 @@
+//! The JAX that advice and fixes are given with, and what it imports.
+
+pub(crate) const JAX: &str = "import jax";
+pub(crate) const NUMPY: &str = "import jax.numpy as jnp";
+pub(crate) const JAX_AND_NUMPY: &str = "import jax\nimport jax.numpy as jnp";
+pub(crate) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
+
+/// Brings an array into this order of dimensions, the most major first.
+pub(crate) fn put_in_order(name: &str, major_to_minor: &[usize]) -> String {
+    let order = tuple(major_to_minor.iter());
+    format!("{name} = jax.device_put({name}, Format(Layout(major_to_minor=({order})), {name}.sharding))")
+}
+
+/// What stands between a Python tuple's brackets.
+pub(crate) fn tuple<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> String {
+    let comma = if items.len() == 1 { "," } else { "" };
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ") + comma
+}
+
+/// Leaves the order of a function's results to the compiler.
+pub(crate) fn results_in_any_order(function: &str) -> String {
+    format!("{function} = jax.jit({function}, out_shardings=Format(Layout.AUTO))")
+}
+
+/// Gathers each column of a table on its own.
+pub(crate) fn gather_columns(table: &str) -> String {
+    format!("columns = [column[indices] for column in jnp.unstack({table}, axis=-1)]")
+}
+
+/// Scatters each column on its own.
+pub(crate) const SCATTER_COLUMNS: &str =
+    "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)";

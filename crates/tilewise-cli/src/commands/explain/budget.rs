@@ -1,0 +1,25 @@
+//! What fills the memory, a line each.
+
+use crate::output::human::{FAINT, STRONG, bytes, percent, styled};
+use std::io::{self, Write};
+use tilewise_audit::BudgetStack;
+
+pub(super) fn write(stack: &BudgetStack, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
+    let parts = stack.parts.iter().map(|part| ("", part));
+    for (of_it, part) in parts.chain(stack.within.iter().map(|part| ("of it ", part))) {
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = percent(part.bytes as f64 / stack.total_bytes as f64);
+        writeln!(out, "  {:>11}  {share:>7}  {of_it}{}", bytes(part.bytes), part.name)?;
+    }
+    for part in &stack.room {
+        writeln!(out, "{}", styled(FAINT, format!("  {:>11}  {:>7}  {}", bytes(part.bytes), "", part.name)))?;
+    }
+    Ok(())
+}
+
+/// Words in lines of at most `width` columns, all behind `indent`.
+pub(super) fn write_wrapped(words: &str, indent: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
+    textwrap::wrap(words, options).into_iter().try_for_each(|line| writeln!(out, "{line}"))
+}
