@@ -1,4 +1,4 @@
-//! `Advice`: a change to a program, priced by planning its memory again.
+//! `Advice`, on a program, and `MessageAdvice`, on what a message tells of one.
 
 use crate::{
     row::PySourceLine,
@@ -7,7 +7,7 @@ use crate::{
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use tilewise_audit::Advice;
+use tilewise_audit::{Advice, MessageAdvice};
 
 /// One change to a program, and by how much what it holds falls.
 ///
@@ -72,6 +72,66 @@ impl PyAdvice {
 
     fn __repr__(&self) -> String {
         format!("<Advice {}: {}, frees {} bytes>", self.kind, self.sentence, self.peak_bytes_saved)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
+
+/// One thing to do about an out-of-memory message, and what it frees, as far as the message tells.
+///
+/// Examples:
+///     >>> import pathlib
+///     >>> first = explain(pathlib.Path("../examples/out_of_memory.txt")).advice[0]
+///     >>> first.shape
+///     'f32[400000,12]{1,0:T(8,128)}'
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "MessageAdvice")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyMessageAdvice {
+    /// The sort of change: as of `Advice`, or `'narrow'` types, `'shard'` arrays between devices, a kernel's `'block'`, a
+    /// `'limit'` to raise, memory to `'free'`, or `'audit'` where the program tells more than the message.
+    kind: String,
+    /// What is changed: as of `Advice`, or the `'compiler'`, or the `'process'` around the program.
+    target: String,
+    /// The array it is about, as a text, since it may be cut off; `None` if it is about none.
+    shape: Option<String>,
+    /// Bytes it frees; `None` where that is not known.
+    bytes_saved: Option<u64>,
+    /// Whether that is the most it can free.
+    is_bound: bool,
+    /// What to do, as a sentence.
+    sentence: String,
+    /// The code that does it, in the language of the message's framework; `None` if there is none.
+    code: Option<String>,
+    /// What that code imports.
+    imports: Option<String>,
+}
+
+impl PyMessageAdvice {
+    pub(crate) fn of(advice: &MessageAdvice) -> Self {
+        Self {
+            kind: advice.kind.as_str().to_owned(),
+            target: advice.target.as_str().to_owned(),
+            shape: advice.shape.clone(),
+            bytes_saved: advice.bytes_saved,
+            is_bound: advice.is_bound,
+            sentence: advice.sentence.clone(),
+            code: advice.code.clone(),
+            imports: advice.imports.map(str::to_owned),
+        }
+    }
+}
+
+#[pymethods]
+impl PyMessageAdvice {
+    fn __str__(&self) -> &str {
+        &self.sentence
+    }
+
+    fn __repr__(&self) -> String {
+        let frees = self.bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
+        format!("<MessageAdvice {}: {}{frees}>", self.kind, self.sentence)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

@@ -75,13 +75,13 @@ impl RowValue for BufferValue {
         &self.causes
     }
 
-    /// Of arguments alone, as `BufferRow::advice` says: a compiler chooses the layouts of everything else.
+    /// Of arguments alone, as `BufferRow::fixes` says: a compiler chooses the layouts of everything else.
     fn fixes(&self) -> Vec<PyFix> {
         if self.padding_bytes() == 0 || self.opcode != "parameter" {
             return Vec::new();
         }
         let tpu = self.tpu.as_ref().and_then(|name| name.parse().ok());
-        fix::suggest(self.shape.as_shape(), tpu).fixes.iter().map(PyFix::of).collect()
+        fix::suggest(self.shape.as_shape(), tpu).list.iter().map(PyFix::of).collect()
     }
 
     fn op_name(&self) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
+    advice::PyMessageAdvice,
     builtins::tuple,
     errors::{Error, Result},
     fix::PyFix,
@@ -22,8 +23,8 @@ use std::{
     sync::Arc,
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::Allocation;
-use tilewise_cli::Explained;
+use tilewise_audit::{Allocation, Explanation, explain};
+use tilewise_cli::explanation_text;
 use tilewise_oom::{Message, PrintedSize};
 
 /// Explains the out-of-memory message in a text.
@@ -39,7 +40,7 @@ pub(crate) fn explain_text<'py>(
         return Err(PyTypeError::new_err(message).into());
     };
     let text = text.to_string_lossy().into_owned();
-    let explained = py.detach(|| Ok::<_, Error>(Explained::of(Message::parse(&text)?, tpu)))?;
+    let explained = py.detach(|| Ok::<_, Error>(explain(Message::parse(&text)?, tpu)))?;
     let explained = Arc::new(explained);
     Ok(Bound::new(py, PyTable::of(explained.clone(), PyExplanation { explained, text, tpu }))?)
 }
@@ -57,7 +58,7 @@ pub(crate) fn explain_text<'py>(
 ///     ('hbm', 488960)
 #[pyclass(frozen, eq, hash, extends = PyTable, module = "tilewise", name = "Explanation")]
 pub(crate) struct PyExplanation {
-    explained: Arc<Explained>,
+    explained: Arc<Explanation>,
     /// The text that has the message, and the generation of the program: all that it is made of.
     text: String,
     tpu: Option<Generation>,
@@ -77,7 +78,7 @@ impl Hash for PyExplanation {
 
 impl PyExplanation {
     fn message(&self) -> &Message {
-        &self.explained.0.message
+        &self.explained.message
     }
 }
 
@@ -130,13 +131,13 @@ impl PyExplanation {
     /// Bytes by which the need exceeds the memory: as printed, or the difference.
     #[getter]
     fn shortfall_bytes(&self) -> Option<u64> {
-        self.explained.0.shortfall_bytes()
+        self.explained.shortfall_bytes()
     }
 
     /// Padding of all the arrays that the message lists.
     #[getter]
     fn padding_bytes(&self) -> u64 {
-        self.explained.0.padding_bytes()
+        self.explained.padding_bytes()
     }
 
     /// Whether parts of the message are missing.
@@ -149,18 +150,29 @@ impl PyExplanation {
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
         self.explained
-            .0
             .allocations
             .iter()
             .map(|allocation| PyAllocation::of(py, AllocationValue::new(allocation)))
             .collect()
     }
 
+    /// What to do about it, the best first.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> first = explain(pathlib.Path("../examples/out_of_memory.txt")).advice[0]
+    ///     >>> first.kind, first.target, first.is_bound
+    ///     ('split', 'upstream', True)
+    #[getter]
+    fn advice(&self, py: Python<'_>) -> Vec<PyMessageAdvice> {
+        py.detach(|| self.explained.advice().iter().map(PyMessageAdvice::of).collect())
+    }
+
     /// The fix that frees the most memory, of an argument or output, as an (allocation, fix) pair; `None` if there is no
     /// fix. Arrays inside the program have none: the compiler undoes layouts and reshapes that are asked for there.
     #[getter]
     fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
-        let first = self.explained.0.first_fix();
+        let first = self.explained.first_fix();
         first
             .map(|(allocation, fix)| Ok((PyAllocation::of(py, AllocationValue::new(allocation))?, PyFix::of(fix))))
             .transpose()
@@ -178,7 +190,7 @@ impl PyExplanation {
     ///     ...
     #[pyo3(signature = (*, width = 100))]
     fn table(&self, width: usize) -> String {
-        self.explained.to_text(width)
+        explanation_text(&self.explained, width)
     }
 
     /// For notebooks: the explanation, and pictures of the arrays with the most padding.
@@ -187,7 +199,7 @@ impl PyExplanation {
     }
 
     fn __len__(&self) -> usize {
-        self.explained.0.allocations.len()
+        self.explained.allocations.len()
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -200,11 +212,11 @@ impl PyExplanation {
     }
 
     fn __str__(&self) -> String {
-        self.explained.to_text(100)
+        explanation_text(&self.explained, 100)
     }
 
     fn __repr__(&self) -> String {
-        let (count, padding) = (self.explained.0.allocations.len(), self.padding_bytes());
+        let (count, padding) = (self.explained.allocations.len(), self.padding_bytes());
         format!("<Explanation of {count} allocations: {padding} bytes of padding>")
     }
 }
@@ -240,7 +252,7 @@ pub(crate) struct AllocationValue {
 impl AllocationValue {
     fn new(allocation: &Allocation) -> Self {
         let entry = &allocation.entry;
-        let fixes = allocation.advice.as_ref().map_or(&[][..], |advice| &advice.fixes);
+        let fixes = allocation.fixes.as_ref().map_or(&[][..], |fixes| &fixes.list);
         Self {
             section: entry.section.as_str().to_owned(),
             instruction: entry.instruction().map(|(name, _)| name.to_owned()),
@@ -356,8 +368,8 @@ impl PyAllocation {
     }
 }
 
-impl Tabular for Explained {
+impl Tabular for Explanation {
     fn columns(&self) -> Columns {
-        Columns::of::<Allocation, _>(self.0.allocations.iter())
+        Columns::of::<Allocation, _>(self.allocations.iter())
     }
 }

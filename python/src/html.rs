@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
-use tilewise_cli::{Audited, Explained};
+use tilewise_audit::Explanation;
+use tilewise_cli::{Audited, explanation_text};
 use tilewise_draw::{Options, Scene, View};
 
 /// Width of the tables, in columns of text.
@@ -45,10 +46,10 @@ pub(crate) fn report(audited: &Audited) -> String {
 }
 
 /// An explanation: its text, and pictures of the arrays with the most padding.
-pub(crate) fn explanation(explained: &Explained) -> String {
-    let mut padded: Vec<_> = explained.0.allocations.iter().filter(|row| row.padding_bytes() > 0).collect();
+pub(crate) fn explanation(explained: &Explanation) -> String {
+    let mut padded: Vec<_> = explained.allocations.iter().filter(|row| row.padding_bytes() > 0).collect();
     padded.sort_by_key(|row| std::cmp::Reverse(row.padding_bytes()));
-    with_pictures(&explained.to_text(WIDTH), padded.into_iter().filter_map(|row| row.shape.as_ref()))
+    with_pictures(&explanation_text(explained, WIDTH), padded.into_iter().filter_map(|row| row.shape.as_ref()))
 }
 
 fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> String {

@@ -39,7 +39,7 @@ mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};
     #[pymodule_export]
     use super::{
-        advice::PyAdvice,
+        advice::{PyAdvice, PyMessageAdvice},
         buffer::PyBuffer,
         command_line::run,
         drawing::{PyDrawing, draw},

@@ -27,7 +27,7 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{
-    AuditOptions, BufferView, CopyRow, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning, audit_with,
+    AuditOptions, BufferView, CopyRow, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning, audit_with,
 };
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
@@ -378,9 +378,7 @@ impl PyReport {
     #[pyo3(signature = (*, program = true))]
     fn to_json(&self, py: Python<'_>, program: bool) -> PyResult<String> {
         #[derive(Serialize)]
-        struct Item<'a> {
-            schema: u8,
-            input: &'a str,
+        struct WithProgram<'a> {
             #[serde(flatten)]
             report: ReportView<'a>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -395,8 +393,9 @@ impl PyReport {
         let (text, source, tpu, hbm_limit) = self.made_of();
         let program = program.then(|| Program { text, tpu: tpu.map(Generation::name), hbm_limit });
         let options = ViewOptions { tpu, hbm_limit, most_buffers: None };
-        let item = Item { schema: 1, input: source, report: self.audited.report.view(source, options), program };
-        py.detach(|| serde_json::to_string(&item)).map_err(|error| PyValueError::new_err(error.to_string()))
+        let report = self.audited.report.view(source, options);
+        let line = JsonLine::of(source, WithProgram { report, program });
+        py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.

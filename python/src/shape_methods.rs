@@ -429,7 +429,7 @@ impl PyShape {
     #[pyo3(signature = (*, tpu = None))]
     fn fixes(&self, tpu: Option<&Bound<'_, PyAny>>) -> Result<Vec<PyFix>> {
         let generation = tpu.map(generation).transpose()?;
-        Ok(tilewise_audit::fix::suggest(self.as_shape(), generation).fixes.iter().map(PyFix::of).collect())
+        Ok(tilewise_audit::fix::suggest(self.as_shape(), generation).list.iter().map(PyFix::of).collect())
     }
 
     /// How the buffer is made from the array, step by step: pad, reshape, transpose.

@@ -1,7 +1,7 @@
 //! Values that travel: pickled and copied as the JSON of what they hold, and made again from it.
 
 use crate::{
-    advice::PyAdvice,
+    advice::{PyAdvice, PyMessageAdvice},
     buffer::PyBuffer,
     explanation::PyAllocation,
     fix::PyFix,
@@ -37,7 +37,7 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
             })*
         };
     }
-    first_of!(PyAdvice PyCopy PyFix PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
+    first_of!(PyAdvice PyCopy PyFix PyMessageAdvice PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
     if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
+import subprocess
 import sys
 import traceback
 from collections.abc import AsyncGenerator, Generator
@@ -40,6 +42,15 @@ def test_the_example(message: str) -> None:
     assert frame["padding_bytes"].sum() == explained.padding_bytes
     assert list(explained.to_pandas().columns) == frame.columns
     assert "<svg" in explained._repr_html_()
+
+
+def test_advice_is_the_command_line_s(message: str) -> None:
+    command = [sys.executable, "-m", "tilewise", "explain", "--format", "json", str(EXAMPLES / "out_of_memory.txt")]
+    printed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    fields = ("kind", "target", "shape", "bytes_saved", "is_bound", "sentence", "code", "imports")
+    advice = tw.explain(message).advice
+    assert [{field: getattr(piece, field) for field in fields} for piece in advice] == printed["advice"]
+    assert (advice[0].kind, str(advice[0])) == ("split", advice[0].sentence)
 
 
 def test_exceptions_and_their_causes(message: str) -> None:

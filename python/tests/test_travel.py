@@ -35,6 +35,7 @@ def values(program: Path, message: str) -> dict[str, Any]:
         "SpaceTotal": report.memory_spaces[0],
         "PeakBuffer": report.peak_buffers[0],
         "Advice": report.advice[0],
+        "MessageAdvice": explained.advice[0],
         "SourceLine": peak,
         "Explanation": explained,
         "Allocation": explained.allocations[0],

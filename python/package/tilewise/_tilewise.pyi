@@ -26,6 +26,7 @@ __all__ = [
     "Explanation",
     "Fix",
     "Layout",
+    "MessageAdvice",
     "PeakBuffer",
     "Report",
     "ReportWarning",
@@ -399,6 +400,46 @@ class Advice:
     def __hash__(self) -> int: ...
 
 @final
+class MessageAdvice:
+    @property
+    def kind(
+        self,
+    ) -> Literal[
+        "order",
+        "transpose",
+        "reshape",
+        "split",
+        "chunk",
+        "checkpoint",
+        "donate",
+        "narrow",
+        "shard",
+        "block",
+        "limit",
+        "free",
+        "audit",
+        "none",
+    ]: ...
+    @property
+    def target(
+        self,
+    ) -> Literal["argument", "result", "upstream", "kernel", "value", "compiler", "process"]: ...
+    @property
+    def shape(self) -> str | None: ...
+    @property
+    def bytes_saved(self) -> int | None: ...
+    @property
+    def is_bound(self) -> bool: ...
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def code(self) -> str | None: ...
+    @property
+    def imports(self) -> str | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
 class Copy:
     @property
     def instruction(self) -> str: ...
@@ -556,6 +597,8 @@ class Explanation(Table):
     def truncated(self) -> bool: ...
     @property
     def allocations(self) -> list[Allocation]: ...
+    @property
+    def advice(self) -> list[MessageAdvice]: ...
     @property
     def first_fix(self) -> tuple[Allocation, Fix] | None: ...
     def table(self, *, width: int = 100) -> str: ...
