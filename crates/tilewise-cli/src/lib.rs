@@ -1,7 +1,7 @@
 //! The `tilewise` command line as a library: what the binary runs, and the texts it prints.
 //!
-//! [`run`] is the whole program. [`Audited`] is the report of `tilewise audit`, and [`explanation_text`] the text of `tilewise
-//! explain`, for programs that show them in another way.
+//! [`run`] is the whole program. [`Audited`] is the report of `tilewise audit`, and [`explanation_text`] the text of
+//! `tilewise explain`, for programs that show them in another way.
 
 #![forbid(unsafe_code)]
 

@@ -4,8 +4,9 @@ use super::{Explanation, interface, kernel, run_time, temporaries};
 use crate::{AdviceKind, AdviceTarget};
 use tilewise_oom::{Budget, Form, Framework, Verdict};
 
-/// What a message tells of what to do, and what that frees as far as it tells. Fields are those of [`Advice`](crate::Advice)
-/// where they mean the same; only a program tells which instruction makes an array, and how far its peak falls.
+/// What a message tells of what to do, and what that frees as far as it tells. Fields are those of
+/// [`Advice`](crate::Advice) where they mean the same; only a program tells which instruction makes an array, and how
+/// far its peak falls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageAdvice {
@@ -55,8 +56,8 @@ const OF_BEST: u128 = 20;
 impl Explanation {
     /// What to do about the message, best first.
     ///
-    /// Layouts and shapes are advised on for what crosses the program's interface alone: a compiler undoes what is asked
-    /// for of values inside.
+    /// Layouts and shapes are advised on for what crosses the program's interface alone: a compiler undoes what is
+    /// asked for of values inside.
     ///
     /// ```
     /// use tilewise_oom::Message;

@@ -48,8 +48,8 @@ pub struct Allocation {
     pub sizes: Option<Sizes>,
     /// What makes the padding, in words, the largest cause first.
     pub causes: Vec<String>,
-    /// What to hand over or return instead; `None` without padding, and for arrays inside the program: a compiler undoes
-    /// what is asked for there.
+    /// What to hand over or return instead; `None` without padding, and for arrays inside the program: a compiler
+    /// undoes what is asked for there.
     pub fixes: Option<Fixes>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,

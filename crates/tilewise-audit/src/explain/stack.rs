@@ -28,8 +28,8 @@ pub struct BudgetPart {
 }
 
 impl Explanation {
-    /// What fills the memory; `None` where the message tells of no parts, and where what ran out is of one kernel, whose
-    /// own blocks count.
+    /// What fills the memory; `None` where the message tells of no parts, and where what ran out is of one kernel,
+    /// whose own blocks count.
     ///
     /// ```
     /// let text = "Program hbm requirement 10.96G:
