@@ -15,7 +15,7 @@ use std::{
     hash::{Hash, Hasher},
     path::PathBuf,
 };
-use tilewise::Shape;
+use tilewise::{Shape, Tiled};
 use tilewise_draw::{Options, Scene, Theme, View};
 
 /// A shape and the arguments of `Shape.draw`: all that a picture is made of.
@@ -56,7 +56,6 @@ impl Hash for PyDrawing {
 
 impl PyDrawing {
     pub(crate) fn of(request: Request) -> Result<Self> {
-        let tiled = request.shape.tiled()?;
         let mut options = Options::new().with_theme(match request.theme.as_str() {
             "auto" => Theme::Auto,
             "light" => Theme::Light,
@@ -78,12 +77,20 @@ impl PyDrawing {
             (None, "steps") => None,
             (None, other) => return Err(unknown("view", other, "'logical', 'memory', 'both', 'word' or 'steps'")),
         };
+        let arrays = arrays(request.shape.as_shape())?;
         let scene = match view {
-            Some(view) => Scene::of(tiled, &options.with_view(view))?,
-            None => Scene::steps(tiled, &options)?,
+            Some(view) if !arrays.is_empty() => Scene::of_tuple(&arrays, &options.with_view(view))?,
+            Some(view) => Scene::of(request.shape.tiled()?, &options.with_view(view))?,
+            None => Scene::steps(request.shape.tiled()?, &options)?,
         };
         Ok(Self { scene, request })
     }
+}
+
+/// The arrays of a tuple, each with its path; none of what is no tuple.
+fn arrays(shape: &Shape) -> Result<Vec<(Vec<usize>, Tiled)>> {
+    let leaves = shape.leaves().filter(|(path, leaf)| !path.is_empty() && leaf.as_array().is_some());
+    leaves.map(|(path, leaf)| Ok((path, Tiled::new(&leaf)?))).collect()
 }
 
 /// The picture of the shape in a text. Pickled pictures call it.

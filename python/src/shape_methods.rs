@@ -446,7 +446,7 @@ impl PyShape {
         PySteps::of(self)
     }
 
-    /// A picture of the layout.
+    /// A picture of the layout, or of each array in a tuple.
     ///
     /// Args:
     ///     view: `'logical'` draws the array with the offset in each cell, `'memory'` the memory with the index in each
@@ -459,7 +459,7 @@ impl PyShape {
     /// Raises:
     ///     DrawError: there is nothing to draw.
     ///     OutOfRangeError: an index is outside the array.
-    ///     ShapeError: not an array, or one with an unbounded dimension or no layout.
+    ///     ShapeError: neither an array nor a tuple of some, or one with an unbounded dimension or no layout.
     ///     ValueError: the view or theme is unknown.
     ///
     /// Examples:

@@ -94,7 +94,7 @@ pub(crate) struct StepsArgs {
     /// Draw the steps as a strip of pictures
     #[arg(long, conflicts_with = "rendering")]
     pub(crate) draw: bool,
-    /// Write the strip to a file, .svg or .png
+    /// Write the strip to a file, .svg or .png; - is standard output, SVG
     #[arg(short, long = "out", value_name = "FILE", requires = "draw")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -139,10 +139,10 @@ pub(crate) struct IndexArgs {
   tilewise draw 'bf16[16,256]{1,0:T(8,128)(2,1)}' --view word -o words.svg
   tilewise draw 'f32[8,128]{1,0}' 'f32[8,128]{0,1}'     two layouts of one array compared")]
 pub(crate) struct DrawArgs {
-    /// A shape with its layout; give a second one to compare them
+    /// A shape with its layout, of a tuple each array; give a second one to compare them
     #[arg(required = true, num_args = 1..=2, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
-    /// Write the picture to a file, .svg or .png
+    /// Write the picture to a file, .svg or .png; - is standard output, SVG
     #[arg(short, long = "out", value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// What to draw [default: both, or compare if there are two shapes]

@@ -12,16 +12,25 @@ use std::{
     env, io,
     path::{Path, PathBuf},
 };
-use tilewise::Tiled;
+use tilewise::{Shape, Tiled};
 use tilewise_draw::{ColorMode, Options, Scene, Theme, View};
 
 pub(crate) fn run(args: &DrawArgs, output: &mut Output) -> io::Result<()> {
     let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
     let drawn = options(args, others).and_then(|options| {
-        let tiled = tiled(input)?;
-        Drawn::new(&tiled, &Scene::of(&tiled, &options).map_err(undrawn)?, args.out.as_ref(), args.scale)
+        let shape = parse_shape(input)?;
+        Drawn::new(&shape, &scene(input, &shape, &options)?, args.out.as_ref(), args.scale)
     });
     show(input, drawn, output)
+}
+
+/// The picture of an array, or of a tuple's arrays.
+fn scene(input: &str, shape: &Shape, options: &Options) -> Result<Scene, Failure> {
+    let tiled = |shape: &Shape| Tiled::new(shape).map_err(|error| Failure::from(error).within(0..input.len()));
+    let arrays = shape.leaves().filter(|(path, leaf)| !path.is_empty() && leaf.as_array().is_some());
+    let arrays: Vec<_> = arrays.map(|(path, leaf)| Ok((path, tiled(&leaf)?))).collect::<Result<_, Failure>>()?;
+    let scene = if arrays.is_empty() { Scene::of(&tiled(shape)?, options) } else { Scene::of_tuple(&arrays, options) };
+    scene.map_err(undrawn)
 }
 
 /// `tilewise steps --draw`: the derivation as a strip of pictures.
@@ -29,7 +38,8 @@ pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut O
     each_item(shapes, |input, readable| {
         let drawn = readable.and_then(|()| {
             let tiled = tiled(input)?;
-            Drawn::new(&tiled, &Scene::steps(&tiled, &terminal_options()).map_err(undrawn)?, out, SCALE)
+            let shape = Shape::from(tiled.array().clone());
+            Drawn::new(&shape, &Scene::steps(&tiled, &terminal_options()).map_err(undrawn)?, out, SCALE)
         });
         show(input, drawn, output)
     })
@@ -45,7 +55,7 @@ fn show(input: &str, drawn: Result<Drawn, Failure>, output: &mut Output) -> io::
     }
 }
 
-/// A picture: for the terminal, or where it was written.
+/// A picture: for standard output, or where it was written.
 #[derive(Serialize)]
 struct Drawn {
     shape: String,
@@ -58,10 +68,12 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn new(tiled: &Tiled, scene: &Scene, out: Option<&PathBuf>, scale: f32) -> Result<Self, Failure> {
-        let shape = tilewise::Shape::from(tiled.array().clone()).to_string();
-        let Some(path) = out else {
-            return Ok(Self { shape, svg: scene.to_svg(), picture: scene.to_terminal(screen_width()), written: None });
+    fn new(shape: &Shape, scene: &Scene, out: Option<&PathBuf>, scale: f32) -> Result<Self, Failure> {
+        let shape = shape.to_string();
+        let Some(path) = out.filter(|path| path.as_os_str() != "-") else {
+            let svg = scene.to_svg();
+            let picture = if out.is_some() { svg.clone() } else { scene.to_terminal(screen_width()) };
+            return Ok(Self { shape, svg, picture, written: None });
         };
         write_scaled(scene, path, scale)?;
         Ok(Self { shape, svg: String::new(), picture: String::new(), written: Some(path.display().to_string()) })

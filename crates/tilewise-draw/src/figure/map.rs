@@ -15,7 +15,7 @@ const WIDEST: f64 = 240.0;
 const HIGHEST: f64 = 170.0;
 
 /// The least side of the area; below, each side has a scale of its own.
-const THINNEST: f64 = 24.0;
+const THINNEST: f64 = 14.0;
 
 /// The least distance of lines between tiles.
 const CLOSEST: f64 = 5.0;

@@ -351,8 +351,12 @@ fn cell_size(grid: &Grid) -> (f64, f64) {
 
 /// The heading with what pictures show beyond terminals.
 fn heading(panel: &Panel) -> String {
-    let has_bytes = panel.grid.has_bytes && panel.grid.cells.iter().any(|cell| cell.content.bits > 0);
-    format!("{}{}", panel.heading, if has_bytes { ", its byte below" } else { "" })
+    let bits = panel.grid.cells.iter().find_map(|cell| Some(cell.content.bits).filter(|&bits| bits > 0));
+    match bits.filter(|_| panel.grid.has_bytes) {
+        Some(bits) if bits.is_multiple_of(8) => format!("{}, its byte below", panel.heading),
+        Some(_) => format!("{}, its byte:bit below", panel.heading),
+        None => panel.heading.clone(),
+    }
 }
 
 /// The words and lengths of the brackets around the first tile's rows and columns.

@@ -1,5 +1,6 @@
 //! The tests of the pictures, in one program.
 
+mod explains;
 mod figures;
 mod limits;
 mod pixels;

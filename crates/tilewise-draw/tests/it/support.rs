@@ -15,6 +15,9 @@ pub(crate) struct Cell {
     pub(crate) class: String,
     pub(crate) index: Option<Vec<u64>>,
     pub(crate) offset: Option<u64>,
+    /// Where it starts, in bits.
+    pub(crate) bit: Option<u128>,
+    pub(crate) tile: Option<u64>,
     pub(crate) padding: Option<String>,
     pub(crate) hatched: bool,
     pub(crate) text: String,
@@ -49,6 +52,11 @@ fn cell(node: Node<'_, '_>) -> Cell {
         class: node.attribute("class").unwrap_or_default().to_owned(),
         index: node.attribute("data-index").map(numbers),
         offset: node.attribute("data-offset").map(|offset| offset.parse().expect("a number")),
+        bit: node.attribute("data-byte").map(|byte| {
+            let bit = node.attribute("data-bit").map_or(0, |bit| bit.parse().expect("a number"));
+            byte.parse::<u128>().expect("a number") * 8 + bit
+        }),
+        tile: node.attribute("data-tile").map(|tile| tile.parse().expect("a number")),
         padding: node.attribute("data-padding").map(str::to_owned),
         hatched: node.attribute("class").is_some_and(|class| class.ends_with(" tw-pad")),
         text: own.and_then(|node| node.text()).unwrap_or_default().to_owned(),
