@@ -88,7 +88,7 @@ impl PyDrawing {
 }
 
 /// The arrays of a tuple, each with its path; none of what is no tuple.
-fn arrays(shape: &Shape) -> Result<Vec<(Vec<usize>, Tiled)>> {
+pub(crate) fn arrays(shape: &Shape) -> Result<Vec<(Vec<usize>, Tiled)>> {
     let leaves = shape.leaves().filter(|(path, leaf)| !path.is_empty() && leaf.as_array().is_some());
     leaves.map(|(path, leaf)| Ok((path, Tiled::new(&leaf)?))).collect()
 }

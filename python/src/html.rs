@@ -1,5 +1,6 @@
 //! The HTML that notebooks show.
 
+use crate::drawing::arrays;
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
@@ -31,8 +32,11 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
         }
         html.push_str("</table>");
     }
+    let arrays = arrays(shape).unwrap_or_default();
     if let Some(tiled) = tiled {
         html.push_str(&picture(tiled, View::Both));
+    } else if !arrays.is_empty() {
+        html.push_str(&Scene::of_tuple(&arrays, &Options::new()).map(|scene| scene.to_svg()).unwrap_or_default());
     }
     html + "</div>"
 }

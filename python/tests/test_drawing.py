@@ -63,3 +63,18 @@ def test_notebooks() -> None:
     assert "<svg" not in tw.Shape("(f32[2], token[])")._repr_html_()
     assert "&lt;=5" in tw.Shape("f32[<=5]")._repr_html_()
     assert tw.Shape.parse_as_written("f32[5]")._repr_html_()
+
+
+def test_pictures_in_one_notebook_are_apart() -> None:
+    light, dark = SHAPE.draw(theme="light"), SHAPE.draw(theme="dark")
+    ids = [ElementTree.fromstring(drawing._repr_svg_()).get("id") for drawing in (light, dark)]
+    assert None not in ids and ids[0] != ids[1]
+    for drawing, own in zip((light, dark), ids, strict=True):
+        assert f"#{own} " in drawing.to_svg() and f"url(#{own}-padding)" in drawing.to_svg()
+
+
+def test_tuples_are_drawn_array_by_array() -> None:
+    pair = tw.Shape("(f32[3,5]{1,0:T(2,2)}, (s32[4]{0}, token[]))")
+    assert pair.draw().to_svg().count('data-panel="array"') == 2
+    assert "{1,0}: s32[4]{0}" in str(pair.draw())
+    assert pair._repr_html_().count("<svg") == 1
