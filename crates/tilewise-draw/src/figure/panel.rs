@@ -106,7 +106,8 @@ impl<'a> PanelLayout<'a> {
         top += 4.0;
         // Lines of odd width are sharp if they run through the middle of a pixel.
         (left, top) = (left.ceil() + 0.5, top.ceil() + 0.5);
-        let labels_width = labels_above.map(|label| width(label, LABEL) + 14.0).fold(0.0, f64::max);
+        let bracket_width = column_bracket.as_ref().map_or(0.0, |(text, _)| width(text, LABEL));
+        let labels_width = labels_above.map(|label| width(label, LABEL) + 14.0).fold(bracket_width, f64::max);
 
         let mut placed = Self {
             panel,
@@ -344,7 +345,8 @@ fn cell_size(grid: &Grid) -> (f64, f64) {
     let bytes = grid.cells.iter().filter(|_| grid.has_bytes).filter_map(|cell| cell.content.byte()).max();
     let notes = grid.cells.iter().map(|cell| width(&cell.content.note, NOTE));
     let notes = notes.chain(bytes.map(|byte| width(&byte_label(byte), NOTE))).fold(0.0, f64::max);
-    let names = grid.columns.tracks.iter().map(|track| width(&track.name, LABEL)).fold(0.0, f64::max);
+    let names = grid.columns.tracks.iter().flat_map(|track| [&track.name, &track.aside]);
+    let names = names.map(|name| width(name, LABEL)).fold(0.0, f64::max);
     let wide = (texts + 10.0).max(notes + 8.0).max(names + 6.0).clamp(30.0, 112.0).ceil();
     (wide, if notes > 0.0 || grid.tall { 38.0 } else { 30.0 })
 }
