@@ -73,6 +73,14 @@ impl PaddedArray {
         self.padded.tiled().index_of(offset).ok().flatten()
     }
 
+    /// Offsets from one block of the first tile to the next, the padding that later tiles put between included.
+    pub(crate) fn tile_length(&self) -> u64 {
+        let last: Vec<u64> = self.extents().iter().map(|extent| extent.saturating_sub(1)).collect();
+        let [tiles, ..] = self.blocks(&last);
+        let length = tiles.checked_add(1).map(|tiles| self.padded.tiled().tiled_elements() / tiles);
+        length.unwrap_or(self.padded.tiled().tiled_elements())
+    }
+
     pub(crate) fn blocks(&self, place: &[u64]) -> Blocks {
         let mut blocks = [NO_BLOCK; LEVELS];
         for (block, level) in blocks.iter_mut().zip(&self.levels) {

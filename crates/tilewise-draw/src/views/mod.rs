@@ -108,17 +108,19 @@ impl<'a> Drawing<'a> {
         Some(self.padded.blocks(place)[0]).filter(|&tile| tile != NO_BLOCK)
     }
 
-    /// Whether the tile at a place has elements outside the plane. Its first and its last one are the corners of what
-    /// it covers.
+    /// Whether the tile at a place has elements outside the plane. The first and the last of them in memory are the
+    /// corners of what it covers.
     pub(crate) fn is_open(&self, place: &[u64]) -> bool {
         /// Padding inside a tile of merged dimensions (`*`), which has no place, behind its last element.
         const LONGEST_PADDING: u64 = 64;
-        let (Some(level), Some(tile)) = (self.padded.levels().first(), self.tile(place)) else { return false };
-        let length = level.block_elements();
+        let Some(tile) = self.tile(place) else { return false };
+        let length = self.padded.tile_length();
         let Some(first) = tile.checked_mul(length) else { return false };
         let ends = (length.saturating_sub(LONGEST_PADDING)..length).rev();
         let last = ends.filter_map(|at| self.padded.place_at(first.checked_add(at)?)).next();
-        [self.padded.place_at(first), last].iter().flatten().any(|corner| !self.plane.holds(corner))
+        let mut corners = [self.padded.place_at(first), last].into_iter().flatten();
+        // Later tiles can mix the elements of several.
+        corners.any(|corner| self.tile(&corner) == Some(tile) && !self.plane.holds(&corner))
     }
 
     /// Of the two dimensions drawn, the slower one.
