@@ -5,13 +5,14 @@ use crate::{
     fix::PyFix,
     row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
+    table::{Column, Framed},
     travel::{Reduced, reduced},
 };
 use pyo3::{prelude::*, types::PyTuple};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tilewise::tpu::Generation;
-use tilewise_audit::{BufferRow, fix};
+use tilewise_audit::{BufferRow, BufferView, fix};
 
 /// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
 ///
@@ -81,7 +82,11 @@ impl RowValue for BufferValue {
             return Vec::new();
         }
         let tpu = self.tpu.as_ref().and_then(|name| name.parse().ok());
-        fix::suggest(self.shape.as_shape(), tpu).list.iter().map(PyFix::of).collect()
+        let mut fixes = fix::suggest(self.shape.as_shape(), tpu);
+        if let Some(argument) = self.op_name().filter(|name| !name.is_empty() && !name.contains('/')) {
+            fixes = fixes.for_argument(argument);
+        }
+        fixes.list.iter().map(PyFix::of).collect()
     }
 
     fn op_name(&self) -> Option<&str> {
@@ -157,5 +162,17 @@ impl PyBuffer {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         reduced::<Self>(slf.py(), &*slf.get().0)
+    }
+}
+
+impl Framed for BufferView {
+    fn more() -> Vec<(&'static str, Column)> {
+        vec![
+            ("memory_space_name", Column::Text(Vec::new())),
+            ("function", Column::Text(Vec::new())),
+            ("fix_jax", Column::Text(Vec::new())),
+            ("fix_imports", Column::Text(Vec::new())),
+            ("fix_bytes_saved", Column::MaybeCount(Vec::new())),
+        ]
     }
 }

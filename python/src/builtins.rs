@@ -1,4 +1,4 @@
-//! Python's own types: strings and tuples.
+//! Python's own types, strings and tuples, and the command line's texts in its words.
 
 use crate::errors::{Error, Result};
 use pyo3::{
@@ -26,4 +26,9 @@ pub(crate) fn tuple_repr(items: impl Iterator<Item = String>) -> String {
         [one] => format!("({one},)"),
         _ => format!("({})", items.join(", ")),
     }
+}
+
+/// A text of the command line, with calls in place of options.
+pub(crate) fn in_python(text: &str) -> String {
+    text.replace("--all lists", "table(all=True) lists").replace("--format json lists", "`allocations` lists")
 }

@@ -1,4 +1,4 @@
-//! `Drawing`: a picture of a layout.
+//! `Drawing`: a picture of a layout or of a program's memory.
 
 use crate::{
     errors::{Class, Error, Result},
@@ -12,11 +12,13 @@ use pyo3::{
 };
 use std::{
     collections::BTreeMap,
-    hash::{Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
     path::PathBuf,
+    sync::Arc,
 };
 use tilewise::{Shape, Tiled};
-use tilewise_draw::{Options, Scene, Theme, View};
+use tilewise_cli::Audited;
+use tilewise_draw::{MemoryPicture, Options, Scene, Theme, View};
 
 /// A shape and the arguments of `Shape.draw`: all that a picture is made of.
 #[derive(PartialEq, Eq, Hash)]
@@ -29,39 +31,81 @@ pub(crate) struct Request {
     pub(crate) theme: String,
 }
 
-/// A picture of a layout: notebooks display it, `save` writes it as SVG, PNG or text, `str` is its text.
+/// A picture of a layout, or of a program's memory: notebooks display it, `save` writes it as SVG, PNG or text, `str` is
+/// its text.
 ///
 /// Examples:
 ///     >>> print(Shape("f32[2,2]{0,1}").draw(view="memory"), end="")
 ///     f32[2,2]{0,1}
 ///     4 elements, no padding, 16 bytes.
 ///     ...
-#[pyclass(frozen, eq, hash, module = "tilewise", name = "Drawing")]
-pub(crate) struct PyDrawing {
-    scene: Scene,
-    request: Request,
+#[pyclass(frozen, module = "tilewise", name = "Drawing")]
+pub(crate) struct PyDrawing(Picture);
+
+/// What is drawn, with all that it is made of.
+enum Picture {
+    Layout { scene: Box<Scene>, request: Box<Request> },
+    Memory(MemoryRequest),
 }
 
-impl PartialEq for PyDrawing {
-    fn eq(&self, other: &Self) -> bool {
-        self.request == other.request
+/// The memory plan of a report, and the arguments of `Report.plot`.
+pub(crate) struct MemoryRequest {
+    /// The `Report`.
+    pub(crate) report: Py<PyAny>,
+    /// What it says.
+    pub(crate) audited: Arc<Audited>,
+    pub(crate) memory_space: u8,
+    pub(crate) theme: String,
+}
+
+impl MemoryRequest {
+    fn options(&self) -> Options {
+        Options::new().with_theme(theme(&self.theme).unwrap_or(Theme::Auto))
+    }
+
+    fn picture(&self) -> MemoryPicture<'_> {
+        self.audited.picture(self.memory_space)
     }
 }
 
-impl Hash for PyDrawing {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.request.hash(state);
+impl Picture {
+    fn svg(&self) -> String {
+        match self {
+            Self::Layout { scene, .. } => scene.to_svg(),
+            Self::Memory(memory) => memory.picture().to_svg(&memory.options()),
+        }
+    }
+
+    fn text(&self, width: usize) -> String {
+        match self {
+            Self::Layout { scene, .. } => scene.to_terminal(width),
+            Self::Memory(memory) => {
+                let picture = memory.picture();
+                format!("{}\n{}", picture.title, picture.to_terminal(&memory.options(), width))
+            }
+        }
+    }
+
+    fn png(&self, scale: f32) -> Result<Vec<u8>> {
+        Ok(match self {
+            Self::Layout { scene, .. } => scene.to_png(scale)?,
+            Self::Memory(memory) => memory.picture().to_png(&memory.options(), scale)?,
+        })
+    }
+}
+
+fn theme(name: &str) -> Result<Theme> {
+    match name {
+        "auto" => Ok(Theme::Auto),
+        "light" => Ok(Theme::Light),
+        "dark" => Ok(Theme::Dark),
+        other => Err(unknown("theme", other, "'auto', 'light' or 'dark'")),
     }
 }
 
 impl PyDrawing {
     pub(crate) fn of(request: Request) -> Result<Self> {
-        let mut options = Options::new().with_theme(match request.theme.as_str() {
-            "auto" => Theme::Auto,
-            "light" => Theme::Light,
-            "dark" => Theme::Dark,
-            other => return Err(unknown("theme", other, "'auto', 'light' or 'dark'")),
-        });
+        let mut options = Options::new().with_theme(theme(&request.theme)?);
         if let Some(index) = &request.highlight {
             options = options.with_highlight(index.clone());
         }
@@ -83,7 +127,16 @@ impl PyDrawing {
             Some(view) => Scene::of(request.shape.tiled()?, &options.with_view(view))?,
             None => Scene::steps(request.shape.tiled()?, &options)?,
         };
-        Ok(Self { scene, request })
+        Ok(Self(Picture::Layout { scene: Box::new(scene), request: Box::new(request) }))
+    }
+
+    /// The picture of a memory plan.
+    pub(crate) fn of_memory(request: MemoryRequest) -> Result<Self> {
+        theme(&request.theme)?;
+        if let Err(error) = &request.audited.report.plan {
+            return Err(Error::new(Class::Draw, "no_plan", format!("no memory plan to draw: {error}")));
+        }
+        Ok(Self(Picture::Memory(request)))
     }
 }
 
@@ -120,7 +173,7 @@ impl PyDrawing {
     ///     >>> Shape("f32[2,2]").draw().to_svg()[:4]
     ///     '<svg'
     fn to_svg(&self) -> String {
-        self.scene.to_svg()
+        self.0.svg()
     }
 
     /// The picture as lines of text.
@@ -133,7 +186,7 @@ impl PyDrawing {
     ///     'f32[2,2]{1,0}'
     #[pyo3(signature = (*, width = 100))]
     fn to_text(&self, width: usize) -> String {
-        self.scene.to_terminal(width)
+        self.0.text(width)
     }
 
     /// The picture as a PNG image.
@@ -149,7 +202,7 @@ impl PyDrawing {
     ///     b'PNG'
     #[pyo3(signature = (*, scale = 2.0))]
     fn to_png<'py>(&self, py: Python<'py>, scale: f32) -> Result<Bound<'py, PyBytes>> {
-        let png = py.detach(|| self.scene.to_png(scale))?;
+        let png = py.detach(|| self.0.png(scale))?;
         Ok(PyBytes::new(py, &png))
     }
 
@@ -169,9 +222,9 @@ impl PyDrawing {
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
         let bytes = match ending.as_deref() {
-            Some("svg") => self.scene.to_svg().into_bytes(),
-            Some("txt") => self.scene.to_terminal(100).into_bytes(),
-            Some("png") => py.detach(|| self.scene.to_png(2.0))?,
+            Some("svg") => self.0.svg().into_bytes(),
+            Some("txt") => self.0.text(100).into_bytes(),
+            Some("png") => py.detach(|| self.0.png(2.0))?,
             _ => {
                 let message = format!("{} ends in neither .svg nor .png nor .txt", path.display());
                 return Err(Error::new(Class::Draw, "unknown_format", message));
@@ -182,23 +235,53 @@ impl PyDrawing {
         Ok(())
     }
 
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        match (&self.0, &other.get().0) {
+            (Picture::Layout { request, .. }, Picture::Layout { request: other, .. }) => Ok(request == other),
+            (Picture::Memory(memory), Picture::Memory(other)) => Ok(memory.memory_space == other.memory_space
+                && memory.theme == other.theme
+                && memory.report.bind(py).eq(&other.report)?),
+            _ => Ok(false),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<u64> {
+        let mut hasher = DefaultHasher::new();
+        match &self.0 {
+            Picture::Layout { request, .. } => request.hash(&mut hasher),
+            Picture::Memory(memory) => {
+                (memory.report.bind(py).hash()?, memory.memory_space, &memory.theme).hash(&mut hasher);
+            }
+        }
+        Ok(hasher.finish())
+    }
+
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
-        let Request { shape, view, compare, highlight, slices, theme } = &slf.get().request;
-        let compare = compare.as_ref().map(PyShape::to_string);
-        let arguments = (shape.to_string(), view, compare, highlight.clone(), slices.clone(), theme);
-        Ok((native(slf.py(), "draw")?, arguments.into_pyobject(slf.py())?))
+        let py = slf.py();
+        match &slf.get().0 {
+            Picture::Layout { request, .. } => {
+                let Request { shape, view, compare, highlight, slices, theme } = &**request;
+                let compare = compare.as_ref().map(PyShape::to_string);
+                let arguments = (shape.to_string(), view, compare, highlight.clone(), slices.clone(), theme);
+                Ok((native(py, "draw")?, arguments.into_pyobject(py)?))
+            }
+            Picture::Memory(MemoryRequest { report, memory_space, theme, .. }) => {
+                Ok((native(py, "plot")?, (report, memory_space, theme).into_pyobject(py)?))
+            }
+        }
     }
 
     fn _repr_svg_(&self) -> String {
-        self.scene.to_svg()
+        self.0.svg()
     }
 
     fn __str__(&self) -> String {
-        self.scene.to_terminal(100)
+        self.0.text(100)
     }
 
     fn __repr__(&self) -> String {
-        let text = self.scene.to_terminal(100);
+        let text = self.0.text(100);
         format!("<Drawing of {}>", text.lines().next().unwrap_or_default())
     }
 }

@@ -10,14 +10,15 @@ use tilewise::{ElementKind, ElementType};
 
 /// The type of an array's elements, under XLA's name.
 ///
-/// Accepts XLA's names (`"bf16"`, `"f8e4m3fn"`, `"pred"`), NumPy's full names (`"bfloat16"`), and anything that
-/// `numpy.dtype` accepts: dtypes, and the scalar types of NumPy, ml_dtypes and JAX.
+/// Accepts XLA's names (`"bf16"`, `"f8e4m3fn"`, `"pred"`), NumPy's full names (`"bfloat16"`), PyTorch's dtypes
+/// (`torch.bfloat16`), and anything that `numpy.dtype` accepts: dtypes, and the scalar types of NumPy, ml_dtypes and JAX.
 ///
 /// NumPy's abbreviations are not accepted: `"u8"` is XLA's 8-bit type, not 8 bytes.
 ///
 /// Raises:
 ///     ParseError: the string names no element type.
 ///     ShapeError: XLA has no element type for the dtype.
+///     TypeError: it is no dtype, or that of JAX's keys.
 ///
 /// Examples:
 ///     >>> import numpy as np
@@ -121,16 +122,34 @@ pub(crate) fn element_type(value: &Bound<'_, PyAny>) -> Result<ElementType> {
     if value.is_none() {
         return Err(PyTypeError::new_err("an element type must be a str or a dtype, not None").into());
     }
-    of_dtype(&PyArrayDescr::new(value.py(), value)?)
+    match PyArrayDescr::new(value.py(), value) {
+        Ok(dtype) => of_dtype(&dtype),
+        Err(unknown) => of_foreign_dtype(value, unknown),
+    }
+}
+
+/// The element type of a dtype that NumPy doesn't know.
+fn of_foreign_dtype(dtype: &Bound<'_, PyAny>, unknown: PyErr) -> Result<ElementType> {
+    let text = dtype.str()?.to_string();
+    if text.starts_with("key<") {
+        let message =
+            format!("an array of JAX's keys ({text}) has no layout of its own: give `jax.random.key_data(keys)`");
+        return Err(PyTypeError::new_err(message).into());
+    }
+    // PyTorch's names are those of NumPy and ml_dtypes.
+    let name = text.strip_prefix("torch.").ok_or(unknown)?;
+    of_numpy_name(name).ok_or_else(|| unsupported(&text))
 }
 
 /// The element type of a dtype, whatever its byte order.
 pub(crate) fn of_dtype(dtype: &Bound<'_, PyArrayDescr>) -> Result<ElementType> {
     let name: String = dtype.getattr("name")?.extract()?;
-    of_numpy_name(&name).ok_or_else(|| {
-        let message = format!("XLA has no element type for the dtype {name}");
-        Error::new(Class::Shape, "unsupported_element_type", message)
-    })
+    of_numpy_name(&name).ok_or_else(|| unsupported(&name))
+}
+
+fn unsupported(dtype: &str) -> Error {
+    let message = format!("XLA has no element type for the dtype {dtype}");
+    Error::new(Class::Shape, "unsupported_element_type", message)
 }
 
 /// The dtype of the same values.

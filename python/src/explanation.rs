@@ -2,13 +2,13 @@
 
 use crate::{
     advice::PyMessageAdvice,
-    builtins::tuple,
+    builtins::{in_python, tuple},
     errors::{Error, Result},
     fix::PyFix,
     html,
     row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
-    table::{Columns, PyTable, Tabular},
+    table::{Column, Columns, Framed, PyTable, Tabular},
     tpu::generation,
     travel::{Reduced, native, reduced},
 };
@@ -190,7 +190,7 @@ impl PyExplanation {
     ///     ...
     #[pyo3(signature = (*, width = 100))]
     fn table(&self, width: usize) -> String {
-        explanation_text(&self.explained, width)
+        in_python(&explanation_text(&self.explained, width))
     }
 
     /// For notebooks: the explanation, and pictures of the arrays with the most padding.
@@ -212,7 +212,7 @@ impl PyExplanation {
     }
 
     fn __str__(&self) -> String {
-        explanation_text(&self.explained, 100)
+        self.table(100)
     }
 
     fn __repr__(&self) -> String {
@@ -371,5 +371,24 @@ impl PyAllocation {
 impl Tabular for Explanation {
     fn columns(&self) -> Columns {
         Columns::of::<Allocation, _>(self.allocations.iter())
+    }
+}
+
+impl Framed for Allocation {
+    fn more() -> Vec<(&'static str, Column)> {
+        vec![
+            ("opcode", Column::Text(Vec::new())),
+            ("label", Column::Text(Vec::new())),
+            ("allocation_type", Column::Text(Vec::new())),
+            ("tag", Column::Text(Vec::new())),
+            ("memory_space", Column::MaybeCount(Vec::new())),
+            ("memory_space_name", Column::Text(Vec::new())),
+            ("reported_unpadded_bytes", Column::MaybeCount(Vec::new())),
+            ("agrees", Column::Flag(Vec::new())),
+            ("function", Column::Text(Vec::new())),
+            ("fix_jax", Column::Text(Vec::new())),
+            ("fix_imports", Column::Text(Vec::new())),
+            ("fix_bytes_saved", Column::MaybeCount(Vec::new())),
+        ]
     }
 }

@@ -1,6 +1,6 @@
 //! The HTML that notebooks show.
 
-use crate::drawing::arrays;
+use crate::{builtins::in_python, drawing::arrays};
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
@@ -58,7 +58,7 @@ pub(crate) fn explanation(explained: &Explanation) -> String {
 
 fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> String {
     // Notebooks set `pre` inside HTML output in another font.
-    let mut html = format!("<div><pre style=\"font-family:monospace\">{}</pre>", escaped(text.trim_end()));
+    let mut html = format!("<div><pre style=\"font-family:monospace\">{}</pre>", escaped(in_python(text).trim_end()));
     let mut shown: Vec<&Shape> = Vec::new();
     for shape in shapes {
         if shown.len() == PICTURES {

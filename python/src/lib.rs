@@ -8,6 +8,7 @@ mod arrays;
 mod buffer;
 mod builtins;
 mod command_line;
+mod copy;
 mod drawing;
 mod element_type;
 mod errors;
@@ -42,6 +43,7 @@ mod _tilewise {
         advice::{PyAdvice, PyMessageAdvice},
         buffer::PyBuffer,
         command_line::run,
+        copy::PyCopy,
         drawing::{PyDrawing, draw},
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
@@ -50,7 +52,7 @@ mod _tilewise {
         layout::{PyLayout, layout_in},
         predict::predict,
         relayout::{relayout, tile, untile},
-        report::{PyCopy, PyReport, PyReportWarning, audit_text},
+        report::{PyReport, PyReportWarning, audit_text, plot},
         row::{PyRow, PySourceLine},
         shape::PyShape,
         space::{PyPeakBuffer, PySpaceTotal},

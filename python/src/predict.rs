@@ -8,15 +8,15 @@ use crate::{
     tpu::generation,
 };
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+use pyo3::{prelude::*, types::PyString};
 use tilewise::{Shape, tpu};
 
 /// The shape with the layout that the compiler picks on a TPU generation.
 ///
 /// Args:
 ///     shape: an array shape without a layout, such as `"bf16[2048,1,2048,128]"`, or any object with a `shape` and a
-///         `dtype`: a NumPy or JAX array, a `jax.ShapeDtypeStruct`. Of a sharded array it is one device's shard. A `str` or `Shape` with a layout keeps its order of
-///         dimensions and gets the tiles for that order.
+///         `dtype`: an array of NumPy, JAX or PyTorch, a `jax.ShapeDtypeStruct`. Of a sharded array it is one device's
+///         shard. A `str` or `Shape` with a layout keeps its order of dimensions and gets the tiles for that order.
 ///     tpu: a generation under any of its names, `"v5e"`, `"TPU v5 lite"`, `"v5litepod-4"`, or a JAX device.
 ///
 /// Raises:
@@ -55,12 +55,6 @@ pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
             }
         }
     };
-    let dtype = value.getattr("dtype")?;
-    if dtype.str()?.to_str()?.starts_with("key<") {
-        let message =
-            format!("an array of JAX's keys ({dtype}) has no layout of its own: give `jax.random.key_data(keys)`");
-        return Err(PyTypeError::new_err(message).into());
-    }
-    let array = Shape::array(element_type(&dtype)?, bounds)?;
+    let array = Shape::array(element_type(&value.getattr("dtype")?)?, bounds)?;
     Ok(Shape::parse_as_written(&array.without_layout().to_string())?)
 }

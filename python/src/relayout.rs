@@ -22,11 +22,12 @@ use tilewise_relayout::{Padding, Plan};
 ///
 /// Args:
 ///     buffer: the array's bytes in `from_shape`'s layout: `bytes`, any other object with the buffer protocol, a NumPy
-///         array, or an array on the CPU that supports DLPack. The dtype of an array must be uint8 or that of
-///         `from_shape`. Contiguous memory is not copied.
+///         array, a PyTorch tensor of any dtype on the CPU, or another array there that supports DLPack. The dtype of an
+///         array must be uint8 or that of `from_shape`. Contiguous memory is not copied.
 ///     from_shape: a `Shape` or `str`.
 ///     to_shape: a `Shape` or `str`: another layout of the same array.
-///     out: a contiguous uint8 array of exactly `to_shape`'s physical bytes to write into; `None` for a new one.
+///     out: a contiguous one-dimensional array of uint8, of NumPy or PyTorch, of exactly `to_shape`'s physical bytes to
+///         write into; `None` for a new one.
 ///     padding: `"zero"` clears the result's padding; `"leave"` writes only elements, and needs `out`.
 ///     threads: the number of threads to use at most.
 ///
@@ -52,10 +53,10 @@ pub(crate) fn relayout<'py>(
     buffer: &Bound<'py, PyAny>,
     from_shape: &Bound<'py, PyAny>,
     to_shape: &Bound<'py, PyAny>,
-    out: Option<Bound<'py, PyArray1<u8>>>,
+    out: Option<Bound<'py, PyAny>>,
     padding: &str,
     threads: usize,
-) -> Result<Bound<'py, PyArray1<u8>>> {
+) -> Result<Bound<'py, PyAny>> {
     let (from, to) = (shape_of(from_shape)?, shape_of(to_shape)?);
     let padding = match padding {
         "zero" => Padding::Zero,
@@ -71,29 +72,33 @@ pub(crate) fn relayout<'py>(
     run(&Plan::new(&from, &to)?.with_padding(padding), &bytes_of(buffer, &from)?, out, threads)
 }
 
+/// Runs the plan: the result is `out` if given, else a new array.
 fn run<'py>(
     plan: &Plan,
     source: &PyReadonlyArray1<'py, u8>,
-    out: Option<Bound<'py, PyArray1<u8>>>,
+    out: Option<Bound<'py, PyAny>>,
     threads: usize,
-) -> Result<Bound<'py, PyArray1<u8>>> {
+) -> Result<Bound<'py, PyAny>> {
     let py = source.py();
     let source = source.as_slice().map_err(PyErr::from)?;
     if source.len() as u64 != plan.source_bytes() {
         // Fails before the result is allocated.
         plan.run(source, &mut [])?;
     }
-    let out = match out {
-        Some(out) => out,
+    let memory = match &out {
+        Some(out) => memory_of(out)?
+            .into_any()
+            .cast_into::<PyArray1<u8>>()
+            .map_err(|_| PyTypeError::new_err("`out` must be a one-dimensional array of uint8"))?,
         // The plan writes every byte.
         None => empty(py, plan.destination_bytes())?,
     };
     {
-        let mut destination = writable(Class::Relayout, &out)?;
+        let mut destination = writable(Class::Relayout, &memory)?;
         let destination = destination.as_slice_mut().map_err(PyErr::from)?;
         py.detach(|| plan.run_with_threads(source, destination, available(threads)))?;
     }
-    Ok(out)
+    Ok(out.unwrap_or_else(|| memory.into_any()))
 }
 
 /// The bytes of an object, as a NumPy array of uint8.
@@ -119,6 +124,9 @@ fn as_array<'py>(buffer: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntyp
     if let Ok(array) = buffer.cast::<PyUntypedArray>() {
         return Ok(Some(array.clone()));
     }
+    if let Some(array) = of_tensor(buffer)? {
+        return Ok(Some(array));
+    }
     let numpy = buffer.py().import("numpy")?;
     // DLPack has no codes for most ml_dtypes, so `__array__` comes first.
     let array = if buffer.hasattr("__array__")? {
@@ -128,6 +136,39 @@ fn as_array<'py>(buffer: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntyp
     } else {
         return Ok(None);
     };
+    Ok(Some(array.cast_into().map_err(PyErr::from)?))
+}
+
+/// A NumPy array of the same memory as an array to write into.
+fn memory_of<'py>(out: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArray>> {
+    if let Ok(array) = out.cast::<PyUntypedArray>() {
+        return Ok(array.clone());
+    }
+    if !out.hasattr("__dlpack__")? {
+        return Err(PyTypeError::new_err(format!("`out` must be an array, not {}", out.get_type().name()?)).into());
+    }
+    if let Some(array) = of_tensor(out)? {
+        // A tensor that isn't contiguous was copied.
+        return match out.call_method0("is_contiguous")?.extract()? {
+            true => Ok(array),
+            false => Err(Error::new(Class::Relayout, "buffer_not_writable", "`out` is not contiguous")),
+        };
+    }
+    let array = out.py().import("numpy")?.call_method1("from_dlpack", (out,))?;
+    Ok(array.cast_into().map_err(PyErr::from)?)
+}
+
+/// A PyTorch tensor as a NumPy array, which neither `__array__` nor DLPack makes of every dtype; `None` for anything
+/// else.
+fn of_tensor<'py>(value: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyUntypedArray>>> {
+    let py = value.py();
+    // Who has a tensor has imported PyTorch.
+    let modules = py.import("sys")?.getattr("modules")?;
+    let torch = modules.call_method1("get", ("torch",))?;
+    if torch.is_none() || !value.is_instance(&torch.getattr("Tensor")?)? {
+        return Ok(None);
+    }
+    let array = py.import("tilewise._torch")?.call_method1("as_numpy", (value,))?;
     Ok(Some(array.cast_into().map_err(PyErr::from)?))
 }
 
@@ -165,7 +206,8 @@ fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()
 /// The bytes of an array in a device's layout.
 ///
 /// Args:
-///     array: a NumPy array, with ml_dtypes' dtypes too, or an array on the CPU that NumPy can convert, such as JAX's.
+///     array: a NumPy array, with ml_dtypes' dtypes too, a PyTorch tensor of any dtype on the CPU, or another array there
+///         that NumPy can convert, such as JAX's.
 ///     layout: a `Layout`, its text such as `"{1,0:T(8,128)(2,1)}"`, or a `Shape` or `str` of the whole shape.
 ///     out, threads: as for `relayout`.
 ///
@@ -187,9 +229,9 @@ fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()
 pub(crate) fn tile<'py>(
     array: &Bound<'py, PyAny>,
     layout: &Bound<'py, PyAny>,
-    out: Option<Bound<'py, PyArray1<u8>>>,
+    out: Option<Bound<'py, PyAny>>,
     threads: usize,
-) -> Result<Bound<'py, PyArray1<u8>>> {
+) -> Result<Bound<'py, PyAny>> {
     let Some(array) = as_array(array)? else {
         return Err(PyTypeError::new_err("tile takes an array; use relayout for bytes").into());
     };
@@ -215,7 +257,8 @@ pub(crate) fn tile<'py>(
 /// Args:
 ///     buffer: the bytes, as `relayout` takes them.
 ///     shape: a `Shape` or `str`: the array and the layout of its bytes.
-///     out: a contiguous array of the shape's dimensions and dtype to write into; `None` for a new one.
+///     out: a contiguous array of the shape's dimensions and dtype, of NumPy or PyTorch, to write into; `None` for a new
+///         one.
 ///     threads: as for `relayout`.
 ///
 /// Returns:
@@ -236,7 +279,7 @@ pub(crate) fn tile<'py>(
 pub(crate) fn untile<'py>(
     buffer: &Bound<'py, PyAny>,
     shape: &Bound<'py, PyAny>,
-    out: Option<Bound<'py, PyUntypedArray>>,
+    out: Option<Bound<'py, PyAny>>,
     threads: usize,
 ) -> Result<Bound<'py, PyAny>> {
     let from = shape_of(shape)?;
@@ -249,13 +292,17 @@ pub(crate) fn untile<'py>(
         let bytes = run(&plan, &source, None, threads)?;
         return Ok(bytes.call_method1("view", (dtype,))?.call_method1("reshape", (bounds,))?);
     };
-    if !dtype.is_some_and(|dtype| out.dtype().is_equiv_to(&dtype)) || out.shape() != bounds || !out.is_c_contiguous() {
+    let memory = memory_of(&out)?;
+    if !dtype.is_some_and(|dtype| memory.dtype().is_equiv_to(&dtype))
+        || memory.shape() != bounds
+        || !memory.is_c_contiguous()
+    {
         let message = format!("`out` must be a contiguous array with the dimensions and dtype of `{to}`");
         return Err(Error::new(Class::Relayout, "buffer_not_writable", message));
     }
-    let bytes = out.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
-    run(&plan, &source, Some(bytes.cast_into().map_err(PyErr::from)?), threads)?;
-    Ok(out.into_any())
+    let bytes = memory.call_method1("reshape", (-1,))?.call_method1("view", ("uint8",))?;
+    run(&plan, &source, Some(bytes), threads)?;
+    Ok(out)
 }
 
 fn in_row_major(shape: &Shape) -> Result<Shape> {

@@ -3,11 +3,12 @@
 use crate::{
     advice::PyAdvice,
     buffer::{BufferValue, PyBuffer},
-    builtins::tuple,
+    builtins::{in_python, tuple},
+    copy::PyCopy,
+    drawing::{MemoryRequest, PyDrawing},
     errors::{Class, Error, Result},
     html,
     row::PySourceLine,
-    shape::PyShape,
     space::{PyPeakBuffer, PySpaceTotal},
     table::{Column, Columns, PyTable, Tabular},
     threads::interruptible,
@@ -27,7 +28,7 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{
-    AuditOptions, BufferView, CopyRow, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning, audit_with,
+    AuditOptions, BufferView, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning, audit_with,
 };
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
@@ -57,6 +58,18 @@ pub(crate) fn audit_text<'py>(
     let (audited, module) = audited?;
     let report = PyReport { audited: audited.clone(), module, advice: OnceLock::new(), buffers: PyOnceLock::new() };
     Ok(Bound::new(py, PyTable::of(audited, report))?)
+}
+
+/// The picture of a report's memory plan. Pickled pictures call it.
+#[pyfunction]
+pub(crate) fn plot(report: &Bound<'_, PyReport>, memory_space: u8, theme: &str) -> Result<PyDrawing> {
+    let audited = report.get().audited.clone();
+    PyDrawing::of_memory(MemoryRequest {
+        report: report.clone().into_any().unbind(),
+        audited,
+        memory_space,
+        theme: theme.to_owned(),
+    })
 }
 
 /// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.
@@ -361,7 +374,26 @@ impl PyReport {
     ///     ...
     #[pyo3(signature = (*, all = false, width = 100))]
     fn table(&self, py: Python<'_>, all: bool, width: usize) -> String {
-        py.detach(|| Audited { all, ..(*self.audited).clone() }.to_text(width))
+        py.detach(|| in_python(&Audited { all, ..(*self.audited).clone() }.to_text(width)))
+    }
+
+    /// The memory plan as a picture: how much the program holds over its order, and when and where each array lies.
+    ///
+    /// Args:
+    ///     memory_space: its number, 0 for HBM.
+    ///     theme: `'auto'` follows the reader's; `'light'`, `'dark'`.
+    ///
+    /// Raises:
+    ///     DrawError: the program has no memory plan, as one that isn't scheduled.
+    ///     ValueError: there is no such theme.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).plot()
+    ///     <Drawing of jit_f: HBM>
+    #[pyo3(signature = (*, memory_space = 0, theme = "auto"))]
+    fn plot(slf: &Bound<'_, Self>, memory_space: u8, theme: &str) -> Result<PyDrawing> {
+        plot(slf, memory_space, theme)
     }
 
     /// The report as the JSON object that `tilewise audit --all --format json` prints; `docs/json.md` lists its fields.
@@ -463,67 +495,6 @@ impl PyReport {
         let name = if report.module.is_empty() { source } else { &report.module };
         let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
         format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
-    }
-}
-
-/// One `copy` instruction. Sizes are in bytes.
-///
-/// Examples:
-///     >>> report = audit('''
-///     ...   x = f32[256,512]{1,0:T(8,128)} parameter(0)
-///     ...   y = f32[256,512]{0,1:T(8,128)} copy(x)''')
-///     >>> report.copies
-///     [<Copy y: f32[256,512]{1,0:T(8,128)} to f32[256,512]{0,1:T(8,128)}>]
-#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Copy")]
-#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct PyCopy {
-    /// The name of the instruction.
-    instruction: String,
-    /// The name of the computation that contains it.
-    computation: String,
-    /// The operand's shape.
-    from_shape: PyShape,
-    /// The result's shape.
-    to_shape: PyShape,
-    /// Why it is there: its class, as the command line's JSON has it.
-    class_name: String,
-    /// How often it runs; `None` where a loop around it runs an unknown number of times.
-    trips: Option<u64>,
-    /// Bytes that the operand takes.
-    read_bytes: u64,
-    /// Bytes that the result takes.
-    written_bytes: u64,
-    /// The framework's name of the operation.
-    op_name: Option<String>,
-    /// The line of the user's program.
-    source: Option<PySourceLine>,
-}
-
-impl PyCopy {
-    pub(crate) fn of(copy: &CopyRow) -> Self {
-        Self {
-            instruction: copy.instruction.clone(),
-            computation: copy.computation.clone(),
-            from_shape: PyShape::new(copy.from.clone()),
-            to_shape: PyShape::new(copy.to.clone()),
-            class_name: copy.class.as_str().to_owned(),
-            trips: copy.trips,
-            read_bytes: copy.read_bytes,
-            written_bytes: copy.written_bytes,
-            op_name: copy.op_name.clone(),
-            source: copy.source.as_ref().map(PySourceLine::of),
-        }
-    }
-}
-
-#[pymethods]
-impl PyCopy {
-    fn __repr__(&self) -> String {
-        format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }
 

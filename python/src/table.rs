@@ -2,7 +2,8 @@
 
 use crate::errors::Result;
 use arrow_array::{
-    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, ffi_stream::FFI_ArrowArrayStream,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+    ffi_stream::FFI_ArrowArrayStream,
 };
 use numpy::IntoPyArray;
 use pyo3::{
@@ -12,7 +13,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use std::{borrow::Borrow, collections::HashMap, sync::Arc};
-use tilewise_audit::{Kind, TableRow, Value};
+use tilewise_audit::{Kind, TableRow, Value, fix::Fix};
 
 /// A value whose rows Python reads as a table.
 pub(crate) trait Tabular: Send + Sync {
@@ -100,6 +101,14 @@ pub(crate) enum Column {
     /// A count that may be missing.
     MaybeCount(Vec<Option<i64>>),
     Ratio(Vec<Option<f64>>),
+    Flag(Vec<Option<bool>>),
+}
+
+/// Rows whose tables have more columns here than in CSV: every field of the row.
+pub(crate) trait Framed: TableRow {
+    /// Those columns, empty. One is a field of that name, or `function`, of the line of the user's program, or of the best
+    /// fix its `jax`, `imports` or `bytes_saved`, after `fix_`.
+    fn more() -> Vec<(&'static str, Column)>;
 }
 
 impl Column {
@@ -124,6 +133,8 @@ impl Column {
             (Self::MaybeCount(values), _) => values.push(None),
             (Self::Ratio(values), Value::Ratio(ratio)) => values.push(Some(ratio)),
             (Self::Ratio(values), _) => values.push(None),
+            (Self::Flag(values), Value::Flag(flag)) => values.push(Some(flag)),
+            (Self::Flag(values), _) => values.push(None),
         }
     }
 }
@@ -133,19 +144,44 @@ fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// The value of one of the columns of [`Framed::more`].
+fn field<'a>(fields: &HashMap<&'static str, Value<'a>>, name: &str) -> Value<'a> {
+    let best = || match fields.get("fixes") {
+        Some(Value::Fixes(fixes)) => fixes.first(),
+        _ => None,
+    };
+    match name {
+        "function" => match fields.get("source") {
+            Some(Value::Source(source)) => source.function.as_deref().into(),
+            _ => Value::Null,
+        },
+        "fix_jax" => best().map(|fix| fix.jax.as_str()).into(),
+        "fix_imports" => best().map(Fix::imports).into(),
+        "fix_bytes_saved" => best().map(Fix::bytes_saved).into(),
+        _ => fields.get(name).cloned().unwrap_or(Value::Null),
+    }
+}
+
 /// A table with named columns.
 pub(crate) struct Columns(pub(crate) Vec<(&'static str, Column)>);
 
 impl Columns {
     /// The columns of these rows, as `tilewise_audit` describes them.
-    pub(crate) fn of<R: TableRow, B: Borrow<R>>(rows: impl Iterator<Item = B>) -> Self {
-        let mut columns = Self(R::COLUMNS.iter().map(|column| (column.name, Column::empty(column))).collect());
+    pub(crate) fn of<R: Framed, B: Borrow<R>>(rows: impl Iterator<Item = B>) -> Self {
+        let mut columns: Vec<_> = R::COLUMNS.iter().map(|column| (column.name, Column::empty(column))).collect();
+        let mut more = R::more();
         for row in rows {
-            for ((_, column), cell) in columns.0.iter_mut().zip(row.borrow().cells()) {
+            let row = row.borrow();
+            for ((_, column), cell) in columns.iter_mut().zip(row.cells()) {
                 column.push(cell);
             }
+            let fields: HashMap<_, _> = row.fields().into_iter().collect();
+            for (name, column) in &mut more {
+                column.push(field(&fields, name));
+            }
         }
-        columns
+        columns.append(&mut more);
+        Self(columns)
     }
 
     /// A dict of NumPy arrays, or of lists for columns whose values may be missing.
@@ -156,6 +192,7 @@ impl Columns {
                 Column::Text(values) => dict.set_item(name, values)?,
                 Column::Count(values) => dict.set_item(name, values.into_pyarray(py))?,
                 Column::MaybeCount(values) => dict.set_item(name, values)?,
+                Column::Flag(values) => dict.set_item(name, values)?,
                 Column::Ratio(values) => {
                     let values: Vec<f64> = values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect();
                     dict.set_item(name, values.into_pyarray(py))?;
@@ -173,6 +210,7 @@ impl Columns {
                 Column::Count(values) => Arc::new(Int64Array::from(values)),
                 Column::MaybeCount(values) => Arc::new(Int64Array::from(values)),
                 Column::Ratio(values) => Arc::new(Float64Array::from(values)),
+                Column::Flag(values) => Arc::new(BooleanArray::from(values)),
             };
             (name, array, true)
         });

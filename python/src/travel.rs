@@ -3,9 +3,10 @@
 use crate::{
     advice::{PyAdvice, PyMessageAdvice},
     buffer::PyBuffer,
+    copy::PyCopy,
     explanation::PyAllocation,
     fix::PyFix,
-    report::{PyCopy, PyReportWarning},
+    report::PyReportWarning,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import subprocess
 import sys
@@ -54,7 +55,8 @@ def test_as_the_command_line_says(path: Path) -> None:
         assert list(table[name]) == [row[name] for row in printed["buffers"]], name
     assert report.at_most_bytes == printed["at_most_bytes"]
     text = subprocess.run(command, capture_output=True, check=True).stdout.decode()
-    assert report.table(width=80) == text
+    assert report.table(width=80) == text.replace("--all lists", "table(all=True) lists")
+    assert " --" not in report.table()
 
 
 def test_every_form_of_a_program(program: Path, tmp_path: Path) -> None:
@@ -74,6 +76,27 @@ def test_every_form_of_a_program(program: Path, tmp_path: Path) -> None:
     for form in (str(program), text, text.encode(), gzip.compress(text.encode()), packed, Compiled(), HloModule()):
         assert tw.audit(form).to_dict()["padding_bytes"].tolist() == expected
     assert tw.audit(Compiled()).source == "Compiled"
+    with program.open() as as_text, packed.open("rb") as as_bytes:
+        for form in (as_text, as_bytes, io.StringIO(text), io.BytesIO(text.encode())):
+            assert tw.audit(form).to_dict()["padding_bytes"].tolist() == expected
+        assert tw.audit([Compiled(), program])[1].source == str(program)
+
+
+def test_protos() -> None:
+    proto = b"\x0a\xff\x00"
+
+    class Message:
+        def SerializeToString(self) -> bytes:  # noqa: N802
+            return proto
+
+    with pytest.raises(tw.HloError):
+        tw.audit(Message())
+    jax = pytest.importorskip("jax")
+    module = jax.jit(jax.numpy.tanh).lower(jax.numpy.ones((24, 40))).compile().runtime_executable().hlo_modules()[0]
+    proto = module.as_serialized_hlo_module_proto()
+    expected = [str(buffer.shape) for buffer in tw.audit(module)]
+    for form in (Message(), proto, io.BytesIO(proto)):
+        assert [str(buffer.shape) for buffer in tw.audit(form)] == expected
 
 
 def test_invalid_programs(tmp_path: Path) -> None:
@@ -121,6 +144,34 @@ def test_frames(program: Path) -> None:
     # An unread capsule must release its memory.
     for _ in range(1000):
         report.__arrow_c_stream__()
+
+
+def test_frames_have_every_field(program: Path, message: str) -> None:
+    report = tw.audit(program, tpu="v5e")
+    for row, buffer in zip(report.to_polars().to_dicts(), report, strict=True):
+        for name in ("instruction", "computation", "opcode", "memory_space", "logical_bytes", "physical_bytes"):
+            assert row[name] == getattr(buffer, name)
+        assert row["op_name"] == buffer.op_name
+        assert row["shape_index"] == ".".join(map(str, buffer.shape_index))
+        assert row["memory_space_name"] == buffer.shape.layout.memory_space_name
+        assert row["function"] == (buffer.source and buffer.source.function)
+        assert row["fix_jax"] == (buffer.fix and buffer.fix.jax)
+        assert row["fix_imports"] == (buffer.fix and buffer.fix.imports)
+        assert row["fix_bytes_saved"] == (buffer.fix and buffer.fix.bytes_saved)
+    explanation = tw.explain(message)
+    for row, allocation in zip(explanation.to_polars().to_dicts(), explanation, strict=True):
+        assert row["label"] == allocation.label
+        assert row["reported_bytes"] == allocation.reported_bytes
+        assert row["fix_jax"] == (allocation.fix and allocation.fix.jax)
+    first = explanation.to_polars().to_dicts()[0]
+    # As the message prints them.
+    assert (first["allocation_type"], first["opcode"], first["reported_unpadded_bytes"]) == (
+        "HLO temp",
+        "fusion",
+        19199427,
+    )
+    assert first["agrees"] is True
+    assert list(explanation.to_pandas().columns) == explanation.to_polars().columns == list(explanation.to_dict())
 
 
 def test_text_and_html(program: Path) -> None:

@@ -110,4 +110,5 @@ def test_style() -> None:
 
 def test_pyright() -> None:
     pytest.importorskip("pyright")
-    run("pyright", "--pythonpath", sys.executable, str(PACKAGE), str(HERE / "typed.py"))
+    programs = [str(HERE / name) for name in ("typed.py", "typed_jax.py")]
+    run("pyright", "--pythonpath", sys.executable, str(PACKAGE), *programs)

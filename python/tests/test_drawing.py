@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 import tilewise as tw
+from tilewise import _tilewise
 
 SHAPE = tw.Shape("bf16[4,16,256]{2,1,0:T(8,128)(2,1)}")
 
@@ -54,6 +57,29 @@ def test_errors() -> None:
         SHAPE.draw(slices={0: 4})
     with pytest.raises(tw.ShapeError):
         tw.Shape("token[]").draw()
+
+
+def test_the_memory_plan(program: Path, tmp_path: Path) -> None:
+    report = tw.audit(program, tpu="v5e")
+    picture = report.plot()
+    assert repr(picture) == "<Drawing of jit_f: HBM>"
+    svg = picture._repr_svg_()
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert "model.py:439" in svg
+    # The picture that the command line draws.
+    assert _tilewise.run(["tilewise", "audit", "--tpu", "v5e", str(program), "-o", str(tmp_path / "plan.svg")]) == 0
+    assert (tmp_path / "plan.svg").read_text(encoding="utf-8") == svg
+    assert "fusion.6" in picture.to_text(width=80)
+    assert picture.to_png(scale=1.0).startswith(b"\x89PNG")
+    assert "vmem" in str(report.plot(memory_space=1)).lower()
+    assert report.plot(theme="dark").to_svg() != svg
+    for again in (report.plot(), pickle.loads(pickle.dumps(picture)), copy.deepcopy(picture)):
+        assert (again == picture, hash(again) == hash(picture), again.to_svg() == svg) == (True, True, True)
+    assert picture not in (report.plot(theme="dark"), report.plot(memory_space=1), SHAPE.draw(), 3)
+    with pytest.raises(tw.DrawError, match="memory plan"):
+        tw.audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").plot()
+    with pytest.raises(ValueError, match="theme"):
+        report.plot(theme="pink")  # type: ignore[arg-type]
 
 
 def test_notebooks() -> None:

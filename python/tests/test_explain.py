@@ -124,6 +124,13 @@ def test_a_path_in_a_string(message: str) -> None:
         tw.explain("no/such/message.txt")
 
 
+def test_files_and_lists(message: str) -> None:
+    path = EXAMPLES / "out_of_memory.txt"
+    with path.open() as as_text, path.open("rb") as as_bytes:
+        explanations = tw.explain([message, path, as_text, as_bytes, RuntimeError(message)])
+    assert all(each == explanations[0] for each in explanations)
+
+
 def test_explain_oom_decorates_without_parentheses(message: str) -> None:
     @tw.explain_oom
     def step(x: int) -> int:

@@ -58,5 +58,8 @@ def test_keys_of_random_numbers() -> None:
         [jax.random.key(0), jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 5))], tpu="v5e"
     )
     assert [leaf.shape.dimensions for leaf in tree] == [(2,), (5, 2)]
-    with pytest.raises(TypeError, match="key_data"):
-        tw.predict(jax.random.key(0), tpu="v5e")
+    keys = jax.random.key(0)
+    refused = (lambda: tw.predict(keys, tpu="v5e"), lambda: tw.Shape.of(keys), lambda: tw.ElementType(keys.dtype))
+    for call in (*refused, lambda: tw.from_jax(keys), lambda: tw.tile(keys, "{}")):
+        with pytest.raises(TypeError, match="key_data"):
+            call()

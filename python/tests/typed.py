@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,13 @@ def reports(path: Path) -> None:
     assert_type(tw.Report.from_json(report.to_json()).diff(report).numbers, "dict[str, tuple[int | None, int | None]]")
     assert_type([buffer.shape for buffer in report], "list[tw.Shape]")
     assert_type(tw.audit([path, path]), "list[tw.Report]")
+    assert_type(report.plot(memory_space=1, theme="dark").to_svg(), str)
+    with path.open() as file:
+        assert_type(tw.audit(file), tw.Report)
+        assert_type(tw.explain(file), tw.Explanation)
+    with path.open("rb") as file:
+        assert_type(tw.audit(file, tpu="v5e"), tw.Report)
+    assert_type(tw.explain([path, "message"]), "list[tw.Explanation]")
 
 
 @tw.explain_oom
@@ -67,5 +75,7 @@ def programs(array: npt.NDArray[np.float32]) -> None:
 
 def buffers(array: npt.NDArray[np.float32], out: npt.NDArray[np.uint8]) -> None:
     assert_type(tw.tile(array, "{1,0:T(8,128)}", out=out, threads=2), npt.NDArray[np.uint8])
+    assert_type(tw.untile(out, "f32[3]", out=array), npt.NDArray[np.float32])
+    assert_type(tw.untile(out, "f32[3]"), npt.NDArray[Any])
     assert_type(tw.relayout(memoryview(b""), "f32[0]", tw.Shape("f32[0]")), npt.NDArray[np.uint8])
     tw.Shape("f32[3]").draw(view="memory").save("x.svg")

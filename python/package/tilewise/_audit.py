@@ -48,9 +48,9 @@ def audit(
             - a function, compiled for ``tpu`` as `compile_for` does, with no TPU at hand;
             - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
               ``to_string`` method; the result of ``lower`` alone has no device layouts yet;
-            - the path of a file of HLO text, plain or gzip;
-            - HLO text: a ``str`` with line breaks or ``" = "``, or one that begins with ``HloModule``; or ``bytes``,
-              plain or gzip;
+            - the path of a file of HLO, or an open file: text or a serialised proto, plain or gzip;
+            - HLO text: a ``str`` with line breaks or ``" = "``, or one that begins with ``HloModule``;
+            - ``bytes`` of a file's content, or a message of the Protocol Buffers library;
             - a list of these, for a list of reports.
         args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
@@ -98,16 +98,23 @@ def _is_function(program: Any) -> bool:
     return callable(program) and not hasattr(program, "as_text") and not hasattr(program, "to_string")
 
 
-def _text_of(program: Program, tpu: Tpu | None) -> tuple[str, str]:
+def _text_of(program: Any, tpu: Tpu | None) -> tuple[str, str]:
     """The HLO text, and where it came from."""
+    source = type(program).__name__
+    if hasattr(program, "read"):
+        source = str(getattr(program, "name", source))
+        held: str | bytes = program.read()
+        return (held if isinstance(held, str) else _tilewise.decode(held)), source
     if isinstance(program, str) and _is_hlo(program):
         return program, "text"
     if isinstance(program, (str, os.PathLike)):
+        path = cast("str | os.PathLike[str]", program)
         # Not every path is valid Unicode.
-        return _tilewise.read(program), os.fsencode(program).decode(errors="replace")
+        return _tilewise.read(path), os.fsencode(path).decode(errors="replace")
+    if hasattr(program, "SerializeToString"):
+        return _tilewise.decode(program.SerializeToString()), source
     if isinstance(program, (bytes, bytearray, memoryview)):
-        return _tilewise.decode(bytes(program)), "bytes"
-    source = type(program).__name__
+        return _tilewise.decode(bytes(cast("bytes", program))), "bytes"
     return _text_of_object(program, source, tpu), source
 
 

@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import types
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tilewise import _tilewise
@@ -15,18 +15,22 @@ from tilewise._errors import MessageError
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Explanation, Report
-    from tilewise._types import Tpu
+    from tilewise._types import Message, Tpu
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | None = None) -> Explanation:
+@overload
+def explain(message: Message, /, *, tpu: Tpu | None = None) -> Explanation: ...
+@overload
+def explain(message: list[Message] | tuple[Message, ...], /, *, tpu: Tpu | None = None) -> list[Explanation]: ...
+def explain(message: Any, /, *, tpu: Tpu | None = None) -> Explanation | list[Explanation]:
     """Explain a TPU's out-of-memory message: what is padding, why, and what to change.
 
     Args:
         message: a ``str`` that contains the message, such as a log; an exception whose text, or that of one of its
-            causes, contains it; or the path of a text file, plain or gzip: a path-like object, or a ``str`` of one line
-            that names a file.
+            causes, contains it; the path of a text file, plain or gzip: a path-like object, or a ``str`` of one line
+            that names a file; an open file; or a list of these, for a list of explanations.
         tpu: the TPU generation of the program; ``None`` infers it from the message's tiles.
 
     Raises:
@@ -47,10 +51,15 @@ def explain(message: str | os.PathLike[str] | BaseException, /, *, tpu: Tpu | No
         >>> explained.verdict
         'padding'
     """
+    if isinstance(message, (list, tuple)):
+        return [explain(each, tpu=tpu) for each in cast("Sequence[Message]", message)]
     if isinstance(message, BaseException):
         return _explain_exception(message, tpu)
+    if hasattr(message, "read"):
+        held: str | bytes = message.read()
+        return _tilewise.explain_text(held if isinstance(held, str) else _tilewise.decode(held), tpu)
     if isinstance(message, os.PathLike) or _is_file(message):
-        message = _tilewise.read(message)
+        message = _tilewise.read(cast("str | os.PathLike[str]", message))
     return _tilewise.explain_text(message, tpu)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -13,13 +14,13 @@ from tilewise._tilewise import ElementType, Fix, Layout, Shape, predict
 if TYPE_CHECKING:
     from jax.experimental.layout import Layout as _JaxLayout
 
-    from tilewise._types import HasFormat, HasLayout, HasMajorToMinor, Tpu
+    from tilewise._types import HasLayout, HasMajorToMinor, JaxArray, Tpu
 
 _HOST = 5
 
 
 @overload
-def from_jax(value: HasFormat, /) -> Shape: ...
+def from_jax(value: JaxArray, /) -> Shape: ...
 @overload
 def from_jax(value: HasLayout | HasMajorToMinor, /) -> Layout: ...
 def from_jax(value: Any, /) -> Shape | Layout:
@@ -50,6 +51,8 @@ def from_jax(value: Any, /) -> Shape | Layout:
         return Shape.array(value.dtype, dimensions, _layout_of_format(value.format))
     if hasattr(value, "layout") and hasattr(value, "sharding"):
         return _layout_of_format(value)
+    if hasattr(value, "dtype"):
+        ElementType(value.dtype)  # Says why JAX's keys have no layout.
     message = f"from_jax takes a jax.Array, a Format or a Layout, not {type(value).__name__}"
     raise TypeError(message)
 
@@ -105,7 +108,7 @@ class TreeLeaf:
     """An array of a tree, as it lies on a TPU. Sizes are in bytes.
 
     Attributes:
-        path: where it is in the tree, such as ``"layer/kernel"``.
+        path: where it is in the tree, such as ``"layer/kernel"``: as the library names it.
         shape: its `Shape` with the layout that the TPU picks; of a sharded array one device's shard.
         sharding: how it is divided, as JAX prints it; ``None`` for an array without sharding.
         fix: the best change that makes it take less memory; ``None`` if there is none.
@@ -247,9 +250,8 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
         total  2 arrays ...
     """
     jax = module("jax")
-
     leaves: list[TreeLeaf] = []
-    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+    for path, leaf in _leaves(jax, tree):
         if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             continue
         array = leaf
@@ -260,6 +262,20 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
             array = jax.ShapeDtypeStruct(array.shape, array.dtype)
         shape = predict(array, tpu=tpu)
         fix = next(iter(shape.fixes(tpu=tpu)), None)
-        name = "/".join(jax.tree_util.keystr((key,), simple=True) for key in path)
-        leaves.append(TreeLeaf(name, shape, None if sharding is None else str(sharding), fix))
+        leaves.append(TreeLeaf(path, shape, None if sharding is None else str(sharding), fix))
     return TreePrediction(tuple(leaves))
+
+
+def _leaves(jax: Any, tree: Any) -> Iterator[tuple[str, Any]]:
+    """The leaves and their paths, without Flax's containers, which users don't see."""
+    known = {"flax.nnx": "Variable", "flax.core.meta": "AxisMetadata"}
+    boxes = tuple(getattr(sys.modules[name], box) for name, box in known.items() if name in sys.modules)
+    flatten = jax.tree_util.tree_flatten_with_path
+
+    def is_box(node: Any) -> bool:
+        return isinstance(node, boxes)
+
+    for path, node in flatten(tree, is_leaf=is_box)[0]:
+        for inner, leaf in flatten(node)[0]:
+            keys = (*path, *inner[1:])
+            yield "/".join(jax.tree_util.keystr((key,), simple=True) for key in keys), leaf

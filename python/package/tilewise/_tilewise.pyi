@@ -1,7 +1,7 @@
 from builtins import tuple as _tuple  # inside `Shape`, `tuple` is a method
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Final, Literal, SupportsIndex, TypeAlias, final
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,10 @@ from typing_extensions import disjoint_base
 from tilewise._diff import ReportDiff
 from tilewise._types import ArrayLike as _Array
 from tilewise._types import BytesLike as _Bytes
+from tilewise._types import DtypeLike as _Dtype
 from tilewise._types import HasShape as _HasShape
 from tilewise._types import Integers as _Integers
+from tilewise._types import SupportsDLPack as _SupportsDLPack
 from tilewise._types import Tpu as _Tpu
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "generation_name",
     "hbm_bytes",
     "layout_in",
+    "plot",
     "predict",
     "read",
     "relayout",
@@ -56,6 +59,7 @@ __all__ = [
 ]
 
 _ShapeLike: TypeAlias = Shape | str
+_Out = TypeVar("_Out", bound=_SupportsDLPack)
 
 __version__: Final[str]
 TPU_GENERATIONS: Final[tuple[str, ...]]
@@ -63,7 +67,7 @@ CHECKED_WITH: Final[str]
 
 @final
 class ElementType:
-    def __new__(cls, value: ElementType | npt.DTypeLike, /) -> ElementType: ...
+    def __new__(cls, value: ElementType | _Dtype, /) -> ElementType: ...
     @property
     def name(self) -> str: ...
     @property
@@ -125,9 +129,7 @@ class Shape:
     @staticmethod
     def parse_as_written(text: str, /) -> Shape: ...
     @staticmethod
-    def array(
-        element_type: ElementType | npt.DTypeLike, dimensions: Sequence[int], layout: Layout | None = None
-    ) -> Shape: ...
+    def array(element_type: ElementType | _Dtype, dimensions: Sequence[int], layout: Layout | None = None) -> Shape: ...
     @staticmethod
     def of(array: _ShapeLike | _HasShape, /, *, layout: Layout | str | None = None) -> Shape: ...
     @staticmethod
@@ -542,6 +544,7 @@ class Report(Table):
     def text(self) -> str: ...
     @property
     def tpu(self) -> str | None: ...
+    def plot(self, *, memory_space: int = 0, theme: Literal["auto", "light", "dark"] = "auto") -> Drawing: ...
     def to_json(self, *, program: bool = True) -> str: ...
     @staticmethod
     def from_json(json: str, /) -> Report: ...
@@ -610,21 +613,36 @@ class Explanation(Table):
 
 def predict(shape: _ShapeLike | _HasShape, *, tpu: _Tpu) -> Shape: ...
 def hbm_bytes(tpu: _Tpu, /) -> int: ...
+@overload
 def relayout(
     buffer: _Bytes,
     from_shape: _ShapeLike,
     to_shape: _ShapeLike,
     *,
-    out: npt.NDArray[np.uint8] | None = None,
+    out: None = None,
     padding: Literal["zero", "leave"] = "zero",
     threads: int = 1,
 ) -> npt.NDArray[np.uint8]: ...
+@overload
+def relayout(
+    buffer: _Bytes,
+    from_shape: _ShapeLike,
+    to_shape: _ShapeLike,
+    *,
+    out: _Out,
+    padding: Literal["zero", "leave"] = "zero",
+    threads: int = 1,
+) -> _Out: ...
+@overload
 def tile(
-    array: _Array, layout: Layout | Shape | str, *, out: npt.NDArray[np.uint8] | None = None, threads: int = 1
+    array: _Array, layout: Layout | Shape | str, *, out: None = None, threads: int = 1
 ) -> npt.NDArray[np.uint8]: ...
-def untile(
-    buffer: _Bytes, shape: _ShapeLike, *, out: npt.NDArray[Any] | None = None, threads: int = 1
-) -> npt.NDArray[Any]: ...
+@overload
+def tile(array: _Array, layout: Layout | Shape | str, *, out: _Out, threads: int = 1) -> _Out: ...
+@overload
+def untile(buffer: _Bytes, shape: _ShapeLike, *, out: None = None, threads: int = 1) -> npt.NDArray[Any]: ...
+@overload
+def untile(buffer: _Bytes, shape: _ShapeLike, *, out: _Out, threads: int = 1) -> _Out: ...
 def audit_text(text: str, source: str, tpu: _Tpu | None, hbm_limit: int | None) -> Report: ...
 def read(path: str | PathLike[str]) -> str: ...
 def decode(bytes: bytes) -> str: ...
@@ -637,6 +655,7 @@ def draw(
     slices: Mapping[int, int],
     theme: str,
 ) -> Drawing: ...
+def plot(report: Report, memory_space: int, theme: str) -> Drawing: ...
 def generation_name(tpu: _Tpu) -> str: ...
 def layout_in(shape: str) -> Layout: ...
 def steps_of(shape: str) -> Steps: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
@@ -72,12 +72,31 @@ class HasLayout(Protocol):
         ...
 
 
-class HasFormat(HasShape, Protocol):
-    """A ``jax.Array``."""
+class JaxArray(HasShape, Protocol):
+    """A ``jax.Array``. Its ``format`` is missing in JAX's own types."""
 
     @property
-    def format(self) -> Any:
-        """The array's ``Format``."""
+    def sharding(self) -> Any:
+        """How it is divided between devices."""
+        ...
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can reach all of it."""
+        ...
+
+
+class TorchDtype(Protocol):
+    """A dtype of PyTorch."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        ...
+
+    @property
+    def is_floating_point(self) -> bool:
+        """Whether its values are floating-point numbers."""
         ...
 
 
@@ -90,12 +109,34 @@ class SupportsArray(Protocol):
 class SupportsDLPack(Protocol):
     """An object that supports DLPack."""
 
-    def __dlpack__(self) -> Any: ...
-    def __dlpack_device__(self) -> tuple[int, int]: ...
+    # Its keyword arguments differ between libraries.
+    @property
+    def __dlpack__(self) -> Callable[..., Any]: ...
+    def __dlpack_device__(self) -> tuple[Any, int]: ...
+
+
+class HasReadText(Protocol):
+    """An open file."""
+
+    def read(self) -> str | bytes:
+        """All that it holds."""
+        ...
+
+
+class HasSerializeToString(Protocol):
+    """A message of the Protocol Buffers library."""
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - its name
+        """The message's bytes."""
+        ...
 
 
 Tpu: TypeAlias = str | HasDeviceKind
-Program: TypeAlias = str | PathLike[str] | bytes | bytearray | memoryview | HasAsText | HasToString
+DtypeLike: TypeAlias = npt.DTypeLike | TorchDtype
+Program: TypeAlias = (
+    str | PathLike[str] | HasReadText | bytes | bytearray | memoryview | HasSerializeToString | HasAsText | HasToString
+)
+Message: TypeAlias = str | PathLike[str] | HasReadText | BaseException
 Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[Any]
 ArrayLike: TypeAlias = npt.NDArray[Any] | SupportsArray | SupportsDLPack
 BytesLike: TypeAlias = bytes | bytearray | memoryview | ArrayLike

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         }
         if let (Some(path), Ok(audited)) = (&args.out, &audited) {
             let options = Options::new().with_theme(args.theme.into());
-            return match picture::write(&audited.report, source, args.memory_space, audited.limit, path, &options) {
+            return match picture::write(audited, args.memory_space, path, &options) {
                 Ok(()) => output.note(&format!("wrote {}", path.display())),
                 Err(failure) => output.item(source, Err::<Audited, _>(failure), |_, _| Ok(())),
             };

@@ -1,5 +1,6 @@
 //! The plan of a memory space as a picture: `-o FILE`, and a line of its rise and fall in the story.
 
+use super::Audited;
 use crate::{
     commands::draw::{Picture, terminal_options},
     failure::Failure,
@@ -10,22 +11,24 @@ use tilewise_audit::{Owners, PlanRow, Report};
 use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
 
 /// Writes the picture to a file, as its name says.
-pub(super) fn write(
-    report: &Report,
-    source: &str,
-    memory_space: u8,
-    limit: Option<u64>,
-    path: &Path,
-    options: &Options,
-) -> Result<(), Failure> {
-    if let Err(error) = &report.plan {
-        return Err(Failure::new("no_plan", format!("{source}: no memory plan to draw: {error}")));
+pub(super) fn write(audited: &Audited, memory_space: u8, path: &Path, options: &Options) -> Result<(), Failure> {
+    if let Err(error) = &audited.report.plan {
+        return Err(Failure::new("no_plan", format!("{}: no memory plan to draw: {error}", audited.source)));
     }
-    let mut owners = Owners::default();
-    let mut picture = of(report, memory_space, &mut |row| (owners.of(row), row.padding_bytes()));
-    picture.owners = owners.into_labels();
-    picture.limit = limit.filter(|_| memory_space == 0);
-    crate::commands::draw::write_picture(&Memory { picture: &picture, options }, path)
+    crate::commands::draw::write_picture(&Memory { picture: &audited.picture(memory_space), options }, path)
+}
+
+impl Audited {
+    /// The plan of a memory space as a picture, each piece with the line of the user's program; an empty one without a
+    /// plan.
+    #[must_use]
+    pub fn picture(&self, memory_space: u8) -> MemoryPicture<'_> {
+        let mut owners = Owners::default();
+        let mut picture = of(&self.report, memory_space, &mut |row| (owners.of(row), row.padding_bytes()));
+        picture.owners = owners.into_labels();
+        picture.limit = self.limit.filter(|_| memory_space == 0);
+        picture
+    }
 }
 
 /// The rise and fall of memory in at most so many columns, and where it is highest, a line each.

@@ -1,0 +1,71 @@
+//! `Copy`: a copy between two layouts.
+
+use crate::{
+    row::PySourceLine,
+    shape::PyShape,
+    travel::{Reduced, reduced},
+};
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+use tilewise_audit::CopyRow;
+
+/// One `copy` instruction. Sizes are in bytes.
+///
+/// Examples:
+///     >>> report = audit('''
+///     ...   x = f32[256,512]{1,0:T(8,128)} parameter(0)
+///     ...   y = f32[256,512]{0,1:T(8,128)} copy(x)''')
+///     >>> report.copies
+///     [<Copy y: f32[256,512]{1,0:T(8,128)} to f32[256,512]{0,1:T(8,128)}>]
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Copy")]
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyCopy {
+    /// The name of the instruction.
+    instruction: String,
+    /// The name of the computation that contains it.
+    computation: String,
+    /// The operand's shape.
+    from_shape: PyShape,
+    /// The result's shape.
+    to_shape: PyShape,
+    /// Why it is there: its class, as the command line's JSON has it.
+    class_name: String,
+    /// How often it runs; `None` where a loop around it runs an unknown number of times.
+    trips: Option<u64>,
+    /// Bytes that the operand takes.
+    read_bytes: u64,
+    /// Bytes that the result takes.
+    written_bytes: u64,
+    /// The framework's name of the operation.
+    op_name: Option<String>,
+    /// The line of the user's program.
+    source: Option<PySourceLine>,
+}
+
+impl PyCopy {
+    pub(crate) fn of(copy: &CopyRow) -> Self {
+        Self {
+            instruction: copy.instruction.clone(),
+            computation: copy.computation.clone(),
+            from_shape: PyShape::new(copy.from.clone()),
+            to_shape: PyShape::new(copy.to.clone()),
+            class_name: copy.class.as_str().to_owned(),
+            trips: copy.trips,
+            read_bytes: copy.read_bytes,
+            written_bytes: copy.written_bytes,
+            op_name: copy.op_name.clone(),
+            source: copy.source.as_ref().map(PySourceLine::of),
+        }
+    }
+}
+
+#[pymethods]
+impl PyCopy {
+    fn __repr__(&self) -> String {
+        format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
