@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -70,6 +71,26 @@ def test_the_readme() -> None:
     with pytest.raises(tw.ParseError) as caught:
         tw.Shape("b16[2,3]")
     assert str(caught.value) == shown[1].rstrip()
+
+
+def test_the_walk_through(tmp_path: Path) -> None:
+    """Its programs print what it says; `WALK_THROUGH=overwrite` stores what they print."""
+    for library in ("jax", "flax", "libtpu"):
+        pytest.importorskip(library)
+    path = HERE.parents[1] / "docs" / "jax.md"
+    text = fresh = path.read_text(encoding="utf-8")
+    programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    transcripts = re.findall(r"```console\n\$ python (\w+\.py)\n(.*?)```", text, re.DOTALL)
+    for program, (name, shown) in zip(programs, transcripts, strict=True):
+        (tmp_path / name).write_text(program, encoding="utf-8")
+        done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        printed = done.stdout.replace(f"{tmp_path}/", "").rstrip() + "\n"
+        fresh = fresh.replace(f"$ python {name}\n{shown}", f"$ python {name}\n{printed}")
+    if os.environ.get("WALK_THROUGH") == "overwrite":
+        path.write_text(fresh, encoding="utf-8")
+    else:
+        assert fresh == text
 
 
 def test_the_project_s_readme() -> None:

@@ -63,6 +63,7 @@ def test_values_are_those_of_ml_dtypes() -> None:
     assert device[17] == 13
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
 def test_every_kind_of_tensor() -> None:
     layout = "{1,0:T(2,2)}"
     x = torch.arange(15, dtype=torch.float32).reshape(3, 5)
