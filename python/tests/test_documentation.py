@@ -81,11 +81,14 @@ def test_the_walk_through(tmp_path: Path) -> None:
     text = fresh = path.read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     transcripts = re.findall(r"```console\n\$ python (\w+\.py)\n(.*?)```", text, re.DOTALL)
+    # Reports show the last two parts of a path.
+    folder = tmp_path / "train"
+    folder.mkdir()
     for program, (name, shown) in zip(programs, transcripts, strict=True):
-        (tmp_path / name).write_text(program, encoding="utf-8")
-        done = subprocess.run([sys.executable, name], cwd=tmp_path, capture_output=True, text=True)
+        (folder / name).write_text(program, encoding="utf-8")
+        done = subprocess.run([sys.executable, name], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        printed = done.stdout.replace(f"{tmp_path}/", "").rstrip() + "\n"
+        printed = done.stdout.rstrip() + "\n"
         fresh = fresh.replace(f"$ python {name}\n{shown}", f"$ python {name}\n{printed}")
     if os.environ.get("WALK_THROUGH") == "overwrite":
         path.write_text(fresh, encoding="utf-8")
