@@ -122,8 +122,22 @@ def test_the_bench_runs() -> None:
     assert {row["contender"] for row in json.loads(done.stdout)} > {"floor", "`offsets(indices)`"}
 
 
+# Users' programs; for mypy, JAX is without types.
+TYPED = [str(HERE / name) for name in ("typed.py", "typed_fields.py", "typed_jax.py")]
+
+
+def test_typed_programs_use_everything() -> None:
+    text = "".join(Path(path).read_text(encoding="utf-8") for path in TYPED)
+    unused = [
+        name
+        for name in documented()
+        if name != "tilewise" and not re.search(r"\." + name.rpartition(".")[2] + r"\b", text)
+    ]
+    assert not unused
+
+
 def test_types_are_complete_and_right() -> None:
-    run("mypy", "--strict", "--config-file", "pyproject.toml", str(PACKAGE), str(HERE / "typed.py"))
+    run("mypy", "--strict", "--config-file", "pyproject.toml", str(PACKAGE), *TYPED[:2])
     run("mypy.stubtest", "tilewise", "--mypy-config-file", "pyproject.toml")
 
 
@@ -134,5 +148,4 @@ def test_style() -> None:
 
 def test_pyright() -> None:
     pytest.importorskip("pyright")
-    programs = [str(HERE / name) for name in ("typed.py", "typed_jax.py")]
-    run("pyright", "--pythonpath", sys.executable, str(PACKAGE), *programs)
+    run("pyright", "--pythonpath", sys.executable, str(PACKAGE), *TYPED)

@@ -1,0 +1,263 @@
+"""A user's program that reads every field, which only the type checkers read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from typing_extensions import assert_type
+
+import tilewise as tw
+
+
+def advice_fields(advice: tw.Advice) -> None:
+    texts: list[str] = [advice.kind, advice.target, advice.instruction, advice.sentence]
+    shapes: list[tw.Shape] = [advice.shape]
+    counts: list[int] = [advice.peak_bytes_saved]
+    flags: list[bool] = [advice.is_bound]
+    maybe_texts: list[str | None] = [advice.code, advice.imports, advice.op_name]
+    lines: list[tw.SourceLine | None] = [advice.source]
+    print(texts, shapes, counts, flags, maybe_texts, lines)
+
+
+def allocation_fields(allocation: tw.Allocation) -> None:
+    texts: list[str] = [allocation.section]
+    maybe_texts: list[str | None] = [allocation.instruction, allocation.label, allocation.shape_text]
+    maybe_shapes: list[tw.Shape | None] = [allocation.shape]
+    maybe_counts: list[int | None] = [allocation.reported_bytes, allocation.logical_bytes, allocation.physical_bytes]
+    print(texts, maybe_texts, maybe_shapes, maybe_counts)
+
+
+def buffer_fields(buffer: tw.Buffer) -> None:
+    texts: list[str] = [buffer.instruction, buffer.computation, buffer.opcode]
+    shapes: list[tw.Shape] = [buffer.shape]
+    numbers: list[tuple[int, ...]] = [buffer.shape_index]
+    counts: list[int] = [buffer.memory_space, buffer.logical_bytes, buffer.physical_bytes]
+    print(texts, shapes, numbers, counts)
+
+
+def copy_fields(copy: tw.Copy) -> None:
+    texts: list[str] = [copy.instruction, copy.computation, copy.class_name]
+    shapes: list[tw.Shape] = [copy.from_shape, copy.to_shape]
+    counts: list[int] = [copy.read_bytes, copy.written_bytes]
+    maybe_texts: list[str | None] = [copy.op_name]
+    lines: list[tw.SourceLine | None] = [copy.source]
+    maybe_counts: list[int | None] = [copy.trips]
+    print(texts, shapes, counts, maybe_texts, lines, maybe_counts)
+
+
+def element_type_fields(element_type: tw.ElementType) -> None:
+    texts: list[str] = [element_type.name, element_type.kind]
+    counts: list[int] = [element_type.bits, element_type.natural_bits]
+    dtypes: list[np.dtype[Any]] = [element_type.dtype]
+    print(texts, counts, dtypes)
+
+
+def explanation_fields(explanation: tw.Explanation) -> None:
+    texts: list[str] = [explanation.verdict, explanation.form]
+    maybe_texts: list[str | None] = [explanation.code, explanation.module, explanation.memory_space_name]
+    maybe_counts: list[int | None] = [explanation.used_bytes, explanation.limit_bytes, explanation.shortfall_bytes]
+    counts: list[int] = [explanation.padding_bytes]
+    flags: list[bool] = [explanation.truncated]
+    assert_type(explanation.allocations, "list[tw.Allocation]")
+    assert_type(explanation.first_fix, "tuple[tw.Allocation, tw.Fix] | None")
+    print(texts, maybe_texts, maybe_counts, counts, flags)
+
+
+def fix_fields(fix: tw.Fix) -> None:
+    texts: list[str] = [fix.kind, fix.sentence, fix.jax, fix.imports]
+    assert_type(fix.arrays, "list[tuple[tw.Shape, int]]")
+    counts: list[int] = [fix.replaced, fix.bytes_before, fix.bytes_after, fix.bytes_saved]
+    flags: list[bool] = [fix.changes_values]
+    print(texts, counts, flags)
+
+
+def layout_fields(layout: tw.Layout) -> None:
+    numbers: list[tuple[int, ...]] = [layout.minor_to_major]
+    assert_type(layout.tiles, "tuple[tuple[int | None, ...], ...]")
+    counts: list[int] = [layout.tail_padding_alignment, layout.memory_space, layout.dynamic_shape_metadata_prefix_bytes]
+    maybe_counts: list[int | None] = [layout.element_size_in_bits]
+    texts: list[str] = [layout.memory_space_name, layout.order_name]
+    assert_type(layout.split_configs, "tuple[tuple[int, tuple[int, ...]], ...]")
+    assert_type(layout.index_primitive_type, "tw.ElementType | None")
+    assert_type(layout.pointer_primitive_type, "tw.ElementType | None")
+    print(numbers, counts, maybe_counts, texts)
+
+
+def peak_buffer_fields(peak: tw.PeakBuffer) -> None:
+    texts: list[str] = [peak.instruction, peak.computation, peak.opcode, peak.role]
+    shapes: list[tw.Shape] = [peak.shape]
+    counts: list[int] = [peak.count, peak.bytes, peak.logical_bytes, peak.padding_bytes]
+    sentences: list[list[str]] = [peak.causes]
+    maybe_texts: list[str | None] = [peak.op_name]
+    lines: list[tw.SourceLine | None] = [peak.source]
+    print(texts, shapes, counts, sentences, maybe_texts, lines)
+
+
+def report_fields(report: tw.Report) -> None:
+    texts: list[str] = [report.module, report.source, report.text]
+    maybe_texts: list[str | None] = [report.entry, report.peak_instruction, report.tpu]
+    flags: list[bool] = [report.is_scheduled]
+    assert_type(report.memory_spaces, "list[tw.SpaceTotal]")
+    assert_type(report.buffers, "list[tw.Buffer]")
+    assert_type(report.copies, "list[tw.Copy]")
+    assert_type(report.warnings, "list[tw.ReportWarning]")
+    counts: list[int] = [
+        report.padding_bytes,
+        report.argument_bytes,
+        report.output_bytes,
+        report.alias_bytes,
+        report.at_least_bytes,
+        report.at_most_bytes,
+        report.partitions,
+    ]
+    ratios: list[float] = [report.padding_share]
+    maybe_counts: list[int | None] = [
+        report.temporary_bytes,
+        report.hbm_limit,
+        report.peak_bytes,
+        report.peak_live_bytes,
+        report.peak_padding_bytes,
+    ]
+    maybe_flags: list[bool | None] = [report.fits]
+    assert_type(report.advice, "list[tw.Advice]")
+    lines: list[tw.SourceLine | None] = [report.peak_source]
+    assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
+    print(texts, maybe_texts, flags, counts, ratios, maybe_counts, maybe_flags, lines)
+
+
+def report_warning_fields(warning: tw.ReportWarning) -> None:
+    texts: list[str] = [warning.kind, warning.message]
+    print(texts)
+
+
+def row_fields(row: tw.Row) -> None:
+    counts: list[int] = [row.padding_bytes]
+    ratios: list[float] = [row.expansion]
+    sentences: list[list[str]] = [row.causes]
+    assert_type(row.fixes, "list[tw.Fix]")
+    assert_type(row.fix, "tw.Fix | None")
+    maybe_texts: list[str | None] = [row.op_name]
+    lines: list[tw.SourceLine | None] = [row.source]
+    print(counts, ratios, sentences, maybe_texts, lines)
+
+
+def shape_fields(shape: tw.Shape) -> None:
+    texts: list[str] = [shape.kind]
+    assert_type(shape.element_type, "tw.ElementType")
+    assert_type(shape.dimensions, "tuple[int | None, ...]")
+    assert_type(shape.dynamic_dimensions, "tuple[bool, ...]")
+    counts: list[int] = [
+        shape.rank,
+        shape.logical_bytes,
+        shape.physical_bytes,
+        shape.padding_bytes,
+        shape.physical_elements,
+    ]
+    assert_type(shape.layout, "tw.Layout")
+    flags: list[bool] = [shape.has_layout]
+    assert_type(shape.elements, "tuple[tw.Shape, ...]")
+    ratios: list[float] = [shape.expansion]
+    numbers: list[tuple[int, ...]] = [shape.physical_dimensions]
+    maybe_counts: list[int | None] = [shape.xla_array_size]
+    print(texts, counts, flags, ratios, numbers, maybe_counts)
+
+
+def source_line_fields(line: tw.SourceLine) -> None:
+    texts: list[str] = [line.file]
+    counts: list[int] = [line.line]
+    maybe_texts: list[str | None] = [line.function]
+    print(texts, counts, maybe_texts)
+
+
+def space_total_fields(space: tw.SpaceTotal) -> None:
+    counts: list[int] = [
+        space.memory_space,
+        space.buffers,
+        space.logical_bytes,
+        space.physical_bytes,
+        space.padding_bytes,
+    ]
+    texts: list[str] = [space.name]
+    ratios: list[float] = [space.padding_share]
+    maybe_counts: list[int | None] = [
+        space.peak_live_bytes,
+        space.peak_temporary_bytes,
+        space.peak_padding_bytes,
+        space.peak_fragmentation_bytes,
+    ]
+    maybe_texts: list[str | None] = [space.peak_instruction]
+    lines: list[tw.SourceLine | None] = [space.peak_source]
+    assert_type(space.peak_buffers, "list[tw.PeakBuffer] | None")
+    print(counts, texts, ratios, maybe_counts, maybe_texts, lines)
+
+
+def step_fields(step: tw.Step) -> None:
+    texts: list[str] = [step.operation, step.effect]
+    numbers: list[tuple[int, ...]] = [step.before, step.after]
+    maybe_counts: list[int | None] = [step.tile]
+    maybe_numbers: list[tuple[int, ...] | None] = [step.permutation, step.padding]
+    print(texts, numbers, maybe_counts, maybe_numbers)
+
+
+def calls_of_shapes(shape: tw.Shape) -> None:
+    assert_type(tw.Shape.tuple([shape, "token[]"]).leaves(), "list[tuple[tuple[int, ...], tw.Shape]]")
+    assert_type(tw.Shape.from_proto(shape.to_proto()).identical(tw.Shape.parse_as_written("f32[3]")), bool)
+    assert_type(shape.without_layout().layout_in_words(), "list[tuple[str, str]]")
+    assert_type(shape.causes(), "list[str]")
+    assert_type(shape.fixes(tpu="v5e"), "list[tw.Fix]")
+    assert_type(tw.Layout.row_major(2), tw.Layout)
+    assert_type(tw.ElementType.all(), "list[tw.ElementType]")
+    assert_type(tw.hbm_bytes(tw.TPU_GENERATIONS[0]), int)
+    assert_type((tw.__version__, tw.CHECKED_WITH), "tuple[str, str]")
+
+
+def calls_of_steps(steps: tw.Steps) -> Iterator[tw.Step]:
+    assert_type((steps.as_numpy(), steps.as_einops(), steps.as_mlir()), "tuple[str, str, str]")
+    assert_type(len(steps), int)
+    yield from steps
+
+
+def calls_of_tables(table: tw.Table, tree: tw.TreePrediction, leaf: tw.TreeLeaf) -> None:
+    assert_type((table.to_dict(), tree.to_dict()), "tuple[dict[str, Any], dict[str, list[Any]]]")
+    print(table.to_pandas(), table.to_polars(), tree.to_pandas())
+    sizes: list[int] = [tree.logical_bytes, tree.physical_bytes, leaf.logical_bytes, leaf.physical_bytes]
+    sizes += [tree.padding_bytes, leaf.padding_bytes, tw.hbm_bytes("v5e")]
+    assert_type((leaf.path, leaf.shape, leaf.element_type), "tuple[str, tw.Shape, tw.ElementType]")
+    assert_type((leaf.sharding, tree.leaves), "tuple[str | None, tuple[tw.TreeLeaf, ...]]")
+
+
+def calls_of_reports(report: tw.Report, explanation: tw.Explanation, picture: tw.Drawing) -> None:
+    assert_type(report.table(all=True) + explanation.table(width=80) + picture.to_text(width=80), str)
+    assert_type(picture.to_png(scale=1.0), bytes)
+    difference: tw.ReportDiff = report.diff(report)
+    print(difference)
+
+
+def calls_of_checks(check: tw.FixCheck, tried: tw.TriedFormats, measured: tw.Measured) -> None:
+    sizes: list[int] = [check.peak_bytes_saved, tried.peak_bytes_saved, measured.peak_bytes, measured.padding_bytes]
+    sizes += [measured.argument_bytes, measured.output_bytes, measured.alias_bytes, measured.temporary_bytes]
+    sizes += [check.before.peak_bytes, check.after.peak_bytes, tried.before.peak_bytes, tried.best.peak_bytes]
+    assert_type((measured.report, tried.tried, tried.code), "tuple[tw.Report, int, str]")
+    assert_type(tried.in_shardings + tried.out_shardings, "tuple[tw.Layout | None, ...]")
+
+
+def calls_of_errors(explainer: tw.OomExplainer) -> None:
+    with explainer:
+        try:
+            tw.Shape("b16[3]")
+        except (tw.ParseError, tw.ShapeError, tw.OutOfRangeError, tw.HloError, tw.NotATpuProgram) as error:
+            assert_type((error.kind, error.message), "tuple[str, str]")
+        except (tw.PaddingError, tw.MessageError, tw.RelayoutError, tw.DrawError) as error:
+            assert_type((error.text, error.help), "tuple[str | None, str | None]")
+        except tw.Error as error:
+            assert_type(error.span, "tuple[int, int] | None")
+
+
+def calls_of_fleet(layouts: dict[str, tw.Layout | str]) -> None:
+    # PyArrow has no types.
+    tw.fleet.audit("dumps", engine="ray", out="reports", tpu="v5e")  # pyright: ignore[reportUnknownMemberType]
+    converted: tw.fleet.Relayout = tw.fleet.relayout("checkpoint", layouts, "out", engine="dask", check="all")
+    counts: list[int] = [converted.files, converted.tensors, converted.slices, converted.resumed_slices]
+    counts += [converted.bytes, converted.checked_elements]
