@@ -21,6 +21,14 @@ def advice_fields(advice: tw.Advice) -> None:
     print(texts, shapes, counts, flags, maybe_texts, lines)
 
 
+def message_advice_fields(message_advice: tw.MessageAdvice) -> None:
+    texts: list[str] = [message_advice.kind, message_advice.target, message_advice.sentence]
+    maybe_texts: list[str | None] = [message_advice.shape, message_advice.code, message_advice.imports]
+    maybe_counts: list[int | None] = [message_advice.bytes_saved]
+    flags: list[bool] = [message_advice.is_bound]
+    print(texts, maybe_texts, maybe_counts, flags)
+
+
 def allocation_fields(allocation: tw.Allocation) -> None:
     texts: list[str] = [allocation.section]
     maybe_texts: list[str | None] = [allocation.instruction, allocation.label, allocation.shape_text]
@@ -61,6 +69,7 @@ def explanation_fields(explanation: tw.Explanation) -> None:
     counts: list[int] = [explanation.padding_bytes]
     flags: list[bool] = [explanation.truncated]
     assert_type(explanation.allocations, "list[tw.Allocation]")
+    assert_type(explanation.advice, "list[tw.MessageAdvice]")
     assert_type(explanation.first_fix, "tuple[tw.Allocation, tw.Fix] | None")
     print(texts, maybe_texts, maybe_counts, counts, flags)
 
