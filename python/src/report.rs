@@ -430,6 +430,17 @@ impl PyReport {
         py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
+    /// The report as an HTML page in one file, which opens without network: what the program holds over time, what to
+    /// change, and pictures of the layouts.
+    ///
+    /// Examples:
+    ///     >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+    ///     >>> report.to_html()[:15]
+    ///     '<!doctype html>'
+    fn to_html(&self, py: Python<'_>) -> String {
+        py.detach(|| self.audited.to_html())
+    }
+
     /// The report that `to_json` wrote: the program in it is audited again, so that nothing is lost.
     ///
     /// Raises:

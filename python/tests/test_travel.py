@@ -176,3 +176,15 @@ def test_pasted_fixes_run() -> None:
                 change(jax.numpy.zeros(array.shape, array.dtype))
             else:
                 jax.eval_shape(change, array)
+
+
+def test_a_page_holds_the_report(program: Path) -> None:
+    report = tw.audit(program, tpu="v5e")
+    page = report.to_html()
+    data = json.loads(page.split('id="report">', 1)[1].split("</script>", 1)[0])
+    printed = json.loads(report.to_json(program=False))
+    # A page lists the buffers with the most padding, and has what lies in memory over time beside the report.
+    assert {name: data["report"].get(name) for name in printed.keys() - {"buffers", "plan"}} == {
+        name: value for name, value in printed.items() if name not in ("buffers", "plan")
+    }
+    assert len(data["timeline"]["order"]) > data["timeline"]["peak_moment"] >= 0

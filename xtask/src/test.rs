@@ -3,7 +3,7 @@
 use crate::{
     conformance,
     package::{self, Profile},
-    python, tpu,
+    python, tpu, web,
 };
 use anyhow::{anyhow, bail};
 use std::{
@@ -26,6 +26,10 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let tpu_environment = thread::spawn({
         let shell = shell.clone();
         move || tpu::environment(&shell)
+    });
+    let web_environment = thread::spawn({
+        let shell = shell.clone();
+        move || web::environment(&shell).and_then(|()| web::chromium(&shell))
     });
     let [package_formatting, package_lints] = package::style(shell);
     checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
@@ -53,6 +57,16 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
             checks.run("TPU programs", tpu::command(shell, &python, TPU_PROGRAMS).args(["--limit", "30"]));
         }
         _ => checks.skip("TPU programs", "jax and libtpu could not be installed"),
+    }
+    match web_environment.join() {
+        Ok(Ok(())) => {
+            if checks.make("the web page", || web::build(shell)).is_some() {
+                checks.make("the page of reports", || web::check_template(shell));
+                checks.run("the command line, for the page's tests", cmd!(shell, "cargo build --package tilewise-cli"));
+                checks.run("the web page's tests", web::tests(shell));
+            }
+        }
+        _ => checks.skip("the web page", "npm's packages or Chromium could not be installed"),
     }
     checks.run(
         "documentation",

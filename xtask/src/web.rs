@@ -24,31 +24,38 @@ pub(crate) struct Options {
 
 /// Builds the page, then serves it, unless something else is asked for.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
+    environment(shell)?;
     build(shell)?;
     if options.template {
-        return Ok(fs::copy(report_page(shell), template(shell)).map(drop)?);
-    }
-    if options.build {
-        return Ok(());
-    }
-    if options.test || options.measure {
-        let program = cmd!(shell, "cargo build --quiet --package tilewise-cli");
-        program.run().context("the page's answers are compared with the command line's")?;
-        let which = if options.measure { ["--project", "measure"] } else { ["--project", "tests"] };
+        fs::copy(report_page(shell), template(shell))?;
+    } else if options.test || options.measure {
+        cmd!(shell, "cargo build --quiet --package tilewise-cli").run()?;
         chromium(shell)?;
-        return Ok(npm(shell, &["exec", "--", "playwright", "test"]).args(which).run()?);
+        npm(shell, &["run", if options.measure { "measure" } else { "test" }]).run()?;
+    } else if !options.build {
+        npm(shell, &["run", "serve"]).run()?;
     }
-    Ok(npm(shell, &["run", "serve"]).run()?)
+    Ok(())
 }
 
-/// Builds `web/dist`, and what the page that reports are made of should be.
-pub(crate) fn build(shell: &Shell) -> anyhow::Result<()> {
+/// What building and testing need beside cargo: npm's packages.
+pub(crate) fn environment(shell: &Shell) -> anyhow::Result<()> {
     if npm(shell, &["ls", "--silent"]).quiet().ignore_stdout().ignore_stderr().run().is_err() {
         let install = npm(shell, &["ci", "--no-audit", "--no-fund"]);
         install.run().context("Node.js and its npm build the page: https://nodejs.org")?;
     }
+    Ok(())
+}
+
+/// Builds `web/dist`, and what the page that reports are made of should be.
+pub(crate) fn build(shell: &Shell) -> anyhow::Result<()> {
     wasm(shell)?;
     Ok(npm(shell, &["run", "build"]).run()?)
+}
+
+/// The page's tests, which need the command line built.
+pub(crate) fn tests(shell: &Shell) -> Cmd<'_> {
+    npm(shell, &["run", "test"])
 }
 
 /// Whether the page that reports are made of is what its sources make.
@@ -68,7 +75,7 @@ fn template(shell: &Shell) -> PathBuf {
 
 /// A command of npm in `web/`.
 fn npm<'a>(shell: &'a Shell, arguments: &[&str]) -> Cmd<'a> {
-    cmd!(shell, "npm --prefix web {arguments...}").env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")
+    cmd!(shell, "npm --prefix web --silent {arguments...}").env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")
 }
 
 /// The core for browsers, with bindings, in `web/pkg`.
@@ -87,9 +94,7 @@ fn wasm(shell: &Shell) -> anyhow::Result<()> {
     let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
     let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} web/pkg");
     bindgen.env("CARGO_TARGET_DIR", bindgen_target).env_remove("RUSTFLAGS").run()?;
-    let wasm = "pkg/tilewise_wasm_bg.wasm";
-    let passes = ["-Os", "--strip-debug", "--strip-producers"];
-    Ok(npm(shell, &["exec", "--", "wasm-opt"]).args(passes).args([wasm, "-o", wasm]).run()?)
+    Ok(npm(shell, &["run", "shrink"]).run()?)
 }
 
 /// The compiler for the target: rustup's, or where it has none what `web/wasm-toolchain.sh` finds, as variables to set.

@@ -281,7 +281,7 @@ pub(crate) struct AuditArgs {
     /// standard input
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Draw the memory plan into a file, .svg or .png
+    /// Write a file: .svg or .png draws the memory plan, .html is the whole report as a page
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Memory space to draw: hbm, vmem, … or its number
@@ -319,6 +319,8 @@ pub(crate) enum AuditFormat {
     /// One row per buffer, as a Parquet file
     #[cfg(feature = "parquet")]
     Parquet,
+    /// A page in one file, to look at in a browser
+    Html,
     /// The memory plan as a trace, for Perfetto and chrome://tracing
     Trace,
     /// The memory plan as a snapshot (pickle), for pytorch.org/memory_viz

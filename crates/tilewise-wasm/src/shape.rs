@@ -248,10 +248,14 @@ fn sentence(relation: &Relation) -> String {
             format!("the same bytes, transposed by {permutation:?} and reshaped: a bitcast")
         }
         Relation::ExposesPadding { exposed, hidden } => {
-            format!("the same bytes, but {exposed} elements of the second are padding of the first, and {hidden} the other way")
+            format!(
+                "the same bytes, but {exposed} elements of the second are padding of the first, and {hidden} the other way"
+            )
         }
         Relation::None { reason, counterexample: Some(Counterexample { index, from_offset, to_offset, .. }) } => {
-            format!("no bitcast, {reason}: element {index:?} lies at offset {from_offset}, and at {to_offset} in the other")
+            format!(
+                "no bitcast, {reason}: element {index:?} lies at offset {from_offset}, and at {to_offset} in the other"
+            )
         }
         Relation::None { reason, .. } => format!("no bitcast: {reason}"),
         _ => String::new(),

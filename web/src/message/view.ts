@@ -74,7 +74,7 @@ export function messageView(explained: Explanation, text: string, pictures: Pict
     used !== null && limit !== null ? `${bytes(used)} of ${bytes(limit)} of ${space}` : `Out of memory in ${space}`;
   return el(
     "article",
-    { class: "message" },
+    { class: "message", "data-verdict": explained.verdict },
     el(
       "header",
       { class: "story" },

@@ -6,6 +6,7 @@ mod copies;
 mod csv;
 mod dump;
 mod events;
+mod html;
 mod many;
 mod memory_viz;
 #[cfg(feature = "parquet")]
@@ -19,7 +20,7 @@ mod trace;
 use crate::{
     cli::{AuditArgs, AuditFormat},
     failure::Failure,
-    output::{Output, Status, human::screen_width, plain},
+    output::{Output, Status, file, human::screen_width, plain},
 };
 use programs::Input;
 use serde::{Serialize, Serializer};
@@ -35,7 +36,10 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
         output.text(&csv::header())?;
     }
-    let is_one_file = args.out.is_some() || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
+    let is_page = args.format == AuditFormat::Html
+        || args.out.as_ref().is_some_and(|path| path.extension() == Some("html".as_ref()));
+    let is_one_file =
+        args.out.is_some() || is_page || matches!(args.format, AuditFormat::Trace | AuditFormat::MemoryViz);
     let inputs = dump::inputs(&args.paths);
     if is_one_file && inputs.len() > 1 {
         let failure = Failure::new("usage", format!("this output is of one program, not of {}", inputs.len()));
@@ -98,6 +102,19 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                 anstream::eprintln!("{source}: {excess}");
                 output.raise(Status::Flagged);
             }
+        }
+        if let (true, Ok(audited)) = (is_page, &audited) {
+            let page = audited.to_html();
+            return match &args.out {
+                None => output.raw(|out| out.write_all(page.as_bytes())),
+                Some(path) => match file::write(path, page.as_bytes()) {
+                    Ok(()) => output.note(&format!("wrote {}", path.display())),
+                    Err(error) => {
+                        let failure = Failure::new("io", format!("can't write {}: {error}", path.display()));
+                        output.item(source, Err::<Audited, _>(failure), |_, _| Ok(()))
+                    }
+                },
+            };
         }
         if let (Some(path), Ok(audited)) = (&args.out, &audited) {
             let options = Options::new().with_theme(args.theme.into());

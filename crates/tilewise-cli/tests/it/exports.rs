@@ -54,6 +54,27 @@ fn a_trace_counts_up_to_the_peak() {
 }
 
 #[test]
+fn a_page_holds_the_report() {
+    for example in EXAMPLES {
+        let page = String::from_utf8(audit(example, "html")).expect("text");
+        let (_, rest) = page.split_once("id=\"report\">").expect("data");
+        let (data, script) = rest.split_once("</script>").expect("its end");
+        assert!(script.contains("<script type=\"module\">") && !page.contains("{{report}}"));
+        assert!(!page.contains("src=") && !page.contains("href=\"http"), "{example} asks for nothing");
+        let data: Value = serde_json::from_str(data).expect("an object");
+        let report: Value = serde_json::from_slice(&audit(example, "json")).expect("an object");
+        assert_eq!(data["report"], report);
+        let timeline = &data["timeline"];
+        let moment = number(&timeline["peak_moment"]);
+        let alive =
+            list(&timeline["pieces"]).iter().filter(|piece| (number(&piece[6])..=number(&piece[7])).contains(&moment));
+        let alive: u64 = alive.map(|piece| number(&piece[4])).sum();
+        assert_eq!(number(&timeline["standing_bytes"]) + alive, number(&report["memory_spaces"][0]["peak_live_bytes"]));
+        assert!(data["pictures"].as_object().is_some_and(|pictures| pictures.len() > 3));
+    }
+}
+
+#[test]
 fn a_snapshot_replays() {
     for example in EXAMPLES {
         let snapshot = unpickle(&audit(example, "memory-viz"));

@@ -1,0 +1,68 @@
+//! A report as one HTML file: the page of `web/`, with the report's data in place of the core.
+
+use super::Audited;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tilewise::Tiled;
+use tilewise_audit::{JsonLine, Report, ReportView, Timeline, ViewOptions};
+use tilewise_draw::{Options, Scene};
+
+/// The page, made of `web/report.html` by `cargo xtask web --template`.
+const PAGE: &str = include_str!("report.html");
+
+/// Where the data goes.
+const DATA: &str = "{{report}}";
+
+/// Shapes whose pictures are inside: those that hold the most, and those that something is said of.
+const PICTURES: usize = 24;
+
+/// What the page reads: `Embedded` in `web/src/report.ts`.
+#[derive(Serialize)]
+struct Embedded<'a> {
+    report: JsonLine<'a, ReportView<'a>>,
+    timeline: Option<Timeline>,
+    facts: Facts,
+    pictures: BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct Facts {
+    generation: &'static str,
+    hbm_bytes: u64,
+}
+
+impl Audited {
+    /// The report as an HTML page in one file, which needs no network: what it holds over time, what to change, and
+    /// pictures of the layouts.
+    #[must_use]
+    pub fn to_html(&self) -> String {
+        let generation = self.report.generation;
+        let embedded = Embedded {
+            report: JsonLine::of(&self.source, self.view(ViewOptions::LISTED)),
+            timeline: self.report.timeline(0),
+            facts: Facts { generation: generation.name(), hbm_bytes: generation.hbm_bytes() },
+            pictures: pictures(&self.report),
+        };
+        // Only strings have this character in JSON, and no element can end inside one without it. Maps have string keys.
+        let data = serde_json::to_string(&embedded).unwrap_or_default().replace('<', "\\u003c");
+        PAGE.replacen(DATA, &data, 1)
+    }
+}
+
+fn pictures(report: &Report) -> BTreeMap<String, String> {
+    let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
+    let alive = peak.into_iter().flat_map(|peak| &peak.rows).take(PICTURES / 2).map(|row| row.shape.clone());
+    let advice = report.advice().iter().map(|advice| advice.shape.clone()).collect::<Vec<_>>();
+    let padded = report.largest_padding().take(PICTURES / 2).map(|row| row.shape.clone());
+    let mut pictures = BTreeMap::new();
+    for shape in advice.into_iter().chain(alive).chain(padded) {
+        let text = shape.to_string();
+        if pictures.len() >= PICTURES || pictures.contains_key(&text) {
+            continue;
+        }
+        if let Ok(scene) = Tiled::new(&shape).map(|tiled| Scene::of(&tiled, &Options::new())) {
+            pictures.extend(scene.ok().map(|scene| (text, scene.to_svg())));
+        }
+    }
+    pictures
+}

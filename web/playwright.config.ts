@@ -1,0 +1,21 @@
+import { defineConfig } from "@playwright/test";
+
+const flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export default defineConfig({
+  testDir: "tests",
+  fullyParallel: true,
+  workers: 2,
+  timeout: 60_000,
+  reporter: "list",
+  use: {
+    baseURL: "http://127.0.0.1:4173",
+    permissions: ["clipboard-read", "clipboard-write"],
+    launchOptions: { executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: flags },
+  },
+  projects: [
+    { name: "tests", testMatch: /.*\.spec\.ts/ },
+    { name: "measure", testMatch: /measure\.ts/, workers: 1, fullyParallel: false },
+  ],
+  webServer: { command: "npm run serve", url: "http://127.0.0.1:4173", reuseExistingServer: true },
+});

@@ -1,0 +1,167 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { accessible, commandLine, expect, hlo, open, root, test } from "./page";
+
+const GNN = "examples/gnn_large.v5e.hlo";
+
+/// Programs in the tree: examples, and what the reader's tests have, text and proto, plain and gzip; and, if named, a folder's.
+function programs(): { name: string; bytes: Buffer }[] {
+  const folders = ["examples", "crates/tilewise-hlo/tests/data", "crates/tilewise-hlo/tests/data/protos", "crates/tilewise-audit/tests/data"];
+  const others = (process.env["TILEWISE_PROGRAMS"] ?? "").split(":").filter(Boolean);
+  return [...folders.map((folder) => `${root}/${folder}`), ...others].flatMap((folder) =>
+    readdirSync(folder)
+      .filter((name) => /\.(hlo|hlo\.gz|pb|pb\.gz)$/.test(name))
+      .map((name) => ({ name, bytes: readFileSync(`${folder}/${name}`) })),
+  );
+}
+
+test("the story at the peak, and the line to change", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("jit_f");
+  await expect(page.locator(".lead")).toContainText("Holds 311.37 MiB of HBM at most");
+  await expect(page.locator(".lead")).toContainText("268.58 MiB of it is padding, 86%");
+  await expect(page.locator(".advice li").first()).toContainText("265.47 MiB");
+  await expect(page.locator(".advice li").first()).toContainText("model.py:439");
+  await expect(page.locator(".story")).toContainText("The peak is at model.py:439");
+  await accessible(page);
+});
+
+test("pointer and keys move along the program, and the rows follow", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const slider = page.getByRole("slider", { name: "Moment in the program's order" });
+  await expect(slider).toHaveAttribute("aria-valuenow", "22");
+  await expect(page.getByRole("heading", { name: /At the peak: 311.30 MiB/ })).toBeVisible();
+  await slider.focus();
+  await page.keyboard.press("Home");
+  await expect(page.getByRole("heading", { name: /At step 1:/ })).toBeVisible();
+  await page.keyboard.press("ArrowRight");
+  await expect(slider).toHaveAttribute("aria-valuenow", "2");
+  await page.keyboard.press("p");
+  await expect(slider).toHaveAttribute("aria-valuenow", "22");
+  const box = (await slider.boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await expect(page.getByRole("heading", { name: /At step \d:/ })).toBeVisible();
+  await page.mouse.move(box.x + box.width / 2, box.y - 60);
+  await expect(page.getByRole("heading", { name: /At the peak/ })).toBeVisible();
+});
+
+test("what is alive at a moment adds up to the audit's own sum", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const report = JSON.parse(execFileSync(commandLine(), ["audit", "gnn_large.v5e.hlo", "--format", "json"], { cwd: `${root}/examples`, encoding: "utf8" }));
+  const peak = report.memory_spaces[0].peak_live_bytes / 2 ** 20;
+  await expect(page.getByRole("heading", { name: `At the peak: ${peak.toFixed(2)} MiB` })).toBeVisible();
+});
+
+test("a row shows its layout and its fix", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await page.locator("tbody tr").first().getByRole("button").click();
+  const detail = page.locator(".detail");
+  await expect(detail).toContainText("f32[400000,12]{1,0:T(8,128)}");
+  await expect(detail.locator("svg")).toBeVisible();
+  await expect(detail).toContainText("padding");
+  await page.locator(".advice li button.link").first().click();
+  await expect(detail.locator(".fix")).toContainText("265.47 MiB");
+  await page.getByRole("button", { name: "By line" }).click();
+  await expect(page.locator("tbody tr").first()).toContainText("model.py:439");
+});
+
+test("a TPU that it must fit", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await page.getByLabel("The TPU it must fit").selectOption("v5e");
+  await expect(page.locator(".lead")).toContainText("It fits.");
+});
+
+test("the page's audit is the command line's, byte for byte", async ({ quiet: page }) => {
+  test.setTimeout(600_000);
+  await page.goto("./");
+  const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+  let compared = 0;
+  for (const { name, bytes } of programs()) {
+    writeFileSync(join(folder, name), bytes);
+    let expected: string;
+    try {
+      expected = execFileSync(commandLine(), ["audit", name, "--format", "json", "--all"], { cwd: folder, encoding: "utf8", maxBuffer: 1 << 30, stdio: ["ignore", "pipe", "ignore"] });
+    } catch {
+      continue;
+    }
+    await open(page, name, bytes);
+    await expect(page.getByRole("heading", { level: 1 })).toContainText(name, { timeout: 60_000 });
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save JSON" }).click();
+    const saved = readFileSync(await (await download).path(), "utf8");
+    expect(saved === expected, `${name}: ${saved.slice(0, 200)} … ${expected.slice(0, 200)}`).toBe(true);
+    compared += 1;
+  }
+  expect(compared).toBeGreaterThan(6);
+  console.log(`${compared} programs have equal audits`);
+});
+
+test("gzip, protos, cut texts and nonsense, by content", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "whatever.bin", gzipSync(hlo(GNN)));
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  const proto = programs().find(({ name }) => /\.pb(\.gz)?$/.test(name))!;
+  await open(page, "a.dat", proto.name.endsWith(".gz") ? gunzipSync(proto.bytes) : proto.bytes);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("a.dat");
+  await open(page, "cut.hlo", hlo(GNN).subarray(0, 12_000));
+  await expect(page.getByRole("alert")).toContainText("cut off");
+  await open(page, "noise.bin", Buffer.from([0, 1, 2, 255, 254, 9, 9, 9]));
+  await expect(page.getByRole("status")).toContainText("nothing that is known");
+});
+
+test("a dump's folder: what was taken and what was left", async ({ quiet: page }) => {
+  await page.goto("./");
+  const dump = `${root}/crates/tilewise-hlo/tests/data/dump`;
+  await page.locator("input[webkitdirectory]").setInputFiles(dump);
+  await expect(page.getByRole("status")).toContainText("Took ");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(basename(dump));
+});
+
+test("pasted HLO, and its address", async ({ quiet: page, context }) => {
+  await page.goto("./");
+  await page.evaluate((text) => navigator.clipboard.writeText(text), hlo(GNN).toString());
+  await page.locator("main").click({ position: { x: 2, y: 2 } });
+  await page.keyboard.press("ControlOrMeta+v");
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  const second = await context.newPage();
+  await second.goto(page.url());
+  await expect(second.locator(".lead")).toContainText("311.37 MiB");
+  await page.goBack();
+  await expect(page.locator(".gallery").first()).toBeVisible();
+});
+
+test("a report in one file opens from disk, offline", async ({ quiet: page, context }) => {
+  const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+  execFileSync(commandLine(), ["audit", `${root}/${GNN}`, "-o", join(folder, "report.html")], { stdio: "ignore" });
+  await context.setOffline(true);
+  await page.goto(`file://${folder}/report.html`);
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await expect(page.getByRole("slider")).toHaveAttribute("aria-valuenow", "22");
+  await page.locator("tbody tr").first().getByRole("button").click();
+  await expect(page.locator(".detail svg")).toBeVisible();
+  await accessible(page);
+});
+
+test("a report's JSON, without its program", async ({ quiet: page }) => {
+  await page.goto("./");
+  const json = execFileSync(commandLine(), ["audit", `${root}/${GNN}`, "--format", "json"]);
+  await open(page, "report.json", json);
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await expect(page.getByRole("status")).toContainText("without its program");
+});
+
+test("a phone's width", async ({ quiet: page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+});
