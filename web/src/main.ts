@@ -5,7 +5,7 @@ import { ask, CoreError, json, stop } from "./core";
 import { bytes, copy, download, el, fill, isDark } from "./dom";
 import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
-import { messageView, type Explanation } from "./message/view";
+import { messageView, type Explained } from "./message/view";
 import type { Audit, Report } from "./program/data";
 import { programView } from "./program/view";
 import { failure, shapeView } from "./shape/view";
@@ -167,7 +167,7 @@ async function showShape(text: string, options: { other?: string; picture?: stri
 
 async function showMessage(text: string, mine: number): Promise<void> {
   try {
-    const explained = await json<Explanation>("explain", text, undefined);
+    const explained = await json<Explained>("explain", text, undefined);
     if (mine !== opening) return;
     status.textContent = "";
     document.title = "Out of memory – tilewise";
@@ -234,7 +234,6 @@ async function showReport(text: string, mine: number): Promise<void> {
       const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plan: null };
       return showProgram(input, parsed.program.tpu ? { tpu: parsed.program.tpu } : {}, mine);
     }
-    if ((parsed as { verdict?: string }).verdict) return fill(view, messageView(parsed as unknown as Explanation, "", pictures));
     if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
     box.value = "";
     status.textContent = "A report without its program: what it holds over time isn’t in it.";

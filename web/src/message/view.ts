@@ -3,17 +3,14 @@
 import { bytes, copy, el, percent, shortPath, sourceLabel, type Source } from "../dom";
 import type { Pictures } from "../program/view";
 
-interface Budget {
-  capacity_bytes: number | null;
-  reserved_bytes: number | null;
-  others_bytes: number | null;
-  argument_bytes: number | null;
-  output_bytes: number | null;
-  temporary_bytes: number | null;
-  program_bytes: number | null;
-  padding_bytes: number | null;
-  fragmentation_bytes: number | null;
-  missing_bytes: number | null;
+type Part = [name: string, bytes: number];
+
+/// What fills the memory: parts side by side, what of them is lost, and what there is.
+interface Stack {
+  parts: Part[];
+  total_bytes: number;
+  within: Part[];
+  room: Part[];
 }
 
 interface Hint {
@@ -41,97 +38,74 @@ interface Allocation {
 /// What `tilewise explain --format json` prints.
 export interface Explanation {
   verdict: string;
-  verdict_sentence?: string;
   module: string | null;
-  memory_space_name: string | null;
-  used_bytes: number | null;
-  limit_bytes: number | null;
   exceeded_bytes: number | null;
-  padding_bytes: number;
-  budget: Budget;
+  budget: { missing_bytes: number | null };
   advice: Hint[];
   truncated: boolean;
   allocations: Allocation[];
 }
 
-/// What each verdict means.
-const VERDICTS: Record<string, string> = {
-  padding: "Padding is the matter: without it, it would fit, or most of what is used is padding.",
-  arguments: "The arguments alone do not fit.",
-  size: "It is too large: little of it is padding.",
-  fragmentation: "Enough is free, but not in one piece.",
-  reservation: "Others hold the memory: the program found too little left when it ran.",
-  kernel_memory: "One kernel asks for more than the core’s own memory has.",
-  spills: "The compiler ran out of registers, and their spill slots fill the core’s own memory.",
-  not_tpu: "This is no message of a TPU.",
-  unknown: "The message does not tell what fills the memory.",
-};
+/// That, and what it prints for people.
+export interface Explained {
+  explanation: Explanation;
+  headline: string;
+  sentence: string;
+  stack: Stack | null;
+}
 
-export function messageView(explained: Explanation, text: string, pictures: Pictures): HTMLElement {
-  const space = (explained.memory_space_name ?? "memory").toUpperCase();
-  const [used, limit, missing] = [explained.used_bytes, explained.limit_bytes, explained.exceeded_bytes ?? explained.budget.missing_bytes];
-  const title =
-    used !== null && limit !== null ? `${bytes(used)} of ${bytes(limit)} of ${space}` : `Out of memory in ${space}`;
+export function messageView({ explanation, headline, sentence, stack }: Explained, text: string, pictures: Pictures): HTMLElement {
+  const missing = explanation.exceeded_bytes ?? explanation.budget.missing_bytes;
   return el(
     "article",
-    { class: "message", "data-verdict": explained.verdict },
+    { class: "message", "data-verdict": explanation.verdict },
     el(
       "header",
       { class: "story" },
-      el("h1", {}, title, " ", el("span", { class: "muted" }, explained.module ?? "")),
-      el(
-        "p",
-        { class: "lead" },
-        el("strong", {}, VERDICTS[explained.verdict] ?? explained.verdict),
-        missing !== null && missing > 0 && ` ${bytes(missing)} are missing.`,
-        explained.padding_bytes > 0 && ` ${bytes(explained.padding_bytes)} of what is listed is padding.`,
-      ),
-      budget(explained),
-      explained.truncated && el("p", { class: "muted" }, "The message is cut off: only what it contains is explained."),
+      el("h1", {}, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
+      el("p", { class: "lead" }, sentence),
+      stack && budget(stack),
+      explanation.truncated && el("p", { class: "muted" }, "The message is cut off: only what it contains is explained."),
     ),
-    explained.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explained.advice.map((hint) => advice(hint, missing)))),
-    allocations(explained, pictures),
-    el("details", {}, el("summary", {}, "The message"), el("pre", { class: "scroll", tabindex: "0" }, text)),
+    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint) => advice(hint, missing)))),
+    allocations(explanation, pictures),
+    text && el("details", {}, el("summary", {}, "The message"), el("pre", { class: "scroll", tabindex: "0" }, text)),
   );
 }
 
-/// The parts of the memory, stacked against what there is.
-function budget({ budget, used_bytes, limit_bytes, padding_bytes }: Explanation): HTMLElement | null {
-  const capacity = budget.capacity_bytes ?? limit_bytes;
-  const padding = budget.padding_bytes ?? padding_bytes;
-  const temporaries = budget.temporary_bytes;
-  const all: [string, number | null, string, boolean?][] = [
-    ["reserved", budget.reserved_bytes, "--other"],
-    ["other programs and buffers", budget.others_bytes, "--tile-3"],
-    ["program", budget.program_bytes, "--tile-2"],
-    ["arguments", budget.argument_bytes, "--standing"],
-    ["results", budget.output_bytes, "--tile-7"],
-    ["temporaries", temporaries, "--tile-0"],
-    ["fragmentation", budget.fragmentation_bytes, "--tile-4"],
-  ];
-  let parts = all.filter(([, amount]) => (amount ?? 0) > 0).map(([name, amount, color]) => ({ name, amount: amount ?? 0, color }));
-  if (!parts.length && used_bytes) parts = [{ name: "used", amount: used_bytes, color: "--tile-0" }];
-  if (!parts.length) return null;
-  const sum = parts.reduce((sum, part) => sum + part.amount, 0);
-  const whole = Math.max(sum, capacity ?? 0);
-  // Where the padding lies is not said: it is a bar of its own under the parts.
-  const bar = (label: string, spans: HTMLElement[]) => el("div", { class: "budget", role: "img", "aria-label": label }, spans);
-  const width = (amount: number) => `width:${(100 * Math.min(amount, whole)) / whole}%`;
+const COLORS: Record<string, string> = {
+  arguments: "--standing",
+  results: "--tile-7",
+  temporaries: "--tile-0",
+  "held by arrays and programs": "--tile-3",
+  "code and the like": "--tile-2",
+  "lost in packing": "--tile-4",
+};
+
+/// The parts side by side; under them what of it is lost, and what there is.
+function budget({ parts, total_bytes, within, room }: Stack): HTMLElement {
+  const whole = Math.max(total_bytes, ...room.map(([, amount]) => amount), 1);
+  const span = ([name, amount]: Part) => {
+    const color = COLORS[name] ?? (name === "padding" ? "--raised" : name === "available" ? "--muted" : "--other");
+    return { name, amount, color, class: name === "padding" ? "hatched" : "" };
+  };
+  const bar = (all: Part[]) =>
+    all.length > 0 &&
+    el(
+      "div",
+      { class: "budget", role: "img", "aria-label": all.map(([name, amount]) => `${bytes(amount)} ${name}`).join(", ") },
+      all.map(span).map(({ amount, color, ...rest }) => el("span", { class: rest.class, style: `width:${(100 * amount) / whole}%;background-color:var(${color})` })),
+    );
   return el(
     "div",
     {},
-    bar(
-      parts.map((part) => `${bytes(part.amount)} ${part.name}`).join(", "),
-      parts.map((part) => el("span", { style: `${width(part.amount)};background:var(${part.color})` })),
-    ),
-    padding > 0 && bar(`${bytes(padding)} of it padding`, [el("span", { class: "hatched", style: `${width(padding)};background-color:var(--raised)` })]),
-    !!capacity && bar(`${bytes(capacity)} there are`, [el("span", { style: `${width(capacity)};background:var(--muted)` })]),
+    bar(parts),
+    bar(within),
+    bar(room),
     el(
       "p",
       { class: "keys" },
-      parts.map((part) => el("span", {}, el("i", { style: `background:var(${part.color})` }), `${bytes(part.amount)} ${part.name}`)),
-      padding > 0 && el("span", {}, el("i", { class: "hatched" }), `${bytes(padding)} padding, ${percent(padding, sum)}`),
-      !!capacity && el("span", {}, el("i", { style: "background:var(--muted)" }), `${bytes(capacity)} there are`),
+      [...parts, ...within, ...room].map(span).map(({ name, amount, color, ...rest }) => el("span", {}, el("i", { class: rest.class, style: `background-color:var(${color})` }), `${bytes(amount)} ${name}`, within.some(([other]) => other === name) && `, ${percent(amount, total_bytes)}`)),
     ),
   );
 }

@@ -170,7 +170,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     el(
       "div",
       { class: "two" },
-      el("div", {}, shown.sizes && [el("div", { class: "row" }, pictures, actions), sliders, canvas, place], stepsPanel(text, shown)),
+      el("div", {}, shown.sizes && [el("div", { class: "row" }, pictures, actions), sliders, place, canvas], stepsPanel(text, shown)),
       el("aside", { "aria-label": "Other layouts" }, el("div", { class: "panel" }, el("h2", {}, "Side by side"), second, verdict), shown.sizes && tpuPanel(shown.sizes, options.open)),
     ),
   );
