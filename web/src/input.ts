@@ -61,6 +61,8 @@ async function recognised(name: string, file: Blob): Promise<Input> {
 
 /// What a pasted text is; null for nothing that is known.
 export async function ofText(text: string): Promise<Input> {
+  // A short line that begins as a shape is one, right or wrong: nothing else is loaded to see that.
+  if (/^[\s(]*[a-z]\w*\s*\[[^\n=]{0,2000}$/i.test(text)) return { kind: "shape", name: "pasted text", text };
   return recognised("pasted text", new Blob([text]));
 }
 

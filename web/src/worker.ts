@@ -1,39 +1,49 @@
 // The core, off the page's thread.
 
-import init, * as core from "../pkg/tilewise_wasm";
-import url from "../pkg/tilewise_wasm_bg.wasm?url";
+import programsInit, * as programs from "../pkg/programs/tilewise_wasm";
+import programsUrl from "../pkg/programs/tilewise_wasm_bg.wasm?url";
+import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
+import shapesUrl from "../pkg/shapes/tilewise_wasm_bg.wasm?url";
 
-const ready = init({ module_or_path: url });
 /// The programs of the file that is shown; what was shown before is freed.
-let programs: core.Program[] = [];
+let opened: programs.Program[] = [];
 
-const calls = {
-  recognise: core.recognise,
-  explain: core.explain,
-  show: core.show,
-  draw: core.draw,
-  place: core.place,
-  steps: core.steps,
-  compare: core.compare,
-  predict: core.predict,
-  open(name: string, bytes: Uint8Array, plan?: Uint8Array, tpu?: string): number {
-    for (const program of programs) program.free();
-    programs = [];
-    programs = core.programs(name, bytes, plan, tpu, undefined);
-    return programs.length;
-  },
-  json: (at: number, all: boolean) => programs[at]?.json(all) ?? "null",
-  timeline: (at: number, space: number) => programs[at]?.timeline(space) ?? "null",
-  facts: (at: number) => programs[at]?.facts() ?? "null",
+const ofShapes = {
+  show: shapes.show,
+  draw: shapes.draw,
+  place: shapes.place,
+  steps: shapes.steps,
+  compare: shapes.compare,
+  predict: shapes.predict,
 };
 
+const ofPrograms = {
+  recognise: programs.recognise,
+  explain: programs.explain,
+  open(name: string, bytes: Uint8Array, plan?: Uint8Array, tpu?: string): number {
+    for (const program of opened) program.free();
+    opened = [];
+    opened = programs.programs(name, bytes, plan, tpu, undefined);
+    return opened.length;
+  },
+  json: (at: number, all: boolean) => opened[at]?.json(all) ?? "null",
+  timeline: (at: number, space: number) => opened[at]?.timeline(space) ?? "null",
+  facts: (at: number) => opened[at]?.facts() ?? "null",
+};
+
+const calls = { ...ofShapes, ...ofPrograms };
 export type Calls = typeof calls;
+
+/// Each part of the core is loaded when it is first asked.
+let shapesReady: Promise<unknown> | undefined;
+let programsReady: Promise<unknown> | undefined;
 
 let isBroken = false;
 
 onmessage = async ({ data }: MessageEvent<{ id: number; call: keyof Calls; args: unknown[] }>) => {
   try {
-    await ready;
+    if (data.call in ofShapes) await (shapesReady ??= shapesInit({ module_or_path: shapesUrl }));
+    else await (programsReady ??= programsInit({ module_or_path: programsUrl }));
     if (isBroken) throw '{"kind":"memory","message":"the page has run out of memory; load it again"}';
     const call = calls[data.call] as (...args: unknown[]) => unknown;
     postMessage({ id: data.id, answer: call(...data.args) });

@@ -78,23 +78,31 @@ fn npm<'a>(shell: &'a Shell, arguments: &[&str]) -> Cmd<'a> {
     cmd!(shell, "npm --prefix web --silent {arguments...}").env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")
 }
 
-/// The core for browsers, with bindings, in `web/pkg`.
+/// The parts of the core that the page loads on their own: features of `tilewise-wasm`.
+const PARTS: [&str; 2] = ["programs", "shapes"];
+
+/// The core for browsers, with bindings: a folder of `web/pkg` for each part.
 fn wasm(shell: &Shell) -> anyhow::Result<()> {
-    let mut build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile wasm");
-    // Paths of this machine stay out of the messages of panics.
-    if let Some(home) = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo"))) {
-        build = build.env("RUSTFLAGS", format!("--remap-path-prefix={}=cargo", home.display()));
-    }
-    for (name, value) in toolchain(shell)? {
-        build = build.env(name, value);
-    }
-    build.run()?;
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell.current_dir().join("target"), PathBuf::from);
-    let bindgen_target = target.join("bindgen");
     let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
-    let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} web/pkg");
-    bindgen.env("CARGO_TARGET_DIR", bindgen_target).env_remove("RUSTFLAGS").run()?;
-    Ok(npm(shell, &["run", "shrink"]).run()?)
+    let toolchain = toolchain(shell)?;
+    // Paths of this machine stay out of the messages of panics.
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let flags = home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())).unwrap_or_default();
+    for part in PARTS {
+        let build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile wasm");
+        build
+            .args(["--no-default-features", "--features", part])
+            .env("RUSTFLAGS", &flags)
+            .envs(toolchain.iter().map(|(name, value)| (name, value)))
+            .run()?;
+        let folder = format!("web/pkg/{part}");
+        let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} {folder}");
+        bindgen.env("CARGO_TARGET_DIR", target.join("bindgen")).run()?;
+        let wasm = format!("pkg/{part}/tilewise_wasm_bg.wasm");
+        npm(shell, &["run", "shrink", "--", &wasm, "-o", &wasm]).run()?;
+    }
+    Ok(())
 }
 
 /// The compiler for the target: rustup's, or where it has none what `web/wasm-toolchain.sh` finds, as variables to set.

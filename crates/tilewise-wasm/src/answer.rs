@@ -18,6 +18,7 @@ pub(crate) fn thrown(failure: &Failure) -> JsValue {
 }
 
 /// The error of a text, its span in UTF-16 units.
+#[cfg(feature = "shapes")]
 pub(crate) fn in_text(error: tilewise::Error, text: &str) -> JsValue {
     let units = |at: usize| text.get(..at).map_or(0, |before| before.encode_utf16().count());
     let mut failure = Failure::from(error);
@@ -26,6 +27,7 @@ pub(crate) fn in_text(error: tilewise::Error, text: &str) -> JsValue {
 }
 
 /// The error of an index or a number.
+#[cfg(feature = "shapes")]
 pub(crate) fn plain(error: tilewise::Error) -> JsValue {
     let mut failure = Failure::from(error);
     failure.span = None;

@@ -7,11 +7,17 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+#[cfg(feature = "programs")]
 mod message;
+#[cfg(feature = "programs")]
 mod program;
+#[cfg(feature = "shapes")]
 mod shape;
 
 pub use answer::Answer;
+#[cfg(feature = "programs")]
 pub use message::explain;
+#[cfg(feature = "programs")]
 pub use program::{Program, programs, recognise};
+#[cfg(feature = "shapes")]
 pub use shape::{compare, draw, place, predict, show, steps};
