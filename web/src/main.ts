@@ -39,11 +39,11 @@ fill(
     el("button", { type: "button", onclick: () => folder.click() }, "Folder…"),
     link,
     el("button", { type: "button", "aria-label": "Light or dark", onclick: theme }, "◐"),
+    box,
+    file,
+    folder,
+    status,
   ),
-  box,
-  file,
-  folder,
-  status,
   view,
 );
 
@@ -75,6 +75,7 @@ function home(): void {
   document.title = "tilewise";
   fill(
     view,
+    el("h1", {}, "XLA’s tiled TPU layouts, and the memory that programs hold in them"),
     el("p", { class: "lead" }, "Where the elements of a tiled TPU array lie, what a compiled program holds in memory and why, what to do about an out-of-memory message. All of it is worked out on this page: nothing is uploaded."),
     Object.entries(GALLERY).map(([title, examples]) => el("section", {}, el("h2", {}, title), el("ul", { class: "gallery" }, examples.map((example) => el("li", {}, card(example)))))),
   );

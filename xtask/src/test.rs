@@ -60,9 +60,9 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     }
     match web_environment.join() {
         Ok(Ok(())) => {
-            if checks.make("the web page", || web::build(shell)).is_some() {
+            // Its answers are compared with those of the command line that the tests above have built.
+            if checks.make("the web page", || web::build(shell, web::Size::AsCompiled)).is_some() {
                 checks.make("the page of reports", || web::check_template(shell));
-                checks.run("the command line, for the page's tests", cmd!(shell, "cargo build --package tilewise-cli"));
                 checks.run("the web page's tests", web::tests(shell));
             }
         }

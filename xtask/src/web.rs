@@ -25,7 +25,7 @@ pub(crate) struct Options {
 /// Builds the page, then serves it, unless something else is asked for.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     environment(shell)?;
-    build(shell)?;
+    build(shell, if options.test { Size::AsCompiled } else { Size::Small })?;
     if options.template {
         fs::copy(report_page(shell), template(shell))?;
     } else if options.test || options.measure {
@@ -38,18 +38,25 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What building and testing need beside cargo: npm's packages.
+/// Whether the WebAssembly is made as small as can be, which takes a while.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    AsCompiled,
+    Small,
+}
+
+/// What building and testing need beside cargo: npm's packages, and a compiler for WebAssembly.
 pub(crate) fn environment(shell: &Shell) -> anyhow::Result<()> {
     if npm(shell, &["ls", "--silent"]).quiet().ignore_stdout().ignore_stderr().run().is_err() {
         let install = npm(shell, &["ci", "--no-audit", "--no-fund"]);
         install.run().context("Node.js and its npm build the page: https://nodejs.org")?;
     }
-    Ok(())
+    toolchain(shell).map(drop)
 }
 
 /// Builds `web/dist`, and what the page that reports are made of should be.
-pub(crate) fn build(shell: &Shell) -> anyhow::Result<()> {
-    wasm(shell)?;
+pub(crate) fn build(shell: &Shell, size: Size) -> anyhow::Result<()> {
+    wasm(shell, size)?;
     Ok(npm(shell, &["run", "build"]).run()?)
 }
 
@@ -82,7 +89,7 @@ fn npm<'a>(shell: &'a Shell, arguments: &[&str]) -> Cmd<'a> {
 const PARTS: [&str; 2] = ["programs", "shapes"];
 
 /// The core for browsers, with bindings: a folder of `web/pkg` for each part.
-fn wasm(shell: &Shell) -> anyhow::Result<()> {
+fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell.current_dir().join("target"), PathBuf::from);
     let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
     let toolchain = toolchain(shell)?;
@@ -99,6 +106,9 @@ fn wasm(shell: &Shell) -> anyhow::Result<()> {
         let folder = format!("web/pkg/{part}");
         let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} {folder}");
         bindgen.env("CARGO_TARGET_DIR", target.join("bindgen")).run()?;
+        if size == Size::AsCompiled {
+            continue;
+        }
         let wasm = format!("pkg/{part}/tilewise_wasm_bg.wasm");
         npm(shell, &["run", "shrink", "--", &wasm, "-o", &wasm]).run()?;
     }

@@ -143,7 +143,7 @@ fn parts(shape: &Shape) -> Vec<Part> {
 /// Those of parsing and of drawing.
 #[wasm_bindgen]
 pub fn draw(text: &str, view: &str, other: Option<String>, slices: &[u32], highlight: &[u32], theme: &str) -> Answer {
-    let tiled = tiled(text)?;
+    let shape = parse(text)?;
     let mut options = Options::new().with_theme(match theme {
         "light" => Theme::Light,
         "dark" => Theme::Dark,
@@ -162,7 +162,14 @@ pub fn draw(text: &str, view: &str, other: Option<String>, slices: &[u32], highl
         ("word", _) => options.with_view(View::Word),
         _ => options,
     };
-    let scene = if view == "steps" { Scene::steps(&tiled, &options) } else { Scene::of(&tiled, &options) };
+    let scene = if shape.as_array().is_none() {
+        let arrays = shape.leaves().filter(|(_, leaf)| leaf.as_array().is_some());
+        let arrays = arrays.map(|(path, leaf)| Ok((path, Tiled::new(&leaf)?))).collect::<Result<Vec<_>, _>>();
+        Scene::of_tuple(&arrays.map_err(plain)?, &options)
+    } else {
+        let tiled = Tiled::new(&shape).map_err(plain)?;
+        if view == "steps" { Scene::steps(&tiled, &options) } else { Scene::of(&tiled, &options) }
+    };
     Ok(scene.map_err(|error| thrown(&Failure::new(error.kind().as_str(), error.to_string())))?.to_svg())
 }
 

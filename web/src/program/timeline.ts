@@ -1,7 +1,7 @@
 // Memory over the program's order, and below it where each allocation lies: a canvas that the pointer and the arrow keys
 // move along.
 
-import { bytes, el, grouped, shortPath } from "../dom";
+import { bytes, copy, el, grouped, shortPath } from "../dom";
 import { COLORED, type Timeline } from "./data";
 
 /// The kinds of bands: what stands, those with a colour, all others.
@@ -93,6 +93,7 @@ export function timelineView(
   );
   const zoom = (title: string, label: string, run: () => void) =>
     el("button", { type: "button", "aria-label": label, title: label, onclick: run }, title);
+  const copyButton = el("button", { type: "button", onclick: () => picture.toBlob((png) => png && void copy(copyButton, png)) }, "Copy PNG");
   const buttons = el(
     "div",
     { class: "tabs", role: "group", "aria-label": "Zoom" },
@@ -100,6 +101,7 @@ export function timelineView(
     zoom("−", "Farther", () => scale(2)),
     zoom("All", "The whole program", () => ((range = [0, profile.moments]), redraw())),
     zoom("Peak", "To the peak", () => pin(peak)),
+    copyButton,
   );
   const element = el(
     "div",
@@ -141,6 +143,8 @@ export function timelineView(
     const scaleTop = Math.max(most, limit !== null && limit < 2 * most ? limit : 0) * 1.04 || 1;
     const y = (amount: number) => TOP + area - (amount / scaleTop) * area;
 
+    drawing.fillStyle = color("--background");
+    drawing.fillRect(0, 0, width, size().height);
     drawing.textBaseline = "middle";
     drawing.textAlign = "right";
     for (const tick of ticks(scaleTop, 4)) {
@@ -234,11 +238,14 @@ export function timelineView(
     drawing.fillRect((from + to) / 2 - 0.5, TOP, 1, bottom - TOP);
   }
 
-  function show(moment: number) {
-    shown = Math.min(Math.max(moment, 0), last);
+  function describe() {
     frame.setAttribute("aria-valuenow", String(shown + 1));
     const owner = shortPath(timeline.owners[timeline.order_owners[shown] ?? -1] ?? "");
     frame.setAttribute("aria-valuetext", `step ${shown + 1}, ${timeline.order[shown] ?? ""}, ${owner}: ${bytes(profile.total[shown]!)}`);
+  }
+  function show(moment: number) {
+    shown = Math.min(Math.max(moment, 0), last);
+    describe();
     if (shown < range[0] || shown >= range[1]) {
       const span = range[1] - range[0];
       const from = Math.min(Math.max(0, shown - Math.floor(span / 2)), profile.moments - span);
@@ -281,6 +288,7 @@ export function timelineView(
   frame.addEventListener("pointermove", (event) => under(event) !== shown && show(under(event)));
   frame.addEventListener("pointerleave", () => shown !== pinned && show(pinned));
   frame.addEventListener("pointerdown", (event) => pin(under(event)));
+  describe();
   new ResizeObserver(redraw).observe(frame);
   return { element, show: pin, redraw };
 }

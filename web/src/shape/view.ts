@@ -101,7 +101,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
   const meaning = el("p", { class: "meaning muted", "aria-live": "polite" });
   const verdict = el("div", { "aria-live": "polite" });
   const cells = new Cells(canvas, place, text);
-  const notation = el("div", { class: "notation", role: "group", "aria-label": "The notation, part by part" });
+  const notation = el("h1", { class: "notation" });
 
   async function draw() {
     try {
@@ -129,7 +129,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     notation.append(shown.shape.slice(at, part.start));
     const say = () => {
       meaning.textContent = `${shown.shape.slice(part.start, part.end)}: ${part.meaning}`;
-      cells.light(part.kind === "tile" ? tileSize(shown, part) : null);
+      cells.light(part.kind === "tile" ? tileOf(shown, part) : null);
     };
     const leave = () => cells.light(null);
     notation.append(el("button", { type: "button", onpointerenter: say, onfocus: say, onclick: say, onpointerleave: leave, onblur: leave }, shown.shape.slice(part.start, part.end)));
@@ -137,7 +137,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
   }
   notation.append(shown.shape.slice(at));
 
-  const second = el("input", { class: "mono", value: other, placeholder: "another layout of the same array", "aria-label": "Another layout to compare with", style: "width:100%" });
+  const second = el("input", { class: "mono", value: other, placeholder: "another layout of the same array", "aria-label": "Another layout to compare with" });
   second.addEventListener("input", () => {
     other = second.value.trim();
     options.changed({ other, picture });
@@ -199,10 +199,13 @@ function facts({ sizes, no_sizes }: Shown): HTMLElement {
   );
 }
 
-/// Elements of one tile of this level.
-function tileSize({ shape }: Shown, part: Part): number | null {
-  const sizes = shape.slice(part.start, part.end).match(/\d+/g);
-  return sizes && !shape.slice(part.start, part.end).includes("*") ? sizes.reduce((product, size) => product * Number(size), 1) : null;
+/// Which tile of this level a cell is in; null for a level that the cells don't tell.
+function tileOf({ shape }: Shown, part: Part): ((cell: SVGElement) => string | undefined) | null {
+  if (part.number === 0) return (cell) => cell.dataset["tile"];
+  const sizes = shape.slice(part.start, part.end);
+  if (sizes.includes("*")) return null;
+  const elements = (sizes.match(/\d+/g) ?? []).reduce((product, size) => product * Number(size), 1);
+  return ({ dataset }) => dataset["offset"] && String(Math.floor(Number(dataset["offset"]) / elements));
 }
 
 /// Sliders for dimensions that the picture doesn't show.
@@ -239,14 +242,17 @@ function stepsPanel(text: string, { sizes }: Shown): HTMLElement | null {
   return el("section", { "aria-label": "Steps" }, el("div", { class: "row" }, el("h2", {}, "Pad, reshape, transpose: from the array to its buffer"), tabs("Language", LANGUAGES, "text", show)), el("div", { class: "code" }, output, button));
 }
 
-function tupleView(shown: Shown, options: ShapeOptions): HTMLElement {
+async function tupleView(shown: Shown, options: ShapeOptions): Promise<HTMLElement> {
   const leaves = shown.leaves ?? [];
+  const picture = el("div", { class: "picture" });
+  picture.innerHTML = await ask("draw", shown.shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light").catch(() => "");
   return el(
     "article",
     {},
     el("h1", { class: "mono" }, shown.shape),
     el("p", { class: "muted" }, `A tuple of ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}; choose one.`),
     el("ul", {}, leaves.map(([path, leaf]) => el("li", {}, `${path.join(".")}: `, el("button", { type: "button", class: "link", onclick: () => options.open(leaf) }, el("code", {}, leaf))))),
+    picture,
   );
 }
 
@@ -282,12 +288,11 @@ class Cells {
   }
 
   /// Lights the tile that the cell under the pointer is in, or the first; null lights all.
-  light(elements: number | null): void {
-    const svg = this.canvas.querySelector("svg");
-    svg?.classList.toggle("lit", elements !== null);
-    if (elements === null) return;
-    const tile = (cell: SVGElement) => Math.floor(Number(cell.dataset["offset"] ?? NaN) / elements);
-    const lit = tile(this.here?.dataset["offset"] ? this.here : (this.all[0] ?? document.createElementNS("http://www.w3.org/2000/svg", "g")));
+  light(tile: ((cell: SVGElement) => string | undefined) | null): void {
+    this.canvas.querySelector("svg")?.classList.toggle("lit", tile !== null);
+    if (!tile) return;
+    const chosen = [this.here, ...this.all].find((cell) => cell && tile(cell) !== undefined);
+    const lit = chosen && tile(chosen);
     for (const cell of this.all) cell.classList.toggle("same", tile(cell) === lit);
   }
 
