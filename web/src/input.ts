@@ -43,17 +43,23 @@ async function head(file: Blob): Promise<Uint8Array> {
   return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
 }
 
+/// Kinds that no message is taken for.
+const CERTAIN = ["program", "assignment", "report", "live ranges", "values of assignments"];
+
 async function recognised(name: string, file: Blob): Promise<Input> {
-  const kind = await ask("recognise", await head(file));
+  const bytes = await head(file);
+  const guess = await ask("recognise", bytes.slice());
+  const kind = !CERTAIN.includes(guess) && (await ask("isMessage", bytes)) ? "message" : guess;
   switch (kind) {
     case "program":
-      return { kind, name, file, plan: null };
+    case "part":
+      return { kind: "program", name, file, plan: null };
     case "shape":
     case "message":
     case "report":
       return { kind, name, text: await file.text() };
     case "assignment":
-      return { kind, name, what: "compilers' plans without their programs" };
+      return { kind, name, what: "compilers’ plans without their programs" };
     default:
       return { kind: "unknown", name, what: kind };
   }

@@ -1,5 +1,7 @@
 // The core, off the page's thread.
 
+import messagesInit, * as messages from "../pkg/messages/tilewise_wasm";
+import messagesUrl from "../pkg/messages/tilewise_wasm_bg.wasm?url";
 import programsInit, * as programs from "../pkg/programs/tilewise_wasm";
 import programsUrl from "../pkg/programs/tilewise_wasm_bg.wasm?url";
 import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
@@ -17,9 +19,10 @@ const ofShapes = {
   predict: shapes.predict,
 };
 
+const ofMessages = { isMessage: messages.isMessage, explain: messages.explain };
+
 const ofPrograms = {
   recognise: programs.recognise,
-  explain: programs.explain,
   open(name: string, bytes: Uint8Array, plan?: Uint8Array, tpu?: string): number {
     for (const program of opened) program.free();
     opened = [];
@@ -31,19 +34,23 @@ const ofPrograms = {
   facts: (at: number) => opened[at]?.facts() ?? "null",
 };
 
-const calls = { ...ofShapes, ...ofPrograms };
+const calls = { ...ofShapes, ...ofMessages, ...ofPrograms };
 export type Calls = typeof calls;
 
 /// Each part of the core is loaded when it is first asked.
-let shapesReady: Promise<unknown> | undefined;
-let programsReady: Promise<unknown> | undefined;
+const loaded: Partial<Record<"shapes" | "messages" | "programs", Promise<unknown>>> = {};
+
+function load(call: keyof Calls): Promise<unknown> {
+  if (call in ofShapes) return (loaded.shapes ??= shapesInit({ module_or_path: shapesUrl }));
+  if (call in ofMessages) return (loaded.messages ??= messagesInit({ module_or_path: messagesUrl }));
+  return (loaded.programs ??= programsInit({ module_or_path: programsUrl }));
+}
 
 let isBroken = false;
 
 onmessage = async ({ data }: MessageEvent<{ id: number; call: keyof Calls; args: unknown[] }>) => {
   try {
-    if (data.call in ofShapes) await (shapesReady ??= shapesInit({ module_or_path: shapesUrl }));
-    else await (programsReady ??= programsInit({ module_or_path: programsUrl }));
+    await load(data.call);
     if (isBroken) throw '{"kind":"memory","message":"the page has run out of memory; load it again"}';
     const call = calls[data.call] as (...args: unknown[]) => unknown;
     postMessage({ id: data.id, answer: call(...data.args) });

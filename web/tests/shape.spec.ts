@@ -40,9 +40,9 @@ test("a cell says where it lies, in the array and in memory", async ({ quiet: pa
 test("cells by keyboard", async ({ quiet: page }) => {
   await page.goto("./#shape=" + encodeURIComponent("f32[3,5]{1,0:T(2,2)}"));
   await page.locator(".canvas").focus();
+  await expect(page.locator(".place")).toContainText("Element [0,0]");
   await page.keyboard.press("ArrowRight");
-  await page.keyboard.press("ArrowRight");
-  await expect(page.locator(".place")).toContainText("Element [0,1]");
+  await expect(page.locator(".place")).toContainText("Element [0,1] · offset 1");
   await page.keyboard.press("ArrowDown");
   await expect(page.locator(".place")).toContainText("Element [1,1] · offset 3");
 });
@@ -56,7 +56,7 @@ test("elements that share a word", async ({ quiet: page }) => {
 test("two layouts side by side", async ({ quiet: page }) => {
   await page.goto("./#shape=" + encodeURIComponent("f32[3,5]{1,0}"));
   await page.getByLabel("Another layout to compare with").fill("f32[3,5]{0,1}");
-  await expect(page.locator("aside")).toContainText("transpose");
+  await expect(page.locator("aside")).toContainText("element [0, 1] lies at offset 1, and at 3 in the other");
   await page.getByLabel("Another layout to compare with").fill("f32[3,5]{1,0:T(1,1)}");
   await expect(page.locator("aside")).toContainText("identical");
   await page.reload();

@@ -86,7 +86,7 @@ fn npm<'a>(shell: &'a Shell, arguments: &[&str]) -> Cmd<'a> {
 }
 
 /// The parts of the core that the page loads on their own: features of `tilewise-wasm`.
-const PARTS: [&str; 2] = ["programs", "shapes"];
+const PARTS: [&str; 3] = ["messages", "programs", "shapes"];
 
 /// The core for browsers, with bindings: a folder of `web/pkg` for each part.
 fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
-#[cfg(feature = "programs")]
+#[cfg(feature = "messages")]
 mod message;
 #[cfg(feature = "programs")]
 mod program;
@@ -15,8 +15,8 @@ mod program;
 mod shape;
 
 pub use answer::Answer;
-#[cfg(feature = "programs")]
-pub use message::explain;
+#[cfg(feature = "messages")]
+pub use message::{explain, is_message};
 #[cfg(feature = "programs")]
 pub use program::{Program, programs, recognise};
 #[cfg(feature = "shapes")]

@@ -6,6 +6,13 @@ use tilewise_audit::{BudgetPart, BudgetStack, Explanation, Failure, JsonLine};
 use tilewise_oom::Message;
 use wasm_bindgen::prelude::*;
 
+/// Whether a text has an out-of-memory message in it.
+#[wasm_bindgen(js_name = isMessage)]
+#[must_use]
+pub fn is_message(head: &[u8]) -> bool {
+    Message::parse(&String::from_utf8_lossy(head)).is_ok()
+}
+
 /// What a message says, and what to do: `explanation`, the line that `tilewise explain --format json` prints, and beside
 /// it `headline`, `sentence` (the verdict in words) and `stack` (what fills the memory), as it prints them for people.
 ///

@@ -5,14 +5,14 @@ use serde::Serialize;
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Report, ViewOptions, generation_in_name};
 use tilewise_hlo::{BufferAssignment, Document};
-use tilewise_oom::Message;
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
 const DECOMPRESSION_LIMIT: u64 = 1 << 30;
 
 /// What a file or a pasted text is, by its first bytes, decompressed: `program`, `assignment` (a compiler's own plan), `report`
-/// (a JSON of ours), `message`, `shape`, else `live ranges`, `memory-usage reports`, `values of assignments`, or `other files`.
+/// (a JSON of ours), else `live ranges`, `values of assignments`, and if it is no message, `memory-usage reports`, `part` (of a
+/// program), `shape` or `other files`.
 #[wasm_bindgen]
 #[must_use]
 pub fn recognise(head: &[u8]) -> String {
@@ -27,9 +27,8 @@ pub fn recognise(head: &[u8]) -> String {
         _ if text.starts_with("Total bytes used:") => "values of assignments",
         _ if text.starts_with('{') => "report",
         _ if text.lines().any(|line| line.starts_with("HloModule ")) => "program",
-        _ if Message::parse(text).is_ok() => "message",
         _ if text.contains("used_by_n_values") => "memory-usage reports",
-        _ if text.lines().any(|line| line.starts_with("ENTRY ")) => "program",
+        _ if text.lines().any(|line| line.starts_with("ENTRY ")) => "part",
         _ if text.trim_end().lines().count() <= 2 && text.contains(['[', '(']) => "shape",
         _ => "other files",
     };
