@@ -197,11 +197,13 @@ export function byOwner(rows: Row[]): Row[] {
 /// Lines that have a colour of their own.
 export const COLORED = 8;
 
-/// The colour of each owner, by how much it holds at the peak; what stands has none, the rest share one.
+/// The colour of each owner that holds enough at the peak to be seen; what stands has none, the rest share one.
 export function colors(audit: Audit): Map<string, number> {
   const peak = audit.timeline?.peak_moment ?? 0;
-  const held = byOwner(aliveAt(audit, peak).filter((row) => row.role === "temporary" || row.role === "table"));
-  return new Map(held.slice(0, COLORED).map((row, color) => [row.owner, color]));
+  const alive = aliveAt(audit, peak);
+  const total = alive.reduce((sum, row) => sum + row.bytes, 0);
+  const held = byOwner(alive.filter((row) => row.role === "temporary" || row.role === "table"));
+  return new Map(held.filter((row) => row.bytes * 200 >= total).slice(0, COLORED).map((row, color) => [row.owner, color]));
 }
 
 /// The colour of a row, as a CSS variable's name.
