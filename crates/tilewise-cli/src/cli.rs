@@ -7,7 +7,10 @@ use crate::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
-use tilewise::tpu::{Generation, memory_space_name};
+use tilewise::{
+    BitcastAs,
+    tpu::{Generation, memory_space_name},
+};
 
 /// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
 #[derive(Parser)]
@@ -25,6 +28,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Find the offset of an element, or the element at an offset
     Index(IndexArgs),
+    /// Decide whether the bytes of one array can be read as another
+    Bitcast(BitcastArgs),
+    /// Say in words how two shapes and their layouts differ
+    Diff(DiffArgs),
     /// Show how the buffer is made from the logical array: pad, reshape, transpose
     Steps(StepsArgs),
     /// Draw a layout, in the terminal or as SVG or PNG
@@ -129,6 +136,71 @@ pub(crate) struct IndexArgs {
     /// Offsets, in elements, whose index to find
     #[arg(long = "offset", value_name = "N", num_args = 1..)]
     pub(crate) offsets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise bitcast 'bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}' 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}'
+  tilewise bitcast 'f32[64,128]{1,0:T(8,128)}' 'f32[64,128]{0,1:T(8,128)}' --as reshape
+  tilewise bitcast 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}' --reshape 8,512,12,64
+  printf 'f32[8]\\tf32[2,4]\\n' | tilewise bitcast -
+
+The exit status is 1 if it is no bitcast.")]
+pub(crate) struct BitcastArgs {
+    /// The array whose bytes there are; - reads lines FROM<TAB>TO
+    #[arg(value_name = "FROM")]
+    pub(crate) from: String,
+    /// The array to read them as
+    #[arg(value_name = "TO", conflicts_with_all = ["reshape", "transpose"])]
+    pub(crate) to: Option<String>,
+    /// What the second array is wanted as
+    #[arg(long = "as", value_enum, default_value_t, value_name = "WHAT", conflicts_with_all = ["reshape", "transpose"])]
+    pub(crate) reading: Reading,
+    /// Find the layouts in which a reshape to these dimensions is free
+    #[arg(long, value_name = "DIMENSIONS", conflicts_with = "transpose")]
+    pub(crate) reshape: Option<String>,
+    /// Find the layout in which a transpose is free, given the order of the dimensions
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) transpose: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Reading {
+    /// Anything that needs no bytes to move
+    #[default]
+    Any,
+    /// The same elements in the same row-major order
+    Reshape,
+    /// The same elements with the dimensions in another order
+    Transpose,
+}
+
+impl From<Reading> for BitcastAs {
+    fn from(reading: Reading) -> Self {
+        match reading {
+            Reading::Any => Self::Any,
+            Reading::Reshape => Self::Reshape,
+            Reading::Transpose => Self::Transpose,
+        }
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tilewise diff 'bf16[300,500]{1,0:T(8,128)(2,1)}' 'bf16[300,500]{0,1:T(8,128)(2,1)S(1)}'
+
+The exit status is 1 if there is a difference.")]
+pub(crate) struct DiffArgs {
+    /// A shape; - reads lines A<TAB>B
+    #[arg(value_name = "A")]
+    pub(crate) first: String,
+    /// Another
+    #[arg(value_name = "B")]
+    pub(crate) second: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }

@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use std::{
     fs,
     io::{self, BufRead, Read},
+    ops::Range,
     path::Path,
 };
-use tilewise::Shape;
+use tilewise::{Shape, Tiled};
 
 /// A shape in XLA's notation, alone or as `SHAPE@NAME` with a tile format; or a ShapeProto as `proto:` and its bytes in
 /// hex.
@@ -21,6 +22,55 @@ pub(crate) fn parse_shape(input: &str) -> Result<Shape, Failure> {
     };
     let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
     Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(whole()))
+}
+
+/// Two shapes of one line, `A<TAB>B`.
+pub(crate) struct PairLine {
+    pub(crate) shapes: [Shape; 2],
+    spans: [Range<usize>; 2],
+}
+
+impl PairLine {
+    pub(crate) fn parse(line: &str) -> Result<Self, Failure> {
+        let Some(tab) = line.find('\t') else {
+            return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and another shape")
+                .at(0..line.len())
+                .with_help("such as `f32[8]<TAB>f32[2,4]`"));
+        };
+        let spans = [0..tab, tab + 1..line.len()];
+        let parse = |span: &Range<usize>| {
+            parse_shape(&line[span.clone()]).map_err(|failure| failure.within(span.start..span.end))
+        };
+        Ok(Self { shapes: [parse(&spans[0])?, parse(&spans[1])?], spans })
+    }
+
+    /// Both layouts, or an error that points at its shape.
+    pub(crate) fn tiled(&self) -> Result<[Tiled; 2], Failure> {
+        let tiled = |at: usize| {
+            Tiled::new(&self.shapes[at]).map_err(|error| Failure::from(error).within(self.spans[at].clone()))
+        };
+        Ok([tiled(0)?, tiled(1)?])
+    }
+}
+
+/// Calls `each` with the two arguments as a line, or with every line of standard input where the first is `-`.
+pub(crate) fn each_pair(
+    first: &str,
+    second: Option<&str>,
+    mut each: impl FnMut(&str, Result<PairLine, Failure>) -> io::Result<()>,
+) -> io::Result<()> {
+    match (first, second) {
+        ("-", None) => {
+            each_item(&["-".to_owned()], |line, readable| each(line, readable.and_then(|()| PairLine::parse(line))))
+        }
+        (_, Some(second)) => {
+            let line = format!("{first}\t{second}");
+            each(&line, PairLine::parse(&line))
+        }
+        (_, None) => {
+            each(first, Err(Failure::new("malformed_batch_line", "a second shape is needed, or `-` for lines of two")))
+        }
+    }
 }
 
 /// Longer lines are errors, and are not kept in memory.

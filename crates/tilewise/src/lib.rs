@@ -25,6 +25,7 @@ mod padded;
 mod positions;
 #[cfg(feature = "proto")]
 pub mod proto;
+mod reshape;
 #[cfg(feature = "serde")]
 mod serde;
 mod shape;
@@ -46,6 +47,7 @@ pub use layout::{Layout, SplitConfig};
 pub use layout_parts::LayoutPart;
 pub use level::{AxisIndex, TileLevel};
 pub use padded::Padded;
+pub use reshape::{FreeReshape, Obstacle};
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
 pub use size::{PaddedAxis, Sizes};
 pub use steps::{Derivation, DerivationStep, Effect, Operation};

@@ -38,7 +38,7 @@ pub fn index_round_trip(data: &[u8]) {
 }
 
 /// Up to five dimensions below 8, in any order, with up to six tiles of up to five dimensions and perhaps a tail.
-fn array(bytes: &mut impl Iterator<Item = u8>) -> Option<Shape> {
+pub(crate) fn array(bytes: &mut impl Iterator<Item = u8>) -> Option<Shape> {
     let mut below = |count: u8| bytes.next().map_or(0, |byte| byte % count);
     let rank = usize::from(below(6));
     let bounds: Vec<u64> = (0..rank).map(|_| u64::from(below(8))).collect();
@@ -63,7 +63,7 @@ fn tile_dimension(size: u8) -> TileDimension {
     std::num::NonZeroU64::new(size.into()).map_or(TileDimension::Combined, TileDimension::Size)
 }
 
-fn unravel(mut position: u64, bounds: &[u64]) -> Vec<u64> {
+pub(crate) fn unravel(mut position: u64, bounds: &[u64]) -> Vec<u64> {
     let mut index = vec![0; bounds.len()];
     for (i, bound) in index.iter_mut().zip(bounds).rev() {
         (*i, position) = (position % bound, position / bound);
@@ -72,7 +72,7 @@ fn unravel(mut position: u64, bounds: &[u64]) -> Vec<u64> {
 }
 
 /// The definition for one index: physical order, then for each tile combine, divide and append the remainders.
-fn naive_offset(bounds: &[u64], layout: &Layout, index: &[u64]) -> u64 {
+pub(crate) fn naive_offset(bounds: &[u64], layout: &Layout, index: &[u64]) -> u64 {
     // (bound, index) of each axis, major → minor.
     let mut axes: Vec<(u64, u64)> = layout.minor_to_major().iter().rev().map(|&d| (bounds[d], index[d])).collect();
     for tile in layout.tiles() {

@@ -7,12 +7,14 @@
 //! input that failed becomes a file in `fuzz/regressions/TARGET`, named in words.
 
 mod batch;
+mod bitcast;
 mod hlo;
 mod index;
 mod relayout;
 mod shape;
 
 pub use batch::batch_line;
+pub use bitcast::bitcast_vs_naive;
 pub use hlo::{hlo_text, oom_message};
 pub use index::index_round_trip;
 pub use relayout::relayout_vs_naive;
@@ -22,8 +24,9 @@ pub use shape::{shape_proto, shape_text};
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its program and of its corpus.
-pub const TARGETS: [(&str, Body); 7] = [
+pub const TARGETS: [(&str, Body); 8] = [
     ("batch_line", batch_line),
+    ("bitcast_vs_naive", bitcast_vs_naive),
     ("hlo_text", hlo_text),
     ("index_round_trip", index_round_trip),
     ("oom_message", oom_message),

@@ -6,7 +6,7 @@ use crate::{
     input::{each_item, number, numbers, parse_shape},
     output::{
         Output, Status,
-        human::{STRONG, styled},
+        human::{STRONG, listed, styled},
     },
 };
 use serde::Serialize;
@@ -113,10 +113,6 @@ impl Located {
             styled(STRONG, self.linear_index),
         )
     }
-}
-
-fn listed(numbers: &[u64]) -> String {
-    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
 fn bracketed(numbers: &[u64]) -> String {

@@ -44,6 +44,11 @@ pub(crate) fn product(numbers: &[u64]) -> String {
     factors.join(" × ")
 }
 
+/// Items as in an index, `2,3`.
+pub(crate) fn listed(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
 /// Columns of the terminal; 80 where there is none.
 pub(crate) fn screen_width() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(60, 160))

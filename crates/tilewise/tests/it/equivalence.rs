@@ -214,6 +214,88 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn free_layouts_are_those_that_a_search_finds(shape in small_arrays(), seed in 0..u64::MAX) {
+        let Some(wanted) = relative(&shape, &mut Random::new(seed)) else { return Ok(()) };
+        let bounds: Vec<u64> = wanted.dimensions().iter().map(|d| d.bound().expect("a bound")).collect();
+        let from = Side::of(&shape);
+        if from.offsets.len() as u64 != bounds.iter().product() {
+            let error = shape.free_reshape(&bounds).expect_err("another number of elements");
+            prop_assert_eq!(error.kind(), ErrorKind::BufferLengthMismatch);
+            return Ok(());
+        }
+        let found = shape.free_reshape(&bounds)?;
+        for free in &found.layouts {
+            let to = Side::of(free);
+            prop_assert!(from.size == to.size && from.offsets == to.offsets, "{} {}", shape, free);
+        }
+        prop_assert!(found.layouts.is_empty() || found.obstacles.is_empty());
+        let tiles = shape.layout().expect("a layout").tiles();
+        let relaid = |order: Vec<usize>| {
+            let layout = Layout::new(order).ok()?.with_tiles(tiles.iter().cloned()).ok()?;
+            let layout = layout.with_tail_padding_alignment(shape.layout()?.tail_padding_alignment()).ok()?;
+            let relaid = Shape::array(shape.element_type()?, bounds.iter().copied()).ok()?.with_layout(layout).ok()?;
+            (Tiled::new(&relaid).ok()?.physical_elements() as usize == from.size).then_some(relaid)
+        };
+        let by_search = permutations(bounds.len()).into_iter().filter_map(relaid);
+        let by_search = by_search.filter(|relaid| Side::of(relaid).offsets == from.offsets).count();
+        prop_assert!(by_search == 0 || !found.layouts.is_empty(), "{} to {:?}", shape, bounds);
+    }
+
+    #[test]
+    fn free_transposes_are(shape in small_arrays(), seed in 0..u64::MAX) {
+        let mut permutation: Vec<usize> = (0..shape.dimensions().len()).collect();
+        Random::new(seed).shuffle(&mut permutation);
+        let to = Side::of(&shape.free_transpose(&permutation)?);
+        prop_assert_eq!(Side::of(&shape).transposed(&permutation), to.offsets);
+        prop_assert_eq!(Side::of(&shape).size, to.size);
+    }
+}
+
+#[test]
+fn obstacles_are_named() {
+    let obstacles = |shape: &str, bounds: &[u64]| -> Vec<String> {
+        let found = shape.parse::<Shape>().and_then(|shape| shape.free_reshape(bounds)).expect("an answer");
+        assert!(found.layouts.is_empty(), "{shape} to {bounds:?}: {:?}", found.layouts);
+        found.obstacles.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(obstacles("f32[320,256]{1,0:T(8,128)}", &[80, 4, 256]), ["splitting dimension 0 by 4 cuts a tile of 8"]);
+    assert_eq!(
+        obstacles("f32[512,1280]{1,0:T(8,128)}", &[512, 32, 40]),
+        ["splitting dimension 1 by 40 cuts a tile of 128"]
+    );
+    assert_eq!(
+        obstacles("f32[512,1280]{1,0:T(8,128)}", &[512, 10, 128]),
+        ["splitting dimension 1 by 128: tiles of another dimension lie between the parts"]
+    );
+    assert_eq!(
+        obstacles("f32[16,1000]{1,0:T(8,128)}", &[16000]),
+        ["merging dimensions 0 and 1: dimension 1 (size 1000) is padded to 1024, between rows"]
+    );
+    assert_eq!(
+        obstacles("f32[16,1024]{1,0:T(8,128)}", &[16384]),
+        ["merging dimensions 0 and 1: a tile takes 8 rows of dimension 0 before the rest of a row"]
+    );
+    assert_eq!(
+        obstacles("f32[16,16,128]{2,0,1:T(8,128)}", &[256, 128]),
+        ["merging dimensions 0 and 1: they are no neighbours in memory"]
+    );
+}
+
+#[test]
+fn free_layouts_of_programs() {
+    let layouts = |shape: &str, bounds: &[u64]| -> Vec<String> {
+        let found = shape.parse::<Shape>().and_then(|shape| shape.free_reshape(bounds)).expect("an answer");
+        found.layouts.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(layouts("f32[8,128]{1,0:T(8,128)}", &[1024]), ["f32[1024]{0:T(8,128)}"; 0]);
+    assert_eq!(layouts("f32[16,256,128]{2,1,0:T(8,128)}", &[4096, 128])[0], "f32[4096,128]{1,0:T(8,128)}");
+    assert_eq!(layouts("f32[8,128]{1,0:T(8,128)}", &[2, 4, 128])[0], "f32[2,4,128]{2,1,0:T(4,128)}");
+}
+
 fn relation(from: &str, to: &str, reading: BitcastAs) -> Relation {
     let [from, to] = [from, to].map(|text| text.parse::<Shape>().expect("a shape"));
     from.bitcast(&to, reading).expect("an answer")
