@@ -13,6 +13,9 @@ use core::fmt;
 /// Orders that are tried for one choice of tiles.
 const MAX_ORDERS: usize = 10_000;
 
+/// Dimensions under a tile whose orders are tried.
+const MAX_COVERED: usize = 8;
+
 /// Which layouts make a reshape free, and what is in the way where there is none. Made by [`Shape::free_reshape`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -142,7 +145,7 @@ impl Shape {
     ///
     /// # Errors
     /// As for [`Tiled::new`]; [`ErrorKind::BufferLengthMismatch`] for bounds of another number of elements; [`ErrorKind::Undecided`]
-    /// where there are more than 10,000 orders to try.
+    /// where a tile covers more than 8 dimensions, or there are more than 10,000 orders to try.
     ///
     /// ```
     /// use tilewise::Shape;
@@ -165,7 +168,7 @@ impl Shape {
         }
         let mut layouts: Vec<Self> = Vec::new();
         for tiles in from.tile_choices(bounds.len()) {
-            for order in from.orders(bounds, tiles.first().map_or(0, |tile| tile.dimensions().len()))? {
+            for order in from.orders(bounds, covered(bounds.len(), &tiles))? {
                 let candidate = from.relaid(bounds, &tiles, &order)?;
                 if !layouts.contains(&candidate) && from.is_reshape_of(&candidate)? {
                     layouts.push(candidate);
@@ -216,10 +219,13 @@ impl Tiled {
             strides[dimension] = (stride, bounds.len() - dimension);
             weight = weight.saturating_mul(u128::from(bound.max(1)));
         }
+        if covered > MAX_COVERED {
+            return Err(too_many_orders());
+        }
         let mut by_stride: Vec<usize> = (0..bounds.len()).collect();
         by_stride.sort_by_key(|&dimension| strides[dimension]);
         let mut orders: Vec<Vec<usize>> = vec![Vec::new()];
-        for _ in 0..covered.min(bounds.len()) {
+        for _ in 0..covered {
             let mut longer = Vec::new();
             for order in &orders {
                 // One dimension of size 1 stands for all: the last that is left.
@@ -229,7 +235,7 @@ impl Tiled {
                     longer.push(order.iter().copied().chain([dimension]).collect());
                 }
                 if longer.len() > MAX_ORDERS {
-                    return Err(Error::new(ErrorKind::Undecided, "too many orders of the dimensions to try"));
+                    return Err(too_many_orders());
                 }
             }
             orders = longer;
@@ -318,6 +324,18 @@ impl Tiled {
     }
 }
 
+/// How many of the dimensions, the most minor ones, the tiles change; the others stay as they are.
+fn covered(rank: usize, tiles: &[Tile]) -> usize {
+    let (mut untouched, mut axes) = (rank, rank);
+    for tile in tiles {
+        let dimensions = tile.dimensions();
+        let prefix = axes.saturating_sub(dimensions.len());
+        untouched = untouched.min(prefix);
+        axes = prefix + 2 * dimensions.iter().filter(|dimension| dimension.size().is_some()).count();
+    }
+    rank - untouched
+}
+
 /// The dimensions of two lists of bounds with equal products in the smallest groups of equal products. Dimensions of size 1 are left out.
 fn common_factors(own: &[u64], wanted: &[u64]) -> Vec<(Vec<usize>, Vec<usize>)> {
     let significant = |bounds: &[u64]| -> Vec<(usize, u64)> {
@@ -341,6 +359,10 @@ fn common_factors(own: &[u64], wanted: &[u64]) -> Vec<(Vec<usize>, Vec<usize>)> 
         groups.push(group);
     }
     groups
+}
+
+fn too_many_orders() -> Error {
+    Error::new(ErrorKind::Undecided, "a tile covers too many dimensions to try all their orders")
 }
 
 fn missing_layout() -> Error {
