@@ -44,6 +44,11 @@ impl PairLine {
         Ok(Self { shapes: [parse(&spans[0])?, parse(&spans[1])?], spans })
     }
 
+    /// Bytes of the line.
+    pub(crate) fn length(&self) -> usize {
+        self.spans[1].end
+    }
+
     /// Both layouts, or an error that points at its shape.
     pub(crate) fn tiled(&self) -> Result<[Tiled; 2], Failure> {
         let tiled = |at: usize| {

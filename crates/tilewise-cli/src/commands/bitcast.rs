@@ -80,7 +80,7 @@ impl From<&Counterexample> for Element {
 impl Answer {
     fn of(pair: &PairLine, reading: BitcastAs) -> Result<Self, Failure> {
         let [from, to] = pair.tiled()?;
-        let found = from.bitcast(&to, reading)?;
+        let found = from.bitcast(&to, reading).map_err(|error| Failure::from(error).within(0..pair.length()))?;
         let otherwise = || from.bitcast(&to, BitcastAs::Any).ok().filter(Relation::is_bitcast);
         let (exposed, hidden) = match found {
             Relation::ExposesPadding { exposed, hidden } => (Some(exposed), Some(hidden)),
