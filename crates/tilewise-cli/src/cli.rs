@@ -65,9 +65,34 @@ pub(crate) struct ShowArgs {
     /// name that `tilewise tiles` lists, or proto:HEX; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
+    /// Print the layout in another system's notation
+    #[arg(long = "as", value_enum, value_name = "NOTATION")]
+    pub(crate) notation: Option<Notation>,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: ShowFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Notation {
+    /// The forms of PJRT's C API: serialized text, tiled, byte strides
+    Pjrt,
+    /// JAX's Layout
+    Jax,
+    /// MLIR affine maps from the logical index to the physical index and to the offset
+    Mlir,
+    /// An MLIR memref type, strided or with an affine map
+    Memref,
+    /// Mosaic's #tpu.tiled, and #tpu.vpad of the registers it fills
+    Mosaic,
+    /// A NumPy expression with as_strided
+    Numpy,
+    /// DLPack's shape and strides
+    Dlpack,
+    /// CuTe's shape:stride
+    Cute,
+    /// An einops program, in both directions
+    Einops,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 mod lenient;
 
+use super::notation::{self, Rendered};
 use crate::{
     cli::{ShowArgs, ShowFormat},
     input::{each_item, parse_shape},
@@ -21,6 +22,11 @@ use tilewise::{
 };
 
 pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
+    if let Some(notation) = args.notation {
+        return each_item(&args.shapes, |input, readable| {
+            output.item(input, readable.and_then(|()| notation::render(input, notation)), Rendered::write)
+        });
+    }
     each_item(&args.shapes, |input, readable| {
         let result = readable.and_then(|()| match parse_shape(input) {
             Ok(shape) => Ok((Shown::of(&shape), None)),

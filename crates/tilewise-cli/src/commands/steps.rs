@@ -1,6 +1,9 @@
 //! `tilewise steps`: how the buffer is made from the logical array.
 
-use super::draw::run_steps;
+use super::{
+    draw::run_steps,
+    notation::{affine_maps, check_length},
+};
 use crate::{
     cli::{Rendering, StepsArgs},
     failure::Failure,
@@ -69,29 +72,15 @@ impl From<&DerivationStep> for StepJson {
     }
 }
 
-/// Tiles × axes of the longest derivation that is written.
-const LONGEST: usize = 100_000;
-
 fn derive(input: &str, rendering: Rendering) -> Result<Derived, Failure> {
     let tiled = Tiled::new(&parse_shape(input)?).map_err(|error| Failure::from(error).within(0..input.len()))?;
-    // Each step names the bounds of every axis, and each tile adds axes and steps.
-    let tiles = tiled.array().layout().map_or(0, |layout| layout.tiles().len());
-    if tiles.saturating_mul(tiled.physical_dimensions().len()) > LONGEST {
-        return Err(Failure::new("derivation_too_long", "these tiles make more steps than can be printed usefully"));
-    }
+    check_length(&tiled)?;
     let derivation = tiled.derivation();
-    let too_large = || Failure::new("overflow", "the affine map of these nested tiles has more than 10,000 terms");
     let rendered = match rendering {
         Rendering::Text => format!("{derivation}\n"),
         Rendering::Numpy => derivation.numpy().to_string(),
         Rendering::Einops => derivation.einops().to_string(),
-        Rendering::Mlir => {
-            let physical = tiled.affine_map().ok_or_else(too_large)?;
-            let offset = tiled.affine_offset_map().ok_or_else(too_large)?;
-            format!(
-                "// logical index → index in memory, major to minor\n{physical}\n// logical index → offset\n{offset}\n"
-            )
-        }
+        Rendering::Mlir => affine_maps(&tiled)?,
     };
     Ok(Derived {
         shape: derivation.shape().to_string(),

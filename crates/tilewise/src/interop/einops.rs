@@ -1,7 +1,11 @@
 //! The derivation as einops patterns: all that lies between two pads is one `rearrange`.
 
-use super::{Line, pad, python, slice};
-use crate::{Derivation, Operation, Shape};
+use super::{
+    Line,
+    modes::{Part, arrange, not_expressible},
+    pad, python, slice,
+};
+use crate::{Derivation, Error, Layout, Operation, Shape};
 use alloc::{
     collections::BTreeMap,
     format,
@@ -52,6 +56,82 @@ impl fmt::Display for Einops<'_> {
         let imports = "import numpy as np\nfrom einops import rearrange";
         python(f, self.0, imports, &writer.to_buffer, &writer.from_buffer)
     }
+}
+
+/// The layout of an array that an einops `rearrange` turns into its buffer: `(y y1) (x x1) -> (y x y1 x1)`.
+///
+/// `lengths` are those of the pattern's names; the first of each dimension may be left out, as in einops, where it is not
+/// inside others. Padding is no part of a pattern: bounds are taken as rounded up to whole tiles.
+///
+/// # Errors
+/// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for ellipses, and names that are not once on either side
+/// or have no length.
+///
+/// ```
+/// let layout = tilewise::interop::layout_of_rearrange("(y y1) (x x1) -> (y x y1 x1)", &[("y1", 8), ("x1", 128)])?;
+/// assert_eq!(layout.to_string(), "{1,0:T(8,128)}");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+pub fn layout_of_rearrange(pattern: &str, lengths: &[(&str, u64)]) -> Result<Layout, Error> {
+    let (left, right) =
+        pattern.split_once("->").ok_or_else(|| not_expressible("a pattern is written `left -> right`"))?;
+    let dimensions = axes(left)?;
+    let memory: Vec<&str> = axes(right)?.concat();
+    let names: Vec<&str> = dimensions.concat();
+    let is_once =
+        |name: &&str| [&names, &memory].iter().all(|side| side.iter().filter(|other| *other == name).count() == 1);
+    if names.len() > MOST_NAMES || names.len() != memory.len() || !names.iter().all(is_once) {
+        return Err(not_expressible(format!("each name of `{}` must be once on either side", pattern.trim())));
+    }
+    let mut parts = Vec::new();
+    for name in memory {
+        let place = |(dimension, names): (usize, &Vec<&str>)| Some((dimension, names.iter().position(|n| *n == name)?));
+        let Some((dimension, level)) = dimensions.iter().enumerate().find_map(place) else { continue };
+        let count = lengths.iter().find(|(known, _)| *known == name).map(|&(_, length)| length);
+        if count.is_none() && level > 0 {
+            return Err(not_expressible(format!("the length of `{name}` is needed")));
+        }
+        parts.push(Part { dimension, level, count, is_quotient: level == 0 });
+    }
+    arrange(dimensions.len(), &parts)
+}
+
+/// More names than any pattern has that einops takes.
+const MOST_NAMES: usize = 256;
+
+/// The axes of one side, each as the names it is made of.
+fn axes(side: &str) -> Result<Vec<Vec<&str>>, Error> {
+    let malformed = || not_expressible(format!("`{}` is no list of names and products", side.trim()));
+    let mut axes: Vec<Vec<&str>> = Vec::new();
+    let mut is_open = false;
+    let mut rest = side.trim();
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '(' | ')' => 1,
+            _ => rest.find(|c: char| c.is_whitespace() || c == '(' || c == ')').unwrap_or(rest.len()),
+        };
+        let (word, behind) = rest.split_at(length);
+        match word {
+            "(" if !is_open => {
+                is_open = true;
+                axes.push(Vec::new());
+            }
+            ")" if is_open => is_open = false,
+            "(" | ")" => return Err(malformed()),
+            // An axis of bound 1 on its own is a dimension; inside a product it is nothing.
+            "1" if is_open => {}
+            "1" => axes.push(Vec::new()),
+            name if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                match axes.last_mut().filter(|_| is_open) {
+                    Some(axis) => axis.push(name),
+                    None => axes.push(vec![name]),
+                }
+            }
+            _ => return Err(malformed()),
+        }
+        rest = behind.trim_start();
+    }
+    if is_open { Err(malformed()) } else { Ok(axes) }
 }
 
 /// A factor of an axis, as a pattern names it.

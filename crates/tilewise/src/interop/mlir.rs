@@ -1,7 +1,8 @@
 //! The layout as MLIR affine maps.
 
-use crate::{Digit, DigitSource, Tiled};
-use alloc::{vec, vec::Vec};
+use super::modes::{Part, arrange, not_expressible};
+use crate::{Digit, DigitSource, Error, Layout, Tiled};
+use alloc::{format, vec, vec::Vec};
 use core::fmt;
 
 /// An MLIR affine map from logical indices, printed as `affine_map<(d0, d1) -> (…)>`; made by [`Tiled::affine_map`] and
@@ -100,6 +101,77 @@ fn terms(digits: &[Digit], nested: &[u64]) -> u64 {
         DigitSource::Nested(axis) => nested[axis],
     };
     digits.iter().map(term).fold(0, u64::saturating_add)
+}
+
+/// The layout of an array whose memory is indexed by the results of an affine map, major → minor: each a dimension, its
+/// `floordiv`, `mod` or both, as [`Tiled::affine_map`] prints it where nothing is merged.
+///
+/// # Errors
+/// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for other expressions (sums among them), and where the results
+/// are not each part of every dimension once.
+///
+/// ```
+/// use tilewise::interop::layout_of_affine_map;
+///
+/// let map = "affine_map<(d0, d1) -> (d0 floordiv 8, d1 floordiv 128, d0 mod 8, d1 mod 128)>";
+/// assert_eq!(layout_of_affine_map(map)?.to_string(), "{1,0:T(8,128)}");
+/// assert_eq!(layout_of_affine_map("affine_map<(d0, d1) -> (d1, d0)>")?.to_string(), "{0,1}");
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+pub fn layout_of_affine_map(text: &str) -> Result<Layout, Error> {
+    let malformed =
+        || not_expressible("an affine map is written such as affine_map<(d0, d1) -> (d0 floordiv 8, d1, d0 mod 8)>");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    let inner = text.strip_prefix("affine_map<(").unwrap_or(&text).trim_start_matches('(');
+    let inner = inner.strip_suffix('>').unwrap_or(inner).trim_end().strip_suffix(')').ok_or_else(malformed)?;
+    let (names, results) = inner.split_once(") -> (").ok_or_else(malformed)?;
+    let names: Vec<&str> = split(names).collect();
+    // (dimension, divisor, count where it is not the rest)
+    let mut digits: Vec<(usize, u64, Option<u64>)> = Vec::new();
+    for result in split(results).filter(|result| *result != "0") {
+        let digit = digit(result, &names)
+            .ok_or_else(|| not_expressible(format!("`{result}` is no part of one dimension, so no tile makes it")))?;
+        digits.push(digit);
+    }
+    let mut parts = Vec::new();
+    for &(dimension, divisor, count) in &digits {
+        let above = digits.iter().filter(|other| other.0 == dimension && other.1 > divisor);
+        let next = above.clone().map(|other| other.1).min();
+        if count.map(|count| divisor.saturating_mul(count)) != next {
+            return Err(not_expressible(format!("the parts of `{}` don't join to the whole", names[dimension])));
+        }
+        let level = above.count();
+        parts.push(Part { dimension, level, count, is_quotient: level == 0 });
+    }
+    let is_whole = |dimension| digits.iter().filter(|digit| digit.0 == dimension && digit.1 == 1).count() == 1;
+    match (0..names.len()).find(|&dimension| !is_whole(dimension)) {
+        Some(dimension) => Err(not_expressible(format!("the parts of `{}` don't join to the whole", names[dimension]))),
+        None => arrange(names.len(), &parts),
+    }
+}
+
+fn split(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// `d0`, `d0 floordiv 8`, `d0 mod 8`, `(d0 floordiv 8) mod 2` or `(d0 mod 16) floordiv 8`.
+fn digit(text: &str, names: &[&str]) -> Option<(usize, u64, Option<u64>)> {
+    let plain = text.replace(['(', ')'], "");
+    let words: Vec<&str> = plain.split(' ').collect();
+    let dimension = names.iter().position(|name| Some(name) == words.first())?;
+    let number = |text: &str| text.parse().ok().filter(|&number: &u64| number > 0);
+    match words[1..] {
+        [] => Some((dimension, 1, None)),
+        ["floordiv", divisor] => Some((dimension, number(divisor)?, None)),
+        ["mod", count] => Some((dimension, 1, Some(number(count)?))),
+        ["floordiv", divisor, "mod", count] => Some((dimension, number(divisor)?, Some(number(count)?))),
+        ["mod", whole, "floordiv", divisor] => {
+            let (whole, divisor) = (number(whole)?, number(divisor)?);
+            (whole % divisor == 0).then_some((dimension, divisor, Some(whole / divisor)))
+        }
+        _ => None,
+    }
 }
 
 impl fmt::Display for AffineMap<'_> {

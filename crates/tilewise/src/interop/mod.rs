@@ -1,13 +1,39 @@
-//! Layouts in other systems' words: the buffer as a [`NumPy`] or an [`Einops`] program, the index arithmetic as MLIR's
-//! [`AffineMap`]. Each is a type to print.
+//! Layouts in other systems' words, and back.
+//!
+//! | notation | to it | from it |
+//! |---|---|---|
+//! | PJRT's C API | [`Tiled::pjrt`](crate::Tiled::pjrt), [`Tiled::byte_strides`](crate::Tiled::byte_strides), text | [`PjrtTiled::layout`], [`Layout::of_text`](crate::Layout::of_text) |
+//! | JAX's `Layout` | [`Tiled::jax`](crate::Tiled::jax) | [`JaxLayout::layout`] |
+//! | MLIR affine maps | [`Tiled::affine_map`](crate::Tiled::affine_map), [`Tiled::affine_offset_map`](crate::Tiled::affine_offset_map) | [`layout_of_affine_map`] |
+//! | MLIR memrefs | [`Tiled::memref`](crate::Tiled::memref) | [`Strides::layout`] |
+//! | Mosaic | [`Tiled::mosaic`](crate::Tiled::mosaic), [`TpuTiled::vpad`] | [`TpuTiled::layout`], [`TpuVpad::layout`] |
+//! | NumPy, DLPack | [`Tiled::strides`](crate::Tiled::strides), [`Tiled::as_strided`](crate::Tiled::as_strided), [`NumPy`] programs | [`Strides::layout`] |
+//! | CuTe | [`Tiled::cute`](crate::Tiled::cute) | [`CuTe::layout`] |
+//! | einops | [`Einops`] programs | [`layout_of_rearrange`] |
+//!
+//! Notations of addresses (strides, maps, CuTe, einops) don't say what lies behind the last element; a layout that comes
+//! back from one puts every element at the same offset, with the fewest tiles. What a notation can't say is an error,
+//! [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible), with the reason.
 
+mod cute;
 mod einops;
+mod jax;
 mod mlir;
+mod modes;
+mod mosaic;
 mod numpy;
+mod pjrt;
+mod strides;
 
-pub use einops::Einops;
-pub use mlir::AffineMap;
+pub use cute::CuTe;
+pub use einops::{Einops, layout_of_rearrange};
+pub use jax::JaxLayout;
+pub use mlir::{AffineMap, layout_of_affine_map};
+pub use modes::Mode;
+pub use mosaic::{TpuTiled, TpuVpad};
 pub use numpy::NumPy;
+pub use pjrt::PjrtTiled;
+pub use strides::Strides;
 
 use crate::{Derivation, steps::widest};
 use alloc::{
@@ -81,8 +107,8 @@ fn slice(from: &[u64], padding: &[u64]) -> String {
 }
 
 /// A Python tuple.
-fn tuple(bounds: &[u64]) -> String {
-    if let [bound] = bounds { format!("({bound},)") } else { format!("({})", list(bounds)) }
+fn tuple<T: ToString>(bounds: &[T]) -> String {
+    if let [bound] = bounds { format!("({},)", bound.to_string()) } else { format!("({})", list(bounds)) }
 }
 
 fn list<T: ToString>(items: &[T]) -> String {

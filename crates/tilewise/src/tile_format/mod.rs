@@ -103,7 +103,8 @@ impl TileFormat {
         }
     }
 
-    /// The shape in this format. Its layout, if it has one, keeps all but its order, which must agree with the format's.
+    /// The shape in this format. Its layout, if it has one, keeps all but its order, which must agree with the format's;
+    /// what [`str::parse`] reads always has one, [`Shape::parse_as_written`] leaves it open.
     ///
     /// # Errors
     /// [`ErrorKind::TileFormatConflict`] if the shape has tiles, or another order than the format;

@@ -58,7 +58,7 @@ pub(super) const FORMATS: &[Entry] = &[
         source: "cuBLAS documentation, cublasLtOrder_t",
     },
     Entry {
-        names: &["onednn-nChw16c", "onednn-nChw8c", "onednn-OIhw4i16o4i", "onednn-OIhw16i16o", "onednn-AB16a16b2a"],
+        names: &["onednn-nChw16c", "onednn-nChw8c", "onednn-OIhw4i16o4i", "onednn-OIhw16i16o", "onednn-BA16a16b2a"],
         pattern: Some("onednn-TAG"),
         rule: Rule::OneDnn("onednn-"),
         used_by: "Intel oneDNN, and with it PyTorch, TensorFlow and OpenVINO on CPUs: the format tag TAG",

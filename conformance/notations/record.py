@@ -1,0 +1,115 @@
+"""Records what other systems' own libraries make of the texts that `tilewise show --as` prints.
+
+    python record.py TILEWISE > ../facts/notations.csv
+
+Each text is read by the library whose notation it is: JAX's `Layout`, MLIR and Mosaic's dialect inside jaxlib, NumPy,
+and pycute, the layout algebra that NVIDIA ships with CUTLASS. A row has the shape, the notation, the text, and what the
+library says: XLA's layout for `jax`, else the offset of some elements, given by their row-major positions.
+"""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pycute
+from jax._src.lib import tpu
+from jax.experimental.layout import Layout
+from jaxlib.mlir import ir
+from numpy.lib.stride_tricks import as_strided
+
+SHAPES = """
+f32[3,5]{1,0}
+f32[3,5]{0,1}
+f32[7]{0}
+f32[3,5]{1,0:T(2,2)}
+f32[3,5]{0,1:T(2,2)}
+f32[3,5]{1,0:T(8,128)}
+bf16[20,300]{1,0:T(8,128)(2,1)}
+bf16[3,20,300]{2,1,0:T(16,128)(2,1)}
+bf16[3,20,300]{1,2,0:T(8,128)(2,1)}
+s8[70,300]{1,0:T(32,128)(4,1)}
+f32[2,3,4,5]{0,2,1,3}
+f32[5,4]{1,0:T(*,2)}
+f32[100,300]@tt-tile
+u8[200,9]@nvidia-scale-128x4
+s8[70,90]@cublaslt-col32-2r-4r4
+f32[2,20,5,6]@onednn-nChw16c
+f32[20,35,3,2]@onednn-OIhw4i16o4i
+s4[64,128]{1,0:T(64,128)(8,1)E(4)}
+""".split()
+SAMPLES = 60
+
+
+def evaluate(affine_map, index):
+    constants = ir.AffineMap.get(0, 0, [ir.AffineConstantExpr.get(i) for i in index])
+    return ir.AffineConstantExpr(affine_map.results[0].compose(constants)).value
+
+
+def jax(text, shape, dims):
+    dtype = {"f32": jnp.float32, "bf16": jnp.bfloat16, "s8": jnp.int8, "u8": jnp.uint8, "s4": jnp.int4}[shape.split("[")[0]]
+    return str(eval(text, {"Layout": Layout})._to_xla_layout(np.dtype(dtype)))
+
+
+def memref(text, shape, dims):
+    affine_map = ir.MemRefType(ir.Type.parse(text)).affine_map
+    return lambda index: evaluate(affine_map, index)
+
+
+def mosaic(text, shape, dims):
+    tiled, *vector = text.splitlines()
+    for line in vector:
+        assert str(ir.Attribute.parse(line)) == line
+    return memref(f"memref<{'x'.join(map(str, dims))}xi32, {tiled}>", shape, dims)
+
+
+def numpy(text, shape, dims):
+    x = np.arange(1 << 20, dtype=np.int32)
+    view = eval(text, {"as_strided": as_strided, "x": x})
+    assert view.shape == tuple(dims)
+    return lambda index: view[tuple(index)]
+
+
+def dlpack(text, shape, dims):
+    bounds, strides = (eval(f"({values},)") for values in re.findall(r"\{(.*?)\}", text))
+    x = np.arange(1 << 20, dtype=np.int32)
+    view = as_strided(x, bounds, [stride * x.itemsize for stride in strides])
+    return lambda index: view[tuple(index)]
+
+
+def cute(text, shape, dims):
+    modes, strides = (eval(side[:-1] + ",)") for side in text.split(":"))
+    layout = pycute.Layout(modes, strides)
+    return lambda index: layout(*index) if len(index) > 1 else layout(index)
+
+
+def main():
+    rows = csv.writer(sys.stdout, lineterminator="\n")
+    rows.writerow(["shape", "notation", "text", "layout", "positions", "offsets"])
+    context = ir.Context()
+    tpu.register_dialect(context)
+    with context:
+        for read in (jax, memref, mosaic, numpy, dlpack, cute):
+            command = [sys.argv[1], "show", "--as", read.__name__, "--format", "json", *SHAPES]
+            for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines():
+                item = json.loads(line)
+                if "error" in item:
+                    assert item["error"]["kind"] == "not_expressible", item
+                    continue
+                text, shape = item["rendering"].strip(), item["shape"]
+                dims = [int(bound) for bound in shape[shape.index("[") + 1 : shape.index("]")].split(",")]
+                answer = read(text, shape, dims)
+                if isinstance(answer, str):
+                    rows.writerow([shape, read.__name__, text, answer, "", ""])
+                    continue
+                count = int(np.prod(dims))
+                positions = sorted(set(np.random.default_rng(1).integers(0, count, SAMPLES).tolist()) | {0, count - 1})
+                offsets = [int(answer([int(i) for i in np.unravel_index(position, dims)])) for position in positions]
+                rows.writerow([shape, read.__name__, text, "", " ".join(map(str, positions)), " ".join(map(str, offsets))])
+
+
+if __name__ == "__main__":
+    main()

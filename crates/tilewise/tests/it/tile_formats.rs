@@ -1,0 +1,176 @@
+//! Named tile formats against their vendors' libraries, recorded, and against the vendors' documents.
+
+use tilewise::{ErrorKind, Shape, TileFormat, Tiled};
+use tilewise_testing::{Random, cells::unravel};
+
+fn tiled(shape: &str) -> Tiled {
+    Tiled::new(&Shape::parse_with_tile_format(shape).expect(shape)).expect(shape)
+}
+
+/// `conformance/tile_formats/record.py` asked oneDNN, nvmath, ttnn and IREE.
+#[test]
+fn formats_are_what_the_vendors_libraries_make() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/facts/tile_formats.csv");
+    let mut rows = 0;
+    for row in csv::Reader::from_path(path).expect("facts").records() {
+        let row = row.expect("a row");
+        let [format, dimensions, positions, offsets] = [0, 1, 2, 3].map(|column| &row[column]);
+        rows += 1;
+        let tiled = tiled(&format!("s32[{}]@{format}", dimensions.replace('x', ",")));
+        let bounds: Vec<usize> = dimensions.split('x').map(|bound| bound.parse().expect("a bound")).collect();
+        let mut compared = 0;
+        for (position, offset) in positions.split(' ').zip(offsets.split(' ')) {
+            let index = unravel(position.parse().expect("a position"), &bounds);
+            let index: Vec<u64> = index.iter().map(|&i| i as u64).collect();
+            assert_eq!(tiled.offset_of(&index).expect("inside").to_string(), offset, "{format} {dimensions} {index:?}");
+            compared += 1;
+        }
+        assert!(compared >= 1000, "{format} {dimensions}: {compared}");
+    }
+    assert_eq!(rows, 19);
+}
+
+/// An index and the array's bounds → offset, in the document's words.
+type Formula = fn(&[u64], &[u64]) -> u64;
+
+/// tt-metal, `tech_reports/tensor_layouts`: tiles row by row, in each four faces row by row, in each elements row by row.
+fn tenstorrent(index: &[u64], bounds: &[u64]) -> u64 {
+    let [row, column] = [index[0], index[1]];
+    let tile = row / 32 * bounds[1].div_ceil(32) + column / 32;
+    let face = row % 32 / 16 * 2 + column % 32 / 16;
+    (tile * 4 + face) * 256 + row % 16 * 16 + column % 16
+}
+
+/// cuBLAS, "1D Block Scaling Factors Layout": tiles of 128 × 4 row by row, in each (outer % 32) * 16 + (outer / 32) * 4 + inner.
+fn block_scale(index: &[u64], bounds: &[u64]) -> u64 {
+    let tile = index[0] / 128 * bounds[1].div_ceil(4) + index[1] / 4;
+    let (outer, inner) = (index[0] % 128, index[1] % 4);
+    tile * 512 + outer % 32 * 16 + outer / 32 * 4 + inner
+}
+
+/// cuBLAS, `CUBLASLT_ORDER_COL32`: column-major tiles of 32 columns; the leading dimension is 32 × rows.
+fn col32(index: &[u64], bounds: &[u64]) -> u64 {
+    let [row, column] = [index[0], index[1]];
+    column / 32 * (32 * bounds[0]) + row * 32 + column % 32
+}
+
+/// cuBLAS, `CUBLASLT_ORDER_COL32_2R_4R4`: tiles of 32 × 32, one below the other, in each
+/// (((row%8)/2*4+row/8)*2+row%2)*32+col.
+fn col32_2r_4r4(index: &[u64], bounds: &[u64]) -> u64 {
+    let tile = index[1] / 32 * bounds[0].div_ceil(32) + index[0] / 32;
+    let [row, column] = [index[0] % 32, index[1] % 32];
+    tile * 1024 + ((row % 8 / 2 * 4 + row / 8) * 2 + row % 2) * 32 + column
+}
+
+/// oneDNN, "Understanding Memory Formats": nChw16c is `((n * C/16 + c/16) * H + h) * W + w) * 16 + c%16`.
+fn n_chw_16c(index: &[u64], bounds: &[u64]) -> u64 {
+    let [n, c, h, w] = [index[0], index[1], index[2], index[3]];
+    (((n * bounds[1].div_ceil(16) + c / 16) * bounds[2] + h) * bounds[3] + w) * 16 + c % 16
+}
+
+/// Intel's manual, VDPBF16PS and VPDPBUSD: a 32-bit lane of column n holds the next 2 or 4 rows of B.
+fn vnni<const ROWS: u64>(index: &[u64], bounds: &[u64]) -> u64 {
+    (index[0] / ROWS * bounds[1] + index[1]) * ROWS + index[0] % ROWS
+}
+
+/// Intel's manual, TDPBF16PS and TDPBSSD: a tile has 16 rows of 16 such lanes; tiles row by row.
+fn amx_b<const ROWS: u64>(index: &[u64], bounds: &[u64]) -> u64 {
+    let tile = index[0] / (16 * ROWS) * bounds[1].div_ceil(16) + index[1] / 16;
+    let lane = index[0] % (16 * ROWS) / ROWS * 16 + index[1] % 16;
+    (tile * 256 + lane) * ROWS + index[0] % ROWS
+}
+
+/// KleidiAI, `kai_rhs_pack_*`: for each nr rows, for each kr columns, row by row.
+fn kleidiai<const NR: u64, const KR: u64>(index: &[u64], bounds: &[u64]) -> u64 {
+    let [n, k] = [index[0], index[1]];
+    ((n / NR * bounds[1].div_ceil(KR) + k / KR) * NR + n % NR) * KR + k % KR
+}
+
+#[test]
+fn formats_are_what_the_vendors_documents_say() {
+    let cases: [(&str, &str, Formula); 12] = [
+        ("bf16[333,1000]", "tt-tile", tenstorrent),
+        ("u8[1000,333]", "nvidia-scale-128x4", block_scale),
+        ("s8[333,1000]", "cublaslt-col32", col32),
+        ("s8[333,1000]", "cublaslt-col32-2r-4r4", col32_2r_4r4),
+        ("f32[5,70,33,34]", "onednn-nChw16c", n_chw_16c),
+        ("bf16[333,500]", "vnni", vnni::<2>),
+        ("s8[333,500]", "vnni-int8", vnni::<4>),
+        ("bf16[333,500]", "amx-b", amx_b::<2>),
+        ("s8[333,500]", "amx-b-int8", amx_b::<4>),
+        ("f32[333,500]", "kleidiai-4x8", kleidiai::<4, 8>),
+        ("s8[333,500]", "kleidiai-8x4", kleidiai::<8, 4>),
+        ("f32[333,500]", "linalg-pack-0:4,1:8", kleidiai::<4, 8>),
+    ];
+    let mut random = Random::new(7);
+    for (shape, format, formula) in cases {
+        let tiled = tiled(&format!("{shape}@{format}"));
+        let bounds = tiled.logical_dimensions().to_vec();
+        for _ in 0..2000 {
+            let index: Vec<u64> = bounds.iter().map(|&bound| random.below(bound)).collect();
+            assert_eq!(tiled.offset_of(&index).expect("inside"), formula(&index, &bounds), "{format} {index:?}");
+        }
+    }
+}
+
+#[test]
+fn every_name_reads_as_it_is_listed() {
+    for format in TileFormat::all() {
+        let again: TileFormat = format.name().parse().expect(format.name());
+        assert_eq!(again.layout(), format.layout());
+        assert!(!format.layout().is_empty() && !format.used_by().is_empty() && !format.source().is_empty());
+    }
+    let names: Vec<String> = TileFormat::all().map(|format| format.to_string()).collect();
+    assert!(names.len() >= 16, "{names:?}");
+}
+
+#[test]
+fn the_order_is_the_shapes_unless_the_format_has_one() {
+    let printed = |text: &str| Shape::parse_with_tile_format(text).map(|shape| shape.to_string());
+    assert_eq!(printed("f32[100,300]{0,1}@tt-tile").as_deref(), Ok("f32[100,300]{0,1:T(32,32)(16,16)}"));
+    assert_eq!(printed("s8[64,64]{0,1:S(1)}@cublaslt-col32").as_deref(), Ok("s8[64,64]{0,1:T(32,1)S(1)}"));
+    assert_eq!(printed("s4[64,64]{1,0:E(4)}@amx-b").as_deref(), Ok("s4[64,64]{1,0:T(32,16)(2,1)E(4)}"));
+    assert_eq!(printed("b(f32[8,8])@vnni").as_deref(), Ok("b(f32[8,8]{1,0:T(2,1)})"));
+    assert_eq!(printed("f32[8]@onednn-a").as_deref(), Ok("f32[8]{0}"));
+    assert_eq!(printed("f32[7,6,5]{0,2,1}@linalg-pack-0:4").as_deref(), Ok("f32[7,6,5]{0,2,1:T(4)}"));
+    // A comment may hold what looks like a name.
+    assert_eq!(printed("f32[2]/* @tt-tile */").as_deref(), Ok("f32[2]{0}"));
+}
+
+#[test]
+fn what_is_no_format_says_why() {
+    let error = |text: &str| Shape::parse_with_tile_format(text).expect_err(text);
+    for (text, kind) in [
+        ("f32[8,8]@tt-tiel", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@kleidiai-4", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@kleidiai-04x8", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@kleidiai-0x8", ErrorKind::InvalidTile),
+        ("f32[8,8]@linalg-pack-0:4,0:2", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@linalg-pack-18446744073709551615:4", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@linalg-pack-2:4", ErrorKind::LayoutRankMismatch),
+        ("f32[8,8,8,8]@onednn-nchw16c", ErrorKind::UnknownTileFormat),
+        ("f32[8,8,8,8]@onednn-nChw16", ErrorKind::UnknownTileFormat),
+        ("f32[8,8,8,8]@onednn-ncch", ErrorKind::UnknownTileFormat),
+        ("f32[8,8,8,8]@onednn-NChw16é", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@onednn-aB9223372036854775807b2b", ErrorKind::InvalidTile),
+        ("f32[8]@onednn-nChw16c", ErrorKind::LayoutRankMismatch),
+        ("f32[8,8]@swizzle-128b", ErrorKind::UnsupportedTileFormat),
+        ("f32[8,8]@tt-bfp8", ErrorKind::UnsupportedTileFormat),
+        ("f32[8,8]@bfp8", ErrorKind::UnsupportedTileFormat),
+        ("f32[8,8]@triton-linear", ErrorKind::UnsupportedTileFormat),
+        ("f32[8,8]{1,0:T(8,128)}@tt-tile", ErrorKind::TileFormatConflict),
+        ("f32[8,8]{1,0}@cublaslt-col32", ErrorKind::TileFormatConflict),
+        ("(f32[8,8])@tt-tile", ErrorKind::NotAnArray),
+    ] {
+        let error = error(text);
+        assert_eq!(error.kind(), kind, "{text}: {error}");
+        let at = text.find('@').expect("a name") + 1;
+        assert_eq!(error.span(), Some(at..text.len()), "{text}");
+    }
+    assert_eq!(error("f33[8]@tt-tile").kind(), ErrorKind::UnknownElementType);
+    assert_eq!(error("f32[8]{0").kind(), "f32[8]{0".parse::<Shape>().unwrap_err().kind());
+    let help = |name: &str| name.parse::<TileFormat>().unwrap_err().help().map(str::to_owned).expect("help");
+    assert!(help("tt_tile").contains("`tt-tile`"), "{}", help("tt_tile"));
+    assert!(help("col32").contains("`cublaslt-col32`"), "{}", help("col32"));
+}
