@@ -55,8 +55,11 @@ def jax(text, shape, dims):
 
 
 def memref(text, shape, dims):
-    affine_map = ir.MemRefType(ir.Type.parse(text)).affine_map
-    return lambda index: evaluate(affine_map, index)
+    memref = ir.MemRefType(ir.Type.parse(text))
+    if len(memref.affine_map.results) == 1:
+        return lambda index: evaluate(memref.affine_map, index)
+    strides, offset = memref.get_strides_and_offset()
+    return lambda index: offset + int(np.dot(index, strides))
 
 
 def mosaic(text, shape, dims):
@@ -83,7 +86,7 @@ def dlpack(text, shape, dims):
 def cute(text, shape, dims):
     modes, strides = (eval(side[:-1] + ",)") for side in text.split(":"))
     layout = pycute.Layout(modes, strides)
-    return lambda index: layout(*index) if len(index) > 1 else layout(index)
+    return lambda index: layout(tuple(index))
 
 
 def main():

@@ -9,8 +9,11 @@ use std::io::{self, Write};
 use tilewise::TileFormat;
 
 pub(crate) fn run(output: &mut Output) -> io::Result<()> {
+    let mut described = None;
     for format in TileFormat::all() {
+        let is_another_example = described.replace(format.used_by()) == Some(format.used_by());
         let row = Row {
+            is_another_example,
             name: format.name(),
             pattern: format.pattern(),
             layout: format.layout(),
@@ -24,6 +27,9 @@ pub(crate) fn run(output: &mut Output) -> io::Result<()> {
 
 #[derive(Serialize)]
 struct Row<'a> {
+    /// Whether the row before has the same description.
+    #[serde(skip)]
+    is_another_example: bool,
     name: &'a str,
     /// How names of this kind are written, where they have a parameter.
     pattern: Option<&'static str>,
@@ -38,6 +44,9 @@ const NAME: usize = 24;
 impl Row<'_> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}{}", styled(STRONG, format_args!("{:<NAME$}", self.name)), self.layout)?;
+        if self.is_another_example {
+            return Ok(());
+        }
         let detail = |out: &mut dyn Write, text: &str| writeln!(out, "{:NAME$}{}", "", styled(FAINT, text));
         if let Some(pattern) = self.pattern {
             detail(out, &format!("one of {pattern}"))?;

@@ -5,4 +5,5 @@ mod inputs;
 mod limits;
 mod messages;
 mod relayout;
+mod tiles;
 mod transcripts;

@@ -41,7 +41,7 @@ impl CuTe {
     ///
     /// # Errors
     /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for strides that make elements overlap (0 among
-    /// them) or leave gaps inside tiles.
+    /// them), or that are no multiples of each other.
     ///
     /// ```
     /// let cute: tilewise::interop::CuTe = "((2,2),(2,3)):((2,12),(1,4))".parse()?;

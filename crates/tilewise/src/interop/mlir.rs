@@ -106,6 +106,9 @@ fn terms(digits: &[Digit], nested: &[u64]) -> u64 {
 /// The layout of an array whose memory is indexed by the results of an affine map, major → minor: each a dimension, its
 /// `floordiv`, `mod` or both, as [`Tiled::affine_map`] prints it where nothing is merged.
 ///
+/// A map does not say how long its axes are: one that is always 0 is taken to have bound 1, and one without `mod` to end with
+/// its dimension.
+///
 /// # Errors
 /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for other expressions (sums among them), and where the results
 /// are not each part of every dimension once.

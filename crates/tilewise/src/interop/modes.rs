@@ -50,73 +50,72 @@ pub(super) fn modes(tiled: &Tiled) -> Result<Vec<Vec<Mode>>, Error> {
 /// strides don't say.
 pub(super) fn layout(modes: &[Vec<Mode>]) -> Result<Layout, Error> {
     let mut parts: Vec<(u64, Part)> = Vec::new();
+    // Parts of padding are more significant than all others, and there are fewer of them.
+    let top: usize = modes.iter().map(|modes| modes.len().max(1)).sum();
     for (dimension, modes) in modes.iter().enumerate() {
-        let part = |level, count| Part { dimension, level, count: Some(count), is_quotient: level == PADDING_LEVELS };
+        let part = |level, count| Part { dimension, level, count: Some(count), is_quotient: level == top };
         let before = parts.len();
         for (level, mode) in modes.iter().rev().filter(|mode| mode.count > 1).enumerate() {
             if mode.stride == 0 {
                 return Err(not_expressible(format!("stride 0 repeats elements along dimension {dimension}")));
             }
-            parts.push((mode.stride, part(PADDING_LEVELS + level, mode.count)));
+            parts.push((mode.stride, part(top + level, mode.count)));
         }
         if parts.len() == before {
             // It moves nothing, and keeps its place in the order.
-            parts.push((modes.first().map_or(0, |mode| mode.stride), part(PADDING_LEVELS, 1)));
+            parts.push((modes.first().map_or(0, |mode| mode.stride), part(top, 1)));
         }
     }
     parts.sort_by_key(|&(stride, _)| core::cmp::Reverse(stride));
-    arrange(modes.len(), &with_padding(&parts)?)
+    arrange(modes.len(), &with_padding(&parts, top, modes.len())?)
 }
 
-/// Levels kept free for parts of padding alone, which are more significant than all others.
-const PADDING_LEVELS: usize = MOST_BLOCKS;
-
 /// The parts with those added that are padding alone, so that each stride is what the parts below fill.
-fn with_padding(parts: &[(u64, Part)]) -> Result<Vec<Part>, Error> {
-    let (still, moving): (Vec<(u64, Part)>, Vec<(u64, Part)>) =
-        parts.iter().partition(|(_, part)| part.count == Some(1));
-    // Minor → major; where a dimension ends, what is beyond its bound may lie further out.
+///
+/// A gap is made by a part beyond the bound of a dimension: of one of bound 1, of one whose parts all lie further in, or of
+/// the dimension of bound 1 that a tile longer than the rank prepends.
+fn with_padding(parts: &[(u64, Part)], top: usize, rank: usize) -> Result<Vec<Part>, Error> {
+    let is_still = |(_, part): &&(u64, Part)| part.count == Some(1);
+    let mut ended = parts.iter().find(is_still).map(|(_, part)| part.dimension);
+    // Minor → major.
     let mut filled: Vec<Part> = Vec::with_capacity(parts.len());
-    let mut ended: Option<usize> = still.first().map(|(_, part)| part.dimension);
-    let mut paddings = 0;
-    let mut below = 1;
-    for &(stride, part) in moving.iter().rev() {
-        let needed = filled.last().and_then(|inner| inner.count).unwrap_or(1);
+    let (mut paddings, mut below, mut needed) = (0, 1, 1);
+    for &(stride, part) in parts.iter().rev() {
+        if part.count == Some(1) {
+            filled.push(part);
+            continue;
+        }
         let room = stride / below;
         if stride % below != 0 || room < needed {
             return Err(not_expressible(format!("stride {stride} is no multiple of what stride {below} fills")));
         }
-        if room > needed {
-            match filled.last_mut() {
-                Some(inner) if inner.level == PADDING_LEVELS => {
-                    *inner = Part { count: Some(room), is_quotient: false, ..*inner }
-                }
-                inner => {
-                    let gap = || match inner {
-                        Some(inner) => format!("stride {stride} leaves a gap inside dimension {}", inner.dimension),
-                        None => format!("neighbours lie {stride} elements apart; a layout leaves no gaps between them"),
-                    };
-                    let dimension = ended.filter(|_| room % needed == 0 && paddings < PADDING_LEVELS);
-                    let dimension = dimension.ok_or_else(|| not_expressible(gap()))?;
-                    paddings += 1;
-                    let level = PADDING_LEVELS - paddings;
-                    filled.push(Part { dimension, level, count: Some(room / needed), is_quotient: false });
-                }
+        let mut inner = filled.iter_mut().rev().find(|part| part.count != Some(1));
+        match &mut inner {
+            _ if room == needed => {}
+            Some(inner) if inner.level == top => {
+                (inner.count, inner.is_quotient) = (Some(room), false);
+            }
+            Some(inner) if room % needed != 0 => {
+                return Err(not_expressible(format!(
+                    "stride {stride} leaves a gap inside dimension {}",
+                    inner.dimension
+                )));
+            }
+            _ => {
+                paddings += 1;
+                let dimension = ended.unwrap_or(rank);
+                let count = Some(room / needed);
+                filled.push(Part { dimension, level: top - paddings, count, is_quotient: false });
             }
         }
-        if let Some(inner) = filled.last().filter(|inner| inner.level == PADDING_LEVELS) {
-            ended = ended.or(Some(inner.dimension));
+        if part.level == top {
+            ended = ended.or(Some(part.dimension));
         }
         filled.push(part);
-        below = stride;
+        (below, needed) = (stride, part.count.unwrap_or(1));
     }
-    let mut all: Vec<Part> = filled.into_iter().rev().collect();
-    for &(stride, part) in &still {
-        let moves_less = |(other, _): &&(u64, Part)| *other < stride;
-        let after = moving.iter().rev().take_while(moves_less).count();
-        all.insert(all.len().saturating_sub(after), part);
-    }
-    Ok(all)
+    filled.reverse();
+    Ok(filled)
 }
 
 /// A part of a dimension's index, as an axis of memory.
@@ -131,7 +130,7 @@ pub(super) struct Part {
     pub(super) is_quotient: bool,
 }
 
-/// The layout whose memory is these parts, major → minor.
+/// The layout whose memory is these parts, major → minor; dimension `rank` is one that a tile prepends.
 pub(super) fn arrange(rank: usize, parts: &[Part]) -> Result<Layout, Error> {
     if parts.len() > rank.saturating_add(MOST_BLOCKS) {
         return Err(not_expressible(format!("more than {MOST_BLOCKS} parts of dimensions")));
@@ -143,6 +142,9 @@ pub(super) fn arrange(rank: usize, parts: &[Part]) -> Result<Layout, Error> {
             *seen = true;
             order.push(part.dimension);
         }
+    }
+    if parts.iter().any(|part| part.dimension == rank) {
+        order.insert(0, rank);
     }
     // Whole quotients come first; from the first other part on, all are inside tiles.
     let quotients = parts.iter().take_while(|part| part.is_quotient).count();
@@ -159,5 +161,5 @@ pub(super) fn arrange(rank: usize, parts: &[Part]) -> Result<Layout, Error> {
         }
     }
     let tiles = blocks::tiles(&order, &inside)?;
-    Layout::new(order.into_iter().rev())?.with_tiles(tiles)
+    Layout::new(order.into_iter().rev().filter(|&dimension| dimension < rank))?.with_tiles(tiles)
 }

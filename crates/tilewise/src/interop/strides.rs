@@ -137,7 +137,7 @@ impl Strides {
     ///
     /// # Errors
     /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for strides that make elements overlap (0 among
-    /// them) or leave gaps between neighbours.
+    /// them), or that are no multiples of each other.
     ///
     /// ```
     /// use tilewise::interop::Strides;
