@@ -11,8 +11,12 @@ fn tiled(text: &str) -> Tiled {
     Tiled::new(&Shape::parse_with_tile_format(text).expect(text)).expect(text)
 }
 
+fn bounds(tiled: &Tiled) -> Vec<usize> {
+    tiled.logical_dimensions().iter().map(|&bound| usize::try_from(bound).expect("small")).collect()
+}
+
 fn indices(tiled: &Tiled) -> impl Iterator<Item = Vec<u64>> {
-    let bounds: Vec<usize> = tiled.logical_dimensions().iter().map(|&bound| bound as usize).collect();
+    let bounds = bounds(tiled);
     (0..bounds.iter().product()).map(move |at| unravel(at, &bounds).iter().map(|&i| i as u64).collect())
 }
 
@@ -127,11 +131,12 @@ proptest! {
 #[test]
 fn named_tiles_come_back_from_their_strides() {
     for format in tilewise::TileFormat::all() {
+        let name = format.name();
         let fits = |shape: &&str| format.apply(&Shape::parse_as_written(shape).ok()?).ok();
-        let shape = ["s8[100,70]", "s8[20,36,2,3]"].iter().find_map(fits).expect(format.name());
+        let shape = ["s8[100,70]", "s8[20,36,2,3]"].iter().find_map(fits).expect(name);
         let tiled = Tiled::new(&shape).expect("small");
         let layout = tiled.cute().and_then(|cute| cute.to_string().parse::<CuTe>()?.layout());
-        same_cells(&tiled, layout.expect(format.name()));
+        same_cells(&tiled, layout.expect(name));
     }
     let again = |text: &str| tiled(text).cute().and_then(|cute| cute.layout()).map(|layout| layout.to_string());
     // Gaps are padding: behind a dimension's end, or of a dimension that a tile prepends.
@@ -242,7 +247,7 @@ fn libraries_read_the_texts_as_meant() {
             assert_eq!(tiled.array().layout().expect("a layout").to_string(), layout);
             continue;
         }
-        let bounds: Vec<usize> = tiled.logical_dimensions().iter().map(|&bound| bound as usize).collect();
+        let bounds = bounds(&tiled);
         for (position, offset) in positions.split(' ').zip(offsets.split(' ')) {
             let index = unravel(position.parse().expect("a position"), &bounds);
             let index: Vec<u64> = index.iter().map(|&i| i as u64).collect();

@@ -116,7 +116,8 @@ fn formats_are_what_the_vendors_documents_say() {
 #[test]
 fn every_name_reads_as_it_is_listed() {
     for format in TileFormat::all() {
-        let again: TileFormat = format.name().parse().expect(format.name());
+        let name = format.name();
+        let again: TileFormat = name.parse().expect(name);
         assert_eq!(again.layout(), format.layout());
         assert!(!format.layout().is_empty() && !format.used_by().is_empty() && !format.source().is_empty());
     }
