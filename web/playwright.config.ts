@@ -7,6 +7,7 @@ export default defineConfig({
   fullyParallel: true,
   workers: 2,
   timeout: 60_000,
+  expect: { timeout: 20_000 },
   reporter: "list",
   use: {
     baseURL: "http://127.0.0.1:4173",

@@ -190,7 +190,7 @@ async function showProgram(input: Input & { kind: "program" }, options: { tpu?: 
     const count = await ask("open", input.name, (await read(input.file))!, await read(input.plan), options.tpu);
     if (mine !== opening) return;
     const shown = el("div", {});
-    const choose = async (at: number) => fill(shown, await program(at, input, options));
+    const choose = async (at: number) => fill(shown, await program(at, count, input, options));
     const which = el("select", { "aria-label": "Program", onchange: () => void choose(Number(which.value)) }, Array.from({ length: count }, (_, k) => el("option", { value: k }, `program ${k + 1} of ${count}`)));
     await choose(0);
     if (mine !== opening) return;
@@ -201,7 +201,7 @@ async function showProgram(input: Input & { kind: "program" }, options: { tpu?: 
   }
 }
 
-async function program(at: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
+async function program(at: number, count: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
   const text = await ask("json", at, false);
   const audit: Audit = { report: JSON.parse(text) as Report, timeline: await json("timeline", at, 0), facts: await json("facts", at) };
   document.title = `${audit.report.module || input.name} – tilewise`;
@@ -218,7 +218,13 @@ async function program(at: number, input: Input & { kind: "program" }, options: 
     },
     tpus.map((name) => el("option", { value: name, selected: name === chosen }, name || "fits …?")),
   );
-  const save = el("button", { type: "button", onclick: async () => download(`${input.name}.json`, new Blob([await ask("json", at, true), "\n"])) }, "Save JSON");
+  // A line a program, as the command line prints them.
+  const lines = async () => {
+    const lines: string[] = [];
+    for (let at = 0; at < count; at++) lines.push(await ask("json", at, true), "\n");
+    download(`${input.name}.json`, new Blob(lines));
+  };
+  const save = el("button", { type: "button", onclick: lines }, "Save JSON");
   return programView(audit, {
     pictures,
     moment: options.moment,
