@@ -10,7 +10,7 @@ export default defineConfig({
   expect: { timeout: 20_000 },
   reporter: "list",
   use: {
-    baseURL: "http://127.0.0.1:4173",
+    baseURL: "http://127.0.0.1:4174",
     permissions: ["clipboard-read", "clipboard-write"],
     launchOptions: { executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: flags },
   },
@@ -18,5 +18,5 @@ export default defineConfig({
     { name: "tests", testMatch: /.*\.spec\.ts/ },
     { name: "measure", testMatch: /measure\.ts/, workers: 1, fullyParallel: false },
   ],
-  webServer: { command: "npm run serve", url: "http://127.0.0.1:4173", reuseExistingServer: true },
+  webServer: { command: "vite preview --host 127.0.0.1 --port 4174 --strictPort", url: "http://127.0.0.1:4174" },
 });

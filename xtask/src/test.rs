@@ -66,7 +66,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
                 checks.run("the web page's tests", web::tests(shell));
             }
         }
-        _ => checks.skip("the web page", "npm's packages or Chromium could not be installed"),
+        _ => checks.skip("the web page", "npm's packages, Chromium or a compiler for WebAssembly could not be had"),
     }
     checks.run(
         "documentation",
