@@ -178,9 +178,13 @@ async function showMessage(text: string, mine: number): Promise<void> {
   }
 }
 
+/// Which of what was opened is a program that is being read; 0 for none.
+let reading = 0;
+
 async function showProgram(input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }, mine: number): Promise<void> {
   // A program that is being read is given up for the next.
-  stop();
+  if (reading) stop();
+  reading = mine;
   const cancel = el("button", { type: "button", onclick: () => (stop(), ++opening, home()) }, "Stop");
   fill(status, `Reading ${input.name}, ${bytes(input.file.size)} … `, cancel);
   fill(view);
@@ -198,6 +202,8 @@ async function showProgram(input: Input & { kind: "program" }, options: { tpu?: 
     fill(view, count > 1 && which, shown);
   } catch (error) {
     if (mine === opening) fail(error);
+  } finally {
+    if (reading === mine) reading = 0;
   }
 }
 
