@@ -73,8 +73,11 @@ fn indices(bounds: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
     (0..bounds.iter().product()).map(|position| unravel(position, bounds))
 }
 
+/// A relation's name, its permutation, and how many elements it exposes and hides.
+type Found = (&'static str, Option<Vec<usize>>, Option<(usize, usize)>);
+
 /// Both sides store elements in as many bits.
-fn by_brute_force(from: &Side, to: &Side) -> (&'static str, Option<Vec<usize>>, Option<(usize, usize)>) {
+fn by_brute_force(from: &Side, to: &Side) -> Found {
     let same_size = from.size == to.size;
     let same_count = from.offsets.len() == to.offsets.len();
     if same_size && from.offsets == to.offsets {
