@@ -47,7 +47,7 @@ pub struct Program {
 /// could not be read of several is left out; if nothing could, that is the error.
 ///
 /// # Errors
-/// Those of [`Module::parse`], and `truncated` for a text that is cut off.
+/// Those of [`Content::of`], such as `truncated` for a text that is cut off.
 #[wasm_bindgen]
 pub fn programs(
     name: &str,
