@@ -32,7 +32,8 @@ class Profile {
     for (const steps of [...this.alive, ...this.padding])
       for (let moment = 1; moment <= this.moments; moment++) steps[moment]! += steps[moment - 1]!;
     this.alive[0]!.fill(timeline.standing_bytes);
-    this.total = this.alive.reduce((sum, steps) => sum.map((amount, moment) => amount + steps[moment]!), new Float64Array(this.moments + 1));
+    this.total = new Float64Array(this.moments + 1);
+    for (const steps of this.alive) for (let moment = 0; moment < this.moments; moment++) this.total[moment]! += steps[moment]!;
   }
 
   /// The fullest moment of a range, its end exclusive: a column of pixels never misses the peak.
