@@ -3,8 +3,8 @@
 use crate::{PlanRow, Report, origin::traced};
 use std::collections::HashMap;
 
-/// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the `serde`
-/// feature it serialises.
+/// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the
+/// `serde` feature it serialises.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeline {

@@ -13,8 +13,9 @@ pub fn is_message(head: &[u8]) -> bool {
     Message::parse(&String::from_utf8_lossy(head)).is_ok()
 }
 
-/// What a message says, and what to do: `explanation`, the line that `tilewise explain --format json` prints, and beside
-/// it `headline`, `sentence` (the verdict in words) and `stack` (what fills the memory), as it prints them for people.
+/// What a message says, and what to do: `explanation`, the line that `tilewise explain --format json` prints, and
+/// beside it `headline`, `sentence` (the verdict in words) and `stack` (what fills the memory), as it prints them for
+/// people.
 ///
 /// # Errors
 /// A text that is no message.

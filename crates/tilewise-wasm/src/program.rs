@@ -10,9 +10,9 @@ use wasm_bindgen::prelude::*;
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
 const DECOMPRESSION_LIMIT: u64 = 1 << 30;
 
-/// What a file or a pasted text is, by its first bytes, decompressed: `program`, `assignment` (a compiler's own plan), `report`
-/// (a JSON of ours), else `live ranges`, `values of assignments`, and if it is no message, `memory-usage reports`, `part` (of a
-/// program), `shape` or `other files`.
+/// What a file or a pasted text is, by its first bytes, decompressed: `program`, `assignment` (a compiler's own plan),
+/// `report` (a JSON of ours), else `live ranges`, `values of assignments`, and if it is no message, `memory-usage
+/// reports`, `part` (of a program), `shape` or `other files`.
 #[wasm_bindgen]
 #[must_use]
 pub fn recognise(head: &[u8]) -> String {
@@ -43,8 +43,8 @@ pub struct Program {
     options: ViewOptions,
 }
 
-/// The programs in a file: its text or proto, gzip or not, and of a dump the compiler's own plan of the same program. What
-/// could not be read of several is left out; if nothing could, that is the error.
+/// The programs in a file: its text or proto, gzip or not, and of a dump the compiler's own plan of the same program.
+/// What could not be read of several is left out; if nothing could, that is the error.
 ///
 /// # Errors
 /// Those of [`Content::of`], such as `truncated` for a text that is cut off.

@@ -136,8 +136,8 @@ fn parts(shape: &Shape) -> Vec<Part> {
     parts
 }
 
-/// A shape as an SVG: `view` is `both`, `logical`, `memory`, `word`, `steps`, or `compare`, then with another shape. `slices` has
-/// pairs of a dimension and its index; the highlighted index may be empty.
+/// A shape as an SVG: `view` is `both`, `logical`, `memory`, `word`, `steps`, or `compare`, then with another shape.
+/// `slices` has pairs of a dimension and its index; the highlighted index may be empty.
 ///
 /// # Errors
 /// Those of parsing and of drawing.

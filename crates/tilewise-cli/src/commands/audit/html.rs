@@ -43,7 +43,8 @@ impl Audited {
             facts: Facts { generation: generation.name(), hbm_bytes: generation.hbm_bytes() },
             pictures: pictures(&self.report),
         };
-        // Only strings have this character in JSON, and no element can end inside one without it. Maps have string keys.
+        // Only strings have this character in JSON, and no element can end inside one without it. Maps have string
+        // keys.
         let data = serde_json::to_string(&embedded).unwrap_or_default().replace('<', "\\u003c");
         PAGE.replacen(DATA, &data, 1)
     }
