@@ -43,12 +43,13 @@ pub(super) fn chunks<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>)
         with.map(|held| held.bytes).fold(0, u64::saturating_add)
     };
     let is_candidate = |size: &u64| *size >= LEAST && input.contains(size) && !trips.contains(size);
-    let sizes = largest.bounds.iter().copied().filter(is_candidate);
-    // The outermost of those that are in as much.
-    let Some(size) = sizes.rev().max_by_key(|size| covered(*size)) else { return };
+    let is_in_most = |size: &u64| covered(*size) / MOST_OF_THEM >= all / 100;
+    // A batch is the outermost: features are in weights, too, and so in more.
+    let mut sizes = largest.bounds.iter().copied().filter(is_candidate);
+    let Some(size) = sizes.find(is_in_most) else { return };
     // One short of it: neighbours are read, which parts don't have.
     let reads_neighbours = size > FEW && scene.peak_temporaries().any(|held| held.bounds.contains(&(size - 1)));
-    if covered(size) / MOST_OF_THEM < all / 100 || reads_neighbours {
+    if reads_neighbours {
         return;
     }
     let mut candidate = Candidate::new(AdviceKind::Chunk, AdviceTarget::Value, largest, String::new());
