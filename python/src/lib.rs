@@ -22,6 +22,7 @@ mod layout;
 mod predict;
 mod relayout;
 mod report;
+mod restore;
 mod row;
 mod shape;
 mod shape_methods;
@@ -53,13 +54,13 @@ mod _tilewise {
         predict::predict,
         relayout::{relayout, tile, untile},
         report::{PyReport, PyReportWarning, audit_text, plot},
+        restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,
         space::{PyPeakBuffer, PySpaceTotal},
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,
         tpu::{generation_name, hbm_bytes},
-        travel::restore,
     };
     use pyo3::Bound;
     use tilewise::tpu::{CHECKED_WITH, Generation};

@@ -1,21 +1,6 @@
-//! Values that travel: pickled and copied as the JSON of what they hold, and made again from it.
+//! Values that travel: pickled and copied as the JSON of what they hold.
 
-use crate::{
-    advice::{PyAdvice, PyMessageAdvice},
-    buffer::PyBuffer,
-    copy::PyCopy,
-    explanation::PyAllocation,
-    fix::PyFix,
-    report::PyReportWarning,
-    row::PySourceLine,
-    space::{PyPeakBuffer, PySpaceTotal},
-};
-use pyo3::{
-    PyClass,
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-    types::PyType,
-};
+use pyo3::{PyClass, exceptions::PyValueError, prelude::*, types::PyType};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// What `__reduce__` returns: a function and its arguments; mostly `restore`, the class, and what the value holds.
@@ -27,33 +12,13 @@ pub(crate) fn reduced<'py, T: PyClass>(py: Python<'py>, held: &impl Serialize) -
     Ok((native(py, "restore")?, (py.get_type::<T>(), held)))
 }
 
-/// The value of that class that holds that. Pickled values call it.
-#[pyfunction]
-pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
-    macro_rules! first_of {
-        ($($type:ty)*) => {
-            $(if class.is(&py.get_type::<$type>()) {
-                return Ok(Bound::new(py, parsed::<$type>(held)?)?.into_any());
-            })*
-        };
-    }
-    first_of!(PyAdvice PyCopy PyFix PyMessageAdvice PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
-    if class.is(py.get_type::<PyBuffer>()) {
-        return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
-    }
-    if class.is(py.get_type::<PyAllocation>()) {
-        return Ok(PyAllocation::of(py, parsed(held)?)?.into_any());
-    }
-    Err(PyTypeError::new_err(format!("values of {class} are not restored from text")))
-}
-
 /// A function of the native module, which pickled values call.
 pub(crate) fn native<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("tilewise._tilewise")?.getattr(name)
 }
 
-fn parsed<T: DeserializeOwned>(held: &str) -> PyResult<T> {
+/// The value that the text holds.
+pub(crate) fn parsed<T: DeserializeOwned>(held: &str) -> PyResult<T> {
     serde_json::from_str(held).map_err(not_held)
 }
 

@@ -7,13 +7,12 @@ import functools
 import importlib.util
 import math
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._dump import dumped
 from tilewise._explain import explain_oom
 from tilewise._modules import module
 
@@ -104,14 +103,6 @@ def text_for(
     except jax.errors.JaxRuntimeError:
         # JAX can't print some programs with SparseCore calls; the compiler's own dump can.
         return dumped(lowered)
-
-
-def dumped(lowered: Any) -> str:
-    """The text of the program after optimisation, as the compiler dumps it."""
-    with tempfile.TemporaryDirectory() as folder:
-        lowered.compile({"xla_dump_to": folder, "xla_dump_hlo_as_text": True})
-        found = sorted(Path(folder).glob("*after_optimizations.txt"), key=lambda path: path.stat().st_size)
-        return found[-1].read_text(encoding="utf-8")
 
 
 def lower_for(

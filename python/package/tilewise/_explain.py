@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Seque
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from tilewise import _tilewise
+from tilewise._dump import dumped
 from tilewise._errors import MessageError
 
 if TYPE_CHECKING:
@@ -221,8 +222,6 @@ class OomExplainer:
 
 def _report_of(lowered: Any, tpu: Tpu | None) -> Report:
     """The audit of a program that can't be loaded, from the compiler's dump."""
-    from tilewise._compile import dumped
-
     return _tilewise.audit_text(dumped(lowered), "dump", tpu, None)
 
 

@@ -2,7 +2,7 @@
 
 import { json } from "../core";
 import { bytes, el, fill, percent } from "../dom";
-import type { Sizes } from "./view";
+import type { Sizes } from "./sizes";
 
 const GENERATIONS = ["v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x"];
 const TYPES = ["f32", "bf16", "f16", "s32", "s8", "s4", "u32", "u8", "u4", "pred", "f8e4m3fn", "f8e5m2", "f64", "c64", "s64"];

@@ -2,6 +2,7 @@
 
 import { ask, CoreError, json } from "../core";
 import { bytes, copy, download, el, fill, grouped, isDark, percent, tabs, toPng } from "../dom";
+import type { Sizes } from "./sizes";
 import { tpuPanel } from "./tpu";
 
 interface Part {
@@ -10,21 +11,6 @@ interface Part {
   kind: "type" | "dimension" | "order" | "tile" | "attribute";
   number: number | null;
   meaning: string;
-}
-
-export interface Sizes {
-  element_type: string;
-  stored_bits: number;
-  dimensions: number[];
-  physical_dimensions: number[];
-  physical_elements: number;
-  logical_bytes: number;
-  physical_bytes: number;
-  padding_bytes: number;
-  expansion: number;
-  causes: string[];
-  memory_space_name: string;
-  padded: [number, number][];
 }
 
 interface Shown {

@@ -1,0 +1,35 @@
+//! Values made again from what they held when they were pickled.
+
+use crate::{
+    advice::{PyAdvice, PyMessageAdvice},
+    buffer::PyBuffer,
+    copy::PyCopy,
+    explanation::PyAllocation,
+    fix::PyFix,
+    report::PyReportWarning,
+    row::PySourceLine,
+    space::{PyPeakBuffer, PySpaceTotal},
+    travel::parsed,
+};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyType};
+
+/// The value of that class that holds that. Pickled values call it.
+#[pyfunction]
+pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    macro_rules! first_of {
+        ($($type:ty)*) => {
+            $(if class.is(&py.get_type::<$type>()) {
+                return Ok(Bound::new(py, parsed::<$type>(held)?)?.into_any());
+            })*
+        };
+    }
+    first_of!(PyAdvice PyCopy PyFix PyMessageAdvice PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
+    if class.is(py.get_type::<PyBuffer>()) {
+        return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
+    }
+    if class.is(py.get_type::<PyAllocation>()) {
+        return Ok(PyAllocation::of(py, parsed(held)?)?.into_any());
+    }
+    Err(PyTypeError::new_err(format!("values of {class} are not restored from text")))
+}
