@@ -220,7 +220,8 @@ impl Shape {
             Err(error) => error,
         };
         // Only now: XLA's comments may contain `@`.
-        let Some((shape, name)) = text.rsplit_once('@') else { return Err(error) };
+        let is_name = |name: &str| name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let Some((shape, name)) = text.rsplit_once('@').filter(|(_, name)| is_name(name)) else { return Err(error) };
         let shape = Self::parse_as_written(shape)?;
         let named = TileFormat::named(name).and_then(|format| format.apply(&shape));
         named.map_err(|error| error.at(text.len() - name.len()..text.len()))

@@ -143,7 +143,7 @@ fn what_is_no_format_says_why() {
     let error = |text: &str| Shape::parse_with_tile_format(text).expect_err(text);
     for (text, kind) in [
         ("f32[8,8]@tt-tiel", ErrorKind::UnknownTileFormat),
-        ("f32[8,8]@", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@", ErrorKind::TrailingInput),
         ("f32[8,8]@kleidiai-4", ErrorKind::UnknownTileFormat),
         ("f32[8,8]@kleidiai-04x8", ErrorKind::UnknownTileFormat),
         ("f32[8,8]@kleidiai-0x8", ErrorKind::InvalidTile),
