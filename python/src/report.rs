@@ -27,9 +27,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{
-    AuditOptions, BufferView, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning, audit_with,
-};
+use tilewise_audit::{AuditOptions, BufferView, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
 use tilewise_cli::Audited;
 use tilewise_hlo::Module;
 
@@ -52,8 +50,9 @@ pub(crate) fn audit_text<'py>(
         if tpu.is_some() && !module.has_tiles() {
             return Err(not_a_tpu_program(module.is_scheduled()));
         }
-        let report = audit_with(&module, options);
-        Ok((Arc::new(Audited { source, report, all: false, tpu, limit }), module))
+        let program = tilewise_audit::Program::from(module);
+        let report = program.audit(options);
+        Ok((Arc::new(Audited { source, report, all: false, tpu, limit }), program.module))
     })?;
     let (audited, module) = audited?;
     let report = PyReport { audited: audited.clone(), module, advice: OnceLock::new(), buffers: PyOnceLock::new() };
@@ -509,11 +508,14 @@ impl PyReport {
     }
 }
 
-/// A part of a program's text that could not be read or sized.
+/// A part of a program's text that could not be read or sized; or, first, that the program is none for a TPU.
 ///
 /// Examples:
-///     >>> audit("x = b16[3] parameter(0)").warnings
-///     [<ReportWarning shape: the shape of `x` isn't valid: `b16` is not an element type ...>]
+///     >>> [first, second] = audit("x = b16[3] parameter(0)").warnings
+///     >>> first.kind
+///     'not_tpu'
+///     >>> second
+///     <ReportWarning shape: the shape of `x` isn't valid: `b16` is not an element type ...>
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "ReportWarning")]
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyReportWarning {

@@ -75,6 +75,13 @@ fn whole(module: Module) -> Result<Module, Failure> {
     Err(Failure::new("truncated", message).with_help("dump or copy the module again, whole"))
 }
 
+impl From<Module> for Program {
+    /// The program without the compiler's plan.
+    fn from(module: Module) -> Self {
+        Self { module, buffer_assignment: None }
+    }
+}
+
 impl Program {
     /// [`audit_with`], with a warning first if the program is none for a TPU, and with how far the compiler's own plan
     /// [agrees](Report::agreement).
