@@ -4,7 +4,7 @@
 //! - [`cells`]: the tiled-layout document's definition on an array of cells. Everything fast is compared with it.
 //! - [`NaiveRelayout`]: a buffer moved between layouts, element by element.
 //! - [`Guarded`] and [`Tight`]: buffers that show accesses outside them.
-//! - [`shapes`]: random small arrays, with the feature `proptest`.
+//! - [`shapes`]: random small arrays, and [`cases`], how many of them; with the feature `proptest`.
 //! - [`corpus`]: the inputs of a fuzz target in one file, with the feature `corpus`.
 
 mod buffers;
@@ -19,3 +19,5 @@ pub mod shapes;
 pub use buffers::{Guarded, Tight};
 pub use random::Random;
 pub use relayout::NaiveRelayout;
+#[cfg(feature = "proptest")]
+pub use shapes::cases;

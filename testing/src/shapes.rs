@@ -1,7 +1,15 @@
 //! Random shapes, as strategies of proptest.
 
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::contextualize_config};
 use tilewise::{ElementType, Layout, Shape, Tile, TileDimension};
+
+/// So many cases of a property, unless `PROPTEST_CASES` says another number; nothing is written into the tree.
+#[must_use]
+pub fn cases(cases: u32) -> ProptestConfig {
+    let config =
+        ProptestConfig { cases, failure_persistence: None, max_local_rejects: u32::MAX, ..ProptestConfig::default() };
+    contextualize_config(config)
+}
 
 /// A tile of one to four dimensions, `*` among them.
 fn tile() -> impl Strategy<Value = Tile> {

@@ -196,8 +196,8 @@ impl Tiled {
     /// many elements there are.
     ///
     /// # Errors
-    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where a tile cuts across another one's digits (`T(5)(3)`, or `*` over
-    /// sizes that don't fit it), there are more than 2^20 elements, and the first 2^20 agree.
+    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where `*` merges dimensions over which a tile doesn't fit, in another order than
+    /// the rows', there are more than 2^13 elements, and the first 2^13 agree.
     ///
     /// ```
     /// use tilewise::{BitcastAs, Relation, Tiled};

@@ -1,16 +1,17 @@
 //! A layout as a function of a position, and where two such functions part.
 
-use crate::{Digit, Error, ErrorKind, Tiled, checked};
-use alloc::{format, vec, vec::Vec};
+use crate::{Digit, DigitSource, Error, ErrorKind, NestedAxis, Tiled, checked};
+use alloc::{collections::BTreeMap, format, vec, vec::Vec};
+use core::ops::Range;
 
 /// Layouts that digits can't compare are compared at this many positions, one by one.
-pub(crate) const MAX_COMPARED: u64 = 1 << 20;
+pub(crate) const MAX_COMPARED: u64 = 1 << 13;
 
 /// Where the element at a position lies, the position being the row-major number of its index, with the dimensions in some order.
 ///
-/// Without nested axes the function is a sum over greedy digits of the position p, as coins are counted out: for weights
-/// w₀ < w₁ < … take p div w of the largest, then of the rest p mod w, and so on, each times a stride. Weights are the divisors of
-/// the dimensions' digits times the bounds of all dimensions more minor.
+/// The function is a sum over greedy digits of the position p, as coins are counted out: for weights w₀ < w₁ < … take p div w of
+/// the largest, then of the rest p mod w, and so on, each times a stride. Weights are the divisors of the dimensions' digits times the
+/// bounds of all dimensions more minor. A nested axis has such digits, too, if its own follow one another in the position.
 #[derive(Clone, Debug)]
 pub(crate) struct Positions<'a> {
     tiled: &'a Tiled,
@@ -77,6 +78,31 @@ impl<'a> Positions<'a> {
         Ok(u128::from(self.tiled.offset_of(&self.index(position))?) * parts + position % parts)
     }
 
+    /// [`Self::offset`] of several positions.
+    fn offsets(&self, positions: Range<u64>) -> Result<impl Iterator<Item = u64>, Error> {
+        let parts = self.parts;
+        let elements = positions.start / parts..positions.end.div_ceil(parts);
+        let mut index = self.index(positions.start.into());
+        let mut indices = Vec::new();
+        for _ in elements.clone() {
+            indices.extend_from_slice(&index);
+            for &(dimension, bound) in self.dimensions.iter().rev() {
+                index[dimension] += 1;
+                if index[dimension] < bound {
+                    break;
+                }
+                index[dimension] = 0;
+            }
+        }
+        let mut offsets: Vec<u64> = elements.clone().map(|_| 0).collect();
+        self.tiled.fill_offsets(&indices, &mut offsets)?;
+        let parts_of = move |(element, offset): (u64, u64)| {
+            (0..parts).map(move |part| (element * parts + part, offset * parts + part))
+        };
+        let all = elements.zip(offsets).flat_map(parts_of);
+        Ok(all.filter(move |(position, _)| positions.contains(position)).map(|(_, offset)| offset))
+    }
+
     /// The first position at which the offsets differ, of as many positions on both sides.
     ///
     /// # Errors
@@ -96,9 +122,12 @@ impl<'a> Positions<'a> {
                 return Ok(Some(position));
             }
         }
-        for position in 0..count.min(MAX_COMPARED.into()) {
-            if self.offset(position)? != other.offset(position)? {
-                return Ok(Some(position));
+        // Most layouts that differ do so soon.
+        let end = u64::try_from(count).unwrap_or(u64::MAX).min(MAX_COMPARED);
+        for positions in [0..end.min(64), end.min(64)..end] {
+            let pairs = self.offsets(positions.clone())?.zip(other.offsets(positions.clone())?);
+            if let Some((position, _)) = positions.zip(pairs).find(|(_, (own, others))| own != others) {
+                return Ok(Some(position.into()));
             }
         }
         if count <= MAX_COMPARED.into() { Ok(None) } else { Err(undecided(count)) }
@@ -111,33 +140,71 @@ impl<'a> Positions<'a> {
             && self.tiled.nested_axes() == other.tiled.nested_axes()
     }
 
-    /// The levels that are no continuation of the one below; `None` with nested axes.
+    /// The levels that are no continuation of the one below; `None` where a nested axis is no stretch of the position.
     fn levels(&self) -> Option<Vec<Level>> {
-        if !self.tiled.nested_axes().is_empty() {
-            return None;
-        }
-        let mut levels = Vec::new();
-        let mut push = |weight: u128, stride: u128| {
-            let continues = levels.last().is_some_and(|last: &Level| {
-                weight % last.weight == 0 && last.stride.checked_mul(weight / last.weight) == Some(stride)
-            });
-            if !continues {
-                levels.push(Level { weight, stride });
-            }
-        };
+        let sources = self.sources()?;
+        let stretches =
+            self.tiled.digits().iter().filter_map(|digit| Some((Stretch::of(digit, &sources)?, digit.stride)));
         let parts = u128::from(self.parts);
-        if parts > 1 {
-            push(1, 1);
-        }
-        let mut weight = parts;
+        let mut all: Vec<Level> = stretches
+            .map(|(stretch, stride)| Level { weight: stretch.start, stride: u128::from(stride) * parts })
+            .chain((parts > 1).then_some(Level { weight: 1, stride: 1 }))
+            .collect();
+        all.sort_by_key(|level| level.weight);
+        all.dedup_by(|level, below| {
+            level.weight % below.weight == 0
+                && below.stride.checked_mul(level.weight / below.weight) == Some(level.stride)
+        });
+        Some(all)
+    }
+
+    /// What stretch of the position each source of digits is.
+    fn sources(&self) -> Option<BTreeMap<DigitSource, Stretch>> {
+        let mut sources = BTreeMap::new();
+        let mut start = u128::from(self.parts);
         for &(dimension, bound) in self.dimensions.iter().rev() {
-            let inside = |digit: &&Digit| digit.divisor < bound;
-            for digit in self.tiled.digits_of(dimension).iter().take_while(inside) {
-                push(weight * u128::from(digit.divisor), u128::from(digit.stride) * parts);
-            }
-            weight *= u128::from(bound);
+            let end = start * u128::from(bound);
+            sources.insert(DigitSource::Dimension(dimension), Stretch { start, end });
+            start = end;
         }
-        Some(levels)
+        for (number, axis) in self.tiled.nested_axes().iter().enumerate() {
+            if let Some(stretch) = Stretch::joined(axis, &sources)? {
+                sources.insert(DigitSource::Nested(number), stretch);
+            }
+        }
+        Some(sources)
+    }
+}
+
+/// The number (position mod `end`) div `start`.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    start: u128,
+    end: u128,
+}
+
+impl Stretch {
+    /// The digit; `None` where it is always 0.
+    fn of(digit: &Digit, sources: &BTreeMap<DigitSource, Self>) -> Option<Self> {
+        let source = sources.get(&digit.source)?;
+        let start = source.start.saturating_mul(digit.divisor.into());
+        let end = if digit.outermost { source.end } else { source.end.min(start.saturating_mul(digit.count.into())) };
+        (start < end).then_some(Self { start, end })
+    }
+
+    /// A nested axis whose digits follow one another in the position: `Some(None)` if it is always 0, `None` if they don't.
+    fn joined(axis: &NestedAxis, sources: &BTreeMap<DigitSource, Self>) -> Option<Option<Self>> {
+        let mut joined: Option<Self> = None;
+        for digit in &axis.digits {
+            let Some(Self { start, end }) = Self::of(digit, sources) else { continue };
+            let first = joined.map_or(start, |joined| joined.start);
+            let follows = joined.is_none_or(|joined| joined.end == start);
+            if !follows || start != first.saturating_mul(digit.stride.into()) {
+                return None;
+            }
+            joined = Some(Self { start: first, end });
+        }
+        Some(joined)
     }
 }
 

@@ -2,10 +2,11 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::TestRunner};
+use std::{cell::RefCell, collections::BTreeMap};
 use tilewise::{BitcastAs, ErrorKind, Layout, Mismatch, Relation, Shape, Tile, Tiled};
 use tilewise_testing::{
-    Random,
+    Random, cases,
     cells::{memory, ravel, unravel},
     shapes::small_arrays,
 };
@@ -17,6 +18,7 @@ struct Side {
     bits: u64,
     /// Cells in the buffer.
     size: usize,
+    padding_bytes: usize,
     /// The offset of each element, in row-major order.
     offsets: Vec<usize>,
 }
@@ -32,11 +34,24 @@ impl Side {
                 offsets[*position] = offset;
             }
         }
-        Self { bounds, bits: array.stored_bits(), size: memory.cells.len(), physical: memory.bounds, offsets }
+        let padding_bytes = Tiled::of_array(array).expect("small").padding_bytes() as usize;
+        Self {
+            bounds,
+            padding_bytes,
+            bits: array.stored_bits(),
+            size: memory.cells.len(),
+            physical: memory.bounds,
+            offsets,
+        }
     }
 
     fn offset(&self, index: &[usize]) -> usize {
         self.offsets[ravel(index, &self.bounds)]
+    }
+
+    /// The offset of each bit of each element.
+    fn bit_offsets(&self) -> Vec<u64> {
+        self.offsets.iter().flat_map(|&offset| (0..self.bits).map(move |bit| offset as u64 * self.bits + bit)).collect()
     }
 
     /// The offsets row by row after a transpose.
@@ -73,11 +88,28 @@ fn indices(bounds: &[usize]) -> impl Iterator<Item = Vec<usize>> + '_ {
     (0..bounds.iter().product()).map(|position| unravel(position, bounds))
 }
 
+/// As one reshape, each element the bits it is made of; or the bytes of a buffer.
+fn bits_by_brute_force(from: &Side, to: &Side) -> Found {
+    let bits = |side: &Side| side.size as u64 * side.bits;
+    if bits(from) == bits(to) && from.bit_offsets() == to.bit_offsets() {
+        return ("reshape", None, None);
+    }
+    let is_bytes = |side: &Side| side.bits == 8 && side.size == side.offsets.len();
+    let [from_bytes, to_bytes] = [from, to].map(|side| bits(side).div_ceil(8) as usize);
+    match from_bytes == to_bytes {
+        true if is_bytes(to) => ("exposes_padding", None, Some((from.padding_bytes, 0))),
+        true if is_bytes(from) => ("exposes_padding", None, Some((0, to.padding_bytes))),
+        _ => ("none", None, None),
+    }
+}
+
 /// A relation's name, its permutation, and how many elements it exposes and hides.
 type Found = (&'static str, Option<Vec<usize>>, Option<(usize, usize)>);
 
-/// Both sides store elements in as many bits.
 fn by_brute_force(from: &Side, to: &Side) -> Found {
+    if from.bits != to.bits {
+        return bits_by_brute_force(from, to);
+    }
     let same_size = from.size == to.size;
     let same_count = from.offsets.len() == to.offsets.len();
     if same_size && from.offsets == to.offsets {
@@ -105,7 +137,7 @@ fn by_brute_force(from: &Side, to: &Side) -> Found {
 }
 
 /// A second array to compare with: other dimensions of as many elements, the dimensions in another order, bounds one up or down, other
-/// tiles, and often nothing of that.
+/// tiles, elements taken apart, and often nothing of that.
 fn relative(shape: &Shape, random: &mut Random) -> Option<Shape> {
     let array = shape.as_array()?;
     let layout = array.layout()?;
@@ -151,9 +183,19 @@ fn relative(shape: &Shape, random: &mut Random) -> Option<Shape> {
         2 => tiles.insert(0, Tile::new([random.below(3_u64) + 1, random.below(5_u64) + 1]).ok()?),
         _ => {}
     }
-    let layout = Layout::new(order).ok()?.with_tiles(tiles).ok()?;
+    let mut bits = array.stored_bits();
+    if random.percent(10) {
+        let part = random.choose(&[1, 4, 8, 16]);
+        if bits % part == 0 && bits > part {
+            // An element's parts become a dimension.
+            order.insert(0, bounds.len());
+            bounds.push(bits / part);
+            bits = part;
+        }
+    }
     let tail = if random.percent(90) { array.layout()?.tail_padding_alignment() } else { 3 };
-    let layout = layout.with_tail_padding_alignment(tail).ok()?.with_element_size_in_bits(array.stored_bits()).ok()?;
+    let layout = Layout::new(order).ok()?.with_tiles(tiles).ok()?;
+    let layout = layout.with_tail_padding_alignment(tail).ok()?.with_element_size_in_bits(bits).ok()?;
     let shape = Shape::array(array.element_type(), bounds).ok()?.with_layout(layout).ok()?;
     (Tiled::new(&shape).ok()?.physical_elements() <= 4000).then_some(shape)
 }
@@ -162,63 +204,116 @@ fn wide(index: &[usize]) -> Vec<u64> {
     index.iter().map(|&i| i as u64).collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() })]
+/// Every answer about the two, against brute force; the relation's name.
+fn agrees_with_brute_force(first: &Shape, second: &Shape) -> Result<&'static str, TestCaseError> {
+    let (from, to) = (Side::of(first), Side::of(second));
+    let (name, permutation, padding) = by_brute_force(&from, &to);
 
-    #[test]
-    fn relations_agree_with_brute_force(first in small_arrays(), seed in 0..u64::MAX) {
-        let Some(second) = relative(&first, &mut Random::new(seed)) else { return Ok(()) };
-        let (from, to) = (Side::of(&first), Side::of(&second));
-        prop_assert_eq!(from.bits, to.bits);
-        let (name, permutation, padding) = by_brute_force(&from, &to);
-
-        let any = first.bitcast(&second, BitcastAs::Any)?;
-        prop_assert_eq!(any.as_str(), name, "{} {}: {:?}", first, second, any);
-        prop_assert_eq!(any.permutation(), permutation.as_deref(), "{} {}", first, second);
-        if let (Relation::ExposesPadding { exposed, hidden }, Some(padding)) = (&any, padding) {
-            prop_assert_eq!((*exposed as usize, *hidden as usize), padding, "{} {}", first, second);
+    let any = match first.bitcast(second, BitcastAs::Any) {
+        Err(error) if error.kind() == ErrorKind::Undecided => {
+            prop_assert!(from.bits != to.bits && from.offsets.len() as u64 * from.bits > 8192, "{} {}", first, second);
+            return Ok("undecided");
         }
-        prop_assert_eq!(first.same_bytes(&second)?, name == "identical");
+        answer => answer?,
+    };
+    prop_assert_eq!(any.as_str(), name, "{} {}: {:?}", first, second, any);
+    prop_assert_eq!(any.permutation(), permutation.as_deref(), "{} {}", first, second);
+    if let (Relation::ExposesPadding { exposed, hidden }, Some(padding)) = (&any, padding) {
+        prop_assert_eq!((*exposed as usize, *hidden as usize), padding, "{} {}", first, second);
+    }
+    prop_assert_eq!(first.same_bytes(second)?, name == "identical");
 
-        // As a reshape, and the first element that lies elsewhere.
-        let reshape = first.bitcast(&second, BitcastAs::Reshape)?;
-        prop_assert_eq!(reshape.is_bitcast(), from.size == to.size && from.offsets == to.offsets);
-        let differs = |offsets: &[usize]| (0..offsets.len()).find(|&p| offsets.len() == to.offsets.len() && offsets[p] != to.offsets[p]);
-        let expected = differs(&from.offsets);
-        for relation in [&reshape, &any] {
-            let found = relation.counterexample();
-            prop_assert_eq!(found.is_some(), !relation.is_bitcast() && expected.is_some(), "{} {}", first, second);
-            if let (Some(found), Some(position)) = (found, expected) {
-                prop_assert_eq!(&found.index, &wide(&unravel(position, &from.bounds)), "{} {}", first, second);
-                prop_assert_eq!(&found.to_index, &wide(&unravel(position, &to.bounds)));
-                prop_assert_eq!(found.from_offset as usize, from.offsets[position]);
-                prop_assert_eq!(found.to_offset as usize, to.offsets[position]);
-            }
-        }
-
-        // As a transpose.
-        let transpose = first.bitcast(&second, BitcastAs::Transpose)?;
-        let gives_bounds = |p: &Vec<usize>| p.iter().map(|&d| from.bounds[d]).eq(to.bounds.iter().copied());
-        let fitting: Vec<_> = permutations(from.bounds.len()).into_iter().filter(gives_bounds).collect();
-        let free = fitting.iter().find(|p| from.size == to.size && from.transposed(p) == to.offsets);
-        match (&transpose, free) {
-            (Relation::Identical, Some(found)) => prop_assert!(found.is_sorted(), "{} {}", first, second),
-            (Relation::Transpose { permutation }, Some(found)) => prop_assert_eq!(permutation, found),
-            (Relation::None { reason, .. }, None) => {
-                prop_assert_eq!(*reason == Mismatch::Dimensions, fitting.is_empty(), "{} {}", first, second);
-                if let (Some(found), Some(smallest)) = (transpose.counterexample(), fitting.first()) {
-                    let to_index = |index: &[usize]| smallest.iter().map(|&d| index[d]).collect::<Vec<_>>();
-                    let index = indices(&from.bounds).find(|i| from.offset(i) != to.offset(&to_index(i)));
-                    prop_assert_eq!(Some(&found.index), Some(&wide(&index.expect("another cell"))), "{} {}", first, second);
-                }
-            }
-            (found, expected) => prop_assert!(false, "{} {}: {:?}, not {:?}", first, second, found, expected),
+    // As a reshape, and the first element that lies elsewhere.
+    let reshape = first.bitcast(second, BitcastAs::Reshape)?;
+    let is_reshape =
+        if from.bits == to.bits { from.size == to.size && from.offsets == to.offsets } else { name == "reshape" };
+    prop_assert_eq!(reshape.is_bitcast(), is_reshape);
+    let differs = |offsets: &[usize]| {
+        (0..offsets.len())
+            .find(|&p| from.bits == to.bits && offsets.len() == to.offsets.len() && offsets[p] != to.offsets[p])
+    };
+    let expected = differs(&from.offsets);
+    for relation in [&reshape, &any] {
+        let found = relation.counterexample();
+        prop_assert_eq!(found.is_some(), !relation.is_bitcast() && expected.is_some(), "{} {}", first, second);
+        if let (Some(found), Some(position)) = (found, expected) {
+            prop_assert_eq!(&found.index, &wide(&unravel(position, &from.bounds)), "{} {}", first, second);
+            prop_assert_eq!(&found.to_index, &wide(&unravel(position, &to.bounds)));
+            prop_assert_eq!(found.from_offset as usize, from.offsets[position]);
+            prop_assert_eq!(found.to_offset as usize, to.offsets[position]);
         }
     }
+
+    // As a transpose.
+    let transpose = first.bitcast(second, BitcastAs::Transpose)?;
+    if from.bits != to.bits {
+        prop_assert!(!transpose.is_bitcast());
+        return Ok(name);
+    }
+    let gives_bounds = |p: &Vec<usize>| p.iter().map(|&d| from.bounds[d]).eq(to.bounds.iter().copied());
+    let fitting: Vec<_> = permutations(from.bounds.len()).into_iter().filter(gives_bounds).collect();
+    let free = fitting.iter().find(|p| from.size == to.size && from.transposed(p) == to.offsets);
+    match (&transpose, free) {
+        (Relation::Identical, Some(found)) => prop_assert!(found.is_sorted(), "{} {}", first, second),
+        (Relation::Transpose { permutation }, Some(found)) => prop_assert_eq!(permutation, found),
+        (Relation::None { reason, .. }, None) => {
+            prop_assert_eq!(*reason == Mismatch::Dimensions, fitting.is_empty(), "{} {}", first, second);
+            if let (Some(found), Some(smallest)) = (transpose.counterexample(), fitting.first()) {
+                let to_index = |index: &[usize]| smallest.iter().map(|&d| index[d]).collect::<Vec<_>>();
+                let index = indices(&from.bounds).find(|i| from.offset(i) != to.offset(&to_index(i)));
+                prop_assert_eq!(Some(&found.index), Some(&wide(&index.expect("another cell"))), "{} {}", first, second);
+            }
+        }
+        (found, expected) => prop_assert!(false, "{} {}: {:?}, not {:?}", first, second, found, expected),
+    }
+    Ok(name)
+}
+
+/// What is special about one of the two or both.
+fn features(pair: [&Shape; 2]) -> impl Iterator<Item = &'static str> {
+    let has = |feature: fn(&Tiled, &[Tile]) -> bool| {
+        pair.iter().any(|shape| feature(&Tiled::new(shape).expect("small"), shape.layout().expect("a layout").tiles()))
+    };
+    let is_ragged = has(|tiled, _| tiled.padding_bytes() > 0);
+    let is_multi_level = has(|_, tiles| tiles.len() > 1);
+    let is_combined = has(|_, tiles| tiles.iter().flat_map(Tile::dimensions).any(|size| size.size().is_none()));
+    let is_nested = has(|tiled, _| !tiled.nested_axes().is_empty());
+    let bits = pair.map(|shape| shape.as_array().map(|array| array.stored_bits()));
+    let widths_differ = bits[0] != bits[1];
+    let features = [
+        ("ragged", is_ragged),
+        ("multi-level", is_multi_level),
+        ("*", is_combined),
+        ("nested", is_nested),
+        ("widths", widths_differ),
+    ];
+    features.into_iter().filter_map(|(name, is)| is.then_some(name))
+}
+
+/// `PROPTEST_CASES` is how many pairs; `--nocapture` shows how many there were of each sort.
+#[test]
+fn relations_agree_with_brute_force() {
+    let pairs = (small_arrays(), any::<u64>());
+    let pairs = pairs.prop_filter_map("too large for the oracle", |(first, seed)| {
+        let second = relative(&first, &mut Random::new(seed))?;
+        Some(if seed % 2 == 0 { (first, second) } else { (second, first) })
+    });
+    let counts = RefCell::new(BTreeMap::<&str, u32>::new());
+    let compared = TestRunner::new(cases(6000)).run(&pairs, |(first, second)| {
+        let relation = agrees_with_brute_force(&first, &second)?;
+        for sort in features([&first, &second]).chain([relation]) {
+            *counts.borrow_mut().entry(sort).or_default() += 1;
+        }
+        Ok(())
+    });
+    compared.unwrap_or_else(|error| panic!("{error}"));
+    let counts = counts.into_inner();
+    println!("{counts:?}");
+    assert!(counts.len() >= 6 + 5, "{counts:?}");
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn free_layouts_are_those_that_a_search_finds(shape in small_arrays(), seed in 0..u64::MAX) {
@@ -316,6 +411,15 @@ fn large_arrays_are_compared_by_their_digits() {
     let found = any("f32[1000000000,1000]{1,0}", "f32[1000000,1000000]{1,0:T(1,128)}");
     let found = found.counterexample().expect("another cell");
     assert_eq!((&found.index[..], found.from_offset, found.to_offset), (&[1000, 0][..], 1_000_000, 1_000_064));
+    // Threes across the end of a tile of five; rows merged, and cut across.
+    let threes = ["f32[2000000000]{0:T(5)(3)}", "f32[2,1000000000]{1,0:T(5)(3)}", "f32[1999999999]{0:T(5)(3)}"];
+    assert_eq!(any(threes[0], threes[1]), Relation::Reshape);
+    assert_eq!(any(threes[0], threes[2]), Relation::ExposesPadding { exposed: 0, hidden: 1 });
+    let merged = any("f32[1000000,1000000]{1,0:T(*,7)(3)}", "f32[1000000000000]{0:T(7)(3)}");
+    assert_eq!(merged, Relation::Reshape);
+    let found = any("f32[1000000,1000000]{1,0:T(*,7)}", "f32[1000000,1000000]{1,0:T(7)}");
+    let found = found.counterexample().expect("another cell");
+    assert_eq!((&found.index[..], found.from_offset, found.to_offset), (&[1, 0][..], 1_000_000, 1_000_006));
     // The same entangled digits need no counting.
     let combined = "f32[100000,100000,7]{2,1,0:T(*,3,2)}";
     assert_eq!(any(combined, combined), Relation::Identical);
@@ -351,12 +455,13 @@ fn elements_of_other_widths_are_their_bits() {
 
 #[test]
 fn what_is_not_known_is_an_error() {
-    // Threes across the end of a tile of five, and only one side has a second dimension.
+    // Rows and columns merged column by column, and one side has the columns in tens.
     let [from, to]: [Shape; 2] =
-        ["f32[2000000]{0:T(5)(3)}", "f32[2,1000000]{1,0:T(5)(3)}"].map(|text| text.parse().expect("a shape"));
+        ["f32[1000,1000]{0,1:T(*,7)}", "f32[1000,100,10]{0,2,1:T(*,*,7)}"].map(|text| text.parse().expect("a shape"));
     let error = from.bitcast(&to, BitcastAs::Any).expect_err("more than is counted");
     assert_eq!(error.kind(), ErrorKind::Undecided);
-    assert_eq!(relation("f32[20000]{0:T(5)(3)}", "f32[2,10000]{1,0:T(5)(3)}", BitcastAs::Any), Relation::Reshape);
+    let few = relation("f32[10,100]{0,1:T(*,7)}", "f32[10,10,10]{0,2,1:T(*,*,7)}", BitcastAs::Any);
+    assert_eq!(few, Relation::Reshape);
     let not_an_array = Shape::token().bitcast(&from, BitcastAs::Any).expect_err("a token");
     assert_eq!(not_an_array.kind(), ErrorKind::NotAnArray);
 }

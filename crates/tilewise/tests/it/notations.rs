@@ -61,7 +61,7 @@ fn unless_not_expressible<T>(result: Result<T, tilewise::Error>) -> Option<T> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(tilewise_testing::cases(2000))]
 
     #[test]
     fn notations_say_the_layout_and_bring_it_back(shape in small_arrays()) {

@@ -10,7 +10,7 @@ use tilewise_testing::{
 };
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tilewise_testing::cases(3000))]
 
     #[test]
     fn offsets_inverse_padding_and_sizes_agree(shape in small_arrays()) {

@@ -363,7 +363,7 @@ struct UnpackedTile {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tilewise_testing::cases(3000))]
 
     #[test]
     fn shapes_come_back(shape in shapes()) {

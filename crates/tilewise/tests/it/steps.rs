@@ -33,7 +33,7 @@ fn execute(step: &DerivationStep, cells: Cells) -> Cells {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(tilewise_testing::cases(1000))]
 
     #[test]
     fn steps_make_the_buffer(shape in small_arrays()) {
