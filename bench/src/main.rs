@@ -4,6 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+mod bitcasts;
 mod copy;
 mod hlo;
 mod measure;
@@ -48,7 +49,7 @@ struct Args {
 /// A section of the results.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Section {
-    /// Reading and printing shapes
+    /// Reading, printing and comparing shapes
     Shapes,
     /// Offsets in bulk
     Offsets,
@@ -84,7 +85,10 @@ impl Section {
         let alone = || Report::new(self.title(), "");
         let beside = |rivals: &Rivals| Report::new(self.title(), rivals.versions());
         match self {
-            Self::Shapes => alone().filled(|report| shapes::run(effort, report)),
+            Self::Shapes => alone().filled(|report| {
+                shapes::run(effort, report)?;
+                bitcasts::run(effort, report)
+            }),
             Self::Ablation => alone().filled(|report| relayout::ablate::run(effort, report)),
             Self::Package => alone().filled(|report| package::run(effort, package, report)),
             Self::Offsets | Self::Hlo | Self::Relayout => {

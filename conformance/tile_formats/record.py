@@ -1,16 +1,21 @@
 """Records where the vendors' own libraries put elements, for the formats that `tilewise tiles` names.
 
     python record.py onednn | nvmath | ttnn | iree
+    python record.py libxsmm | kleidiai | fastertransformer FOLDER
 
 prints rows of `facts/tile_formats.csv`: the format, the bounds, some indices as row-major positions, and the offset of
-each in the library's buffer. Each library is asked in an environment of its own (`requirements-LIBRARY.txt`).
+each in the library's buffer. Each library is asked in an environment of its own (`requirements-LIBRARY.txt`; NumPy is
+enough for the last three). FOLDER has the files of Debian's libxsmm-dev (`dpkg -x`), or a checkout of
+github.com/ARM-software/kleidiai or github.com/NVIDIA/FasterTransformer; a C compiler is needed.
 """
 
 import csv
 import ctypes
 import random
 import re
+import subprocess
 import sys
+import tempfile
 from importlib import metadata
 from pathlib import Path
 
@@ -61,7 +66,14 @@ def onednn():
     stream = made(dnnl.dnnl_stream_create, engine, 1)
     dnnl.dnnl_memory_desc_get_size.restype = ctypes.c_size_t
     version = metadata.version("onednn-cpu-gomp")
-    for tag, plain, dims in [
+    # A tile of AMX is what this tag blocks by, so one row or one column of tiles is AMX's, whatever the order of tiles.
+    amx = [
+        ("amx-b", "BA16a16b2a", "ab", (320, 16)),
+        ("amx-b", "BA16a16b2a", "ab", (32, 330)),
+        ("amx-b-int8", "BA16a16b4a", "ab", (640, 16)),
+        ("amx-b-int8", "BA16a16b4a", "ab", (64, 330)),
+    ]
+    tags_of_its_own = [
         ("nChw16c", "abcd", (3, 40, 7, 5)),
         ("nChw8c", "abcd", (2, 19, 6, 9)),
         ("nCdhw16c", "abcde", (2, 33, 3, 4, 5)),
@@ -73,16 +85,17 @@ def onednn():
         ("ABcd16b16a4b", "abcd", (20, 70, 2, 3)),
         ("nhwc", "abcd", (3, 10, 7, 9)),
         ("hwio", "abcd", (10, 11, 3, 5)),
-    ]:
+    ]
+    for name, tag, plain, dims in [(f"onednn-{tag}", tag, plain, dims) for tag, plain, dims in tags_of_its_own] + amx:
         bounds = (ctypes.c_int64 * 12)(*dims)
         shape = len(dims), bounds, s32
         descriptions = [made(dnnl.dnnl_memory_desc_create_with_tag, *shape, tags[f"dnnl_{t}"]) for t in (plain, tag)]
         size = dnnl.dnnl_memory_desc_get_size(descriptions[1]) // 4
-        source = np.arange(1, np.prod(dims) + 1, dtype=np.int32)
+        logical = np.arange(1, np.prod(dims) + 1, dtype=np.int32)
         destination = np.zeros(size, dtype=np.int32)
         memories = [
             made(dnnl.dnnl_memory_create, description, engine, ctypes.c_void_p(array.ctypes.data))
-            for description, array in zip(descriptions, (source, destination))
+            for description, array in zip(descriptions, (logical, destination))
         ]
         reorder = made(
             dnnl.dnnl_reorder_primitive_desc_create, descriptions[0], engine, descriptions[1], engine, None
@@ -95,7 +108,8 @@ def onednn():
         arguments = (Argument * 2)(Argument(1, memories[0]), Argument(17, memories[1]))
         call(dnnl.dnnl_primitive_execute, primitive, stream, 2, arguments)
         call(dnnl.dnnl_stream_wait, stream)
-        yield sampled(f"onednn-{tag}", dims, places(destination), f"onednn-cpu-gomp {version}: a reorder on the CPU")
+        source = f"onednn-cpu-gomp {version}: a reorder on the CPU" + (f" to {tag}" if name.startswith("amx") else "")
+        yield sampled(name, dims, places(destination), source)
 
 
 def nvmath():
@@ -161,5 +175,99 @@ def iree():
         yield sampled(name, dims, places(buffer), f"iree-base-compiler {version}: linalg.pack on the CPU")
 
 
+def compiled(*arguments):
+    """A shared library of C, made by the system's compiler."""
+    path = Path(tempfile.mkdtemp()) / "library.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, *arguments], check=True)
+    return ctypes.CDLL(str(path))
+
+
+def commit(folder):
+    described = subprocess.run(["git", "-C", folder, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True)
+    return described.stdout.strip()
+
+
+def in_planes(count, numbers_of):
+    """What a function of numbers below 100 makes of larger ones, two digits at a time."""
+    planes = -(-len(str(count)) // 2)
+    return sum(numbers_of(np.arange(count) // 100**plane % 100).astype(np.int64) * 100**plane for plane in range(planes))
+
+
+def libxsmm(folder):
+    """Intel's LIBXSMM multiplies a matrix B [K,N] "up-front packed" by the identity: what it reads at each offset is B."""
+    libraries = [f"{folder}/usr/lib/{name}.a" for name in ("libxsmm", "libxsmmnoblas")]
+    library = compiled("-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm")
+    packed_flag = 32768  # LIBXSMM_GEMM_FLAG_VNNI_A; its matrices are column-major, so that its A is our B
+
+    def bfloat16(numbers):
+        return (numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+    for name, kernel, cast, result, dims in [
+        ("vnni", "bsmm", bfloat16, np.float32, (64, 48)),
+        ("vnni-int8", "subimm", lambda numbers: numbers.astype(np.int8), np.int32, (96, 32)),
+    ]:
+        rows, columns = dims
+        dispatch = getattr(library, f"libxsmm_{kernel}dispatch")
+        dispatch.restype = ctypes.c_void_p
+        made = dispatch(columns, rows, rows, None, None, None, None, None, ctypes.byref(ctypes.c_int(packed_flag)), None)
+        multiply = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(made)
+
+        def unpacked(numbers):
+            packed, identity, matrix = cast(numbers), cast(np.eye(rows)), np.zeros(dims, result)
+            multiply(packed.ctypes.data, identity.ctypes.data, matrix.ctypes.data)
+            return matrix
+
+        offsets = in_planes(rows * columns, unpacked).ravel()
+        yield sampled(name, dims, offsets.__getitem__, f"LIBXSMM 1.17 (Debian): libxsmm_{kernel}dispatch with VNNI_A")
+
+
+def kleidiai(folder):
+    """Arm's KleidiAI packs a right-hand side [N,K] of 8-bit integers."""
+    function = "rhs_pack_nxk_qsi8cxp_qsi8cx_neon"
+    library = compiled("-I", folder, f"{folder}/kai/ukernels/matmul/pack/kai_{function}.c")
+    stride_of = getattr(library, f"kai_get_rhs_packed_stride_{function}")
+    stride_of.restype = ctypes.c_size_t
+    pack = getattr(library, f"kai_run_{function}")
+    for nr, kr, dims in [(4, 8, (90, 96)), (8, 4, (40, 64)), (4, 16, (18, 160))]:
+        n, k = dims
+        sizes = [ctypes.c_size_t(size) for size in (nr, kr, 1)]
+        stride = stride_of(ctypes.c_size_t(k), *sizes)
+        groups = -(-n // nr)
+
+        def packed(numbers):
+            buffer = np.zeros((groups, stride), np.int8)
+            numbers, scale, zero_point = numbers.astype(np.int8), np.ones(n, np.float32), np.zeros(2, np.int32)
+            arguments = [ctypes.c_size_t(size) for size in (1, n, k)] + sizes
+            pointers = [ctypes.c_void_p(array.ctypes.data) for array in (numbers, scale, buffer, zero_point)]
+            pack(*arguments, pointers[0], None, pointers[1], pointers[2], ctypes.c_size_t(0), pointers[3])
+            # Behind each group of rows are their sums, scales and biases.
+            return buffer[:, : nr * k].ravel()
+
+        buffer = in_planes(n * k, packed)
+        # Rows past the last repeat it: the first place of a number is its own.
+        where = {int(number): offset for offset, number in reversed(list(enumerate(buffer)))}
+        yield sampled(f"kleidiai-{nr}x{kr}", dims, where.__getitem__, f"KleidiAI {commit(folder)}: kai_run_{function}")
+
+
+def fastertransformer(folder):
+    """NVIDIA's FasterTransformer computes where cuBLASLt wants int8 weights."""
+    path = "src/fastertransformer/tf_op/bert/weight_quantize_op.cc"
+    text = (Path(folder) / path).read_text()
+    orders = ["COL4_4R2_8C", "COL32_2R_4R4"]
+    functions = [re.search(rf"^int index_CUBLASLT_ORDER_{order}\(.*?^}}", text, re.M | re.S).group() for order in orders]
+    source = Path(tempfile.mkdtemp()) / "orders.c"
+    source.write_text("#include <stdbool.h>\n" + "\n".join(functions))
+    library = compiled(source)
+    for order, dims in [("COL4_4R2_8C", (72, 96)), ("COL32_2R_4R4", (96, 128))]:
+        function = getattr(library, f"index_CUBLASLT_ORDER_{order}")
+
+        def offset(position):
+            row, column = divmod(position, dims[1])
+            return function(column, row, 32 * dims[0])
+
+        name = f"cublaslt-{order.lower().replace('_', '-')}"
+        yield sampled(name, dims, offset, f"NVIDIA FasterTransformer {commit(folder)}: index_CUBLASLT_ORDER_{order}")
+
+
 if __name__ == "__main__":
-    csv.writer(sys.stdout, lineterminator="\n").writerows(globals()[sys.argv[1]]())
+    csv.writer(sys.stdout, lineterminator="\n").writerows(globals()[sys.argv[1]](*sys.argv[2:]))

@@ -197,7 +197,7 @@ impl Tiled {
     ///
     /// # Errors
     /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where `*` merges dimensions over which a tile doesn't fit, in another order than
-    /// the rows', there are more than 2^13 elements, and the first 2^13 agree.
+    /// the rows', there are more than 2^12 elements, and the first 2^12 agree.
     ///
     /// ```
     /// use tilewise::{BitcastAs, Relation, Tiled};

@@ -5,7 +5,7 @@ use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 use core::ops::Range;
 
 /// Layouts that digits can't compare are compared at this many positions, one by one.
-pub(crate) const MAX_COMPARED: u64 = 1 << 13;
+pub(crate) const MAX_COMPARED: u64 = 1 << 12;
 
 /// Where the element at a position lies, the position being the row-major number of its index, with the dimensions in some order.
 ///

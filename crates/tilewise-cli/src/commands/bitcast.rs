@@ -198,11 +198,12 @@ pub(super) fn in_words(relation: &Relation) -> String {
         }
         Relation::ExposesPadding { exposed, hidden } => match (exposed, hidden) {
             (0, 0) => "the same buffer, read as bytes".to_owned(),
-            (exposed, 0) => format!("{exposed} elements of the second array are padding of the first"),
-            (0, hidden) => format!("{hidden} elements of the first array are padding of the second"),
-            (exposed, hidden) => format!(
-                "{exposed} elements of the second array are padding of the first, and {hidden} of the first are of the second"
-            ),
+            (exposed, 0) => padding_of(*exposed, ["second", "first"]),
+            (0, hidden) => padding_of(*hidden, ["first", "second"]),
+            (exposed, hidden) => {
+                let are = if *hidden == 1 { "is" } else { "are" };
+                format!("{}, and {hidden} of the first {are} of the second", padding_of(*exposed, ["second", "first"]))
+            }
         },
         Relation::None { reason, counterexample } => match (reason, counterexample) {
             (Mismatch::PhysicalBytes { .. }, None) => format!("all elements lie alike, but {reason}"),
@@ -210,6 +211,11 @@ pub(super) fn in_words(relation: &Relation) -> String {
         },
         _ => relation.as_str().to_owned(),
     }
+}
+
+fn padding_of(count: u64, [one, other]: [&str; 2]) -> String {
+    let (elements, are) = if count == 1 { ("element", "is") } else { ("elements", "are") };
+    format!("{count} {elements} of the {one} array {are} padding of the {other}")
 }
 
 /// What can be said of the bytes of two shapes: nothing where one has none, or where it is not known.

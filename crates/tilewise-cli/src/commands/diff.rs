@@ -90,7 +90,10 @@ impl Differences {
 fn differences(first: &Shape, second: &Shape) -> Vec<Difference> {
     let same_structure = first.leaves().map(|(path, _)| path).eq(second.leaves().map(|(path, _)| path));
     if !same_structure {
-        let leaves = |shape: &Shape| format!("{}, {} leaves", shape.kind().name(), shape.leaves().count());
+        let leaves = |shape: &Shape| match shape.leaves().count() {
+            1 => format!("{}, 1 leaf", shape.kind().name()),
+            count => format!("{}, {count} leaves", shape.kind().name()),
+        };
         return vec![Difference::new(&[], "kind", leaves(first), leaves(second))];
     }
     let mut all = Vec::new();

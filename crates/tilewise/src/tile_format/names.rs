@@ -45,7 +45,14 @@ pub(super) const FORMATS: &[Entry] = &[
         pattern: None,
         rule: Rule::Tiles { order: Some(&[0, 1]), tiles: &[&[32, 1]] },
         used_by: "NVIDIA cuBLASLt: CUBLASLT_ORDER_COL32, int8 matrices A and C",
-        source: "cuBLAS documentation, cublasLtOrder_t",
+        source: "cublasLt.h, cublasLtOrder_t",
+    },
+    Entry {
+        names: &["cublaslt-col4-4r2-8c"],
+        pattern: None,
+        rule: Rule::Tiles { order: Some(&[0, 1]), tiles: &[&[32, 8], &[32, 2], &[4, 32, 1], &[4, 4, 1]] },
+        used_by: "NVIDIA cuBLASLt: CUBLASLT_ORDER_COL4_4R2_8C, int8 matrix B on Turing",
+        source: "cublasLt.h, cublasLtOrder_t",
     },
     Entry {
         names: &["cublaslt-col32-2r-4r4"],
@@ -55,7 +62,7 @@ pub(super) const FORMATS: &[Entry] = &[
             tiles: &[&[32, 32], &[32, 2], &[4, 32, 2], &[4, 1, 1, 1, 32, 2], &[32, 1]],
         },
         used_by: "NVIDIA cuBLASLt: CUBLASLT_ORDER_COL32_2R_4R4, int8 matrix B on Ampere",
-        source: "cuBLAS documentation, cublasLtOrder_t",
+        source: "cublasLt.h, cublasLtOrder_t",
     },
     Entry {
         names: &["onednn-nChw16c", "onednn-nChw8c", "onednn-OIhw4i16o4i", "onednn-OIhw16i16o", "onednn-BA16a16b2a"],
@@ -104,7 +111,7 @@ pub(super) const FORMATS: &[Entry] = &[
         pattern: Some("kleidiai-NRxKR"),
         rule: Rule::Block("kleidiai-"),
         used_by: "Arm KleidiAI: a packed right-hand side [N,K] without its bias and scales (sr = 1)",
-        source: "KleidiAI, kai_rhs_pack_… (nr, kr, sr) in kai/ukernels/matmul/pack",
+        source: "KleidiAI, kai_run_rhs_pack_nxk_… (nr, kr, sr) in kai/ukernels/matmul/pack",
     },
 ];
 

@@ -7,7 +7,7 @@ fn tiled(shape: &str) -> Tiled {
     Tiled::new(&Shape::parse_with_tile_format(shape).expect(shape)).expect(shape)
 }
 
-/// `conformance/tile_formats/record.py` asked oneDNN, nvmath, ttnn and IREE.
+/// `conformance/tile_formats/record.py` asked oneDNN, nvmath, ttnn, IREE, LIBXSMM, KleidiAI and FasterTransformer.
 #[test]
 fn formats_are_what_the_vendors_libraries_make() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/facts/tile_formats.csv");
@@ -27,7 +27,7 @@ fn formats_are_what_the_vendors_libraries_make() {
         }
         assert!(compared >= 1000, "{format} {dimensions}: {compared}");
     }
-    assert_eq!(rows, 19);
+    assert_eq!(rows, 30);
 }
 
 /// An index and the array's bounds → offset, in the document's words.
@@ -41,21 +41,34 @@ fn tenstorrent(index: &[u64], bounds: &[u64]) -> u64 {
     (tile * 4 + face) * 256 + row % 16 * 16 + column % 16
 }
 
-/// cuBLAS, "1D Block Scaling Factors Layout": tiles of 128 × 4 row by row, in each (outer % 32) * 16 + (outer / 32) * 4 + inner.
+/// cuBLAS documentation, "1D Block Scaling Factors Layout": "offset = (outer % 32) * 16 + (outer / 32) * 4 + inner" inside a tile of
+/// 128 × 4, and for tiles "offset = (`sf_inner` + `sf_outer` * `sf_inner_dim`) * 128".
 fn block_scale(index: &[u64], bounds: &[u64]) -> u64 {
-    let tile = index[0] / 128 * bounds[1].div_ceil(4) + index[1] / 4;
     let (outer, inner) = (index[0] % 128, index[1] % 4);
-    tile * 512 + outer % 32 * 16 + outer / 32 * 4 + inner
+    let (sf_outer, sf_inner, sf_inner_dim) = (index[0] / 128, index[1] / 4 * 4, bounds[1].next_multiple_of(4));
+    (sf_inner + sf_outer * sf_inner_dim) * 128 + outer % 32 * 16 + outer / 32 * 4 + inner
 }
 
-/// cuBLAS, `CUBLASLT_ORDER_COL32`: column-major tiles of 32 columns; the leading dimension is 32 × rows.
+/// cublasLt.h, `CUBLASLT_ORDER_COL32`: "Column-major ordered tiles of 32 columns. The leading dimension is the stride (in elements) to
+/// the beginning of next group of 32-columns. E.g. if matrix has 33 columns and 2 rows, ld must be at least (32) * 2 = 64."
 fn col32(index: &[u64], bounds: &[u64]) -> u64 {
     let [row, column] = [index[0], index[1]];
     column / 32 * (32 * bounds[0]) + row * 32 + column % 32
 }
 
-/// cuBLAS, `CUBLASLT_ORDER_COL32_2R_4R4`: tiles of 32 × 32, one below the other, in each
-/// (((row%8)/2*4+row/8)*2+row%2)*32+col.
+/// cublasLt.h, `CUBLASLT_ORDER_COL4_4R2_8C`: "Column-major ordered tiles of composite tiles with total 32 columns and 8 rows, tile
+/// composed of interleaved inner tiles of 4 columns within 4 even or odd rows in an alternating pattern. […] E.g. if matrix has 33
+/// columns and 1 row, ld must be at least (32 * 8) * 1 = 256." Even rows come first, and of each eight columns the first four.
+fn col4_4r2_8c(index: &[u64], bounds: &[u64]) -> u64 {
+    let tile = index[1] / 32 * bounds[0].div_ceil(8) + index[0] / 8;
+    let [row, column] = [index[0] % 8, index[1] % 32];
+    let inner = (row % 2 * 4 + column / 8) * 2 + column % 8 / 4;
+    (tile * 16 + inner) * 16 + row / 2 * 4 + column % 4
+}
+
+/// cublasLt.h, `CUBLASLT_ORDER_COL32_2R_4R4`: "Column-major ordered tiles of composite tiles with total 32 columns ands 32 rows. Element
+/// offset within the tile is calculated as (((row%8)/2*4+row/8)*2+row%2)*32+col. […] E.g. if matrix has 33 columns and 1 row, ld must
+/// be at least (32*32)*1 = 1024."
 fn col32_2r_4r4(index: &[u64], bounds: &[u64]) -> u64 {
     let tile = index[1] / 32 * bounds[0].div_ceil(32) + index[0] / 32;
     let [row, column] = [index[0] % 32, index[1] % 32];
@@ -68,19 +81,22 @@ fn n_chw_16c(index: &[u64], bounds: &[u64]) -> u64 {
     (((n * bounds[1].div_ceil(16) + c / 16) * bounds[2] + h) * bounds[3] + w) * 16 + c % 16
 }
 
-/// Intel's manual, VDPBF16PS and VPDPBUSD: a 32-bit lane of column n holds the next 2 or 4 rows of B.
+/// Intel's manual, VDPBF16PS: "srcdest.fp32[ i ] += make_fp32(src1.bfloat16[2*i+0]) * make_fp32(t.bfloat[0])" and the same of 2*i+1
+/// and 1, t being the 32 bits of lane i; VPDPBUSD has four bytes a lane. So the lane of column n holds the next 2 or 4 rows of B.
 fn vnni<const ROWS: u64>(index: &[u64], bounds: &[u64]) -> u64 {
     (index[0] / ROWS * bounds[1] + index[1]) * ROWS + index[0] % ROWS
 }
 
-/// Intel's manual, TDPBF16PS and TDPBSSD: a tile has 16 rows of 16 such lanes; tiles row by row.
+/// Intel's manual, TDPBF16PS: "temp1.fp32[2*n+0] += make_fp32(tsrc1.row[m].bfloat16[2*k+0]) * make_fp32(tsrc2.row[k].bfloat16[2*n+0])"
+/// and the same of 2*k+1 and 2*n+1; TDPBSSD has four bytes. A tile register has 16 rows of 64 bytes, such lanes; tiles row by row.
 fn amx_b<const ROWS: u64>(index: &[u64], bounds: &[u64]) -> u64 {
     let tile = index[0] / (16 * ROWS) * bounds[1].div_ceil(16) + index[1] / 16;
     let lane = index[0] % (16 * ROWS) / ROWS * 16 + index[1] % 16;
     (tile * 256 + lane) * ROWS + index[0] % ROWS
 }
 
-/// KleidiAI, `kai_rhs_pack_*`: for each nr rows, for each kr columns, row by row.
+/// KleidiAI, `kai_run_rhs_pack_nxk_*`: `nr` is "the number of N rows to interleave on the same output row", `kr` "the number of K
+/// values loaded in the single inner most loop".
 fn kleidiai<const NR: u64, const KR: u64>(index: &[u64], bounds: &[u64]) -> u64 {
     let [n, k] = [index[0], index[1]];
     ((n / NR * bounds[1].div_ceil(KR) + k / KR) * NR + n % NR) * KR + k % KR
@@ -88,10 +104,11 @@ fn kleidiai<const NR: u64, const KR: u64>(index: &[u64], bounds: &[u64]) -> u64 
 
 #[test]
 fn formats_are_what_the_vendors_documents_say() {
-    let cases: [(&str, &str, Formula); 12] = [
+    let cases: [(&str, &str, Formula); 13] = [
         ("bf16[333,1000]", "tt-tile", tenstorrent),
         ("u8[1000,333]", "nvidia-scale-128x4", block_scale),
         ("s8[333,1000]", "cublaslt-col32", col32),
+        ("s8[333,1000]", "cublaslt-col4-4r2-8c", col4_4r2_8c),
         ("s8[333,1000]", "cublaslt-col32-2r-4r4", col32_2r_4r4),
         ("f32[5,70,33,34]", "onednn-nChw16c", n_chw_16c),
         ("bf16[333,500]", "vnni", vnni::<2>),
@@ -113,6 +130,18 @@ fn formats_are_what_the_vendors_documents_say() {
     }
 }
 
+/// The header's own examples of the leading dimension.
+#[test]
+fn groups_of_columns_are_a_leading_dimension_apart() {
+    for (shape, ld) in [
+        ("s8[2,33]@cublaslt-col32", 64),
+        ("s8[1,33]@cublaslt-col4-4r2-8c", 256),
+        ("s8[1,33]@cublaslt-col32-2r-4r4", 1024),
+    ] {
+        assert_eq!(tiled(shape).offset_of(&[0, 32]), Ok(ld), "{shape}");
+    }
+}
+
 #[test]
 fn every_name_reads_as_it_is_listed() {
     for format in TileFormat::all() {
@@ -122,7 +151,7 @@ fn every_name_reads_as_it_is_listed() {
         assert!(!format.layout().is_empty() && !format.used_by().is_empty() && !format.source().is_empty());
     }
     let names: Vec<String> = TileFormat::all().map(|format| format.to_string()).collect();
-    assert!(names.len() >= 16, "{names:?}");
+    assert!(names.len() >= 18, "{names:?}");
 }
 
 #[test]
