@@ -196,8 +196,8 @@ impl Tiled {
     /// many elements there are.
     ///
     /// # Errors
-    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where `*` merges dimensions over which a tile doesn't fit, in another order than
-    /// the rows', there are more than 2^12 elements, and the first 2^12 agree.
+    /// [`ErrorKind::Undecided`](crate::ErrorKind::Undecided) where a tile cuts across what `*` merged in another order than the rows', or
+    /// with padding, there are more than 2^12 elements, and the first 2^12 agree.
     ///
     /// ```
     /// use tilewise::{BitcastAs, Relation, Tiled};

@@ -213,5 +213,5 @@ fn undecided(count: u128) -> Error {
         "tiles that do not nest: the first {MAX_COMPARED} of {count} elements lie alike, the rest is not known"
     );
     Error::new(ErrorKind::Undecided, message)
-        .with_help("digits compare layouts of any size, unless `*` or a tile of a tile cuts across them")
+        .with_help("digits compare layouts of any size, unless a tile cuts across what `*` merged out of order or with padding")
 }
