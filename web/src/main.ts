@@ -6,7 +6,7 @@ import { bytes, copy, download, el, fill, isDark } from "./dom";
 import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { messageView, type Explained } from "./message/view";
-import type { Audit, Report } from "./program/data";
+import { audit, type Report } from "./program/data";
 import { programView } from "./program/view";
 import { failure, shapeView } from "./shape/view";
 import { decode, encode, type State } from "./state";
@@ -208,9 +208,8 @@ async function showProgram(input: Input & { kind: "program" }, options: { tpu?: 
 }
 
 async function program(at: number, count: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
-  const text = await ask("json", at, false);
-  const audit: Audit = { report: JSON.parse(text) as Report, timeline: await json("timeline", at, 0), facts: await json("facts", at) };
-  document.title = `${audit.report.module || input.name} – tilewise`;
+  const shown = await ask("audit", at);
+  document.title = `${shown.report.module || input.name} – tilewise`;
   const chosen = options.tpu ?? "";
   const tpus = ["", "v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x"];
   const tpu = el(
@@ -231,7 +230,7 @@ async function program(at: number, count: number, input: Input & { kind: "progra
     download(`${input.name}.json`, new Blob(lines));
   };
   const save = el("button", { type: "button", onclick: lines }, "Save JSON");
-  return programView(audit, {
+  return programView(shown, {
     pictures,
     moment: options.moment,
     moved: (moment) => void (state.view === "program" && (state = { ...state, moment })),
@@ -250,7 +249,7 @@ async function showReport(text: string, mine: number): Promise<void> {
     if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
     box.value = "";
     status.textContent = "A report without its program: what it holds over time isn’t in it.";
-    fill(view, programView({ report: parsed, timeline: null, facts: null }, { pictures }));
+    fill(view, programView(audit(parsed, null, null), { pictures }));
   } catch (error) {
     if (mine === opening) fail(error);
   }

@@ -2,19 +2,22 @@
 
 import "./style.css";
 import { el, fill } from "./dom";
-import type { Audit } from "./program/data";
+import { audit, type Audit, type Report, type TimelineJson } from "./program/data";
 import { programView } from "./program/view";
 
-interface Embedded extends Audit {
+interface Embedded {
+  report: Report;
+  timeline: TimelineJson | null;
+  facts: Audit["facts"];
   /// Pictures of the shapes that rows may be asked for.
   pictures: Record<string, string>;
 }
 
 const page = document.querySelector("#page")!;
-const { pictures, ...audit } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
-document.title = `${audit.report.module || audit.report.input}: memory`;
+const { report, timeline, facts, pictures } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
+document.title = `${report.module || report.input}: memory`;
 fill(
   page,
-  programView(audit, { pictures: async (shape) => pictures[shape] ?? null }),
+  programView(audit(report, timeline, facts), { pictures: async (shape) => pictures[shape] ?? null }),
   el("footer", { class: "muted" }, "Made by tilewise; this file needs no network."),
 );

@@ -6,6 +6,7 @@ import programsInit, * as programs from "../pkg/programs/tilewise_wasm";
 import programsUrl from "../pkg/programs/tilewise_wasm_bg.wasm?url";
 import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
 import shapesUrl from "../pkg/shapes/tilewise_wasm_bg.wasm?url";
+import { audit, buffers, type Audit, type Report, type TimelineJson } from "./program/data";
 
 /// The programs of the file that is shown; what was shown before is freed.
 let opened: programs.Program[] = [];
@@ -29,9 +30,11 @@ const ofPrograms = {
     opened = programs.programs(name, bytes, plan, tpu, undefined);
     return opened.length;
   },
-  json: (at: number, all: boolean) => opened[at]?.json(all) ?? "null",
-  timeline: (at: number, space: number) => opened[at]?.timeline(space) ?? "null",
-  facts: (at: number) => opened[at]?.facts() ?? "null",
+  json: (at: number, all: boolean) => opened[at]!.json(all),
+  audit(at: number): Audit {
+    const [report, timeline, facts] = [opened[at]!.json(false), opened[at]!.timeline(0), opened[at]!.facts()];
+    return audit(JSON.parse(report) as Report, JSON.parse(timeline) as TimelineJson | null, JSON.parse(facts) as Audit["facts"]);
+  },
 };
 
 const calls = { ...ofShapes, ...ofMessages, ...ofPrograms };
@@ -53,7 +56,8 @@ onmessage = async ({ data }: MessageEvent<{ id: number; call: keyof Calls; args:
     await load(data.call);
     if (isBroken) throw '{"kind":"memory","message":"the page has run out of memory; load it again"}';
     const call = calls[data.call] as (...args: unknown[]) => unknown;
-    postMessage({ id: data.id, answer: call(...data.args) });
+    const answer = call(...data.args);
+    postMessage({ id: data.id, answer }, { transfer: data.call === "audit" ? buffers(answer as Audit) : [] });
   } catch (error) {
     // Memory that is used up aborts the core: nothing of it can be used after that.
     if (error instanceof WebAssembly.RuntimeError) {

@@ -151,17 +151,28 @@ fields!(Timeline, timeline, {
     order_owners: timeline.order_owners,
     owners: timeline.owners,
     shapes: timeline.shapes,
-    pieces: timeline.pieces,
+    pieces: Columns(&timeline.pieces),
 });
 
-/// As a list, for there are many: owner, shape (an index of the timeline's `shapes`, or null), instruction, offset (or
-/// null), bytes, padding bytes, first moment, last moment.
-impl Serialize for TimelinePiece {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { owner, shape, instruction, offset, bytes, padding_bytes, first, last } = self;
-        (owner, shape, instruction, offset, bytes, padding_bytes, first, last).serialize(serializer)
+/// A list for each field: there may be hundreds of thousands of pieces.
+struct Columns<'a>(&'a [TimelinePiece]);
+
+impl<'a> Columns<'a> {
+    fn of<T>(&self, field: impl Fn(&'a TimelinePiece) -> T) -> Vec<T> {
+        self.0.iter().map(field).collect()
     }
 }
+
+fields!(Columns<'_>, pieces, {
+    owner: pieces.of(|piece| piece.owner),
+    shape: pieces.of(|piece| piece.shape),
+    instruction: pieces.of(|piece| &*piece.instruction),
+    offset: pieces.of(|piece| piece.offset),
+    bytes: pieces.of(|piece| piece.bytes),
+    padding_bytes: pieces.of(|piece| piece.padding_bytes),
+    first: pieces.of(|piece| piece.first),
+    last: pieces.of(|piece| piece.last),
+});
 
 fields!(CopyRow, row, {
     instruction: row.instruction,

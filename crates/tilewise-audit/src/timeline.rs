@@ -1,7 +1,8 @@
 //! What a program holds at every moment of its order, by line of the user's program.
 
-use crate::{PlanRow, Report, origin::traced};
+use crate::{PlanPiece, PlanRow, Report, origin::traced};
 use std::collections::HashMap;
+use tilewise_hlo::Instruction;
 
 /// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the
 /// `serde` feature it serialises.
@@ -50,7 +51,11 @@ pub struct TimelinePiece {
 
 /// Lines of the user's program, numbered as they come.
 #[derive(Clone, Debug, Default)]
-pub struct Owners(Numbered);
+pub struct Owners<'a> {
+    numbered: Numbered,
+    /// Of each text of metadata that has a line: instructions share a few.
+    of_metadata: HashMap<&'a str, usize>,
+}
 
 #[derive(Clone, Debug, Default)]
 struct Numbered {
@@ -67,26 +72,35 @@ impl Numbered {
     }
 }
 
-impl Owners {
+impl<'a> Owners<'a> {
     /// The number of the line that a value belongs to.
-    pub fn of(&mut self, row: &PlanRow<'_>) -> usize {
+    pub fn of(&mut self, row: &PlanRow<'a>) -> usize {
         self.number(&row.instruction)
     }
 
     /// The labels of the numbers given.
     #[must_use]
     pub fn into_labels(self) -> Vec<String> {
-        self.0.labels
+        self.numbered.labels
     }
 
-    fn number(&mut self, instruction: &tilewise_hlo::Instruction<'_>) -> usize {
-        self.0.number(match traced(instruction) {
+    fn number(&mut self, instruction: &Instruction<'a>) -> usize {
+        let metadata = instruction.attribute("metadata").unwrap_or_default();
+        if let Some(known) = self.of_metadata.get(metadata) {
+            return *known;
+        }
+        let number = self.numbered.number(match traced(instruction) {
             (_, Some(source)) => {
                 let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
                 format!("{}:{}{function}", source.file, source.line)
             }
             (name, None) => name.unwrap_or_else(|| "no line".to_owned()),
-        })
+        });
+        // What has no line of its own has that of what it copies.
+        if instruction.source().is_some() {
+            self.of_metadata.insert(metadata, number);
+        }
+        number
     }
 }
 
@@ -122,15 +136,23 @@ impl Report {
         let plan = self.plan.as_ref().ok()?;
         let space = plan.space(memory_space);
         let (mut owners, mut shapes) = (Owners::default(), Numbered::default());
-        let pieces = self.pieces(memory_space).into_iter().map(|piece| TimelinePiece {
-            owner: owners.of(&piece.row),
-            shape: piece.row.shape().map(|shape| shapes.number(shape.to_string())),
-            instruction: piece.row.instruction.name().to_owned(),
-            offset: piece.offset,
-            bytes: piece.row.allocation.bytes,
-            padding_bytes: piece.row.padding_bytes(),
-            first: piece.first,
-            last: piece.last,
+        // By their texts: a program repeats a few.
+        let mut arrays = HashMap::new();
+        let pieces = self.pieces(memory_space).into_iter().map(|PlanPiece { row, offset, first, last }| {
+            let text = (row.instruction.shape_text(), &*row.allocation.shape_index, row.allocation.bytes);
+            let (shape, padding_bytes) = *arrays
+                .entry(text)
+                .or_insert_with(|| (row.shape().map(|shape| shapes.number(shape.to_string())), row.padding_bytes()));
+            TimelinePiece {
+                owner: owners.of(&row),
+                shape,
+                instruction: row.instruction.name().to_owned(),
+                offset,
+                bytes: row.allocation.bytes,
+                padding_bytes,
+                first,
+                last,
+            }
         });
         let pieces = pieces.collect();
         let order = plan.order().filter_map(|at| self.text.instruction(at));

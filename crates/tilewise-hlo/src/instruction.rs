@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::ptr;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use tilewise::Shape;
 
@@ -144,7 +147,8 @@ impl<'m> Instruction<'m> {
     pub fn output_to_operand_aliasing(&self) -> Result<Vec<OperandAlias>, Error> {
         const NAME: &str = "output_to_operand_aliasing";
         // Few have it, and attributes are long: looking for the word first is what makes that cheap.
-        let may_have = memchr::memmem::find(self.attributes_text().as_bytes(), NAME.as_bytes()).is_some();
+        static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NAME));
+        let may_have = FINDER.find(self.attributes_text().as_bytes()).is_some();
         match may_have.then(|| self.attribute(NAME)).flatten() {
             Some(text) => crate::alias::operand_aliases(text, self.data.offset_of(text)),
             None => Ok(Vec::new()),

@@ -130,7 +130,7 @@ impl Buffers {
         }
         for members in self.members.keys() {
             let mut sorted = self.members[members].clone();
-            sorted.sort_by_key(|value| (self.ranges[*value].start, self.ranges[*value].end, *value));
+            sort_by_range(&mut sorted, &self.ranges);
             for pair in sorted.windows(2) {
                 let (before, after) = (self.ranges[pair[0]], self.ranges[pair[1]]);
                 self.ranges[pair[1]].end = before.end.max(after.end);
@@ -138,6 +138,11 @@ impl Buffers {
             }
         }
     }
+}
+
+/// Those that live first, and of those the ones that end first, come first.
+pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<ValueId, LiveRange>) {
+    values.sort_unstable_by_key(|value| (ranges[*value].start, ranges[*value].end, *value));
 }
 
 /// The places of its operands that an instruction reads, and when.

@@ -212,6 +212,7 @@ fn undecided(count: u128) -> Error {
     let message = format!(
         "tiles that do not nest: the first {MAX_COMPARED} of {count} elements lie alike, the rest is not known"
     );
-    Error::new(ErrorKind::Undecided, message)
-        .with_help("digits compare layouts of any size, unless a tile cuts across what `*` merged out of order or with padding")
+    Error::new(ErrorKind::Undecided, message).with_help(
+        "digits compare layouts of any size, unless a tile cuts across what `*` merged out of order or with padding",
+    )
 }

@@ -90,34 +90,142 @@ export interface Report {
   warnings: { kind: string; message: string }[];
 }
 
-type Piece = [
-  owner: number,
-  shape: number | null,
-  instruction: string,
-  offset: number | null,
-  bytes: number,
-  padding: number,
-  first: number,
-  last: number,
-];
-
-/// What lies in one memory space over the program's order.
-export interface Timeline {
-  memory_space: number;
+/// What lies in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.
+export interface TimelineJson {
   standing_bytes: number;
   peak_moment: number | null;
   order: string[];
   order_owners: number[];
   owners: string[];
   shapes: string[];
-  pieces: Piece[];
+  pieces: {
+    owner: number[];
+    shape: (number | null)[];
+    instruction: string[];
+    offset: (number | null)[];
+    bytes: number[];
+    padding_bytes: number[];
+    first: number[];
+    last: number[];
+  };
+}
+
+/// The same in columns of numbers, which go from the worker to the page without a copy; names are joined by line ends.
+export interface Timeline {
+  standing_bytes: number;
+  peak_moment: number | null;
+  moments: number;
+  order: string;
+  order_owners: Uint32Array<ArrayBuffer>;
+  owners: string[];
+  shapes: string[];
+  pieces: Pieces;
+}
+
+/// Memory in use for a part of a run.
+export interface Pieces {
+  owner: Uint32Array<ArrayBuffer>;
+  /// Of the timeline's shapes; past their end where there is none.
+  shape: Uint32Array<ArrayBuffer>;
+  instruction: string;
+  /// Not a number where it isn't known.
+  offset: Float64Array<ArrayBuffer>;
+  bytes: Float64Array<ArrayBuffer>;
+  padding: Float64Array<ArrayBuffer>;
+  first: Uint32Array<ArrayBuffer>;
+  last: Uint32Array<ArrayBuffer>;
+}
+
+/// Copies, and the lines of the user's program that move the most by them.
+export interface Copies {
+  count: number;
+  lines: CopyLine[];
+}
+
+export interface CopyLine {
+  owner: string;
+  class: string;
+  copies: number;
+  moved_bytes: number;
+  /// Some run an unknown number of times.
+  is_lower_bound: boolean;
 }
 
 /// What a view of a program is made of.
 export interface Audit {
+  /// Its copies are in `copies`; of what is alive at the peak it has what stands, the timeline the rest.
   report: Report;
+  copies: Copies;
   timeline: Timeline | null;
   facts: { generation: string; hbm_bytes: number } | null;
+}
+
+/// An audit as it was printed, made ready to be shown: what a view doesn't use stays behind. Where programs are large
+/// this is done off the page's thread.
+export function audit(report: Report, timeline: TimelineJson | null, facts: Audit["facts"]): Audit {
+  const memory_spaces = report.memory_spaces.map((space) => {
+    // The timeline has what is temporary.
+    const shown = space.memory_space === 0 && space.peak_buffers?.filter((row) => !timeline || stands(row));
+    return { ...space, peak_buffers: shown || null };
+  });
+  return { report: { ...report, memory_spaces, copies: [] }, copies: copiesByLine(report.copies), timeline: timeline && columns(timeline), facts };
+}
+
+/// Whether it is there for the whole run.
+function stands({ role }: { role: string }): boolean {
+  return role !== "temporary" && role !== "table";
+}
+
+/// What of an audit is handed over, not copied.
+export function buffers({ timeline }: Audit): ArrayBuffer[] {
+  if (!timeline) return [];
+  const { owner, shape, offset, bytes, padding, first, last } = timeline.pieces;
+  return [timeline.order_owners, owner, shape, offset, bytes, padding, first, last].map((column) => column.buffer);
+}
+
+function columns({ order, order_owners, pieces, ...others }: TimelineJson): Timeline {
+  return {
+    ...others,
+    moments: order.length,
+    order: order.join("\n"),
+    order_owners: Uint32Array.from(order_owners),
+    pieces: {
+      owner: Uint32Array.from(pieces.owner),
+      shape: Uint32Array.from(pieces.shape, (shape) => shape ?? others.shapes.length),
+      instruction: pieces.instruction.join("\n"),
+      offset: Float64Array.from(pieces.offset, (offset) => offset ?? NaN),
+      bytes: Float64Array.from(pieces.bytes),
+      padding: Float64Array.from(pieces.padding_bytes),
+      first: Uint32Array.from(pieces.first),
+      last: Uint32Array.from(pieces.last),
+    },
+  };
+}
+
+/// Lines of the table of copies.
+const COPY_LINES = 20;
+
+function copiesByLine(rows: CopyRow[]): Copies {
+  const lines = new Map<string, CopyLine>();
+  for (const row of rows) {
+    const owner = sourceLabel(row.source) ?? row.op_name ?? row.instruction;
+    const line = lines.get(owner) ?? { owner, class: row.class, copies: 0, moved_bytes: 0, is_lower_bound: false };
+    line.copies += 1;
+    line.moved_bytes += row.moved_bytes;
+    line.is_lower_bound ||= row.trips === null;
+    lines.set(owner, line);
+  }
+  const sorted = [...lines.values()].sort((a, b) => b.moved_bytes - a.moved_bytes);
+  return { count: rows.length, lines: sorted.slice(0, COPY_LINES) };
+}
+
+const split = new WeakMap<object, string[]>();
+
+/// The names that a column's or a timeline's text joins.
+export function names(of: { order: string } | { instruction: string }): string[] {
+  const known = split.get(of) ?? ("order" in of ? of.order : of.instruction).split("\n");
+  split.set(of, known);
+  return known;
 }
 
 /// Equal arrays of one line that are alive at one moment.
@@ -135,47 +243,40 @@ export function hbm(report: Report): Space | undefined {
   return report.memory_spaces.find((space) => space.memory_space === 0);
 }
 
-function standing(report: Report): Row[] {
-  const rows = (hbm(report)?.peak_buffers ?? []).filter((row) => row.role !== "temporary" && row.role !== "table");
-  return rows.map((row) => ({
-    owner: sourceLabel(row.source) ?? row.op_name ?? row.role,
+/// What is alive at a moment, the largest first. Without a timeline, what is alive at the peak.
+export function aliveAt({ report, timeline }: Audit, moment: number): Row[] {
+  const rows = (hbm(report)?.peak_buffers ?? []).map((row) => ({
+    owner: sourceLabel(row.source) ?? row.op_name ?? (stands(row) ? row.role : "no line"),
     instruction: row.instruction,
     shape: row.shape,
-    role: row.role,
+    role: row.role as string,
     count: row.count,
     bytes: row.bytes,
     padding: row.padding_bytes,
   }));
+  if (timeline) rows.push(...temporariesAt(timeline, moment));
+  return rows.sort((a, b) => b.bytes - a.bytes);
 }
 
-/// What is alive at a moment, the largest first. Without a timeline, what is alive at the peak.
-export function aliveAt({ report, timeline }: Audit, moment: number): Row[] {
-  const rows = standing(report);
-  if (!timeline) {
-    const others = (hbm(report)?.peak_buffers ?? []).filter((row) => row.role === "temporary" || row.role === "table");
-    for (const row of others) {
-      const owner = sourceLabel(row.source) ?? row.op_name ?? "no line";
-      rows.push({ ...row, owner, padding: row.padding_bytes });
+/// Equal temporaries of one line are one row.
+function temporariesAt(timeline: Timeline, moment: number): Row[] {
+  const known = new Map<number, Row>();
+  const { owner, shape, bytes, padding, first, last } = timeline.pieces;
+  for (let piece = 0; piece < first.length; piece++) {
+    if (moment < first[piece]! || moment > last[piece]!) continue;
+    const key = owner[piece]! * (timeline.shapes.length + 1) + shape[piece]!;
+    const row = known.get(key);
+    if (row) {
+      row.count += 1;
+      row.bytes += bytes[piece]!;
+      row.padding += padding[piece]!;
+    } else {
+      const [label, text] = [timeline.owners[owner[piece]!] ?? "", timeline.shapes[shape[piece]!] ?? ""];
+      const instruction = names(timeline.pieces)[piece] ?? "";
+      known.set(key, { owner: label, instruction, shape: text, role: "temporary", count: 1, bytes: bytes[piece]!, padding: padding[piece]! });
     }
-  } else {
-    const known = new Map<string, Row>();
-    for (const [owner, shape, instruction, , bytes, padding, first, last] of timeline.pieces) {
-      if (moment < first || moment > last) continue;
-      const key = `${owner} ${shape}`;
-      const row = known.get(key);
-      if (row) {
-        row.count += 1;
-        row.bytes += bytes;
-        row.padding += padding;
-      } else {
-        const text = shape === null ? "" : (timeline.shapes[shape] ?? "");
-        const label = timeline.owners[owner] ?? "";
-        known.set(key, { owner: label, instruction, shape: text, role: "temporary", count: 1, bytes, padding });
-      }
-    }
-    rows.push(...known.values());
   }
-  return rows.sort((a, b) => b.bytes - a.bytes);
+  return [...known.values()];
 }
 
 /// Rows by the line that owns them, the largest first.
@@ -202,13 +303,13 @@ export function colors(audit: Audit): Map<string, number> {
   const peak = audit.timeline?.peak_moment ?? 0;
   const alive = aliveAt(audit, peak);
   const total = alive.reduce((sum, row) => sum + row.bytes, 0);
-  const held = byOwner(alive.filter((row) => row.role === "temporary" || row.role === "table"));
+  const held = byOwner(alive.filter((row) => !stands(row)));
   return new Map(held.filter((row) => row.bytes * 200 >= total).slice(0, COLORED).map((row, color) => [row.owner, color]));
 }
 
 /// The colour of a row, as a CSS variable's name.
 export function colorOf(row: Row, colors: Map<string, number>): string {
-  if (row.role !== "temporary" && row.role !== "table") return "--standing";
+  if (stands(row)) return "--standing";
   const color = colors.get(row.owner);
   return color === undefined ? "--other" : `--tile-${color}`;
 }

@@ -2,7 +2,7 @@
 // move along.
 
 import { bytes, copy, el, grouped, shortPath } from "../dom";
-import { COLORED, type Timeline } from "./data";
+import { COLORED, names, type Timeline } from "./data";
 
 /// The kinds of bands: what stands, those with a colour, all others.
 const BANDS = COLORED + 2;
@@ -17,23 +17,24 @@ class Profile {
   private readonly padding: Float64Array[];
   readonly total: Float64Array;
 
-  constructor(timeline: Timeline, band: (owner: number) => number) {
-    this.moments = Math.max(timeline.order.length, 1);
+  /// `band` has the band of each owner.
+  constructor(timeline: Timeline, band: number[]) {
+    this.moments = Math.max(timeline.moments, 1);
     const zeros = () => Array.from({ length: BANDS }, () => new Float64Array(this.moments + 1));
     [this.alive, this.padding] = [zeros(), zeros()];
-    for (const [owner, , , , size, padding, first, last] of timeline.pieces) {
-      const [from, to] = [Math.min(first, this.moments - 1), Math.min(last + 1, this.moments)];
-      for (const [steps, amount] of [[this.alive, size], [this.padding, padding]] as const) {
-        const steps_of_band = steps[band(owner)]!;
-        steps_of_band[from]! += amount;
-        steps_of_band[to]! -= amount;
-      }
+    const { owner, bytes, padding, first, last } = timeline.pieces;
+    for (let piece = 0; piece < first.length; piece++) {
+      const from = Math.min(first[piece]!, this.moments - 1);
+      const to = Math.min(last[piece]! + 1, this.moments);
+      const number = band[owner[piece]!] ?? OTHER;
+      step(this.alive[number]!, from, to, bytes[piece]!);
+      if (padding[piece]! > 0) step(this.padding[number]!, from, to, padding[piece]!);
     }
-    for (const steps of [...this.alive, ...this.padding])
-      for (let moment = 1; moment <= this.moments; moment++) steps[moment]! += steps[moment - 1]!;
+    const used = new Set(band);
+    for (const number of used) for (const steps of [this.alive[number]!, this.padding[number]!]) accumulate(steps);
     this.alive[0]!.fill(timeline.standing_bytes);
-    this.total = new Float64Array(this.moments + 1);
-    for (const steps of this.alive) for (let moment = 0; moment < this.moments; moment++) this.total[moment]! += steps[moment]!;
+    this.total = this.alive[0]!.slice();
+    for (const number of used) add(this.total, this.alive[number]!);
   }
 
   /// The fullest moment of a range, its end exclusive: a column of pixels never misses the peak.
@@ -46,6 +47,19 @@ class Profile {
   bands(moment: number): { alive: number; padding: number }[] {
     return this.alive.map((steps, band) => ({ alive: steps[moment]!, padding: this.padding[band]![moment]! }));
   }
+}
+
+function step(steps: Float64Array, from: number, to: number, amount: number): void {
+  steps[from]! += amount;
+  steps[to]! -= amount;
+}
+
+function accumulate(steps: Float64Array): void {
+  for (let moment = 1, sum = steps[0]!; moment < steps.length; moment++) steps[moment] = sum += steps[moment]!;
+}
+
+function add(to: Float64Array, steps: Float64Array): void {
+  for (let moment = 0; moment < to.length; moment++) to[moment]! += steps[moment]!;
 }
 
 export interface TimelineView {
@@ -66,11 +80,11 @@ export function timelineView(
     const color = colors.get(owner);
     return color === undefined ? OTHER : color + 1;
   });
-  const profile = new Profile(timeline, (owner) => bandOf[owner] ?? OTHER);
+  const profile = new Profile(timeline, bandOf);
   const last = profile.moments - 1;
   const peak = timeline.peak_moment ?? profile.fullest(0, profile.moments);
   const most = profile.total[profile.fullest(0, profile.moments)]!;
-  const heap = timeline.pieces.reduce((top, piece) => Math.max(top, piece[3] === null ? 0 : piece[3] + piece[4]), 0);
+  const heap = timeline.pieces.offset.reduce((top, offset, piece) => Math.max(top, offset + timeline.pieces.bytes[piece]! || 0), 0);
   let pinned = peak;
   let shown = peak;
   /// The moments that are drawn, the end exclusive.
@@ -117,7 +131,7 @@ export function timelineView(
     const area = Math.round((height - TOP - 30) * (heap > 0 ? 0.56 : 1));
     return { width, height, plot: width - LEFT - 10, area, heapTop: TOP + area + 26, heapHeight: height - TOP - area - 30 };
   };
-  const x = (moment: number) => LEFT + ((moment - range[0]) / (range[1] - range[0])) * size().plot;
+  const x = (moment: number, plot = size().plot) => LEFT + ((moment - range[0]) / (range[1] - range[0])) * plot;
   const momentAt = (at: number) => {
     const moment = range[0] + ((at - LEFT) / size().plot) * (range[1] - range[0]);
     return Math.min(Math.max(Math.floor(moment), 0), last);
@@ -203,20 +217,30 @@ export function timelineView(
     drawing.beginPath();
     drawing.rect(LEFT, heapTop, plot, heapHeight);
     drawing.clip();
-    for (const [owner, , name, offset, amount, padding, first, until] of timeline.pieces) {
-      if (offset === null || until < range[0] || first >= range[1]) continue;
-      const [from, to] = [x(first), x(until + 1)];
-      const [above, tall] = [heapTop + (offset / heap) * heapHeight, (amount / heap) * heapHeight];
+    const { owner, offset, bytes: amount, padding, first, last: until } = timeline.pieces;
+    // How tall the tallest is that begins in a pixel and is no wider: a hundred thousand are drawn as what is seen.
+    const narrow = new Float32Array(Math.ceil(plot) * Math.ceil(heapHeight + 1));
+    for (let piece = 0; piece < first.length; piece++) {
+      if (Number.isNaN(offset[piece]!) || until[piece]! < range[0] || first[piece]! >= range[1]) continue;
+      const [from, to] = [x(first[piece]!, plot), x(until[piece]! + 1, plot)];
+      const [above, tall] = [heapTop + (offset[piece]! / heap) * heapHeight, (amount[piece]! / heap) * heapHeight];
       if (tall < 0.25) continue;
-      drawing.fillStyle = fills[bandOf[owner] ?? OTHER]!;
+      if (to - from < 1) {
+        const pixel = Math.floor(above - heapTop) * Math.ceil(plot) + Math.floor(from - LEFT);
+        if (narrow[pixel]! >= tall) continue;
+        narrow[pixel] = tall;
+      }
+      drawing.fillStyle = fills[bandOf[owner[piece]!] ?? OTHER]!;
       drawing.fillRect(from, above, Math.max(to - from, 0.6), Math.max(tall, 0.6));
-      if (padding > 0 && tall > 2) {
+      if (padding[piece]! > 0 && tall > 2 && to - from > 2) {
         drawing.fillStyle = hatch;
-        const share = (padding / amount) * tall;
+        const share = (padding[piece]! / amount[piece]!) * tall;
         drawing.fillRect(from, above + tall - share, to - from, share);
       }
       if (tall > 3 && to - from > 3) drawing.strokeRect(from, above, to - from, tall);
-      if (tall > 13 && to - from > 7 * name.length) {
+      if (tall <= 13) continue;
+      const name = names(timeline.pieces)[piece] ?? "";
+      if (to - from > 7 * name.length) {
         drawing.fillStyle = color("--on-tile");
         drawing.textAlign = "left";
         drawing.fillText(name, Math.max(from, LEFT) + 5, above + Math.min(tall / 2, 12));
@@ -242,7 +266,7 @@ export function timelineView(
   function describe() {
     frame.setAttribute("aria-valuenow", String(shown + 1));
     const owner = shortPath(timeline.owners[timeline.order_owners[shown] ?? -1] ?? "");
-    frame.setAttribute("aria-valuetext", `step ${shown + 1}, ${timeline.order[shown] ?? ""}, ${owner}: ${bytes(profile.total[shown]!)}`);
+    frame.setAttribute("aria-valuetext", `step ${shown + 1}, ${names(timeline)[shown] ?? ""}, ${owner}: ${bytes(profile.total[shown]!)}`);
   }
   function show(moment: number) {
     shown = Math.min(Math.max(moment, 0), last);

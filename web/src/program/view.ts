@@ -1,7 +1,7 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
 import { bytes, copy, el, fill, grouped, percent, shortPath, sourceLabel, tabs } from "../dom";
-import { aliveAt, byOwner, colorOf, colors, hbm, type Advice, type Audit, type Row } from "./data";
+import { aliveAt, byOwner, colorOf, colors, hbm, names, type Advice, type Audit, type Row } from "./data";
 import { timelineView, type TimelineView } from "./timeline";
 import { treemap } from "./treemap";
 
@@ -48,7 +48,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     fill(
       heading,
       `${when}: ${bytes(total)}`,
-      el("span", { class: "muted" }, padding > 0 && ` ${bytes(padding)} padding`, timeline && `, while ${timeline.order[moment] ?? ""} runs`, owner && ` (${owner})`),
+      el("span", { class: "muted" }, padding > 0 && ` ${bytes(padding)} padding`, timeline && `, while ${names(timeline)[moment] ?? ""} runs`, owner && ` (${owner})`),
     );
     fill(list, rowTable(way === "lines" ? byOwner(rows) : rows, colored, total, all, choose, () => ((all = true), showList())));
   }
@@ -58,7 +58,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
 
   let pending = 0;
   let view: TimelineView | undefined;
-  if (timeline && timeline.order.length > 0)
+  if (timeline && timeline.moments > 0)
     view = timelineView(timeline, colored, report.hbm_limit_bytes, (at) => {
       moment = at;
       options.moved?.(at);
@@ -218,26 +218,19 @@ function rowTable(rows: Row[], colored: Map<string, number>, total: number, all:
 }
 
 /// Tables of the whole program: copies by line, buffers by padding.
-function otherTables({ report }: Audit, choose: (row: Row) => void): HTMLElement | null {
-  const copies = new Map<string, { moved: number; count: number; kind: string; unknown: boolean }>();
-  for (const row of report.copies) {
-    const owner = sourceLabel(row.source) ?? row.op_name ?? row.instruction;
-    const known = copies.get(owner) ?? { moved: 0, count: 0, kind: row.class, unknown: false };
-    copies.set(owner, { moved: known.moved + row.moved_bytes, count: known.count + 1, kind: known.kind, unknown: known.unknown || row.trips === null });
-  }
-  const lines = [...copies].sort(([, a], [, b]) => b.moved - a.moved).slice(0, 20);
-  if (!lines.length && !report.buffers.length) return null;
+function otherTables({ report, copies }: Audit, choose: (row: Row) => void): HTMLElement | null {
+  if (!copies.count && !report.buffers.length) return null;
   return el(
     "div",
     {},
-    lines.length > 0 &&
+    copies.count > 0 &&
       el(
         "details",
         {},
-        el("summary", {}, `Copies by line (${report.copies.length})`),
+        el("summary", {}, `Copies by line (${grouped(copies.count)})`),
         table(
           ["moves", "copies", "what for", "line"],
-          lines.map(([owner, { moved, count, kind, unknown }]) => [`${bytes(moved)}${unknown ? "+" : ""}`, grouped(count), kind, shortPath(owner)]),
+          copies.lines.map((line) => [`${bytes(line.moved_bytes)}${line.is_lower_bound ? "+" : ""}`, grouped(line.copies), line.class, shortPath(line.owner)]),
         ),
       ),
     report.buffers.length > 0 &&

@@ -9,17 +9,8 @@ use crate::index::{GroupId, Table};
 
 /// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
 pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option<u64> {
-    let first = |group: &Group| group.members.first().map_or((0, None), |m| (m.high - m.low, Some(m.value)));
-    let mut spatial: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
-    let mut temporal = spatial.clone();
-    spatial.sort_unstable_by_key(|id| {
-        let (length, value) = first(&groups[*id]);
-        (Reverse(groups[*id].bytes), Reverse(length), value)
-    });
-    temporal.sort_unstable_by_key(|id| {
-        let group = &groups[*id];
-        (Reverse(group.high - group.low), Reverse(group.bytes), first(group).1)
-    });
+    let spatial = ordered(groups, &|group, length| [group.bytes, length].map(Reverse));
+    let temporal = ordered(groups, &|group, _| [group.high as u64 - group.low as u64, group.bytes].map(Reverse));
     let (by_size, spatial_height) = place(groups, &spatial, alignment)?;
     let (by_time, temporal_height) = place(groups, &temporal, alignment)?;
     let (offsets, height) =
@@ -28,6 +19,18 @@ pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option
         groups[id].offset = offset;
     }
     Some(height)
+}
+
+/// The groups by a key of each and how long its first member lives, then by that member's value.
+fn ordered(groups: &Table<GroupId, Group>, key: &dyn Fn(&Group, u64) -> [Reverse<u64>; 2]) -> Vec<GroupId> {
+    let first =
+        |group: &Group| group.members.first().map_or((0, None), |m| (m.high as u64 - m.low as u64, Some(m.value)));
+    let mut order: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
+    order.sort_unstable_by_key(|id| {
+        let (length, value) = first(&groups[*id]);
+        (key(&groups[*id], length), value)
+    });
+    order
 }
 
 fn place(groups: &Table<GroupId, Group>, order: &[GroupId], alignment: u64) -> Option<(Vec<(GroupId, u64)>, u64)> {

@@ -7,7 +7,7 @@ mod fast_merge;
 mod interval_index;
 
 use crate::{
-    buffers::Buffers,
+    buffers::{Buffers, sort_by_range},
     graph::Graph,
     index::{BufferId, GroupId, Table, ValueId},
     opcode::Opcode,
@@ -172,7 +172,7 @@ impl Replay<'_, '_> {
     fn run(&mut self, packed: &[BufferId]) {
         let mut born: Vec<ValueId> = packed.iter().flat_map(|buffer| &self.buffers.members[*buffer]).copied().collect();
         let ranges = &self.buffers.ranges;
-        born.sort_unstable_by_key(|value| (ranges[*value].start, ranges[*value].end, *value));
+        sort_by_range(&mut born, ranges);
         let mut dying = born.clone();
         dying.sort_by_key(|value| ranges[*value].end);
         for value in &born {

@@ -54,9 +54,9 @@ impl Picture for Memory<'_> {
 }
 
 /// The owner of a piece, and bytes of its padding.
-type Detail<'d> = dyn FnMut(&PlanRow<'_>) -> (usize, u64) + 'd;
+type Detail<'a, 'd> = dyn FnMut(&PlanRow<'a>) -> (usize, u64) + 'd;
 
-fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'_>) -> MemoryPicture<'a> {
+fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'a, '_>) -> MemoryPicture<'a> {
     let pieces = report.pieces(memory_space).into_iter().map(|piece| {
         let (owner, padding_bytes) = detail(&piece.row);
         Piece {
