@@ -53,6 +53,7 @@ mod copies;
 mod explain;
 mod failure;
 pub mod fix;
+mod flow;
 mod generation;
 #[cfg(feature = "serde")]
 mod json_line;
@@ -75,7 +76,7 @@ pub use assignment::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
 pub use content::{Content, Program};
-pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
+pub use copies::{CopyClass, CopyEnd, CopyEndKind, CopyFix, CopyLine, CopyReason, CopyRow, copies_by_line};
 pub use explain::{Allocation, BudgetPart, BudgetStack, Explanation, MessageAdvice, decode_log, explain};
 pub use failure::Failure;
 pub use generation::{generation_in_name, infer_generation};

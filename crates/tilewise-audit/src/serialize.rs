@@ -1,9 +1,9 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyRow, Explanation,
-    Failure, MessageAdvice, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal, TableRow, Timeline, TimelinePiece,
-    Warning,
+    Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyEnd, CopyFix,
+    CopyReason, CopyRow, Explanation, Failure, MessageAdvice, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal,
+    TableRow, Timeline, TimelinePiece, Warning,
     fix::{Fix, Fixes, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -37,7 +37,7 @@ fields!(ReportView<'_>, view, {
     memory_spaces: view.report.memory_spaces,
     advice: view.report.advice(),
     buffers: view.buffers().collect::<Vec<_>>(),
-    copies: view.report.copies,
+    copies: view.report.copies.iter().zip(view.report.copy_reasons()).map(ExplainedCopy).collect::<Vec<_>>(),
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),
     at_most_bytes: view.report.memory_bounds.at_most_bytes,
     // Only with every buffer; null for a module without plan.
@@ -174,19 +174,41 @@ fields!(Columns<'_>, pieces, {
     last: pieces.of(|piece| piece.last),
 });
 
-fields!(CopyRow, row, {
-    instruction: row.instruction,
-    computation: row.computation,
-    from: row.from.to_string(),
-    to: row.to.to_string(),
-    class: row.class.as_str(),
+/// A copy, and why it is there.
+struct ExplainedCopy<'a>((&'a CopyRow, CopyReason));
+
+fields!(ExplainedCopy<'_>, copy, {
+    instruction: copy.0.0.instruction,
+    computation: copy.0.0.computation,
+    from: copy.0.0.from.to_string(),
+    to: copy.0.0.to.to_string(),
+    class: copy.0.0.class.as_str(),
     // Null where a loop around it runs an unknown number of times.
-    trips: row.trips,
-    read_bytes: row.read_bytes,
-    written_bytes: row.written_bytes,
-    moved_bytes: row.moved_bytes,
-    op_name: row.op_name,
-    source: row.source,
+    trips: copy.0.0.trips,
+    read_bytes: copy.0.0.read_bytes,
+    written_bytes: copy.0.0.written_bytes,
+    moved_bytes: copy.0.0.moved_bytes,
+    origin: copy.0.1.origin,
+    reader: copy.0.1.reader,
+    why: copy.0.1.why,
+    cancels: copy.0.1.cancels,
+    fix: copy.0.1.fix,
+    op_name: copy.0.0.op_name,
+    source: copy.0.0.source,
+});
+
+fields!(CopyEnd, end, {
+    kind: end.kind.as_str(),
+    number: end.number,
+    instruction: end.instruction,
+    op_name: end.op_name,
+});
+
+fields!(CopyFix, fix, {
+    sentence: fix.sentence,
+    shape: fix.shape.to_string(),
+    code: fix.code,
+    imports: fix.imports,
 });
 
 fields!(SourceLine, source, {

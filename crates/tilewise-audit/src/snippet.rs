@@ -8,7 +8,12 @@ pub(crate) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import
 /// Brings an array into this order of dimensions, the most major first.
 pub(crate) fn put_in_order(name: &str, major_to_minor: &[usize]) -> String {
     let order = tuple(major_to_minor.iter());
-    format!("{name} = jax.device_put({name}, Format(Layout(major_to_minor=({order})), {name}.sharding))")
+    put_in(name, &format!("Layout(major_to_minor=({order}))"))
+}
+
+/// Brings an array into this layout.
+pub(crate) fn put_in(name: &str, layout: &str) -> String {
+    format!("{name} = jax.device_put({name}, Format({layout}, {name}.sharding))")
 }
 
 /// What stands between a Python tuple's brackets.

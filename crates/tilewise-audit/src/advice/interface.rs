@@ -2,11 +2,11 @@
 
 use super::{
     AdviceKind, AdviceTarget,
-    flow::{does, is_elementwise},
     rows::FEW,
     scene::{Candidate, Held, Scene},
     words,
 };
+use crate::flow::{does, is_elementwise};
 use std::collections::{HashMap, HashSet};
 use tilewise::tpu;
 use tilewise_hlo::Instruction;

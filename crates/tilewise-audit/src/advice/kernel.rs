@@ -2,11 +2,11 @@
 
 use super::{
     AdviceKind, AdviceTarget,
-    flow::target,
     rows::of_few,
     scene::{Candidate, Held, Scene},
     words,
 };
+use crate::flow::target;
 use tilewise_hlo::Instruction;
 
 /// Kernels written in Pallas.

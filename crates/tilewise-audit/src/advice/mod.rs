@@ -8,6 +8,7 @@
 //! | kind | target | proposed where |
 //! |---|---|---|
 //! | `order` | argument, result | it isn't in the default order and takes more than in that |
+//! | `order` | argument, result | the program copies it into another order, and does nothing else with it |
 //! | `reshape` | argument | it is padded in the default order, and only elementwise operations lie between it and the results |
 //! | `split` | argument | it has a few columns, padded to whole rows of a tile |
 //! | `split` | upstream | rows of a few columns that a gather makes or a scatter reads fill 128 lanes each |
@@ -18,15 +19,16 @@
 //! | `none` | value | the program's memory isn't padding, and none of the above applies |
 
 mod batch;
-mod flow;
+pub(crate) mod handover;
 mod interface;
 mod kernel;
 mod loops;
 mod rows;
-mod scene;
+pub(crate) mod scene;
 mod words;
 
-use crate::{Report, SourceLine};
+use crate::{CopyClass, Report, SourceLine, copies::trace::Tracer};
+use handover::Handovers;
 use scene::{Candidate, Scene};
 use tilewise::Shape;
 
@@ -187,6 +189,10 @@ impl Report {
     pub fn advice(&self) -> Vec<Advice> {
         let Some(mut scene) = Scene::new(self) else { return Vec::new() };
         let mut candidates = Vec::new();
+        if self.copies.iter().any(|copy| copy.class == CopyClass::Relayout) {
+            let tracer = Tracer::new(scene.module);
+            candidates.extend(Handovers::new(&mut scene, &tracer).list.into_iter().map(|found| found.candidate));
+        }
         interface::orders(&scene, &mut candidates);
         interface::columns(&scene, &mut candidates);
         interface::donations(&scene, &mut candidates);

@@ -2,10 +2,10 @@
 
 use super::{
     AdviceKind, AdviceTarget,
-    flow::does,
     scene::{Candidate, Held, Scene},
     words,
 };
+use crate::flow::does;
 use tilewise_hlo::Instruction;
 
 /// More columns than this are an embedding, not components, and nobody keeps each as an array.

@@ -1,7 +1,7 @@
 //! A program as advice looks at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
 
-use super::{Advice, AdviceKind, AdviceTarget, flow::Flow};
-use crate::{Report, origin::traced, sizing::share};
+use super::{Advice, AdviceKind, AdviceTarget};
+use crate::{Report, flow::Flow, origin::traced, sizing::share};
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
 use tilewise_hlo::{Instruction, Module};
@@ -9,7 +9,7 @@ use tilewise_memory::{PlanOptions, Planner, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
-pub(super) struct Held<'m> {
+pub(crate) struct Held<'m> {
     pub(super) instruction: Instruction<'m>,
     pub(super) shape: Shape,
     pub(super) bounds: Vec<u64>,
@@ -41,18 +41,20 @@ impl Held<'_> {
 
 /// A change that may help, before it is priced.
 #[derive(Clone, Debug)]
-pub(super) struct Candidate<'m> {
+pub(crate) struct Candidate<'m> {
     pub(super) kind: AdviceKind,
     pub(super) target: AdviceTarget,
-    pub(super) about: Held<'m>,
-    /// Bytes that buffers take instead.
+    pub(crate) about: Held<'m>,
+    /// Bytes that buffers take instead, if that is less.
     pub(super) resized: HashMap<usize, u64>,
+    /// Bytes that buffers take instead, be it more.
+    pub(super) placed: HashMap<usize, u64>,
     /// Bytes of results that then lie in arguments.
     pub(super) donated_bytes: u64,
     pub(super) is_bound: bool,
-    pub(super) sentence: String,
-    pub(super) code: Option<String>,
-    pub(super) imports: Option<&'static str>,
+    pub(crate) sentence: String,
+    pub(crate) code: Option<String>,
+    pub(crate) imports: Option<&'static str>,
 }
 
 impl<'m> Candidate<'m> {
@@ -62,6 +64,7 @@ impl<'m> Candidate<'m> {
             target,
             about: about.clone(),
             resized: HashMap::new(),
+            placed: HashMap::new(),
             donated_bytes: 0,
             is_bound: false,
             sentence,
@@ -88,20 +91,24 @@ impl<'m> Candidate<'m> {
     }
 }
 
-pub(super) struct Scene<'m> {
+pub(crate) struct Scene<'m> {
     pub(super) module: &'m Module,
     pub(super) generation: tpu::Generation,
+    /// Devices that run the program together.
+    pub(super) partitions: u64,
     pub(super) flow: Flow<'m>,
     /// What is large enough to matter, in the order of definition.
     pub(super) held: Vec<Held<'m>>,
     pub(super) total_bytes: u64,
     pub(super) temporary_bytes: u64,
     pub(super) padding_share: f64,
+    /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
+    pub(super) buffers: HashMap<usize, usize>,
     planner: Planner<'m>,
 }
 
 impl<'m> Scene<'m> {
-    pub(super) fn new(report: &'m Report) -> Option<Self> {
+    pub(crate) fn new(report: &'m Report) -> Option<Self> {
         /// Arrays below this part of what the program holds can't make advice.
         const NEGLIGIBLE: u64 = 1000;
 
@@ -134,15 +141,21 @@ impl<'m> Scene<'m> {
                 shape,
             });
         }
+        let mut buffers = HashMap::new();
+        for allocation in plan.spaces.iter().flat_map(|space| &space.allocations) {
+            buffers.entry(allocation.instruction).or_insert(allocation.buffer);
+        }
         let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
         Some(Self {
             module,
             generation: report.generation,
+            partitions: report.partitions,
             flow: Flow::new(module),
             held,
             total_bytes,
             temporary_bytes: plan.temporary_bytes(),
             padding_share: peak.map_or(0.0, |peak| share(peak.padding_bytes, peak.live_bytes)),
+            buffers,
             planner,
         })
     }
@@ -180,17 +193,28 @@ impl<'m> Scene<'m> {
     where
         'm: 'a,
     {
-        let (mut resized, mut donated) = (HashMap::new(), 0_u64);
+        self.total_bytes.saturating_sub(self.after(candidates))
+    }
+
+    /// The program's total with all these changes.
+    pub(super) fn after<'a>(&mut self, candidates: impl IntoIterator<Item = &'a Candidate<'m>>) -> u64
+    where
+        'm: 'a,
+    {
+        let (mut resized, mut placed, mut donated) = (HashMap::new(), HashMap::new(), 0_u64);
         for candidate in candidates {
             for (buffer, bytes) in &candidate.resized {
                 let least = resized.entry(*buffer).or_insert(*bytes);
                 *least = (*least).min(*bytes);
             }
+            placed.extend(&candidate.placed);
             donated = donated.saturating_add(candidate.donated_bytes);
         }
-        let plan = self.planner.plan_resized(|buffer, bytes| resized.get(&buffer).map(|resized| bytes.min(*resized)));
-        let after = plan.map_or(self.total_bytes, |plan| plan.total_bytes());
-        self.total_bytes.saturating_sub(after.saturating_sub(donated))
+        let plan = self.planner.plan_resized(|buffer, bytes| {
+            let resized = || resized.get(&buffer).map(|resized| bytes.min(*resized));
+            placed.get(&buffer).copied().or_else(resized)
+        });
+        plan.map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(donated)
     }
 }
 

@@ -2,14 +2,17 @@
 
 use super::{
     AdviceTarget,
+    handover::Party,
     scene::{Candidate, Held, Scene},
 };
 use crate::{
     origin::{op_name, place, source_line},
     snippet::{self, JAX, LAYOUT, NUMPY},
+    words::bytes_in_words,
 };
-use tilewise::{Shape, tpu};
+use tilewise::{Shape, Tiled, tpu};
 use tilewise_hlo::Instruction;
+use tilewise_memory::Role;
 
 /// How many parts are proposed: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
@@ -280,4 +283,131 @@ pub(super) fn nothing_helps(scene: &Scene<'_>, largest: &Held<'_>) -> String {
         "padding is not what takes this program's memory: the largest array, {}{place}, is {share} % of it, and holds data",
         largest.shape
     )
+}
+
+/// The sentence and the code for arguments and results in the order that the program wants.
+pub(super) fn handover<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, parties: &[Party<'m>]) {
+    let said: Vec<String> = parties
+        .iter()
+        // A donated argument speaks for its result.
+        .filter(|party| {
+            !parties.iter().any(|other| party.role == Role::Output && other.donated_to == Some(party.number))
+        })
+        .map(|party| match (party.role, party.donated_to) {
+            (Role::Output, _) => format!("take result {} as {}", party.number, sized(party)),
+            (_, Some(_)) => format!("hand `{}` over and take it back as {}", name(&party.instruction), sized(party)),
+            _ => format!("hand `{}` over as {}", name(&party.instruction), sized(party)),
+        })
+        .collect();
+    candidate.sentence = match &said[..] {
+        [one] => format!("{one}: the program copies it into that order"),
+        [one, two] => format!("{one}, and {two}: the program copies them into those orders"),
+        [one, rest @ ..] => {
+            format!("{one}, and {} more likewise: the program copies them into those orders", rest.len())
+        }
+        [] => String::new(),
+    };
+    if parties.iter().all(|party| party.role == Role::Output) {
+        candidate.sentence = candidate.sentence.replace("into that order", "out of that order");
+        candidate.sentence = candidate.sentence.replace("into those orders", "out of those orders");
+    }
+    if let Some(code) = handover_code(scene, parties) {
+        give(scene, candidate, LAYOUT, code);
+    }
+}
+
+/// The layout to hand it over in, and what it then takes, if that is more.
+fn sized(party: &Party<'_>) -> String {
+    let bytes =
+        |shape: &Shape| shape.as_array().and_then(|array| array.sizes().ok()).map_or(0, |sizes| sizes.physical_bytes);
+    let (before, after) = (bytes(&party.from), bytes(&party.to));
+    if after <= before {
+        return party.to.to_string();
+    }
+    format!("{} ({}, not {})", party.to, bytes_in_words(after), bytes_in_words(before))
+}
+
+fn handover_code(scene: &Scene<'_>, parties: &[Party<'_>]) -> Option<String> {
+    let (arguments, results): (Vec<&Party<'_>>, Vec<&Party<'_>>) =
+        parties.iter().partition(|party| party.role == Role::Argument);
+    let mut lines = Vec::new();
+    for party in &arguments {
+        let name = name(&party.instruction);
+        lines.push(snippet::put_in(&name, &layout(scene, &party.to)?));
+    }
+    if results.is_empty() {
+        return Some(lines.join("\n"));
+    }
+    let parameters = parameters(scene)?;
+    let donated = |result: &Party<'_>| arguments.iter().find(|argument| argument.donated_to == Some(result.number));
+    let mut formats = Vec::new();
+    for result in &results {
+        // How a result is divided between devices isn't known, unless it takes an argument's place.
+        let like = match donated(result) {
+            Some(argument) => name(&argument.instruction),
+            None if scene.partitions == 1 => parameters.first()?.1.clone(),
+            None => return None,
+        };
+        formats.push((result.number, format!("Format({}, {like}.sharding)", layout(scene, &result.to)?)));
+    }
+    let mut options = String::new();
+    let mut roots: Vec<String> = arguments
+        .iter()
+        .filter(|argument| argument.donated_to.is_some())
+        .map(|argument| format!("\"{}\"", root(&name(&argument.instruction))))
+        .collect();
+    roots.dedup();
+    if !roots.is_empty() {
+        options = format!("donate_argnames=({}), ", snippet::tuple(roots.into_iter()));
+    }
+    let function = function(scene);
+    let leaves = scene.module.entry()?.root()?.shape().ok()?;
+    match &formats[..] {
+        [(_, format)] if leaves.as_array().is_some() => {
+            lines.push(format!("{function} = jax.jit({function}, {options}out_shardings={format})"));
+        }
+        _ => {
+            let mut roots: Vec<&str> = parameters.iter().map(|(root, _)| root.as_str()).collect();
+            roots.dedup();
+            if !roots.iter().all(|root| is_name(root)) {
+                return None;
+            }
+            lines.push(format!("results, tree = jax.tree.flatten(jax.eval_shape({function}, {}))", roots.join(", ")));
+            lines.push("formats = [None] * len(results)".to_owned());
+            lines.extend(formats.iter().map(|(number, format)| format!("formats[{number}] = {format}")));
+            let formats = "jax.tree.unflatten(tree, formats)";
+            lines.push(format!("{function} = jax.jit({function}, {options}out_shardings={formats})"));
+        }
+    }
+    Some(lines.join("\n"))
+}
+
+/// JAX's `Layout` of this order, with tiles where they aren't those of the order.
+fn layout(scene: &Scene<'_>, shape: &Shape) -> Option<String> {
+    let array = shape.as_array()?;
+    let bounds: Vec<u64> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let order = array.layout()?.minor_to_major();
+    let default = tpu::layout_for_order(array.element_type(), &bounds, order, scene.generation).ok()?;
+    let mut jax = Tiled::new(shape).ok()?.jax().ok()?;
+    if default.layout().map(|layout| layout.tiles()) == shape.layout().map(|layout| layout.tiles()) {
+        jax.tiling = None;
+        jax.sub_byte_element_size_in_bits = 0;
+    }
+    Some(jax.to_string())
+}
+
+/// The parameters of the Python function that the entry's parameters are parts of, each with the first of these.
+fn parameters(scene: &Scene<'_>) -> Option<Vec<(String, String)>> {
+    let mut arguments: Vec<Instruction<'_>> =
+        scene.module.entry()?.instructions().filter(|at| at.opcode() == "parameter").collect();
+    arguments.sort_by_key(Instruction::parameter_number);
+    let mut parameters: Vec<(String, String)> = Vec::new();
+    for argument in arguments {
+        let name = op_name(&argument)?;
+        let root = root(&name).to_owned();
+        if !parameters.iter().any(|(known, _)| *known == root) {
+            parameters.push((root, name));
+        }
+    }
+    Some(parameters)
 }

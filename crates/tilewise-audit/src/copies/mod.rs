@@ -1,11 +1,17 @@
 //! Copies: what a program moves without computing anything.
 
+pub(crate) mod correspondence;
+mod reason;
+pub(crate) mod trace;
+
+pub use reason::{CopyEnd, CopyEndKind, CopyFix, CopyReason};
+
 use crate::{
     origin::{SourceLine, op_name, source_line},
     sizing::{Sizer, share},
 };
 use std::{cmp::Reverse, collections::HashMap};
-use tilewise::{Shape, ShapeKind, Tiled};
+use tilewise::{ErrorKind, Shape, ShapeKind, Tiled};
 use tilewise_hlo::{CallRole, Instruction, Module};
 
 /// One instruction that copies an array: a `copy`, a `copy-start`, or a `slice-start` of the whole.
@@ -35,6 +41,8 @@ pub struct CopyRow {
     pub op_name: Option<String>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
+    /// The index of the instruction.
+    pub(crate) index: usize,
 }
 
 /// What a copy is for: how the array it writes differs from the one it reads.
@@ -76,11 +84,13 @@ impl CopyClass {
     /// ```
     #[must_use]
     pub fn of(from: &Shape, to: &Shape) -> Option<Self> {
-        let [source, result] = [Tiled::new(from).ok()?, Tiled::new(to).ok()?];
-        let same_bytes = source.array().element_type() == result.array().element_type()
-            && source.stored_bits() == result.stored_bits()
-            && source.digits() == result.digits()
-            && source.nested_axes() == result.nested_axes();
+        let same_type = from.as_array()?.element_type() == to.as_array()?.element_type();
+        // What can't be decided (tiles that cut across one another) is written differently, and taken for different.
+        let same_bytes = match from.same_bytes(to) {
+            Ok(same_bytes) => same_type && same_bytes,
+            Err(error) if error.kind() == ErrorKind::Undecided => same_type && from == to,
+            Err(_) => return None,
+        };
         let [first, second] = [from.layout()?, to.layout()?];
         let same_layout = first.minor_to_major() == second.minor_to_major() && first.tiles() == second.tiles();
         Some(match (same_bytes, first.memory_space() == second.memory_space()) {
@@ -233,6 +243,7 @@ fn row<'m>(
     };
     let pair = pairs.known.entry((from, copy.shape_text())).or_insert_with(|| Pair::new(from, copy, sizer)).clone()?;
     Some(CopyRow {
+        index: copy.index(),
         instruction: copy.name().to_owned(),
         computation: copy.computation().name().to_owned(),
         class: pair.class,

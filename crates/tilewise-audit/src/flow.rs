@@ -9,22 +9,22 @@ use tilewise_hlo::{Instruction, Module};
 /// Longer chains of copies and elementwise operations aren't followed.
 const STEPS: usize = 12;
 /// Nor are more than so many readers looked at.
-const READERS: usize = 256;
+pub(crate) const READERS: usize = 256;
 
 /// Who reads what, worked out for a computation when it is first asked about.
-pub(super) struct Flow<'m> {
+pub(crate) struct Flow<'m> {
     module: &'m Module,
     /// By computation, then by instruction.
     users: RefCell<HashMap<usize, HashMap<usize, Vec<usize>>>>,
 }
 
 impl<'m> Flow<'m> {
-    pub(super) fn new(module: &'m Module) -> Self {
+    pub(crate) fn new(module: &'m Module) -> Self {
         Self { module, users: RefCell::default() }
     }
 
     /// The instructions of its computation that read its result.
-    pub(super) fn users(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
+    pub(crate) fn users(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
         let computation = instruction.computation();
         let mut known = self.users.borrow_mut();
         let users = known.entry(computation.index()).or_insert_with(|| {
@@ -41,7 +41,7 @@ impl<'m> Flow<'m> {
     }
 
     /// The instructions that read its result, seen through what only passes it on.
-    pub(super) fn readers(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
+    pub(crate) fn readers(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
         let (mut readers, mut seen) = (Vec::new(), HashSet::new());
         let mut waiting = vec![*instruction];
         while let Some(at) = waiting.pop() {
@@ -55,7 +55,7 @@ impl<'m> Flow<'m> {
     }
 
     /// Whether nothing but elementwise operations lies between this and the program's results.
-    pub(super) fn is_elementwise_to_the_end(&self, from: &Instruction<'m>) -> bool {
+    pub(crate) fn is_elementwise_to_the_end(&self, from: &Instruction<'m>) -> bool {
         let mut seen = HashSet::new();
         let mut front = vec![*from];
         while let Some(at) = front.pop() {
@@ -72,12 +72,12 @@ impl<'m> Flow<'m> {
     }
 
     /// Whether a chain of operations on the same rows leads from here down to such an instruction.
-    pub(super) fn leads_to(&self, from: &Instruction<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
+    pub(crate) fn leads_to(&self, from: &Instruction<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
         self.reached(from, |at| self.readers(at), is).is_some()
     }
 
     /// Such an instruction, if it makes this, or if a chain of operations on the same rows begins with it.
-    pub(super) fn source(
+    pub(crate) fn source(
         &self,
         to: &Instruction<'m>,
         is: impl Fn(&Instruction<'m>) -> bool,
@@ -86,7 +86,7 @@ impl<'m> Flow<'m> {
     }
 
     /// Whether this is made of another's elements, each of the same, or of it with some of them replaced.
-    pub(super) fn updates(&self, this: &Instruction<'m>, other: &Instruction<'m>) -> bool {
+    pub(crate) fn updates(&self, this: &Instruction<'m>, other: &Instruction<'m>) -> bool {
         let keeps = |at: &Instruction<'m>| {
             passes_on(at) || is_elementwise(at) || does(at, "dynamic-update-slice") || does(at, "scatter")
         };
@@ -134,21 +134,26 @@ fn bounds(instruction: &Instruction<'_>) -> Option<Vec<u64>> {
 }
 
 /// Whether an instruction hands its operand on as it is.
-pub(super) fn passes_on(instruction: &Instruction<'_>) -> bool {
+pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
     let opcode = instruction.opcode();
     matches!(
         opcode,
         "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done" | "bitcast" | "get-tuple-element"
-    ) || opcode == "custom-call" && target(instruction).is_some_and(|target| target.contains("Concat"))
+    ) || is_concatenation(instruction)
+}
+
+/// Whether an instruction puts slices of an array together again.
+pub(crate) fn is_concatenation(instruction: &Instruction<'_>) -> bool {
+    instruction.opcode() == "custom-call" && target(instruction).is_some_and(|target| target.contains("Concat"))
 }
 
 /// What a `custom-call` calls.
-pub(super) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
+pub(crate) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
     Some(instruction.attribute("custom_call_target")?.trim_matches('"'))
 }
 
 /// Whether an instruction, or what it fuses, is one with this opcode.
-pub(super) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
+pub(crate) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
     /// Fusions in fusions: a scatter's are three deep.
     const DEPTH: usize = 4;
     let mut front = vec![*instruction];
@@ -169,13 +174,45 @@ pub(super) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
 }
 
 /// Whether each element of the result depends on the same elements of the operands only.
-pub(super) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
+pub(crate) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
     if instruction.opcode() != "fusion" {
         return is_elementwise_opcode(instruction.opcode());
     }
     let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
     called.peek().is_some()
         && called.all(|computation| computation.instructions().all(|inner| is_elementwise_opcode(inner.opcode())))
+}
+
+/// Whether an instruction does nothing but add its operands' elements up, or the like, to few: in whatever order they lie.
+pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
+    let mut elements = instruction.operands().filter_map(|operand| count(&operand.instruction()?));
+    let (mut largest, mut second) = (0, 0);
+    for elements in elements.by_ref() {
+        second = second.max(elements.min(largest));
+        largest = largest.max(elements);
+    }
+    let is_small = |elements: u64| elements <= largest / 8;
+    let is_reduced = |inner: &Instruction<'_>| inner.opcode() == "reduce" || is_elementwise_opcode(inner.opcode());
+    is_small(second)
+        && count(instruction).is_some_and(is_small)
+        && match instruction.opcode() {
+            "reduce" => true,
+            "fusion" => {
+                let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
+                called.peek().is_some()
+                    && called.all(|computation| computation.instructions().all(|inner| is_reduced(&inner)))
+            }
+            _ => false,
+        }
+}
+
+/// The elements of all arrays of a result.
+fn count(instruction: &Instruction<'_>) -> Option<u64> {
+    let shape = instruction.shape().ok()?;
+    let elements = |leaf: tilewise::Shape| {
+        leaf.dimensions().iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))
+    };
+    shape.leaves().map(|(_, leaf)| elements(leaf)).try_fold(0_u64, |sum, elements| sum.checked_add(elements?))
 }
 
 fn is_elementwise_opcode(opcode: &str) -> bool {

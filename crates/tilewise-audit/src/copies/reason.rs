@@ -1,0 +1,362 @@
+//! Why a program has each of its copies, and which of them another layout at the interface makes needless.
+
+use super::{
+    CopyClass, CopyRow,
+    trace::{Place, Tracer, Use},
+};
+use crate::{
+    Report,
+    advice::{
+        handover::{Handover, Handovers, Obstacle},
+        scene::Scene,
+    },
+    origin::op_name,
+    words::bytes_in_words,
+};
+use std::collections::HashMap;
+use tilewise::{Shape, tpu};
+use tilewise_hlo::Instruction;
+
+/// Why a copy is there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CopyReason {
+    /// Where the value comes from, past bitcasts, loops and other copies.
+    pub origin: CopyEnd,
+    /// What makes something of it first, past the same; `None` where nothing does.
+    pub reader: Option<CopyEnd>,
+    /// A sentence, without a full stop.
+    pub why: String,
+    /// The other copy of a pair of which the second brings the value back into the order that the first took it from.
+    pub cancels: Option<String>,
+    /// How to hand an argument or result over so that this isn't needed.
+    pub fix: Option<CopyFix>,
+}
+
+/// Where a copied value comes from or goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyEnd {
+    /// What it is.
+    pub kind: CopyEndKind,
+    /// The number of an argument, or of a result among all of the program's arrays.
+    pub number: Option<usize>,
+    /// The instruction, without `%`.
+    pub instruction: String,
+    /// The framework's name of the operation, or of the argument.
+    pub op_name: Option<String>,
+}
+
+/// What a [`CopyEnd`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CopyEndKind {
+    /// An argument of the program.
+    Argument,
+    /// A result of the program.
+    Result,
+    /// A constant.
+    Constant,
+    /// What a loop carries from turn to turn.
+    Loop,
+    /// What another instruction makes or reads.
+    Instruction,
+}
+
+impl CopyEndKind {
+    /// Its name in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Argument => "argument",
+            Self::Result => "result",
+            Self::Constant => "constant",
+            Self::Loop => "loop",
+            Self::Instruction => "instruction",
+        }
+    }
+}
+
+/// How to hand over an argument or a result so that a copy isn't needed, at no cost of memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyFix {
+    /// What to do, without a full stop.
+    pub sentence: String,
+    /// The argument or result as it is to be handed over.
+    pub shape: Shape,
+    /// The Python that does it, also for what has to change with it; `None` unless JAX made the program.
+    pub code: Option<String>,
+    /// What that code imports.
+    pub imports: Option<String>,
+}
+
+impl Report {
+    /// Why each of [`copies`](Self::copies) is there, in their order.
+    ///
+    /// A fix is only given where the copy goes once the program is compiled again: nothing else reads the argument, the order is
+    /// one of its own dimensions, and the program holds no more than before.
+    ///
+    /// ```
+    /// let module = tilewise_hlo::Module::parse("\
+    /// HloModule jit_f, is_scheduled=true
+    ///
+    /// ENTRY main {
+    ///   w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name=\"w\"}
+    ///   c = f32[1024,1024]{1,0:T(8,128)} copy(w)
+    ///   ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target=\"rows\"
+    /// }")?;
+    /// let reasons = tilewise_audit::audit(&module).copy_reasons();
+    /// assert_eq!(reasons[0].why, "`w` (argument 0) is in {0,1:T(8,128)}, as the caller pins it; `r` reads it in {1,0:T(8,128)}");
+    /// let code = reasons[0].fix.as_ref().and_then(|fix| fix.code.as_deref());
+    /// assert_eq!(code, Some("w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))"));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn copy_reasons(&self) -> Vec<CopyReason> {
+        if self.copies.is_empty() {
+            return Vec::new();
+        }
+        let tracer = Tracer::new(&self.text);
+        let has_relayouts = self.copies.iter().any(|copy| copy.class == CopyClass::Relayout);
+        let scene = if has_relayouts { Scene::new(self) } else { None };
+        let handovers = scene.map(|mut scene| Handovers::new(&mut scene, &tracer)).unwrap_or_default();
+        let undone = undone(self, &tracer);
+        let explained = Explained { report: self, tracer, handovers, undone };
+        self.copies.iter().map(|row| explained.reason(row)).collect()
+    }
+}
+
+/// What is known of a program's copies.
+struct Explained<'m> {
+    report: &'m Report,
+    tracer: Tracer<'m>,
+    handovers: Handovers<'m>,
+    /// By the index of either of a pair of copies, the other's.
+    undone: HashMap<usize, usize>,
+}
+
+impl<'m> Explained<'m> {
+    fn reason(&self, row: &CopyRow) -> CopyReason {
+        let copy = self.report.text.instruction(row.index);
+        let copied = copy.and_then(|copy| copy.operands().next()?.instruction()).map(Place::new);
+        let origin = copied.map(|copied| self.tracer.origin(&copied)).map(|origin| (self.origin(&origin), origin));
+        let Some(origin) = origin else {
+            let kind = CopyEndKind::Instruction;
+            let origin =
+                CopyEnd { kind, number: None, instruction: row.instruction.clone(), op_name: row.op_name.clone() };
+            return CopyReason {
+                origin,
+                reader: None,
+                why: "what is copied isn't in the text".to_owned(),
+                cancels: None,
+                fix: None,
+            };
+        };
+        let made = copy.and_then(|copy| self.made(&copy));
+        let readers = made.map(|made| self.tracer.readers(&made)).unwrap_or_default();
+        let reader = readers.first().map(|reader| self.reader(reader));
+        let found = self
+            .handovers
+            .list
+            .iter()
+            .find(|found| found.parties.iter().any(|party| party.copies.contains(&row.index)));
+        let obstacle = self.handovers.obstacles.get(&row.index);
+        let cancels = self.undone.get(&row.index).and_then(|other| self.report.text.instruction(*other));
+        let mut why = self.why(row, &origin, reader.as_ref());
+        if let Some(other) = &cancels {
+            why += &format!(". With `{}` it takes the value there and back", other.name());
+        }
+        if let Some(obstacle) = obstacle {
+            why += &format!(". {}", in_words(*obstacle));
+        }
+        CopyReason {
+            origin: origin.0,
+            reader,
+            why,
+            cancels: cancels.map(|other| other.name().to_owned()),
+            fix: found.and_then(|found| fix(found, row)),
+        }
+    }
+
+    /// What a copy makes.
+    fn made(&self, copy: &Instruction<'m>) -> Option<Place<'m>> {
+        if copy.opcode() == "copy" { Some(Place::new(*copy)) } else { self.tracer.done(copy).map(Place::new) }
+    }
+
+    fn origin(&self, place: &Place<'m>) -> CopyEnd {
+        let instruction = &place.instruction;
+        let is_entry = instruction.computation().is_entry();
+        let (kind, number) = match instruction.opcode() {
+            "parameter" if is_entry => (CopyEndKind::Argument, instruction.parameter_number()),
+            "parameter" | "while" => (CopyEndKind::Loop, None),
+            "constant" => (CopyEndKind::Constant, None),
+            _ => (CopyEndKind::Instruction, None),
+        };
+        end(kind, number, instruction)
+    }
+
+    fn reader(&self, reader: &Use<'m>) -> CopyEnd {
+        match reader {
+            Use::Read(instruction) if instruction.opcode() == "while" => end(CopyEndKind::Loop, None, instruction),
+            Use::Read(instruction) => end(CopyEndKind::Instruction, None, instruction),
+            Use::Passed(place) | Use::Bitcast(place) | Use::Copied(_, place) => {
+                end(CopyEndKind::Instruction, None, &place.instruction)
+            }
+            Use::Result(path) => {
+                let root = self.report.text.entry().and_then(|entry| entry.root());
+                let leaf = |root: &Instruction<'m>| root.shape().ok()?.leaves().position(|(leaf, _)| leaf == &path[..]);
+                let instruction = root.map(|root| root.name().to_owned()).unwrap_or_default();
+                let number = root.as_ref().and_then(leaf);
+                CopyEnd { kind: CopyEndKind::Result, number, instruction, op_name: None }
+            }
+        }
+    }
+
+    fn why(&self, row: &CopyRow, (origin, place): &(CopyEnd, Place<'m>), reader: Option<&CopyEnd>) -> String {
+        let (from, to) = (layout(&row.from), layout(&row.to));
+        let of = named(origin);
+        let read = reader.map_or_else(|| "nothing".to_owned(), named);
+        match row.class {
+            CopyClass::Relayout => {
+                let whose = match origin.kind {
+                    CopyEndKind::Argument if self.is_default(place) => ", its default order",
+                    CopyEndKind::Argument => ", as the caller pins it",
+                    CopyEndKind::Loop => ", as the loop carries it",
+                    CopyEndKind::Constant => "",
+                    _ => ", as it is made",
+                };
+                // Past other copies or a bitcast, what the origin has isn't what is copied.
+                let is_own = place
+                    .shape()
+                    .is_some_and(|shape| layout(&shape) == from && shape.dimensions() == row.from.dimensions());
+                let whose = if is_own { whose } else { "" };
+                let end = match reader.map(|reader| reader.kind) {
+                    Some(CopyEndKind::Result) => format!("{read} is in {to}"),
+                    Some(CopyEndKind::Loop) => format!("{read} carries it in {to}"),
+                    _ => format!("{read} reads it in {to}"),
+                };
+                let is_converted = row.from.element_type() != row.to.element_type();
+                let converted = row.to.element_type().filter(|_| is_converted).map(|to| format!(", as {to}"));
+                format!("{of} is in {from}{whose}; {end}{}", converted.unwrap_or_default())
+            }
+            CopyClass::Transfer => {
+                let space = tpu::memory_space_name(row.to.as_array().map_or(0, |array| array.memory_space()));
+                format!("{of} is brought into {space} for {read}, its layout as it is")
+            }
+            CopyClass::Duplicate => match reader.map(|reader| reader.kind) {
+                Some(CopyEndKind::Loop) => format!("{read} overwrites what it carries, and {of} has to stay as it is"),
+                Some(CopyEndKind::Result) => format!("{read} needs memory of its own, and {of} has to stay as it is"),
+                _ => format!("{of} is copied as it is, in the same memory, for {read}"),
+            },
+            CopyClass::Bitcast => format!("{from} and {to} put every byte of {of} in the same place"),
+        }
+    }
+
+    fn is_default(&self, place: &Place<'m>) -> bool {
+        let is_default = || {
+            let shape = place.shape()?;
+            let bounds: Vec<u64> =
+                shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+            let default = tpu::default_layout(shape.element_type()?, &bounds, self.report.generation).ok()?;
+            let tiling = |shape: &Shape| {
+                shape.layout().map(|layout| (layout.minor_to_major().to_vec(), layout.tiles().to_vec()))
+            };
+            Some(tiling(&default)? == tiling(&shape)?)
+        };
+        is_default().unwrap_or(true)
+    }
+}
+
+fn end(kind: CopyEndKind, number: Option<usize>, instruction: &Instruction<'_>) -> CopyEnd {
+    let op_name = op_name(instruction).filter(|name| !name.is_empty());
+    CopyEnd { kind, number, instruction: instruction.name().to_owned(), op_name }
+}
+
+/// An end in a sentence.
+fn named(end: &CopyEnd) -> String {
+    let number = end.number.map(|number| number.to_string()).unwrap_or_default();
+    match (end.kind, &end.op_name) {
+        (CopyEndKind::Argument, Some(name)) => format!("`{name}` (argument {number})"),
+        (CopyEndKind::Argument, None) => format!("argument {number}"),
+        (CopyEndKind::Result, _) => format!("result {number}"),
+        (CopyEndKind::Constant, _) => format!("the constant `{}`", end.instruction),
+        (CopyEndKind::Loop, _) => format!("the loop `{}`", end.instruction),
+        (CopyEndKind::Instruction, _) => format!("`{}`", end.instruction),
+    }
+}
+
+/// The layout alone, without the memory space.
+fn layout(shape: &Shape) -> String {
+    let layout = shape.layout().cloned().and_then(|layout| layout.with_memory_space(0).ok());
+    layout.map(|layout| layout.to_string()).unwrap_or_default()
+}
+
+fn in_words(obstacle: Obstacle) -> String {
+    match obstacle {
+        Obstacle::Readers => "Handing it over otherwise would not help: it is also read in another order".to_owned(),
+        Obstacle::Order => "No order of its own dimensions is that".to_owned(),
+        Obstacle::Donated => {
+            "Handing it over otherwise would not help: it shares its memory with a result that is in another order"
+                .to_owned()
+        }
+        Obstacle::Overwritten => {
+            "Handing it over otherwise would not help: the copy is overwritten, and the argument isn't donated"
+                .to_owned()
+        }
+        Obstacle::IsArgument => "An argument that is returned has to be copied".to_owned(),
+        Obstacle::Larger(bytes) => {
+            format!("Handed over in that order, the program would hold {} more", bytes_in_words(bytes))
+        }
+    }
+}
+
+fn fix(found: &Handover<'_>, row: &CopyRow) -> Option<CopyFix> {
+    let party = found.parties.iter().find(|party| party.copies.contains(&row.index))?;
+    let candidate = &found.candidate;
+    Some(CopyFix {
+        sentence: candidate.sentence.clone(),
+        shape: party.to.clone(),
+        code: candidate.code.clone(),
+        imports: candidate.imports.filter(|_| candidate.code.is_some()).map(str::to_owned),
+    })
+}
+
+/// Pairs of copies of which the second undoes what the first did.
+fn undone<'m>(report: &'m Report, tracer: &Tracer<'m>) -> HashMap<usize, usize> {
+    /// Copies further apart aren't seen as a pair.
+    const STEPS: usize = 16;
+    let known: HashMap<usize, &CopyRow> = report.copies.iter().map(|row| (row.index, row)).collect();
+    let mut pairs = HashMap::new();
+    for row in report.copies.iter().filter(|row| row.class == CopyClass::Relayout) {
+        let Some(operand) = report.text.instruction(row.index).and_then(|copy| copy.operands().next()?.instruction())
+        else {
+            continue;
+        };
+        let mut at = Place::new(operand);
+        for _ in 0..STEPS {
+            // Through a bitcast it is another array.
+            let source = tracer.source(&at).filter(|_| at.instruction.opcode() != "bitcast");
+            let Some((copy, copied)) = tracer.copied(&at) else {
+                match source {
+                    Some(source) => at = source,
+                    None => break,
+                }
+                continue;
+            };
+            let first = known.get(&copy.index()).filter(|first| first.class == CopyClass::Relayout);
+            if let Some(first) = first {
+                let is_back = first.from.element_type() == row.to.element_type()
+                    && first.from.dimensions() == row.to.dimensions()
+                    && first.from.same_bytes(&row.to).is_ok_and(|same| same);
+                if is_back {
+                    pairs.insert(row.index, first.index);
+                    pairs.insert(first.index, row.index);
+                }
+                break;
+            }
+            at = copied;
+        }
+    }
+    pairs
+}
