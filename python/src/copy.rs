@@ -7,7 +7,7 @@ use crate::{
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use tilewise_audit::CopyRow;
+use tilewise_audit::{CopyFix, CopyReason, CopyRow};
 
 /// One `copy` instruction. Sizes are in bytes.
 ///
@@ -36,6 +36,12 @@ pub(crate) struct PyCopy {
     read_bytes: u64,
     /// Bytes that the result takes.
     written_bytes: u64,
+    /// A sentence: what wants which layout.
+    why: String,
+    /// The other copy of a pair of which the second undoes what the first did; `None` for all others.
+    cancels: Option<String>,
+    /// How to hand an argument or result over so that the copy isn't needed; `None` where that can't be told.
+    fix: Option<PyCopyFix>,
     /// The framework's name of the operation.
     op_name: Option<String>,
     /// The line of the user's program.
@@ -43,7 +49,7 @@ pub(crate) struct PyCopy {
 }
 
 impl PyCopy {
-    pub(crate) fn of(copy: &CopyRow) -> Self {
+    pub(crate) fn of(copy: &CopyRow, reason: &CopyReason) -> Self {
         Self {
             instruction: copy.instruction.clone(),
             computation: copy.computation.clone(),
@@ -53,6 +59,9 @@ impl PyCopy {
             trips: copy.trips,
             read_bytes: copy.read_bytes,
             written_bytes: copy.written_bytes,
+            why: reason.why.clone(),
+            cancels: reason.cancels.clone(),
+            fix: reason.fix.as_ref().map(PyCopyFix::of),
             op_name: copy.op_name.clone(),
             source: copy.source.as_ref().map(PySourceLine::of),
         }
@@ -63,6 +72,46 @@ impl PyCopy {
 impl PyCopy {
     fn __repr__(&self) -> String {
         format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
+
+/// How to hand over an argument or a result so that a copy isn't needed: true once the program is compiled again.
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "CopyFix")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyCopyFix {
+    /// What to do, as a sentence.
+    sentence: String,
+    /// The argument or result as it is to be handed over.
+    shape: PyShape,
+    /// The Python code that does it, also for what has to change with it; `None` if there is none.
+    code: Option<String>,
+    /// What that code imports.
+    imports: Option<String>,
+}
+
+impl PyCopyFix {
+    fn of(fix: &CopyFix) -> Self {
+        Self {
+            sentence: fix.sentence.clone(),
+            shape: PyShape::new(fix.shape.clone()),
+            code: fix.code.clone(),
+            imports: fix.imports.clone(),
+        }
+    }
+}
+
+#[pymethods]
+impl PyCopyFix {
+    fn __str__(&self) -> &str {
+        &self.sentence
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<CopyFix: {}>", self.sentence)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

@@ -44,7 +44,7 @@ mod _tilewise {
         advice::{PyAdvice, PyMessageAdvice},
         buffer::PyBuffer,
         command_line::run,
-        copy::PyCopy,
+        copy::{PyCopy, PyCopyFix},
         drawing::{PyDrawing, draw},
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},

@@ -206,7 +206,9 @@ impl PyReport {
     /// Every `copy` between two layouts, in the order of the text.
     #[getter]
     fn copies(&self) -> Vec<PyCopy> {
-        self.audited.report.copies.iter().map(PyCopy::of).collect()
+        let report = &self.audited.report;
+        let reasons = report.copy_reasons();
+        report.copies.iter().zip(&reasons).map(|(copy, reason)| PyCopy::of(copy, reason)).collect()
     }
 
     /// The parts of the program that could not be read or sized.

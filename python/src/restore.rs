@@ -3,7 +3,7 @@
 use crate::{
     advice::{PyAdvice, PyMessageAdvice},
     buffer::PyBuffer,
-    copy::PyCopy,
+    copy::{PyCopy, PyCopyFix},
     explanation::PyAllocation,
     fix::PyFix,
     report::PyReportWarning,
@@ -24,7 +24,7 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
             })*
         };
     }
-    first_of!(PyAdvice PyCopy PyFix PyMessageAdvice PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
+    first_of!(PyAdvice PyCopy PyCopyFix PyFix PyMessageAdvice PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
     if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }

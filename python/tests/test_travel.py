@@ -19,6 +19,13 @@ import pytest
 import tilewise as tw
 
 TEXT = "f32[400000,12]{1,0:T(8,128)}"
+COPIES = """HloModule jit_f, is_scheduled=true
+
+ENTRY main {
+  w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w"}
+  c = f32[1024,1024]{1,0:T(8,128)} copy(w)
+  ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target="rows"
+}"""
 
 
 def values(program: Path, message: str) -> dict[str, Any]:
@@ -32,6 +39,7 @@ def values(program: Path, message: str) -> dict[str, Any]:
         "Buffer": report.buffers[3],
         "argument": next(buffer for buffer in report if buffer.opcode == "parameter"),
         "Copy": report.copies[0],
+        "CopyFix": tw.audit(COPIES).copies[0].fix,
         "SpaceTotal": report.memory_spaces[0],
         "PeakBuffer": report.peak_buffers[0],
         "Advice": report.advice[0],

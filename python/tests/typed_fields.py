@@ -46,13 +46,21 @@ def buffer_fields(buffer: tw.Buffer) -> None:
 
 
 def copy_fields(copy: tw.Copy) -> None:
-    texts: list[str] = [copy.instruction, copy.computation, copy.class_name]
+    texts: list[str] = [copy.instruction, copy.computation, copy.class_name, copy.why]
     shapes: list[tw.Shape] = [copy.from_shape, copy.to_shape]
     counts: list[int] = [copy.read_bytes, copy.written_bytes]
-    maybe_texts: list[str | None] = [copy.op_name]
+    maybe_texts: list[str | None] = [copy.op_name, copy.cancels]
     lines: list[tw.SourceLine | None] = [copy.source]
     maybe_counts: list[int | None] = [copy.trips]
-    print(texts, shapes, counts, maybe_texts, lines, maybe_counts)
+    fixes: list[tw.CopyFix | None] = [copy.fix]
+    print(texts, shapes, counts, maybe_texts, lines, maybe_counts, fixes)
+
+
+def copy_fix_fields(fix: tw.CopyFix) -> None:
+    texts: list[str] = [fix.sentence]
+    shapes: list[tw.Shape] = [fix.shape]
+    maybe_texts: list[str | None] = [fix.code, fix.imports]
+    print(texts, shapes, maybe_texts)
 
 
 def element_type_fields(element_type: tw.ElementType) -> None:

@@ -10,7 +10,10 @@ pub(crate) struct Options {
     /// Judge the program of this name only
     #[arg(long, value_name = "NAME", conflicts_with = "write")]
     only: Option<String>,
-    /// Renew conformance/advice/TABLE.md and cases.csv
+    /// Judge what is said of copies instead
+    #[arg(long)]
+    copies: bool,
+    /// Renew conformance/advice/TABLE.md and cases.csv, or conformance/copies/TABLE.md
     #[arg(long)]
     write: bool,
 }
@@ -19,8 +22,9 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let python = tpu::environment(shell)?;
     cmd!(shell, "cargo build --quiet --package tilewise-cli").quiet().run()?;
     let target = target_folder(shell);
-    let (tilewise, folder) = (target.join("debug/tilewise"), target.join("advice"));
-    let mut command = cmd!(shell, "{python} conformance/advice/judge.py --tilewise {tilewise} --folder {folder}");
+    let what = if options.copies { "copies" } else { "advice" };
+    let (tilewise, folder) = (target.join("debug/tilewise"), target.join(what));
+    let mut command = cmd!(shell, "{python} conformance/{what}/judge.py --tilewise {tilewise} --folder {folder}");
     if let Some(name) = &options.only {
         command = command.args(["--only", name]);
     }

@@ -2,8 +2,8 @@
 
 use crate::{
     Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyEnd, CopyFix,
-    CopyReason, CopyRow, Explanation, Failure, MessageAdvice, PeakRow, PlanRow, ReportView, SourceLine, SpaceTotal,
-    TableRow, Timeline, TimelinePiece, Warning,
+    CopyReason, CopyRow, Explanation, Failure, MessageAdvice, PeakRow, PlanRow, Report, ReportView, SourceLine,
+    SpaceTotal, TableRow, Timeline, TimelinePiece, Warning,
     fix::{Fix, Fixes, NewArray},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -37,7 +37,7 @@ fields!(ReportView<'_>, view, {
     memory_spaces: view.report.memory_spaces,
     advice: view.report.advice(),
     buffers: view.buffers().collect::<Vec<_>>(),
-    copies: view.report.copies.iter().zip(view.report.copy_reasons()).map(ExplainedCopy).collect::<Vec<_>>(),
+    copies: explained(view.report),
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),
     at_most_bytes: view.report.memory_bounds.at_most_bytes,
     // Only with every buffer; null for a module without plan.
@@ -175,26 +175,34 @@ fields!(Columns<'_>, pieces, {
 });
 
 /// A copy, and why it is there.
-struct ExplainedCopy<'a>((&'a CopyRow, CopyReason));
+struct ExplainedCopy<'a> {
+    row: &'a CopyRow,
+    reason: CopyReason,
+}
+
+fn explained(report: &Report) -> Vec<ExplainedCopy<'_>> {
+    let reasons = report.copy_reasons();
+    report.copies.iter().zip(reasons).map(|(row, reason)| ExplainedCopy { row, reason }).collect()
+}
 
 fields!(ExplainedCopy<'_>, copy, {
-    instruction: copy.0.0.instruction,
-    computation: copy.0.0.computation,
-    from: copy.0.0.from.to_string(),
-    to: copy.0.0.to.to_string(),
-    class: copy.0.0.class.as_str(),
+    instruction: copy.row.instruction,
+    computation: copy.row.computation,
+    from: copy.row.from.to_string(),
+    to: copy.row.to.to_string(),
+    class: copy.row.class.as_str(),
     // Null where a loop around it runs an unknown number of times.
-    trips: copy.0.0.trips,
-    read_bytes: copy.0.0.read_bytes,
-    written_bytes: copy.0.0.written_bytes,
-    moved_bytes: copy.0.0.moved_bytes,
-    origin: copy.0.1.origin,
-    reader: copy.0.1.reader,
-    why: copy.0.1.why,
-    cancels: copy.0.1.cancels,
-    fix: copy.0.1.fix,
-    op_name: copy.0.0.op_name,
-    source: copy.0.0.source,
+    trips: copy.row.trips,
+    read_bytes: copy.row.read_bytes,
+    written_bytes: copy.row.written_bytes,
+    moved_bytes: copy.row.moved_bytes,
+    origin: copy.reason.origin,
+    reader: copy.reason.reader,
+    why: copy.reason.why,
+    cancels: copy.reason.cancels,
+    fix: copy.reason.fix,
+    op_name: copy.row.op_name,
+    source: copy.row.source,
 });
 
 fields!(CopyEnd, end, {

@@ -18,6 +18,8 @@ use tilewise_memory::Role;
 
 /// More copies of copies aren't followed.
 const COPIES: usize = 4;
+/// How many times the memory a layout may take: the caller keeps arguments and results beyond the call.
+const MOST_PADDED: u64 = 3;
 /// Values passed on more often aren't followed.
 const PLACES: usize = 256;
 
@@ -63,6 +65,8 @@ pub(crate) enum Obstacle {
     IsArgument,
     /// The program would hold so many bytes more.
     Larger(u64),
+    /// It would take so many bytes, most of them padding, as long as the caller keeps it.
+    Padded(u64),
 }
 
 /// What is copied at the interface, and whether that can be helped.
@@ -114,6 +118,11 @@ impl<'m> Handovers<'m> {
         new: &[Party<'m>],
         total: &mut u64,
     ) -> Option<Candidate<'m>> {
+        let padded = new.iter().find(|party| bytes(&party.to) > bytes(&party.from).saturating_mul(MOST_PADDED));
+        if let Some(party) = padded {
+            self.refuse(new.iter().flat_map(|party| &party.copies), Obstacle::Padded(bytes(&party.to)));
+            return None;
+        }
         let candidate = candidate(scene, parties)?;
         let after = scene.after(kept.iter().chain([&candidate]));
         if after > *total {

@@ -305,6 +305,7 @@ fn in_words(obstacle: Obstacle) -> String {
                 .to_owned()
         }
         Obstacle::IsArgument => "An argument that is returned has to be copied".to_owned(),
+        Obstacle::Padded(bytes) => format!("Handed over in that order, it would take {}", bytes_in_words(bytes)),
         Obstacle::Larger(bytes) => {
             format!("Handed over in that order, the program would hold {} more", bytes_in_words(bytes))
         }

@@ -1,6 +1,8 @@
-//! Copies: their class, how often they run, and which lines they cost.
+//! Copies: their class, how often they run, which lines they cost, why they are there and what makes them needless.
 
-use tilewise_audit::{CopyClass, audit, copies_by_line};
+use std::collections::HashMap;
+use tilewise::tpu::Generation;
+use tilewise_audit::{AuditOptions, CopyClass, CopyEndKind, CopyReason, audit, audit_with, copies_by_line};
 use tilewise_hlo::Module;
 
 /// A copy in a loop of 12 turns that each hold a loop of 5, one in a loop of unknown length, and four in the entry.
@@ -125,4 +127,161 @@ ENTRY main { x = f32[256,512]{1,0:T(8,128)} parameter(0)
     let report = audit(&Module::parse(text).unwrap());
     let source = report.copies[0].source.as_ref().unwrap();
     assert_eq!((source.file.as_str(), source.line, source.function.as_deref()), ("train.py", 12, Some("loss")));
+}
+
+/// What is said of the copies in the entry of a program with these lines.
+fn reasons(head: &str, lines: &str) -> Vec<CopyReason> {
+    let text = format!("HloModule jit_f, is_scheduled=true{head}\n\nENTRY main {{\n{lines}\n}}");
+    audit(&Module::parse(text).expect("a module")).copy_reasons()
+}
+
+fn fix(reason: &CopyReason) -> Option<(String, Option<&str>)> {
+    reason.fix.as_ref().map(|fix| (fix.shape.to_string(), fix.code.as_deref()))
+}
+
+const ARGUMENT: &str = r#"
+  w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w"}
+  c = f32[1024,1024]{1,0:T(8,128)} copy(w)"#;
+
+#[test]
+fn an_argument_is_handed_over_as_all_read_it() {
+    let found = reasons(
+        "",
+        &format!("{ARGUMENT}\nROOT r = f32[1024]{{0:T(1024)}} custom-call(c), custom_call_target=\"rows\""),
+    );
+    let code = "w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))";
+    assert_eq!(fix(&found[0]), Some(("f32[1024,1024]{1,0:T(8,128)}".to_owned(), Some(code))));
+    assert_eq!((found[0].origin.kind, found[0].origin.number), (CopyEndKind::Argument, Some(0)));
+    assert_eq!(found[0].reader.as_ref().map(|reader| &*reader.instruction), Some("r"));
+    // The argument's own order is wanted, too.
+    let others = "r = f32[1024]{0:T(1024)} custom-call(c, w), custom_call_target=\"both\"";
+    let found = reasons("", &format!("{ARGUMENT}\nROOT {others}"));
+    assert_eq!(fix(&found[0]), None);
+    assert!(found[0].why.ends_with("it is also read in another order"), "{}", found[0].why);
+    // A returned argument is copied in any case.
+    let found = reasons("", &ARGUMENT.replace("c = ", "ROOT c = "));
+    assert_eq!(fix(&found[0]), None);
+    assert_eq!(found[0].reader.as_ref().map(|reader| reader.kind), Some(CopyEndKind::Result));
+}
+
+/// What a copy is overwritten with would destroy an argument, unless that is donated.
+#[test]
+fn a_donated_argument_takes_its_result_along() {
+    let update = |root: &str| {
+        format!(
+            r#"{ARGUMENT}
+  i = s32[]{{:T(128)}} parameter(1), metadata={{op_name="i"}}
+  row = f32[1,1024]{{1,0:T(1,128)}} parameter(2), metadata={{op_name="row"}}
+  u = f32[1024,1024]{{1,0:T(8,128)}} dynamic-update-slice(c, row, i, i)
+  {root}"#
+        )
+    };
+    let back = "ROOT b = f32[1024,1024]{0,1:T(8,128)} copy(u)";
+    let donated = ", input_output_alias={ {}: (0, {}, may-alias) }";
+    let found = reasons(donated, &update(back));
+    let code = "w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))\n\
+                f = jax.jit(f, donate_argnames=(\"w\",), out_shardings=Format(Layout(major_to_minor=(0, 1)), w.sharding))";
+    let shape = || "f32[1024,1024]{1,0:T(8,128)}".to_owned();
+    assert_eq!([fix(&found[0]), fix(&found[1])], [Some((shape(), Some(code))), Some((shape(), Some(code)))]);
+    // Nothing of this is a pair that could be left out: the value has changed in between.
+    assert_eq!([&found[0].cancels, &found[1].cancels], [&None, &None]);
+
+    let found = reasons("", &update(back));
+    assert!(found[0].why.ends_with("the copy is overwritten, and the argument isn't donated"), "{}", found[0].why);
+    let code = "f = jax.jit(f, out_shardings=Format(Layout(major_to_minor=(0, 1)), w.sharding))";
+    assert_eq!([fix(&found[0]), fix(&found[1])], [None, Some((shape(), Some(code)))]);
+    // Nobody knows how the result is divided.
+    let found = reasons(", num_partitions=4", &update(back));
+    assert_eq!(fix(&found[1]), Some((shape(), None)));
+
+    let other = "ROOT b = f32[1024,1024]{0,1:T(8,128)} custom-call(u), custom_call_target=\"turn\"";
+    let found = reasons(donated, &update(other));
+    assert!(found[0].why.ends_with("a result that is in another order"), "{}", found[0].why);
+}
+
+#[test]
+fn there_and_back_is_a_pair() {
+    let lines = r#"
+  x = f32[1024,1024]{1,0:T(8,128)} parameter(0)
+  a = f32[1024,1024]{1,0:T(8,128)} negate(x)
+  there = f32[1024,1024]{0,1:T(8,128)} copy(a)
+  start = (f32[1024,1024]{0,1:T(8,128)S(1)}, f32[1024,1024]{0,1:T(8,128)}, u32[]{:S(2)}) copy-start(there)
+  done = f32[1024,1024]{0,1:T(8,128)S(1)} copy-done(start)
+  back = f32[1024,1024]{1,0:T(8,128)S(1)} copy(done)
+  ROOT r = f32[1024]{0:T(1024)} custom-call(back), custom_call_target="rows""#;
+    let found = reasons("", lines);
+    let pairs: Vec<_> = found.iter().map(|reason| reason.cancels.as_deref()).collect();
+    assert_eq!(pairs, [Some("back"), None, Some("there")]);
+    assert_eq!(found[1].why, "`a` is brought into vmem for `r`, its layout as it is");
+    assert!(found[2].why.ends_with("With `there` it takes the value there and back"), "{}", found[2].why);
+}
+
+/// What a loop passes on is handed over as its body reads it; the order is said of the argument's own dimensions.
+#[test]
+fn loops_and_bitcasts_are_seen_through() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+body { p = (s32[]{:T(128)}, bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)}, bf16[2048]{0:T(1024)(128)(2,1)}) parameter(0)
+  i = s32[]{:T(128)} get-tuple-element(p), index=0
+  w = bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)} get-tuple-element(p), index=1
+  flat = bf16[2048,1024]{0,1:T(8,128)(2,1)} bitcast(w)
+  c = bf16[2048,1024]{1,0:T(8,128)(2,1)S(1)} copy(flat)
+  y = bf16[2048]{0:T(1024)(128)(2,1)} custom-call(c), custom_call_target="rows"
+  ROOT t = (s32[]{:T(128)}, bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)}, bf16[2048]{0:T(1024)(128)(2,1)}) tuple(i, w, y)
+}
+condition { p = (s32[]{:T(128)}, bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)}, bf16[2048]{0:T(1024)(128)(2,1)}) parameter(0)
+  ROOT c = pred[]{:T(512)} constant(true)
+}
+ENTRY main { w = bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)} parameter(0), metadata={op_name="params['w']"}
+  i = s32[]{:T(128)} constant(0)
+  y = bf16[2048]{0:T(1024)(128)(2,1)} custom-call(), custom_call_target="zeros"
+  init = (s32[]{:T(128)}, bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)}, bf16[2048]{0:T(1024)(128)(2,1)}) tuple(i, w, y)
+  loop = (s32[]{:T(128)}, bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)}, bf16[2048]{0:T(1024)(128)(2,1)}) while(init), condition=condition, body=body, backend_config={"known_trip_count":{"n":"12"}}
+  ROOT r = bf16[2048]{0:T(1024)(128)(2,1)} get-tuple-element(loop), index=2
+}"#;
+    let report = audit(&Module::parse(text).expect("a module"));
+    assert_eq!(report.copies[0].trips, Some(12));
+    let found = report.copy_reasons();
+    assert_eq!(
+        (found[0].origin.kind, found[0].origin.op_name.as_deref()),
+        (CopyEndKind::Argument, Some("params['w']"))
+    );
+    let (shape, _) = fix(&found[0]).expect("a fix");
+    assert_eq!(shape, "bf16[1,2048,1024]{2,1,0:T(8,128)(2,1)}");
+}
+
+/// Programs compiled by libtpu, once as they are and once with arguments and results as the fixes say: no fix is given but
+/// those after which the copies were gone, and the program held no more.
+#[test]
+fn recompiling_confirms_fixes() {
+    let text =
+        tilewise_hlo::read_text(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/copies.hlo.gz")).expect("texts");
+    let mut measured: HashMap<(&str, &str, usize), (usize, usize)> = HashMap::new();
+    for line in include_str!("../data/copies.csv").lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let count = |at: usize| cells[at].parse::<usize>().expect("a number");
+        measured.insert((cells[0], cells[1], count(2)), (count(3), count(4)));
+    }
+    let modules = Module::parse_all(text);
+    let (mut fixed, mut programs) = (0, 0);
+    for module in &modules {
+        let module = module.as_ref().expect("a module");
+        let tpu: Generation = module.name().rsplit('.').next().and_then(|tpu| tpu.parse().ok()).expect("a generation");
+        let report = audit_with(module, AuditOptions::default().with_tpu(tpu));
+        let mut given: HashMap<(CopyEndKind, usize), usize> = HashMap::new();
+        for reason in report.copy_reasons().iter().filter(|reason| reason.fix.is_some()) {
+            let end = [Some(&reason.origin), reason.reader.as_ref()].into_iter().flatten();
+            let mut end = end.filter(|end| matches!(end.kind, CopyEndKind::Argument | CopyEndKind::Result));
+            let end = end.next().expect("an argument or a result");
+            *given.entry((end.kind, end.number.expect("its number"))).or_default() += 1;
+        }
+        for ((kind, number), copies) in given {
+            let (before, after) = measured[&(module.name(), kind.as_str(), number)];
+            assert!(before - after >= copies, "{}: {} {number}", module.name(), kind.as_str());
+            fixed += copies;
+        }
+        programs += 1;
+    }
+    // A rule that says nothing is no rule.
+    assert_eq!((programs, fixed), (10, 22));
 }

@@ -1,0 +1,137 @@
+"""Judges what `tilewise audit` says of copies: whether they go once arguments and results are handed over as it says.
+
+Each program is compiled, its fixes are followed by their own code, without touching the program, and it is compiled
+again. The table goes to standard output, progress to standard error. The exit status is 1 if too few of the copies go
+that are to, or a program holds or moves more than before.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "advice"), str(HERE.parent / "tpu")]
+
+import jax  # noqa: E402
+from compile import followed  # noqa: E402
+from copied import PROGRAMS  # noqa: E402
+from programs import Draw  # noqa: E402
+from worker import devices, text  # noqa: E402
+
+MIB = 1 << 20
+GONE = 0.8
+"""The least share of the copies with a fix that must go."""
+
+
+def options():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", metavar="NAME", help="the program of this name only")
+    parser.add_argument("--tilewise", type=Path, required=True, help="the command")
+    parser.add_argument("--folder", type=Path, required=True, help="where texts are kept")
+    parser.add_argument("--write", action="store_true", help="renew TABLE.md")
+    return parser.parse_args()
+
+
+def compiled(options, program, tpu, path):
+    """The bytes that a program holds, and its copies into another order."""
+    lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
+    executable = lowered.compile(program.compiler)
+    path.write_text(text(lowered, executable, program.compiler))
+    found = executable.memory_analysis()
+    kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
+    command = [options.tilewise, "audit", "--format", "json", "--tpu", tpu, path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    copies = json.loads(done.stdout)["copies"]
+    return kept + found.temp_size_in_bytes, [copy for copy in copies if copy["class"] == "relayout"]
+
+
+def crosses(copy):
+    """The argument that a copy is made of, or the result that is made of it; `None` for other copies."""
+    reader = copy["reader"] or {}
+    if copy["origin"]["kind"] == "argument":
+        return "argument", copy["origin"]["number"]
+    return ("result", reader["number"]) if reader.get("kind") == "result" else None
+
+
+def moved(copies):
+    """Bytes that copies read and write in all."""
+    return sum(copy["moved_bytes"] for copy in copies)
+
+
+def judged(options, name, tpu):
+    """A program for one generation, before and after its fixes are followed."""
+    program = PROGRAMS[name].make(Draw("", tpu, devices(tpu)))
+    before, copies = compiled(options, program, tpu, options.folder / f"{name}.{tpu}.hlo")
+    fixes = {copy["fix"]["sentence"]: copy["fix"] for copy in copies if copy["fix"] and copy["fix"]["code"]}
+    for fix in fixes.values():
+        program = followed(program, fix)
+    after, left = compiled(options, program, tpu, options.folder / f"{name}.{tpu}.fixed.hlo") if fixes else (before, copies)
+    aimed = Counter(crosses(copy) for copy in copies if copy["fix"] and copy["fix"]["code"])
+    had, has = Counter(map(crosses, copies)), Counter(map(crosses, left))
+    jax.clear_caches()
+    print(f"{name}.{tpu}", file=sys.stderr, flush=True)
+    return {
+        "name": name,
+        "tpu": tpu,
+        "crossing": sum(count for key, count in had.items() if key),
+        "aimed": aimed.total(),
+        "gone": sum(min(count, max(had[key] - has[key], 0)) for key, count in aimed.items()),
+        "moved": (moved(copies), moved(left)),
+        "held": (before, after),
+    }
+
+
+def is_harmed(row):
+    """Whether a program holds or moves more once its fixes are followed."""
+    return row["held"][1] > row["held"][0] or row["moved"][1] > row["moved"][0]
+
+
+def table(rows):
+    """The lines of a Markdown table."""
+    columns = ["program", "TPU", "copied at the interface", "to go", "gone", "MiB copied", "after", "MiB held", "after"]
+    yield f"| {' | '.join(columns)} |"
+    yield f"| --- | --- |{' ---: |' * 7}"
+    for row in rows:
+        sizes = [f"{bytes / MIB:.1f}" for bytes in (*row["moved"], *row["held"])]
+        cells = [f"`{row['name']}`", row["tpu"], row["crossing"], row["aimed"], row["gone"], *sizes]
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def summary(rows):
+    """What rows come to, in a line."""
+    aimed, gone = sum(row["aimed"] for row in rows), sum(row["gone"] for row in rows)
+    crossing, harmed = sum(row["crossing"] for row in rows), sum(map(is_harmed, rows))
+    return (
+        f"{len({row['name'] for row in rows})} programs, {len(rows)} compilations: of {crossing} copies of arguments and "
+        f"results into another order, {aimed} are to go, and {gone} go; {harmed} hold or copy more."
+    )
+
+
+def main():
+    """Judges all programs, or one."""
+    chosen = options()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    if chosen.only and chosen.only not in PROGRAMS:
+        sys.exit(f"no program {chosen.only}; there are {', '.join(PROGRAMS)}")
+    names = [chosen.only] if chosen.only else list(PROGRAMS)
+    rows = [judged(chosen, name, tpu) for name in names for tpu in PROGRAMS[name].tpus]
+    parts = []
+    for title, is_held_out in (("Programs the rules were made with", False), ("Programs they were not", True)):
+        some = [row for row in rows if PROGRAMS[row["name"]].is_held_out == is_held_out]
+        if some:
+            parts += [f"## {title}", "\n".join(table(some)), summary(some)]
+    words = "\n\n".join(parts)
+    print(words)
+    if chosen.write:
+        head = "# Copies that another layout makes needless\n\n<!-- Renewed by `cargo xtask advice --copies --write`. -->"
+        (HERE / "TABLE.md").write_text(f"{head}\n\n{words}\n")
+    aimed = sum(row["aimed"] for row in rows)
+    sys.exit(sum(row["gone"] for row in rows) < GONE * aimed)
+
+
+if __name__ == "__main__":
+    main()
