@@ -145,21 +145,20 @@ def column_major_state(draw: Draw) -> Program:
     return Program(step, (pinned(array, 1, 0), array, array))
 
 
-@copied("v5e", "v7x")
-def fused_projection(draw: Draw) -> Program:
-    """A decoding step: queries, keys and values of one weight, and a cache."""
+@copied("v7x")
+def pipeline_stages(draw: Draw) -> Program:
+    """Stages in a scan, whose results are also written into an array; v7x wants taller tiles than its defaults."""
 
-    def decode(x, w, keys, values):
-        q, k, v = jnp.split(x @ w, 3, -1)
-        q, k, v = (part.reshape(len(x), 1, 8, 80) for part in (q, k, v))
-        keys = jax.lax.dynamic_update_slice(keys, k, (0, 7, 0, 0))
-        values = jax.lax.dynamic_update_slice(values, v, (0, 7, 0, 0))
-        scores = jax.nn.softmax(jnp.einsum("bqnh,bknh->bnqk", q, keys))
-        return keys, values, jnp.einsum("bnqk,bknh->bqnh", scores, values)
+    def forward(xs, ws, out):
+        def stage(out, layer):
+            x, w = layer
+            y = jax.nn.relu(x @ w)
+            return jax.lax.dynamic_update_slice(out, y[None], (1, 0, 0)), y
 
-    cache = draw.array((16, 256, 8, 80), bf16)
-    arguments = draw.array((16, 640), bf16), draw.array((640, 1920), bf16), cache, cache
-    return Program(decode, arguments, {"donate_argnums": (2, 3)})
+        return jax.lax.scan(stage, out, (xs, ws))
+
+    xs, ws = draw.array((7, 48, 640), bf16), draw.array((7, 640, 640), bf16)
+    return Program(forward, (xs, ws, xs))
 
 
 @copied("v5e", "v6e", held_out=True)
@@ -297,3 +296,29 @@ def skip_connection(draw: Draw) -> Program:
 
     kernels = draw.array((3, 3, 64, 128), bf16), draw.array((3, 3, 128, 128), bf16)
     return Program(layers, (draw.array((16, 64, 64, 64), bf16), *kernels))
+
+
+@copied("v7x", held_out=True)
+def stacked_layers(draw: Draw) -> Program:
+    """Layers in a scan that keeps what comes before each."""
+
+    def forward(x, w, bias):
+        def layer(x, layer):
+            w, bias = layer
+            return jax.nn.relu(x @ w + bias), x
+
+        return jax.lax.scan(layer, x, (w, bias))
+
+    w = pinned(draw.array((16, 256, 256), bf16), 1, 0, 2)
+    return Program(forward, (draw.array((256, 256), bf16), w, draw.array((16, 256), bf16)))
+
+
+@copied("v7x", held_out=True)
+def sampled_softmax(draw: Draw) -> Program:
+    """Scores of a few of many classes, whose weights have 96 columns."""
+
+    def scores(h, w, bias, sampled):
+        return jax.nn.log_softmax(jnp.einsum("bd,bkd->bk", h, w[sampled]) + bias[sampled])
+
+    classes = draw.array((200_000, 96), bf16), draw.array((200_000,), bf16)
+    return Program(scores, (draw.array((1024, 96), bf16), *classes, draw.array((1024, 64), jnp.int32)))

@@ -6,6 +6,7 @@ that are to, or a program holds or moves more than before.
 """
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def options():
     parser.add_argument("--only", metavar="NAME", help="the program of this name only")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where texts are kept")
-    parser.add_argument("--write", action="store_true", help="renew TABLE.md")
+    parser.add_argument("--write", action="store_true", help="renew TABLE.md and copies.csv")
     return parser.parse_args()
 
 
@@ -82,6 +83,7 @@ def judged(options, name, tpu):
         "gone": sum(min(count, max(had[key] - has[key], 0)) for key, count in aimed.items()),
         "moved": (moved(copies), moved(left)),
         "held": (before, after),
+        "ends": {key: (count, has[key]) for key, count in had.items() if key},
     }
 
 
@@ -111,6 +113,16 @@ def summary(rows):
     )
 
 
+def write_ends(rows, path):
+    """A row for each argument and result that is copied: how many copies there are, and how many are left."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["program", "end", "number", "copies", "left"])
+        for row in rows:
+            for (end, number), counts in row["ends"].items():
+                writer.writerow([f"{row['name']}.{row['tpu']}", end, number, *counts])
+
+
 def main():
     """Judges all programs, or one."""
     chosen = options()
@@ -129,8 +141,9 @@ def main():
     if chosen.write:
         head = "# Copies that another layout makes needless\n\n<!-- Renewed by `cargo xtask advice --copies --write`. -->"
         (HERE / "TABLE.md").write_text(f"{head}\n\n{words}\n")
-    aimed = sum(row["aimed"] for row in rows)
-    sys.exit(sum(row["gone"] for row in rows) < GONE * aimed)
+        write_ends(rows, HERE / "copies.csv")
+    gone, aimed = (sum(row[key] for row in rows) for key in ("gone", "aimed"))
+    sys.exit(gone < GONE * aimed or any(map(is_harmed, rows)))
 
 
 if __name__ == "__main__":

@@ -80,6 +80,16 @@ impl PyCopy {
 }
 
 /// How to hand over an argument or a result so that a copy isn't needed: true once the program is compiled again.
+///
+/// Examples:
+///     >>> report = audit('''HloModule jit_f, is_scheduled=true
+///     ...   ENTRY main {
+///     ...     w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w"}
+///     ...     c = f32[1024,1024]{1,0:T(8,128)} copy(w)
+///     ...     ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target="rows"
+///     ...   }''')
+///     >>> print(report.copies[0].fix.code)
+///     w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "CopyFix")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyCopyFix {

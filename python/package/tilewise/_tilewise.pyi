@@ -23,6 +23,7 @@ __all__ = [
     "Allocation",
     "Buffer",
     "Copy",
+    "CopyFix",
     "Drawing",
     "ElementType",
     "Explanation",

@@ -62,6 +62,8 @@ export interface CopyRow {
   class: string;
   trips: number | null;
   moved_bytes: number;
+  why: string;
+  fix: { sentence: string } | null;
   op_name: string | null;
   source: Source | null;
 }
@@ -144,11 +146,12 @@ export interface Copies {
 
 export interface CopyLine {
   owner: string;
-  class: string;
   copies: number;
   moved_bytes: number;
   /// Some run an unknown number of times.
   is_lower_bound: boolean;
+  /// The one that moves the most.
+  most: CopyRow;
 }
 
 /// What a view of a program is made of.
@@ -209,10 +212,11 @@ function copiesByLine(rows: CopyRow[]): Copies {
   const lines = new Map<string, CopyLine>();
   for (const row of rows) {
     const owner = sourceLabel(row.source) ?? row.op_name ?? row.instruction;
-    const line = lines.get(owner) ?? { owner, class: row.class, copies: 0, moved_bytes: 0, is_lower_bound: false };
+    const line = lines.get(owner) ?? { owner, copies: 0, moved_bytes: 0, is_lower_bound: false, most: row };
     line.copies += 1;
     line.moved_bytes += row.moved_bytes;
     line.is_lower_bound ||= row.trips === null;
+    if (row.moved_bytes > line.most.moved_bytes) line.most = row;
     lines.set(owner, line);
   }
   const sorted = [...lines.values()].sort((a, b) => b.moved_bytes - a.moved_bytes);

@@ -229,8 +229,14 @@ function otherTables({ report, copies }: Audit, choose: (row: Row) => void): HTM
         {},
         el("summary", {}, `Copies by line (${grouped(copies.count)})`),
         table(
-          ["moves", "copies", "what for", "line"],
-          copies.lines.map((line) => [`${bytes(line.moved_bytes)}${line.is_lower_bound ? "+" : ""}`, grouped(line.copies), line.class, shortPath(line.owner)]),
+          ["moves", "copies", "what for", "line", "why"],
+          copies.lines.map(({ owner, copies, moved_bytes, is_lower_bound, most }) => [
+            `${bytes(moved_bytes)}${is_lower_bound ? "+" : ""}`,
+            grouped(copies),
+            most.class,
+            shortPath(owner),
+            el("span", {}, most.why, most.fix && el("strong", {}, `. To be rid of it: ${most.fix.sentence}`)),
+          ]),
         ),
       ),
     report.buffers.length > 0 &&

@@ -12,7 +12,7 @@ use crate::copies::{
 };
 use crate::flow::is_reduction;
 use std::collections::{HashMap, HashSet};
-use tilewise::Shape;
+use tilewise::{Shape, tpu};
 use tilewise_hlo::Instruction;
 use tilewise_memory::Role;
 
@@ -57,6 +57,8 @@ pub(crate) enum Obstacle {
     Readers,
     /// The order can't be said of its own dimensions.
     Order,
+    /// A result in tiles that no order of its dimensions has by default: asked for them, the compiler takes others elsewhere.
+    Tiles,
     /// Argument and result share memory, and don't want the same order.
     Donated,
     /// The copy is overwritten in place.
@@ -412,6 +414,9 @@ fn made<'m>(
         at = source;
     }
     let (Some(to), Some(instruction)) = (to, last) else { return None };
+    if !has_default_tiles(scene, &to) {
+        return Some(Err((copies, Obstacle::Tiles)));
+    }
     let origin = tracer.origin(&result).instruction;
     if matches!(origin.opcode(), "parameter" | "constant") {
         return Some(Err((copies, Obstacle::IsArgument)));
@@ -427,4 +432,8 @@ fn made<'m>(
         made: Some(at.instruction.index()),
         donated_to: None,
     }))
+}
+
+fn has_default_tiles(scene: &Scene<'_>, shape: &Shape) -> bool {
+    tpu::predict(shape, scene.generation).is_ok_and(|default| default.shape.layout() == shape.layout())
 }

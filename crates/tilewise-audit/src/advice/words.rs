@@ -300,16 +300,16 @@ pub(super) fn handover<'m>(scene: &Scene<'m>, candidate: &mut Candidate<'m>, par
         })
         .collect();
     candidate.sentence = match &said[..] {
-        [one] => format!("{one}: the program copies it into that order"),
-        [one, two] => format!("{one}, and {two}: the program copies them into those orders"),
+        [one] => format!("{one}: the program copies it into that layout"),
+        [one, two] => format!("{one}, and {two}: the program copies them into those layouts"),
         [one, rest @ ..] => {
-            format!("{one}, and {} more likewise: the program copies them into those orders", rest.len())
+            format!("{one}, and {} more likewise: the program copies them into those layouts", rest.len())
         }
         [] => String::new(),
     };
     if parties.iter().all(|party| party.role == Role::Output) {
-        candidate.sentence = candidate.sentence.replace("into that order", "out of that order");
-        candidate.sentence = candidate.sentence.replace("into those orders", "out of those orders");
+        candidate.sentence = candidate.sentence.replace("into that layout", "out of that layout");
+        candidate.sentence = candidate.sentence.replace("into those layouts", "out of those layouts");
     }
     if let Some(code) = handover_code(scene, parties) {
         give(scene, candidate, LAYOUT, code);

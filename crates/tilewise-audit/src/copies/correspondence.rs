@@ -100,10 +100,10 @@ fn previous_permutation(mut order: Vec<usize>) -> Vec<usize> {
         return order;
     };
     let (head, tail) = order.split_at_mut(at + 1);
-    if let Some(pivot) = head.last_mut() {
-        if let Some(smaller) = tail.iter_mut().rev().find(|value| **value < *pivot) {
-            std::mem::swap(pivot, smaller);
-        }
+    if let Some(pivot) = head.last_mut()
+        && let Some(smaller) = tail.iter_mut().rev().find(|value| **value < *pivot)
+    {
+        std::mem::swap(pivot, smaller);
     }
     tail.reverse();
     order

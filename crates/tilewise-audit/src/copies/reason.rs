@@ -185,11 +185,13 @@ impl<'m> Explained<'m> {
     }
 
     fn origin(&self, place: &Place<'m>) -> CopyEnd {
-        let instruction = &place.instruction;
+        // What a loop carries is the loop's.
+        let around = self.tracer.around(&place.instruction);
+        let instruction = around.as_ref().unwrap_or(&place.instruction);
         let is_entry = instruction.computation().is_entry();
         let (kind, number) = match instruction.opcode() {
             "parameter" if is_entry => (CopyEndKind::Argument, instruction.parameter_number()),
-            "parameter" | "while" => (CopyEndKind::Loop, None),
+            "while" => (CopyEndKind::Loop, None),
             "constant" => (CopyEndKind::Constant, None),
             _ => (CopyEndKind::Instruction, None),
         };
@@ -205,7 +207,7 @@ impl<'m> Explained<'m> {
             }
             Use::Result(path) => {
                 let root = self.report.text.entry().and_then(|entry| entry.root());
-                let leaf = |root: &Instruction<'m>| root.shape().ok()?.leaves().position(|(leaf, _)| leaf == &path[..]);
+                let leaf = |root: &Instruction<'m>| root.shape().ok()?.leaves().position(|(leaf, _)| *leaf == path[..]);
                 let instruction = root.map(|root| root.name().to_owned()).unwrap_or_default();
                 let number = root.as_ref().and_then(leaf);
                 CopyEnd { kind: CopyEndKind::Result, number, instruction, op_name: None }
@@ -294,20 +296,20 @@ fn layout(shape: &Shape) -> String {
 
 fn in_words(obstacle: Obstacle) -> String {
     match obstacle {
-        Obstacle::Readers => "Handing it over otherwise would not help: it is also read in another order".to_owned(),
+        Obstacle::Readers => "Handing it over otherwise would not help: it is also read in another layout".to_owned(),
         Obstacle::Order => "No order of its own dimensions is that".to_owned(),
+        Obstacle::Tiles => "Results are best left in the default tiles of their order".to_owned(),
         Obstacle::Donated => {
-            "Handing it over otherwise would not help: it shares its memory with a result that is in another order"
-                .to_owned()
+            "Handing it over otherwise would not help: it shares its memory with a result in another layout".to_owned()
         }
         Obstacle::Overwritten => {
             "Handing it over otherwise would not help: the copy is overwritten, and the argument isn't donated"
                 .to_owned()
         }
         Obstacle::IsArgument => "An argument that is returned has to be copied".to_owned(),
-        Obstacle::Padded(bytes) => format!("Handed over in that order, it would take {}", bytes_in_words(bytes)),
+        Obstacle::Padded(bytes) => format!("Handed over in that layout, it would take {}", bytes_in_words(bytes)),
         Obstacle::Larger(bytes) => {
-            format!("Handed over in that order, the program would hold {} more", bytes_in_words(bytes))
+            format!("Handed over in that layout, the program would hold {} more", bytes_in_words(bytes))
         }
     }
 }

@@ -150,6 +150,12 @@ impl<'m> Tracer<'m> {
         }
     }
 
+    /// The loop whose carry a parameter is.
+    pub(crate) fn around(&self, instruction: &Instruction<'m>) -> Option<Instruction<'m>> {
+        let is_parameter = instruction.opcode() == "parameter";
+        self.loops.get(&instruction.computation().index()).filter(|_| is_parameter).copied()
+    }
+
     /// The copy that makes a value, and what it copies.
     pub(crate) fn copied(&self, place: &Place<'m>) -> Option<(Instruction<'m>, Place<'m>)> {
         let operand = |instruction: &Instruction<'m>| instruction.operands().next()?.instruction();

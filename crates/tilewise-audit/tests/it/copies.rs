@@ -157,7 +157,7 @@ fn an_argument_is_handed_over_as_all_read_it() {
     let others = "r = f32[1024]{0:T(1024)} custom-call(c, w), custom_call_target=\"both\"";
     let found = reasons("", &format!("{ARGUMENT}\nROOT {others}"));
     assert_eq!(fix(&found[0]), None);
-    assert!(found[0].why.ends_with("it is also read in another order"), "{}", found[0].why);
+    assert!(found[0].why.ends_with("it is also read in another layout"), "{}", found[0].why);
     // A returned argument is copied in any case.
     let found = reasons("", &ARGUMENT.replace("c = ", "ROOT c = "));
     assert_eq!(fix(&found[0]), None);
@@ -196,7 +196,7 @@ fn a_donated_argument_takes_its_result_along() {
 
     let other = "ROOT b = f32[1024,1024]{0,1:T(8,128)} custom-call(u), custom_call_target=\"turn\"";
     let found = reasons(donated, &update(other));
-    assert!(found[0].why.ends_with("a result that is in another order"), "{}", found[0].why);
+    assert!(found[0].why.ends_with("a result in another layout"), "{}", found[0].why);
 }
 
 #[test]

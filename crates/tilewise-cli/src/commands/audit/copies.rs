@@ -37,11 +37,19 @@ pub(super) fn write_copies(view: &ReportView<'_>, width: usize, out: &mut dyn Wr
     if lines.len() > shown {
         writeln!(out, "  {} more lines with copies; --all lists every one", lines.len() - shown)?;
     }
-    write_fixes(&copies, moved, width, out)
+    let advice = view.report.advice();
+    let is_said = |fix: &CopyFix| advice.iter().any(|advice| advice.sentence == fix.sentence);
+    write_fixes(&copies, moved, is_said, width, out)
 }
 
-/// What the caller can change so that copies go: those of more than a hundredth of what the program moves.
-fn write_fixes(copies: &[(&CopyRow, &CopyReason)], moved: u64, width: usize, out: &mut dyn Write) -> io::Result<()> {
+/// What the caller can change so that copies go, of those that cost more than a hundredth of what the program moves.
+fn write_fixes(
+    copies: &[(&CopyRow, &CopyReason)],
+    moved: u64,
+    is_said: impl Fn(&CopyFix) -> bool,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut fixes: Vec<(u64, &CopyRow, &CopyFix)> = Vec::new();
     for (row, fix) in copies.iter().filter_map(|(row, reason)| Some((*row, reason.fix.as_ref()?))) {
         match fixes.iter_mut().find(|(_, _, known)| known.sentence == fix.sentence) {
@@ -66,8 +74,10 @@ fn write_fixes(copies: &[(&CopyRow, &CopyReason)], moved: u64, width: usize, out
         for line in textwrap::wrap(&sentence, options) {
             writeln!(out, "{line}")?;
         }
-        for line in fix.imports.iter().chain(&fix.code).flat_map(|code| code.lines()) {
-            writeln!(out, "      {line}")?;
+        // What also frees memory stands above, with its code.
+        let code = fix.imports.iter().chain(&fix.code).filter(|_| !is_said(fix));
+        for line in code.flat_map(|code| code.lines()) {
+            writeln!(out, "      {}", styled(FAINT, line))?;
         }
     }
     Ok(())
