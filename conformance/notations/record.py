@@ -2,12 +2,14 @@
 
     python record.py TILEWISE > ../facts/notations.csv
 
-Each text is read by the library whose notation it is: JAX's `Layout`, MLIR and Mosaic's dialect inside jaxlib, NumPy,
-and pycute, the layout algebra that NVIDIA ships with CUTLASS. A row has the shape, the notation, the text, and what the
-library says: XLA's layout for `jax`, else the offset of some elements, given by their row-major positions.
+Each text is read by the library whose notation it is: PJRT's and JAX's layouts, MLIR and Mosaic's dialect inside jaxlib,
+NumPy, einops, and pycute, the layout algebra that NVIDIA ships with CUTLASS. A row has the shape, the notation, the text,
+and what the library says: XLA's layout for `pjrt` and `jax`, and the offset of some elements, given by their row-major
+positions.
 """
 
 import csv
+import itertools
 import json
 import re
 import subprocess
@@ -16,7 +18,7 @@ import sys
 import jax.numpy as jnp
 import numpy as np
 import pycute
-from jax._src.lib import tpu
+from jax._src.lib import tpu, xla_client
 from jax.experimental.layout import Layout
 from jaxlib.mlir import ir
 from numpy.lib.stride_tricks import as_strided
@@ -44,14 +46,60 @@ s4[64,128]{1,0:T(64,128)(8,1)E(4)}
 SAMPLES = 60
 
 
-def evaluate(affine_map, index):
+DTYPES = {"f32": jnp.float32, "bf16": jnp.bfloat16, "s8": jnp.int8, "u8": jnp.uint8, "s4": jnp.int4}
+
+
+def evaluate(affine_map, index, result=0):
     constants = ir.AffineMap.get(0, 0, [ir.AffineConstantExpr.get(i) for i in index])
-    return ir.AffineConstantExpr(affine_map.results[0].compose(constants)).value
+    return ir.AffineConstantExpr(affine_map.results[result].compose(constants)).value
 
 
 def jax(text, shape, dims):
-    dtype = {"f32": jnp.float32, "bf16": jnp.bfloat16, "s8": jnp.int8, "u8": jnp.uint8, "s4": jnp.int4}[shape.split("[")[0]]
-    return str(eval(text, {"Layout": Layout})._to_xla_layout(np.dtype(dtype)))
+    dtype = DTYPES[shape.split("[")[0]]
+    return str(eval(text, {"Layout": Layout})._to_xla_layout(np.dtype(dtype))), None
+
+
+def pjrt(text, shape, dims):
+    """The layout of the fields, else of the serialized text; and what NumPy reads at byte strides, as PJRT has them."""
+    forms = dict(line.split(maxsplit=1) for line in text.splitlines())
+    braces = [[int(number) for number in numbers.split(",") if number] for numbers in re.findall(r"\{(.*?)\}", forms["tiled"])]
+    if forms["tiled"].startswith("none"):
+        layout = xla_client.Shape(shape[: shape.index("]") + 1] + forms["serialized"]).layout()
+    else:
+        order, sizes, lengths = braces
+        sizes = iter(sizes)
+        layout = xla_client.Layout(order, [tuple(itertools.islice(sizes, length)) for length in lengths], 0)
+    if forms["strides"].startswith("none"):
+        return str(layout), None
+    strides = eval(f"({forms['strides'].split('{')[1][:-1]},)")
+    size = np.dtype(DTYPES[shape.split("[")[0]]).itemsize
+    # Each byte of an element holds the element's number.
+    memory = np.arange(1 << 16).repeat(size)
+    view = as_strided(memory, dims, [stride * memory.itemsize for stride in strides])
+    return str(layout), lambda index: view[tuple(index)]
+
+
+def mlir(text, shape, dims):
+    _, physical, _, offset = [ir.Attribute.parse(line).value if line[0] == "a" else None for line in text.splitlines()]
+    described = subprocess.run([sys.argv[1], "show", "--format", "json", shape], capture_output=True, text=True).stdout
+    bounds = json.loads(described)["physical_dimensions"]
+
+    def place(index):
+        found = evaluate(offset, index)
+        axes = [evaluate(physical, index, result) for result in range(len(bounds))]
+        assert np.ravel_multi_index(axes, bounds) == found
+        return found
+
+    return place
+
+
+def einops(text, shape, dims):
+    program = {}
+    exec(text, program)
+    logical = np.arange(1, np.prod(dims) + 1).reshape(dims)
+    buffer = program["to_buffer"](logical)
+    assert (program["from_buffer"](buffer) == logical).all()
+    return lambda index: np.flatnonzero(buffer == logical[tuple(index)])[0]
 
 
 def memref(text, shape, dims):
@@ -95,7 +143,7 @@ def main():
     context = ir.Context()
     tpu.register_dialect(context)
     with context:
-        for read in (jax, memref, mosaic, numpy, dlpack, cute):
+        for read in (pjrt, jax, mlir, memref, mosaic, numpy, dlpack, cute, einops):
             command = [sys.argv[1], "show", "--as", read.__name__, "--format", "json", *SHAPES]
             for line in subprocess.run(command, capture_output=True, text=True).stdout.splitlines():
                 item = json.loads(line)
@@ -105,13 +153,15 @@ def main():
                 text, shape = item["rendering"].strip(), item["shape"]
                 dims = [int(bound) for bound in shape[shape.index("[") + 1 : shape.index("]")].split(",")]
                 answer = read(text, shape, dims)
-                if isinstance(answer, str):
-                    rows.writerow([shape, read.__name__, text, answer, "", ""])
+                layout, place = answer if isinstance(answer, tuple) else ("", answer)
+                row = [shape, read.__name__, text, layout]
+                if place is None:
+                    rows.writerow([*row, "", ""])
                     continue
                 count = int(np.prod(dims))
                 positions = sorted(set(np.random.default_rng(1).integers(0, count, SAMPLES).tolist()) | {0, count - 1})
-                offsets = [int(answer([int(i) for i in np.unravel_index(position, dims)])) for position in positions]
-                rows.writerow([shape, read.__name__, text, "", " ".join(map(str, positions)), " ".join(map(str, offsets))])
+                offsets = [int(place([int(i) for i in np.unravel_index(position, dims)])) for position in positions]
+                rows.writerow([*row, " ".join(map(str, positions)), " ".join(map(str, offsets))])
 
 
 if __name__ == "__main__":

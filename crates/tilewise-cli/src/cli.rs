@@ -4,11 +4,15 @@ use crate::{
     output::Format,
     values::{Limit, Slice, parse_size},
 };
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use clap_complete::Shell;
 use std::{path::PathBuf, str::FromStr};
 use tilewise::{
     BitcastAs,
+    interop::Notation,
     tpu::{Generation, memory_space_name},
 };
 
@@ -66,33 +70,16 @@ pub(crate) struct ShowArgs {
     #[arg(required = true, value_name = "SHAPE")]
     pub(crate) shapes: Vec<String>,
     /// Print the layout in another system's notation
-    #[arg(long = "as", value_enum, value_name = "NOTATION")]
+    #[arg(long = "as", value_parser = notations(), value_name = "NOTATION")]
     pub(crate) notation: Option<Notation>,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: ShowFormat,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Notation {
-    /// The forms of PJRT's C API: serialized text, tiled, byte strides
-    Pjrt,
-    /// JAX's Layout
-    Jax,
-    /// MLIR affine maps from the logical index to the physical index and to the offset
-    Mlir,
-    /// An MLIR memref type, strided or with an affine map
-    Memref,
-    /// Mosaic's #tpu.tiled, and #tpu.vpad of the registers it fills
-    Mosaic,
-    /// A NumPy expression with as_strided
-    Numpy,
-    /// DLPack's shape and strides
-    Dlpack,
-    /// CuTe's shape:stride
-    Cute,
-    /// An einops program, in both directions
-    Einops,
+fn notations() -> impl TypedValueParser<Value = Notation> {
+    let values = Notation::ALL.map(|notation| PossibleValue::new(notation.as_str()).help(notation.in_words()));
+    PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -107,6 +107,8 @@ error_kinds! {
     TileFormatConflict = "tile_format_conflict",
     /// A layout that another system's notation has no words for, or the reverse.
     NotExpressible = "not_expressible",
+    /// A name of no [`Notation`](crate::interop::Notation).
+    UnknownNotation = "unknown_notation",
 }
 
 impl fmt::Display for ErrorKind {

@@ -10,6 +10,7 @@ mod batch;
 mod bitcast;
 mod hlo;
 mod index;
+mod notation;
 mod relayout;
 mod shape;
 
@@ -17,6 +18,7 @@ pub use batch::batch_line;
 pub use bitcast::bitcast_vs_naive;
 pub use hlo::{hlo_text, oom_message};
 pub use index::index_round_trip;
+pub use notation::notation_text;
 pub use relayout::relayout_vs_naive;
 pub use shape::{shape_proto, shape_text};
 
@@ -24,11 +26,12 @@ pub use shape::{shape_proto, shape_text};
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its program and of its corpus.
-pub const TARGETS: [(&str, Body); 8] = [
+pub const TARGETS: [(&str, Body); 9] = [
     ("batch_line", batch_line),
     ("bitcast_vs_naive", bitcast_vs_naive),
     ("hlo_text", hlo_text),
     ("index_round_trip", index_round_trip),
+    ("notation_text", notation_text),
     ("oom_message", oom_message),
     ("relayout_vs_naive", relayout_vs_naive),
     ("shape_proto", shape_proto),

@@ -1,11 +1,11 @@
 //! Every input of the corpora and every regression goes through its target once.
 
 use std::{
-    fs,
+    env, fs, panic,
     path::{Path, PathBuf},
 };
 use tilewise_fuzz_bodies::TARGETS;
-use tilewise_testing::corpus;
+use tilewise_testing::{Random, corpus};
 
 /// What a folder beside this crate holds, sorted.
 fn entries(folder: &str) -> Vec<PathBuf> {
@@ -28,6 +28,38 @@ fn the_corpora_hold() {
             body(input);
         }
     }
+}
+
+/// A fuzzer that looks at nothing, for compilers without one. `CHANGES` is how many inputs it makes for each target.
+#[test]
+fn changed_inputs_hold() {
+    let count = env::var("CHANGES").map_or(100, |count| count.parse().expect("a number"));
+    for ((name, body), pack) in TARGETS.iter().zip(entries("corpus")) {
+        let inputs = corpus::read(&pack).unwrap_or_else(|error| panic!("{}: {error}", pack.display()));
+        let mut random = Random::new(count);
+        for _ in 0..count {
+            let input = changed(&inputs, &mut random);
+            let held = panic::catch_unwind(|| body(&input));
+            assert!(held.is_ok(), "{name}: b\"{}\"", input.escape_ascii());
+        }
+    }
+}
+
+/// One of the inputs with a few bytes changed, removed, or put in from another.
+fn changed(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut input = inputs[random.below(inputs.len())].clone();
+    for _ in 0..=random.below(3_usize) {
+        let other = &inputs[random.below(inputs.len())];
+        let [at, from] = [&input, other].map(|bytes| random.below(bytes.len() + 1));
+        let length = random.below(9_usize);
+        let end = (at + if random.percent(50) { length } else { 0 }).min(input.len());
+        let taken = if random.percent(70) { &other[from..(from + length).min(other.len())] } else { &[] };
+        input.splice(at..end, taken.iter().copied());
+        if let (Some(byte), true) = (input.get_mut(at), random.percent(30)) {
+            *byte = byte.wrapping_add(random.below(3_u8)).wrapping_sub(1);
+        }
+    }
+    input
 }
 
 #[test]

@@ -1,9 +1,6 @@
 //! `tilewise steps`: how the buffer is made from the logical array.
 
-use super::{
-    draw::run_steps,
-    notation::{affine_maps, check_length},
-};
+use super::draw::run_steps;
 use crate::{
     cli::{Rendering, StepsArgs},
     failure::Failure,
@@ -15,7 +12,7 @@ use crate::{
 };
 use serde::Serialize;
 use std::io::{self, Write};
-use tilewise::{DerivationStep, Operation, Tiled};
+use tilewise::{DerivationStep, Operation, Tiled, interop::Notation};
 
 pub(crate) fn run(args: &StepsArgs, output: &mut Output) -> io::Result<()> {
     if args.draw {
@@ -80,7 +77,7 @@ fn derive(input: &str, rendering: Rendering) -> Result<Derived, Failure> {
         Rendering::Text => format!("{derivation}\n"),
         Rendering::Numpy => derivation.numpy().to_string(),
         Rendering::Einops => derivation.einops().to_string(),
-        Rendering::Mlir => affine_maps(&tiled)?,
+        Rendering::Mlir => format!("{}\n", Notation::Mlir.write(&tiled)?),
     };
     Ok(Derived {
         shape: derivation.shape().to_string(),
@@ -97,4 +94,16 @@ impl Derived {
         }
         out.write_all(self.rendering.as_bytes())
     }
+}
+
+/// Tiles × axes of the longest derivation that is written.
+const LONGEST: usize = 100_000;
+
+/// Each step of a derivation names the bounds of every axis, and each tile adds axes and steps.
+fn check_length(tiled: &Tiled) -> Result<(), Failure> {
+    let tiles = tiled.array().layout().map_or(0, |layout| layout.tiles().len());
+    if tiles.saturating_mul(tiled.physical_dimensions().len()) > LONGEST {
+        return Err(Failure::new("derivation_too_long", "these tiles make more steps than can be printed usefully"));
+    }
+    Ok(())
 }

@@ -96,6 +96,47 @@ pub fn layout_of_rearrange(pattern: &str, lengths: &[(&str, u64)]) -> Result<Lay
     arrange(dimensions.len(), &parts)
 }
 
+/// The layout of the one `rearrange` towards the buffer in a program, or of a pattern with its lengths: `(y y1) x -> (y x y1), y1=8`.
+pub(super) fn of_program(text: &str, bounds: &[u64]) -> Result<Layout, Error> {
+    let to_buffer = text.split_once("def from_buffer").map_or(text, |(to_buffer, _)| to_buffer);
+    let mut calls = to_buffer.split("rearrange(x, '");
+    let padding = calls.next().and_then(|before| before.split_once("np.pad(x, [")).map_or("", |(_, padding)| padding);
+    let (pattern, lengths) = match (calls.next(), calls.next()) {
+        (Some(call), None) => {
+            let (pattern, rest) = call.split_once('\'').unwrap_or((call, ""));
+            (pattern, rest.split_once(')').map_or(rest, |(lengths, _)| lengths))
+        }
+        (Some(_), Some(_)) => {
+            return Err(not_expressible("several patterns, with padding between, are no one layout's"));
+        }
+        (None, _) => text.split_once(',').unwrap_or((text, "")),
+    };
+    let length = |item: &str| {
+        let (name, length) = item.split_once('=')?;
+        Some((name.trim().to_string(), length.trim().parse().ok()?))
+    };
+    let lengths = lengths.split(',').filter(|item| !item.trim().is_empty()).map(length);
+    let lengths: Option<Vec<(String, u64)>> = lengths.collect();
+    let lengths = lengths.ok_or_else(|| not_expressible("lengths are written such as y1=8, x1=128"))?;
+    let lengths: Vec<(&str, u64)> = lengths.iter().map(|(name, length)| (&**name, *length)).collect();
+    let layout = layout_of_rearrange(pattern, &lengths)?;
+    if !padding.is_empty() {
+        // Only what rounds up to the lengths follows from the pattern.
+        let dimensions = axes(pattern.split_once("->").map_or("", |(left, _)| left))?;
+        let known = |name: &&str| lengths.iter().find(|(other, _)| other == name).map_or(1, |&(_, length)| length);
+        let tile = |names: &Vec<&str>| names.iter().map(known).fold(1, u64::saturating_mul);
+        let rounded = bounds
+            .iter()
+            .zip(dimensions.iter().map(tile))
+            .map(|(&bound, tile)| bound.checked_next_multiple_of(tile).map_or(0, |rounded| rounded - bound));
+        let added = padding.split("(0, ").skip(1).map_while(|pair| pair.split_once(')')?.0.parse::<u64>().ok());
+        if !rounded.eq(added) {
+            return Err(not_expressible("the program pads further than to the lengths of its pattern"));
+        }
+    }
+    Ok(layout)
+}
+
 /// More names than any pattern has that einops takes.
 const MOST_NAMES: usize = 256;
 

@@ -3,7 +3,7 @@
 use super::modes::not_expressible;
 use crate::{ArrayShape, ElementKind, Error, Layout, Tile, TileDimension, Tiled};
 use alloc::{format, string::String, vec::Vec};
-use core::fmt;
+use core::{fmt, str::FromStr};
 
 /// `jax.experimental.layout.Layout`: printed as the expression that makes it; made by [`Tiled::jax`].
 ///
@@ -104,6 +104,43 @@ impl JaxLayout {
                 .with_element_size_in_bits(self.sub_byte_element_size_in_bits),
         }
     }
+}
+
+impl FromStr for JaxLayout {
+    type Err = Error;
+
+    /// Reads the expression that makes it, with these arguments by name and in this order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) for anything else.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        parse(&text.split_whitespace().collect::<String>()).ok_or_else(|| {
+            not_expressible("JAX's layout is written such as Layout(major_to_minor=(0, 1), tiling=((8, 128),))")
+        })
+    }
+}
+
+fn parse(text: &str) -> Option<JaxLayout> {
+    let (order, mut rest) = text.strip_prefix("Layout(major_to_minor=(")?.strip_suffix(')')?.split_once(')')?;
+    let mut jax = JaxLayout { major_to_minor: super::numbers(order)?, tiling: None, sub_byte_element_size_in_bits: 0 };
+    if let Some(tiles) = rest.strip_prefix(",tiling=(") {
+        let mut tiling = Vec::new();
+        rest = tiles;
+        while let Some(tile) = rest.strip_prefix('(') {
+            let (sizes, behind) = tile.split_once(')')?;
+            tiling.push(super::numbers(sizes)?);
+            rest = behind.strip_prefix(',').unwrap_or(behind);
+        }
+        rest = rest.strip_prefix(')')?;
+        jax.tiling = Some(tiling);
+    } else {
+        rest = rest.strip_prefix(",tiling=None").unwrap_or(rest);
+    }
+    if let Some(bits) = rest.strip_prefix(",sub_byte_element_size_in_bits=") {
+        jax.sub_byte_element_size_in_bits = bits.parse().ok()?;
+        rest = "";
+    }
+    rest.is_empty().then_some(jax)
 }
 
 impl fmt::Display for JaxLayout {

@@ -1,8 +1,11 @@
 //! The layout as MLIR affine maps.
 
-use super::modes::{Part, arrange, not_expressible};
+use super::{
+    CuTe,
+    modes::{Mode, Part, arrange, not_expressible},
+};
 use crate::{Digit, DigitSource, Error, Layout, Tiled};
-use alloc::{format, vec, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 
 /// An MLIR affine map from logical indices, printed as `affine_map<(d0, d1) -> (…)>`; made by [`Tiled::affine_map`] and
@@ -122,17 +125,11 @@ fn terms(digits: &[Digit], nested: &[u64]) -> u64 {
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 pub fn layout_of_affine_map(text: &str) -> Result<Layout, Error> {
-    let malformed =
-        || not_expressible("an affine map is written such as affine_map<(d0, d1) -> (d0 floordiv 8, d1, d0 mod 8)>");
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let text = words.join(" ");
-    let inner = text.strip_prefix("affine_map<(").unwrap_or(&text).trim_start_matches('(');
-    let inner = inner.strip_suffix('>').unwrap_or(inner).trim_end().strip_suffix(')').ok_or_else(malformed)?;
-    let (names, results) = inner.split_once(") -> (").ok_or_else(malformed)?;
-    let names: Vec<&str> = split(names).collect();
+    let text = in_one_line(text);
+    let (names, results) = sides(&text)?;
     // (dimension, divisor, count where it is not the rest)
     let mut digits: Vec<(usize, u64, Option<u64>)> = Vec::new();
-    for result in split(results).filter(|result| *result != "0") {
+    for result in results.into_iter().filter(|result| *result != "0") {
         let digit = digit(result, &names)
             .ok_or_else(|| not_expressible(format!("`{result}` is no part of one dimension, so no tile makes it")))?;
         digits.push(digit);
@@ -152,6 +149,66 @@ pub fn layout_of_affine_map(text: &str) -> Result<Layout, Error> {
         Some(dimension) => Err(not_expressible(format!("the parts of `{}` don't join to the whole", names[dimension]))),
         None => arrange(names.len(), &parts),
     }
+}
+
+/// The layout whose offsets are the one result of an affine map: a sum of parts of dimensions, each times its stride.
+pub(super) fn modes_of_offset_map(text: &str, bounds: &[u64]) -> Result<CuTe, Error> {
+    let text = in_one_line(text);
+    let (names, results) = sides(&text)?;
+    let [sum] = results[..] else { return Err(not_expressible("the map has several results, and an offset is one")) };
+    if names.len() != bounds.len() {
+        return Err(not_expressible(format!(
+            "the map is of {} dimensions, the array has {}",
+            names.len(),
+            bounds.len()
+        )));
+    }
+    let mut digits = Vec::new();
+    for term in sum.split(" + ").filter(|term| *term != "0") {
+        let unknown = || not_expressible(format!("`{term}` is no part of one dimension times a stride"));
+        let (part, stride) = match term.rsplit_once(" * ") {
+            Some((part, stride)) => (part, stride.parse().map_err(|_| unknown())?),
+            None => (term, 1),
+        };
+        let (dimension, divisor, count) = digit(part, &names).ok_or_else(unknown)?;
+        let rest = bounds[dimension].div_ceil(divisor);
+        digits.push((dimension, divisor, Mode { count: count.unwrap_or(rest), stride }));
+    }
+    digits.sort_by_key(|&(dimension, divisor, _)| (dimension, divisor));
+    let mut modes = vec![Vec::new(); bounds.len()];
+    let mut below = vec![1_u64; bounds.len()];
+    for (dimension, divisor, mode) in digits {
+        if divisor != below[dimension] {
+            return Err(not_expressible(format!("the parts of `{}` don't join to the whole", names[dimension])));
+        }
+        below[dimension] = divisor.saturating_mul(mode.count);
+        modes[dimension].push(mode);
+    }
+    // A dimension that is in no term is one element long, or repeats them.
+    modes.iter_mut().zip(bounds).filter(|(modes, _)| modes.is_empty()).for_each(|(modes, &bound)| {
+        modes.push(Mode { count: bound, stride: 0 });
+    });
+    Ok(CuTe { modes })
+}
+
+/// How many results a map has; 0 for what is no map.
+pub(super) fn results_of(text: &str) -> usize {
+    sides(&in_one_line(text)).map_or(0, |(_, results)| results.len())
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The names of the dimensions, and the results.
+fn sides(text: &str) -> Result<(Vec<&str>, Vec<&str>), Error> {
+    let malformed =
+        || not_expressible("an affine map is written such as affine_map<(d0, d1) -> (d0 floordiv 8, d1, d0 mod 8)>");
+    let inner = text.strip_prefix("affine_map<(").unwrap_or(text).trim_start_matches('(');
+    let inner = inner.strip_suffix('>').unwrap_or(inner).trim_end().strip_suffix(')').ok_or_else(malformed)?;
+    // The map of no dimensions has no names.
+    let (names, results) = inner.split_once(") -> (").or_else(|| inner.split_once(" -> (")).ok_or_else(malformed)?;
+    Ok((split(names).collect(), split(results).collect()))
 }
 
 fn split(list: &str) -> impl Iterator<Item = &str> {

@@ -11,6 +11,8 @@
 //! | CuTe | [`Tiled::cute`](crate::Tiled::cute) | [`CuTe::layout`] |
 //! | einops | [`Einops`] programs | [`layout_of_rearrange`] |
 //!
+//! [`Notation`] has each by its name, as text in both directions.
+//!
 //! Notations of addresses (strides, maps, CuTe, einops) don't say what lies behind the last element; a layout that comes
 //! back from one puts every element at the same offset, with the fewest tiles. What a notation can't say is an error,
 //! [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible), with the reason.
@@ -21,6 +23,7 @@ mod jax;
 mod mlir;
 mod modes;
 mod mosaic;
+mod notation;
 mod numpy;
 mod pjrt;
 mod strides;
@@ -31,6 +34,7 @@ pub use jax::JaxLayout;
 pub use mlir::{AffineMap, layout_of_affine_map};
 pub use modes::Mode;
 pub use mosaic::{TpuTiled, TpuVpad};
+pub use notation::Notation;
 pub use numpy::NumPy;
 pub use pjrt::PjrtTiled;
 pub use strides::Strides;
@@ -41,7 +45,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::fmt;
+use core::{fmt, str::FromStr};
 
 /// A line of a program, and the part of the layout it is for.
 struct Line {
@@ -109,6 +113,11 @@ fn slice(from: &[u64], padding: &[u64]) -> String {
 /// A Python tuple.
 fn tuple<T: ToString>(bounds: &[T]) -> String {
     if let [bound] = bounds { format!("({},)", bound.to_string()) } else { format!("({})", list(bounds)) }
+}
+
+/// Comma-separated numbers, as in Python's tuples and C's initialisers.
+fn numbers<T: FromStr>(text: &str) -> Option<Vec<T>> {
+    text.split(',').map(str::trim).filter(|number| !number.is_empty()).map(|number| number.parse().ok()).collect()
 }
 
 fn list<T: ToString>(items: &[T]) -> String {

@@ -1,6 +1,6 @@
 //! Mosaic's TPU dialect: `#tpu.tiled` of memrefs and `#tpu.vpad` of vectors.
 
-use super::{jax::plain, modes::not_expressible};
+use super::{jax::plain, modes::not_expressible, numbers};
 use crate::{Error, Layout, Tile, TileDimension, Tiled};
 use alloc::{
     format,
@@ -254,12 +254,4 @@ fn parse_vpad(text: &str) -> Option<TpuVpad> {
             None => return None,
         },
     })
-}
-
-/// Comma-separated numbers.
-fn numbers(text: &str) -> Option<Vec<u64>> {
-    if text.is_empty() {
-        return Some(Vec::new());
-    }
-    text.split(',').map(|number| number.parse().ok()).collect()
 }

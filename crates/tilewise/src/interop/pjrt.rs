@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Error, Layout, Shape, Tiled};
 use alloc::{format, vec::Vec};
-use core::fmt;
+use core::{fmt, str::FromStr};
 
 /// The fields of `PJRT_Buffer_MemoryLayout_Tiled`; made by [`Tiled::pjrt`].
 ///
@@ -122,6 +122,31 @@ impl Layout {
         })?;
         parsed.layout().cloned().ok_or_else(|| not_expressible("only an array has a layout"))
     }
+}
+
+impl FromStr for PjrtTiled {
+    type Err = Error;
+
+    /// Reads the three fields, each as C initialises it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) where one is missing.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let fields = || {
+            Some(Self {
+                minor_to_major: field(text, "minor_to_major")?,
+                tile_dims: field(text, "tile_dims")?,
+                tile_dim_sizes: field(text, "tile_dim_sizes")?,
+            })
+        };
+        fields().ok_or_else(|| not_expressible("PJRT's tiled layout is minor_to_major, tile_dims and tile_dim_sizes"))
+    }
+}
+
+/// The numbers of a field: `tile_dims = {8, 128}`.
+pub(super) fn field<T: FromStr>(text: &str, name: &str) -> Option<Vec<T>> {
+    let (_, behind) = text.split_once(&format!("{name} = {{"))?;
+    super::numbers(behind.split_once('}')?.0)
 }
 
 impl fmt::Display for PjrtTiled {

@@ -1,6 +1,11 @@
 //! One stride a dimension: NumPy's and DLPack's arrays, and MLIR's strided memrefs.
 
-use super::modes::{self, Mode, not_expressible};
+use super::{
+    CuTe,
+    modes::{self, Mode, not_expressible},
+    numbers,
+    pjrt::field,
+};
 use crate::{ElementKind, ElementType, Error, Layout, Tiled};
 use alloc::{
     format,
@@ -157,6 +162,92 @@ impl Strides {
     pub fn dlpack(&self) -> String {
         format!("shape = {{{}}}, strides = {{{}}}", super::list(&self.dimensions), super::list(&self.strides))
     }
+}
+
+/// The fields that [`Strides::dlpack`] prints.
+pub(super) fn of_dlpack(text: &str) -> Result<Strides, Error> {
+    let malformed = || not_expressible("DLPack's fields are written such as shape = {3, 5}, strides = {5, 1}");
+    let numbers = |name| field(text, name).ok_or_else(malformed);
+    Strides::new(numbers("shape")?, numbers("strides")?)
+}
+
+/// The parts of each dimension in what [`Tiled::as_strided`] prints.
+pub(super) fn of_as_strided(text: &str) -> Result<CuTe, Error> {
+    let malformed = || not_expressible("a view is written such as as_strided(x, (3, 5), (5 * x.itemsize, x.itemsize))");
+    let read = || {
+        let (counts, rest) = text.strip_prefix("as_strided(x, (")?.split_once("), (")?;
+        let (strides, rest) = rest.split_once("))")?;
+        let strides = strides.split(',').map(str::trim).filter(|stride| !stride.is_empty());
+        let strides: Option<Vec<u64>> = strides
+            .map(|stride| match stride.strip_suffix("x.itemsize") {
+                Some("") => Some(1),
+                Some(factor) => factor.strip_suffix(" * ")?.parse().ok(),
+                None => (stride == "0").then_some(0),
+            })
+            .collect();
+        let joined = match rest.strip_prefix(".reshape(") {
+            Some(joined) => Some(numbers(joined.split_once(')')?.0)?),
+            None => rest.is_empty().then_some(None)?,
+        };
+        Some((numbers(counts)?, strides?, joined))
+    };
+    let (counts, strides, joined): (Vec<u64>, Vec<u64>, Option<Vec<u64>>) = read().ok_or_else(malformed)?;
+    let parts = Strides::new(counts, strides)?;
+    let mut parts = parts.dimensions.into_iter().zip(parts.strides).map(|(count, stride)| Mode { count, stride });
+    let Some(joined) = joined else { return Ok(CuTe { modes: parts.map(|mode| alloc::vec![mode]).collect() }) };
+    let mut modes = Vec::new();
+    for bound in joined {
+        let (mut dimension, mut product) = (Vec::new(), 1_u64);
+        while dimension.is_empty() || product != bound {
+            let mode = parts.next().ok_or_else(malformed)?;
+            product = product.saturating_mul(mode.count);
+            dimension.push(mode);
+        }
+        dimension.reverse();
+        modes.push(dimension);
+    }
+    if parts.next().is_some() { Err(malformed()) } else { Ok(CuTe { modes }) }
+}
+
+/// What a memref type says.
+pub(super) struct Memref<'a> {
+    pub(super) dimensions: Vec<u64>,
+    /// `strided<…>`, `affine_map<…>`, another attribute, or nothing.
+    pub(super) layout: &'a str,
+    pub(super) memory_space: u8,
+}
+
+impl<'a> Memref<'a> {
+    pub(super) fn of(text: &'a str) -> Result<Self, Error> {
+        Self::parse(text).ok_or_else(|| {
+            not_expressible("a memref of known bounds is written such as memref<3x5xf32, strided<[1, 3]>, 1>")
+        })
+    }
+
+    fn parse(text: &'a str) -> Option<Self> {
+        let inner = text.strip_prefix("memref<")?.strip_suffix('>')?;
+        let (array, rest) = inner.split_once(", ").unwrap_or((inner, ""));
+        let mut bounds = array.split('x').peekable();
+        let mut dimensions = Vec::new();
+        while let Some(bound) = bounds.next_if(|bound| bound.starts_with(|c: char| c.is_ascii_digit())) {
+            dimensions.push(bound.parse().ok()?);
+        }
+        bounds.next()?.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(())?;
+        let (layout, space) = match rest.rsplit_once(">, ") {
+            Some((layout, space)) => (rest.get(..layout.len() + 1)?, space),
+            None if rest.ends_with('>') => (rest, "0"),
+            None if rest.is_empty() => ("", "0"),
+            None => ("", rest),
+        };
+        Some(Self { dimensions, layout, memory_space: space.parse().ok()? })
+    }
+}
+
+/// The numbers of `strided<[1, 3]>`.
+pub(super) fn of_strided(text: &str) -> Result<Vec<u64>, Error> {
+    text.strip_prefix("strided<[")
+        .and_then(|text| numbers(text.strip_suffix("]>")?))
+        .ok_or_else(|| not_expressible(format!("`{text}` is no list of known strides without an offset")))
 }
 
 /// A stride in bytes, as NumPy has it.

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use tilewise::{
     ErrorKind, Layout, Shape, Tiled,
-    interop::{CuTe, JaxLayout, PjrtTiled, Strides, TpuTiled, TpuVpad, layout_of_affine_map, layout_of_rearrange},
+    interop::{
+        CuTe, JaxLayout, Notation, PjrtTiled, Strides, TpuTiled, TpuVpad, layout_of_affine_map, layout_of_rearrange,
+    },
 };
 use tilewise_testing::{cells::unravel, shapes::small_arrays};
 
@@ -100,6 +102,9 @@ proptest! {
             prop_assert_eq!(&pjrt.layout()?, layout);
         }
         prop_assert_eq!(&Layout::of_text(&layout.to_string(), &shape)?, layout);
+        for notation in Notation::ALL {
+            there_and_back(&tiled, notation);
+        }
         if let Some(mosaic) = unless_not_expressible(tiled.mosaic()) {
             prop_assert_eq!(&mosaic.to_string().parse::<TpuTiled>(), &Ok(mosaic.clone()));
             let again = mosaic.layout(tiled.logical_dimensions())?;
@@ -109,15 +114,15 @@ proptest! {
 
     /// No text breaks a reader.
     #[test]
-    fn readers_refuse_what_is_no_notation(text in "[(),:_0-9d floringmt#u.v<>\"{}*-]{0,40}") {
-        let _ = text.parse::<CuTe>().and_then(|cute| cute.layout());
-        let _ = text.parse::<TpuTiled>().and_then(|mosaic| mosaic.layout(&[3, 5]));
-        let _ = text.parse::<TpuVpad>().and_then(|vpad| vpad.layout(2));
-        let _ = layout_of_affine_map(&text);
-        let _ = layout_of_affine_map(&format!("affine_map<(d0, d1) -> ({text})>"));
-        let _ = layout_of_rearrange(&text, &[("d", 2)]);
-        let _ = layout_of_rearrange(&format!("(d f) l -> {text}"), &[("f", 2)]);
-        let _ = Layout::of_text(&text, &Shape::array(tilewise::ElementType::F32, [3, 5])?);
+    fn readers_refuse_what_is_no_notation(text in "[(),:_0-9d floringmt#u.v<>\"{}*=x'>-]{0,40}") {
+        let shape = Shape::array(tilewise::ElementType::F32, [3, 5])?;
+        let whole = [
+            "", "affine_map<(d0, d1) -> (", "memref<3x5x", "#tpu.tiled<(", "as_strided(x, (", "shape = {3, 5}, strides = {", "(d f) l -> ",
+            "Layout(major_to_minor=(", "minor_to_major = {1, 0}, tile_dims = {", "rearrange(x, '(d f) l -> ",
+        ];
+        for (notation, start) in Notation::ALL.iter().flat_map(|notation| whole.map(|start| (notation, start))) {
+            let _ = notation.read(&format!("{start}{text}"), &shape);
+        }
     }
 
     #[test]
@@ -146,6 +151,159 @@ fn named_tiles_come_back_from_their_strides() {
     assert_eq!(again("bf16[64,512]{1,0:T(8,128)(2,1)}").as_deref(), Ok("{1,0:T(8,128)(2,1)}"));
     assert_eq!(again("f32[64,64]@tt-tile").as_deref(), Ok("{1,0:T(32,32)(16,16)}"));
     assert_eq!(again("u8[256,8]@nvidia-scale-128x4").as_deref(), Ok("{1,0:T(128,4)(32,4)(4,1,1,4)}"));
+}
+
+/// What comes back of a shape's layout that was written in a notation: the layout, or why there is none.
+fn there_and_back(tiled: &Tiled, notation: Notation) -> String {
+    let text = match notation.write(tiled) {
+        Ok(text) => text,
+        Err(error) => return format!("unsaid: {error}"),
+    };
+    let array = Shape::from(tiled.array().clone());
+    let own = array.layout().expect("a layout");
+    let plain = Layout::row_major(bounds(tiled).len())
+        .with_memory_space(own.memory_space())
+        .and_then(|layout| layout.with_element_size_in_bits(own.element_size_in_bits().unwrap_or(0)));
+    let plain = array.clone().with_layout(plain.expect("as before")).expect("as before");
+    match notation.read(&text, &plain) {
+        Err(error) => format!("unread: {error}"),
+        Ok(again) if again == array => "=".into(),
+        Ok(again) => {
+            let layout = again.layout().expect("a layout").clone();
+            let text = layout.to_string();
+            same_cells(tiled, layout);
+            text
+        }
+    }
+}
+
+/// A shape, and what each notation brings back of it: `=` is the same layout, another one has the same cells.
+const THERE_AND_BACK: &str = "\
+f32[3,5]{1,0}
+  pjrt      =
+  jax       =
+  mlir      =
+  memref    =
+  mosaic    =
+  numpy     =
+  dlpack    =
+  cute      =
+  einops    =
+f32[3,5]{0,1:S(1)}
+  pjrt      =
+  jax       =
+  mlir      =
+  memref    =
+  mosaic    unsaid: {0,1:S(1)}: a Mosaic memref is row-major
+  numpy     =
+  dlpack    =
+  cute      =
+  einops    =
+bf16[64,512]{1,0:T(8,128)(2,1)}
+  pjrt      =
+  jax       =
+  mlir      =
+  memref    =
+  mosaic    =
+  numpy     =
+  dlpack    unsaid: tiles cut dimension 0 in 3 parts, each with its stride
+  cute      =
+  einops    =
+f32[3,5]{0,1:T(2,2)}
+  pjrt      =
+  jax       =
+  mlir      =
+  memref    =
+  mosaic    unsaid: {0,1:T(2,2)}: a Mosaic memref is row-major
+  numpy     =
+  dlpack    unsaid: tiles cut dimension 0 in 2 parts, each with its stride
+  cute      =
+  einops    unread: several patterns, with padding between, are no one layout's
+f32[7,3,5]{2,1,0:T(8,128)}
+  pjrt      =
+  jax       =
+  mlir      =
+  memref    =
+  mosaic    =
+  numpy     =
+  dlpack    =
+  cute      =
+  einops    unread: the program pads further than to the lengths of its pattern
+s4[3,5]{1,0:T(8,128)E(4)}
+  pjrt      =
+  jax       =
+  mlir      {1,0:T(128)E(4)}
+  memref    unsaid: E(4): a memref's elements take their type's whole bytes
+  mosaic    =
+  numpy     {1,0:T(128)E(4)}
+  dlpack    {1,0:T(128)E(4)}
+  cute      {1,0:T(128)E(4)}
+  einops    unread: the program pads further than to the lengths of its pattern
+f32[3,5]{1,0:T(*,2)}
+  pjrt      =
+  jax       =
+  mlir      {1,0}
+  memref    {1,0}
+  mosaic    unsaid: (*,2): Mosaic's tiles have no `*`
+  numpy     unsaid: tiles cut dimension 0 in pieces that no stride joins
+  dlpack    unsaid: tiles cut dimension 0 in pieces that no stride joins
+  cute      unsaid: tiles cut dimension 0 in pieces that no stride joins
+  einops    {1,0}
+f32[15,15]{1,0:T(*,4)(3)}
+  pjrt      =
+  jax       =
+  mlir      unread: the parts of `d0` don't join to the whole
+  memref    unread: the parts of `d0` don't join to the whole
+  mosaic    unsaid: (*,4): Mosaic's tiles have no `*`
+  numpy     unsaid: tiles cut dimension 0 in pieces that no stride joins
+  dlpack    unsaid: tiles cut dimension 0 in pieces that no stride joins
+  cute      unsaid: tiles cut dimension 0 in pieces that no stride joins
+  einops    unread: several patterns, with padding between, are no one layout's
+f32[3,5]{1,0:L(8)}
+  pjrt      =
+  jax       unsaid: L(8): JAX's Layout has no padding behind the last element
+  mlir      {1,0}
+  memref    {1,0}
+  mosaic    unsaid: L(8): #tpu.tiled has no padding behind the last element
+  numpy     {1,0}
+  dlpack    {1,0}
+  cute      {1,0}
+  einops    {1,0}
+f32[40,33]@onednn-BA16a16b2a
+  pjrt      =
+  jax       =
+  mlir      {0,1:T(16,64)(16,2)}
+  memref    {0,1:T(16,64)(16,2)}
+  mosaic    unsaid: {0,1:T(16,32)(16,2)}: a Mosaic memref is row-major
+  numpy     {0,1:T(16,64)(16,2)}
+  dlpack    unsaid: tiles cut dimension 0 in 2 parts, each with its stride
+  cute      {0,1:T(16,64)(16,2)}
+  einops    unread: several patterns, with padding between, are no one layout's
+f32[]
+  pjrt      =
+  jax       =
+  mlir      =
+  memref    =
+  mosaic    =
+  numpy     =
+  dlpack    =
+  cute      =
+  einops    =
+";
+
+#[test]
+fn each_notation_comes_back_or_says_why_not() {
+    let mut shape = "";
+    for line in THERE_AND_BACK.lines() {
+        match line.trim_start().split_once("  ") {
+            None => shape = line,
+            Some((name, expected)) => {
+                let notation: Notation = name.parse().expect(name);
+                assert_eq!(there_and_back(&tiled(shape), notation), expected.trim(), "{shape} {name}");
+            }
+        }
+    }
+    assert_eq!("fortran".parse::<Notation>().unwrap_err().kind(), ErrorKind::UnknownNotation);
 }
 
 #[test]
@@ -230,21 +388,12 @@ fn libraries_read_the_texts_as_meant() {
         let [shape, notation, text, layout, positions, offsets] = [0, 1, 2, 3, 4, 5].map(|column| &row[column]);
         rows += 1;
         let tiled = tiled(shape);
-        let printed = match notation {
-            "jax" => tiled.jax().map(|jax| jax.to_string()),
-            "memref" => tiled.memref(),
-            "mosaic" => tiled.mosaic().map(|mosaic| {
-                let vector = mosaic.vpad(tiled.stored_bits()).map(|vpad| format!("\n{vpad}"));
-                format!("{mosaic}{}", vector.unwrap_or_default())
-            }),
-            "numpy" => tiled.as_strided(),
-            "dlpack" => tiled.strides().map(|strides| strides.dlpack()),
-            "cute" => tiled.cute().map(|cute| cute.to_string()),
-            _ => panic!("{notation}"),
-        };
-        assert_eq!(printed.as_deref(), Ok(text), "{shape}");
-        if notation == "jax" {
-            assert_eq!(tiled.array().layout().expect("a layout").to_string(), layout);
+        let name: Notation = notation.parse().expect(notation);
+        assert_eq!(name.write(&tiled).as_deref(), Ok(text), "{shape}");
+        if !layout.is_empty() {
+            assert_eq!(tiled.array().layout().expect("a layout").to_string(), layout, "{notation}");
+        }
+        if positions.is_empty() {
             continue;
         }
         let bounds = bounds(&tiled);
@@ -254,5 +403,5 @@ fn libraries_read_the_texts_as_meant() {
             assert_eq!(tiled.offset_of(&index).expect("inside").to_string(), offset, "{shape} {notation} {index:?}");
         }
     }
-    assert!(rows > 70, "{rows}");
+    assert!(rows > 140, "{rows}");
 }
