@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use tilewise::tpu::Generation;
-use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, CopyClass, CopyEndKind, CopyReason, audit, audit_with, copies_by_line};
 use tilewise_hlo::Module;
 
