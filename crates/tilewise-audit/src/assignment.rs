@@ -88,7 +88,7 @@ impl AssignmentReport {
             *sum = sum.saturating_add(allocation.size);
         }
         let mut allocations: Vec<&Allocation> = owned().collect();
-        allocations.sort_by_key(|allocation| Reverse(allocation.size));
+        allocations.sort_by_cached_key(|allocation| Reverse(allocation.size));
         allocations.truncate(most_allocations.unwrap_or(usize::MAX));
         Self {
             source: source.to_owned(),

@@ -90,7 +90,7 @@ impl Report {
             |record: &Record| record.array.of(&self.buffers.arrays).map_or(0, |array| array.sizes.padding_bytes());
         let mut padded: Vec<(u64, Record)> = self.buffers.records.iter().map(|r| (padding(r), *r)).collect();
         padded.retain(|(padding, _)| *padding > 0);
-        padded.sort_by_key(|(padding, _)| Reverse(*padding));
+        padded.sort_by_cached_key(|(padding, _)| Reverse(*padding));
         padded.into_iter().filter_map(|(_, record)| self.buffers.row(&self.text, &record))
     }
 

@@ -111,7 +111,7 @@ pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<
             }
         }
     }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+    rows.sort_by_cached_key(|row| std::cmp::Reverse(row.bytes));
     for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_standing()) {
         row.trace(module);
     }

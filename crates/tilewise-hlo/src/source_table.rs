@@ -67,10 +67,10 @@ impl SourceTable {
 
     /// Makes the tables ready for look-ups, whatever order they came in.
     pub(crate) fn finish(&mut self) {
-        self.files.sort_by_key(|(id, _)| *id);
-        self.functions.sort_by_key(|(id, _)| *id);
-        self.locations.sort_by_key(|(id, _)| *id);
-        self.frames.sort_by_key(|(id, _)| *id);
+        self.files.sort_by_cached_key(|(id, _)| *id);
+        self.functions.sort_by_cached_key(|(id, _)| *id);
+        self.locations.sort_by_cached_key(|(id, _)| *id);
+        self.frames.sort_by_cached_key(|(id, _)| *id);
     }
 
     fn read_location(&mut self, bytes: &[u8], id: u32, at: usize, end: usize) {

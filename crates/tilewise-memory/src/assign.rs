@@ -11,7 +11,7 @@ use crate::{
     buffers::{Buffers, LiveRange},
     graph::Graph,
     heap::Packing,
-    index::{BufferId, ComputationId, OpId, Table, ValueId},
+    index::{BufferId, ComputationId, Key, OpId, Table, ValueId},
     opcode::Opcode,
     sharing::{interfere, work_area},
     values::Values,
@@ -373,7 +373,7 @@ impl<'a, 'm> Assigner<'a, 'm> {
         let allocation = &mut self.allocations[at];
         allocation.buffers.push(buffer);
         allocation.values.extend(values);
-        allocation.values.sort_by_key(|(range, value)| (range.start, range.end, *value));
+        allocation.values.sort_by_cached_key(|(range, value)| (range.start, range.end, value.at()));
     }
 
     /// The first allocation of an operand that the buffer fits.

@@ -9,7 +9,7 @@ use crate::{
     chains::Chains,
     graph::Graph,
     in_place::InPlace,
-    index::{BufferId, OpId, PlaceId, Table, ValueId},
+    index::{BufferId, Key, OpId, PlaceId, Table, ValueId},
     opcode::Opcode,
     timeline::Timeline,
     values::Values,
@@ -142,7 +142,7 @@ impl Buffers {
 
 /// Those that live first, and of those the ones that end first, come first.
 pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<ValueId, LiveRange>) {
-    values.sort_unstable_by_key(|value| (ranges[*value].start, ranges[*value].end, *value));
+    values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, value.at()));
 }
 
 /// The places of its operands that an instruction reads, and when.

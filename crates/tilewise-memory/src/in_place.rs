@@ -46,7 +46,7 @@ impl<'g, 'm> InPlace<'g, 'm> {
         let mut this = Self { graph, chains, fusions: HashMap::new(), left };
         // Bodies are printed before what calls them, so in the order of the text a fusion's own fusions come first.
         let mut fusions: Vec<OpId> = graph.ops.keys().filter(|op| graph.ops[*op].opcode == Opcode::Fusion).collect();
-        fusions.sort_by_key(|op| graph.ops[*op].source);
+        fusions.sort_by_cached_key(|op| graph.ops[*op].source);
         for op in fusions {
             let pairs = this.fusion(op)?;
             if !pairs.is_empty() {

@@ -172,7 +172,7 @@ impl<'m> Planner<'m> {
         memory_space: u8,
         mut values: Vec<ValueId>,
     ) -> Option<SpacePlan> {
-        values.sort_by_key(|value| (self.buffers.ranges[*value].start, *value));
+        values.sort_by_cached_key(|value| (self.buffers.ranges[*value].start, value.at(), 0));
         let layout = self.lay_out(assignment, packing, memory_space)?;
         let allocations: Vec<Allocation> =
             values.iter().filter_map(|value| self.allocation(assignment, &layout, *value)).collect();
@@ -264,7 +264,7 @@ impl<'m> Planner<'m> {
 
     /// What stands for the whole run, and what else is alive when the heap takes the most.
     fn peak(&self, layout: &Layout, values: &[ValueId], standing: Vec<PeakPiece>) -> Option<Peak> {
-        let order = |value: &ValueId| (self.buffers.ranges[*value].start, *value);
+        let order = |value: &ValueId| (self.buffers.ranges[*value].start, value.at(), 0);
         let piece = |(value, bytes): (ValueId, u64)| {
             let allocation = values.binary_search_by_key(&order(&value), order).ok()?;
             Some(PeakPiece { allocation, bytes })

@@ -173,7 +173,7 @@ impl<'m> Handovers<'m> {
         }
         let mut lone = Vec::new();
         let mut arguments: Vec<(usize, Found<'m>)> = arguments.into_iter().collect();
-        arguments.sort_by_key(|(number, _)| *number);
+        arguments.sort_by_cached_key(|(number, _)| *number);
         for (_, found) in arguments {
             match found {
                 Ok(party) if is_overwritten(scene, &party) => self.refuse(&party.copies, Obstacle::Overwritten),

@@ -25,7 +25,7 @@ pub(super) fn checkpoints<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<
             .peak_temporaries()
             .filter(|held| of_loop.contains(&held.buffer) && held.bounds.first() == Some(&trips))
             .collect();
-        stacked.sort_by_key(|held| std::cmp::Reverse(held.bytes));
+        stacked.sort_by_cached_key(|held| std::cmp::Reverse(held.bytes));
         let Some(&largest) = stacked.first() else { continue };
         let mut kept = carried(&forward, &largest.bounds[1..]);
         let mut candidate = Candidate::new(AdviceKind::Checkpoint, AdviceTarget::Loop, largest, String::new());

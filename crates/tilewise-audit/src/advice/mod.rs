@@ -204,7 +204,7 @@ impl Report {
         let mut priced: Vec<(u64, Candidate<'_>)> =
             candidates.into_iter().map(|candidate| (scene.saved([&candidate]), candidate)).collect();
         // Stable: of equals, what is the caller's own comes first.
-        priced.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
+        priced.sort_by_cached_key(|(saved, _)| std::cmp::Reverse(*saved));
         let mut kept: Vec<(u64, Candidate<'_>)> = Vec::new();
         let mut together = 0;
         for (_, candidate) in priced.into_iter().filter(|(saved, _)| *saved > least) {

@@ -214,7 +214,7 @@ fn in_parts(scene: &Scene<'_>, about: &Held<'_>, size: u64, has_gradient: bool) 
     let mut parameters: Vec<(String, bool)> = Vec::new();
     let entry = scene.module.entry()?;
     let mut arguments: Vec<Instruction<'_>> = entry.instructions().filter(|at| at.opcode() == "parameter").collect();
-    arguments.sort_by_key(Instruction::parameter_number);
+    arguments.sort_by_cached_key(Instruction::parameter_number);
     for argument in arguments {
         let name = root(&op_name(&argument)?).to_owned();
         let has_it = begins_with(&argument.shape().ok()?, size);
@@ -400,7 +400,7 @@ fn layout(scene: &Scene<'_>, shape: &Shape) -> Option<String> {
 fn parameters(scene: &Scene<'_>) -> Option<Vec<(String, String)>> {
     let mut arguments: Vec<Instruction<'_>> =
         scene.module.entry()?.instructions().filter(|at| at.opcode() == "parameter").collect();
-    arguments.sort_by_key(Instruction::parameter_number);
+    arguments.sort_by_cached_key(Instruction::parameter_number);
     let mut parameters: Vec<(String, String)> = Vec::new();
     for argument in arguments {
         let name = op_name(&argument)?;

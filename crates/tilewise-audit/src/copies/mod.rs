@@ -165,7 +165,7 @@ pub fn copies_by_line(copies: &[CopyRow], moved: u64) -> Vec<CopyLine> {
     for line in &mut lines {
         line.share = share(line.moved_bytes, moved);
     }
-    lines.sort_by_key(|line| Reverse(line.moved_bytes));
+    lines.sort_by_cached_key(|line| Reverse(line.moved_bytes));
     lines
 }
 

@@ -26,7 +26,7 @@ fn ordered(groups: &Table<GroupId, Group>, key: &dyn Fn(&Group, u64) -> [Reverse
     let first =
         |group: &Group| group.members.first().map_or((0, None), |m| (m.high as u64 - m.low as u64, Some(m.value)));
     let mut order: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
-    order.sort_unstable_by_key(|id| {
+    order.sort_by_cached_key(|id| {
         let (length, value) = first(&groups[*id]);
         (key(&groups[*id], length), value)
     });

@@ -174,7 +174,7 @@ impl Replay<'_, '_> {
         let ranges = &self.buffers.ranges;
         sort_by_range(&mut born, ranges);
         let mut dying = born.clone();
-        dying.sort_by_key(|value| ranges[*value].end);
+        dying.sort_by_cached_key(|value| ranges[*value].end);
         for value in &born {
             self.ends[*value] = ranges[*value].end;
         }
