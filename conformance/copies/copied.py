@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from cases.case import pinned
 from jax.experimental import pallas as pl
+from jax.experimental.layout import Format, Layout
 from jax.lax import conv_general_dilated
 from jax.sharding import NamedSharding, PartitionSpec
 from programs import Draw, Program
@@ -159,6 +160,16 @@ def pipeline_stages(draw: Draw) -> Program:
 
     xs, ws = draw.array((7, 48, 640), bf16), draw.array((7, 640, 640), bf16)
     return Program(forward, (xs, ws, xs))
+
+
+@copied("v5e", "v6e")
+def either_branch(draw: Draw) -> Program:
+    """One of two lookups in the same table."""
+
+    def lookup(forward, table, ids):
+        return jax.lax.cond(forward, lambda: table[ids], lambda: table[ids[::-1]] * 2)
+
+    return Program(lookup, (draw.array((), jnp.bool_), draw.array((300_000, 64)), draw.array((4096,), jnp.int32)))
 
 
 @copied("v5e", "v6e", held_out=True)
@@ -322,3 +333,50 @@ def sampled_softmax(draw: Draw) -> Program:
 
     classes = draw.array((200_000, 96), bf16), draw.array((200_000,), bf16)
     return Program(scores, (draw.array((1024, 96), bf16), *classes, draw.array((1024, 64), jnp.int32)))
+
+
+@copied("v5e", "v6e", held_out=True)
+def paged_cache(draw: Draw) -> Program:
+    """A decoding step on a donated cache in pages."""
+
+    def step(pages, slots, new, q, chosen):
+        pages = pages.at[slots].set(new)
+        keys = pages[chosen].reshape(16, -1, 8, 64)
+        return pages, jnp.einsum("bnh,bsnh->bns", q, keys)
+
+    slots, new = draw.array((16,), jnp.int32), draw.array((16, 8, 64), bf16)
+    arguments = draw.array((65536, 8, 64), bf16), slots, new, new, draw.array((16, 256), jnp.int32)
+    return Program(step, arguments, {"donate_argnums": 0})
+
+
+@copied("v5e", held_out=True)
+def volumes(draw: Draw) -> Program:
+    """A convolution of volumes with four channels."""
+
+    def layer(x, w):
+        return jax.nn.relu(convolved(x, w, ("NDHWC", "DHWIO", "NDHWC"), (1, 1, 1)))
+
+    return Program(layer, (draw.array((4, 16, 64, 64, 4)), draw.array((3, 3, 3, 4, 32))))
+
+
+@copied("v5e", "v4", held_out=True)
+def bytes_to_channels_last(draw: Draw) -> Program:
+    """Bytes with the channels first, and results with them last."""
+
+    def layer(x, w):
+        return convolved(x.astype(bf16) / 255, w, ("NCHW", "HWIO", "NHWC"))
+
+    return Program(layer, (draw.array((32, 16, 128, 128), jnp.uint8), draw.array((5, 5, 16, 64), bf16)))
+
+
+@copied("v5e", "v6e", held_out=True)
+def pinned_result(draw: Draw) -> Program:
+    """A result in an order of the caller's, and rows of a column-major table."""
+
+    def layer(x, w, table):
+        h = jax.nn.gelu(x @ w)
+        return h, table[h.argmax(-1)]
+
+    w, table = pinned(draw.array((512, 2048)), 1, 0), pinned(draw.array((2048, 384)), 1, 0)
+    formats = Format(Layout((1, 0)), draw.sharding), None
+    return Program(layer, (draw.array((4096, 512)), w, table), {"out_shardings": formats})

@@ -218,7 +218,7 @@ impl<'m> Explained<'m> {
     fn why(&self, row: &CopyRow, (origin, place): &(CopyEnd, Place<'m>), reader: Option<&CopyEnd>) -> String {
         let (from, to) = (layout(&row.from), layout(&row.to));
         let of = named(origin);
-        let read = reader.map_or_else(|| "nothing".to_owned(), named);
+        let read = reader.map_or_else(|| "what follows".to_owned(), named);
         match row.class {
             CopyClass::Relayout => {
                 let whose = match origin.kind {

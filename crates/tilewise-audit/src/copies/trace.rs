@@ -63,6 +63,8 @@ pub(crate) struct Tracer<'m> {
     loops: HashMap<usize, Instruction<'m>>,
     /// By loop, the elements of its tuple that every turn passes on as they are.
     constant: HashMap<usize, HashSet<usize>>,
+    /// The conditional that a computation is a branch of, and which operand is handed to it.
+    branches: HashMap<usize, (Instruction<'m>, usize)>,
     /// The operands of tuples, which may have thousands.
     tuples: RefCell<HashMap<usize, Tuple<'m>>>,
 }
@@ -72,7 +74,13 @@ type Tuple<'m> = Rc<Vec<Option<Instruction<'m>>>>;
 impl<'m> Tracer<'m> {
     pub(crate) fn new(module: &'m Module) -> Self {
         let (flow, loops, constant) = (Flow::new(module), HashMap::new(), HashMap::new());
-        let mut tracer = Self { flow, loops, constant, tuples: RefCell::default() };
+        let branches = HashMap::new();
+        let mut tracer = Self { flow, loops, constant, branches, tuples: RefCell::default() };
+        for instruction in module.instructions().filter(|instruction| instruction.opcode() == "conditional") {
+            // The first operand says which branch.
+            let branches = instruction.calls().filter_map(|call| call.computation()).enumerate();
+            tracer.branches.extend(branches.map(|(at, branch)| (branch.index(), (instruction, at + 1))));
+        }
         // Loops inside come first in the text, so that they are known when those around them are looked at.
         for instruction in module.instructions().filter(|instruction| instruction.opcode() == "while") {
             for call in instruction.calls() {
@@ -141,6 +149,10 @@ impl<'m> Tracer<'m> {
                 Some(Place { instruction: operand(0)?, path })
             }
             "while" if self.is_constant(instruction, path) => Some(Place::at(operand(0)?, path)),
+            "parameter" if self.branches.contains_key(&instruction.computation().index()) => {
+                let (around, at) = self.branches.get(&instruction.computation().index())?;
+                Some(Place::at(around.operands().nth(*at)?.instruction()?, path))
+            }
             "parameter" => {
                 let around = self.loops.get(&instruction.computation().index())?;
                 self.is_constant(around, path)
@@ -205,6 +217,7 @@ impl<'m> Tracer<'m> {
                 }
                 "tuple" => self.put_into_tuple(place, user, &mut uses),
                 "while" => self.enter(&user, path, &mut uses),
+                "conditional" => self.branch(&user, place, &mut uses),
                 "opt-barrier" => uses.push(Use::Passed(Place::at(user, path))),
                 "bitcast" => match self.whole(&user).filter(|_| user.shape_text().starts_with("s8[")) {
                     Some(whole) => uses.push(Use::Passed(Place::new(whole))),
@@ -222,8 +235,11 @@ impl<'m> Tracer<'m> {
                 _ => uses.push(Use::Read(user)),
             }
         }
-        if instruction.is_root() && instruction.computation().is_entry() {
+        let computation = instruction.computation();
+        if instruction.is_root() && computation.is_entry() {
             uses.push(Use::Result(path.to_vec()));
+        } else if let Some((around, _)) = self.branches.get(&computation.index()).filter(|_| instruction.is_root()) {
+            uses.push(Use::Passed(Place::at(*around, path)));
         }
         Some(uses)
     }
@@ -266,6 +282,18 @@ impl<'m> Tracer<'m> {
             uses.extend(parameter.map(|parameter| Use::Passed(Place::at(parameter, path))));
         }
         uses.push(Use::Passed(Place::at(*around, path)));
+    }
+
+    fn branch(&self, around: &Instruction<'m>, place: &Place<'m>, uses: &mut Vec<Use<'m>>) {
+        for (at, operand) in around.operands().enumerate() {
+            if operand.instruction().is_none_or(|operand| operand.index() != place.instruction.index()) {
+                continue;
+            }
+            let called = || around.calls().filter_map(|call| call.computation()).nth(at.checked_sub(1)?);
+            let parameter =
+                called().and_then(|branch| branch.instructions().find(|inner| inner.opcode() == "parameter"));
+            uses.push(parameter.map_or(Use::Read(*around), |parameter| Use::Passed(Place::at(parameter, &place.path))));
+        }
     }
 
     /// The first that makes something of a value, seen past all copies, in the order of the search; and how many others do.
