@@ -250,6 +250,34 @@ ENTRY main { w = bf16[1,2048,1024]{1,2,0:T(8,128)(2,1)} parameter(0), metadata={
     assert_eq!(shape, "bf16[1,2048,1024]{2,1,0:T(8,128)(2,1)}");
 }
 
+/// Either branch copies what both are handed.
+#[test]
+fn branches_are_seen_through() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+one { w = f32[1024,1024]{0,1:T(8,128)} parameter(0)
+  c = f32[1024,1024]{1,0:T(8,128)} copy(w)
+  ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target="rows"
+}
+other { w = f32[1024,1024]{0,1:T(8,128)} parameter(0)
+  d = f32[1024,1024]{1,0:T(8,128)} copy(w)
+  ROOT r = f32[1024]{0:T(1024)} custom-call(d), custom_call_target="sums"
+}
+ENTRY main { w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w"}
+  p = pred[]{:T(512)} parameter(1), metadata={op_name="p"}
+  ROOT r = f32[1024]{0:T(1024)} conditional(p, w, w), true_computation=one, false_computation=other
+}"#;
+    let fixes = |text: &str| {
+        let found = audit(&Module::parse(text).expect("a module")).copy_reasons();
+        found.iter().map(|reason| fix(reason).map(|(shape, _)| shape)).collect::<Vec<_>>()
+    };
+    let shape = || Some("f32[1024,1024]{1,0:T(8,128)}".to_owned());
+    assert_eq!(fixes(text), [shape(), shape()]);
+    let as_it_is =
+        text.replace("d = f32[1024,1024]{1,0:T(8,128)} copy(w)", "d = f32[1024,1024]{0,1:T(8,128)} negate(w)");
+    assert_eq!(fixes(&as_it_is), [None]);
+}
+
 /// Programs compiled by libtpu, once as they are and once with arguments and results as the fixes say: no fix is given but
 /// those after which the copies were gone, and the program held no more.
 #[test]
