@@ -1,5 +1,4 @@
-"""Programs that copy what they are handed, as one might write them: a function, the TPUs it is compiled for, and whether
-the rules were made without it."""
+"""Programs that copy what they are handed, as one might write them; half of them were written after the rules."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
