@@ -66,9 +66,14 @@ fn a_page_holds_the_report() {
         assert_eq!(data["report"], report);
         let timeline = &data["timeline"];
         let moment = number(&timeline["peak_moment"]);
-        let alive =
-            list(&timeline["pieces"]).iter().filter(|piece| (number(&piece[6])..=number(&piece[7])).contains(&moment));
-        let alive: u64 = alive.map(|piece| number(&piece[4])).sum();
+        let column = |name: &str| list(&timeline["pieces"][name]);
+        let lifetimes = column("first").iter().zip(column("last"));
+        let alive: u64 = column("bytes")
+            .iter()
+            .zip(lifetimes)
+            .filter(|(_, (first, last))| (number(first)..=number(last)).contains(&moment))
+            .map(|(bytes, _)| number(bytes))
+            .sum();
         assert_eq!(number(&timeline["standing_bytes"]) + alive, number(&report["memory_spaces"][0]["peak_live_bytes"]));
         assert!(data["pictures"].as_object().is_some_and(|pictures| pictures.len() > 3));
     }
