@@ -20,6 +20,7 @@ mod index;
 mod integers;
 mod layout;
 mod predict;
+mod relation;
 mod relayout;
 mod report;
 mod restore;
@@ -52,6 +53,7 @@ mod _tilewise {
         fix::PyFix,
         layout::{PyLayout, layout_in},
         predict::predict,
+        relation::PyRelation,
         relayout::{relayout, tile, untile},
         report::{PyReport, PyReportWarning, audit_text, plot},
         restore::restore,

@@ -6,6 +6,7 @@ use crate::{
     copy::{PyCopy, PyCopyFix},
     explanation::PyAllocation,
     fix::PyFix,
+    relation::PyRelation,
     report::PyReportWarning,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
@@ -24,7 +25,8 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
             })*
         };
     }
-    first_of!(PyAdvice PyCopy PyCopyFix PyFix PyMessageAdvice PyPeakBuffer PyReportWarning PySourceLine PySpaceTotal);
+    first_of!(PyAdvice PyCopy PyCopyFix PyFix PyMessageAdvice PyPeakBuffer PyRelation PyReportWarning PySourceLine
+              PySpaceTotal);
     if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }

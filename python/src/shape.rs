@@ -15,7 +15,8 @@ use tilewise::{ArrayShape, Shape, Tiled};
 /// An XLA shape: an array with its layout, a tuple of shapes, or a token, opaque or buffer.
 ///
 /// Parsed from XLA's text, which `str` returns byte for byte. As in XLA, a missing layout becomes the default one, the
-/// last dimension minor; `Shape.parse_as_written` leaves it missing.
+/// last dimension minor; `Shape.parse_as_written` leaves it missing. A name behind `@` gives the array the tiles of another
+/// machine or library, as `tilewise tiles` lists them.
 ///
 /// Immutable and hashable. `==` is XLA's equality, which ignores run-time metadata (`M(n)`). Offsets and indices are in
 /// elements, sizes in bytes.
@@ -31,6 +32,8 @@ use tilewise::{ArrayShape, Shape, Tiled};
 ///     17
 ///     >>> s.logical_bytes, s.physical_bytes
 ///     (60, 96)
+///     >>> Shape("bf16[100,300]@tt-tile")
+///     Shape('bf16[100,300]{1,0:T(32,32)(16,16)}')
 ///     >>> Shape("b16[2]")
 ///     Traceback (most recent call last):
 ///     ...
@@ -113,5 +116,5 @@ pub(crate) fn shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
         return Err(PyTypeError::new_err(message).into());
     };
     let text = str_of(text)?;
-    text.parse().map_err(|error| Error::in_text(error, text))
+    Shape::parse_with_tile_format(text).map_err(|error| Error::in_text(error, text))
 }

@@ -9,6 +9,7 @@ use crate::{
     html, index,
     layout::{PyLayout, layout_of},
     predict::open_shape_of,
+    relation::{PyRelation, reading_of},
     shape::{PyShape, shape_of},
     steps::PySteps,
     tpu::generation,
@@ -20,7 +21,7 @@ use pyo3::{
     types::{PyBytes, PyTuple},
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
-use tilewise::Shape;
+use tilewise::{Shape, interop::Notation};
 
 #[pymethods]
 impl PyShape {
@@ -244,6 +245,81 @@ impl PyShape {
     #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
     fn identical(&self, other: &Bound<'_, Self>) -> bool {
         self.as_shape().identical(other.get().as_shape())
+    }
+
+    /// How the bytes of this array relate to those of another: true if they can be read as it. Exact for arrays of any size.
+    ///
+    /// Args:
+    ///     to: the array to read the bytes as, a `Shape` or a `str`.
+    ///     reading: what they are wanted as: `'any'`, `'reshape'` (the same elements in row-major order) or `'transpose'`.
+    ///
+    /// Raises:
+    ///     ShapeError: not arrays with layouts; or `.kind` is `'undecided'`: a tile cuts across what `*` merged out of order,
+    ///         and there are too many elements to compare.
+    ///     ValueError: the reading is unknown.
+    ///
+    /// Examples:
+    ///     >>> heads = Shape("bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}")
+    ///     >>> heads.bitcast("bf16[8,512,768]{1,2,0:T(8,128)(2,1)}")
+    ///     <Relation reshape>
+    ///     >>> Shape("f32[16,16]").bitcast("f32[16,16]{0,1}", reading="reshape").counterexample
+    ///     ((0, 1), (0, 1), 1, 16)
+    #[pyo3(signature = (to, /, *, reading = "any"), text_signature = "($self, to, /, *, reading='any')")]
+    fn bitcast(&self, to: &Bound<'_, PyAny>, reading: &str) -> Result<PyRelation> {
+        let to = Self::new(shape_of(to)?);
+        Ok(PyRelation::of(&self.tiled()?.bitcast(to.tiled()?, reading_of(reading)?)?))
+    }
+
+    /// Whether both have the same dimensions and put every element into the same bits of buffers of the same size, however
+    /// their layouts are written.
+    ///
+    /// Raises:
+    ///     ShapeError: as for `bitcast`.
+    ///
+    /// Examples:
+    ///     >>> one, other = Shape("f32[3,5]{1,0:T(1,1)}"), Shape("f32[3,5]")
+    ///     >>> one == other, one.same_bytes(other)
+    ///     (False, True)
+    #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
+    fn same_bytes(&self, other: &Bound<'_, PyAny>) -> Result<bool> {
+        Ok(self.as_shape().same_bytes(&shape_of(other)?)?)
+    }
+
+    /// The layout in another system's notation.
+    ///
+    /// Args:
+    ///     notation: `'pjrt'`, `'jax'`, `'mlir'`, `'memref'`, `'mosaic'`, `'numpy'`, `'dlpack'`, `'cute'` or `'einops'`.
+    ///
+    /// Raises:
+    ///     ShapeError: the notation can't say this layout, and why (`.kind` is `'not_expressible'`); or there is no such
+    ///         notation.
+    ///
+    /// Examples:
+    ///     >>> Shape("bf16[64,512]{1,0:T(8,128)(2,1)}").to_notation("cute")
+    ///     '((2,4,8),(128,4)):((1,256,4096),(2,1024))'
+    #[pyo3(signature = (notation, /), text_signature = "($self, notation, /)")]
+    fn to_notation(&self, notation: &str) -> Result<String> {
+        Ok(notation.parse::<Notation>()?.write(self.tiled()?)?)
+    }
+
+    /// An array in the layout that a text in another system's notation says, as `to_notation` writes it.
+    ///
+    /// Args:
+    ///     notation: as for `to_notation`.
+    ///     text: the layout.
+    ///     array: the array, a `Shape` or a `str`; what the notation doesn't say of `E(n)` and `S(n)` stays as it is there.
+    ///
+    /// Raises:
+    ///     ShapeError: the text is not of this notation or of another array, or no layout does what it says; or there is no
+    ///         such notation.
+    ///
+    /// Examples:
+    ///     >>> Shape.from_notation("memref", "memref<3x5xf32, strided<[8, 1]>>", "f32[3,5]")
+    ///     Shape('f32[3,5]{1,0:T(8)}')
+    #[staticmethod]
+    #[pyo3(signature = (notation, text, array, /), text_signature = "(notation, text, array, /)")]
+    fn from_notation(notation: &str, text: &str, array: &Bound<'_, PyAny>) -> Result<Self> {
+        Ok(Self::new(notation.parse::<Notation>()?.read(text, &shape_of(array)?)?))
     }
 
     /// The offset of an element, in elements from the start of the buffer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -143,3 +144,57 @@ def test_as_keys() -> None:
     texts = {fact["shape"] for fact in rows("index.csv")}
     shapes = {tw.Shape(text): text for text in texts}
     assert all(str(shapes[tw.Shape(text)]) in (text, str(tw.Shape(text))) for text in texts)
+
+
+def test_bytes_are_compared() -> None:
+    tiled = tw.Shape("f32[64,128]{1,0:T(8,128)}")
+    transposed = tiled.bitcast("f32[128,64]{0,1:T(8,128)}")
+    assert (transposed.kind, bool(transposed), transposed.permutation) == ("transpose", True, (1, 0))
+    reshaped = tiled.bitcast(tw.Shape("f32[64,128]{0,1:T(8,128)}"), reading="reshape")
+    assert not reshaped
+    assert repr(reshaped) == f"<Relation none: {reshaped.reason}>"
+    assert reshaped.counterexample == ((0, 1), (0, 1), 1, 128)
+    exposed = tw.Shape("f32[8,1000]{1,0:T(8,128)}").bitcast("f32[8,1024]{1,0:T(8,128)}")
+    assert (exposed.kind, exposed.exposed, exposed.hidden) == ("exposes_padding", 192, 0)
+    assert tiled.same_bytes("f32[64,128]")
+    assert not tiled.same_bytes("f32[64,128]{0,1}")
+    with pytest.raises(ValueError, match="reading"):
+        tiled.bitcast(tiled, reading="rows")  # type: ignore[arg-type]
+    with pytest.raises(tw.ShapeError) as caught:
+        tw.Shape("f32[1000,1000]{0,1:T(*,7)}").bitcast("f32[1000,100,10]{0,2,1:T(*,*,7)}")
+    assert caught.value.kind == "undecided"
+
+
+def test_facts_of_the_tpu_compiler_s_bitcasts() -> None:
+    for row in rows("tpu_bitcasts.csv"):
+        if row["opcode"] == "bitcast":
+            relation = tw.Shape(row["from"]).bitcast(row["to"])
+            assert relation, row
+            # The file doesn't tell a reshape to the same dimensions from nothing at all.
+            assert row["relation"] in ("", "reshape" if relation.kind == "identical" else relation.kind), row
+
+
+def test_notations_go_both_ways() -> None:
+    facts = list(rows("notations.csv"))
+    for row in facts:
+        shape = tw.Shape(row["shape"])
+        notation: Any = row["notation"]
+        assert shape.to_notation(notation) == row["text"]
+    for notation in ("pjrt", "jax", "mlir", "memref", "mosaic", "numpy", "cute"):
+        tiled = tw.Shape("bf16[64,512]{1,0:T(8,128)(2,1)}")
+        text = tiled.to_notation(notation)  # type: ignore[arg-type]
+        assert tw.Shape.from_notation(notation, text, "bf16[64,512]") == tiled  # type: ignore[arg-type]
+    with pytest.raises(tw.ShapeError, match="cut dimension 0") as caught:
+        tw.Shape("f32[3,5]{1,0:T(2,2)}").to_notation("dlpack")
+    assert caught.value.kind == "not_expressible"
+    with pytest.raises(tw.ShapeError) as caught:
+        tw.Shape("f32[3,5]").to_notation("fortran")  # type: ignore[arg-type]
+    assert caught.value.kind == "unknown_notation"
+
+
+def test_named_tiles() -> None:
+    assert str(tw.Shape("bf16[100,300]@tt-tile")) == "bf16[100,300]{1,0:T(32,32)(16,16)}"
+    assert tw.Shape("u8[256,8]@nvidia-scale-128x4").offset((40, 5)) == 645
+    with pytest.raises(tw.ParseError) as caught:
+        tw.Shape("f32[64,64]@swizzle-128b")
+    assert caught.value.kind == "unsupported_tile_format"

@@ -51,6 +51,7 @@ def values(program: Path, message: str) -> dict[str, Any]:
         "ReportWarning": tw.audit("x = b16[3] parameter(0)").warnings[0],
         "Shape": shape,
         "Layout": shape.layout,
+        "Relation": shape.bitcast("f32[400000,12]{0,1:T(8,128)}", reading="reshape"),
         "Steps": shape.steps(),
         "Step": shape.steps()[1],
         "Drawing": tw.Shape("f32[3,5]{1,0:T(2,2)}").draw(view="memory", highlight=[1, 2], theme="dark"),

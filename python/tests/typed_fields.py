@@ -90,6 +90,14 @@ def fix_fields(fix: tw.Fix) -> None:
     print(texts, counts, flags)
 
 
+def relation_fields(relation: tw.Relation) -> None:
+    texts: list[str | None] = [relation.kind, relation.reason]
+    counts: list[int | None] = [relation.exposed, relation.hidden]
+    assert_type(relation.permutation, "tuple[int, ...] | None")
+    assert_type(relation.counterexample, "tuple[tuple[int, ...], tuple[int, ...], int, int] | None")
+    print(texts, counts, bool(relation))
+
+
 def layout_fields(layout: tw.Layout) -> None:
     numbers: list[tuple[int, ...]] = [layout.minor_to_major]
     assert_type(layout.tiles, "tuple[tuple[int | None, ...], ...]")
@@ -223,6 +231,9 @@ def calls_of_shapes(shape: tw.Shape) -> None:
     assert_type(tw.Shape.from_proto(shape.to_proto()).identical(tw.Shape.parse_as_written("f32[3]")), bool)
     assert_type(shape.without_layout().layout_in_words(), "list[tuple[str, str]]")
     assert_type(shape.causes(), "list[str]")
+    assert_type(shape.bitcast("f32[3]", reading="reshape"), tw.Relation)
+    assert_type(shape.same_bytes(shape), bool)
+    assert_type(tw.Shape.from_notation("cute", shape.to_notation("cute"), "f32[3]"), tw.Shape)
     assert_type(shape.fixes(tpu="v5e"), "list[tw.Fix]")
     assert_type(tw.Layout.row_major(2), tw.Layout)
     assert_type(tw.ElementType.all(), "list[tw.ElementType]")
