@@ -166,6 +166,10 @@ pub(super) fn modes_of_offset_map(text: &str, bounds: &[u64]) -> Result<CuTe, Er
     let mut digits = Vec::new();
     for term in sum.split(" + ").filter(|term| *term != "0") {
         let unknown = || not_expressible(format!("`{term}` is no part of one dimension times a stride"));
+        // Cut inside a sum of a sum.
+        if term.matches('(').count() != term.matches(')').count() {
+            return Err(not_expressible(format!("`{sum}` has a part of a sum, which no stride has")));
+        }
         let (part, stride) = match term.rsplit_once(" * ") {
             Some((part, stride)) => (part, stride.parse().map_err(|_| unknown())?),
             None => (term, 1),

@@ -252,8 +252,8 @@ f32[3,5]{1,0:T(*,2)}
 f32[15,15]{1,0:T(*,4)(3)}
   pjrt      =
   jax       =
-  mlir      unread: the parts of `d0` don't join to the whole
-  memref    unread: the parts of `d0` don't join to the whole
+  mlir      unread: `((d0 * 15 + d1) floordiv 4) * 6 + (d0 * 15 + d1) mod 4` has a part of a sum, which no stride has
+  memref    unread: `((d0 * 15 + d1) floordiv 4) * 6 + (d0 * 15 + d1) mod 4` has a part of a sum, which no stride has
   mosaic    unsaid: (*,4): Mosaic's tiles have no `*`
   numpy     unsaid: tiles cut dimension 0 in pieces that no stride joins
   dlpack    unsaid: tiles cut dimension 0 in pieces that no stride joins
