@@ -208,7 +208,7 @@ impl PyReport {
     fn copies(&self) -> Vec<PyCopy> {
         let report = &self.audited.report;
         let reasons = report.copy_reasons();
-        report.copies.iter().zip(&reasons).map(|(copy, reason)| PyCopy::of(copy, reason)).collect()
+        report.copies.iter().zip(reasons).map(|(copy, reason)| PyCopy::of(copy, reason)).collect()
     }
 
     /// The parts of the program that could not be read or sized.

@@ -8,7 +8,7 @@ use crate::{
     report::{MemoryBounds, Report, SpaceTotal, Warning},
     sizing::{ArrayId, Sizer},
 };
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::OnceLock};
 use tilewise::{Shape, ShapeKind, tpu::Generation};
 use tilewise_hlo::{Instruction, Module};
 use tilewise_memory::{Error as PlanError, MemoryPlan, PlanOptions};
@@ -98,6 +98,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         plan,
         compiler_plan: None,
         buffers,
+        findings: OnceLock::new(),
         text: module.clone(),
     }
 }

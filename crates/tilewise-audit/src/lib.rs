@@ -70,13 +70,13 @@ mod timeline;
 mod view;
 mod words;
 
-pub use advice::{Advice, AdviceKind, AdviceTarget};
+pub use advice::{Advice, AdviceKind, AdviceTarget, CopyEnd, CopyEndKind, CopyFix, CopyReason};
 pub use agreement::Agreement;
 pub use assignment::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use audit::{AuditOptions, audit, audit_with};
 pub use causes::causes;
 pub use content::{Content, Program};
-pub use copies::{CopyClass, CopyEnd, CopyEndKind, CopyFix, CopyLine, CopyReason, CopyRow, copies_by_line};
+pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use explain::{Allocation, BudgetPart, BudgetStack, Explanation, MessageAdvice, decode_log, explain};
 pub use failure::Failure;
 pub use generation::{generation_in_name, infer_generation};

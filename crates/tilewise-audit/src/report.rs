@@ -1,6 +1,7 @@
 //! What an audit finds.
 
 use crate::{
+    advice::Findings,
     agreement::Agreement,
     buffers::Buffers,
     copies::{self, CopyRow},
@@ -9,7 +10,7 @@ use crate::{
     peak::SpacePeak,
     sizing::share,
 };
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, ops::Range, sync::OnceLock};
 use tilewise::{
     Shape, Sizes,
     tpu::{Generation, memory_space_name},
@@ -44,6 +45,8 @@ pub struct Report {
     /// How the plan compares with the compiler's own, where a dump has that: see [`agreement`](Self::agreement).
     pub compiler_plan: Option<Agreement>,
     pub(crate) buffers: Buffers,
+    /// Worked out when it is first asked for.
+    pub(crate) findings: OnceLock<Findings>,
     /// The program, whose instructions the plan and the buffers speak of.
     pub(crate) text: Module,
 }

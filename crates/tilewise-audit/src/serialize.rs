@@ -177,7 +177,7 @@ fields!(Columns<'_>, pieces, {
 /// A copy, and why it is there.
 struct ExplainedCopy<'a> {
     row: &'a CopyRow,
-    reason: CopyReason,
+    reason: &'a CopyReason,
 }
 
 fn explained(report: &Report) -> Vec<ExplainedCopy<'_>> {

@@ -19,16 +19,18 @@
 //! | `none` | value | the program's memory isn't padding, and none of the above applies |
 
 mod batch;
-pub(crate) mod handover;
+mod handover;
 mod interface;
 mod kernel;
 mod loops;
+mod reasons;
 mod rows;
-pub(crate) mod scene;
+mod scene;
 mod words;
 
 use crate::{CopyClass, Report, SourceLine, copies::trace::Tracer};
 use handover::Handovers;
+pub use reasons::{CopyEnd, CopyEndKind, CopyFix, CopyReason};
 use scene::{Candidate, Scene};
 use tilewise::Shape;
 
@@ -179,51 +181,76 @@ impl Report {
     ///   x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\"}
     ///   ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target=\"sum\"
     /// }")?;
-    /// let advice = tilewise_audit::audit(&module).advice();
+    /// let report = tilewise_audit::audit(&module);
+    /// let advice = report.advice();
     /// assert_eq!((advice[0].kind.as_str(), advice[0].target.as_str()), ("order", "argument"));
     /// // 512 bytes a row, which could be 32.
     /// assert_eq!(advice[0].peak_bytes_saved, 524_288 * (512 - 32));
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     #[must_use]
-    pub fn advice(&self) -> Vec<Advice> {
-        let Some(mut scene) = Scene::new(self) else { return Vec::new() };
-        let mut candidates = Vec::new();
-        if self.copies.iter().any(|copy| copy.class == CopyClass::Relayout) {
-            let tracer = Tracer::new(scene.module);
-            candidates.extend(Handovers::new(&mut scene, &tracer).list.into_iter().map(|found| found.candidate));
-        }
-        interface::orders(&scene, &mut candidates);
-        interface::columns(&scene, &mut candidates);
-        interface::donations(&scene, &mut candidates);
-        rows::upstream(&scene, &mut candidates);
-        kernel::transposes(&scene, &mut candidates);
-        loops::checkpoints(&scene, &mut candidates);
-        batch::chunks(&scene, &mut candidates);
-        let least = scene.total_bytes / WORTHWHILE;
-        let mut priced: Vec<(u64, Candidate<'_>)> =
-            candidates.into_iter().map(|candidate| (scene.saved([&candidate]), candidate)).collect();
-        // Stable: of equals, what is the caller's own comes first.
-        priced.sort_by_cached_key(|(saved, _)| std::cmp::Reverse(*saved));
-        let mut kept: Vec<(u64, Candidate<'_>)> = Vec::new();
-        let mut together = 0;
-        for (_, candidate) in priced.into_iter().filter(|(saved, _)| *saved > least) {
-            // What the better ones free already is no further advice.
-            let with = scene.saved(kept.iter().map(|(_, kept)| kept).chain([&candidate]));
-            let more = with.saturating_sub(together);
-            let least =
-                if candidate.kind == AdviceKind::Chunk { scene.total_bytes / WORTH_TAKING_APART } else { least };
-            if kept.len() < MOST && more > least {
-                together = with;
-                kept.push((more, candidate));
-            }
-        }
-        let mut advice: Vec<Advice> = kept.into_iter().map(|(saved, candidate)| candidate.into_advice(saved)).collect();
-        if advice.is_empty() {
-            advice.extend(nothing_helps(&scene));
-        }
-        advice
+    pub fn advice(&self) -> &[Advice] {
+        &self.findings().advice
     }
+
+    fn findings(&self) -> &Findings {
+        self.findings.get_or_init(|| Findings::new(self))
+    }
+}
+
+/// What to change in a program, and why it has its copies: found together, for both look at what its caller hands over.
+#[derive(Clone, Debug)]
+pub(crate) struct Findings {
+    advice: Vec<Advice>,
+    copy_reasons: Vec<CopyReason>,
+}
+
+impl Findings {
+    fn new(report: &Report) -> Self {
+        let tracer = Tracer::new(&report.text);
+        let mut scene = Scene::new(report);
+        let has_relayouts = report.copies.iter().any(|copy| copy.class == CopyClass::Relayout);
+        let handovers = scene.as_mut().filter(|_| has_relayouts).map(|scene| Handovers::new(scene, &tracer));
+        let handovers = handovers.unwrap_or_default();
+        let candidates = handovers.list.iter().map(|found| found.candidate.clone()).collect();
+        Self {
+            advice: scene.map(|scene| advice(scene, candidates)).unwrap_or_default(),
+            copy_reasons: reasons::reasons(report, tracer, handovers),
+        }
+    }
+}
+
+/// The best of these and of all other changes.
+fn advice<'m>(mut scene: Scene<'m>, mut candidates: Vec<Candidate<'m>>) -> Vec<Advice> {
+    interface::orders(&scene, &mut candidates);
+    interface::columns(&scene, &mut candidates);
+    interface::donations(&scene, &mut candidates);
+    rows::upstream(&scene, &mut candidates);
+    kernel::transposes(&scene, &mut candidates);
+    loops::checkpoints(&scene, &mut candidates);
+    batch::chunks(&scene, &mut candidates);
+    let least = scene.total_bytes / WORTHWHILE;
+    let mut priced: Vec<(u64, Candidate<'_>)> =
+        candidates.into_iter().map(|candidate| (scene.saved([&candidate]), candidate)).collect();
+    // Stable: of equals, what is the caller's own comes first.
+    priced.sort_by_cached_key(|(saved, _)| std::cmp::Reverse(*saved));
+    let mut kept: Vec<(u64, Candidate<'_>)> = Vec::new();
+    let mut together = 0;
+    for (_, candidate) in priced.into_iter().filter(|(saved, _)| *saved > least) {
+        // What the better ones free already is no further advice.
+        let with = scene.saved(kept.iter().map(|(_, kept)| kept).chain([&candidate]));
+        let more = with.saturating_sub(together);
+        let least = if candidate.kind == AdviceKind::Chunk { scene.total_bytes / WORTH_TAKING_APART } else { least };
+        if kept.len() < MOST && more > least {
+            together = with;
+            kept.push((more, candidate));
+        }
+    }
+    let mut advice: Vec<Advice> = kept.into_iter().map(|(saved, candidate)| candidate.into_advice(saved)).collect();
+    if advice.is_empty() {
+        advice.extend(nothing_helps(&scene));
+    }
+    advice
 }
 
 /// That padding is not what takes the program's memory, where it isn't.

@@ -1,10 +1,7 @@
 //! Copies: what a program moves without computing anything.
 
 pub(crate) mod correspondence;
-mod reason;
 pub(crate) mod trace;
-
-pub use reason::{CopyEnd, CopyEndKind, CopyFix, CopyReason};
 
 use crate::{
     origin::{SourceLine, op_name, source_line},

@@ -14,7 +14,7 @@ fn report(module: &Module, tpu: Generation) -> Report {
 }
 
 fn advice(text: &str) -> Vec<Advice> {
-    report(&Module::parse(text).unwrap(), Generation::V5e).advice()
+    report(&Module::parse(text).unwrap(), Generation::V5e).advice().to_vec()
 }
 
 fn kind(advice: &Advice) -> (&'static str, &'static str) {
@@ -69,11 +69,12 @@ fn recompiling_keeps_what_is_promised() {
         let program = module.name().to_owned();
         let tpu = program.rsplit('.').next().unwrap().parse().unwrap();
         let changes: Vec<&Change> = measured[&program].iter().filter(|change| change.can_be_applied).collect();
-        let advice = report(&module, tpu).advice();
+        let report = report(&module, tpu);
+        let advice = report.advice();
         let best = changes.iter().map(|change| change.measured).max().unwrap_or(0).max(0);
         let most = |freed: i64| freed + freed / 10 + (1 << 20);
         let promised = |advice: &Advice| i64::try_from(advice.peak_bytes_saved).unwrap();
-        for one in &advice {
+        for one in advice {
             let is_same = |change: &&&Change| {
                 (change.kind.as_str(), change.target.as_str()) == kind(one)
                     && (change.shape.is_empty() || change.shape == one.shape.to_string())

@@ -132,7 +132,7 @@ ENTRY main { x = f32[256,512]{1,0:T(8,128)} parameter(0)
 /// What is said of the copies in the entry of a program with these lines.
 fn reasons(head: &str, lines: &str) -> Vec<CopyReason> {
     let text = format!("HloModule jit_f, is_scheduled=true{head}\n\nENTRY main {{\n{lines}\n}}");
-    audit(&Module::parse(text).expect("a module")).copy_reasons()
+    audit(&Module::parse(text).expect("a module")).copy_reasons().to_vec()
 }
 
 fn fix(reason: &CopyReason) -> Option<(String, Option<&str>)> {
@@ -268,7 +268,7 @@ ENTRY main { w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w
   ROOT r = f32[1024]{0:T(1024)} conditional(p, w, w), true_computation=one, false_computation=other
 }"#;
     let fixes = |text: &str| {
-        let found = audit(&Module::parse(text).expect("a module")).copy_reasons();
+        let found = audit(&Module::parse(text).expect("a module")).copy_reasons().to_vec();
         found.iter().map(|reason| fix(reason).map(|(shape, _)| shape)).collect::<Vec<_>>()
     };
     let shape = || Some("f32[1024,1024]{1,0:T(8,128)}".to_owned());

@@ -11,7 +11,7 @@ pub(super) fn write_advice(report: &Report, width: usize, out: &mut dyn Write) -
     }
     writeln!(out, "\n{}", styled(STRONG, "What to change"))?;
     let mut held = report.memory_bounds.at_most_bytes;
-    for advice in &list {
+    for advice in list {
         let before = held;
         held = held.saturating_sub(advice.peak_bytes_saved);
         write_one(advice, before, held, width, out)?;

@@ -25,7 +25,7 @@ pub(super) fn write_copies(view: &ReportView<'_>, width: usize, out: &mut dyn Wr
     writeln!(out, "\n{}", styled(STRONG, title))?;
     writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>6}  {:>6}  what for", "moves", "share", "copies")))?;
     let reasons = view.report.copy_reasons();
-    let copies: Vec<(&CopyRow, &CopyReason)> = view.report.copies.iter().zip(&reasons).collect();
+    let copies: Vec<(&CopyRow, &CopyReason)> = view.report.copies.iter().zip(reasons).collect();
     let shown = view.options.most_buffers.map_or(lines.len(), |_| SHOWN);
     for line in lines.iter().take(shown) {
         write_line(line, &copies, width, out)?;

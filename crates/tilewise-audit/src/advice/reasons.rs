@@ -1,15 +1,9 @@
 //! Why a program has each of its copies, and which of them another layout at the interface makes needless.
 
-use super::{
-    CopyClass, CopyRow,
-    trace::{Place, Tracer, Use},
-};
+use super::handover::{Handover, Handovers, Obstacle};
 use crate::{
-    Report,
-    advice::{
-        handover::{Handover, Handovers, Obstacle},
-        scene::Scene,
-    },
+    CopyClass, CopyRow, Report,
+    copies::trace::{Place, Tracer, Use},
     origin::op_name,
     words::bytes_in_words,
 };
@@ -106,25 +100,23 @@ impl Report {
     ///   c = f32[1024,1024]{1,0:T(8,128)} copy(w)
     ///   ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target=\"rows\"
     /// }")?;
-    /// let reasons = tilewise_audit::audit(&module).copy_reasons();
+    /// let report = tilewise_audit::audit(&module);
+    /// let reasons = report.copy_reasons();
     /// assert_eq!(reasons[0].why, "`w` (argument 0) is in {0,1:T(8,128)}, as the caller pins it; `r` reads it in {1,0:T(8,128)}");
     /// let code = reasons[0].fix.as_ref().and_then(|fix| fix.code.as_deref());
     /// assert_eq!(code, Some("w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))"));
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     #[must_use]
-    pub fn copy_reasons(&self) -> Vec<CopyReason> {
-        if self.copies.is_empty() {
-            return Vec::new();
-        }
-        let tracer = Tracer::new(&self.text);
-        let has_relayouts = self.copies.iter().any(|copy| copy.class == CopyClass::Relayout);
-        let scene = if has_relayouts { Scene::new(self) } else { None };
-        let handovers = scene.map(|mut scene| Handovers::new(&mut scene, &tracer)).unwrap_or_default();
-        let undone = undone(self, &tracer);
-        let explained = Explained { report: self, tracer, handovers, undone };
-        self.copies.iter().map(|row| explained.reason(row)).collect()
+    pub fn copy_reasons(&self) -> &[CopyReason] {
+        &self.findings().copy_reasons
     }
+}
+
+pub(super) fn reasons<'m>(report: &'m Report, tracer: Tracer<'m>, handovers: Handovers<'m>) -> Vec<CopyReason> {
+    let undone = undone(report, &tracer);
+    let explained = Explained { report, tracer, handovers, undone };
+    report.copies.iter().map(|row| explained.reason(row)).collect()
 }
 
 /// What is known of a program's copies.
