@@ -1,6 +1,6 @@
 //! Whether the plan is the one that the compiler made.
 
-use crate::Report;
+use crate::{Report, dump};
 use std::collections::HashMap;
 use tilewise_hlo::BufferAssignment;
 use tilewise_memory::Role;
@@ -43,6 +43,16 @@ impl Report {
         }
         Some(agreement)
     }
+
+    /// Takes the compiler's own plan for [`compiler_plan`](Self::compiler_plan), if it [is of this
+    /// program](dump::is_plan_of). Whether it is.
+    pub fn take_plan(&mut self, assignment: &BufferAssignment) -> bool {
+        let is_ours = dump::is_plan_of(assignment, &self.text);
+        if is_ours {
+            self.compiler_plan = self.agreement(assignment);
+        }
+        is_ours
+    }
 }
 
 #[cfg(test)]
@@ -54,16 +64,18 @@ mod tests {
         let text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[8]{0:T(128)} parameter(0)\n  \
                     a = f32[8]{0:T(128)} negate(x)\n  b = f32[8]{0:T(128)} negate(x)\n  \
                     ROOT c = f32[8]{0:T(128)} add(a, b)\n}\n";
-        let report = crate::audit(&tilewise_hlo::Module::parse(text).expect("a module"));
-        let dump = |offset: u64| {
+        let mut report = crate::audit(&tilewise_hlo::Module::parse(text).expect("a module"));
+        let mut dump = |first: &str, offset: u64| {
             let text = format!(
                 "BufferAssignment:\nallocation 0: size 32768, page 0, preallocated-temp:\n \
-                 value: <1 a @0> (size=512,offset=512): f32[8]{{0:T(128)}}\n \
+                 value: <1 {first} @0> (size=512,offset=512): f32[8]{{0:T(128)}}\n \
                  value: <2 b @0> (size=512,offset={offset}): f32[8]{{0:T(128)}}\n"
             );
-            report.agreement(&BufferAssignment::parse(&text).expect("an assignment")).expect("a plan")
+            let is_ours = report.take_plan(&BufferAssignment::parse(&text).expect("an assignment"));
+            (is_ours, report.compiler_plan.clone().unwrap_or_default())
         };
-        assert_eq!(dump(512 + 16384), Agreement { values: 2, differences: Vec::new() });
-        assert_eq!(dump(1024).differences, ["b is at 16384, the compiler's at 512"]);
+        assert_eq!(dump("of_another", 1024), (false, Agreement::default()));
+        assert_eq!(dump("a", 512 + 16384), (true, Agreement { values: 2, differences: Vec::new() }));
+        assert_eq!(dump("a", 1024).1.differences, ["b is at 16384, the compiler's at 512"]);
     }
 }

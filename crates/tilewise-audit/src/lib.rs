@@ -26,6 +26,8 @@
 //!   and the [`MemoryBounds`] that say whether it fits.
 //! - [`Content::read`] finds [`Program`]s in the bytes of a file, or the compiler's plan of one, of which an
 //!   [`AssignmentReport`] tells; a [`Failure`] says why there are none.
+//! - The module [`dump`] says what a file is by its first bytes, and which of a dump's files hold final programs and the
+//!   compiler's plans of them.
 //! - [`Report::advice`] says what to change in the program: [`Advice`], priced by planning its memory again.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, what
 //!   fills the memory ([`BudgetStack`]), and what to do ([`MessageAdvice`]).
@@ -50,6 +52,7 @@ mod buffers;
 mod causes;
 mod content;
 mod copies;
+pub mod dump;
 mod explain;
 mod failure;
 pub mod fix;

@@ -1,53 +1,17 @@
-//! Folders: which files hold final programs, and which the compiler's plans of them.
-//!
-//! What a file is, its content says. XLA's dumps hold a program many times over, before and after passes, as text and
-//! as proto; which of those belong together, and which is the last, only their names say
-//! (`module_0007.jit_f.….after_optimizations.txt`).
+//! Folders: the files of a dump that are taken, and what is said of it.
 
 use super::programs::{self, Input};
 use crate::failure::Failure;
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
-use tilewise_hlo::{BufferAssignment, Module};
+use tilewise_audit::dump::{self, FileKind, Selected, Selection};
+use tilewise_hlo::Module;
 
 /// Bytes of a file that tell what it is: a header with the layouts of thousands of arguments may be this long.
 const HEAD: u64 = 1 << 20;
-
-/// The stages of a dump at which a program is final, the best first.
-const FINAL: [&str; 4] = [
-    "after_optimizations",
-    "after_codegen",
-    "after_optimizations_after_buffer_assignment",
-    "after_optimizations_before_buffer_assignment",
-];
-
-/// What a file holds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Program,
-    /// A program as a proto; whether it is one to the end, reading it shows.
-    Proto,
-    Assignment,
-    /// Something else of a dump's, by its name for people.
-    Other(&'static str),
-}
-
-/// A file of a program.
-struct Member {
-    path: PathBuf,
-    stage: String,
-    kind: Kind,
-}
-
-/// The files of one program: texts and protos of it, and plans.
-#[derive(Default)]
-struct Family {
-    programs: Vec<Member>,
-    assignments: Vec<Member>,
-}
 
 /// The files in what was asked for: of a folder, its final programs. What was taken and left of it is said.
 pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Result<Input, (String, Failure)>> {
@@ -67,51 +31,43 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Result<Input, (String, Failure)>>
 
 /// The final programs in a folder and the folders in it. Says on standard error what was taken and what was left.
 fn select(folder: &Path) -> Result<Vec<Input>, Failure> {
-    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut leave = |what, count| {
-        if count > 0 {
-            *left.entry(what).or_default() += count;
-        }
-    };
-    let mut families: BTreeMap<(PathBuf, String), Family> = BTreeMap::new();
-    let files = files(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
-    for path in files {
-        let kind = kind(&path).unwrap_or(Kind::Other("unreadable files"));
-        let (family, stage) = family_and_stage(&path);
-        let key = (path.parent().unwrap_or(folder).to_owned(), family);
-        match kind {
-            Kind::Program | Kind::Proto => families.entry(key).or_default().programs.push(Member { path, stage, kind }),
-            Kind::Assignment => families.entry(key).or_default().assignments.push(Member { path, stage, kind }),
-            Kind::Other(what) => leave(what, 1),
-        }
-    }
-    let mut taken = Vec::new();
-    for Family { mut programs, mut assignments } in families.into_values() {
-        let of_other = "plans of other programs";
-        // The best stage first; of one stage the text before its proto, which lacks the number of partitions.
-        programs.sort_by_cached_key(|member| (rank(&member.stage), member.kind, member.path.clone()));
-        if programs.is_empty() {
-            taken.extend(assignments.drain(..).map(|member| Input { path: member.path, buffer_assignment: None }));
+    let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), 0);
+    let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
+    for path in all {
+        let Ok(head) = tilewise_hlo::read_head(&path, HEAD) else {
+            unreadable += 1;
             continue;
-        }
-        let Member { path, stage, .. } = programs.remove(0);
-        let (same, earlier): (Vec<_>, Vec<_>) = programs.into_iter().partition(|other| other.stage == stage);
-        leave("the same programs again", same.len());
-        leave("other stages of programs", earlier.len());
-        assignments.sort_by_key(|member| member.stage != stage);
-        let plans = assignments.iter().chain(same.iter().filter(|other| other.kind == Kind::Proto));
-        let buffer_assignment = plans.map(|member| &member.path).find(|assignment| is_of(assignment, &path)).cloned();
-        let unused = assignments.iter().filter(|member| Some(&member.path) != buffer_assignment.as_ref()).count();
-        leave(of_other, unused);
-        taken.push(Input { path, buffer_assignment });
+        };
+        kinds.push((path.to_string_lossy().into_owned(), FileKind::of(&head)));
+        files.push(path);
     }
-    if taken.is_empty() {
+    let Selection { programs, left, .. } = dump::select(&kinds);
+    if programs.is_empty() {
         let message = "the folder holds no program: no HLO text, proto or buffer assignment";
         let help = "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" writes the programs that it compiles to DIR";
         return Err(Failure::new("no_program", message).with_help(help));
     }
+    let mut of_others = 0;
+    let mut taken = Vec::new();
+    for Selected { file, plans, .. } in programs {
+        let plan = plan_of(&files[file], plans.iter().map(|&plan| &files[plan]));
+        let is_left = |other: usize| kinds[other].1 == FileKind::BufferAssignment && Some(&files[other]) != plan;
+        of_others += plans.iter().filter(|&&other| is_left(other)).count();
+        taken.push(Input { path: files[file].clone(), buffer_assignment: plan.cloned() });
+    }
+    let others = [("plans of other programs", of_others), ("unreadable files", unreadable)];
+    let left = left.into_iter().chain(others).filter(|(_, count)| *count > 0).collect();
     report(folder, &taken, &left);
     Ok(taken)
+}
+
+/// The first of these files that has the compiler's plan of a program.
+fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>) -> Option<&'a PathBuf> {
+    let mut plans = plans.peekable();
+    plans.peek()?;
+    let module = Module::parse(programs::read(program).ok()?.text).ok()?;
+    let read = |path: &PathBuf| programs::read_buffer_assignment(path).ok().flatten();
+    plans.find(|path| read(path).is_some_and(|plan| dump::is_plan_of(&plan, &module)))
 }
 
 /// Says what was taken of a folder, and what was left.
@@ -132,7 +88,7 @@ fn report(folder: &Path, taken: &[Input], left: &BTreeMap<&str, usize>) {
 }
 
 /// The files in a folder and the folders in it, sorted. Links to folders are not followed.
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -147,55 +103,4 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// What a file holds, from its first bytes.
-fn kind(path: &Path) -> io::Result<Kind> {
-    let head = tilewise_hlo::read_head(path, HEAD)?;
-    if tilewise_hlo::is_proto(&head) {
-        return Ok(Kind::Proto);
-    }
-    let text = String::from_utf8_lossy(&head);
-    Ok(match text.trim_start_matches('\u{feff}').trim_start() {
-        text if BufferAssignment::is_text(text) => Kind::Assignment,
-        text if text.starts_with("HloLiveRange") => Kind::Other("live ranges"),
-        text if text.contains("used_by_n_values") => Kind::Other("memory-usage reports"),
-        text if text.starts_with("Total bytes used:") => Kind::Other("values of assignments"),
-        text if text.lines().any(|line| line.starts_with("HloModule ")) => Kind::Program,
-        _ => Kind::Other("other files"),
-    })
-}
-
-/// What the files of one program have in common in their names, and the stage that the rest names.
-fn family_and_stage(path: &Path) -> (String, String) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut stem = &*name;
-    while let Some(shorter) = [".gz", ".pb", ".hlo", ".txt"].iter().find_map(|end| stem.strip_suffix(end)) {
-        stem = shorter;
-    }
-    let stem = stem.strip_suffix("-buffer-assignment").unwrap_or(stem);
-    // XLA's own names: `module_`, a number, the module's name, what compiled it, the stage.
-    let parts: Vec<&str> = stem.split('.').collect();
-    match (parts.as_slice(), parts.last()) {
-        ([module, name, _, ..], Some(stage)) if module.starts_with("module_") => {
-            (format!("{module}.{name}"), (*stage).to_owned())
-        }
-        _ => (stem.to_owned(), String::new()),
-    }
-}
-
-/// How final a stage is, 0 the most. On a GPU its name says what it was compiled for: `sm_8.0_gpu_after_optimizations`.
-fn rank(stage: &str) -> usize {
-    let is_stage =
-        |last: &str| stage.strip_suffix(last).is_some_and(|before| before.is_empty() || before.ends_with('_'));
-    FINAL.iter().position(|last| is_stage(last)).unwrap_or(if stage.starts_with("before") { 9 } else { FINAL.len() })
-}
-
-/// Whether a buffer assignment places the values of a program: all it names are in it.
-fn is_of(assignment: &Path, program: &Path) -> bool {
-    let Ok(Some(assignment)) = programs::read_buffer_assignment(assignment) else { return false };
-    let Ok(Ok(module)) = programs::read(program).map(|document| Module::parse(document.text)) else { return false };
-    let names: HashSet<&str> = module.instructions().map(|instruction| instruction.name()).collect();
-    let mut values = assignment.allocations().iter().flat_map(|allocation| &allocation.values);
-    values.all(|value| names.contains(value.instruction.as_str()))
 }

@@ -5,7 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use tilewise_audit::Content;
+use tilewise_audit::{Content, dump};
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document};
 
 /// A file to audit, and of a dump the file with the compiler's own plan of the same program.
@@ -48,9 +48,5 @@ pub(super) fn read(path: &Path) -> Result<Document, Failure> {
 
 /// The buffer assignment in a file, as text or with a program's proto.
 pub(super) fn read_buffer_assignment(path: &Path) -> Result<Option<BufferAssignment>, Failure> {
-    let Document { text, buffer_assignment, .. } = read(path)?;
-    if !BufferAssignment::is_text(&text) {
-        return Ok(buffer_assignment);
-    }
-    BufferAssignment::parse(&text).map(Some).map_err(|error| Failure::from(error).in_file(path))
+    dump::plan_in(read(path)?).map_err(|failure| failure.in_file(path))
 }
