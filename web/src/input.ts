@@ -1,10 +1,11 @@
 // What was dropped, opened or pasted: found out by its content, not by its name.
 
-import { ask } from "./core";
+import { ask, json } from "./core";
 
 export type Input =
   | { kind: "shape" | "message" | "report"; name: string; text: string }
-  | { kind: "program"; name: string; file: Blob; plan: Blob | null }
+  /// The first of the plans that is the program's, if any, is the compiler's own of it.
+  | { kind: "program"; name: string; file: Blob; plans: Entry[] }
   | { kind: "assignment" | "unknown"; name: string; what: string };
 
 /// A file with its path within what was dropped.
@@ -22,15 +23,18 @@ export interface Taken {
 /// Bytes that tell what a file is.
 const HEAD = 1 << 20;
 
-async function head(file: Blob): Promise<Uint8Array> {
-  const bytes = new Uint8Array(await file.slice(0, HEAD).arrayBuffer());
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+/// Bytes of a message or a report that are decompressed.
+const WHOLE = 64 << 20;
+
+/// A file's bytes, and of gzip what it holds: that ends at the limit, or where the data is cut off.
+async function decompressed(file: Blob, limit: number): Promise<Blob> {
+  const magic = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (magic[0] !== 0x1f || magic[1] !== 0x8b) return file;
   const parts: Uint8Array[] = [];
   let length = 0;
   try {
-    // The slice ends in the middle, which is an error after what was wanted.
-    const reader = file.slice(0, HEAD).stream().pipeThrough(new DecompressionStream("gzip")).getReader();
-    while (length < HEAD) {
+    const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+    while (length < limit) {
       const { value, done } = await reader.read();
       if (done) break;
       parts.push(value);
@@ -40,26 +44,34 @@ async function head(file: Blob): Promise<Uint8Array> {
   } catch {
     // What was decompressed until then is enough.
   }
-  return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
+  return new Blob(parts as BlobPart[]).slice(0, limit);
 }
 
 /// Kinds that no message is taken for.
-const CERTAIN = ["program", "assignment", "report", "live ranges", "values of assignments"];
+const CERTAIN = ["programs", "protos", "buffer assignments", "reports", "live ranges", "values of assignments"];
 
-async function recognised(name: string, file: Blob): Promise<Input> {
-  const bytes = await head(file);
+/// What a file is: `messages`, or what the core calls such files.
+async function kindOf(file: Blob): Promise<string> {
+  const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
   const guess = await ask("recognise", bytes.slice());
-  const kind = !CERTAIN.includes(guess) && (await ask("isMessage", bytes)) ? "message" : guess;
+  return !CERTAIN.includes(guess) && (await ask("isMessage", bytes)) ? "messages" : guess;
+}
+
+async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
+  const text = async () => (await decompressed(file, WHOLE)).text();
   switch (kind) {
-    case "program":
-    case "part":
-      return { kind: "program", name, file, plan: null };
-    case "shape":
-    case "message":
-    case "report":
-      return { kind, name, text: await file.text() };
-    case "assignment":
-      return { kind, name, what: "compilers’ plans without their programs" };
+    case "programs":
+    case "protos":
+    case "parts of programs":
+      return { kind: "program", name, file, plans: [] };
+    case "shapes":
+      return { kind: "shape", name, text: await text() };
+    case "messages":
+      return { kind: "message", name, text: await text() };
+    case "reports":
+      return { kind: "report", name, text: await text() };
+    case "buffer assignments":
+      return { kind: "assignment", name, what: "compilers’ plans without their programs" };
     default:
       return { kind: "unknown", name, what: kind };
   }
@@ -69,68 +81,31 @@ async function recognised(name: string, file: Blob): Promise<Input> {
 export async function ofText(text: string): Promise<Input> {
   // A short line that begins as a shape is one, right or wrong: nothing else is loaded to see that.
   if (/^[\s(]*[a-z]\w*\s*\[[^\n=]{0,2000}$/i.test(text)) return { kind: "shape", name: "pasted text", text };
-  return recognised("pasted text", new Blob([text]));
+  const file = new Blob([text]);
+  return inputOf("pasted text", file, await kindOf(file));
 }
 
-/// The stages of a dump at which a program is final, the best first.
-const FINAL = [
-  "after_optimizations",
-  "after_codegen",
-  "after_optimizations_after_buffer_assignment",
-  "after_optimizations_before_buffer_assignment",
-];
+/// Kinds that are shown wherever they lie, and belong to no program of a dump.
+const ALONE = ["messages", "reports", "parts of programs"];
 
-/// What the files of one program have in common in their names, and the stage that the rest names.
-function familyAndStage(path: string): [string, string] {
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
-  let stem = path.slice(folder.length);
-  for (let end; (end = [".gz", ".pb", ".hlo", ".txt"].find((end) => stem.endsWith(end))); ) stem = stem.slice(0, -end.length);
-  stem = stem.replace(/-buffer-assignment$/, "");
-  const parts = stem.split(".");
-  if (parts.length >= 3 && parts[0]?.startsWith("module_")) return [`${folder}${parts[0]}.${parts[1]}`, parts.at(-1) ?? ""];
-  return [folder + stem, ""];
-}
-
-function rank(stage: string): number {
-  const at = FINAL.findIndex((last) => stage === last || stage.endsWith(`_${last}`));
-  return at >= 0 ? at : stage.startsWith("before") ? 9 : FINAL.length;
-}
-
-/// Of many files the final programs, each with its plan, as the command line takes them from a folder.
+/// Of many files the final programs, each with what may be its plan, as the command line takes them from a folder.
 export async function ofFiles(entries: Entry[]): Promise<Taken> {
-  const left = new Map<string, number>();
-  const leave = (what: string) => left.set(what, (left.get(what) ?? 0) + 1);
-  const families = new Map<string, { stage: string; path: string; input: Input; file: File }[]>();
   const inputs: Input[] = [];
+  const dump: (Entry & { kind: string })[] = [];
   for (const { path, file } of [...entries].sort((a, b) => (a.path < b.path ? -1 : 1))) {
-    const input = await recognised(path, file);
-    if (input.kind !== "program" && input.kind !== "assignment") {
-      if (entries.length > 1 && input.kind !== "message" && input.kind !== "report") leave(input.kind === "unknown" ? input.what : "shapes");
-      else inputs.push(input);
-      continue;
-    }
-    const [family, stage] = familyAndStage(path);
-    families.set(family, [...(families.get(family) ?? []), { stage, path, input, file }]);
+    const kind = await kindOf(file);
+    if (entries.length === 1 || ALONE.includes(kind)) inputs.push(await inputOf(path, file, kind));
+    else dump.push({ path, file, kind });
   }
-  for (const members of families.values()) {
-    const programs = members.filter((member) => member.input.kind === "program");
-    programs.sort((a, b) => rank(a.stage) - rank(b.stage) || Number(isProto(a.path)) - Number(isProto(b.path)));
-    const [best, ...others] = programs;
-    const plans = members.filter((member) => member.input.kind === "assignment");
-    if (!best || best.input.kind !== "program") {
-      for (const { input } of plans) inputs.push(input);
-      continue;
-    }
-    for (const other of others) leave(other.stage === best.stage ? "the same programs again" : "other stages of programs");
-    const plan = plans.find((member) => member.stage === best.stage) ?? plans[0];
-    for (const other of plans) if (other !== plan) leave("plans of other programs");
-    inputs.push({ ...best.input, plan: plan?.file ?? null });
+  const paths = dump.map(({ path }) => path);
+  const kinds = dump.map(({ kind }) => kind);
+  const { programs, left } = await json<{ programs: { file: number; plans: number[] }[]; left: [string, number][] }>("select", paths, kinds);
+  for (const { file: at, plans } of programs) {
+    const { path, file, kind } = dump[at]!;
+    const input = await inputOf(path, file, kind);
+    inputs.push(input.kind === "program" ? { ...input, plans: plans.map((plan) => dump[plan]!) } : input);
   }
-  return { inputs, left: [...left].map(([what, count]) => `${what} (${count})`) };
-}
-
-function isProto(path: string): boolean {
-  return path.replace(/\.gz$/, "").endsWith(".pb");
+  return { inputs, left: left.map(([what, count]) => `${what} (${count})`) };
 }
 
 /// The files in what was dropped, and in the folders of that.

@@ -85,7 +85,7 @@ function card(example: Example): HTMLElement {
   const open = async () => {
     if (example.text) return show({ view: "shape", text: example.text });
     const text = await (await fetch(example.url!)).text();
-    await openInput(example.name ? { kind: "program", name: example.name, file: new Blob([text]), plan: null } : { kind: "message", name: example.title, text });
+    await openInput(example.name ? { kind: "program", name: example.name, file: new Blob([text]), plans: [] } : { kind: "message", name: example.title, text });
   };
   return el("button", { type: "button", onclick: () => void open().catch(fail) }, el("strong", { class: example.text ? "mono" : "" }, example.title), el("span", { class: "muted" }, example.about));
 }
@@ -113,7 +113,7 @@ async function show(next: State, push = true): Promise<void> {
       return showMessage(next.text, mine);
     case "program":
       if (next.text === undefined) return home();
-      return showProgram({ kind: "program", name: next.name, file: new Blob([next.text]), plan: null }, next, mine);
+      return showProgram({ kind: "program", name: next.name, file: new Blob([next.text]), plans: [] }, next, mine);
     case "report":
       return next.text === undefined ? home() : showReport(next.text, mine);
   }
@@ -130,7 +130,7 @@ async function openInput(input: Input): Promise<void> {
       await remember({ view: "report", name: input.name, ...(input.text.length < LARGE && { text: input.text }) });
       return showReport(input.text, mine);
     case "program": {
-      const text = input.file.size < LARGE && !input.plan ? await readable(input.file) : undefined;
+      const text = input.file.size < LARGE && !input.plans.length ? await readable(input.file) : undefined;
       const next: State = { view: "program", name: input.name, ...(text !== undefined && { text }) };
       await remember(next);
       return showProgram(input, next, mine);
@@ -190,21 +190,34 @@ async function showProgram(input: Input & { kind: "program" }, options: { tpu?: 
   fill(view);
   box.value = "";
   try {
-    const read = async (blob: Blob | null) => (blob ? new Uint8Array(await blob.arrayBuffer()) : undefined);
-    const count = await ask("open", input.name, (await read(input.file))!, await read(input.plan), options.tpu);
+    const content = new Uint8Array(await input.file.arrayBuffer());
+    if (mine !== opening) return;
+    const count = await ask("open", input.name, content, options.tpu);
+    const plan = await takePlan(input.plans, mine);
     if (mine !== opening) return;
     const shown = el("div", {});
     const choose = async (at: number) => fill(shown, await program(at, count, input, options));
     const which = el("select", { "aria-label": "Program", onchange: () => void choose(Number(which.value)) }, Array.from({ length: count }, (_, k) => el("option", { value: k }, `program ${k + 1} of ${count}`)));
     await choose(0);
     if (mine !== opening) return;
-    status.textContent = left;
+    const whose = plan ? `The compiler’s own plan is ${plan}.` : "No file there has the compiler’s own plan of it.";
+    status.textContent = [left, input.plans.length && whose].filter(Boolean).join(" ");
     fill(view, count > 1 && which, shown);
   } catch (error) {
     if (mine === opening) fail(error);
   } finally {
     if (reading === mine) reading = 0;
   }
+}
+
+/// Gives the program that was opened the first of these plans that is its own; the path of that.
+async function takePlan(plans: Entry[], mine: number): Promise<string | undefined> {
+  for (const { path, file } of plans) {
+    const plan = new Uint8Array(await file.arrayBuffer());
+    if (mine !== opening) return undefined;
+    if (await ask("takePlan", plan)) return path;
+  }
+  return undefined;
 }
 
 async function program(at: number, count: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
@@ -243,7 +256,7 @@ async function showReport(text: string, mine: number): Promise<void> {
     const parsed = JSON.parse(text.split("\n", 1)[0]!.startsWith("{") && text.trim().includes("\n{") ? text.split("\n", 1)[0]! : text) as Report & { program?: { text: string; tpu: string | null } };
     if (parsed.program) {
       // A report that holds its program is made again.
-      const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plan: null };
+      const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plans: [] };
       return showProgram(input, parsed.program.tpu ? { tpu: parsed.program.tpu } : {}, mine);
     }
     if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
@@ -263,7 +276,7 @@ async function openEntries(entries: Entry[]): Promise<void> {
   status.textContent = entries.length > 1 ? `Looking through ${entries.length} files …` : "";
   try {
     const { inputs, left: others } = await ofFiles(entries);
-    const names = inputs.map((input) => (input.kind === "program" && input.plan ? `${input.name} with its plan` : input.name));
+    const names = inputs.map((input) => input.name);
     left = entries.length > 1 ? `Took ${names.join(", ") || "nothing"}.${others.length ? ` Left: ${others.join(", ")}.` : ""}` : "";
     const first = inputs.find((input) => input.kind !== "unknown" && input.kind !== "assignment") ?? inputs[0];
     if (!first) return void (status.textContent = left);

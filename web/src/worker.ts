@@ -24,12 +24,14 @@ const ofMessages = { isMessage: messages.isMessage, explain: messages.explain };
 
 const ofPrograms = {
   recognise: programs.recognise,
-  open(name: string, bytes: Uint8Array, plan?: Uint8Array, tpu?: string): number {
+  select: programs.select,
+  open(name: string, bytes: Uint8Array, tpu?: string): number {
     for (const program of opened) program.free();
     opened = [];
-    opened = programs.programs(name, bytes, plan, tpu, undefined);
+    opened = programs.programs(name, bytes, tpu, undefined);
     return opened.length;
   },
+  takePlan: (plan: Uint8Array) => opened[0]!.takePlan(plan),
   json: (at: number, all: boolean) => opened[at]!.json(all),
   audit(at: number): Audit {
     const [report, timeline, facts] = [opened[at]!.json(false), opened[at]!.timeline(0), opened[at]!.facts()];

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { accessible, commandLine, expect, root, test } from "./page";
+import { gzipSync } from "node:zlib";
+import { accessible, commandLine, expect, open, root, test } from "./page";
 
 const MESSAGES = `${root}/crates/tilewise-oom/tests/data`;
 
@@ -17,6 +18,12 @@ test("from a pasted message to its cause", async ({ quiet: page }) => {
   await page.locator("tbody tr button").first().click();
   await expect(page.locator(".picture svg")).toBeVisible();
   await accessible(page);
+});
+
+test("a log in gzip", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "log.gz", gzipSync(readFileSync(`${MESSAGES}/gnn_edges_f32.txt`)));
+  await expect(page.locator(".lead")).toContainText("Padding is the matter");
 });
 
 test("verdicts are the command line's", async ({ quiet: page }) => {

@@ -1,11 +1,13 @@
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import type { Page } from "@playwright/test";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { accessible, commandLine, expect, hlo, open, root, test } from "./page";
 
 const GNN = "examples/gnn_large.v5e.hlo";
+const DUMP = `${root}/crates/tilewise-hlo/tests/data/dump`;
 
 /// Programs in the tree: examples, and what the reader's tests have, text and proto, plain and gzip; and, if named, a folder's.
 function programs(): { name: string; bytes: Buffer }[] {
@@ -117,12 +119,39 @@ test("gzip, protos, cut texts and nonsense, by content", async ({ quiet: page })
   await expect(page.getByRole("status")).toContainText("nothing that is known");
 });
 
-test("a dump's folder: what was taken and what was left", async ({ quiet: page }) => {
+/// Opens a folder, whose audit is the command line's. What the page says it took, and what the command line does.
+async function openFolder(page: Page, folder: string): Promise<{ status: string; stderr: string }> {
   await page.goto("./");
-  const dump = `${root}/crates/tilewise-hlo/tests/data/dump`;
-  await page.locator("input[webkitdirectory]").setInputFiles(dump);
-  await expect(page.getByRole("status")).toContainText("Took ");
-  await expect(page.getByRole("heading", { level: 1 })).toContainText(basename(dump));
+  const name = basename(folder);
+  const { stdout, stderr } = spawnSync(commandLine(), ["audit", name, "--format", "json", "--all"], { cwd: dirname(folder), encoding: "utf8" });
+  await page.locator("input[webkitdirectory]").setInputFiles(folder);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(`${name}/`);
+  const status = (await page.getByRole("status").textContent())!;
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save JSON" }).click();
+  expect(readFileSync(await (await download).path(), "utf8")).toBe(stdout);
+  return { status, stderr };
+}
+
+test("a dump's folder: what the command line takes and leaves", async ({ quiet: page }) => {
+  const { status, stderr } = await openFolder(page, DUMP);
+  const [, program, plan, left] = /\n {2}(\S+), with the plan in (\S+)\n {2}left: (.*)\n/.exec(stderr)!;
+  expect(status).toBe(`Took dump/${program}. Left: ${left}. The compiler’s own plan is dump/${plan}.`);
+});
+
+test("of a folder's plans the first that is of the program, or none", async ({ quiet: page }) => {
+  const stem = "module_0054.jit_f.cl_1003875606.after_optimizations";
+  const assignment = readFileSync(`${DUMP}/${stem}-buffer-assignment.txt`, "utf8");
+  const none = mkdtempSync(join(tmpdir(), "tilewise-"));
+  writeFileSync(join(none, "a.hlo"), hlo(GNN));
+  writeFileSync(join(none, "a-buffer-assignment.txt"), assignment);
+  expect((await openFolder(page, none)).status).toContain("No file there has the compiler’s own plan of it.");
+
+  // The text is of another program; the proto beside the program's text has its plan.
+  const second = mkdtempSync(join(tmpdir(), "tilewise-"));
+  for (const end of [".txt", ".hlo.pb"]) cpSync(`${DUMP}/${stem}${end}`, join(second, stem + end));
+  writeFileSync(join(second, `${stem}-buffer-assignment.txt`), assignment.replaceAll(/(value: <\d+ )/g, "$1of_another."));
+  expect((await openFolder(page, second)).status).toContain(`The compiler’s own plan is ${basename(second)}/${stem}.hlo.pb.`);
 });
 
 test("pasted HLO, and its address", async ({ quiet: page, context }) => {

@@ -18,6 +18,6 @@ pub use answer::Answer;
 #[cfg(feature = "messages")]
 pub use message::{explain, is_message};
 #[cfg(feature = "programs")]
-pub use program::{Program, programs, recognise};
+pub use program::{Program, programs, recognise, select};
 #[cfg(feature = "shapes")]
 pub use shape::{compare, draw, place, predict, show, steps};

@@ -3,36 +3,30 @@
 use crate::answer::{Answer, json, thrown};
 use serde::Serialize;
 use tilewise::tpu::Generation;
+use tilewise_audit::dump::{self, FileKind};
 use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Report, ViewOptions, generation_in_name};
-use tilewise_hlo::{BufferAssignment, Document};
+use tilewise_hlo::Document;
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
 const DECOMPRESSION_LIMIT: u64 = 1 << 30;
 
-/// What a file or a pasted text is, by its first bytes, decompressed: `program`, `assignment` (a compiler's own plan),
-/// `report` (a JSON of ours), else `live ranges`, `values of assignments`, and if it is no message, `memory-usage
-/// reports`, `part` (of a program), `shape` or `other files`.
+/// What a file or a pasted text is, by its first bytes, decompressed: the [name](FileKind::name) of its kind.
 #[wasm_bindgen]
 #[must_use]
 pub fn recognise(head: &[u8]) -> String {
-    if tilewise_hlo::is_proto(head) {
-        return "program".to_owned();
-    }
-    let text = String::from_utf8_lossy(head);
-    let text = text.trim_start_matches('\u{feff}').trim_start();
-    let kind = match text {
-        _ if BufferAssignment::is_text(text) => "assignment",
-        _ if text.starts_with("HloLiveRange") => "live ranges",
-        _ if text.starts_with("Total bytes used:") => "values of assignments",
-        _ if text.starts_with('{') => "report",
-        _ if text.lines().any(|line| line.starts_with("HloModule ")) => "program",
-        _ if text.contains("used_by_n_values") => "memory-usage reports",
-        _ if text.lines().any(|line| line.starts_with("ENTRY ")) => "part",
-        _ if text.trim_end().lines().count() <= 2 && text.contains(['[', '(']) => "shape",
-        _ => "other files",
-    };
-    kind.to_owned()
+    FileKind::of(head).name().to_owned()
+}
+
+/// Of a dump's files, by path and by the name of their kind, the final programs and what may be their plans, and what is
+/// left, as JSON: `programs[]` {`file`, `plans[]`} by their indices, `left[]` [what, how many].
+///
+/// # Errors
+/// None that is known.
+#[wasm_bindgen]
+pub fn select(paths: Vec<String>, kinds: Vec<String>) -> Answer {
+    let kinds = kinds.iter().map(|kind| FileKind::named(kind).unwrap_or(FileKind::Other));
+    json(&dump::select(&paths.into_iter().zip(kinds).collect::<Vec<_>>()))
 }
 
 /// A program with its audit.
@@ -43,35 +37,18 @@ pub struct Program {
     options: ViewOptions,
 }
 
-/// The programs in a file: its text or proto, gzip or not, and of a dump the compiler's own plan of the same program.
-/// What could not be read of several is left out; if nothing could, that is the error.
+/// The programs in a file: its text or proto, gzip or not. What could not be read of several is left out; if nothing
+/// could, that is the error.
 ///
 /// # Errors
 /// Those of [`Content::of`], such as `truncated` for a text that is cut off.
 #[wasm_bindgen]
-pub fn programs(
-    name: &str,
-    bytes: Vec<u8>,
-    plan: Option<Vec<u8>>,
-    tpu: Option<String>,
-    limit: Option<u64>,
-) -> Result<Vec<Program>, JsValue> {
-    read(name, bytes, plan, tpu, limit).map_err(|failure| thrown(&failure))
+pub fn programs(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> Result<Vec<Program>, JsValue> {
+    read(name, bytes, tpu, limit).map_err(|failure| thrown(&failure))
 }
 
-fn read(
-    name: &str,
-    bytes: Vec<u8>,
-    plan: Option<Vec<u8>>,
-    tpu: Option<String>,
-    limit: Option<u64>,
-) -> Result<Vec<Program>, Failure> {
-    let mut document = Document::decode(bytes, DECOMPRESSION_LIMIT)?;
-    if let Some(plan) = plan {
-        let Document { text, buffer_assignment, .. } = Document::decode(plan, DECOMPRESSION_LIMIT)?;
-        let is_text = BufferAssignment::is_text(&text);
-        document.buffer_assignment = if is_text { Some(BufferAssignment::parse(&text)?) } else { buffer_assignment };
-    }
+fn read(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> Result<Vec<Program>, Failure> {
+    let document = Document::decode(bytes, DECOMPRESSION_LIMIT)?;
     let tpu: Option<Generation> = tpu.and_then(|tpu| tpu.parse().ok());
     let limit = limit.or(tpu.map(Generation::hbm_bytes));
     let generation = tpu.or_else(|| generation_in_name(name.rsplit('/').next()?));
@@ -100,6 +77,14 @@ fn read(
 
 #[wasm_bindgen]
 impl Program {
+    /// Takes the compiler's own plan from another file of the dump, text or proto, if it is of this program. Whether it
+    /// is.
+    #[wasm_bindgen(js_name = takePlan)]
+    pub fn take_plan(&mut self, bytes: Vec<u8>) -> bool {
+        let plan = Document::decode(bytes, DECOMPRESSION_LIMIT).map_err(Failure::from).and_then(dump::plan_in);
+        plan.ok().flatten().is_some_and(|plan| self.report.take_plan(&plan))
+    }
+
     /// The line that `tilewise audit --format json` prints, with `all` that of `--all`.
     ///
     /// # Errors
