@@ -159,7 +159,7 @@ pub fn select<P: AsRef<str>>(files: &[(P, FileKind)]) -> Selection {
             _ => selection.leave(kind.name()),
         }
     }
-    members.sort_by(Member::cmp);
+    members.sort_unstable_by(Member::cmp);
     for family in members.chunk_by(|one, other| (one.folder, one.family) == (other.folder, other.family)) {
         let (programs, assignments) = family.split_at(family.partition_point(|member| !member.is_assignment()));
         let Some((program, others)) = programs.split_first() else {
