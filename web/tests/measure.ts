@@ -13,13 +13,12 @@ test("first load", () => {
   const dist = `${root}/web/dist`;
   const files = [`${dist}/index.html`, ...readdirSync(`${dist}/assets`).filter((name) => /\.(js|css|wasm)$/.test(name)).map((name) => `${dist}/assets/${name}`)];
   const size = (of: string[]) => of.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
-  const cores = files.filter((file) => file.endsWith(".wasm"));
-  const [shapes = 0, messages = 0, programs = 0] = cores.map((core) => size([core])).sort((a, b) => a - b);
+  const core = (part: string) => size([`${root}/web/pkg/${part}/tilewise_wasm_bg.wasm`]);
   const page = size(files.filter((file) => !file.endsWith(".wasm")));
   const kilobytes = (bytes: number) => `${(bytes / 1000).toFixed(0)} kB`;
-  report("first load to a shape's picture, gzipped", kilobytes(page + shapes), "400 kB");
-  report("first load to a program's story, gzipped", kilobytes(page + programs), "400 kB");
-  report("messages, gzipped", kilobytes(messages), "400 kB");
+  report("first load to a shape's picture, gzipped", kilobytes(page + core("shapes")), "400 kB");
+  report("first load to a program's story, gzipped", kilobytes(page + core("programs")), "400 kB");
+  report("first load to a message's verdict, gzipped", kilobytes(page + core("messages")), "400 kB");
 });
 
 test("a picture", async ({ page }) => {
