@@ -2,7 +2,7 @@
 
 use super::{
     AdviceKind, AdviceTarget,
-    scene::{Candidate, Held, Scene},
+    scene::{Candidate, Held, Party, Scene},
     words,
 };
 use crate::copies::{
@@ -28,26 +28,6 @@ const PLACES: usize = 256;
 pub(crate) struct Handover<'m> {
     pub(crate) candidate: Candidate<'m>,
     pub(crate) parties: Vec<Party<'m>>,
-}
-
-/// An argument or a result that is copied.
-#[derive(Clone, Debug)]
-pub(crate) struct Party<'m> {
-    pub(crate) role: Role,
-    /// The parameter, or the instruction that is the result.
-    pub(crate) instruction: Instruction<'m>,
-    /// Among the arguments, or among the arrays of the result.
-    pub(crate) number: usize,
-    /// As it is handed over.
-    pub(crate) from: Shape,
-    /// As it had better be.
-    pub(crate) to: Shape,
-    /// The copies that are then needless, by the index of their instructions.
-    pub(crate) copies: Vec<usize>,
-    /// A result's value before it is copied.
-    made: Option<usize>,
-    /// The number of the result that shares an argument's memory.
-    pub(crate) donated_to: Option<usize>,
 }
 
 /// Why a copied argument or result is better left as it is.

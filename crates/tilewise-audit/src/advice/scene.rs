@@ -39,6 +39,26 @@ impl Held<'_> {
     }
 }
 
+/// An argument or a result that is copied.
+#[derive(Clone, Debug)]
+pub(super) struct Party<'m> {
+    pub(super) role: Role,
+    /// The parameter, or the instruction that is the result.
+    pub(super) instruction: Instruction<'m>,
+    /// Among the arguments, or among the arrays of the result.
+    pub(super) number: usize,
+    /// As it is handed over.
+    pub(super) from: Shape,
+    /// As it had better be.
+    pub(super) to: Shape,
+    /// The copies that are then needless, by the index of their instructions.
+    pub(super) copies: Vec<usize>,
+    /// A result's value before it is copied.
+    pub(super) made: Option<usize>,
+    /// The number of the result that shares an argument's memory.
+    pub(super) donated_to: Option<usize>,
+}
+
 /// A change that may help, before it is priced.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate<'m> {

@@ -2,8 +2,7 @@
 
 use super::{
     AdviceTarget,
-    handover::Party,
-    scene::{Candidate, Held, Scene},
+    scene::{Candidate, Held, Party, Scene},
 };
 use crate::{
     origin::{op_name, place, source_line},
