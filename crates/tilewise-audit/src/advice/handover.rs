@@ -11,7 +11,10 @@ use crate::copies::{
     trace::{Place, Tracer, Use},
 };
 use crate::flow::is_reduction;
-use std::collections::{HashMap, HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 use tilewise::{Shape, tpu};
 use tilewise_hlo::Instruction;
 use tilewise_memory::Role;
@@ -20,6 +23,8 @@ use tilewise_memory::Role;
 const COPIES: usize = 4;
 /// How many times the memory a layout may take: the caller keeps arguments and results beyond the call.
 const MOST_PADDED: u64 = 3;
+/// The most that are priced, the largest: each plans the program's memory again.
+const MOST_PRICED: usize = 64;
 /// Values passed on more often aren't followed.
 const PLACES: usize = 256;
 
@@ -67,6 +72,8 @@ impl<'m> Handovers<'m> {
         let mut found = Self::default();
         let (arguments, results) = (arguments(scene, tracer), results(scene, tracer));
         let (lone, together) = found.pair(scene, arguments, results);
+        let lone = largest(lone, |party| bytes(&party.to));
+        let together = largest(together, |parties| parties.iter().map(|party| bytes(&party.to)).max().unwrap_or(0));
         let mut kept: Vec<Candidate<'m>> = Vec::new();
         let mut total = scene.total_bytes;
         // Results are named in one call of `jit`: each that doesn't cost more joins those before it.
@@ -169,6 +176,14 @@ impl<'m> Handovers<'m> {
         }
         (lone, together)
     }
+}
+
+/// Those that are worth pricing, in the order they were in.
+fn largest<T>(items: Vec<T>, bytes: impl Fn(&T) -> u64) -> Vec<T> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_cached_key(|at| Reverse(bytes(&items[*at])));
+    let kept: HashSet<usize> = order.into_iter().take(MOST_PRICED).collect();
+    items.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, item)| item).collect()
 }
 
 /// The change that hands these over as they had better be; `None` where the plan doesn't know them.

@@ -89,7 +89,7 @@ impl Report {
     /// Why each of [`copies`](Self::copies) is there, in their order.
     ///
     /// A fix is only given where the copy goes once the program is compiled again: nothing else reads the argument, the order is
-    /// one of its own dimensions, and the program holds no more than before.
+    /// one of its own dimensions, and the program holds no more than before. Of very many only the largest are looked at.
     ///
     /// ```
     /// let module = tilewise_hlo::Module::parse("\

@@ -296,7 +296,7 @@ impl<'m> Tracer<'m> {
         }
     }
 
-    /// The first that makes something of a value, seen past all copies, in the order of the search; and how many others do.
+    /// All that make something of a value, seen past all copies; those that are found first come first.
     pub(crate) fn readers(&self, place: &Place<'m>) -> Vec<Use<'m>> {
         let (mut readers, mut seen): (Vec<Use<'m>>, Vec<Place<'m>>) = (Vec::new(), Vec::new());
         let mut waiting = vec![place.clone()];

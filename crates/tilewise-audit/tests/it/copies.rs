@@ -313,3 +313,21 @@ fn recompiling_confirms_fixes() {
     // A rule that says nothing is no rule.
     assert_eq!((programs, fixed), (10, 20));
 }
+
+/// Each fix plans the program's memory again: of very many copied arguments the largest have one.
+#[test]
+fn the_largest_of_many_have_fixes() {
+    let lines: Vec<String> = (0..100)
+        .map(|at| {
+            let rows = 1024 + 8 * at;
+            format!(
+                "  w{at} = f32[{rows},1024]{{0,1:T(8,128)}} parameter({at})
+  c{at} = f32[{rows},1024]{{1,0:T(8,128)}} copy(w{at})
+  {} = f32[{rows}]{{0:T(1024)}} custom-call(c{at}), custom_call_target=\"rows\"",
+                if at == 99 { "ROOT r99".to_owned() } else { format!("r{at}") },
+            )
+        })
+        .collect();
+    let found: Vec<bool> = reasons("", &lines.join("\n")).iter().map(|reason| reason.fix.is_some()).collect();
+    assert_eq!((found.len(), found.iter().filter(|has| **has).count(), found[99]), (100, 64, true));
+}
