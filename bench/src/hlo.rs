@@ -8,7 +8,7 @@ use crate::{
 use anyhow::Context;
 use std::{fs, hint::black_box, path::Path, process::Command, time::Duration};
 use tilewise::tpu::Generation;
-use tilewise_hlo::Module;
+use tilewise_hlo::{Module, Opcode};
 use tilewise_memory::{MemoryPlan, PlanOptions};
 
 /// The real TPU program that large inputs are made of.
@@ -98,7 +98,7 @@ fn program_of(bytes: usize) -> anyhow::Result<String> {
     let (header, called, ran) = (&PROGRAM[..start], &PROGRAM[start..entry_at], &PROGRAM[entry_at..]);
     let (signature, body) = ran.split_once('\n').context("the entry has instructions")?;
     let arguments: Vec<&str> =
-        entry.instructions().filter(|i| i.opcode() == "parameter").map(|argument| argument.name()).collect();
+        entry.instructions().filter(|i| i.opcode() == Opcode::Parameter).map(|argument| argument.name()).collect();
     let is_argument = |line: &&str| line.contains(" parameter(");
     let mut calls = String::new();
     let mut steps: String = body.lines().filter(is_argument).map(|line| format!("{line}\n")).collect();

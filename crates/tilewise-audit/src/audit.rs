@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::OnceLock};
 use tilewise::{Shape, ShapeKind, tpu::Generation};
-use tilewise_hlo::{Instruction, Module};
+use tilewise_hlo::{Instruction, Module, Opcode};
 use tilewise_memory::{Error as PlanError, MemoryPlan, PlanOptions};
 
 /// What an audit depends on beside the program.
@@ -179,7 +179,7 @@ fn memory_bounds(module: &Module, auditor: &mut Auditor<'_>) -> MemoryBounds {
     let mut bounds = MemoryBounds::default();
     let Some(entry) = module.entry() else { return bounds };
     let arguments: Vec<usize> =
-        entry.instructions().filter(|i| i.opcode() == "parameter").map(|argument| argument.index()).collect();
+        entry.instructions().filter(|i| i.opcode() == Opcode::Parameter).map(|argument| argument.index()).collect();
     for (instruction, array) in auditor.buffers.arrays(auditor.sizer.arrays()) {
         if array.memory_space == 0 {
             let bytes = array.sizes.physical_bytes;

@@ -59,7 +59,7 @@ impl Buffers {
         Some(BufferRow {
             instruction: instruction.name().to_owned(),
             computation: instruction.computation().name().to_owned(),
-            opcode: instruction.opcode().to_owned(),
+            opcode: instruction.opcode_text().to_owned(),
             shape: array.shape.clone(),
             shape_index: self.paths.get(record.path as usize).cloned().unwrap_or_default(),
             memory_space: array.memory_space,

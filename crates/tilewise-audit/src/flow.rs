@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     collections::{HashMap, HashSet},
 };
-use tilewise_hlo::{Instruction, Module};
+use tilewise_hlo::{Instruction, Module, Opcode};
 
 /// Longer chains of copies and elementwise operations aren't followed.
 const STEPS: usize = 12;
@@ -88,7 +88,7 @@ impl<'m> Flow<'m> {
     /// Whether this is made of another's elements, each of the same, or of it with some of them replaced.
     pub(crate) fn updates(&self, this: &Instruction<'m>, other: &Instruction<'m>) -> bool {
         let keeps = |at: &Instruction<'m>| {
-            passes_on(at) || is_elementwise(at) || does(at, "dynamic-update-slice") || does(at, "scatter")
+            passes_on(at) || is_elementwise(at) || does(at, Opcode::DynamicUpdateSlice) || does(at, Opcode::Scatter)
         };
         let next = |at: &Instruction<'m>| if keeps(at) { operands(at) } else { Vec::new() };
         self.reached(this, next, |at| at.index() == other.index()).is_some()
@@ -135,16 +135,16 @@ fn bounds(instruction: &Instruction<'_>) -> Option<Vec<u64>> {
 
 /// Whether an instruction hands its operand on as it is.
 pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
-    let opcode = instruction.opcode();
     matches!(
-        opcode,
-        "copy" | "copy-start" | "copy-done" | "slice-start" | "slice-done" | "bitcast" | "get-tuple-element"
-    ) || is_concatenation(instruction)
+        instruction.opcode(),
+        Opcode::Copy | Opcode::CopyStart | Opcode::CopyDone | Opcode::Bitcast | Opcode::GetTupleElement
+    ) || instruction.wrapped_opcode() == Some(Opcode::Slice)
+        || is_concatenation(instruction)
 }
 
 /// Whether an instruction puts slices of an array together again.
 pub(crate) fn is_concatenation(instruction: &Instruction<'_>) -> bool {
-    instruction.opcode() == "custom-call" && target(instruction).is_some_and(|target| target.contains("Concat"))
+    instruction.opcode() == Opcode::CustomCall && target(instruction).is_some_and(|target| target.contains("Concat"))
 }
 
 /// What a `custom-call` calls.
@@ -153,7 +153,7 @@ pub(crate) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
 }
 
 /// Whether an instruction, or what it fuses, is one with this opcode.
-pub(crate) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
+pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
     /// Fusions in fusions: a scatter's are three deep.
     const DEPTH: usize = 4;
     let mut front = vec![*instruction];
@@ -163,7 +163,7 @@ pub(crate) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
             if at.opcode() == opcode {
                 return true;
             }
-            if at.opcode() == "fusion" {
+            if at.opcode() == Opcode::Fusion {
                 let called = at.calls().filter_map(|call| call.computation());
                 inner.extend(called.flat_map(|computation| computation.instructions().collect::<Vec<_>>()));
             }
@@ -175,7 +175,7 @@ pub(crate) fn does(instruction: &Instruction<'_>, opcode: &str) -> bool {
 
 /// Whether each element of the result depends on the same elements of the operands only.
 pub(crate) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
-    if instruction.opcode() != "fusion" {
+    if instruction.opcode() != Opcode::Fusion {
         return is_elementwise_opcode(instruction.opcode());
     }
     let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
@@ -192,12 +192,13 @@ pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
         largest = largest.max(elements);
     }
     let is_small = |elements: u64| elements <= largest / 8;
-    let is_reduced = |inner: &Instruction<'_>| inner.opcode() == "reduce" || is_elementwise_opcode(inner.opcode());
+    let is_reduced =
+        |inner: &Instruction<'_>| inner.opcode() == Opcode::Reduce || is_elementwise_opcode(inner.opcode());
     is_small(second)
         && count(instruction).is_some_and(is_small)
         && match instruction.opcode() {
-            "reduce" => true,
-            "fusion" => {
+            Opcode::Reduce => true,
+            Opcode::Fusion => {
                 let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
                 called.peek().is_some()
                     && called.all(|computation| computation.instructions().all(|inner| is_reduced(&inner)))
@@ -215,57 +216,57 @@ fn count(instruction: &Instruction<'_>) -> Option<u64> {
     shape.leaves().map(|(_, leaf)| elements(leaf)).try_fold(0_u64, |sum, elements| sum.checked_add(elements?))
 }
 
-fn is_elementwise_opcode(opcode: &str) -> bool {
+fn is_elementwise_opcode(opcode: Opcode) -> bool {
     matches!(
         opcode,
-        "abs"
-            | "add"
-            | "and"
-            | "atan2"
-            | "bitcast"
-            | "bitcast-convert"
-            | "broadcast"
-            | "cbrt"
-            | "ceil"
-            | "clamp"
-            | "compare"
-            | "constant"
-            | "convert"
-            | "copy"
-            | "cosine"
-            | "divide"
-            | "erf"
-            | "exponential"
-            | "exponential-minus-one"
-            | "floor"
-            | "is-finite"
-            | "log"
-            | "log-plus-one"
-            | "logistic"
-            | "maximum"
-            | "minimum"
-            | "multiply"
-            | "negate"
-            | "not"
-            | "or"
-            | "parameter"
-            | "popcnt"
-            | "power"
-            | "remainder"
-            | "round-nearest-afz"
-            | "round-nearest-even"
-            | "rsqrt"
-            | "select"
-            | "shift-left"
-            | "shift-right-arithmetic"
-            | "shift-right-logical"
-            | "sign"
-            | "sine"
-            | "sqrt"
-            | "subtract"
-            | "tan"
-            | "tanh"
-            | "tuple"
-            | "xor"
+        Opcode::Abs
+            | Opcode::Add
+            | Opcode::And
+            | Opcode::Atan2
+            | Opcode::Bitcast
+            | Opcode::BitcastConvert
+            | Opcode::Broadcast
+            | Opcode::Cbrt
+            | Opcode::Ceil
+            | Opcode::Clamp
+            | Opcode::Compare
+            | Opcode::Constant
+            | Opcode::Convert
+            | Opcode::Copy
+            | Opcode::Cosine
+            | Opcode::Divide
+            | Opcode::Erf
+            | Opcode::Exponential
+            | Opcode::ExponentialMinusOne
+            | Opcode::Floor
+            | Opcode::IsFinite
+            | Opcode::Log
+            | Opcode::LogPlusOne
+            | Opcode::Logistic
+            | Opcode::Maximum
+            | Opcode::Minimum
+            | Opcode::Multiply
+            | Opcode::Negate
+            | Opcode::Not
+            | Opcode::Or
+            | Opcode::Parameter
+            | Opcode::Popcnt
+            | Opcode::Power
+            | Opcode::Remainder
+            | Opcode::RoundNearestAfz
+            | Opcode::RoundNearestEven
+            | Opcode::Rsqrt
+            | Opcode::Select
+            | Opcode::ShiftLeft
+            | Opcode::ShiftRightArithmetic
+            | Opcode::ShiftRightLogical
+            | Opcode::Sign
+            | Opcode::Sine
+            | Opcode::Sqrt
+            | Opcode::Subtract
+            | Opcode::Tan
+            | Opcode::Tanh
+            | Opcode::Tuple
+            | Opcode::Xor
     )
 }

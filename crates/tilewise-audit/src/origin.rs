@@ -1,6 +1,6 @@
 //! Where an instruction comes from, as reports say it.
 
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// A line of the user's program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,17 +54,15 @@ pub(crate) fn traced(instruction: &Instruction<'_>) -> (Option<String>, Option<S
         }
         let passes_on = matches!(
             at.opcode(),
-            "copy"
-                | "copy-start"
-                | "copy-done"
-                | "slice-start"
-                | "slice-done"
-                | "bitcast"
-                | "convert"
-                | "reshape"
-                | "transpose"
-                | "get-tuple-element"
-        );
+            Opcode::Copy
+                | Opcode::CopyStart
+                | Opcode::CopyDone
+                | Opcode::Bitcast
+                | Opcode::Convert
+                | Opcode::Reshape
+                | Opcode::Transpose
+                | Opcode::GetTupleElement
+        ) || at.wrapped_opcode() == Some(Opcode::Slice);
         match at.operands().next().filter(|_| passes_on).and_then(|operand| operand.instruction()) {
             Some(operand) => at = operand,
             None => break,

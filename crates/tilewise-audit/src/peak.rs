@@ -165,7 +165,7 @@ fn row<'m>(
     let row = PeakRow {
         instruction: instruction.name().to_owned(),
         computation: instruction.computation().name().to_owned(),
-        opcode: instruction.opcode().to_owned(),
+        opcode: instruction.opcode_text().to_owned(),
         shape_index: allocation.shape_index.clone(),
         shape,
         role: allocation.role,

@@ -12,6 +12,7 @@ use crate::computation::Computation;
 use crate::error::{Error, ErrorKind};
 use crate::instruction::Instruction;
 use crate::module::Module;
+use crate::opcode::Opcode;
 use crate::record::Data;
 use crate::scan::skip_trivia;
 
@@ -41,26 +42,33 @@ enum Definition {
 impl Definition {
     fn of(instruction: &Instruction<'_>) -> Self {
         match instruction.opcode() {
-            "bitcast"
-            | "tuple"
-            | "get-tuple-element"
-            | "opt-barrier"
-            | "optimization-barrier"
-            | "add-dependency"
-            | "domain"
-            | "while"
-            | "conditional"
-            | "call" => Self::Nothing,
-            "parameter" if !instruction.computation().is_entry() => Self::Nothing,
-            "copy-start" => Self::Except(1),
-            "all-gather-start" | "collective-permute-start" | "send" => Self::Except(0),
-            // The operands, then the result of the wrapped computation (whose root makes it), then contexts.
-            "async-start" if wrapped(instruction).is_some() => Self::From(2),
-            "async-start" => Self::Except(0),
-            opcode if opcode.ends_with("-done") || opcode.ends_with("-update") => Self::Nothing,
-            // Sugar for an `async-start` around a computation of one instruction, which isn't printed: so the result
-            // is made here.
-            opcode if opcode.ends_with("-start") && first_is_tuple(instruction.shape_text()) => Self::Except(0),
+            Opcode::Bitcast
+            | Opcode::Tuple
+            | Opcode::GetTupleElement
+            | Opcode::OptimizationBarrier
+            | Opcode::AddDependency
+            | Opcode::Domain
+            | Opcode::While
+            | Opcode::Conditional
+            | Opcode::Call
+            | Opcode::CopyDone
+            | Opcode::AllGatherDone
+            | Opcode::AllReduceDone
+            | Opcode::CollectivePermuteDone
+            | Opcode::SendDone
+            | Opcode::RecvDone
+            | Opcode::AsyncUpdate
+            | Opcode::AsyncDone => Self::Nothing,
+            Opcode::Parameter if !instruction.computation().is_entry() => Self::Nothing,
+            Opcode::CopyStart => Self::Except(1),
+            Opcode::AllGatherStart | Opcode::CollectivePermuteStart | Opcode::Send => Self::Except(0),
+            // The operands, then the result of the wrapped computation, then contexts. The result is made by the
+            // computation's root, but where the text leaves that out.
+            Opcode::AsyncStart => match (instruction.wrapped_opcode(), wrapped(instruction)) {
+                (None, Some(_)) => Self::From(2),
+                (Some(_), _) if !first_is_tuple(instruction.shape_text()) => Self::Everything,
+                _ => Self::Except(0),
+            },
             _ => Self::Everything,
         }
     }
@@ -112,6 +120,12 @@ fn is_aliased(aliased: &BTreeSet<Vec<usize>>, index: &[usize]) -> bool {
 }
 
 impl<'m> Instruction<'m> {
+    /// Whether what it calls runs in memory of its own, as a loop's body does and a fusion's doesn't.
+    pub(crate) fn runs_callees(&self) -> bool {
+        let opcode = self.wrapped_opcode().unwrap_or(self.opcode());
+        matches!(opcode, Opcode::While | Opcode::Conditional | Opcode::Call | Opcode::AsyncStart)
+    }
+
     /// Whether the array at this path in its result is a new buffer; else it is one that another instruction made.
     ///
     /// - `bitcast`, `tuple`, `get-tuple-element`, `opt-barrier`, `add-dependency`, `domain`, `while`, `conditional`,
@@ -215,10 +229,9 @@ fn owning(data: &Data) -> Vec<bool> {
             continue;
         }
         for instruction in computation.instructions() {
-            if !matches!(instruction.opcode(), "while" | "conditional" | "call" | "async-start") {
-                continue;
+            if instruction.runs_callees() {
+                waiting.extend(instruction.calls().filter_map(|call| call.computation()));
             }
-            waiting.extend(instruction.calls().filter_map(|call| call.computation()));
         }
     }
     owning

@@ -13,20 +13,21 @@ use tilewise::Shape;
 use crate::alias::OperandAlias;
 use crate::attributes::{Attributes, Metadata, unescape};
 use crate::error::Error;
+use crate::opcode::Opcode;
 use crate::record::{Data, InstructionRecord};
 use crate::scan::trim;
 
 /// An instruction of a [`Module`](crate::Module): `[ROOT] name = shape opcode(operands), attributes`.
 ///
 /// ```
-/// use tilewise_hlo::Module;
+/// use tilewise_hlo::{Module, Opcode};
 ///
 /// let module = Module::parse(
 ///     "%fusion.3 = bf16[32,32,4096]{2,1,0:T(8,128)(2,1)S(1)} \
 ///      fusion(bf16[32,32,8192]{2,1,0:T(8,128)(2,1)S(1)} %fusion.32), kind=kCustom, calls=%all-reduce-scatter.3",
 /// )?;
 /// let fusion = module.instructions().next().unwrap();
-/// assert_eq!((fusion.name(), fusion.opcode()), ("fusion.3", "fusion"));
+/// assert_eq!((fusion.name(), fusion.opcode()), ("fusion.3", Opcode::Fusion));
 /// assert_eq!(fusion.attribute("kind"), Some("kCustom"));
 /// assert_eq!(fusion.calls().next().unwrap().name, "all-reduce-scatter.3");
 ///
@@ -64,10 +65,32 @@ impl<'m> Instruction<'m> {
         self.record().is_root
     }
 
-    /// What it does: `fusion`, `copy-start`, …
+    /// What it does.
     #[must_use]
-    pub fn opcode(&self) -> &'m str {
-        self.data.text(self.record().opcode)
+    pub fn opcode(&self) -> Opcode {
+        self.record().opcode
+    }
+
+    /// What it does, as written: `fusion`, `slice-start`, …
+    #[must_use]
+    pub fn opcode_text(&self) -> &'m str {
+        self.data.text(self.record().opcode_text)
+    }
+
+    /// What an asynchronous instruction runs whose computation the text leaves out: a `slice` for `slice-start`.
+    /// `None` for all others, an `async-start` with its `calls` among them.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{Module, Opcode};
+    /// let module = Module::parse("s = ((f32[8]), f32[2], s32[]) slice-start(x), slice={[0:2]}")?;
+    /// let start = module.instructions().next().unwrap();
+    /// assert_eq!((start.opcode(), start.wrapped_opcode()), (Opcode::AsyncStart, Some(Opcode::Slice)));
+    /// assert_eq!(start.opcode_text(), "slice-start");
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn wrapped_opcode(&self) -> Option<Opcode> {
+        self.opcode().is_async().then(|| crate::opcode::wrapped(self.opcode_text())).flatten()
     }
 
     /// The text of its result's shape.
@@ -102,7 +125,7 @@ impl<'m> Instruction<'m> {
     /// Which of the computation's parameters this is, from 0, if it is one.
     #[must_use]
     pub fn parameter_number(&self) -> Option<usize> {
-        if self.opcode() == "parameter" { trim(self.operands_text()).parse().ok() } else { None }
+        if self.opcode() == Opcode::Parameter { trim(self.operands_text()).parse().ok() } else { None }
     }
 
     /// The text after the operands, from the comma on.
@@ -194,7 +217,7 @@ impl<'m> Instruction<'m> {
 
 impl fmt::Debug for Instruction<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Instruction({} = {} {})", self.name(), self.shape_text(), self.opcode())
+        write!(f, "Instruction({} = {} {})", self.name(), self.shape_text(), self.opcode_text())
     }
 }
 

@@ -79,6 +79,7 @@ mod gzip;
 mod instruction;
 mod module;
 mod name_index;
+mod opcode;
 mod operands;
 mod parse;
 #[cfg(feature = "proto")]
@@ -101,5 +102,6 @@ pub use error::{Error, ErrorKind, Warning, WarningKind};
 pub use gzip::decompressed;
 pub use instruction::{Frames, Instruction, SourceLocation};
 pub use module::Module;
+pub use opcode::Opcode;
 pub use operands::{Operand, Operands};
 pub use read::{DECOMPRESSION_LIMIT, decode, read, read_head, read_text};

@@ -16,7 +16,7 @@ use crate::record::Data;
 /// Clones share everything and cost nothing, on other threads too.
 ///
 /// ```
-/// use tilewise_hlo::Module;
+/// use tilewise_hlo::{Module, Opcode};
 ///
 /// let module = Module::parse("\
 /// HloModule double, is_scheduled=true
@@ -28,7 +28,7 @@ use crate::record::Data;
 /// ")?;
 /// assert_eq!(module.name(), "double");
 /// let root = module.entry().unwrap().root().unwrap();
-/// assert_eq!(root.opcode(), "add");
+/// assert_eq!(root.opcode(), Opcode::Add);
 /// assert_eq!(root.shape_text(), "f32[8]{0:T(256)}");
 /// assert_eq!(root.operand_names().collect::<Vec<_>>(), ["x", "x"]);
 /// # Ok::<(), tilewise_hlo::Error>(())

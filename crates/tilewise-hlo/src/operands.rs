@@ -2,6 +2,7 @@
 
 use crate::computation::Computation;
 use crate::instruction::Instruction;
+use crate::opcode::Opcode;
 use crate::scan::{bare, is_identifier, trim, value_end};
 
 impl<'m> Instruction<'m> {
@@ -9,7 +10,7 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn operands(&self) -> Operands<'m> {
         let rest = match self.opcode() {
-            "constant" | "parameter" => "",
+            Opcode::Constant | Opcode::Parameter => "",
             _ => self.operands_text(),
         };
         Operands { rest, computation: self.computation() }

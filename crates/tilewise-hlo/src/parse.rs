@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use crate::error::{Error, ErrorKind, Warning, WarningKind};
+use crate::opcode::Opcode;
 use crate::record::{ComputationRecord, Data, InstructionRecord};
 use crate::scan::{
     balanced_end, closed_line_end, identifier_end, is_identifier, line_end, looks_like_instruction, peek, shape_end,
@@ -267,7 +268,8 @@ impl<'s> Parser<'s> {
             return None;
         }
         let operands_end = balanced_end(bytes, operands, true).ok()?;
-        if has_nested_instruction(&bytes[operands + 1..operands_end - 1]) && &bytes[opcode..opcode_end] != b"constant" {
+        let kind = Opcode::of(self.source.get(opcode..opcode_end).unwrap_or_default());
+        if has_nested_instruction(&bytes[operands + 1..operands_end - 1]) && kind != Opcode::Constant {
             self.warn(WarningKind::NestedInstruction, operands + 1, operands_end - 1);
         }
         let end = self.attributes_end(operands_end);
@@ -279,7 +281,8 @@ impl<'s> Parser<'s> {
         self.instructions.push(InstructionRecord {
             name,
             shape: Span::new(shape, shape_end),
-            opcode: Span::new(opcode, opcode_end),
+            opcode: kind,
+            opcode_text: Span::new(opcode, opcode_end),
             operands: Span::new(operands + 1, operands_end - 1),
             attributes: Span::new(operands_end, end),
             is_root,

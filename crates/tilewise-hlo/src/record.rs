@@ -2,6 +2,7 @@
 
 use crate::error::{Warning, WarningKind};
 use crate::name_index::NameIndex;
+use crate::opcode::Opcode;
 use crate::source_table::SourceTable;
 use crate::span::Span;
 use std::sync::OnceLock;
@@ -10,7 +11,8 @@ use std::sync::OnceLock;
 pub(crate) struct InstructionRecord {
     pub(crate) name: Span,
     pub(crate) shape: Span,
-    pub(crate) opcode: Span,
+    pub(crate) opcode: Opcode,
+    pub(crate) opcode_text: Span,
     /// Between the parentheses.
     pub(crate) operands: Span,
     /// From the closing parenthesis to the end of the line.

@@ -4,6 +4,7 @@ use crate::attributes::unquote;
 use crate::calls::CallRole;
 use crate::computation::Computation;
 use crate::instruction::Instruction;
+use crate::opcode::Opcode;
 
 /// Copies between a value and where it is used; a longer chain is not followed.
 const STEPS: usize = 16;
@@ -25,7 +26,7 @@ impl<'m> Instruction<'m> {
     /// ```
     #[must_use]
     pub fn trip_count(&self) -> Option<u64> {
-        if self.opcode() != "while" {
+        if self.opcode() != Opcode::While {
             return None;
         }
         self.noted_trip_count().or_else(|| Loop::of(self)?.trip_count())
@@ -60,7 +61,7 @@ impl<'m> Loop<'m> {
     }
 
     fn trip_count(&self) -> Option<u64> {
-        let compare = self.condition.root().filter(|root| root.opcode() == "compare")?;
+        let compare = self.condition.root().filter(|root| root.opcode() == Opcode::Compare)?;
         let [counter, bound] = two_operands(&compare)?;
         let counter = element_of_parameter(counter)?;
         let bound = constant(bound).or_else(|| self.unchanged(element_of_parameter(bound)?))?;
@@ -90,7 +91,7 @@ impl<'m> Loop<'m> {
     /// The constant that the body adds to an element of the loop's tuple.
     fn step(&self, element: usize) -> Option<i64> {
         let add = source(element_of_tuple(self.body.root()?, element)?);
-        let [left, right] = two_operands(&add).filter(|_| add.opcode() == "add")?;
+        let [left, right] = two_operands(&add).filter(|_| add.opcode() == Opcode::Add)?;
         let [value, step] = if element_of_parameter(left).is_some() { [left, right] } else { [right, left] };
         (element_of_parameter(value)? == element).then_some(())?;
         constant(step).or_else(|| self.unchanged(element_of_parameter(step)?))
@@ -101,7 +102,7 @@ impl<'m> Loop<'m> {
 fn source(instruction: Instruction<'_>) -> Instruction<'_> {
     let mut at = instruction;
     for _ in 0..STEPS {
-        if !matches!(at.opcode(), "copy" | "copy-start" | "copy-done" | "bitcast") {
+        if !matches!(at.opcode(), Opcode::Copy | Opcode::CopyStart | Opcode::CopyDone | Opcode::Bitcast) {
             break;
         }
         let Some(operand) = at.operands().next().and_then(|operand| operand.instruction()) else { break };
@@ -117,23 +118,23 @@ fn two_operands<'m>(instruction: &Instruction<'m>) -> Option<[Instruction<'m>; 2
 
 fn constant(instruction: Instruction<'_>) -> Option<i64> {
     let constant = source(instruction);
-    if constant.opcode() == "constant" { constant.operands_text().trim().parse().ok() } else { None }
+    if constant.opcode() == Opcode::Constant { constant.operands_text().trim().parse().ok() } else { None }
 }
 
 /// Which element of its computation's parameter this is.
 fn element_of_parameter(instruction: Instruction<'_>) -> Option<usize> {
     let element = source(instruction);
-    if element.opcode() != "get-tuple-element" {
+    if element.opcode() != Opcode::GetTupleElement {
         return None;
     }
     let tuple = element.operands().next()?.instruction()?;
-    (tuple.opcode() == "parameter").then_some(())?;
+    (tuple.opcode() == Opcode::Parameter).then_some(())?;
     element.attribute("index")?.parse().ok()
 }
 
 fn element_of_tuple(instruction: Instruction<'_>, element: usize) -> Option<Instruction<'_>> {
     let tuple = source(instruction);
-    if tuple.opcode() == "tuple" { tuple.operands().nth(element)?.instruction() } else { None }
+    if tuple.opcode() == Opcode::Tuple { tuple.operands().nth(element)?.instruction() } else { None }
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl<'m> Graph<'m> {
         let mut waiting = vec![entry];
         while let Some(computation) = waiting.pop() {
             if !std::mem::replace(&mut running[computation.index()], true) {
-                let callers = computation.instructions().filter(|instruction| runs_callees(instruction.opcode()));
+                let callers = computation.instructions().filter(|instruction| runs_callees(instruction.opcode_text()));
                 waiting.extend(callers.flat_map(|caller| caller.calls()).filter_map(|call| call.computation()));
             }
         }
@@ -247,7 +247,7 @@ impl<'m> Loader<'m> {
         let mut root_op = first;
         for instruction in instructions {
             let op = self.graph.ops.next_key();
-            let opcode = Opcode::of(instruction.opcode());
+            let opcode = Opcode::of(instruction.opcode_text());
             let operands = self.graph.operands.len();
             for operand in instruction.operand_names() {
                 let found = by_name.get(operand).ok_or_else(|| Error::UnknownOperand {
@@ -326,7 +326,7 @@ impl<'m> Loader<'m> {
         for node in nodes {
             self.graph.places.push(Place { op, ..*node });
         }
-        if matches!(instruction.opcode(), "send" | "recv") {
+        if matches!(instruction.opcode_text(), "send" | "recv") {
             // The compiler keeps the context in scalar memory, whatever its layout says.
             if let Some(context) = self.graph.element(first, 1) {
                 self.graph.places[context].memory_space = 2;
@@ -377,7 +377,7 @@ impl<'m> Loader<'m> {
             let operands = self.graph.operands.len();
             self.graph.operands.extend(&parameters);
             let operands = u32_of(operands)?..u32_of(self.graph.operands.len())?;
-            let name = self.graph.instruction(start).map_or("", |instruction| instruction.opcode());
+            let name = self.graph.instruction(start).map_or("", |instruction| instruction.opcode_text());
             let opcode = Opcode::of(name.strip_suffix("-start").unwrap_or(name));
             let root = self.graph.ops.push(hidden(opcode, usize::MAX, place, operands));
             // What the start calls is called by the instruction it wraps.
@@ -393,7 +393,7 @@ impl<'m> Loader<'m> {
 
     fn is_abbreviated(&self, op: OpId) -> bool {
         self.graph.ops[op].opcode == Opcode::AsyncStart
-            && self.graph.instruction(op).is_some_and(|instruction| instruction.opcode() != "async-start")
+            && self.graph.instruction(op).is_some_and(|instruction| instruction.opcode_text() != "async-start")
     }
 
     /// The bodies of fusions whose root may write into an operand, and of those in them.
@@ -412,7 +412,7 @@ impl<'m> Loader<'m> {
             let id = match known {
                 Some(known) => known,
                 None => {
-                    let root = body.root().map_or("", |root| root.opcode());
+                    let root = body.root().map_or("", |root| root.opcode_text());
                     if !may_write_in_place(Opcode::of(root)) {
                         continue;
                     }

@@ -8,7 +8,7 @@ use super::{
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{Shape, tpu};
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// Below this a dimension can't be halved to any use.
 const LEAST: u64 = 4;
@@ -86,7 +86,7 @@ fn leading_sizes(scene: &Scene<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
 /// The bounds of the program's arguments.
 fn arguments(scene: &Scene<'_>) -> Vec<Vec<u64>> {
     let Some(entry) = scene.module.entry() else { return Vec::new() };
-    let parameters = entry.instructions().filter(|at| at.opcode() == "parameter");
+    let parameters = entry.instructions().filter(|at| at.opcode() == Opcode::Parameter);
     let shapes = parameters.filter_map(|parameter| parameter.shape().ok());
     let bounds = |leaf: &Shape| leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
     shapes.flat_map(|shape| shape.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()).collect()

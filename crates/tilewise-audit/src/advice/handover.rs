@@ -16,7 +16,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 use tilewise::{Shape, tpu};
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Role;
 
 /// More copies of copies aren't followed.
@@ -236,7 +236,7 @@ fn is_overwritten(scene: &Scene<'_>, party: &Party<'_>) -> bool {
 /// Arguments that are copied, by number.
 fn arguments<'m>(scene: &Scene<'m>, tracer: &Tracer<'m>) -> HashMap<usize, Found<'m>> {
     let Some(entry) = scene.module.entry() else { return HashMap::new() };
-    let parameters = entry.instructions().filter(|instruction| instruction.opcode() == "parameter");
+    let parameters = entry.instructions().filter(|instruction| instruction.opcode() == Opcode::Parameter);
     let found = parameters.filter_map(|parameter| {
         let place = Place::new(parameter);
         let from = place.shape().filter(|shape| memory_space(shape) == 0)?;
@@ -384,7 +384,7 @@ fn made<'m>(
     let mut copies = Vec::new();
     for _ in 0..PLACES {
         if let Some(source) = tracer.source(&at) {
-            if at.instruction.opcode() == "bitcast" {
+            if at.instruction.opcode() == Opcode::Bitcast {
                 let Some(seen) = elements.clone().bitcast(&at.shape()?, &source.shape()?) else { break };
                 elements = seen;
             }
@@ -413,7 +413,7 @@ fn made<'m>(
         return Some(Err((copies, Obstacle::Tiles)));
     }
     let origin = tracer.origin(&result).instruction;
-    if matches!(origin.opcode(), "parameter" | "constant") {
+    if matches!(origin.opcode(), Opcode::Parameter | Opcode::Constant) {
         return Some(Err((copies, Obstacle::IsArgument)));
     }
     let role = Role::Output;

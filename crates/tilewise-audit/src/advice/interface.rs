@@ -9,7 +9,7 @@ use super::{
 use crate::flow::{does, is_elementwise};
 use std::collections::{HashMap, HashSet};
 use tilewise::tpu;
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Role;
 
 /// How far copies of an argument are followed.
@@ -73,8 +73,10 @@ fn copies<'m>(scene: &Scene<'m>, argument: &Held<'m>) -> HashMap<usize, u64> {
 }
 
 fn moves_elements(instruction: &Instruction<'_>) -> bool {
-    matches!(instruction.opcode(), "copy" | "slice" | "bitcast" | "get-tuple-element" | "transpose" | "reshape")
-        || instruction.opcode() == "fusion" && (does(instruction, "slice") || is_elementwise(instruction))
+    matches!(
+        instruction.opcode(),
+        Opcode::Copy | Opcode::Slice | Opcode::Bitcast | Opcode::GetTupleElement | Opcode::Transpose | Opcode::Reshape
+    ) || instruction.opcode() == Opcode::Fusion && (does(instruction, Opcode::Slice) || is_elementwise(instruction))
 }
 
 /// Arguments of a few columns, padded in the order that is the default: kept flat where all that reads them is

@@ -7,12 +7,12 @@ use super::{
 };
 use std::collections::HashSet;
 use tilewise::Shape;
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// Values stacked over a loop's trips that its backward pass reads: all but what the loop carries can be worked out
 /// again.
 pub(super) fn checkpoints<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>>) {
-    let loops = scene.module.instructions().filter(|at| at.opcode() == "while" && is_forward(at));
+    let loops = scene.module.instructions().filter(|at| at.opcode() == Opcode::While && is_forward(at));
     for forward in loops {
         let Some(trips) = forward.trip_count().filter(|trips| *trips > 1) else { continue };
         let of_loop: HashSet<usize> = scene

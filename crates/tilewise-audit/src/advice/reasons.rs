@@ -9,7 +9,7 @@ use crate::{
 };
 use std::collections::HashMap;
 use tilewise::{Shape, tpu};
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// Why a copy is there.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ impl<'m> Explained<'m> {
 
     /// What a copy makes.
     fn made(&self, copy: &Instruction<'m>) -> Option<Place<'m>> {
-        if copy.opcode() == "copy" { Some(Place::new(*copy)) } else { self.tracer.done(copy).map(Place::new) }
+        if copy.opcode() == Opcode::Copy { Some(Place::new(*copy)) } else { self.tracer.done(copy).map(Place::new) }
     }
 
     fn origin(&self, place: &Place<'m>) -> CopyEnd {
@@ -182,9 +182,9 @@ impl<'m> Explained<'m> {
         let instruction = around.as_ref().unwrap_or(&place.instruction);
         let is_entry = instruction.computation().is_entry();
         let (kind, number) = match instruction.opcode() {
-            "parameter" if is_entry => (CopyEndKind::Argument, instruction.parameter_number()),
-            "while" => (CopyEndKind::Loop, None),
-            "constant" => (CopyEndKind::Constant, None),
+            Opcode::Parameter if is_entry => (CopyEndKind::Argument, instruction.parameter_number()),
+            Opcode::While => (CopyEndKind::Loop, None),
+            Opcode::Constant => (CopyEndKind::Constant, None),
             _ => (CopyEndKind::Instruction, None),
         };
         end(kind, number, instruction)
@@ -192,7 +192,9 @@ impl<'m> Explained<'m> {
 
     fn reader(&self, reader: &Use<'m>) -> CopyEnd {
         match reader {
-            Use::Read(instruction) if instruction.opcode() == "while" => end(CopyEndKind::Loop, None, instruction),
+            Use::Read(instruction) if instruction.opcode() == Opcode::While => {
+                end(CopyEndKind::Loop, None, instruction)
+            }
             Use::Read(instruction) => end(CopyEndKind::Instruction, None, instruction),
             Use::Passed(place) | Use::Bitcast(place) | Use::Copied(_, place) => {
                 end(CopyEndKind::Instruction, None, &place.instruction)
@@ -331,7 +333,7 @@ fn undone<'m>(report: &'m Report, tracer: &Tracer<'m>) -> HashMap<usize, usize> 
         let mut at = Place::new(operand);
         for _ in 0..STEPS {
             // Through a bitcast it is another array.
-            let source = tracer.source(&at).filter(|_| at.instruction.opcode() != "bitcast");
+            let source = tracer.source(&at).filter(|_| at.instruction.opcode() != Opcode::Bitcast);
             let Some((copy, copied)) = tracer.copied(&at) else {
                 match source {
                     Some(source) => at = source,

@@ -6,7 +6,7 @@ use super::{
     words,
 };
 use crate::flow::does;
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 
 /// More columns than this are an embedding, not components, and nobody keeps each as an array.
 pub(super) const FEW: u64 = 16;
@@ -34,7 +34,7 @@ pub(super) fn upstream<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>
         let Some((rows, columns)) = of_few(held).filter(|_| !done.contains(&&held.bounds[..])) else { continue };
         let gather = scene.flow.source(&held.instruction, is_gather);
         let is_gathered = gather.is_some();
-        let is_scattered = scene.flow.leads_to(&held.instruction, |user| does(user, "scatter"));
+        let is_scattered = scene.flow.leads_to(&held.instruction, |user| does(user, Opcode::Scatter));
         if !(is_gathered || is_scattered) {
             continue;
         }
@@ -55,11 +55,11 @@ pub(super) fn upstream<'m>(scene: &Scene<'m>, candidates: &mut Vec<Candidate<'m>
 
 /// A gather, but not the one that brings a scatter's updates into order.
 fn is_gather(instruction: &Instruction<'_>) -> bool {
-    does(instruction, "gather") && !does(instruction, "scatter")
+    does(instruction, Opcode::Gather) && !does(instruction, Opcode::Scatter)
 }
 
 /// The argument that a gather's rows come from, if it does nothing but take them.
 fn table<'m>(scene: &Scene<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
     let table = gather.operands().next()?.instruction()?;
-    scene.flow.source(&table, |at| at.opcode() == "parameter" && at.computation().is_entry())
+    scene.flow.source(&table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
 }

@@ -4,7 +4,7 @@ use super::{Advice, AdviceKind, AdviceTarget};
 use crate::{Report, flow::Flow, origin::traced, sizing::share};
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
-use tilewise_hlo::{Instruction, Module};
+use tilewise_hlo::{Instruction, Module, Opcode};
 use tilewise_memory::{PlanOptions, Planner, Role};
 
 /// An array in the device's default memory.
@@ -240,7 +240,7 @@ impl<'m> Scene<'m> {
 
 impl Held<'_> {
     pub(super) fn is_parameter(&self) -> bool {
-        self.instruction.opcode() == "parameter" && self.instruction.computation().is_entry()
+        self.instruction.opcode() == Opcode::Parameter && self.instruction.computation().is_entry()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     words::bytes_in_words,
 };
 use tilewise::{Shape, Tiled, tpu};
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Role;
 
 /// How many parts are proposed: what remains of a halved array is still the largest.
@@ -212,7 +212,8 @@ fn in_parts(scene: &Scene<'_>, about: &Held<'_>, size: u64, has_gradient: bool) 
     // By name: whether all of its arrays have the dimension.
     let mut parameters: Vec<(String, bool)> = Vec::new();
     let entry = scene.module.entry()?;
-    let mut arguments: Vec<Instruction<'_>> = entry.instructions().filter(|at| at.opcode() == "parameter").collect();
+    let mut arguments: Vec<Instruction<'_>> =
+        entry.instructions().filter(|at| at.opcode() == Opcode::Parameter).collect();
     arguments.sort_by_cached_key(Instruction::parameter_number);
     for argument in arguments {
         let name = root(&op_name(&argument)?).to_owned();
@@ -398,7 +399,7 @@ fn layout(scene: &Scene<'_>, shape: &Shape) -> Option<String> {
 /// The parameters of the Python function that the entry's parameters are parts of, each with the first of these.
 fn parameters(scene: &Scene<'_>) -> Option<Vec<(String, String)>> {
     let mut arguments: Vec<Instruction<'_>> =
-        scene.module.entry()?.instructions().filter(|at| at.opcode() == "parameter").collect();
+        scene.module.entry()?.instructions().filter(|at| at.opcode() == Opcode::Parameter).collect();
     arguments.sort_by_cached_key(Instruction::parameter_number);
     let mut parameters: Vec<(String, String)> = Vec::new();
     for argument in arguments {

@@ -9,7 +9,7 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise::{ErrorKind, Shape, ShapeKind, Tiled};
-use tilewise_hlo::{CallRole, Instruction, Module};
+use tilewise_hlo::{CallRole, Instruction, Module, Opcode};
 
 /// One instruction that copies an array: a `copy`, a `copy-start`, or a `slice-start` of the whole.
 #[derive(Clone, Debug)]
@@ -211,8 +211,8 @@ impl Pair {
     fn new(from: &str, copy: &Instruction<'_>, sizer: &mut Sizer<'_>) -> Option<Self> {
         let result = copy.shape().ok()?;
         let to = match copy.opcode() {
-            "copy" => result,
-            "copy-start" => result.elements().next()?,
+            Opcode::Copy => result,
+            Opcode::CopyStart => result.elements().next()?,
             _ => result.elements().nth(1)?,
         };
         let from = Shape::parse_as_written(from).ok()?;
@@ -230,7 +230,11 @@ fn row<'m>(
     pairs: &mut Pairs<'m>,
     sizer: &mut Sizer<'m>,
 ) -> Option<CopyRow> {
-    if !matches!(copy.opcode(), "copy" | "copy-start" | "slice-start") {
+    let is_copy = match copy.opcode() {
+        Opcode::Copy | Opcode::CopyStart => true,
+        opcode => opcode == Opcode::AsyncStart && copy.wrapped_opcode() == Some(Opcode::Slice),
+    };
+    if !is_copy {
         return None;
     }
     let operand = copy.operands().next()?;
@@ -264,7 +268,7 @@ fn runs(module: &Module) -> Vec<Option<u64>> {
         let Some(slot) = runs.get_mut(computation.index()).filter(|slot| slot.is_none()) else { continue };
         *slot = Some(trips);
         for caller in computation.instructions() {
-            if !matches!(caller.opcode(), "while" | "conditional" | "call" | "async-start") {
+            if !matches!(caller.opcode(), Opcode::While | Opcode::Conditional | Opcode::Call | Opcode::AsyncStart) {
                 continue;
             }
             for call in caller.calls() {
@@ -304,13 +308,36 @@ impl<'m> Bytes<'m> {
             (None, None) => 0,
         });
         match instruction.opcode() {
-            "parameter" | "constant" | "tuple" | "get-tuple-element" | "bitcast" | "while" | "conditional" | "call"
-            | "opt-barrier" | "add-dependency" | "domain" | "after-all" | "async-start" => 0,
-            opcode if opcode.ends_with("-done") || opcode.ends_with("-update") => 0,
-            "dynamic-update-slice" => reads.nth(1).unwrap_or(0).saturating_mul(2),
-            "slice" | "dynamic-slice" => self.of(instruction.shape_text()).saturating_mul(2),
-            opcode if opcode.ends_with("-start") => {
-                let whole = !matches!(opcode, "slice-start" | "dynamic-slice-start");
+            Opcode::Parameter
+            | Opcode::Constant
+            | Opcode::Tuple
+            | Opcode::GetTupleElement
+            | Opcode::Bitcast
+            | Opcode::While
+            | Opcode::Conditional
+            | Opcode::Call
+            | Opcode::OptimizationBarrier
+            | Opcode::AddDependency
+            | Opcode::Domain
+            | Opcode::AfterAll
+            | Opcode::AllGatherDone
+            | Opcode::AllReduceDone
+            | Opcode::CollectivePermuteDone
+            | Opcode::CopyDone
+            | Opcode::RecvDone
+            | Opcode::SendDone
+            | Opcode::AsyncUpdate
+            | Opcode::AsyncDone => 0,
+            // What it wraps is in the text, and counted there.
+            Opcode::AsyncStart if instruction.wrapped_opcode().is_none() => 0,
+            Opcode::DynamicUpdateSlice => reads.nth(1).unwrap_or(0).saturating_mul(2),
+            Opcode::Slice | Opcode::DynamicSlice => self.of(instruction.shape_text()).saturating_mul(2),
+            Opcode::AllGatherStart
+            | Opcode::AllReduceStart
+            | Opcode::CollectivePermuteStart
+            | Opcode::CopyStart
+            | Opcode::AsyncStart => {
+                let whole = !matches!(instruction.wrapped_opcode(), Some(Opcode::Slice | Opcode::DynamicSlice));
                 let read = if whole { reads.fold(0, u64::saturating_add) } else { 0 };
                 let made = instruction.buffers().unwrap_or_default();
                 let written = made.iter().filter_map(|made| size(&made.shape)).fold(0, u64::saturating_add);

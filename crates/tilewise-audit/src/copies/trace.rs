@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 use tilewise::Shape;
-use tilewise_hlo::{CallRole, Instruction, Module};
+use tilewise_hlo::{CallRole, Instruction, Module, Opcode};
 
 /// Longer chains aren't followed.
 const STEPS: usize = 64;
@@ -76,13 +76,13 @@ impl<'m> Tracer<'m> {
         let (flow, loops, constant) = (Flow::new(module), HashMap::new(), HashMap::new());
         let branches = HashMap::new();
         let mut tracer = Self { flow, loops, constant, branches, tuples: RefCell::default() };
-        for instruction in module.instructions().filter(|instruction| instruction.opcode() == "conditional") {
+        for instruction in module.instructions().filter(|instruction| instruction.opcode() == Opcode::Conditional) {
             // The first operand says which branch.
             let branches = instruction.calls().filter_map(|call| call.computation()).enumerate();
             tracer.branches.extend(branches.map(|(at, branch)| (branch.index(), (instruction, at + 1))));
         }
         // Loops inside come first in the text, so that they are known when those around them are looked at.
-        for instruction in module.instructions().filter(|instruction| instruction.opcode() == "while") {
+        for instruction in module.instructions().filter(|instruction| instruction.opcode() == Opcode::While) {
             for call in instruction.calls() {
                 let computation = call.computation();
                 tracer.loops.extend(computation.map(|computation| (computation.index(), instruction)));
@@ -95,16 +95,16 @@ impl<'m> Tracer<'m> {
 
     fn constant_elements(&self, instruction: &Instruction<'m>) -> HashSet<usize> {
         let body = instruction.calls().find(|call| call.role == CallRole::Body).and_then(|call| call.computation());
-        let Some(root) = body.and_then(|body| body.root()).filter(|root| root.opcode() == "tuple") else {
+        let Some(root) = body.and_then(|body| body.root()).filter(|root| root.opcode() == Opcode::Tuple) else {
             return HashSet::new();
         };
         let is_constant = |element: usize, operand: Instruction<'m>| {
             let mut at = Place::new(operand);
             for _ in 0..STEPS {
-                if at.instruction.opcode() == "parameter" {
+                if at.instruction.opcode() == Opcode::Parameter {
                     return at.path == [element];
                 }
-                match self.source(&at).filter(|_| at.instruction.opcode() != "bitcast") {
+                match self.source(&at).filter(|_| at.instruction.opcode() != Opcode::Bitcast) {
                     Some(source) => at = source,
                     None => return false,
                 }
@@ -131,29 +131,29 @@ impl<'m> Tracer<'m> {
         let (instruction, path) = (&place.instruction, &place.path[..]);
         let operand = |at: usize| instruction.operands().nth(at)?.instruction();
         match instruction.opcode() {
-            "bitcast" | "opt-barrier" => Some(Place::at(operand(0)?, path)),
-            "tuple" => {
+            Opcode::Bitcast | Opcode::OptimizationBarrier => Some(Place::at(operand(0)?, path)),
+            Opcode::Tuple => {
                 let (first, rest) = path.split_first()?;
                 Some(Place::at((*self.operands(instruction).get(*first)?)?, rest))
             }
-            "custom-call" if is_concatenation(instruction) => {
+            Opcode::CustomCall if is_concatenation(instruction) => {
                 let start = operand(0)?.operands().next()?.instruction()?;
                 let whole = start.operands().next()?.instruction()?;
                 // Moved as bytes.
-                let is_bytes = whole.opcode() == "bitcast" && whole.shape_text().starts_with("s8[");
+                let is_bytes = whole.opcode() == Opcode::Bitcast && whole.shape_text().starts_with("s8[");
                 Some(Place::new(if is_bytes { whole.operands().next()?.instruction()? } else { whole }))
             }
-            "get-tuple-element" => {
+            Opcode::GetTupleElement => {
                 let mut path = path.to_vec();
                 path.insert(0, element(instruction)?);
                 Some(Place { instruction: operand(0)?, path })
             }
-            "while" if self.is_constant(instruction, path) => Some(Place::at(operand(0)?, path)),
-            "parameter" if self.branches.contains_key(&instruction.computation().index()) => {
+            Opcode::While if self.is_constant(instruction, path) => Some(Place::at(operand(0)?, path)),
+            Opcode::Parameter if self.branches.contains_key(&instruction.computation().index()) => {
                 let (around, at) = self.branches.get(&instruction.computation().index())?;
                 Some(Place::at(around.operands().nth(*at)?.instruction()?, path))
             }
-            "parameter" => {
+            Opcode::Parameter => {
                 let around = self.loops.get(&instruction.computation().index())?;
                 self.is_constant(around, path)
                     .then(|| Some(Place::at(around.operands().next()?.instruction()?, path)))?
@@ -164,7 +164,7 @@ impl<'m> Tracer<'m> {
 
     /// The loop whose carry a parameter is.
     pub(crate) fn around(&self, instruction: &Instruction<'m>) -> Option<Instruction<'m>> {
-        let is_parameter = instruction.opcode() == "parameter";
+        let is_parameter = instruction.opcode() == Opcode::Parameter;
         self.loops.get(&instruction.computation().index()).filter(|_| is_parameter).copied()
     }
 
@@ -172,8 +172,8 @@ impl<'m> Tracer<'m> {
     pub(crate) fn copied(&self, place: &Place<'m>) -> Option<(Instruction<'m>, Place<'m>)> {
         let operand = |instruction: &Instruction<'m>| instruction.operands().next()?.instruction();
         let copy = match place.instruction.opcode() {
-            "copy" => place.instruction,
-            "copy-done" => operand(&place.instruction).filter(|start| start.opcode() == "copy-start")?,
+            Opcode::Copy => place.instruction,
+            Opcode::CopyDone => operand(&place.instruction).filter(|start| start.opcode() == Opcode::CopyStart)?,
             _ => return None,
         };
         Some((copy, Place::new(operand(&copy)?)))
@@ -181,7 +181,7 @@ impl<'m> Tracer<'m> {
 
     /// The end of a copy that runs beside other instructions.
     pub(crate) fn done(&self, start: &Instruction<'m>) -> Option<Instruction<'m>> {
-        self.flow.users(start).into_iter().find(|user| matches!(user.opcode(), "copy-done" | "slice-done"))
+        self.flow.users(start).into_iter().find(|user| matches!(user.opcode(), Opcode::CopyDone | Opcode::AsyncDone))
     }
 
     /// Where a value comes from in the end, past all copies.
@@ -210,26 +210,26 @@ impl<'m> Tracer<'m> {
                 continue;
             }
             match user.opcode() {
-                "get-tuple-element" => {
+                Opcode::GetTupleElement => {
                     if let Some(rest) = path.split_first().filter(|(first, _)| Some(**first) == element(&user)) {
                         uses.push(Use::Passed(Place::at(user, rest.1)));
                     }
                 }
-                "tuple" => self.put_into_tuple(place, user, &mut uses),
-                "while" => self.enter(&user, path, &mut uses),
-                "conditional" => self.branch(&user, place, &mut uses),
-                "opt-barrier" => uses.push(Use::Passed(Place::at(user, path))),
-                "bitcast" => match self.whole(&user).filter(|_| user.shape_text().starts_with("s8[")) {
+                Opcode::Tuple => self.put_into_tuple(place, user, &mut uses),
+                Opcode::While => self.enter(&user, path, &mut uses),
+                Opcode::Conditional => self.branch(&user, place, &mut uses),
+                Opcode::OptimizationBarrier => uses.push(Use::Passed(Place::at(user, path))),
+                Opcode::Bitcast => match self.whole(&user).filter(|_| user.shape_text().starts_with("s8[")) {
                     Some(whole) => uses.push(Use::Passed(Place::new(whole))),
                     None => uses.push(Use::Bitcast(Place::new(user))),
                 },
-                "slice-start" | "async-start" => match self.whole(instruction) {
+                Opcode::AsyncStart => match self.whole(instruction) {
                     Some(whole) if !seen.insert(whole.index()) => {}
                     Some(whole) => uses.push(Use::Passed(Place::new(whole))),
                     None => uses.push(Use::Read(user)),
                 },
-                "copy" => uses.push(Use::Copied(user, Place::new(user))),
-                "copy-start" => {
+                Opcode::Copy => uses.push(Use::Copied(user, Place::new(user))),
+                Opcode::CopyStart => {
                     uses.push(self.done(&user).map_or(Use::Read(user), |done| Use::Copied(user, Place::new(done))));
                 }
                 _ => uses.push(Use::Read(user)),
@@ -248,7 +248,7 @@ impl<'m> Tracer<'m> {
     fn whole(&self, sliced: &Instruction<'m>) -> Option<Instruction<'m>> {
         let next = |at: &Instruction<'m>| self.flow.users(at).into_iter().next();
         let starts = self.flow.users(sliced).into_iter();
-        let starts = starts.filter(|user| matches!(user.opcode(), "slice-start" | "async-start"));
+        let starts = starts.filter(|user| user.opcode() == Opcode::AsyncStart);
         let mut whole = starts.map(|start| next(&next(&start)?).filter(is_concatenation));
         let first = whole.next()??;
         whole.all(|other| other.is_some_and(|other| other.index() == first.index())).then_some(first)
@@ -278,7 +278,7 @@ impl<'m> Tracer<'m> {
             return;
         }
         for computation in around.calls().filter_map(|call| call.computation()) {
-            let parameter = computation.instructions().find(|instruction| instruction.opcode() == "parameter");
+            let parameter = computation.instructions().find(|instruction| instruction.opcode() == Opcode::Parameter);
             uses.extend(parameter.map(|parameter| Use::Passed(Place::at(parameter, path))));
         }
         uses.push(Use::Passed(Place::at(*around, path)));
@@ -291,7 +291,7 @@ impl<'m> Tracer<'m> {
             }
             let called = || around.calls().filter_map(|call| call.computation()).nth(at.checked_sub(1)?);
             let parameter =
-                called().and_then(|branch| branch.instructions().find(|inner| inner.opcode() == "parameter"));
+                called().and_then(|branch| branch.instructions().find(|inner| inner.opcode() == Opcode::Parameter));
             uses.push(parameter.map_or(Use::Read(*around), |parameter| Use::Passed(Place::at(parameter, &place.path))));
         }
     }

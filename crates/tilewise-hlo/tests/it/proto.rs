@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_hlo::{BufferAssignment, Document, ErrorKind, HeapEvent, Instruction, Module};
+use tilewise_hlo::{BufferAssignment, Document, ErrorKind, HeapEvent, Instruction, Module, Opcode};
 use tilewise_testing::Random;
 
 const STEM: &str = "module_0054.jit_f.cl_1003875606.after_optimizations";
@@ -27,7 +27,7 @@ fn facts(instruction: &Instruction<'_>) -> Vec<String> {
         instruction.computation().name().to_owned(),
         format!("{}={:?}", instruction.computation().is_entry(), instruction.computation().execution_thread()),
         instruction.name().to_owned(),
-        instruction.opcode().to_owned(),
+        instruction.opcode_text().to_owned(),
         instruction.is_root().to_string(),
         instruction.shape().unwrap().to_string(),
         instruction.operand_names().collect::<Vec<_>>().join(" "),
@@ -41,7 +41,7 @@ fn facts(instruction: &Instruction<'_>) -> Vec<String> {
     let mut parts: Vec<&str> = config.split([',', '{', '}', '[', ']']).filter(|part| !part.is_empty()).collect();
     parts.sort_unstable();
     facts.push(parts.join(" "));
-    if instruction.opcode() == "constant" && instruction.shape_text().starts_with("s32[]") {
+    if instruction.opcode() == Opcode::Constant && instruction.shape_text().starts_with("s32[]") {
         facts.push(instruction.operands_text().to_owned());
     }
     let read = [

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use tilewise_hlo::{Instruction, Module, SourceLocation, read};
+use tilewise_hlo::{Instruction, Module, Opcode, SourceLocation, read};
 
 const PROGRAMS: [&str; 4] = ["gnn.v6e", "sampler_loop.v6e", "rigid_frames.v5e", "pallas_kernel.v5e"];
 
@@ -104,7 +104,7 @@ fn sparse_core() {
 #[test]
 fn a_loop_and_its_frames() {
     let module = program("sampler_loop.v6e");
-    let looped = module.instructions().find(|instruction| instruction.opcode() == "while").unwrap();
+    let looped = module.instructions().find(|instruction| instruction.opcode() == Opcode::While).unwrap();
     let roles: Vec<_> = looped.calls().map(|call| call.role.as_str()).collect();
     assert_eq!(roles, ["condition", "body"]);
     assert!(looped.calls().all(|call| call.computation().unwrap().owns_buffers()));
@@ -120,6 +120,6 @@ fn a_loop_and_its_frames() {
 #[test]
 fn the_sampler_takes_twenty_steps() {
     let module = program("sampler_loop.v6e");
-    let loops: Vec<_> = module.instructions().filter(|instruction| instruction.opcode() == "while").collect();
+    let loops: Vec<_> = module.instructions().filter(|instruction| instruction.opcode() == Opcode::While).collect();
     assert_eq!(loops.iter().map(Instruction::trip_count).collect::<Vec<_>>(), [Some(20)]);
 }
