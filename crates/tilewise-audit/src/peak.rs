@@ -2,10 +2,10 @@
 
 use crate::{
     origin::{SourceLine, op_name, source_line, traced},
-    sizing::{ArrayId, Sizer, share},
+    sizing::{Array, ArrayId, Sizer, share},
 };
 use std::collections::HashMap;
-use tilewise::Shape;
+use tilewise::{Shape, tpu::UNTILED_BLOCK_BYTES};
 use tilewise_hlo::{Instruction, Module};
 use tilewise_memory::{Allocation, PeakPiece, Role, SpacePlan};
 
@@ -52,11 +52,11 @@ pub struct PeakRow {
     pub role: Role,
     /// How many there are.
     pub count: usize,
-    /// Bytes they take together.
+    /// Bytes they take together. An array may lie in memory that at another time holds a larger one: it takes all of it.
     pub bytes: u64,
-    /// Bytes of data in them.
+    /// Bytes of data in them; what is no array is data.
     pub logical_bytes: u64,
-    /// Bytes that hold no data.
+    /// Bytes that hold no data: [`bytes`](Self::bytes) − [`logical_bytes`](Self::logical_bytes).
     pub padding_bytes: u64,
     /// What makes the padding, in words.
     pub causes: Vec<String>,
@@ -87,8 +87,7 @@ impl PeakRow {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn expansion(&self) -> f64 {
-        let data = self.bytes.saturating_sub(self.padding_bytes);
-        if data == 0 { 1.0 } else { self.bytes as f64 / data as f64 }
+        if self.logical_bytes == 0 { 1.0 } else { self.bytes as f64 / self.logical_bytes as f64 }
     }
 }
 
@@ -150,13 +149,10 @@ fn row<'m>(
     let leaves = sizer.leaves(&instruction)?;
     let leaf = leaves.iter().find(|(path, _)| *path == allocation.shape_index);
     let array = leaf.and_then(|(_, array)| array.as_ref().ok().copied());
-    let (shape, data, padding, causes) = match array.map(|id| sizer.array(id)) {
-        Some(array) => {
-            let sizes = array.sizes;
-            (array.shape.clone(), sizes.logical_bytes, sizes.padding_bytes(), array.causes.clone())
-        }
+    let (shape, logical_bytes, causes) = match array.map(|id| sizer.array(id)) {
+        Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, allocation.bytes, piece.bytes)),
         // A table, or a shape without layout, holds what it takes.
-        None => (part(&instruction, &allocation.shape_index)?, allocation.bytes, 0, Vec::new()),
+        None => (part(&instruction, &allocation.shape_index)?, allocation.bytes, Vec::new()),
     };
     let (op_name, source) = (op_name(&instruction), source_line(&instruction));
     let is_unnamed = source.is_none() || array.is_none();
@@ -171,14 +167,29 @@ fn row<'m>(
         role: allocation.role,
         count: 1,
         bytes: piece.bytes,
-        logical_bytes: data,
-        padding_bytes: padding.min(piece.bytes),
+        logical_bytes,
+        padding_bytes: piece.bytes.saturating_sub(logical_bytes),
         causes,
         op_name,
         source,
         index: instruction.index(),
     };
     Some((key, row))
+}
+
+/// What makes the padding of an array for which the compiler sets aside `allocated` bytes, in a piece of memory of
+/// `taken` bytes.
+fn causes(array: &Array, allocated: u64, taken: u64) -> Vec<String> {
+    let layout = array.sizes.physical_bytes;
+    // Where tiles are ignored, as in the semaphores' memory, they cause nothing.
+    let mut causes = if allocated < layout { Vec::new() } else { array.causes.clone() };
+    if allocated > layout {
+        causes.push(format!("an array without tiles fills blocks of {UNTILED_BLOCK_BYTES} bytes"));
+    }
+    if taken > allocated {
+        causes.push(format!("it lies in memory that at another time holds {taken} bytes"));
+    }
+    causes
 }
 
 /// The part of an instruction's shape at this path.
@@ -193,6 +204,11 @@ impl PeakRow {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.logical_bytes = self.logical_bytes.saturating_add(other.logical_bytes);
         self.padding_bytes = self.padding_bytes.saturating_add(other.padding_bytes);
+        for cause in &other.causes {
+            if !self.causes.contains(cause) {
+                self.causes.push(cause.clone());
+            }
+        }
     }
 
     /// Takes the line and name of what it is a copy of, if it has none.

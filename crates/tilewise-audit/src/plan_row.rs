@@ -1,7 +1,7 @@
 //! The plan's allocations as rows.
 
 use crate::{Report, SourceLine, origin::traced};
-use tilewise::{Shape, Tiled};
+use tilewise::Shape;
 use tilewise_hlo::Instruction;
 use tilewise_memory::{Allocation, Role};
 
@@ -22,7 +22,7 @@ pub struct PlanRow<'a> {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PlanPiece<'a> {
-    /// The largest value that lies there.
+    /// The largest value that lies there: the piece takes its bytes.
     pub row: PlanRow<'a>,
     /// Bytes from the start of the temporaries' memory; `None` for tuples' tables, and where that isn't known.
     pub offset: Option<u64>,
@@ -33,13 +33,18 @@ pub struct PlanPiece<'a> {
 }
 
 impl PlanRow<'_> {
-    /// Bytes of data in it; what it takes where it is no array.
+    /// Bytes of data in it; what it takes where it is no array. With [`padding_bytes`](Self::padding_bytes) they are the
+    /// allocation's bytes.
     #[must_use]
     pub fn logical_bytes(&self) -> u64 {
-        let taken = self.allocation.bytes;
-        self.shape()
-            .and_then(|leaf| Tiled::new(&leaf).ok())
-            .map_or(taken, |tiled| tiled.sizes().logical_bytes.min(taken))
+        let sizes = self.shape().and_then(|leaf| leaf.as_array()?.sizes().ok());
+        sizes.map_or(self.allocation.bytes, |sizes| sizes.logical_bytes)
+    }
+
+    /// Bytes that hold no data: what the compiler sets aside, minus [`logical_bytes`](Self::logical_bytes).
+    #[must_use]
+    pub fn padding_bytes(&self) -> u64 {
+        self.allocation.bytes.saturating_sub(self.logical_bytes())
     }
 
     /// The array, or whatever lies there.

@@ -11,6 +11,7 @@ pub(crate) struct Array {
     pub(crate) shape: Shape,
     pub(crate) memory_space: u8,
     pub(crate) sizes: Sizes,
+    /// What makes the padding of [`sizes`](Self::sizes).
     pub(crate) causes: Vec<String>,
 }
 

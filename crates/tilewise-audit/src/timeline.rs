@@ -41,7 +41,7 @@ pub struct TimelinePiece {
     pub offset: Option<u64>,
     /// Bytes it takes.
     pub bytes: u64,
-    /// How many of them hold no data.
+    /// How many of them hold no data: those of the shape that lies there and of its allocation.
     pub padding_bytes: u64,
     /// The first moment at which it is in use.
     pub first: usize,
@@ -101,14 +101,6 @@ impl<'a> Owners<'a> {
             self.of_metadata.insert(metadata, number);
         }
         number
-    }
-}
-
-impl PlanRow<'_> {
-    /// Bytes that hold no data.
-    #[must_use]
-    pub fn padding_bytes(&self) -> u64 {
-        self.allocation.bytes.saturating_sub(self.logical_bytes())
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Error {
     },
     /// `input_output_alias` of the module, or `output_to_operand_aliasing` of an instruction, isn't valid.
     InvalidAlias(String),
+    /// The bytes of an array can't be told, as of `f32[?,128]`: which, and why.
+    UnknownSize(String),
     /// The program's bytes don't fit in 64 bits.
     Overflow,
     /// The work would not be proportional to the text: only texts that no compiler printed are like that.
@@ -41,6 +43,7 @@ impl Error {
             Self::InvalidShape(_) => "shape",
             Self::UnknownOperand { .. } => "unknown_operand",
             Self::InvalidAlias(_) => "syntax",
+            Self::UnknownSize(_) => "unknown_size",
             Self::Overflow => "overflow",
             Self::TooLarge => "too_large",
         }
@@ -62,6 +65,7 @@ impl fmt::Display for Error {
                 write!(f, "`{instruction}` reads `{operand}`, which isn't defined before it")
             }
             Self::InvalidAlias(message) => f.write_str(message),
+            Self::UnknownSize(message) => write!(f, "the size of an array can't be told, {message}"),
             Self::Overflow => f.write_str("the program's memory exceeds 64 bits of bytes"),
             Self::TooLarge => f.write_str("the program's tuples are too large for its text"),
         }

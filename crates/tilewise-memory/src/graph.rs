@@ -470,7 +470,7 @@ fn nodes(shape: Shape, generation: Generation, elements: &mut Vec<u32>) -> Resul
             place.elements = (u32_of(elements.len())?, u32_of(count)?);
             elements.resize(elements.len() + count, 0);
         } else {
-            place.bytes = size::leaf(&shape).ok_or(Error::Overflow)?;
+            place.bytes = size::leaf(&shape)?;
             if let Some(array) = shape.as_array() {
                 place.memory_space = array.memory_space();
                 place.fits_register = array.dimensions().iter().all(|dimension| dimension.bound() == Some(1));

@@ -235,9 +235,14 @@ impl Tiling {
         checked::product(self.axes.iter().map(|&axis| self.bounds[axis]))
     }
 
+    /// Elements of the array these tiles were applied to; `None` above 2^63 − 1.
+    pub(crate) fn logical_elements(&self, array: &ArrayShape) -> Option<u64> {
+        checked::product(self.bounds[..array.rank()].iter().copied())
+    }
+
     /// What the array these tiles were applied to holds and takes; `None` above 2^63 − 1.
     pub(crate) fn sizes(&self, array: &ArrayShape) -> Option<Sizes> {
-        let logical_elements = checked::product(self.bounds[..array.rank()].iter().copied())?;
+        let logical_elements = self.logical_elements(array)?;
         let alignment = array.layout().map_or(1, Layout::tail_padding_alignment);
         let physical_elements = checked::round_up(self.elements()?, alignment)?;
         Some(Sizes {

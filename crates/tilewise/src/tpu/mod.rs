@@ -1,4 +1,4 @@
-//! What a TPU would choose: default layouts, tiles for a given order, memories.
+//! What a TPU would choose: default layouts, tiles for a given order, memories, and what it sets aside for an array.
 //!
 //! On a TPU nobody writes tiles. The compiler picks them from the element type, the bounds and the generation, and where the order
 //! of dimensions is left open it picks that too. The rule lives in libtpu, not in XLA's sources. What stands here was inferred from
@@ -36,10 +36,12 @@
 //!   dimension (counts with its bound), a memory space other than HBM (kept; the tiles are HBM's).
 //! - Inside a program the compiler may use layouts that are no default: `T(16,128)(2,1)` on v7x, `T(1)L(128)S(4)` on SparseCores.
 
+mod allocated;
 mod default_layout;
 mod generation;
 mod memory_space;
 
+pub use allocated::{UNTILED_BLOCK_BYTES, allocated_bytes};
 pub use default_layout::{Policy, Prediction, default_layout, layout_for_order, predict};
 pub use generation::Generation;
 pub use memory_space::memory_space_name;
