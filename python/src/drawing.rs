@@ -17,8 +17,8 @@ use std::{
     sync::Arc,
 };
 use tilewise::{Shape, Tiled};
-use tilewise_cli::Audited;
 use tilewise_draw::{MemoryPicture, Options, Scene, Theme, View};
+use tilewise_report::AuditOutput;
 
 /// A shape and the arguments of `Shape.draw`: all that a picture is made of.
 #[derive(PartialEq, Eq, Hash)]
@@ -53,7 +53,7 @@ pub(crate) struct MemoryRequest {
     /// The `Report`.
     pub(crate) report: Py<PyAny>,
     /// What it says.
-    pub(crate) audited: Arc<Audited>,
+    pub(crate) audited: Arc<AuditOutput>,
     pub(crate) memory_space: u8,
     pub(crate) theme: String,
 }

@@ -169,7 +169,7 @@ impl Detail {
 
 /// The line of the text that the error is about, with carets under the span.
 fn pointed(text: &str, span: &Range<usize>) -> Option<String> {
-    let (line, span) = tilewise_cli::excerpt(text, [span.start, span.end])?;
+    let (line, span) = tilewise_report::excerpt(text, [span.start, span.end])?;
     let shown: String = line.chars().map(visible).collect();
     let before: String = line[..span.start].chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
     let carets = "^".repeat(line[span].chars().count().max(1));

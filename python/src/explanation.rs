@@ -24,8 +24,8 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{Allocation, Explanation, explain};
-use tilewise_cli::explanation_text;
 use tilewise_oom::{Message, PrintedSize};
+use tilewise_report::explanation_text;
 
 /// Explains the out-of-memory message in a text.
 #[pyfunction]

@@ -4,8 +4,8 @@ use crate::{builtins::in_python, drawing::arrays};
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
-use tilewise_cli::{Audited, explanation_text};
 use tilewise_draw::{Options, Scene, View};
+use tilewise_report::{AuditOutput, explanation_text};
 
 /// Width of the tables, in columns of text.
 const WIDTH: usize = 100;
@@ -42,7 +42,7 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
 }
 
 /// A report: its text, and pictures of the arrays with the most padding.
-pub(crate) fn report(audited: &Audited) -> String {
+pub(crate) fn report(audited: &AuditOutput) -> String {
     let padded = audited.report.largest_padding();
     // Equal shapes are one picture; a program repeats a few.
     let shapes: Vec<Shape> = padded.take(16 * PICTURES).map(|buffer| buffer.shape).collect();

@@ -28,8 +28,8 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, BufferView, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
-use tilewise_cli::Audited;
 use tilewise_hlo::Module;
+use tilewise_report::AuditOutput;
 
 /// Audits HLO text.
 #[pyfunction]
@@ -52,7 +52,7 @@ pub(crate) fn audit_text<'py>(
         }
         let program = tilewise_audit::Program::from(module);
         let report = program.audit(options);
-        Ok((Arc::new(Audited { source, report, all: false, tpu, limit }), program.module))
+        Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
     })?;
     let (audited, module) = audited?;
     let report = PyReport { audited: audited.clone(), module, advice: OnceLock::new(), buffers: PyOnceLock::new() };
@@ -117,7 +117,7 @@ fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepor
 ///     <Report of text: 1 buffers, 185600000 bytes of padding in HBM>
 #[pyclass(frozen, eq, hash, extends = PyTable, module = "tilewise", name = "Report")]
 pub(crate) struct PyReport {
-    audited: Arc<Audited>,
+    audited: Arc<AuditOutput>,
     module: Module,
     /// On first use.
     advice: OnceLock<Vec<PyAdvice>>,
@@ -128,7 +128,7 @@ pub(crate) struct PyReport {
 impl PyReport {
     /// All that the report is made of.
     fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>) {
-        let Audited { source, tpu, limit, .. } = &*self.audited;
+        let AuditOutput { source, tpu, limit, .. } = &*self.audited;
         (self.module.source(), source, *tpu, *limit)
     }
 
@@ -189,7 +189,7 @@ impl PyReport {
     #[getter]
     fn buffers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBuffer>>> {
         let buffers = self.buffers.get_or_try_init(py, || {
-            let Audited { report, tpu, .. } = &*self.audited;
+            let AuditOutput { report, tpu, .. } = &*self.audited;
             let values: Vec<_> = py.detach(|| report.buffers().map(|row| BufferValue::new(row, *tpu)).collect());
             values.into_iter().map(|value| Ok(PyBuffer::of(py, value)?.unbind())).collect::<PyResult<Vec<_>>>()
         })?;
@@ -357,7 +357,7 @@ impl PyReport {
     ///     ['fusion.6', 'gather_fusion']
     #[pyo3(signature = (count = None))]
     fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        let Audited { report, tpu, .. } = &*self.audited;
+        let AuditOutput { report, tpu, .. } = &*self.audited;
         let largest = report.largest_padding().take(count.unwrap_or(usize::MAX));
         largest.map(|row| PyBuffer::of(py, BufferValue::new(row, *tpu))).collect()
     }
@@ -375,7 +375,7 @@ impl PyReport {
     ///     ...
     #[pyo3(signature = (*, all = false, width = 100))]
     fn table(&self, py: Python<'_>, all: bool, width: usize) -> String {
-        py.detach(|| in_python(&Audited { all, ..(*self.audited).clone() }.to_text(width)))
+        py.detach(|| in_python(&AuditOutput { all, ..(*self.audited).clone() }.to_text(width)))
     }
 
     /// The memory plan as a picture: how much the program holds over its order, and when and where each array lies.
@@ -503,7 +503,7 @@ impl PyReport {
     }
 
     fn __repr__(&self) -> String {
-        let Audited { report, source, .. } = &*self.audited;
+        let AuditOutput { report, source, .. } = &*self.audited;
         let name = if report.module.is_empty() { source } else { &report.module };
         let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
         format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
@@ -548,7 +548,7 @@ impl PyReportWarning {
     }
 }
 
-impl Tabular for Audited {
+impl Tabular for AuditOutput {
     /// The columns of `tilewise audit --format csv`.
     fn columns(&self) -> Columns {
         let rows = self.report.buffer_count();

@@ -77,6 +77,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         ("the core without features", "tilewise"),
         ("HLO without features", "tilewise-hlo"),
         ("audit without features", "tilewise-audit"),
+        ("reports without features", "tilewise-report"),
         ("drawing without features", "tilewise-draw"),
         ("relayout without features", "tilewise-relayout"),
     ] {

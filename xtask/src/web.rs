@@ -77,7 +77,7 @@ fn report_page(shell: &Shell) -> PathBuf {
 }
 
 fn template(shell: &Shell) -> PathBuf {
-    shell.current_dir().join("crates/tilewise-cli/src/commands/audit/report.html")
+    shell.current_dir().join("crates/tilewise-report/src/export/report.html")
 }
 
 /// A command of npm in `web/`.

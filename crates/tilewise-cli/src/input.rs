@@ -1,6 +1,5 @@
 //! Items from arguments, or from standard input one a line.
 
-use crate::failure::Failure;
 use std::{
     fs,
     io::{self, BufRead, Read},
@@ -8,6 +7,7 @@ use std::{
     path::Path,
 };
 use tilewise::{Shape, Tiled};
+use tilewise_audit::Failure;
 
 /// A shape in XLA's notation, alone or as `SHAPE@NAME` with a tile format; or a ShapeProto as `proto:` and its bytes in
 /// hex.

@@ -1,20 +1,17 @@
-//! The `tilewise` command line as a library: what the binary runs, and the texts it prints.
+//! The `tilewise` command line as a library: what the binary runs.
 //!
-//! [`run`] is the whole program. [`Audited`] is the report of `tilewise audit`, and [`explanation_text`] the text of
-//! `tilewise explain`, for programs that show them in another way.
+//! [`run`] is the whole program. What it prints is `tilewise-report`'s.
 
 #![forbid(unsafe_code)]
 
 mod cli;
 mod commands;
 mod container;
-mod failure;
 mod input;
 mod output;
 mod values;
 
-pub use commands::{audit::Audited, explain::explanation_text, index::answer_line};
-pub use failure::excerpt;
+pub use commands::index::answer_line;
 
 use clap::Parser;
 use cli::{Cli, Command};

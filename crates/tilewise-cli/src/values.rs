@@ -1,8 +1,8 @@
 //! Values of options: limits, sizes, slices.
 
-use crate::output::human::{bytes, percent};
 use std::{fmt, str::FromStr};
 use tilewise_audit::SpaceTotal;
+use tilewise_report::style::{bytes, percent};
 
 /// A share of the bytes taken, or a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,36 +1,29 @@
 //! `tilewise audit`: the padding waste of compiled programs.
 
-mod advice;
-mod assignment;
-mod copies;
-mod csv;
 mod dump;
-mod events;
-mod html;
-mod many;
-mod memory_viz;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod picture;
+mod parallel;
 mod programs;
-mod story;
-mod table;
-mod trace;
 
 use crate::{
     cli::{AuditArgs, AuditFormat},
-    failure::Failure,
-    output::{Output, Status, file, human::screen_width, plain},
+    commands::draw::{self, Picture},
+    output::{Output, Status, file, terminal::terminal},
 };
 use programs::Input;
-use serde::{Serialize, Serializer};
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 use tilewise::tpu::Generation;
-use tilewise_audit::{AssignmentReport, AuditOptions, Content, Report, ReportView, ViewOptions, generation_in_name};
-use tilewise_draw::Options;
-
-/// Buffers shown without `--all`: what one screen holds.
-const SHOWN: usize = 5;
+use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, Report, ViewOptions, generation_in_name};
+use tilewise_draw::{MemoryPicture, Options};
+#[cfg(feature = "parquet")]
+use tilewise_report::export::parquet;
+use tilewise_report::{
+    AuditOutput, Total,
+    export::{csv, memory_viz, trace},
+    write_assignment,
+};
 
 pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     if args.format == AuditFormat::Csv {
@@ -43,13 +36,13 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
     let inputs = dump::inputs(&args.paths);
     if is_one_file && inputs.len() > 1 {
         let failure = Failure::new("usage", format!("this output is of one program, not of {}", inputs.len()));
-        return output.item("", Err::<Audited, _>(failure), |_, _| Ok(()));
+        return output.item("", Err::<AuditOutput, _>(failure), |_, _| Ok(()));
     }
     // Without --all, several programs are a line each.
     let is_summary = args.format == AuditFormat::Human && inputs.len() > 1 && !args.all;
-    let mut total = many::Total::default();
+    let mut total = Total::default();
     if is_summary {
-        output.text(&plain(|out| many::write_header(out)))?;
+        output.for_people(|out| Total::write_header(out))?;
     }
     #[cfg(feature = "parquet")]
     let mut file = parquet::File::new()?;
@@ -72,7 +65,7 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                     program.for_tpu().map_err(|failure| failure.in_file(&input.path))?;
                 }
                 let (source, report) = (source.clone().into_owned(), program.audit(options));
-                Ok(Found::Program(Box::new(Audited { source, report, all: args.all, tpu: args.tpu, limit })))
+                Ok(Found::Program(Box::new(AuditOutput { source, report, all: args.all, tpu: args.tpu, limit })))
             }
             Content::BufferAssignment(assignment) if tells_sizes_alone => {
                 let most = (!args.all).then_some(ViewOptions::LISTED);
@@ -90,11 +83,11 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
         let audited = match found {
             Ok(Found::Program(audited)) => Ok(*audited),
             Ok(Found::Assignment(report)) => {
-                return output.item(source, Ok(report), |report, out| assignment::write(report, out));
+                return output.item(source, Ok(report), |report, out| write_assignment(report, out));
             }
             Err(failure) => Err(failure),
         };
-        if let Ok(Audited { report, .. }) = &audited {
+        if let Ok(AuditOutput { report, .. }) = &audited {
             for warning in &report.warnings {
                 anstream::eprintln!("warning: {source}: {}", warning.message);
             }
@@ -111,56 +104,54 @@ pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
                     Ok(()) => output.note(&format!("wrote {}", path.display())),
                     Err(error) => {
                         let failure = Failure::new("io", format!("can't write {}: {error}", path.display()));
-                        output.item(source, Err::<Audited, _>(failure), |_, _| Ok(()))
+                        output.item(source, Err::<AuditOutput, _>(failure), |_, _| Ok(()))
                     }
                 },
             };
         }
         if let (Some(path), Ok(audited)) = (&args.out, &audited) {
             let options = Options::new().with_theme(args.theme.into());
-            return match picture::write(audited, args.memory_space, path, &options) {
+            return match write_picture(audited, args.memory_space, path, &options) {
                 Ok(()) => output.note(&format!("wrote {}", path.display())),
-                Err(failure) => output.item(source, Err::<Audited, _>(failure), |_, _| Ok(())),
+                Err(failure) => output.item(source, Err::<AuditOutput, _>(failure), |_, _| Ok(())),
             };
         }
         match args.format {
-            AuditFormat::Csv => {
-                output.item(source, audited, |audited, out| csv::write(&audited.view(ViewOptions::LISTED), out))
-            }
+            AuditFormat::Csv => output.item(source, audited, |audited, out| csv::write(&audited.view(), out)),
             #[cfg(feature = "parquet")]
             AuditFormat::Parquet => match audited {
-                Ok(audited) => file.add(&audited.view(ViewOptions::LISTED)),
+                Ok(audited) => file.add(&audited.view()),
                 Err(_) => output.item(source, audited, |_, _| Ok(())),
             },
             AuditFormat::Trace => export(source, audited, output, trace::write),
             AuditFormat::MemoryViz => export(source, audited, output, memory_viz::write),
             _ if is_summary => {
-                output.item(source, audited, |audited, out| total.write_line(audited, screen_width(), out))
+                output.item(source, audited, |audited, out| total.write_line(audited, terminal().width, out))
             }
-            _ => output.item(source, audited, |audited, out| audited.write(screen_width(), out)),
+            _ => output.item(source, audited, |audited, out| audited.write_text(&terminal(), out)),
         }
     };
     let size = |input: &Result<Input, _>| input.as_ref().map_or(0, Input::size);
-    many::each(&inputs, size, audit, |_, programs| {
+    parallel::each(&inputs, size, audit, |_, programs| {
         programs.into_iter().try_for_each(|(source, found)| show(&source, found))
     })?;
     #[cfg(feature = "parquet")]
     if args.format == AuditFormat::Parquet {
         return output.raw(|out| file.write(out));
     }
-    if is_summary { output.text(&plain(|out| total.write(out))) } else { Ok(()) }
+    if is_summary { output.for_people(|out| total.write(out)) } else { Ok(()) }
 }
 
 /// What was found in a file.
 enum Found {
-    Program(Box<Audited>),
+    Program(Box<AuditOutput>),
     Assignment(AssignmentReport),
 }
 
 /// Writes a report's plan as a file of another program's.
 fn export(
     source: &str,
-    audited: Result<Audited, Failure>,
+    audited: Result<AuditOutput, Failure>,
     output: &mut Output,
     write: impl FnOnce(&Report, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -170,45 +161,30 @@ fn export(
     });
     match planned {
         Ok(audited) => output.raw(|out| write(&audited.report, out)),
-        Err(failure) => output.item(source, Err::<Audited, _>(failure), |_, _| Ok(())),
+        Err(failure) => output.item(source, Err::<AuditOutput, _>(failure), |_, _| Ok(())),
     }
 }
 
-/// A report, where it came from, and how much of it is asked for: what `tilewise audit` prints.
-#[derive(Clone, Debug)]
-pub struct Audited {
-    /// The file, or whatever the text came from.
-    pub source: String,
-    /// What the audit found.
-    pub report: Report,
-    /// Whether every buffer is listed, not only those with the most padding.
-    pub all: bool,
-    /// The generation that prices the fixes; inferred where it is not given.
-    pub tpu: Option<Generation>,
-    /// Bytes of the memory it should fit.
-    pub limit: Option<u64>,
+/// Draws the plan of a memory space to a file, as its name says.
+fn write_picture(audited: &AuditOutput, memory_space: u8, path: &Path, options: &Options) -> Result<(), Failure> {
+    if let Err(error) = &audited.report.plan {
+        return Err(Failure::new("no_plan", format!("{}: no memory plan to draw: {error}", audited.source)));
+    }
+    draw::write_picture(&Memory { picture: &audited.picture(memory_space), options }, path)
 }
 
-impl Audited {
-    /// The report for people, in lines of so many columns where words can be cut or wrapped.
-    #[must_use]
-    pub fn to_text(&self, width: usize) -> String {
-        plain(|out| self.write(width, out))
-    }
-
-    fn write(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        table::write(&self.view(SHOWN), width, out)
-    }
-
-    /// What is shown: every buffer with `--all`, else so many of those with the most padding.
-    fn view(&self, most_buffers: usize) -> ReportView<'_> {
-        let most_buffers = (!self.all).then_some(most_buffers);
-        self.report.view(&self.source, ViewOptions { tpu: self.tpu, hbm_limit: self.limit, most_buffers })
-    }
+struct Memory<'a> {
+    picture: &'a MemoryPicture<'a>,
+    options: &'a Options,
 }
 
-impl Serialize for Audited {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.view(ViewOptions::LISTED).serialize(serializer)
+impl Picture for Memory<'_> {
+    fn svg(&self) -> String {
+        self.picture.to_svg(self.options)
+    }
+
+    #[cfg(feature = "png")]
+    fn png(&self, scale: f32) -> Result<Vec<u8>, tilewise_draw::Error> {
+        self.picture.to_png(self.options, scale)
     }
 }

@@ -2,16 +2,14 @@
 
 use crate::{
     cli::BitcastArgs,
-    failure::Failure,
     input::{PairLine, each_item, each_pair, parse_index, parse_shape},
-    output::{
-        Output, Status,
-        human::{FAINT, STRONG, listed, styled},
-    },
+    output::{Output, Status},
 };
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{BitcastAs, Counterexample, Mismatch, Relation, Shape, Tiled};
+use tilewise_audit::Failure;
+use tilewise_report::style::{FAINT, STRONG, listed, styled};
 
 pub(crate) fn run(args: &BitcastArgs, output: &mut Output) -> io::Result<()> {
     if args.reshape.is_some() || args.transpose.is_some() {

@@ -4,14 +4,12 @@ use super::bitcast::{in_words, relation};
 use crate::{
     cli::DiffArgs,
     input::{PairLine, each_pair},
-    output::{
-        Output, Status,
-        human::{FAINT, STRONG, bytes_both, listed, styled},
-    },
+    output::{Output, Status},
 };
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{ArrayShape, Layout, Relation, Shape};
+use tilewise_report::style::{FAINT, STRONG, bytes_both, listed, styled};
 
 pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> io::Result<()> {
     each_pair(&args.first, args.second.as_deref(), |input, pair| {

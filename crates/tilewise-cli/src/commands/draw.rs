@@ -2,18 +2,17 @@
 
 use crate::{
     cli::{DrawArgs, DrawTheme, DrawView},
-    failure::Failure,
     input::{each_item, parse_index, parse_shape},
-    output::{Output, file, human::screen_width},
+    output::{Output, file, terminal::terminal},
 };
-use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 use std::{
-    env, io,
+    io,
     path::{Path, PathBuf},
 };
 use tilewise::{Shape, Tiled};
-use tilewise_draw::{ColorMode, Options, Scene, Theme, View};
+use tilewise_audit::Failure;
+use tilewise_draw::{Options, Scene, Theme, View};
 
 pub(crate) fn run(args: &DrawArgs, output: &mut Output) -> io::Result<()> {
     let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
@@ -39,7 +38,7 @@ pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut O
         let drawn = readable.and_then(|()| {
             let tiled = tiled(input)?;
             let shape = Shape::from(tiled.array().clone());
-            Drawn::new(&shape, &Scene::steps(&tiled, &terminal_options()).map_err(undrawn)?, out, SCALE)
+            Drawn::new(&shape, &Scene::steps(&tiled, &terminal().options()).map_err(undrawn)?, out, SCALE)
         });
         show(input, drawn, output)
     })
@@ -72,7 +71,7 @@ impl Drawn {
         let shape = shape.to_string();
         let Some(path) = out.filter(|path| path.as_os_str() != "-") else {
             let svg = scene.to_svg();
-            let picture = if out.is_some() { svg.clone() } else { scene.to_terminal(screen_width()) };
+            let picture = if out.is_some() { svg.clone() } else { scene.to_terminal(terminal().width) };
             return Ok(Self { shape, svg, picture, written: None });
         };
         write_scaled(scene, path, scale)?;
@@ -127,11 +126,6 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file::write(path, bytes).map_err(|error| Failure::new("io", format!("can't write {}: {error}", path.display())))
 }
 
-/// Options of pictures that go to the terminal.
-pub(crate) fn terminal_options() -> Options {
-    Options::new().with_color(color_mode()).with_ascii(!terminal_has_unicode())
-}
-
 fn tiled(text: &str) -> Result<Tiled, Failure> {
     Tiled::new(&parse_shape(text)?).map_err(|error| Failure::from(error).within(0..text.len()))
 }
@@ -147,7 +141,7 @@ fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
         (Some(DrawView::Word), []) => View::Word,
         (Some(DrawView::Both) | None, []) => View::Both,
     };
-    let mut options = terminal_options().with_view(view).with_theme(args.theme.into());
+    let mut options = terminal().options().with_view(view).with_theme(args.theme.into());
     for slice in &args.slices {
         options = options.with_slice(slice.dimension, slice.index);
     }
@@ -155,27 +149,6 @@ fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
         Some(index) => Ok(options.with_highlight(parse_index(index)?)),
         None => Ok(options),
     }
-}
-
-/// The colours the terminal can show; none in a pipe, or where colour is switched off.
-fn color_mode() -> ColorMode {
-    let is_on = AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-    let names_true_color = |name: String| matches!(name.as_str(), "truecolor" | "24bit");
-    match (is_on, env::var("COLORTERM").is_ok_and(names_true_color)) {
-        (false, _) => ColorMode::None,
-        (true, true) => ColorMode::TrueColor,
-        (true, false) => ColorMode::Palette256,
-    }
-}
-
-/// Whether box-drawing characters can be shown: by the locale on Unix, always on Windows.
-fn terminal_has_unicode() -> bool {
-    if cfg!(windows) {
-        return true;
-    }
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| env::var(name).ok());
-    let locale = locale.into_iter().find(|value| !value.is_empty()).unwrap_or_default().to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 impl From<DrawTheme> for Theme {

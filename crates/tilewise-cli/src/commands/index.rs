@@ -2,17 +2,14 @@
 
 use crate::{
     cli::IndexArgs,
-    failure::Failure,
     input::{each_item, number, numbers, parse_shape},
-    output::{
-        Output, Status,
-        human::{STRONG, listed, styled},
-    },
+    output::{Output, Status},
 };
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::Tiled;
-use tilewise_audit::JsonLine;
+use tilewise_audit::{Failure, JsonLine};
+use tilewise_report::style::{STRONG, listed, styled};
 
 pub(crate) fn run(args: &IndexArgs, output: &mut Output) -> io::Result<()> {
     if args.shape == "-" {

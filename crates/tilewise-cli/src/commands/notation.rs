@@ -1,9 +1,10 @@
 //! `tilewise show --as …`: a layout in another system's words.
 
-use crate::{failure::Failure, input::parse_shape};
+use crate::input::parse_shape;
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{Tiled, interop::Notation};
+use tilewise_audit::Failure;
 
 #[derive(Serialize)]
 pub(super) struct Rendered {

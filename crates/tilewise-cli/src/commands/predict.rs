@@ -3,13 +3,8 @@
 use super::show::Shown;
 use crate::{
     cli::{PredictArgs, Tpu},
-    failure::Failure,
     input::each_item,
-    output::{
-        Output,
-        human::{FAINT, STRONG, bytes, bytes_both, screen_width, styled, times, waste_style},
-        rows::write_fix,
-    },
+    output::{Output, terminal::screen_width},
 };
 use serde::Serialize;
 use std::io::{self, Write};
@@ -17,7 +12,12 @@ use tilewise::{
     Shape, Tiled,
     tpu::{self, Generation},
 };
+use tilewise_audit::Failure;
 use tilewise_audit::fix::{self, Fixes};
+use tilewise_report::{
+    style::{FAINT, STRONG, bytes, bytes_both, styled, times, waste_style},
+    write_fix,
+};
 
 pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {

@@ -3,14 +3,8 @@
 use crate::{
     cli::RelayoutArgs,
     container::{Container, Header, METADATA, SameBytes, Stored},
-    failure::Failure,
     input::parse_shape,
-    output::{
-        Output,
-        file::Draft,
-        human::{FAINT, STRONG, bytes_both, cut, styled},
-        progress,
-    },
+    output::{Output, file::Draft, progress},
 };
 use serde::Serialize;
 use std::{
@@ -23,7 +17,9 @@ use std::{
     time::Instant,
 };
 use tilewise::{Shape, Tiled};
+use tilewise_audit::Failure;
 use tilewise_relayout::{ErrorKind, Mapped, Plan, Region, RunOptions};
+use tilewise_report::style::{FAINT, STRONG, bytes_both, cut, styled};
 
 pub(crate) fn run(args: &RelayoutArgs, output: &mut Output) -> io::Result<()> {
     let request = Request::new(args);

@@ -6,10 +6,7 @@ use super::notation::{self, Rendered};
 use crate::{
     cli::{ShowArgs, ShowFormat},
     input::{each_item, parse_shape},
-    output::{
-        Output,
-        human::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
-    },
+    output::Output,
 };
 use serde::Serialize;
 use std::{
@@ -20,6 +17,7 @@ use tilewise::{
     ArrayShape, Error, Shape, ShapeKind, Tiled,
     tpu::{self, Generation, memory_space_name},
 };
+use tilewise_report::style::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style};
 
 pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
     if let Some(notation) = args.notation {

@@ -3,16 +3,14 @@
 use super::draw::run_steps;
 use crate::{
     cli::{Rendering, StepsArgs},
-    failure::Failure,
     input::{each_item, parse_shape},
-    output::{
-        Output,
-        human::{STRONG, styled},
-    },
+    output::Output,
 };
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{DerivationStep, Operation, Tiled, interop::Notation};
+use tilewise_audit::Failure;
+use tilewise_report::style::{STRONG, styled};
 
 pub(crate) fn run(args: &StepsArgs, output: &mut Output) -> io::Result<()> {
     if args.draw {

@@ -1,12 +1,10 @@
 //! `tilewise tiles`: the tile formats of other machines, by name.
 
-use crate::output::{
-    Output,
-    human::{FAINT, STRONG, styled},
-};
+use crate::output::Output;
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::TileFormat;
+use tilewise_report::style::{FAINT, STRONG, styled};
 
 pub(crate) fn run(output: &mut Output) -> io::Result<()> {
     let mut described = None;

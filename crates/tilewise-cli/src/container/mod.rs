@@ -5,12 +5,12 @@ mod safetensors;
 
 pub(crate) use safetensors::METADATA;
 
-use crate::failure::Failure;
 use std::{
     io::{self, Read},
     path::Path,
 };
 use tilewise::{ElementType, Layout, Shape, Tiled};
+use tilewise_audit::Failure;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

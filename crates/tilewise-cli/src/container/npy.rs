@@ -1,12 +1,12 @@
 //! NumPy's `.npy`: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>.
 
 use super::{Element, Header, Order, Stored, malformed, quoted, read_text, unfit, unreadable};
-use crate::failure::Failure;
 use std::io::Read;
 use tilewise::{
     ElementType::{self, *},
     Tiled,
 };
+use tilewise_audit::Failure;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 

@@ -1,13 +1,13 @@
 //! `.safetensors`: <https://huggingface.co/docs/safetensors/index#format>.
 
 use super::{Element, Header, Order, Stored, malformed, quoted, read_text, shortened, unfit, unreadable};
-use crate::failure::Failure;
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use std::{collections::BTreeMap, io::Read};
 use tilewise::{
     ElementType::{self, *},
     Tiled,
 };
+use tilewise_audit::Failure;
 
 const TYPES: [(&str, ElementType); 19] = [
     ("BOOL", Pred),

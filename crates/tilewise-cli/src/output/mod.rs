@@ -1,16 +1,15 @@
 //! Where results go: standard output for people or as JSON Lines; errors go to standard error.
 
 pub(crate) mod file;
-pub(crate) mod human;
 pub(crate) mod progress;
-pub(crate) mod rows;
+pub(crate) mod terminal;
 
-use crate::failure::{Failure, render};
 use anstream::AutoStream;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
-use tilewise_audit::JsonLine;
+use tilewise_audit::{Failure, JsonLine};
+use tilewise_report::failure_text;
 
 /// The output format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -79,7 +78,7 @@ impl Output {
             (Ok(body), Format::Human) => human(&body, &mut self.stdout),
             (Err(failure), Format::Human) => {
                 self.stdout.flush()?;
-                anstream::eprintln!("{}", render(&failure, input));
+                anstream::eprintln!("{}", failure_text(&failure, input));
                 Ok(())
             }
         }
@@ -102,6 +101,11 @@ impl Output {
         if self.format == Format::Human { self.stdout.write_all(text.as_bytes()) } else { Ok(()) }
     }
 
+    /// Writes what only people need.
+    pub(crate) fn for_people(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        if self.is_for_people() { write(&mut self.stdout) } else { Ok(()) }
+    }
+
     /// Writes bytes that are no text, as they are.
     pub(crate) fn raw(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         self.stdout.flush()?;
@@ -114,12 +118,4 @@ impl Output {
     pub(crate) fn raise(&mut self, status: Status) {
         self.status = self.status.max(status);
     }
-}
-
-/// What `write` writes, as text without styles.
-pub(crate) fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
-    let mut styled = Vec::new();
-    // Writing to memory can't fail.
-    let _ = write(&mut styled);
-    anstream::adapter::strip_bytes(&styled).into_vec().try_into().unwrap_or_default()
 }

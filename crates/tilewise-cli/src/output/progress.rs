@@ -1,6 +1,6 @@
 //! A progress line on the terminal for work that takes longer than a second.
 
-use super::human::{bytes, cut, screen_width};
+use super::terminal::screen_width;
 use std::{
     io::{self, IsTerminal},
     sync::{
@@ -10,6 +10,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+use tilewise_report::style::{bytes, cut};
 
 /// Runs `work`; after a second, shows on standard error, if that is a terminal, what is being done and how much is
 /// left.

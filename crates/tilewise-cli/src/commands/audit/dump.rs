@@ -1,12 +1,12 @@
 //! Folders: the files of a dump that are taken, and what is said of it.
 
 use super::programs::{self, Input};
-use crate::failure::Failure;
 use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
+use tilewise_audit::Failure;
 use tilewise_audit::dump::{self, FileKind, Selected, Selection};
 use tilewise_hlo::Module;
 

@@ -1,11 +1,11 @@
 //! From a path to what is in it.
 
-use crate::{failure::Failure, input::read_bytes};
+use crate::input::read_bytes;
 use std::{
     fs,
     path::{Path, PathBuf},
 };
-use tilewise_audit::{Content, dump};
+use tilewise_audit::{Content, Failure, dump};
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document};
 
 /// A file to audit, and of a dump the file with the compiler's own plan of the same program.

@@ -1,24 +1,13 @@
-//! The plan of a memory space as a picture: `-o FILE`, and a line of its rise and fall in the story.
+//! The plan of a memory space as a picture, and a line of its rise and fall.
 
-use super::Audited;
-use crate::{
-    commands::draw::{Picture, terminal_options},
-    failure::Failure,
-};
-use std::path::Path;
+use crate::AuditOutput;
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Owners, PlanRow, Report};
-use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
+#[cfg(feature = "text")]
+use tilewise_draw::Options;
+use tilewise_draw::{MemoryPicture, Peak, Piece};
 
-/// Writes the picture to a file, as its name says.
-pub(super) fn write(audited: &Audited, memory_space: u8, path: &Path, options: &Options) -> Result<(), Failure> {
-    if let Err(error) = &audited.report.plan {
-        return Err(Failure::new("no_plan", format!("{}: no memory plan to draw: {error}", audited.source)));
-    }
-    crate::commands::draw::write_picture(&Memory { picture: &audited.picture(memory_space), options }, path)
-}
-
-impl Audited {
+impl AuditOutput {
     /// The plan of a memory space as a picture, each piece with the line of the user's program; an empty one without a
     /// plan.
     #[must_use]
@@ -32,25 +21,10 @@ impl Audited {
 }
 
 /// The rise and fall of memory in at most so many columns, and where it is highest, a line each.
-pub(super) fn sparkline(report: &Report, width: usize) -> Vec<String> {
-    let drawn = of(report, 0, &mut |_| (0, 0)).to_terminal(&terminal_options(), width);
+#[cfg(feature = "text")]
+pub(crate) fn sparkline(report: &Report, options: &Options, width: usize) -> Vec<String> {
+    let drawn = of(report, 0, &mut |_| (0, 0)).to_terminal(options, width);
     drawn.lines().take(2).map(str::to_owned).collect()
-}
-
-struct Memory<'a> {
-    picture: &'a MemoryPicture<'a>,
-    options: &'a Options,
-}
-
-impl Picture for Memory<'_> {
-    fn svg(&self) -> String {
-        self.picture.to_svg(self.options)
-    }
-
-    #[cfg(feature = "png")]
-    fn png(&self, scale: f32) -> Result<Vec<u8>, tilewise_draw::Error> {
-        self.picture.to_png(self.options, scale)
-    }
 }
 
 /// The owner of a piece, and bytes of its padding.

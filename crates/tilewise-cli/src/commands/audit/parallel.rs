@@ -1,13 +1,9 @@
-//! Several programs: audited side by side, shown in their order, a line each.
+//! Several programs: audited side by side, shown in their order.
 
-use super::Audited;
-use crate::output::{
-    human::{FAINT, STRONG, bytes, cut, percent, styled},
-    progress,
-};
+use crate::output::progress;
 use std::{
     collections::BTreeMap,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     sync::{
         Condvar, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -83,60 +79,6 @@ pub(super) fn each<I: Sync, T: Send>(
     }
     let total = items.iter().map(&size).fold(0, u64::saturating_add);
     progress::during("auditing", total, run)
-}
-
-/// What several programs hold together.
-#[derive(Default)]
-pub(super) struct Total {
-    programs: usize,
-    without_plan: usize,
-    held: u64,
-    padding: u64,
-}
-
-pub(super) fn write_header(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>6}  program", "holds", "padding", "share")))
-}
-
-impl Total {
-    /// One program's line: what it holds in HBM at most, what of that is padding, and at which line.
-    pub(super) fn write_line(&mut self, audited: &Audited, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        self.programs += 1;
-        let report = &audited.report;
-        let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
-        let (numbers, place) = match (&report.plan, peak) {
-            (Ok(plan), _) => {
-                let (held, padding) = (plan.total_bytes(), peak.map_or(0, |peak| peak.padding_bytes));
-                self.held = self.held.saturating_add(held);
-                self.padding = self.padding.saturating_add(padding);
-                let source = peak.and_then(|peak| peak.source.as_ref());
-                let place = source.map_or(String::new(), |source| format!("  peak at {}:{}", source.file, source.line));
-                (numbers(held, padding), place)
-            }
-            (Err(error), _) => {
-                self.without_plan += 1;
-                (format!("  {:>10}  {:>10}  {:>6}", "-", "-", "-"), format!("  no memory plan: {error}"))
-            }
-        };
-        let room = width.saturating_sub(numbers.chars().count() + 2);
-        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", audited.source), room))
-    }
-
-    /// The last line.
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let without = match self.without_plan {
-            0 => String::new(),
-            count => format!(", {count} of them without a memory plan"),
-        };
-        let line = format!("{}  {} programs{without}", numbers(self.held, self.padding), self.programs);
-        writeln!(out, "{}", styled(STRONG, line))
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-fn numbers(held: u64, padding: u64) -> String {
-    let share = if held == 0 { 0.0 } else { padding as f64 / held as f64 };
-    format!("  {:>10}  {:>10}  {:>6}", bytes(held), bytes(padding), percent(share))
 }
 
 #[cfg(test)]

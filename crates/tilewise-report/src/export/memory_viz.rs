@@ -8,7 +8,10 @@ use std::io::{self, Write};
 use tilewise_audit::Report;
 
 /// Writes the snapshot of a report's plan.
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let spaces = spaces(report);
     let mut pickle = Pickle { out };
     pickle.out.write_all(b"\x80\x02")?;

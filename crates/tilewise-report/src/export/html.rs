@@ -1,10 +1,10 @@
 //! A report as one HTML file: the page of `web/`, with the report's data in place of the core.
 
-use super::Audited;
+use crate::AuditOutput;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tilewise::Tiled;
-use tilewise_audit::{JsonLine, Report, ReportView, Timeline, ViewOptions};
+use tilewise_audit::{JsonLine, Report, ReportView, Timeline};
 use tilewise_draw::{Options, Scene};
 
 /// The page, made of `web/report.html` by `cargo xtask web --template`.
@@ -31,14 +31,14 @@ struct Facts {
     hbm_bytes: u64,
 }
 
-impl Audited {
+impl AuditOutput {
     /// The report as an HTML page in one file, which needs no network: what it holds over time, what to change, and
     /// pictures of the layouts.
     #[must_use]
     pub fn to_html(&self) -> String {
         let generation = self.report.generation;
         let embedded = Embedded {
-            report: JsonLine::of(&self.source, self.view(ViewOptions::LISTED)),
+            report: JsonLine::of(&self.source, self.view()),
             timeline: self.report.timeline(0),
             facts: Facts { generation: generation.name(), hbm_bytes: generation.hbm_bytes() },
             pictures: pictures(&self.report),

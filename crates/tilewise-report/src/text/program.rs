@@ -1,15 +1,35 @@
 //! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and
 //! cause.
 
-use super::{copies::write_copies, story};
-use crate::output::{
-    human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
-    rows::{Row, who, write_header},
+use super::{
+    SHOWN, Terminal,
+    array_row::{Row, who, write_header},
+    copies::write_copies,
+    plain, summary,
 };
+use crate::AuditOutput;
+use crate::style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style};
 use std::io::{self, Write};
 use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Fixes};
 
-pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+impl AuditOutput {
+    /// The report for people, in lines of so many columns where words can be cut or wrapped.
+    #[must_use]
+    pub fn to_text(&self, width: usize) -> String {
+        plain(|out| self.write_text(&Terminal::plain(width), out))
+    }
+
+    /// Writes the report for people.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        write(&self.view_of(SHOWN), terminal, out)
+    }
+}
+
+fn write(view: &ReportView<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    let width = terminal.width;
     let report = view.report;
     let lists_all = view.options.most_buffers.is_none();
     let entry =
@@ -19,9 +39,9 @@ pub(super) fn write(view: &ReportView<'_>, width: usize, out: &mut dyn Write) ->
     writeln!(out)?;
     match &report.plan {
         Ok(plan) => {
-            story::write_total(report, plan, out)?;
+            summary::write_total(report, plan, out)?;
             write_fit(view, out)?;
-            story::write(view, plan, width, out)?;
+            summary::write(view, plan, terminal, out)?;
             write_copies(view, width, out)?;
             writeln!(out)?;
             if !lists_all {

@@ -1,15 +1,16 @@
 //! Numbers, styles and widths for people.
 
 use anstyle::{AnsiColor, Style};
-pub(crate) use tilewise_audit::bytes_in_words as bytes;
+pub use tilewise_audit::bytes_in_words as bytes;
 
 /// For what matters most.
-pub(crate) const STRONG: Style = Style::new().bold();
+pub const STRONG: Style = Style::new().bold();
 /// For details.
-pub(crate) const FAINT: Style = Style::new().dimmed();
+pub const FAINT: Style = Style::new().dimmed();
 
 /// The colour for an expansion: yellow from 1.5, red from 4.
-pub(crate) fn waste_style(expansion: f64) -> Style {
+#[must_use]
+pub fn waste_style(expansion: f64) -> Style {
     let color = match expansion {
         e if e >= 4.0 => AnsiColor::Red,
         e if e >= 1.5 => AnsiColor::Yellow,
@@ -19,43 +20,45 @@ pub(crate) fn waste_style(expansion: f64) -> Style {
 }
 
 /// The text in a style; pad it to its width first.
-pub(crate) fn styled(style: Style, text: impl std::fmt::Display) -> String {
+#[must_use]
+pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
 /// Bytes both ways: `16.00 GiB (17179869184)`.
-pub(crate) fn bytes_both(count: u64) -> String {
+#[must_use]
+pub fn bytes_both(count: u64) -> String {
     if count < 1024 { bytes(count) } else { format!("{} ({count})", bytes(count)) }
 }
 
 /// A share of 0 … 1 in per cent; padding that would round to 0.0 % says so.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 { "<0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
 }
 
 /// `1.07x`, `10.7x`: three significant digits.
-pub(crate) fn times(expansion: f64) -> String {
+#[must_use]
+pub fn times(expansion: f64) -> String {
     if expansion < 9.995 { format!("{expansion:.2}x") } else { format!("{expansion:.1}x") }
 }
 
 /// Numbers as a product, `38 × 4 × 128`.
-pub(crate) fn product(numbers: &[u64]) -> String {
+#[must_use]
+pub fn product(numbers: &[u64]) -> String {
     let factors: Vec<String> = numbers.iter().map(u64::to_string).collect();
     factors.join(" × ")
 }
 
 /// Items as in an index, `2,3`.
-pub(crate) fn listed(items: &[impl ToString]) -> String {
+#[must_use]
+pub fn listed(items: &[impl ToString]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Columns of the terminal; 80 where there is none.
-pub(crate) fn screen_width() -> usize {
-    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0).clamp(60, 160))
-}
-
 /// The text cut to that many columns, with `…` for what is left out.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, columns: usize) -> String {
     if text.chars().count() <= columns {
         return text.to_owned();
     }

@@ -1,6 +1,6 @@
 //! Rows of padded arrays for people, two to five lines each: sizes, source line, causes, and the best fix.
 
-use super::human::{FAINT, STRONG, bytes, cut, styled, times, waste_style};
+use crate::style::{FAINT, STRONG, bytes, cut, styled, times, waste_style};
 use std::io::{self, Write};
 use tilewise_audit::{SourceLine, fix::Fix};
 
@@ -43,8 +43,11 @@ impl Row<'_> {
     }
 }
 
-/// What it frees and what to change, wrapped; then the line of JAX that does it, whole, to be copied.
-pub(crate) fn write_fix(fix: &Fix, width: usize, out: &mut dyn Write) -> io::Result<()> {
+/// Writes what a fix frees and what to change, wrapped; then the line of JAX that does it, whole, to be copied.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_fix(fix: &Fix, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let lead = format!("frees {}:", bytes(fix.bytes_saved()));
     let caution = if fix.changes_values { " (changes values)" } else { "" };
     let words = format!("{lead} {}{caution}", fix.sentence);

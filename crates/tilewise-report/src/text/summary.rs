@@ -1,9 +1,13 @@
 //! What a program holds when it holds the most: how much, when, and which lines own it.
 
-use super::{SHOWN, advice::write_advice, picture};
-use crate::output::{
-    human::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
-    rows::{Row, shortened, who, write_header},
+use super::{
+    SHOWN, Terminal,
+    advice::write_advice,
+    array_row::{Row, shortened, who, write_header},
+};
+use crate::{
+    picture,
+    style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
 };
 use std::io::{self, Write};
 use tilewise_audit::{MemoryPlan, PeakRow, Report, ReportView, Role, SpacePeak};
@@ -15,13 +19,19 @@ const WORTH_A_LINE: u64 = 4096;
 const SPARKLINE: usize = 64;
 
 /// When the most is held, what of it is wasted, and whose it is.
-pub(super) fn write(view: &ReportView<'_>, plan: &MemoryPlan, width: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    view: &ReportView<'_>,
+    plan: &MemoryPlan,
+    terminal: &Terminal,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let width = terminal.width;
     let report = view.report;
     let hbm = report.memory_space(0).and_then(|total| total.peak.as_ref());
     if let Some(peak) = hbm {
         write_peak(plan, peak, width, out)?;
         if peak.has_temporaries() {
-            for line in picture::sparkline(report, width.min(SPARKLINE)) {
+            for line in picture::sparkline(report, &terminal.options(), width.min(SPARKLINE)) {
                 writeln!(out, "  {line}")?;
             }
         }

@@ -1,14 +1,18 @@
 //! The error of one item for people: a message, with a caret under the text.
 
+#[cfg(feature = "text")]
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::ops::Range;
-pub(crate) use tilewise_audit::Failure;
+#[cfg(feature = "text")]
+use tilewise_audit::Failure;
 
 /// Bytes of the input shown around the error.
 const SHOWN: usize = 160;
 
 /// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it can't show.
-pub(crate) fn render(failure: &Failure, input: &str) -> String {
+#[cfg(feature = "text")]
+#[must_use]
+pub fn failure_text(failure: &Failure, input: &str) -> String {
     let title = Level::ERROR.primary_title(failure.message.as_str()).id(failure.kind);
     let mut group = match failure.span.clone().and_then(|span| excerpt(input, [span.start, span.end])) {
         Some((text, span)) => {
@@ -27,7 +31,7 @@ pub(crate) fn render(failure: &Failure, input: &str) -> String {
 /// `None` where the span is not inside the input.
 ///
 /// ```
-/// assert_eq!(tilewise_cli::excerpt("f32[2]\nb16[2,3]", [7, 10]), Some(("b16[2,3]", 0..3)));
+/// assert_eq!(tilewise_report::excerpt("f32[2]\nb16[2,3]", [7, 10]), Some(("b16[2,3]", 0..3)));
 /// ```
 #[must_use]
 pub fn excerpt(input: &str, [start, end]: [usize; 2]) -> Option<(&str, Range<usize>)> {

@@ -1,10 +1,7 @@
 //! Copies that cost: the lines of the user's program, what the copies are for, what they move.
 
-use super::SHOWN;
-use crate::output::{
-    human::{FAINT, STRONG, bytes, cut, percent, styled},
-    rows::who,
-};
+use super::{SHOWN, array_row::who};
+use crate::style::{FAINT, STRONG, bytes, cut, percent, styled};
 use std::{
     cmp::Reverse,
     io::{self, Write},

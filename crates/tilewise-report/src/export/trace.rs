@@ -16,7 +16,10 @@ use tilewise_audit::{Report, SpacePeak};
 const OWNERS: usize = 16;
 
 /// Writes the trace of a report's plan.
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let name = if report.module.is_empty() { "HLO" } else { &report.module };
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     serde_json::to_writer(&mut *out, &json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}))?;

@@ -1,6 +1,6 @@
 //! What to change, best first, with what each brings the peak down to.
 
-use crate::output::human::{FAINT, STRONG, bytes, styled};
+use crate::style::{FAINT, STRONG, bytes, styled};
 use std::io::{self, Write};
 use tilewise_audit::{Advice, AdviceKind, Report};
 

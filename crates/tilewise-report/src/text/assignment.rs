@@ -1,10 +1,14 @@
 //! The compiler's own plan without its program, for people.
 
-use crate::output::human::{FAINT, STRONG, bytes, bytes_both, styled};
+use crate::style::{FAINT, STRONG, bytes, bytes_both, styled};
 use std::io::{self, Write};
 use tilewise_audit::AssignmentReport;
 
-pub(super) fn write(report: &AssignmentReport, out: &mut dyn Write) -> io::Result<()> {
+/// Writes for people what a buffer assignment says by itself.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_assignment(report: &AssignmentReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}  {}\n", styled(STRONG, "Buffer assignment"), styled(FAINT, &report.source))?;
     for space in &report.memory_spaces {
         writeln!(out, "{} holds {}:", space.memory_space_name(), bytes_both(space.total_bytes()))?;

@@ -1,6 +1,6 @@
 //! What fills the memory, a line each.
 
-use crate::output::human::{FAINT, STRONG, bytes, percent, styled};
+use crate::style::{FAINT, STRONG, bytes, percent, styled};
 use std::io::{self, Write};
 use tilewise_audit::BudgetStack;
 

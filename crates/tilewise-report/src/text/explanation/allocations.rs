@@ -1,9 +1,9 @@
 //! What a message lists, equal rows together.
 
 use super::budget::write_wrapped;
-use crate::output::{
-    human::{FAINT, STRONG, bytes, styled, waste_style},
-    rows::{Row, write_header},
+use crate::{
+    style::{FAINT, STRONG, bytes, styled, waste_style},
+    text::array_row::{Row, write_header},
 };
 use std::{
     collections::{HashMap, hash_map::Entry},

@@ -1,7 +1,7 @@
 //! What to do, best first.
 
 use super::budget::write_wrapped;
-use crate::output::human::{FAINT, STRONG, bytes, styled};
+use crate::style::{FAINT, STRONG, bytes, styled};
 use std::io::{self, Write};
 use tilewise_audit::MessageAdvice;
 

@@ -17,13 +17,17 @@ use std::{
 use tilewise_audit::{BufferView, Kind, ReportView, TableRow, Value};
 
 /// The file, in memory until it is whole.
-pub(super) struct File {
+#[expect(missing_debug_implementations, reason = "a writer of another crate")]
+pub struct File {
     writer: SerializedFileWriter<Vec<u8>>,
 }
 
 impl File {
     /// A file without rows: the columns of a buffer after the program's `source` and `module`, as in CSV.
-    pub(super) fn new() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn new() -> io::Result<Self> {
         let of_file = super::csv::OF_FILE.map(|name| (name, Kind::Text, false));
         let of_buffer = BufferView::COLUMNS.iter().map(|column| (column.name, column.kind, column.is_optional));
         let fields = of_file.into_iter().chain(of_buffer).map(|(name, kind, is_optional)| {
@@ -43,7 +47,10 @@ impl File {
     }
 
     /// Adds the buffers that a report lists.
-    pub(super) fn add(&mut self, view: &ReportView<'_>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn add(&mut self, view: &ReportView<'_>) -> io::Result<()> {
         let buffers: Vec<_> = view.buffers().collect();
         let of_file: [Value<'_>; 2] = [view.source.into(), view.report.module.as_str().into()];
         let mut columns: Vec<Vec<Value<'_>>> = of_file.map(|value| vec![value; buffers.len()]).into();
@@ -71,7 +78,10 @@ impl File {
     }
 
     /// Writes the whole file.
-    pub(super) fn write(self, out: &mut dyn Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(&self.writer.into_inner()?)
     }
 }

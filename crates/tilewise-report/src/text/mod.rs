@@ -1,0 +1,67 @@
+//! Text for people, in styles that the stream it goes to may remove.
+
+mod advice;
+pub(crate) mod array_row;
+mod assignment;
+mod copies;
+pub(crate) mod explanation;
+pub(crate) mod program;
+mod programs;
+mod summary;
+
+pub use array_row::write_fix;
+pub use assignment::write_assignment;
+pub use explanation::{explanation_text, write_explanation};
+pub use programs::Total;
+
+use std::io::{self, Write};
+use tilewise_draw::{ColorMode, Options};
+
+/// Rows shown where not all are asked for: what one screen holds.
+pub(crate) const SHOWN: usize = 5;
+
+/// What text is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Terminal {
+    /// Columns, into which lines are cut or wrapped.
+    pub width: usize,
+    /// The colours it shows.
+    pub color: ColorMode,
+    /// Whether it shows ASCII alone.
+    pub is_ascii: bool,
+}
+
+impl Terminal {
+    /// Text of so many columns, in Unicode and without colours.
+    #[must_use]
+    pub fn plain(width: usize) -> Self {
+        Self { width, color: ColorMode::None, is_ascii: false }
+    }
+
+    /// The same for a terminal that shows these colours.
+    #[must_use]
+    pub fn with_color(self, color: ColorMode) -> Self {
+        Self { color, ..self }
+    }
+
+    /// The same for a terminal that shows ASCII alone, or not.
+    #[must_use]
+    pub fn with_ascii(self, is_ascii: bool) -> Self {
+        Self { is_ascii, ..self }
+    }
+
+    /// The options of pictures that go there.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options::new().with_color(self.color).with_ascii(self.is_ascii)
+    }
+}
+
+/// What `write` writes, as text without styles.
+pub(crate) fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut styled = Vec::new();
+    // Writing to memory can't fail.
+    let _ = write(&mut styled);
+    anstream::adapter::strip_bytes(&styled).into_vec().try_into().unwrap_or_default()
+}
