@@ -2,7 +2,7 @@
 //! (TPU system architecture, and the layouts that its compiler chooses).
 
 use crate::{padded::PaddedArray, plane::Plane, text::bytes};
-use tilewise::{Tile, Tiled};
+use tilewise::{TileLevel, Tiled};
 
 const LANES: u64 = 128;
 const SUBLANES: u64 = 8;
@@ -30,20 +30,21 @@ impl Register {
     pub(crate) fn of(tiled: &Tiled, padded: &PaddedArray, plane: &Plane) -> Option<Self> {
         let bits = tiled.stored_bits();
         let pack = WORD.checked_div(bits).filter(|pack| pack * bits == WORD)?;
-        let tiles: Option<Vec<Vec<u64>>> = tiled.array().layout()?.tiles().iter().map(sizes).collect();
-        let tiles = tiles?;
-        let (height, is_line) = match tiles.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
-            [[height, LANES]] if pack == 1 => (*height, false),
-            [[height, LANES], [rows, 1]] if pack > 1 && *rows == pack => (*height, false),
-            [[length]] if pack == 1 => (length / LANES, true),
-            [[length], [LANES], [rows, 1]] if pack > 1 && *rows == pack => (length / LANES, true),
+        let levels = tiled.tile_levels();
+        let first = levels.first().filter(|_| levels.iter().all(is_plain))?;
+        let is_line = first.block_axes() == 1;
+        // Memory inside one block of the first tile.
+        let blocks = first.physical_dimensions().len() - first.block_axes();
+        let sublanes = match tiled.physical_dimensions()[blocks..] {
+            [sublanes, LANES] if pack == 1 => sublanes,
+            [length] if pack == 1 => length / LANES,
+            [sublanes, LANES, rows, 1] if pack > 1 && rows == pack => sublanes,
             _ => return None,
         };
-        let length = if is_line { tiles.first().and_then(|tile| tile.first()).copied() } else { None };
-        if !height.is_multiple_of(pack) || length.is_some_and(|length| !length.is_multiple_of(LANES)) {
+        let height = sublanes.saturating_mul(pack);
+        if height.saturating_mul(LANES) != first.block_elements() {
             return None;
         }
-        let sublanes = height / pack;
         let share = match sublanes {
             SUBLANES => "one vreg",
             4 => "half a vreg",
@@ -77,7 +78,7 @@ impl Register {
     }
 }
 
-/// The sizes of a tile without `*`.
-fn sizes(tile: &Tile) -> Option<Vec<u64>> {
-    tile.dimensions().iter().map(|dimension| dimension.size()).collect()
+/// Whether the level's tile has no `*`.
+fn is_plain(level: &TileLevel) -> bool {
+    level.tile().dimensions().len() == level.block_axes()
 }

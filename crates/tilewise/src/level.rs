@@ -64,6 +64,13 @@ impl TileLevel {
         self.block_axes
     }
 
+    /// The bounds of memory after this tile, major → minor: first the axes that number the blocks, then the
+    /// [`block_axes`](Self::block_axes) inside one.
+    #[must_use]
+    pub fn physical_dimensions(&self) -> &[u64] {
+        self.tiled.physical_dimensions()
+    }
+
     /// The number of the block an element is in, counted along memory.
     ///
     /// # Errors

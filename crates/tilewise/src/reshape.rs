@@ -168,7 +168,8 @@ impl Shape {
         }
         let mut layouts: Vec<Self> = Vec::new();
         for tiles in from.tile_choices(bounds.len()) {
-            for order in from.orders(bounds, covered(bounds.len(), &tiles))? {
+            let Some(covered) = from.covered(bounds.len(), &tiles) else { continue };
+            for order in from.orders(bounds, covered)? {
                 let candidate = from.relaid(bounds, &tiles, &order)?;
                 if !layouts.contains(&candidate) && from.is_reshape_of(&candidate)? {
                     layouts.push(candidate);
@@ -257,6 +258,14 @@ impl Tiled {
         Shape::dynamic_array(self.array().element_type(), dimensions?)?.with_layout(layout)
     }
 
+    /// How many of so many dimensions, the most minor ones, the tiles change, whatever their bounds; `None` where even a
+    /// single element would take more than any buffer.
+    fn covered(&self, rank: usize, tiles: &InlineVec<Tile, 3>) -> Option<usize> {
+        let order: Vec<usize> = (0..rank).rev().collect();
+        let one = self.relaid(&vec![1; rank], tiles, &order).ok()?;
+        Some(rank - Self::new(&one).ok()?.untiled_dimensions())
+    }
+
     fn is_reshape_of(&self, other: &Shape) -> Result<bool, Error> {
         // Tiles can make an array too large for any buffer; then it is not this one.
         let Ok(other) = Self::new(other) else { return Ok(false) };
@@ -322,18 +331,6 @@ impl Tiled {
         });
         cuts.into_iter().next().unwrap_or(1)
     }
-}
-
-/// How many of the dimensions, the most minor ones, the tiles change; the others stay as they are.
-fn covered(rank: usize, tiles: &[Tile]) -> usize {
-    let (mut untouched, mut axes) = (rank, rank);
-    for tile in tiles {
-        let dimensions = tile.dimensions();
-        let prefix = axes.saturating_sub(dimensions.len());
-        untouched = untouched.min(prefix);
-        axes = prefix + 2 * dimensions.iter().filter(|dimension| dimension.size().is_some()).count();
-    }
-    rank - untouched
 }
 
 /// The dimensions of two lists of bounds with equal products in the smallest groups of equal products. Dimensions of size 1 are left out.

@@ -140,7 +140,7 @@ impl Tiled {
             origin.push(number);
         }
         let mut padded = Vec::new();
-        for step in &self.steps {
+        for (at, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Prepend { .. } => {}
                 Step::Merge { parts, merged } => {
@@ -153,7 +153,7 @@ impl Tiled {
                     let bound = self.bounds[axis];
                     let whole = self.bounds[outer].saturating_mul(tile);
                     if whole != bound {
-                        let (level, from_minor) = self.place_of(inner);
+                        let (level, from_minor) = self.place_of(at);
                         let dimensions = origins[axis].clone();
                         padded.push(PaddedAxis { dimensions, bound, padded: whole, tile, from_minor, level });
                     }
@@ -166,20 +166,11 @@ impl Tiled {
         padded
     }
 
-    /// Which tile made this within-tile axis, and how many of the tile's axes are more minor.
-    fn place_of(&self, axis: usize) -> (usize, usize) {
-        let mut splits = self.steps.iter().filter_map(|step| match step {
-            Step::Split { inner, .. } => Some(*inner),
-            _ => None,
-        });
-        let tiles = self.array.layout().map_or(&[][..], |layout| layout.tiles());
-        for (level, tile) in tiles.iter().enumerate() {
-            let sizes = tile.dimensions().iter().filter(|d| d.size().is_some()).count();
-            if let Some(at) = splits.by_ref().take(sizes).position(|inner| inner == axis) {
-                return (level, sizes - 1 - at);
-            }
-        }
-        (tiles.len(), 0)
+    /// Which tile made this step, and how many of the tile's axes are more minor than the step's.
+    fn place_of(&self, step: usize) -> (usize, usize) {
+        let level = self.tile_ends.partition_point(|&end| end <= step);
+        let behind = &self.steps[step + 1..self.tile_ends.get(level).copied().unwrap_or(self.steps.len())];
+        (level, behind.iter().filter(|step| matches!(step, Step::Split { .. })).count())
     }
 }
 

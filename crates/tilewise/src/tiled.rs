@@ -130,6 +130,11 @@ impl Tiled {
         self.array.stored_bits()
     }
 
+    /// How many dimensions no tile touches: the most major ones in memory.
+    pub(crate) fn untiled_dimensions(&self) -> usize {
+        self.physical_axes.iter().filter(|&&axis| axis < self.array.rank()).count()
+    }
+
     /// What the array holds and takes.
     #[must_use]
     pub fn sizes(&self) -> Sizes {

@@ -1,10 +1,11 @@
 //! Mosaic's TPU dialect: `#tpu.tiled` of memrefs and `#tpu.vpad` of vectors.
 
 use super::{jax::plain, modes::not_expressible, numbers};
-use crate::{Error, Layout, Tile, TileDimension, Tiled};
+use crate::{ElementType, Error, Layout, Shape, Tile, TileDimension, Tiled};
 use alloc::{
     format,
     string::{String, ToString},
+    vec,
     vec::Vec,
 };
 use core::{fmt, str::FromStr};
@@ -59,37 +60,32 @@ impl Tiled {
                 format!("{bits} bits an element: a Mosaic memref packs {} by its own bits", array.element_type());
             return Err(not_expressible(message));
         }
-        let tile_strides = tile_strides(layout.tiles(), self.logical_dimensions())?;
-        Ok(TpuTiled { tiles: layout.tiles().to_vec(), tile_strides })
+        Ok(TpuTiled { tiles: layout.tiles().to_vec(), tile_strides: tile_strides(self)? })
     }
 }
 
 /// The strides of tiles without gaps, after a check that Mosaic takes the tiles.
-fn tile_strides(tiles: &[Tile], dimensions: &[u64]) -> Result<Vec<u64>, Error> {
-    let mut axes = dimensions.len();
-    for (at, tile) in tiles.iter().enumerate() {
-        let size = tile.dimensions().len();
+fn tile_strides(tiled: &Tiled) -> Result<Vec<u64>, Error> {
+    let rank = tiled.logical_dimensions().len();
+    let levels = tiled.tile_levels();
+    // The axes of memory that a tile may cut: the array's, then those inside the first tile.
+    let mut reach = rank;
+    for (at, level) in levels.iter().enumerate() {
+        let tile = level.tile();
         if tile.dimensions().contains(&TileDimension::Combined) {
             return Err(not_expressible(format!("{tile}: Mosaic's tiles have no `*`")));
         }
-        let reach = if at == 0 { axes } else { axes - dimensions.len() };
-        if size > reach {
+        if level.block_axes() > reach {
             let message = if at == 0 { "is longer than the rank" } else { "reaches out of the first tile" };
             return Err(not_expressible(format!("tile {tile} {message}; Mosaic takes none that does")));
         }
-        axes += size;
+        reach = level.physical_dimensions().len() - rank;
     }
-    let first: Vec<u64> =
-        tiles.first().map_or(Vec::new(), |tile| tile.dimensions().iter().filter_map(|d| d.size()).collect());
-    let whole = dimensions.len().saturating_sub(first.len());
-    let sizes = core::iter::repeat_n(1, whole).chain(first);
-    let mut strides = Vec::with_capacity(dimensions.len());
-    let mut stride = 1_u64;
-    for (bound, size) in dimensions.iter().rev().zip(sizes.collect::<Vec<_>>().into_iter().rev()) {
-        strides.push(stride);
-        stride = stride.saturating_mul(bound.div_ceil(size));
+    let tiles = levels.first().map_or(tiled.logical_dimensions(), |level| &level.physical_dimensions()[..rank]);
+    let mut strides = vec![1; rank];
+    for at in (1..rank).rev() {
+        strides[at - 1] = tiles[at].saturating_mul(strides[at]);
     }
-    strides.reverse();
     Ok(strides)
 }
 
@@ -98,7 +94,7 @@ impl TpuTiled {
     ///
     /// # Errors
     /// [`ErrorKind::NotExpressible`](crate::ErrorKind::NotExpressible) where the tiles leave gaps (the memref is a slice of
-    /// another), or are not Mosaic's.
+    /// another), or are not Mosaic's; [`ErrorKind::Overflow`](crate::ErrorKind::Overflow) for more than 2^63 − 1 elements.
     ///
     /// ```
     /// let mosaic: tilewise::interop::TpuTiled = "#tpu.tiled<(8,128)(2,1),[2,1]>".parse()?;
@@ -107,13 +103,16 @@ impl TpuTiled {
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     pub fn layout(&self, dimensions: &[u64]) -> Result<Layout, Error> {
-        let expected = tile_strides(&self.tiles, dimensions)?;
+        let layout = Layout::row_major(dimensions.len()).with_tiles(self.tiles.iter().cloned())?;
+        // Tiles are counted in elements, whatever those are.
+        let array = Shape::array(ElementType::U8, dimensions.iter().copied())?.with_layout(layout.clone())?;
+        let expected = tile_strides(&Tiled::new(&array)?)?;
         if self.tile_strides != expected {
             let (given, expected) = (super::list(&self.tile_strides), super::list(&expected));
             let message = format!("strides of [{given}] tiles, and the array without gaps has [{expected}]");
             return Err(not_expressible(message).with_help("the memref is a slice; a layout is of a whole array"));
         }
-        Layout::row_major(dimensions.len()).with_tiles(self.tiles.iter().cloned())
+        Ok(layout)
     }
 
     /// The registers that a load of whole tiles fills: `#tpu.vpad`, starting at the first element.
@@ -166,7 +165,7 @@ impl TpuVpad {
         let packing = 32_u64.checked_div(self.bitwidth).filter(|packing| *packing > 0 && packing * self.bitwidth == 32);
         let reason = match (self.offsets, self.implicit_dim, packing) {
             ([Some(0), Some(0)], None, Some(packing)) if rank >= 2 => {
-                let mut tiles = alloc::vec![Tile::new(self.tiling)?];
+                let mut tiles = vec![Tile::new(self.tiling)?];
                 if packing > 1 {
                     tiles.push(Tile::new([packing, 1])?);
                 }
