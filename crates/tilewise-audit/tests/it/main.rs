@@ -5,3 +5,4 @@ mod copies;
 mod explain;
 mod fix;
 mod fix_properties;
+mod sizes;
