@@ -25,7 +25,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{Allocation, Explanation, explain};
 use tilewise_oom::{Message, PrintedSize};
-use tilewise_report::explanation_text;
+use tilewise_report::WriteText;
 
 /// Explains the out-of-memory message in a text.
 #[pyfunction]
@@ -190,7 +190,7 @@ impl PyExplanation {
     ///     ...
     #[pyo3(signature = (*, width = 100))]
     fn table(&self, width: usize) -> String {
-        in_python(&explanation_text(&self.explained, width))
+        in_python(&self.explained.to_text(width))
     }
 
     /// For notebooks: the explanation, and pictures of the arrays with the most padding.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
 use tilewise_draw::{Options, Scene, View};
-use tilewise_report::{AuditOutput, explanation_text};
+use tilewise_report::{AuditOutput, WriteText};
 
 /// Width of the tables, in columns of text.
 const WIDTH: usize = 100;
@@ -53,7 +53,7 @@ pub(crate) fn report(audited: &AuditOutput) -> String {
 pub(crate) fn explanation(explained: &Explanation) -> String {
     let mut padded: Vec<_> = explained.allocations.iter().filter(|row| row.padding_bytes() > 0).collect();
     padded.sort_by_key(|row| std::cmp::Reverse(row.padding_bytes()));
-    with_pictures(&explanation_text(explained, WIDTH), padded.into_iter().filter_map(|row| row.shape.as_ref()))
+    with_pictures(&explained.to_text(WIDTH), padded.into_iter().filter_map(|row| row.shape.as_ref()))
 }
 
 fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> String {

@@ -29,7 +29,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, BufferView, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
 use tilewise_hlo::Module;
-use tilewise_report::AuditOutput;
+use tilewise_report::{AuditOutput, WriteText};
 
 /// Audits HLO text.
 #[pyfunction]

@@ -15,6 +15,7 @@ use tilewise::{
     interop::Notation,
     tpu::{Generation, memory_space_name},
 };
+use tilewise_report::StepLanguage;
 
 /// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
 #[derive(Parser)]
@@ -189,6 +190,17 @@ pub(crate) enum Reading {
     Reshape,
     /// The same elements with the dimensions in another order
     Transpose,
+}
+
+impl From<Rendering> for StepLanguage {
+    fn from(rendering: Rendering) -> Self {
+        match rendering {
+            Rendering::Text => Self::Text,
+            Rendering::Numpy => Self::Numpy,
+            Rendering::Einops => Self::Einops,
+            Rendering::Mlir => Self::Mlir,
+        }
+    }
 }
 
 impl From<Reading> for BitcastAs {

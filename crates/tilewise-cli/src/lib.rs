@@ -11,8 +11,6 @@ mod input;
 mod output;
 mod values;
 
-pub use commands::index::answer_line;
-
 use clap::Parser;
 use cli::{Cli, Command};
 use output::Output;

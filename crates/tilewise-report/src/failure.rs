@@ -1,16 +1,13 @@
 //! The error of one item for people: a message, with a caret under the text.
 
-#[cfg(feature = "text")]
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::ops::Range;
-#[cfg(feature = "text")]
 use tilewise_audit::Failure;
 
 /// Bytes of the input shown around the error.
 const SHOWN: usize = 160;
 
 /// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it can't show.
-#[cfg(feature = "text")]
 #[must_use]
 pub fn failure_text(failure: &Failure, input: &str) -> String {
     let title = Level::ERROR.primary_title(failure.message.as_str()).id(failure.kind);

@@ -11,10 +11,36 @@ use alloc::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayoutPart {
+    /// Which part it is.
+    pub kind: LayoutPartKind,
     /// The part as it is written, such as `T(8,128)` or `E(4)`.
     pub text: String,
     /// What it says, in a sentence without a full stop.
     pub meaning: String,
+}
+
+/// The parts of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LayoutPartKind {
+    /// The order of the dimensions, `1,0`.
+    Order,
+    /// One tile, `T(8,128)` or, after the first, `(2,1)`.
+    Tile,
+    /// The alignment of the end, `L(1024)`.
+    TailPadding,
+    /// The type of a sparse array's indices, `#(u32)`.
+    IndexType,
+    /// The type of a sparse array's pointers, `*(u32)`.
+    PointerType,
+    /// The size of an element, `E(4)`.
+    ElementSize,
+    /// The memory space, `S(1)`.
+    MemorySpace,
+    /// How one dimension is split between memories, `SC(0:64)`.
+    Split,
+    /// Bytes in front of the data, `M(4)`.
+    MetadataPrefix,
 }
 
 impl ArrayShape {
@@ -31,45 +57,58 @@ impl ArrayShape {
     /// ```
     #[must_use]
     pub fn layout_in_words(&self) -> Vec<LayoutPart> {
+        use LayoutPartKind::{
+            ElementSize, IndexType, MemorySpace, MetadataPrefix, Order, PointerType, Split, TailPadding, Tile,
+        };
         let Some(layout) = self.layout() else { return Vec::new() };
         let mut parts = Vec::new();
-        let mut part = |text: String, meaning: String| parts.push(LayoutPart { text, meaning });
+        let mut part = |kind, text: String, meaning: String| parts.push(LayoutPart { kind, text, meaning });
         if self.rank() > 0 {
-            part(listed(layout.minor_to_major()), order_in_words(layout));
+            part(Order, listed(layout.minor_to_major()), order_in_words(layout));
         }
         for (level, tile) in layout.tiles().iter().enumerate() {
             let prefix = if level == 0 { "T" } else { "" };
-            part(format!("{prefix}{tile}"), self.tile_in_words(level, tile));
+            part(Tile, format!("{prefix}{tile}"), self.tile_in_words(level, tile));
         }
         if layout.tail_padding_alignment() != 1 {
             let n = layout.tail_padding_alignment();
-            part(format!("L({n})"), format!("padded at the end to a multiple of {n} elements"));
+            part(TailPadding, format!("L({n})"), format!("padded at the end to a multiple of {n} elements"));
         }
-        for (sign, role, named) in
-            [("#", "index", layout.index_primitive_type()), ("*", "pointer", layout.pointer_primitive_type())]
-        {
+        for (kind, sign, role, named) in [
+            (IndexType, "#", "index", layout.index_primitive_type()),
+            (PointerType, "*", "pointer", layout.pointer_primitive_type()),
+        ] {
             if let Some(named) = named {
                 part(
+                    kind,
                     format!("{sign}({named})"),
                     format!("{role} type of a sparse array, which XLA no longer validates"),
                 );
             }
         }
         if let Some(bits) = layout.element_size_in_bits() {
-            part(format!("E({bits})"), self.element_size_in_words(bits));
+            part(ElementSize, format!("E({bits})"), self.element_size_in_words(bits));
         }
         if layout.memory_space() != 0 {
             let space = layout.memory_space();
-            part(format!("S({space})"), format!("in memory space {space}, {} on a TPU", memory_space_name(space)));
+            part(
+                MemorySpace,
+                format!("S({space})"),
+                format!("in memory space {space}, {} on a TPU", memory_space_name(space)),
+            );
         }
         for split in layout.split_configs() {
             let meaning =
                 format!("physical dimension {} is split between memories before these indices", split.dimension);
-            part(format!("SC({}:{})", split.dimension, listed(&split.split_indices)), meaning);
+            part(Split, format!("SC({}:{})", split.dimension, listed(&split.split_indices)), meaning);
         }
         if layout.dynamic_shape_metadata_prefix_bytes() != 0 {
             let n = layout.dynamic_shape_metadata_prefix_bytes();
-            part(format!("M({n})"), format!("{n} bytes of run-time dimension sizes stand in front of the data"));
+            part(
+                MetadataPrefix,
+                format!("M({n})"),
+                format!("{n} bytes of run-time dimension sizes stand in front of the data"),
+            );
         }
         parts
     }

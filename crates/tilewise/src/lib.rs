@@ -44,7 +44,7 @@ pub use element_type::{ElementKind, ElementType};
 pub use equivalence::{BitcastAs, Counterexample, Mismatch, Relation};
 pub use error::{Error, ErrorKind};
 pub use layout::{Layout, SplitConfig};
-pub use layout_parts::LayoutPart;
+pub use layout_parts::{LayoutPart, LayoutPartKind};
 pub use level::{AxisIndex, TileLevel};
 pub use padded::Padded;
 pub use reshape::{FreeReshape, Obstacle};

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// A line for `tilewise index -`: it gets one object, with a consistent answer or an error whose span is in the line.
 pub fn batch_line(data: &[u8]) {
     let Ok(line) = std::str::from_utf8(data) else { return };
-    let answer = tilewise_cli::answer_line(line).expect("an object");
+    let answer = tilewise_report::answer_line(line).expect("an object");
     let object: Value = serde_json::from_str(&answer).expect("JSON");
     assert_eq!(object["schema"], 1);
     assert_eq!(object["input"], line, "the input is echoed");
@@ -15,7 +15,7 @@ pub fn batch_line(data: &[u8]) {
             // Asked the other way round, the answer is the same.
             let back = format!("{}\t@{offset}", object["shape"].as_str().expect("a shape"));
             let back: Value =
-                serde_json::from_str(&tilewise_cli::answer_line(&back).expect("an object")).expect("JSON");
+                serde_json::from_str(&tilewise_report::answer_line(&back).expect("an object")).expect("JSON");
             assert_eq!(back["index"], object["index"], "{line:?}");
         }
         return;

@@ -2,221 +2,31 @@
 
 use crate::{
     cli::BitcastArgs,
-    input::{PairLine, each_item, each_pair, parse_index, parse_shape},
+    input::{each_item, each_pair},
     output::{Output, Status},
 };
-use serde::Serialize;
-use std::io::{self, Write};
-use tilewise::{BitcastAs, Counterexample, Mismatch, Relation, Shape, Tiled};
-use tilewise_audit::Failure;
-use tilewise_report::style::{FAINT, STRONG, listed, styled};
+use std::io;
+use tilewise_report::{BitcastAnswer, FreeLayouts};
 
 pub(crate) fn run(args: &BitcastArgs, output: &mut Output) -> io::Result<()> {
     if args.reshape.is_some() || args.transpose.is_some() {
         return each_item(std::slice::from_ref(&args.from), |input, readable| {
-            let answer = readable.and_then(|()| Free::of(input, args));
-            if answer.as_ref().is_ok_and(|answer| answer.layouts.is_empty()) {
+            let free = readable.and_then(|()| match &args.reshape {
+                Some(dimensions) => FreeLayouts::of_reshape(input, dimensions),
+                None => FreeLayouts::of_transpose(input, args.transpose.as_deref().unwrap_or_default()),
+            });
+            if free.as_ref().is_ok_and(FreeLayouts::is_empty) {
                 output.raise(Status::Flagged);
             }
-            output.item(input, answer, Free::write)
+            output.item(input, free)
         });
     }
     let reading = args.reading.into();
     each_pair(&args.from, args.to.as_deref(), |input, pair| {
-        let answer = pair.and_then(|pair| Answer::of(&pair, reading));
-        if answer.as_ref().is_ok_and(|answer| !answer.bitcast) {
+        let answer = pair.and_then(|pair| BitcastAnswer::of(&pair, reading));
+        if answer.as_ref().is_ok_and(|answer| !answer.is_bitcast()) {
             output.raise(Status::Flagged);
         }
-        output.item(input, answer, Answer::write)
+        output.item(input, answer)
     })
-}
-
-#[derive(Serialize)]
-struct Answer {
-    from: String,
-    to: String,
-    bitcast: bool,
-    relation: &'static str,
-    permutation: Option<Vec<usize>>,
-    /// Elements, where padding is exposed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exposed: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hidden: Option<u64>,
-    reason: Option<String>,
-    counterexample: Option<Element>,
-    element_type_changed: bool,
-    memory_space_changed: bool,
-    /// Whether XLA's `==` holds.
-    equal: bool,
-    #[serde(skip)]
-    found: Relation,
-    /// What holds although it was not asked for.
-    #[serde(skip)]
-    otherwise: Option<Relation>,
-}
-
-#[derive(Serialize)]
-struct Element {
-    index: Vec<u64>,
-    to_index: Vec<u64>,
-    from_offset: u64,
-    to_offset: u64,
-}
-
-impl From<&Counterexample> for Element {
-    fn from(element: &Counterexample) -> Self {
-        Self {
-            index: element.index.clone(),
-            to_index: element.to_index.clone(),
-            from_offset: element.from_offset,
-            to_offset: element.to_offset,
-        }
-    }
-}
-
-impl Answer {
-    fn of(pair: &PairLine, reading: BitcastAs) -> Result<Self, Failure> {
-        let [from, to] = pair.tiled()?;
-        let found = from.bitcast(&to, reading).map_err(|error| Failure::from(error).within(0..pair.length()))?;
-        let otherwise = || from.bitcast(&to, BitcastAs::Any).ok().filter(Relation::is_bitcast);
-        let (exposed, hidden) = match found {
-            Relation::ExposesPadding { exposed, hidden } => (Some(exposed), Some(hidden)),
-            _ => (None, None),
-        };
-        let reason = match &found {
-            Relation::None { reason, .. } => Some(reason.to_string()),
-            _ => None,
-        };
-        let [first, second] = &pair.shapes;
-        Ok(Self {
-            from: first.to_string(),
-            to: second.to_string(),
-            bitcast: found.is_bitcast(),
-            relation: found.as_str(),
-            permutation: found.permutation().map(<[usize]>::to_vec),
-            exposed,
-            hidden,
-            reason,
-            counterexample: found.counterexample().map(Element::from),
-            element_type_changed: first.element_type() != second.element_type(),
-            memory_space_changed: from.array().memory_space() != to.array().memory_space(),
-            equal: first == second,
-            otherwise: if found.is_bitcast() { None } else { otherwise() },
-            found,
-        })
-    }
-
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{} → {}", self.from, self.to)?;
-        let verdict = if self.bitcast { "bitcast" } else { "no bitcast" };
-        writeln!(out, "  {}: {}", styled(STRONG, verdict), in_words(&self.found))?;
-        if let Some(element) = &self.counterexample {
-            writeln!(
-                out,
-                "  ({}) is at offset {}; as ({}) it would be at {}",
-                listed(&element.index),
-                element.from_offset,
-                listed(&element.to_index),
-                element.to_offset
-            )?;
-        }
-        if let Some(otherwise) = &self.otherwise {
-            writeln!(out, "  it is a bitcast otherwise: {}", in_words(otherwise))?;
-        }
-        for (changed, note) in [
-            (self.element_type_changed && self.bitcast, "the bits are read as another element type"),
-            (
-                self.memory_space_changed && self.bitcast,
-                "the memory spaces differ: between them bytes move all the same",
-            ),
-        ] {
-            if changed {
-                writeln!(out, "  {}", styled(FAINT, note))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The layouts in which a reshape or a transpose is free.
-#[derive(Serialize)]
-struct Free {
-    from: String,
-    /// The array in each layout that is free, the one with its own tiles first.
-    layouts: Vec<String>,
-    /// Why there is none.
-    obstacles: Vec<String>,
-}
-
-impl Free {
-    fn of(input: &str, args: &BitcastArgs) -> Result<Self, Failure> {
-        let shape = parse_shape(input)?;
-        let whole = |error: tilewise::Error| Failure::from(error).within(0..input.len());
-        let (layouts, obstacles) = if let Some(bounds) = &args.reshape {
-            let found = shape.free_reshape(&parse_index(bounds)?).map_err(whole)?;
-            (found.layouts, found.obstacles)
-        } else {
-            let order = parse_index(args.transpose.as_deref().unwrap_or_default())?;
-            let order: Vec<usize> = order.into_iter().map(|number| number.try_into().unwrap_or(usize::MAX)).collect();
-            (vec![shape.free_transpose(&order).map_err(whole)?], Vec::new())
-        };
-        Ok(Self {
-            from: shape.to_string(),
-            layouts: layouts.iter().map(Shape::to_string).collect(),
-            obstacles: obstacles.iter().map(ToString::to_string).collect(),
-        })
-    }
-
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", self.from)?;
-        if self.layouts.is_empty() {
-            writeln!(out, "  {}", styled(STRONG, "free in no layout"))?;
-        }
-        for layout in &self.layouts {
-            writeln!(out, "  free as {}", styled(STRONG, layout))?;
-        }
-        for obstacle in &self.obstacles {
-            writeln!(out, "  {obstacle}")?;
-        }
-        Ok(())
-    }
-}
-
-/// What a relation means, in a clause.
-pub(super) fn in_words(relation: &Relation) -> String {
-    match relation {
-        Relation::Identical => "every element is where it was".to_owned(),
-        Relation::Reshape => "a reshape; the elements in row-major order are where they were".to_owned(),
-        Relation::Transpose { permutation } => {
-            format!("only if you wanted the transpose ({})", listed(permutation))
-        }
-        Relation::TransposeReshape { permutation } => {
-            format!("only if you wanted the transpose ({}), then a reshape", listed(permutation))
-        }
-        Relation::ExposesPadding { exposed, hidden } => match (exposed, hidden) {
-            (0, 0) => "the same buffer, read as bytes".to_owned(),
-            (exposed, 0) => padding_of(*exposed, ["second", "first"]),
-            (0, hidden) => padding_of(*hidden, ["first", "second"]),
-            (exposed, hidden) => {
-                let are = if *hidden == 1 { "is" } else { "are" };
-                format!("{}, and {hidden} of the first {are} of the second", padding_of(*exposed, ["second", "first"]))
-            }
-        },
-        Relation::None { reason, counterexample } => match (reason, counterexample) {
-            (Mismatch::PhysicalBytes { .. }, None) => format!("all elements lie alike, but {reason}"),
-            _ => reason.to_string(),
-        },
-        _ => relation.as_str().to_owned(),
-    }
-}
-
-fn padding_of(count: u64, [one, other]: [&str; 2]) -> String {
-    let (elements, are) = if count == 1 { ("element", "is") } else { ("elements", "are") };
-    format!("{count} {elements} of the {one} array {are} padding of the {other}")
-}
-
-/// What can be said of the bytes of two shapes: nothing where one has none, or where it is not known.
-pub(super) fn relation(first: &Shape, second: &Shape) -> Option<Relation> {
-    Tiled::new(first).ok()?.bitcast(&Tiled::new(second).ok()?, BitcastAs::Any).ok()
 }

@@ -1,169 +1,19 @@
 //! `tilewise diff`: how two shapes and their layouts differ, in words.
 
-use super::bitcast::{in_words, relation};
 use crate::{
     cli::DiffArgs,
-    input::{PairLine, each_pair},
+    input::each_pair,
     output::{Output, Status},
 };
-use serde::Serialize;
-use std::io::{self, Write};
-use tilewise::{ArrayShape, Layout, Relation, Shape};
-use tilewise_report::style::{FAINT, STRONG, bytes_both, listed, styled};
+use std::io;
+use tilewise_report::Differences;
 
 pub(crate) fn run(args: &DiffArgs, output: &mut Output) -> io::Result<()> {
     each_pair(&args.first, args.second.as_deref(), |input, pair| {
         let answer = pair.map(|pair| Differences::of(&pair));
-        if answer.as_ref().is_ok_and(|answer| !answer.differences.is_empty()) {
+        if answer.as_ref().is_ok_and(|answer| !answer.is_empty()) {
             output.raise(Status::Flagged);
         }
-        output.item(input, answer, Differences::write)
+        output.item(input, answer)
     })
-}
-
-#[derive(Serialize)]
-struct Differences {
-    first: String,
-    second: String,
-    /// Whether XLA's `==` holds.
-    equal: bool,
-    /// How the bytes relate; null unless both are arrays with sizes.
-    relation: Option<&'static str>,
-    differences: Vec<Difference>,
-    #[serde(skip)]
-    found: Option<Relation>,
-}
-
-#[derive(Serialize)]
-struct Difference {
-    /// The way through tuples to the leaf, where there are tuples.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    shape_index: Vec<usize>,
-    /// What differs, by the name of the field of `show` where there is one.
-    part: &'static str,
-    first: String,
-    second: String,
-    /// What either means.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    meaning: Option<[String; 2]>,
-}
-
-impl Differences {
-    fn of(pair: &PairLine) -> Self {
-        let [first, second] = &pair.shapes;
-        let found = relation(first, second);
-        Self {
-            first: first.to_string(),
-            second: second.to_string(),
-            equal: first == second,
-            relation: found.as_ref().map(Relation::as_str),
-            differences: differences(first, second),
-            found,
-        }
-    }
-
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}\n{}", self.first, self.second)?;
-        if self.differences.is_empty() {
-            return writeln!(out, "  {}", styled(STRONG, "no difference"));
-        }
-        for difference in &self.differences {
-            let Difference { shape_index, part, first, second, meaning } = difference;
-            let place = if shape_index.is_empty() { String::new() } else { format!("{{{}}} ", listed(shape_index)) };
-            let [first, second] = [first, second].map(|text| if text.is_empty() { "none" } else { text });
-            writeln!(out, "  {place}{}: {first} → {second}", styled(STRONG, part.replace('_', " ")))?;
-            for meaning in meaning.iter().flatten().filter(|meaning| !meaning.is_empty()) {
-                writeln!(out, "    {}", styled(FAINT, meaning))?;
-            }
-        }
-        match &self.found {
-            Some(relation) if relation.is_bitcast() => writeln!(out, "  a bitcast: {}", in_words(relation)),
-            Some(relation) => writeln!(out, "  no bitcast: {}", in_words(relation)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Leaf by leaf; tuples of other structures are one difference.
-fn differences(first: &Shape, second: &Shape) -> Vec<Difference> {
-    let same_structure = first.leaves().map(|(path, _)| path).eq(second.leaves().map(|(path, _)| path));
-    if !same_structure {
-        let leaves = |shape: &Shape| match shape.leaves().count() {
-            1 => format!("{}, 1 leaf", shape.kind().name()),
-            count => format!("{}, {count} leaves", shape.kind().name()),
-        };
-        return vec![Difference::new(&[], "kind", leaves(first), leaves(second))];
-    }
-    let mut all = Vec::new();
-    for ((path, first), (_, second)) in first.leaves().zip(second.leaves()) {
-        let [kind, other] = [&first, &second].map(|leaf| leaf.kind().name());
-        if kind != other {
-            all.push(Difference::new(&path, "kind", kind, other));
-        } else if let (Some(first), Some(second)) = (first.as_array(), second.as_array()) {
-            of_arrays(&path, first, second, &mut all);
-        }
-    }
-    all
-}
-
-fn of_arrays(path: &[usize], first: &ArrayShape, second: &ArrayShape, all: &mut Vec<Difference>) {
-    let mut compare = |part, text: &dyn Fn(&ArrayShape) -> String, meaning: Option<&dyn Fn(&ArrayShape) -> String>| {
-        let [one, other] = [first, second].map(text);
-        if one != other {
-            let meaning = meaning.map(|meaning| [first, second].map(meaning));
-            all.push(Difference { meaning, ..Difference::new(path, part, one, other) });
-        }
-    };
-    compare("element_type", &|array| array.element_type().to_string(), None);
-    compare("dimensions", &|array| listed(array.dimensions()), None);
-    compare(
-        "minor_to_major",
-        &|array| of_layout(array, |l| listed(l.minor_to_major())),
-        Some(&|array| words(array, "")),
-    );
-    let tiles = |array: &ArrayShape| {
-        of_layout(array, |layout| layout.tiles().iter().map(ToString::to_string).collect::<Vec<_>>().concat())
-    };
-    compare("tiles", &tiles, Some(&|array| words(array, "(")));
-    compare("tail_padding_alignment", &|array| of_layout(array, |l| l.tail_padding_alignment().to_string()), None);
-    let bits = |array: &ArrayShape| {
-        of_layout(array, |layout| layout.element_size_in_bits().map(|bits| bits.to_string()).unwrap_or_default())
-    };
-    compare("element_size_in_bits", &bits, Some(&|array| words(array, "E")));
-    compare("memory_space", &|array| array.memory_space().to_string(), Some(&|array| words(array, "S(")));
-    compare("split_configs", &|array| texts(array, "SC"), Some(&|array| words(array, "SC")));
-    compare("index_type", &|array| texts(array, "#"), None);
-    compare("pointer_type", &|array| texts(array, "*("), None);
-    compare("metadata_prefix_bytes", &|array| texts(array, "M"), Some(&|array| words(array, "M")));
-    let bytes = |array: &ArrayShape| array.sizes().map(|sizes| bytes_both(sizes.physical_bytes)).unwrap_or_default();
-    compare("physical_bytes", &bytes, None);
-}
-
-fn of_layout(array: &ArrayShape, text: impl Fn(&Layout) -> String) -> String {
-    array.layout().map(text).unwrap_or_default()
-}
-
-/// The parts of the layout's text that start so; tiles start with `T(` or `(`, the order with a number.
-fn parts(array: &ArrayShape, start: &str) -> Vec<tilewise::LayoutPart> {
-    let mut parts = array.layout_in_words();
-    parts.retain(|part| match start {
-        "" => part.text.starts_with(|c: char| c.is_ascii_digit()),
-        "(" => part.text.starts_with('(') || part.text.starts_with("T("),
-        start => part.text.starts_with(start),
-    });
-    parts
-}
-
-fn texts(array: &ArrayShape, start: &str) -> String {
-    parts(array, start).into_iter().map(|part| part.text).collect()
-}
-
-fn words(array: &ArrayShape, start: &str) -> String {
-    parts(array, start).into_iter().map(|part| part.meaning).collect::<Vec<_>>().join("; ")
-}
-
-impl Difference {
-    fn new(path: &[usize], part: &'static str, first: impl Into<String>, second: impl Into<String>) -> Self {
-        Self { shape_index: path.to_vec(), part, first: first.into(), second: second.into(), meaning: None }
-    }
 }

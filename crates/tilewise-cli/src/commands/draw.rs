@@ -2,7 +2,7 @@
 
 use crate::{
     cli::{DrawArgs, DrawTheme, DrawView},
-    input::{each_item, parse_index, parse_shape},
+    input::each_item,
     output::{Output, file, terminal::terminal},
 };
 use serde::Serialize;
@@ -13,6 +13,7 @@ use std::{
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
 use tilewise_draw::{Options, Scene, Theme, View};
+use tilewise_report::{PictureFormat, parse_index, parse_shape};
 
 pub(crate) fn run(args: &DrawArgs, output: &mut Output) -> io::Result<()> {
     let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
@@ -45,12 +46,12 @@ pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut O
 }
 
 /// Pixels of a PNG per unit of the picture: sharp on most screens.
-pub(crate) const SCALE: f32 = 2.0;
+pub(super) const SCALE: f32 = 2.0;
 
 fn show(input: &str, drawn: Result<Drawn, Failure>, output: &mut Output) -> io::Result<()> {
     match drawn {
         Ok(Drawn { written: Some(path), .. }) if output.is_for_people() => output.note(&format!("wrote {path}")),
-        drawn => output.item(input, drawn, |drawn, out| out.write_all(drawn.picture.as_bytes())),
+        drawn => output.item_as(input, drawn, |drawn, out| out.write_all(drawn.picture.as_bytes())),
     }
 }
 
@@ -79,47 +80,26 @@ impl Drawn {
     }
 }
 
-/// What can be written as a file.
-pub(crate) trait Picture {
-    fn svg(&self) -> String;
-
-    #[cfg(feature = "png")]
-    fn png(&self, scale: f32) -> Result<Vec<u8>, tilewise_draw::Error>;
-}
-
-impl Picture for Scene {
-    fn svg(&self) -> String {
-        self.to_svg()
-    }
-
-    #[cfg(feature = "png")]
-    fn png(&self, scale: f32) -> Result<Vec<u8>, tilewise_draw::Error> {
-        self.to_png(scale)
-    }
-}
-
-/// Writes a picture to a file, as its name says, of the usual size.
-pub(crate) fn write_picture(picture: &impl Picture, path: &Path) -> Result<(), Failure> {
-    write_scaled(picture, path, SCALE)
-}
-
-fn write_scaled(picture: &impl Picture, path: &Path, scale: f32) -> Result<(), Failure> {
-    let bytes = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("svg") => picture.svg().into_bytes(),
-        Some("png") => png(picture, scale)?,
-        _ => return Err(Failure::new("unknown_picture_format", "a picture can only be written as .svg or .png")),
+fn write_scaled(scene: &Scene, path: &Path, scale: f32) -> Result<(), Failure> {
+    let bytes = match picture_format(path, scale)? {
+        #[cfg(feature = "png")]
+        PictureFormat::Png(scale) => scene.to_png(scale).map_err(undrawn)?,
+        _ => scene.to_svg().into_bytes(),
     };
     write(path, &bytes)
 }
 
-#[cfg(feature = "png")]
-fn png(picture: &impl Picture, scale: f32) -> Result<Vec<u8>, Failure> {
-    picture.png(scale).map_err(undrawn)
-}
-
-#[cfg(not(feature = "png"))]
-fn png(_: &impl Picture, _: f32) -> Result<Vec<u8>, Failure> {
-    Err(Failure::new("unknown_picture_format", "this build can't write PNG; use .svg"))
+/// The format of a picture, as its file's name says.
+pub(super) fn picture_format(path: &Path, scale: f32) -> Result<PictureFormat, Failure> {
+    let unknown = |message| Err(Failure::new("unknown_picture_format", message));
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => Ok(PictureFormat::Svg),
+        #[cfg(feature = "png")]
+        Some("png") => Ok(PictureFormat::Png(scale)),
+        #[cfg(not(feature = "png"))]
+        Some("png") => unknown("this build can't write PNG; use .svg"),
+        _ => unknown("a picture can only be written as .svg or .png"),
+    }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

@@ -1,28 +1,20 @@
 //! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
 
-use crate::{
-    cli::ExplainArgs,
-    input::read_bytes,
-    output::{Output, terminal::screen_width},
-};
+use crate::{cli::ExplainArgs, input::read_bytes, output::Output};
 use std::{io, path::Path};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Explanation, Failure, decode_log};
 use tilewise_oom::Message;
-use tilewise_report::{
-    style::{FAINT, styled},
-    write_explanation,
-};
+use tilewise_report::style::{FAINT, styled};
 
 pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> io::Result<()> {
     for file in &args.files {
         let input = file.to_string_lossy();
-        output.item(&input, explanation(file, args.tpu), |explanation, out| {
-            if args.files.len() > 1 {
-                writeln!(out, "{}", styled(FAINT, &input))?;
-            }
-            write_explanation(explanation, screen_width(), out)
-        })?;
+        let explanation = explanation(file, args.tpu);
+        if explanation.is_ok() && args.files.len() > 1 {
+            output.text(&format!("{}\n", styled(FAINT, &input)))?;
+        }
+        output.item(&input, explanation)?;
     }
     Ok(())
 }

@@ -8,7 +8,6 @@ pub(crate) mod draw;
 pub(crate) mod explain;
 pub(crate) mod index;
 pub(crate) mod man;
-mod notation;
 pub(crate) mod predict;
 pub(crate) mod relayout;
 pub(crate) mod show;

@@ -1,10 +1,12 @@
 //! `tilewise predict`: the layout a TPU generation picks, and the physical size.
 
-use super::show::Shown;
 use crate::{
     cli::{PredictArgs, Tpu},
     input::each_item,
-    output::{Output, terminal::screen_width},
+    output::{
+        Output,
+        terminal::{screen_width, terminal},
+    },
 };
 use serde::Serialize;
 use std::io::{self, Write};
@@ -15,6 +17,7 @@ use tilewise::{
 use tilewise_audit::Failure;
 use tilewise_audit::fix::{self, Fixes};
 use tilewise_report::{
+    ShapeSummary, WriteText,
     style::{FAINT, STRONG, bytes, bytes_both, styled, times, waste_style},
     write_fix,
 };
@@ -23,13 +26,13 @@ pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
         let shape = readable.and_then(|()| Ok(Shape::parse_as_written(input)?));
         match (shape, args.tpu) {
-            (Err(failure), _) => output.item(input, Err(failure), Predicted::write),
+            (Err(failure), _) => output.failure(input, failure),
             (Ok(shape), Tpu::One(generation)) => {
-                output.item(input, predicted(&shape, input, generation, args.suggest), Predicted::write)
+                output.item_as(input, predicted(&shape, input, generation, args.suggest), Predicted::write)
             }
             (Ok(shape), Tpu::All) => {
                 for (position, &generation) in Generation::ALL.iter().enumerate() {
-                    output.item(
+                    output.item_as(
                         input,
                         predicted(&shape, input, generation, args.suggest),
                         |row: &Predicted, out| {
@@ -54,7 +57,7 @@ struct Predicted {
     checked_with: &'static str,
     hbm_bytes: u64,
     #[serde(flatten)]
-    shown: Shown,
+    shown: ShapeSummary,
     /// Changes that reduce the size, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     fixes: Option<Fixes>,
@@ -71,7 +74,7 @@ fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) 
         policy: prediction.policy.as_str(),
         checked_with: tpu::CHECKED_WITH,
         hbm_bytes: generation.hbm_bytes(),
-        shown: Shown::of(&prediction.shape),
+        shown: ShapeSummary::of(&prediction.shape),
         tiled: Tiled::new(&prediction.shape).ok(),
     })
 }
@@ -92,7 +95,7 @@ impl Predicted {
                 styled(waste_style(f64::INFINITY), format!("Does not fit: it takes {takes}, and HBM has {holds}."))
             )?;
         }
-        self.shown.write(out)?;
+        self.shown.write_text(&terminal(), out)?;
         self.write_fixes(out)
     }
 

@@ -3,7 +3,6 @@
 use crate::{
     cli::RelayoutArgs,
     container::{Container, Header, METADATA, SameBytes, Stored},
-    input::parse_shape,
     output::{Output, file::Draft, progress},
 };
 use serde::Serialize;
@@ -19,12 +18,15 @@ use std::{
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
 use tilewise_relayout::{ErrorKind, Mapped, Plan, Region, RunOptions};
-use tilewise_report::style::{FAINT, STRONG, bytes_both, cut, styled};
+use tilewise_report::{
+    parse_shape,
+    style::{FAINT, STRONG, bytes_both, cut, styled},
+};
 
 pub(crate) fn run(args: &RelayoutArgs, output: &mut Output) -> io::Result<()> {
     let request = Request::new(args);
     let moved = request.answer();
-    output.item(&request.input, moved, Moved::write)
+    output.item_as(&request.input, moved, Moved::write)
 }
 
 /// The arguments, and both shapes as one text that errors point into.

@@ -8,8 +8,9 @@ use anstream::AutoStream;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use terminal::terminal;
 use tilewise_audit::{Failure, JsonLine};
-use tilewise_report::failure_text;
+use tilewise_report::{WriteText, failure_text};
 
 /// The output format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -60,8 +61,18 @@ impl Output {
         Ok(output.status)
     }
 
+    /// Writes one item's result.
+    pub(crate) fn item<T: Serialize + WriteText>(&mut self, input: &str, result: Result<T, Failure>) -> io::Result<()> {
+        self.item_as(input, result, |body, out| body.write_text(&terminal(), out))
+    }
+
+    /// Writes what is wrong with an item.
+    pub(crate) fn failure(&mut self, input: &str, failure: Failure) -> io::Result<()> {
+        self.item_as(input, Err::<(), _>(failure), |(), _| Ok(()))
+    }
+
     /// Writes one item's result: as JSON, or for people as `human` writes it.
-    pub(crate) fn item<T: Serialize>(
+    pub(crate) fn item_as<T: Serialize>(
         &mut self,
         input: &str,
         result: Result<T, Failure>,
@@ -101,9 +112,9 @@ impl Output {
         if self.format == Format::Human { self.stdout.write_all(text.as_bytes()) } else { Ok(()) }
     }
 
-    /// Writes what only people need.
-    pub(crate) fn for_people(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        if self.is_for_people() { write(&mut self.stdout) } else { Ok(()) }
+    /// Writes text; its styles are removed where the stream shows none.
+    pub(crate) fn styled(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        write(&mut self.stdout)
     }
 
     /// Writes bytes that are no text, as they are.

@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tilewise_report::WriteText;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data").join(name)
@@ -136,7 +137,7 @@ fn a_cut_anywhere_is_explained() {
         for end in (0..text.len()).step_by(97).chain([text.len()]) {
             let Some(Ok(message)) = text.get(..end).map(tilewise_oom::Message::parse) else { continue };
             let explanation = tilewise_audit::explain(message, None);
-            assert!(tilewise_report::explanation_text(&explanation, 72).starts_with(|c: char| c.is_ascii_uppercase()));
+            assert!(explanation.to_text(72).starts_with(|c: char| c.is_ascii_uppercase()));
             serde_json::to_value(&explanation).unwrap();
             explained += 1;
         }
@@ -159,6 +160,6 @@ fn absurd_figures_overflow_nothing() {
                       program allocations in hbm:\n";
         let text = format!("{head}\n{tables}{row}{row}{row}");
         let message = tilewise_oom::Message::parse(&text).unwrap();
-        assert!(!tilewise_report::explanation_text(&tilewise_audit::explain(message, None), 72).is_empty());
+        assert!(!tilewise_audit::explain(message, None).to_text(72).is_empty());
     }
 }

@@ -1,8 +1,12 @@
 //! A report as one HTML file: the page of `web/`, with the report's data in place of the core.
 
+use super::Exporter;
 use crate::AuditOutput;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
 use tilewise::Tiled;
 use tilewise_audit::{JsonLine, Report, ReportView, Timeline};
 use tilewise_draw::{Options, Scene};
@@ -29,6 +33,16 @@ struct Embedded<'a> {
 struct Facts {
     generation: &'static str,
     hbm_bytes: u64,
+}
+
+/// A page of one program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Html;
+
+impl Exporter for Html {
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(output.to_html().as_bytes())
+    }
 }
 
 impl AuditOutput {

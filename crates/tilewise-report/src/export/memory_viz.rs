@@ -3,15 +3,30 @@
 //! The page reads a pickle, so this writes one: protocol 2, with the opcodes that the page knows
 //! (torch/utils/viz/MemoryViz.js). A memory space is a device, and one step of time is one allocation or release.
 
-use super::events::{Block, Event, Space, spaces};
+use super::{
+    Exporter,
+    events::{Block, Event, Space, spaces},
+    has_plan,
+};
+use crate::AuditOutput;
 use std::io::{self, Write};
-use tilewise_audit::Report;
+use tilewise_audit::{Failure, Report};
 
-/// Writes the snapshot of a report's plan.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// A snapshot: the plan of one program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryViz;
+
+impl Exporter for MemoryViz {
+    fn accepts(&self, output: &AuditOutput) -> Result<(), Failure> {
+        has_plan(output, "")
+    }
+
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        write(&output.report, out)
+    }
+}
+
+fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let spaces = spaces(report);
     let mut pickle = Pickle { out };
     pickle.out.write_all(b"\x80\x02")?;

@@ -1,11 +1,85 @@
-//! Reports as files of other programs, one module a format.
+//! Audits in other programs' formats, one module a format.
 
 #[cfg(feature = "csv")]
-pub mod csv;
+mod csv;
 mod events;
 #[cfg(feature = "html")]
 mod html;
-pub mod memory_viz;
+mod json;
+mod memory_viz;
 #[cfg(feature = "parquet")]
-pub mod parquet;
-pub mod trace;
+mod parquet;
+mod picture;
+mod trace;
+
+#[cfg(feature = "csv")]
+pub use csv::Csv;
+#[cfg(feature = "html")]
+pub use html::Html;
+pub use json::Json;
+pub use memory_viz::MemoryViz;
+#[cfg(feature = "parquet")]
+pub use parquet::Parquet;
+pub(crate) use picture::sparkline;
+pub use picture::{Picture, PictureFormat};
+pub use trace::Trace;
+
+use crate::AuditOutput;
+use std::io::{self, Write};
+use tilewise_audit::Failure;
+
+/// A format: what comes first, each audit, what comes last.
+///
+/// ```
+/// use tilewise_report::{AuditOutput, Exporter, Trace};
+///
+/// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[256]{0:T(256)} parameter(0) }";
+/// let report = tilewise_audit::audit(&tilewise_hlo::Module::parse(text)?);
+/// let output = AuditOutput { source: "m.hlo".to_owned(), report, all: false, tpu: None, limit: None };
+/// let mut trace = Vec::new();
+/// Trace.write(&output, &mut trace)?;
+/// assert!(trace.starts_with(b"{\"displayTimeUnit\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Exporter {
+    /// Writes what comes before the first audit.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let _ = out;
+        Ok(())
+    }
+
+    /// Whether the format can have an audit.
+    ///
+    /// # Errors
+    /// Why not, such as `no_plan`.
+    fn accepts(&self, output: &AuditOutput) -> Result<(), Failure> {
+        let _ = output;
+        Ok(())
+    }
+
+    /// Writes an audit; one that the format can't have, as far as it can.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes what comes after the last audit.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let _ = out;
+        Ok(())
+    }
+}
+
+/// Whether there is a memory plan, which some formats are of.
+fn has_plan(output: &AuditOutput, purpose: &str) -> Result<(), Failure> {
+    match &output.report.plan {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::new("no_plan", format!("{}: no memory plan{purpose}: {error}", output.source))),
+    }
+}

@@ -1,5 +1,7 @@
-//! Reports' rows as a Parquet file, a row group for each program.
+//! Rows as a Parquet file, a row group for each program.
 
+use super::{Exporter, csv::OF_FILE};
+use crate::AuditOutput;
 use parquet::{
     basic::{ConvertedType, Repetition, Type as PhysicalType},
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type},
@@ -16,19 +18,19 @@ use std::{
 };
 use tilewise_audit::{BufferView, Kind, ReportView, TableRow, Value};
 
-/// The file, in memory until it is whole.
+/// A row for each buffer. The file is in memory until it ends.
 #[expect(missing_debug_implementations, reason = "a writer of another crate")]
-pub struct File {
+pub struct Parquet {
     writer: SerializedFileWriter<Vec<u8>>,
 }
 
-impl File {
+impl Parquet {
     /// A file without rows: the columns of a buffer after the program's `source` and `module`, as in CSV.
     ///
     /// # Errors
     /// None that is known.
     pub fn new() -> io::Result<Self> {
-        let of_file = super::csv::OF_FILE.map(|name| (name, Kind::Text, false));
+        let of_file = OF_FILE.map(|name| (name, Kind::Text, false));
         let of_buffer = BufferView::COLUMNS.iter().map(|column| (column.name, column.kind, column.is_optional));
         let fields = of_file.into_iter().chain(of_buffer).map(|(name, kind, is_optional)| {
             let (physical, converted) = match kind {
@@ -46,11 +48,7 @@ impl File {
         Ok(Self { writer: SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties)? })
     }
 
-    /// Adds the buffers that a report lists.
-    ///
-    /// # Errors
-    /// None that is known.
-    pub fn add(&mut self, view: &ReportView<'_>) -> io::Result<()> {
+    fn add(&mut self, view: &ReportView<'_>) -> io::Result<()> {
         let buffers: Vec<_> = view.buffers().collect();
         let of_file: [Value<'_>; 2] = [view.source.into(), view.report.module.as_str().into()];
         let mut columns: Vec<Vec<Value<'_>>> = of_file.map(|value| vec![value; buffers.len()]).into();
@@ -76,13 +74,16 @@ impl File {
         group.close()?;
         Ok(())
     }
+}
 
-    /// Writes the whole file.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(&self.writer.into_inner()?)
+impl Exporter for Parquet {
+    fn write(&mut self, output: &AuditOutput, _: &mut dyn Write) -> io::Result<()> {
+        self.add(&output.view())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.writer.finish()?;
+        out.write_all(self.writer.inner())
     }
 }
 

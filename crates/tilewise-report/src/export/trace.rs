@@ -3,23 +3,38 @@
 //!
 //! The format is the Trace Event Format's JSON. A microsecond stands for one instruction.
 
-use super::events::{Block, Event, Space, spaces};
+use super::{
+    Exporter,
+    events::{Block, Event, Space, spaces},
+    has_plan,
+};
+use crate::AuditOutput;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
     io::{self, Write},
 };
 use tilewise::tpu::memory_space_name;
-use tilewise_audit::{Report, SpacePeak};
+use tilewise_audit::{Failure, Report, SpacePeak};
 
 /// Lines that get a counter of their own in each memory space; the others share one.
 const OWNERS: usize = 16;
 
-/// Writes the trace of a report's plan.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// A trace: the plan of one program.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trace;
+
+impl Exporter for Trace {
+    fn accepts(&self, output: &AuditOutput) -> Result<(), Failure> {
+        has_plan(output, "")
+    }
+
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        write(&output.report, out)
+    }
+}
+
+fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let name = if report.module.is_empty() { "HLO" } else { &report.module };
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     serde_json::to_writer(&mut *out, &json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}))?;

@@ -4,15 +4,13 @@ mod advice;
 pub(crate) mod array_row;
 mod assignment;
 mod copies;
-pub(crate) mod explanation;
-pub(crate) mod program;
+mod explanation;
+mod program;
 mod programs;
 mod summary;
 
 pub use array_row::write_fix;
-pub use assignment::write_assignment;
-pub use explanation::{explanation_text, write_explanation};
-pub use programs::Total;
+pub use programs::{ProgramLines, Text};
 
 use std::io::{self, Write};
 use tilewise_draw::{ColorMode, Options};
@@ -58,8 +56,22 @@ impl Terminal {
     }
 }
 
+/// What is written for people.
+pub trait WriteText {
+    /// Writes it, with styles.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()>;
+
+    /// It as text without styles, in lines of so many columns where words can be cut or wrapped.
+    fn to_text(&self, width: usize) -> String {
+        plain(|out| self.write_text(&Terminal::plain(width), out))
+    }
+}
+
 /// What `write` writes, as text without styles.
-pub(crate) fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     let mut styled = Vec::new();
     // Writing to memory can't fail.
     let _ = write(&mut styled);

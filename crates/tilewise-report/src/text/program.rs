@@ -5,25 +5,17 @@ use super::{
     SHOWN, Terminal,
     array_row::{Row, who, write_header},
     copies::write_copies,
-    plain, summary,
+    summary,
 };
-use crate::AuditOutput;
-use crate::style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style};
+use crate::{
+    AuditOutput, WriteText,
+    style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
+};
 use std::io::{self, Write};
 use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Fixes};
 
-impl AuditOutput {
-    /// The report for people, in lines of so many columns where words can be cut or wrapped.
-    #[must_use]
-    pub fn to_text(&self, width: usize) -> String {
-        plain(|out| self.write_text(&Terminal::plain(width), out))
-    }
-
-    /// Writes the report for people.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+impl WriteText for AuditOutput {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         write(&self.view_of(SHOWN), terminal, out)
     }
 }

@@ -1,39 +1,50 @@
-//! Several programs, a line each.
+//! Text for people: of one program its report, of several a line each.
 
 use crate::{
-    AuditOutput,
+    AuditOutput, Exporter, Terminal, WriteText,
     style::{FAINT, STRONG, bytes, cut, percent, styled},
 };
 use std::io::{self, Write};
 
-/// What several programs hold together.
-#[derive(Debug, Default)]
-pub struct Total {
+/// Whole reports.
+#[derive(Clone, Copy, Debug)]
+pub struct Text(pub Terminal);
+
+impl Exporter for Text {
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        output.write_text(&self.0, out)
+    }
+}
+
+/// Of each program what it holds in HBM at most, what of that is padding, and the line of its peak; then their sum.
+#[derive(Debug)]
+pub struct ProgramLines {
+    width: usize,
     programs: usize,
     without_plan: usize,
     held: u64,
     padding: u64,
 }
 
-impl Total {
-    /// Writes the names of the columns.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_header(out: &mut dyn Write) -> io::Result<()> {
+impl ProgramLines {
+    /// Lines for a terminal.
+    #[must_use]
+    pub fn new(terminal: &Terminal) -> Self {
+        Self { width: terminal.width, programs: 0, without_plan: 0, held: 0, padding: 0 }
+    }
+}
+
+impl Exporter for ProgramLines {
+    fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>6}  program", "holds", "padding", "share")))
     }
 
-    /// Writes one program's line: what it holds in HBM at most, what of that is padding, and at which line.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_line(&mut self, audited: &AuditOutput, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
         self.programs += 1;
-        let report = &audited.report;
+        let report = &output.report;
         let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
-        let (numbers, place) = match (&report.plan, peak) {
-            (Ok(plan), _) => {
+        let (numbers, place) = match &report.plan {
+            Ok(plan) => {
                 let (held, padding) = (plan.total_bytes(), peak.map_or(0, |peak| peak.padding_bytes));
                 self.held = self.held.saturating_add(held);
                 self.padding = self.padding.saturating_add(padding);
@@ -41,20 +52,16 @@ impl Total {
                 let place = source.map_or(String::new(), |source| format!("  peak at {}:{}", source.file, source.line));
                 (numbers(held, padding), place)
             }
-            (Err(error), _) => {
+            Err(error) => {
                 self.without_plan += 1;
                 (format!("  {:>10}  {:>10}  {:>6}", "-", "-", "-"), format!("  no memory plan: {error}"))
             }
         };
-        let room = width.saturating_sub(numbers.chars().count() + 2);
-        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", audited.source), room))
+        let room = self.width.saturating_sub(numbers.chars().count() + 2);
+        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", output.source), room))
     }
 
-    /// Writes the last line.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let without = match self.without_plan {
             0 => String::new(),
             count => format!(", {count} of them without a memory plan"),

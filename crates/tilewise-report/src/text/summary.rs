@@ -6,7 +6,7 @@ use super::{
     array_row::{Row, shortened, who, write_header},
 };
 use crate::{
-    picture,
+    export::sparkline,
     style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
 };
 use std::io::{self, Write};
@@ -31,7 +31,7 @@ pub(super) fn write(
     if let Some(peak) = hbm {
         write_peak(plan, peak, width, out)?;
         if peak.has_temporaries() {
-            for line in picture::sparkline(report, &terminal.options(), width.min(SPARKLINE)) {
+            for line in sparkline(report, &terminal.options(), width.min(SPARKLINE)) {
                 writeln!(out, "  {line}")?;
             }
         }

@@ -1,18 +1,23 @@
-//! Shapes as other tools and people write them, in XLA's notation.
+//! Shapes as other tools and people write them, in XLA's notation. `tilewise show` answers people so, with a note; programs
+//! get the error that says what to write.
 
 use tilewise::Shape;
 
 /// A shape in XLA's notation, and what was made of the text to get it.
-pub(super) struct Understood {
-    pub(super) shape: Shape,
-    pub(super) note: String,
+#[derive(Clone, Debug)]
+pub struct Understood {
+    /// The shape.
+    pub shape: Shape,
+    /// How the text was read.
+    pub note: String,
 }
 
 /// What a text that is no shape in XLA's notation means; `None` if that is not clear.
 ///
 /// Quotes and commas around it, names of element types as NumPy, JAX, PyTorch and MLIR have them, bounds apart from
 /// their type, and the shape in a line of HLO text.
-pub(super) fn understand(text: &str) -> Option<Understood> {
+#[must_use]
+pub fn understand(text: &str) -> Option<Understood> {
     let plain = text.trim().trim_matches(['\'', '"', '`', ',', ';']).trim();
     let candidates = [instruction(plain), Some(plain.to_owned())];
     candidates.into_iter().flatten().find_map(|candidate| {

@@ -1,11 +1,50 @@
 //! The plan of a memory space as a picture, and a line of its rise and fall.
 
+use super::{Exporter, has_plan};
 use crate::AuditOutput;
+use std::io::{self, Write};
 use tilewise::tpu::memory_space_name;
-use tilewise_audit::{Owners, PlanRow, Report};
-#[cfg(feature = "text")]
-use tilewise_draw::Options;
-use tilewise_draw::{MemoryPicture, Peak, Piece};
+use tilewise_audit::{Failure, Owners, PlanRow, Report};
+use tilewise_draw::{MemoryPicture, Options, Peak, Piece};
+
+/// A picture of how memory is used over a program's order, and of what lies where.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The number of the memory space.
+    pub memory_space: u8,
+    /// How it is drawn.
+    pub options: Options,
+    /// The format of the picture.
+    pub format: PictureFormat,
+}
+
+/// Formats of pictures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PictureFormat {
+    /// An SVG document.
+    Svg,
+    /// A PNG image, of so many pixels per unit of the SVG.
+    #[cfg(feature = "png")]
+    Png(f32),
+}
+
+impl Exporter for Picture {
+    fn accepts(&self, output: &AuditOutput) -> Result<(), Failure> {
+        has_plan(output, " to draw")
+    }
+
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        let picture = output.picture(self.memory_space);
+        match self.format {
+            PictureFormat::Svg => out.write_all(picture.to_svg(&self.options).as_bytes()),
+            #[cfg(feature = "png")]
+            PictureFormat::Png(scale) => {
+                out.write_all(&picture.to_png(&self.options, scale).map_err(io::Error::other)?)
+            }
+        }
+    }
+}
 
 impl AuditOutput {
     /// The plan of a memory space as a picture, each piece with the line of the user's program; an empty one without a
@@ -21,7 +60,6 @@ impl AuditOutput {
 }
 
 /// The rise and fall of memory in at most so many columns, and where it is highest, a line each.
-#[cfg(feature = "text")]
 pub(crate) fn sparkline(report: &Report, options: &Options, width: usize) -> Vec<String> {
     let drawn = of(report, 0, &mut |_| (0, 0)).to_terminal(options, width);
     drawn.lines().take(2).map(str::to_owned).collect()

@@ -1,0 +1,113 @@
+//! Where audits go, and in which format: chosen once, from the arguments.
+
+use crate::{
+    cli::{AuditArgs, AuditFormat},
+    commands::draw,
+    output::{Output, file, terminal::terminal},
+};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+use tilewise_audit::Failure;
+use tilewise_draw::Options;
+#[cfg(feature = "parquet")]
+use tilewise_report::Parquet;
+use tilewise_report::{AuditOutput, Csv, Exporter, Html, Json, MemoryViz, Picture, ProgramLines, Text, Trace};
+
+/// A format on its way to standard output or to a file.
+pub(super) struct Sink<'a> {
+    exporter: Box<dyn Exporter>,
+    destination: Destination<'a>,
+}
+
+enum Destination<'a> {
+    /// Standard output, for people or as JSON: plans without their programs and errors have lines of their own there.
+    Items,
+    /// Standard output, bytes as they are.
+    Raw,
+    File(&'a Path),
+}
+
+impl<'a> Sink<'a> {
+    /// What the arguments ask for, of so many files.
+    pub(super) fn of(args: &'a AuditArgs, inputs: usize) -> Result<Self, Failure> {
+        let is_page = args.out.as_ref().is_some_and(|path| path.extension() == Some("html".as_ref()));
+        let destination = match &args.out {
+            Some(path) => Destination::File(path),
+            None if matches!(args.format, AuditFormat::Human | AuditFormat::Json) => Destination::Items,
+            None => Destination::Raw,
+        };
+        let exporter: Box<dyn Exporter> = match (args.format, &args.out) {
+            (AuditFormat::Html, _) => Box::new(Html),
+            (_, Some(_)) if is_page => Box::new(Html),
+            (_, Some(path)) => Box::new(Picture {
+                memory_space: args.memory_space,
+                options: Options::new().with_theme(args.theme.into()),
+                format: draw::picture_format(path, draw::SCALE)?,
+            }),
+            // Without --all, several programs are a line each.
+            (AuditFormat::Human, None) if inputs > 1 && !args.all => Box::new(ProgramLines::new(&terminal())),
+            (AuditFormat::Human, None) => Box::new(Text(terminal())),
+            (AuditFormat::Json, None) => Box::new(Json),
+            (AuditFormat::Csv, None) => Box::new(Csv),
+            #[cfg(feature = "parquet")]
+            (AuditFormat::Parquet, None) => {
+                Box::new(Parquet::new().map_err(|error| Failure::new("io", error.to_string()))?)
+            }
+            (AuditFormat::Trace, None) => Box::new(Trace),
+            (AuditFormat::MemoryViz, None) => Box::new(MemoryViz),
+        };
+        let is_of_one = args.out.is_some()
+            || matches!(args.format, AuditFormat::Html | AuditFormat::Trace | AuditFormat::MemoryViz);
+        if is_of_one && inputs > 1 {
+            return Err(Failure::new("usage", format!("this output is of one program, not of {inputs}")));
+        }
+        Ok(Self { exporter, destination })
+    }
+
+    /// Whether a plan without its program can be shown.
+    pub(super) fn takes_plans(&self) -> bool {
+        matches!(self.destination, Destination::Items)
+    }
+
+    pub(super) fn begin(&mut self, output: &mut Output) -> io::Result<()> {
+        self.run(output, |exporter, out| exporter.begin(out))
+    }
+
+    pub(super) fn end(&mut self, output: &mut Output) -> io::Result<()> {
+        self.run(output, |exporter, out| exporter.end(out))
+    }
+
+    /// Writes an audit, or says why the format can't have it.
+    pub(super) fn write(&mut self, audited: &AuditOutput, output: &mut Output) -> io::Result<()> {
+        if let Err(failure) = self.exporter.accepts(audited) {
+            return output.failure(&audited.source, failure);
+        }
+        let Destination::File(path) = self.destination else {
+            return self.run(output, |exporter, out| exporter.write(audited, out));
+        };
+        let mut bytes = Vec::new();
+        self.exporter.write(audited, &mut bytes)?;
+        match file::write(path, &bytes) {
+            Ok(()) => output.note(&format!("wrote {}", path.display())),
+            Err(error) => {
+                let failure = Failure::new("io", format!("can't write {}: {error}", path.display()));
+                output.failure(&audited.source, failure)
+            }
+        }
+    }
+
+    fn run(
+        &mut self,
+        output: &mut Output,
+        write: impl FnOnce(&mut dyn Exporter, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let exporter = &mut *self.exporter;
+        match self.destination {
+            Destination::Items => output.styled(|out| write(exporter, out)),
+            Destination::Raw => output.raw(|out| write(exporter, out)),
+            Destination::File(_) => Ok(()),
+        }
+    }
+}

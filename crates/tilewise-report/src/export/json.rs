@@ -1,0 +1,17 @@
+//! JSON Lines.
+
+use super::Exporter;
+use crate::AuditOutput;
+use std::io::{self, Write};
+use tilewise_audit::JsonLine;
+
+/// A line for each program: [`JsonLine`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Json;
+
+impl Exporter for Json {
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, &JsonLine::of(&output.source, output))?;
+        out.write_all(b"\n")
+    }
+}

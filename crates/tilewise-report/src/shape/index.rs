@@ -1,0 +1,110 @@
+//! Where an element lies, and what lies at an offset.
+
+use super::input::{number, numbers, parse_shape};
+use crate::{
+    Terminal, WriteText,
+    style::{STRONG, listed, styled},
+};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise::{Shape, Tiled};
+use tilewise_audit::{Failure, JsonLine};
+
+/// The JSON object that `tilewise index -` answers to one line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
+///
+/// # Errors
+/// None that a line can cause: the object says what is wrong with it.
+///
+/// ```
+/// let answer = tilewise_report::answer_line("f32[3,5]{1,0:T(2,2)}\t2,3")?;
+/// assert!(answer.contains(r#""linear_index":17"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn answer_line(line: &str) -> serde_json::Result<String> {
+    serde_json::to_string(&JsonLine::of_result(line, &Located::of_line(line)))
+}
+
+/// An element and its place, from either: what `tilewise index` answers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Located {
+    shape: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Vec<u64>>,
+    linear_index: u64,
+    /// Null in the tail padding, which is outside the physical dimensions.
+    physical_index: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    padding: bool,
+}
+
+impl Located {
+    /// What lies at an offset, in elements, of a shape's layout.
+    ///
+    /// # Errors
+    /// An offset past the end.
+    pub fn at_offset(shape: &Shape, tiled: &Tiled, offset: u64) -> Result<Self, tilewise::Error> {
+        Self::of(shape, tiled, tiled.index_of(offset)?, offset)
+    }
+
+    /// Where an element lies.
+    ///
+    /// # Errors
+    /// An index out of bounds, or of another length than the shape's rank.
+    pub fn at_index(shape: &Shape, tiled: &Tiled, index: Vec<u64>) -> Result<Self, tilewise::Error> {
+        let offset = tiled.offset_of(&index)?;
+        Self::of(shape, tiled, Some(index), offset)
+    }
+
+    fn of(shape: &Shape, tiled: &Tiled, index: Option<Vec<u64>>, linear_index: u64) -> Result<Self, tilewise::Error> {
+        Ok(Self {
+            shape: shape.to_string(),
+            padding: index.is_none(),
+            index,
+            linear_index,
+            physical_index: tiled.physical_index_of(linear_index)?,
+        })
+    }
+
+    /// The answer to a line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the span in the line.
+    pub fn of_line(line: &str) -> Result<Self, Failure> {
+        let Some(tab) = line.find('\t').and_then(|_| line.rfind('\t')) else {
+            return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and an index or @offset")
+                .at(0..line.len())
+                .with_help("such as `f32[3,5]{1,0:T(2,2)}<TAB>2,3`, or `…<TAB>@17`"));
+        };
+        let shape = parse_shape(&line[..tab]).map_err(|failure| failure.within(0..tab))?;
+        let tiled = Tiled::new(&shape).map_err(|error| Failure::from(error).within(0..tab))?;
+        let question = tab + 1..line.len();
+        let locate = || -> Result<Self, Failure> {
+            match line[question.clone()].strip_prefix('@') {
+                Some(offset) => Ok(Self::at_offset(&shape, &tiled, number(offset, question.start + 1)?)?),
+                None => Ok(Self::at_index(&shape, &tiled, numbers(&line[question.clone()], question.start)?)?),
+            }
+        };
+        // An error without a span gets that of the whole question.
+        locate().map_err(|failure| if failure.span.is_some() { failure } else { failure.at(question) })
+    }
+}
+
+impl WriteText for Located {
+    fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let physical = match &self.physical_index {
+            Some(physical) => format!("[{}]", listed(physical)),
+            None => "the tail padding".to_owned(),
+        };
+        let index = match &self.index {
+            Some(index) => format!("({})", listed(index)),
+            None => "padding".to_owned(),
+        };
+        writeln!(
+            out,
+            "{}  {} is at offset {}, in memory {physical}",
+            self.shape,
+            styled(STRONG, index),
+            styled(STRONG, self.linear_index),
+        )
+    }
+}

@@ -1,0 +1,23 @@
+//! Of shapes: what the verbs of the command line answer to one or two of them, as JSON and for people.
+
+mod bitcast;
+mod diff;
+mod index;
+mod input;
+mod lenient;
+mod notation;
+mod parts;
+mod show;
+mod steps;
+mod tiles;
+
+pub use bitcast::{BitcastAnswer, FreeLayouts};
+pub use diff::Differences;
+pub use index::{Located, answer_line};
+pub use input::{Pair, parse_index, parse_shape};
+pub use lenient::{Understood, understand};
+pub use notation::Rendered;
+pub use parts::{NotationPart, notation_parts};
+pub use show::ShapeSummary;
+pub use steps::{Derived, StepLanguage};
+pub use tiles::TileFormatRow;

@@ -1,0 +1,56 @@
+//! The parts of a shape's text, and what each means.
+
+use serde::Serialize;
+use tilewise::{LayoutPartKind, Shape};
+
+/// A part of a shape's canonical text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NotationPart {
+    /// Where it begins, in bytes; the text is ASCII.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// `type`, `dimension`, `order`, `tile` or `attribute`.
+    pub kind: &'static str,
+    /// Which dimension or tile.
+    pub number: Option<usize>,
+    /// What it says.
+    pub meaning: String,
+}
+
+/// The parts of an array's canonical text, in its order; none of what is no array.
+#[must_use]
+pub fn notation_parts(shape: &Shape) -> Vec<NotationPart> {
+    let Some(array) = shape.as_array() else { return Vec::new() };
+    let text = shape.to_string();
+    let mut parts = Vec::new();
+    let mut at = 0;
+    let mut find = |written: &str, kind, number, meaning: String| {
+        if let Some(start) = text.get(at..).and_then(|rest| rest.find(written)).map(|found| at + found) {
+            at = start + written.len();
+            parts.push(NotationPart { start, end: at, kind, number, meaning });
+        }
+    };
+    let bits = array.element_type().natural_bits();
+    find(array.element_type().name(), "type", None, format!("element type, {bits} bits each"));
+    for (number, dimension) in array.dimensions().iter().enumerate() {
+        let letter = array.dimension_letter(number).map(|letter| format!(" ({letter})")).unwrap_or_default();
+        let meaning = match dimension.bound() {
+            Some(bound) if dimension.is_dynamic() => format!("dimension {number}{letter}: at most {bound}"),
+            Some(bound) => format!("dimension {number}{letter}: {bound} elements"),
+            None => format!("dimension {number}{letter}: known when the program runs"),
+        };
+        find(&dimension.to_string(), "dimension", Some(number), meaning);
+    }
+    let mut tiles = 0..;
+    for part in array.layout_in_words() {
+        let (kind, number) = match part.kind {
+            LayoutPartKind::Order => ("order", None),
+            LayoutPartKind::Tile => ("tile", tiles.next()),
+            _ => ("attribute", None),
+        };
+        find(&part.text, kind, number, part.meaning);
+    }
+    parts
+}

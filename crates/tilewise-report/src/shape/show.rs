@@ -1,0 +1,301 @@
+//! A shape and its layout in words and numbers.
+
+use crate::{
+    Terminal, WriteText,
+    style::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
+};
+use serde::Serialize;
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
+use tilewise::{
+    ArrayShape, Error, Shape, ShapeKind, Tiled,
+    tpu::{self, Generation, memory_space_name},
+};
+
+/// What `tilewise show` says of a shape. It serialises as the fields of its JSON.
+///
+/// ```
+/// use tilewise_report::{ShapeSummary, WriteText};
+///
+/// let summary = ShapeSummary::of(&"f32[3,5]{1,0:T(2,2)}".parse()?);
+/// assert!(summary.to_text(80).contains("24 elements"));
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+pub struct ShapeSummary {
+    shape: String,
+    kind: &'static str,
+    #[serde(flatten)]
+    array: Option<ArrayFields>,
+    #[serde(flatten)]
+    sizes: Sizes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaves: Option<Vec<Leaf>>,
+    #[serde(skip)]
+    source: Shape,
+}
+
+/// The fields of an array that need no sizes.
+#[derive(Clone, Debug, Serialize)]
+struct ArrayFields {
+    element_type: &'static str,
+    dimensions: Vec<Option<u64>>,
+    dynamic_dimensions: Vec<bool>,
+    minor_to_major: Vec<usize>,
+    order: Option<String>,
+    memory_space: u8,
+    memory_space_name: Cow<'static, str>,
+    true_rank: usize,
+}
+
+/// Null where sizes can't be computed; `sizes_unavailable` says why.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Sizes {
+    physical_dimensions: Option<Vec<u64>>,
+    physical_elements: Option<u64>,
+    logical_bytes: Option<u64>,
+    physical_bytes: Option<u64>,
+    padding_bytes: Option<u64>,
+    expansion: Option<f64>,
+    xla_array_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sizes_unavailable: Option<Unavailable>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Unavailable {
+    kind: &'static str,
+    message: String,
+}
+
+/// One leaf of a tuple.
+#[derive(Clone, Debug, Serialize)]
+struct Leaf {
+    shape_index: Vec<usize>,
+    #[serde(flatten)]
+    summary: ShapeSummary,
+}
+
+impl ShapeSummary {
+    /// The shape's canonical text.
+    #[must_use]
+    pub fn shape(&self) -> &str {
+        &self.shape
+    }
+
+    /// The summary of a shape.
+    #[must_use]
+    pub fn of(shape: &Shape) -> Self {
+        let leaves = matches!(shape.kind(), ShapeKind::Tuple).then(|| {
+            shape.leaves().map(|(shape_index, leaf)| Leaf { shape_index, summary: Self::of(&leaf) }).collect::<Vec<_>>()
+        });
+        let sizes = match &leaves {
+            Some(leaves) => Sizes::total(leaves),
+            None => Sizes::of(shape),
+        };
+        Self {
+            shape: shape.to_string(),
+            kind: shape.kind().name(),
+            array: shape.as_array().map(ArrayFields::of),
+            sizes,
+            leaves,
+            source: shape.clone(),
+        }
+    }
+}
+
+impl ArrayFields {
+    fn of(array: &ArrayShape) -> Self {
+        let space = array.memory_space();
+        Self {
+            element_type: array.element_type().name(),
+            dimensions: array.dimensions().iter().map(|d| d.bound()).collect(),
+            dynamic_dimensions: array.dimensions().iter().map(|d| d.is_dynamic()).collect(),
+            minor_to_major: array.layout().map_or(Vec::new(), |layout| layout.minor_to_major().to_vec()),
+            order: array.layout().filter(|_| array.rank() > 0).map(|layout| layout.order_name()),
+            memory_space: space,
+            memory_space_name: memory_space_name(space),
+            true_rank: array.true_rank(),
+        }
+    }
+}
+
+impl Sizes {
+    fn of(shape: &Shape) -> Self {
+        let tiled = match Tiled::new(shape) {
+            Ok(tiled) => tiled,
+            Err(error) => return Self::unavailable(&error, shape.as_array().and_then(ArrayShape::xla_array_size)),
+        };
+        Self {
+            physical_dimensions: Some(tiled.physical_dimensions().to_vec()),
+            physical_elements: Some(tiled.physical_elements()),
+            logical_bytes: Some(tiled.logical_bytes()),
+            physical_bytes: Some(tiled.physical_bytes()),
+            padding_bytes: Some(tiled.padding_bytes()),
+            expansion: Some(tiled.expansion()),
+            xla_array_size: tiled.array().xla_array_size(),
+            sizes_unavailable: None,
+        }
+    }
+
+    fn unavailable(error: &Error, xla_array_size: Option<u64>) -> Self {
+        let unavailable = Unavailable { kind: error.kind().as_str(), message: error.to_string() };
+        Self { xla_array_size, sizes_unavailable: Some(unavailable), ..Self::default() }
+    }
+
+    /// The sum over the arrays of a tuple; tokens and opaque values have no size.
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+    fn total(leaves: &[Leaf]) -> Self {
+        let mut total = Self { logical_bytes: Some(0), physical_bytes: Some(0), ..Self::default() };
+        for leaf in leaves.iter().filter(|leaf| leaf.summary.array.is_some()) {
+            let sizes = &leaf.summary.sizes;
+            let add =
+                |sum: Option<u64>, part: Option<u64>| sum?.checked_add(part?).filter(|&s| s <= tilewise::MAX_SIZE);
+            total.logical_bytes = add(total.logical_bytes, sizes.logical_bytes);
+            total.physical_bytes = add(total.physical_bytes, sizes.physical_bytes);
+            if total.sizes_unavailable.is_none() && total.physical_bytes.is_none() {
+                let (kind, message) = match &sizes.sizes_unavailable {
+                    Some(why) => (why.kind, format!("element {:?}: {}", leaf.shape_index, why.message)),
+                    None => ("overflow", "the elements of the tuple add up to more than 2^63 − 1 bytes".to_owned()),
+                };
+                total.sizes_unavailable = Some(Unavailable { kind, message });
+            }
+        }
+        if let (Some(logical), Some(physical)) = (total.logical_bytes, total.physical_bytes) {
+            total.padding_bytes = Some(physical - logical);
+            total.expansion = Some(if logical == 0 { 1.0 } else { physical as f64 / logical as f64 });
+        }
+        total
+    }
+}
+
+/// The width of the labels on the left.
+const LABEL: usize = 16;
+
+impl WriteText for ShapeSummary {
+    fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", styled(STRONG, &self.shape))?;
+        match self.source.kind() {
+            ShapeKind::Array(array) | ShapeKind::Buffer(array) => self.write_array(array, out)?,
+            ShapeKind::Token => line(out, "token", "orders operations; it holds no data")?,
+            ShapeKind::Opaque => line(out, "opaque", "a value that only custom calls can read")?,
+            _ => self.write_tuple(out)?,
+        }
+        writeln!(out)
+    }
+}
+
+impl ShapeSummary {
+    /// The shape's proto, its bytes in hexadecimal.
+    #[must_use]
+    pub fn proto_hex(&self) -> String {
+        self.source.encode_proto().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn write_array(&self, array: &ArrayShape, out: &mut dyn Write) -> io::Result<()> {
+        line(out, self.kind, &array_in_words(array))?;
+        for part in array.layout_in_words() {
+            line(out, &part.text, &part.meaning)?;
+        }
+        let sizes = &self.sizes;
+        if let Some(why) = &sizes.sizes_unavailable {
+            return line(out, "size", &why.message);
+        }
+        if let Some(dimensions) = sizes.physical_dimensions.as_deref().filter(|d| !d.is_empty()) {
+            let elements = sizes.physical_elements.unwrap_or_default();
+            line(out, "in memory", &format!("{} = {elements} elements", product(dimensions)))?;
+        }
+        self.write_sizes(out)?;
+        match (sizes.xla_array_size, sizes.physical_bytes) {
+            (Some(xla), Some(physical)) if xla != physical => {
+                line(out, "XLA's ArraySize", &format!("{} (it counts the first tile only)", bytes_both(xla)))?;
+            }
+            _ => {}
+        }
+        if array.layout().is_some_and(|layout| layout.tiles().is_empty()) && array.rank() > 0 {
+            write_on_tpus(&self.source, out)?;
+        }
+        let causes = Tiled::of_array(array).map(|tiled| tilewise_audit::causes(&tiled)).unwrap_or_default();
+        for (position, cause) in causes.iter().enumerate() {
+            line(out, if position == 0 { "cause" } else { "" }, cause)?;
+        }
+        Ok(())
+    }
+
+    fn write_tuple(&self, out: &mut dyn Write) -> io::Result<()> {
+        let leaves = self.leaves.as_deref().unwrap_or_default();
+        line(out, "tuple", &format!("{} leaves", leaves.len()))?;
+        for leaf in leaves {
+            let path: Vec<String> = leaf.shape_index.iter().map(usize::to_string).collect();
+            let size = leaf.summary.sizes.physical_bytes.map_or_else(|| "-".to_owned(), bytes_both);
+            line(out, &format!("{{{}}}", path.join(",")), &format!("{}  {}", leaf.summary.shape, styled(FAINT, size)))?;
+        }
+        match &self.sizes.sizes_unavailable {
+            Some(why) => line(out, "size", &why.message),
+            None => self.write_sizes(out),
+        }
+    }
+
+    fn write_sizes(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Sizes { logical_bytes: Some(logical), physical_bytes: Some(physical), .. } = self.sizes else {
+            return Ok(());
+        };
+        let padding = physical - logical;
+        let expansion = self.sizes.expansion.unwrap_or(1.0);
+        line(out, "logical size", &bytes_both(logical))?;
+        line(out, "physical size", &bytes_both(physical))?;
+        if padding == 0 {
+            return line(out, "padding", "none");
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+        let share = padding as f64 / physical as f64;
+        let words = format!("{}, {} of it, {} the data", bytes_both(padding), percent(share), times(expansion));
+        line(out, "padding", &styled(waste_style(expansion), words))
+    }
+}
+
+/// What a TPU would make of a shape without tiles: by the rule since v4, and by that of v2 and v3 where it differs.
+fn write_on_tpus(shape: &Shape, out: &mut dyn Write) -> io::Result<()> {
+    // What the compiler picks if nobody asks for an order.
+    let Ok(open) = Shape::parse_as_written(&shape.without_layout().to_string()) else { return Ok(()) };
+    let mut shown = None;
+    for (name, generation) in [("on a v5e", Generation::V5e), ("on a v3", Generation::V3)] {
+        let Ok(predicted) = tpu::predict(&open, generation).map(|prediction| prediction.shape) else { continue };
+        let Some(Ok(sizes)) = predicted.as_array().map(ArrayShape::sizes) else { continue };
+        if shown.as_ref() == Some(&predicted) {
+            continue;
+        }
+        let expansion = sizes.expansion();
+        let times = match sizes.padding_bytes() {
+            0 => "no padding".to_owned(),
+            _ => styled(waste_style(expansion), format!("{} the data", times(expansion))),
+        };
+        line(out, name, &format!("{predicted}, {}, {times}", bytes_both(sizes.physical_bytes)))?;
+        shown = Some(predicted);
+    }
+    Ok(())
+}
+
+fn line(out: &mut dyn Write, label: &str, words: &str) -> io::Result<()> {
+    writeln!(out, "  {label:<LABEL$}{}{words}", if label.chars().count() >= LABEL { " " } else { "" })
+}
+
+/// `bf16, 300 (y) × 500 (x)`.
+fn array_in_words(array: &ArrayShape) -> String {
+    let element_type = array.element_type();
+    let dimensions: Vec<String> = array
+        .dimensions()
+        .iter()
+        .enumerate()
+        .map(|(number, dimension)| match array.dimension_letter(number) {
+            Some(letter) => format!("{dimension} ({letter})"),
+            None => dimension.to_string(),
+        })
+        .collect();
+    match &dimensions[..] {
+        [] => format!("one {element_type}, {} bits", element_type.bits()),
+        _ => format!("{element_type}, {} bits, {}", element_type.bits(), dimensions.join(" × ")),
+    }
+}

@@ -1,0 +1,62 @@
+//! The tile formats of other machines, by name.
+
+use crate::{
+    Terminal, WriteText,
+    style::{FAINT, STRONG, styled},
+};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise::TileFormat;
+
+/// A named tile format: what `tilewise tiles` lists.
+#[derive(Clone, Debug, Serialize)]
+pub struct TileFormatRow {
+    /// Whether the row before has the same description.
+    #[serde(skip)]
+    is_another_example: bool,
+    name: String,
+    /// How names of this kind are written, where they have a parameter.
+    pattern: Option<&'static str>,
+    layout: String,
+    used_by: &'static str,
+    source: &'static str,
+}
+
+impl TileFormatRow {
+    /// Every format.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let mut described = None;
+        TileFormat::all().map(move |format| Self {
+            is_another_example: described.replace(format.used_by()) == Some(format.used_by()),
+            name: format.name().to_owned(),
+            pattern: format.pattern(),
+            layout: format.layout(),
+            used_by: format.used_by(),
+            source: format.source(),
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The width of the names.
+const NAME: usize = 24;
+
+impl WriteText for TileFormatRow {
+    fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}{}", styled(STRONG, format_args!("{:<NAME$}", self.name)), self.layout)?;
+        if self.is_another_example {
+            return Ok(());
+        }
+        let detail = |out: &mut dyn Write, text: &str| writeln!(out, "{:NAME$}{}", "", styled(FAINT, text));
+        if let Some(pattern) = self.pattern {
+            detail(out, &format!("one of {pattern}"))?;
+        }
+        detail(out, self.used_by)?;
+        detail(out, self.source)
+    }
+}
