@@ -21,11 +21,9 @@ impl Report {
     #[must_use]
     pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
         self.plan.as_ref().ok()?;
-        let rows =
-            self.temporary_rows().filter(|row| row.allocation.role == Role::Temporary && !row.allocation.is_hidden);
-        let ours: HashMap<(&str, &[usize]), Option<u64>> = rows
-            .map(|row| ((row.instruction.name(), row.allocation.shape_index.as_slice()), row.allocation.offset))
-            .collect();
+        let rows = self.temporary_rows().filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
+        let ours: HashMap<(&str, &[usize]), Option<u64>> =
+            rows.map(|row| ((row.instruction.name(), row.value.shape_index.as_slice()), row.value.offset)).collect();
         let mut agreement = Agreement::default();
         for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise::tpu::memory_space_name;
-use tilewise_hlo::{Allocation, BufferAssignment};
+use tilewise_hlo::{BufferAllocation, BufferAssignment};
 
 /// What a buffer assignment says of a program's memory. With the `serde` feature it serialises as what `tilewise audit
 /// --format json` prints of one.
@@ -87,7 +87,7 @@ impl AssignmentReport {
             };
             *sum = sum.saturating_add(allocation.size);
         }
-        let mut allocations: Vec<&Allocation> = owned().collect();
+        let mut allocations: Vec<&BufferAllocation> = owned().collect();
         allocations.sort_by_cached_key(|allocation| Reverse(allocation.size));
         allocations.truncate(most_allocations.unwrap_or(usize::MAX));
         Self {
@@ -115,7 +115,7 @@ impl AssignmentSpace {
 }
 
 impl AssignmentRow {
-    fn of(allocation: &Allocation) -> Self {
+    fn of(allocation: &BufferAllocation) -> Self {
         // Of equals `max_by_key` takes the last.
         let largest = allocation.values.iter().rev().max_by_key(|value| value.size);
         Self {
@@ -130,11 +130,11 @@ impl AssignmentRow {
     }
 }
 
-fn kind(allocation: &Allocation) -> &'static str {
+fn kind(allocation: &BufferAllocation) -> &'static str {
     match allocation {
-        Allocation { parameter: Some(_), .. } => "argument",
-        Allocation { is_live_out: true, .. } => "result",
-        Allocation { is_constant: true, .. } => "constant",
+        BufferAllocation { parameter: Some(_), .. } => "argument",
+        BufferAllocation { is_live_out: true, .. } => "result",
+        BufferAllocation { is_constant: true, .. } => "constant",
         _ => "temporaries",
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 use std::collections::HashMap;
 use tilewise::{Shape, tpu::UNTILED_BLOCK_BYTES};
 use tilewise_hlo::{Instruction, Module};
-use tilewise_memory::{Allocation, PeakPiece, Role, SpacePlan};
+use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
 
 /// The moment at which one memory space holds the most, and what it holds then.
 #[derive(Clone, Debug)]
@@ -75,10 +75,10 @@ impl SpacePeak {
         share(self.padding_bytes, self.live_bytes)
     }
 
-    /// Whether anything but what stands for the whole run is alive.
+    /// Whether anything but what is live for the whole run is alive.
     #[must_use]
     pub fn has_temporaries(&self) -> bool {
-        self.rows.iter().any(|row| !row.role.is_standing())
+        self.rows.iter().any(|row| !row.role.is_resident())
     }
 }
 
@@ -100,8 +100,8 @@ pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<
     let instruction = module.instruction(peak.instruction)?;
     let mut rows: Vec<PeakRow> = Vec::new();
     let mut known: HashMap<Key, usize> = HashMap::new();
-    for piece in &peak.pieces {
-        let Some((key, row)) = row(module, &space.allocations, piece, sizer) else { continue };
+    for live in &peak.live {
+        let Some((key, row)) = row(module, &space.values, live, sizer) else { continue };
         match known.get(&key) {
             Some(&at) => rows[at].join(&row),
             None => {
@@ -111,7 +111,7 @@ pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<
         }
     }
     rows.sort_by_cached_key(|row| std::cmp::Reverse(row.bytes));
-    for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_standing()) {
+    for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
         row.trace(module);
     }
     Some(SpacePeak {
@@ -120,7 +120,7 @@ pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<
         padding_bytes: rows.iter().map(|row| row.padding_bytes).fold(0, u64::saturating_add),
         fragmentation_bytes: space.fragmentation_bytes(),
         instruction: instruction.name().to_owned(),
-        moment: peak.moment,
+        moment: peak.logical_time,
         op_name: op_name(&instruction),
         source: source_line(&instruction),
         rows,
@@ -140,35 +140,35 @@ struct Key {
 
 fn row<'m>(
     module: &'m Module,
-    allocations: &[Allocation],
-    piece: &PeakPiece,
+    values: &[AssignedValue],
+    live: &LiveBuffer,
     sizer: &mut Sizer<'m>,
 ) -> Option<(Key, PeakRow)> {
-    let allocation = allocations.get(piece.allocation)?;
-    let instruction = module.instruction(allocation.instruction)?;
+    let value = values.get(live.value)?;
+    let instruction = module.instruction(value.instruction)?;
     let leaves = sizer.leaves(&instruction)?;
-    let leaf = leaves.iter().find(|(path, _)| *path == allocation.shape_index);
+    let leaf = leaves.iter().find(|(path, _)| *path == value.shape_index);
     let array = leaf.and_then(|(_, array)| array.as_ref().ok().copied());
     let (shape, logical_bytes, causes) = match array.map(|id| sizer.array(id)) {
-        Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, allocation.bytes, piece.bytes)),
+        Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, value.bytes, live.bytes)),
         // A table, or a shape without layout, holds what it takes.
-        None => (part(&instruction, &allocation.shape_index)?, allocation.bytes, Vec::new()),
+        None => (part(&instruction, &value.shape_index)?, value.bytes, Vec::new()),
     };
     let (op_name, source) = (op_name(&instruction), source_line(&instruction));
     let is_unnamed = source.is_none() || array.is_none();
     let name = is_unnamed.then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
-    let key = Key { source: source.clone(), name, array, role: allocation.role };
+    let key = Key { source: source.clone(), name, array, role: value.role };
     let row = PeakRow {
         instruction: instruction.name().to_owned(),
         computation: instruction.computation().name().to_owned(),
         opcode: instruction.opcode_text().to_owned(),
-        shape_index: allocation.shape_index.clone(),
+        shape_index: value.shape_index.clone(),
         shape,
-        role: allocation.role,
+        role: value.role,
         count: 1,
-        bytes: piece.bytes,
+        bytes: live.bytes,
         logical_bytes,
-        padding_bytes: piece.bytes.saturating_sub(logical_bytes),
+        padding_bytes: live.bytes.saturating_sub(logical_bytes),
         causes,
         op_name,
         source,

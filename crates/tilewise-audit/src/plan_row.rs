@@ -1,9 +1,9 @@
-//! The plan's allocations as rows.
+//! The plan's values as rows.
 
 use crate::{Report, SourceLine, origin::traced};
 use tilewise::Shape;
 use tilewise_hlo::Instruction;
-use tilewise_memory::{Allocation, Role};
+use tilewise_memory::{AssignedValue, Role};
 
 /// A value in memory: where it lies, and when.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct PlanRow<'a> {
     /// The instruction that makes it; for one that the text leaves out, the start that it belongs to.
     pub instruction: Instruction<'a>,
     /// What the plan says of it.
-    pub allocation: &'a Allocation,
+    pub value: &'a AssignedValue,
     /// The memory space's number.
     pub memory_space: u8,
 }
@@ -34,24 +34,24 @@ pub struct PlanPiece<'a> {
 
 impl PlanRow<'_> {
     /// Bytes of data in it; what it takes where it is no array. With [`padding_bytes`](Self::padding_bytes) they are the
-    /// allocation's bytes.
+    /// value's bytes.
     #[must_use]
     pub fn logical_bytes(&self) -> u64 {
         let sizes = self.shape().and_then(|leaf| leaf.as_array()?.sizes().ok());
-        sizes.map_or(self.allocation.bytes, |sizes| sizes.logical_bytes)
+        sizes.map_or(self.value.bytes, |sizes| sizes.logical_bytes)
     }
 
     /// Bytes that hold no data: what the compiler sets aside, minus [`logical_bytes`](Self::logical_bytes).
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {
-        self.allocation.bytes.saturating_sub(self.logical_bytes())
+        self.value.bytes.saturating_sub(self.logical_bytes())
     }
 
     /// The array, or whatever lies there.
     #[must_use]
     pub fn shape(&self) -> Option<Shape> {
         let shape = self.instruction.shape().ok()?;
-        self.allocation.shape_index.iter().try_fold(shape, |shape, k| shape.elements().nth(*k))
+        self.value.shape_index.iter().try_fold(shape, |shape, k| shape.elements().nth(*k))
     }
 
     /// The framework's name of the operation and the line of the user's program; those of what it copies, for a copy
@@ -66,21 +66,21 @@ impl Report {
     /// Every value that the plan places, by memory space and moment; none without a plan.
     pub fn plan_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
         self.plan.iter().flat_map(|plan| &plan.spaces).flat_map(|space| {
-            space.allocations.iter().filter_map(|allocation| {
-                let instruction = self.text.instruction(allocation.instruction)?;
-                Some(PlanRow { instruction, allocation, memory_space: space.memory_space })
+            space.values.iter().filter_map(|value| {
+                let instruction = self.text.instruction(value.instruction)?;
+                Some(PlanRow { instruction, value, memory_space: space.memory_space })
             })
         })
     }
 
     /// Those that are temporaries, tuples' tables included.
     pub fn temporary_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
-        self.plan_rows().filter(|row| matches!(row.allocation.role, Role::Temporary | Role::Table))
+        self.plan_rows().filter(|row| matches!(row.value.role, Role::Temporary | Role::Table))
     }
 
     /// What temporaries lie in, so that no byte is in two pieces at one moment; none without a plan.
     ///
-    /// What takes over a place does so at the moment that the other ends: together they are one piece. A table stands
+    /// What takes over a place does so at the moment that the other ends: together they are one piece. A table is live
     /// for the whole run, since its place is never reused.
     #[must_use]
     pub fn pieces(&self, memory_space: u8) -> Vec<PlanPiece<'_>> {
@@ -88,8 +88,8 @@ impl Report {
         // Each with the place it lies in: its offset, or where that isn't known its buffer.
         let mut pieces: Vec<((Option<u64>, usize), PlanPiece<'_>)> = Vec::new();
         for row in self.temporary_rows().filter(|row| row.memory_space == memory_space) {
-            let Allocation { offset, first, last, buffer, .. } = *row.allocation;
-            let piece = match row.allocation.role {
+            let AssignedValue { offset, first, last, buffer, .. } = *row.value;
+            let piece = match row.value.role {
                 Role::Table => PlanPiece { row, offset: None, first: 0, last: moments.saturating_sub(1) },
                 _ => PlanPiece { row, offset, first, last },
             };
@@ -102,7 +102,7 @@ impl Report {
             match joined.last_mut().filter(|before| place == Some(here) && piece.first <= before.last) {
                 Some(before) => {
                     let last = before.last.max(piece.last);
-                    let is_larger = piece.row.allocation.bytes > before.row.allocation.bytes;
+                    let is_larger = piece.row.value.bytes > before.row.value.bytes;
                     let largest = if is_larger { piece } else { *before };
                     *before = PlanPiece { first: before.first, last, ..largest };
                 }

@@ -133,14 +133,14 @@ fields!(Agreement, agreement, {
 
 fields!(PlanRow<'_>, row, {
     instruction: row.instruction.name(),
-    shape_index: row.allocation.shape_index,
+    shape_index: row.value.shape_index,
     memory_space: row.memory_space,
-    offset: row.allocation.offset,
-    bytes: row.allocation.bytes,
-    first: row.allocation.first,
-    last: row.allocation.last,
-    buffer: row.allocation.buffer,
-    is_hidden: row.allocation.is_hidden,
+    offset: row.value.offset,
+    bytes: row.value.bytes,
+    first: row.value.first,
+    last: row.value.last,
+    buffer: row.value.buffer,
+    is_hidden: row.value.is_hidden,
 });
 
 fields!(Timeline, timeline, {

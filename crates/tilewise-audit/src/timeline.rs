@@ -131,7 +131,7 @@ impl Report {
         // By their texts: a program repeats a few.
         let mut arrays = HashMap::new();
         let pieces = self.pieces(memory_space).into_iter().map(|PlanPiece { row, offset, first, last }| {
-            let text = (row.instruction.shape_text(), &*row.allocation.shape_index, row.allocation.bytes);
+            let text = (row.instruction.shape_text(), &*row.value.shape_index, row.value.bytes);
             let (shape, padding_bytes) = *arrays
                 .entry(text)
                 .or_insert_with(|| (row.shape().map(|shape| shapes.number(shape.to_string())), row.padding_bytes()));
@@ -140,7 +140,7 @@ impl Report {
                 shape,
                 instruction: row.instruction.name().to_owned(),
                 offset,
-                bytes: row.allocation.bytes,
+                bytes: row.value.bytes,
                 padding_bytes,
                 first,
                 last,
@@ -151,8 +151,8 @@ impl Report {
         let (order, order_owners) = order.map(|run| (run.name().to_owned(), owners.number(&run))).unzip();
         Some(Timeline {
             memory_space,
-            standing_bytes: space.map_or(0, |space| space.standing_bytes),
-            peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.moment),
+            standing_bytes: space.map_or(0, |space| space.resident_bytes),
+            peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.logical_time),
             order,
             order_owners,
             owners: owners.into_labels(),

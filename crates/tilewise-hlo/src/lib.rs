@@ -73,6 +73,7 @@ mod buffer_assignment;
 mod buffers;
 mod calls;
 mod computation;
+pub mod dataflow;
 mod document;
 mod error;
 mod gzip;
@@ -93,7 +94,9 @@ mod trips;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};
-pub use buffer_assignment::{Allocation, AllocationParameter, AssignedValue, BufferAssignment, HeapEvent, HeapTrace};
+pub use buffer_assignment::{
+    AllocationParameter, AssignedBuffer, BufferAllocation, BufferAssignment, HeapEvent, HeapTrace,
+};
 pub use buffers::{Buffer, Definitions};
 pub use calls::{Call, CallRole};
 pub use computation::Computation;

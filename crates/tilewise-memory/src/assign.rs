@@ -7,14 +7,16 @@ use std::{
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
 
+use tilewise_hlo::{
+    Opcode,
+    dataflow::{BodyId, Dataflow, Op, OpId, Table, ValueId},
+};
+
 use crate::{
-    buffers::{Buffers, LiveRange},
-    graph::Graph,
+    buffers::{Buffer, BufferId, Buffers, LiveRange},
     heap::Packing,
-    index::{BufferId, ComputationId, Key, OpId, Table, ValueId},
-    opcode::Opcode,
     sharing::{interfere, work_area},
-    values::Values,
+    storage::Storages,
 };
 
 /// What memory is for: the first of these that applies.
@@ -46,9 +48,9 @@ impl Role {
         }
     }
 
-    /// Whether it stands for the whole run.
+    /// Whether it is live for the whole run.
     #[must_use]
-    pub fn is_standing(self) -> bool {
+    pub fn is_resident(self) -> bool {
         matches!(self, Self::Constant | Self::Argument | Self::Output)
     }
 }
@@ -56,9 +58,9 @@ impl Role {
 /// The buffers of a program, by where they go.
 #[derive(Debug)]
 pub(crate) struct Assignment {
-    pub(crate) roles: Table<BufferId, Role>,
-    /// Temporaries of the default memory space that lie apart from its heap: each allocation's bytes and buffers.
-    pub(crate) apart: Vec<(u64, Vec<BufferId>)>,
+    pub(crate) roles: Table<Buffer, Role>,
+    /// Temporaries of the default memory space that lie outside its heap: each allocation's bytes and buffers.
+    pub(crate) separate: Vec<(u64, Vec<BufferId>)>,
     /// The buffers of the heaps, by memory space.
     pub(crate) packed: BTreeMap<u8, Vec<BufferId>>,
     /// Whether a SparseCore has a work area.
@@ -66,51 +68,52 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    pub(crate) fn new(graph: &Graph<'_>, values: &Values, buffers: &Buffers, packing: Packing) -> Self {
-        Assigner::new(graph, values, buffers).run(packing)
+    pub(crate) fn new(flow: &Dataflow, storages: &Storages, buffers: &Buffers, packing: Packing) -> Self {
+        Assigner::new(flow, storages, buffers).run(packing)
     }
 }
 
 /// Memory of its own, with what is in it.
-struct Allocation<'m> {
+struct Allocation<'f> {
     bytes: u64,
     memory_space: u8,
     buffers: Vec<BufferId>,
     /// Its values by start. Since none conflicts with another, they are by end, too; but for work areas.
     values: Vec<(LiveRange, ValueId)>,
     /// The SparseCores whose work area it is.
-    cores: Option<BTreeSet<&'m str>>,
+    cores: Option<BTreeSet<&'f str>>,
 }
 
-struct Assigner<'a, 'm> {
-    graph: &'a Graph<'m>,
-    values: &'a Values,
-    buffers: &'a Buffers,
-    is_output: Table<BufferId, bool>,
-    roles: Table<BufferId, Role>,
-    allocations: Vec<Allocation<'m>>,
+struct Assigner<'f> {
+    flow: &'f Dataflow,
+    storages: &'f Storages,
+    buffers: &'f Buffers,
+    is_output: Table<Buffer, bool>,
+    roles: Table<Buffer, Role>,
+    allocations: Vec<Allocation<'f>>,
     /// Which of the allocations each buffer is in.
-    place: Table<BufferId, Option<usize>>,
+    allocation_of: Table<Buffer, Option<usize>>,
 }
 
-impl<'a, 'm> Assigner<'a, 'm> {
-    fn new(graph: &'a Graph<'m>, values: &'a Values, buffers: &'a Buffers) -> Self {
+impl<'f> Assigner<'f> {
+    fn new(flow: &'f Dataflow, storages: &'f Storages, buffers: &'f Buffers) -> Self {
         let mut is_output = Table::filled(buffers.members.len(), false);
-        for place in graph.places_of(graph.bodies[graph.entry].root) {
-            if let Some(buffer) = buffers.at(values, place) {
+        let results = flow.entry().map(|entry| flow.positions(flow[entry].root));
+        for position in results.into_iter().flatten() {
+            if let Some(buffer) = buffers.at(flow, position) {
                 is_output[buffer] = true;
             }
         }
         let mut this = Self {
-            graph,
-            values,
+            flow,
+            storages,
             buffers,
             roles: Table::new(),
             allocations: Vec::new(),
-            place: Table::filled(buffers.members.len(), None),
+            allocation_of: Table::filled(buffers.members.len(), None),
             is_output,
         };
-        for buffer in buffers.members.keys() {
+        for buffer in buffers.members.ids() {
             let role = this.role(buffer);
             this.roles.push(role);
         }
@@ -118,14 +121,14 @@ impl<'a, 'm> Assigner<'a, 'm> {
     }
 
     fn run(mut self, packing: Packing) -> Assignment {
-        let mut apart = Vec::new();
-        for buffer in self.buffers.members.keys() {
+        let mut separate = Vec::new();
+        for buffer in self.buffers.members.ids() {
             match self.roles[buffer] {
                 Role::Argument if self.is_donated(buffer) => {
                     self.allocate(buffer);
                 }
                 Role::Table if !self.is_output[buffer] && self.memory_space(buffer) == 0 => {
-                    apart.push((self.bytes(buffer), vec![buffer]));
+                    separate.push((self.bytes(buffer), vec![buffer]));
                 }
                 _ => {}
             }
@@ -134,7 +137,7 @@ impl<'a, 'm> Assigner<'a, 'm> {
             Packing::FastMerge => self.assign_by_time(),
             Packing::BestFit => self.assign_by_size(),
         };
-        for buffer in self.buffers.members.keys() {
+        for buffer in self.buffers.members.ids() {
             if self.roles[buffer] == Role::Table && self.is_output[buffer] {
                 self.roles[buffer] = Role::Output;
             }
@@ -142,26 +145,26 @@ impl<'a, 'm> Assigner<'a, 'm> {
         let areas = self.allocations.into_iter().filter(|allocation| allocation.cores.is_some());
         let areas: Vec<_> = areas.map(|area| (area.bytes, area.buffers)).collect();
         let has_work_area = !areas.is_empty();
-        apart.extend(areas);
-        Assignment { roles: self.roles, apart, packed, has_work_area }
+        separate.extend(areas);
+        Assignment { roles: self.roles, separate, packed, has_work_area }
     }
 
-    fn members(&self, buffer: BufferId) -> &'a [ValueId] {
+    fn members(&self, buffer: BufferId) -> &'f [ValueId] {
         &self.buffers.members[buffer]
     }
 
     fn op(&self, value: ValueId) -> OpId {
-        self.graph.places[self.values.values[value].place].op
+        self.flow.op_at(self.flow.values()[value])
     }
 
     fn role(&self, buffer: BufferId) -> Role {
         let has = |holds: &dyn Fn(ValueId) -> bool| self.members(buffer).iter().any(|value| holds(*value));
-        let op = |value| &self.graph.ops[self.op(value)];
+        let op = |value| &self.flow[self.op(value)];
         if has(&|value| op(value).opcode == Opcode::Constant) {
             Role::Constant
         } else if has(&|value| self.is_argument(value)) {
             Role::Argument
-        } else if has(&|value| self.graph.places[self.values.values[value].place].is_table) {
+        } else if has(&|value| self.flow.is_tuple(self.flow.values()[value])) {
             Role::Table
         } else if self.is_output[buffer] {
             Role::Output
@@ -171,23 +174,23 @@ impl<'a, 'm> Assigner<'a, 'm> {
     }
 
     fn is_argument(&self, value: ValueId) -> bool {
-        let op = &self.graph.ops[self.op(value)];
-        op.opcode == Opcode::Parameter && op.computation == self.graph.entry
+        let op = &self.flow[self.op(value)];
+        op.opcode == Opcode::Parameter && Some(op.body) == self.flow.entry()
     }
 
     fn is_donated(&self, buffer: BufferId) -> bool {
         self.members(buffer)
             .iter()
-            .any(|value| self.is_argument(*value) && self.buffers.donated.contains(&self.values.values[*value].place))
+            .any(|value| self.is_argument(*value) && self.buffers.donated.contains(&self.flow.values()[*value]))
     }
 
     fn bytes(&self, buffer: BufferId) -> u64 {
-        self.buffers.bytes(self.graph, self.values, buffer)
+        self.buffers.bytes(self.flow, self.storages, buffer)
     }
 
     fn memory_space(&self, buffer: BufferId) -> u8 {
         let first = self.members(buffer).first();
-        first.map_or(0, |value| self.graph.places[self.values.values[*value].place].memory_space)
+        first.map_or(0, |value| self.storages[self.flow.values()[*value]].memory_space)
     }
 
     fn range(&self, buffer: BufferId) -> LiveRange {
@@ -198,8 +201,8 @@ impl<'a, 'm> Assigner<'a, 'm> {
         }
     }
 
-    fn cores(&self, buffer: BufferId) -> Option<BTreeSet<&'m str>> {
-        self.members(buffer).iter().find_map(|value| work_area(self.graph, self.values, *value))
+    fn cores(&self, buffer: BufferId) -> Option<BTreeSet<&'f str>> {
+        self.members(buffer).iter().find_map(|value| work_area(self.flow, self.storages, *value))
     }
 
     /// The largest first, outputs before others of their size.
@@ -208,7 +211,7 @@ impl<'a, 'm> Assigner<'a, 'm> {
     }
 
     fn singles(&self) -> impl Iterator<Item = BufferId> {
-        self.buffers.members.keys().filter(|buffer| matches!(self.roles[*buffer], Role::Output | Role::Temporary))
+        self.buffers.members.ids().filter(|buffer| matches!(self.roles[*buffer], Role::Output | Role::Temporary))
     }
 
     /// In the order of definition.
@@ -269,21 +272,21 @@ impl<'a, 'm> Assigner<'a, 'm> {
 
     /// The largest first: as near the limit of memory.
     fn assign_by_size(&mut self) -> BTreeMap<u8, Vec<BufferId>> {
-        let positions = self.positions();
-        let mut listed: Vec<BufferId> = self.buffers.members.keys().collect();
+        let order = self.post_order();
+        let mut listed: Vec<BufferId> = self.buffers.members.ids().collect();
         listed.retain(|buffer| match self.roles[*buffer] {
-            Role::Argument => self.place[*buffer].is_some(),
+            Role::Argument => self.allocation_of[*buffer].is_some(),
             role => matches!(role, Role::Output | Role::Temporary),
         });
         listed.sort_by_cached_key(|buffer| {
-            let position = self.members(*buffer).iter().map(|value| positions[self.op(*value)]).min();
+            let position = self.members(*buffer).iter().map(|value| order[self.op(*value)]).min();
             let is_inner = !self.is_output[*buffer] && self.roles[*buffer] != Role::Argument;
             (Reverse(self.bytes(*buffer)), is_inner, position, *buffer)
         });
         let mut packed: BTreeMap<u8, Vec<BufferId>> = BTreeMap::new();
         let (mut met, mut areas): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for buffer in listed {
-            if let (Role::Argument, Some(at)) = (self.roles[buffer], self.place[buffer]) {
+            if let (Role::Argument, Some(at)) = (self.roles[buffer], self.allocation_of[buffer]) {
                 met.push(at);
                 continue;
             }
@@ -315,23 +318,23 @@ impl<'a, 'm> Assigner<'a, 'm> {
     }
 
     /// Where each instruction stands: callees before callers, and operands before users, depth first.
-    fn positions(&self) -> Table<OpId, (Reverse<ComputationId>, usize)> {
+    fn post_order(&self) -> Table<Op, (Reverse<BodyId>, usize)> {
         #[derive(Clone, Copy, PartialEq)]
         enum Visit {
             Not,
             Begun,
             Done,
         }
-        let graph = self.graph;
-        let mut positions = Table::filled(graph.ops.len(), (Reverse(graph.entry), 0));
-        let mut visits = Table::filled(graph.ops.len(), Visit::Not);
-        let mut has_user = Table::filled(graph.ops.len(), false);
-        for op in graph.ops.keys() {
-            for operand in graph.operands(op) {
+        let flow = self.flow;
+        let mut order = Table::filled(flow.ops().len(), (Reverse(BodyId::new(0)), 0));
+        let mut visits = Table::filled(flow.ops().len(), Visit::Not);
+        let mut has_user = Table::filled(flow.ops().len(), false);
+        for op in flow.ops().ids() {
+            for operand in flow.operands(op) {
                 has_user[*operand] = true;
             }
         }
-        for (computation, body) in graph.bodies.iter().filter(|(_, body)| body.runs) {
+        for (computation, body) in flow.bodies().iter().filter(|(_, body)| body.runs) {
             let mut position = 0;
             for last in body.ops().filter(|op| !has_user[*op]) {
                 let mut waiting = vec![last];
@@ -339,13 +342,13 @@ impl<'a, 'm> Assigner<'a, 'm> {
                     match visits[op] {
                         Visit::Not => {
                             visits[op] = Visit::Begun;
-                            let operands = graph.operands(op).iter().rev().copied();
+                            let operands = flow.operands(op).iter().rev().copied();
                             waiting.extend(operands.filter(|operand| visits[*operand] == Visit::Not));
                         }
                         Visit::Begun => {
                             waiting.pop();
                             visits[op] = Visit::Done;
-                            positions[op] = (Reverse(computation), position);
+                            order[op] = (Reverse(computation), position);
                             position += 1;
                         }
                         Visit::Done => {
@@ -355,7 +358,7 @@ impl<'a, 'm> Assigner<'a, 'm> {
                 }
             }
         }
-        positions
+        order
     }
 
     fn allocate(&mut self, buffer: BufferId) -> usize {
@@ -367,22 +370,22 @@ impl<'a, 'm> Assigner<'a, 'm> {
     }
 
     fn add(&mut self, at: usize, buffer: BufferId) {
-        self.place[buffer] = Some(at);
+        self.allocation_of[buffer] = Some(at);
         let ranges = &self.buffers.ranges;
         let values = self.buffers.members[buffer].iter().map(|value| (ranges[*value], *value));
         let allocation = &mut self.allocations[at];
         allocation.buffers.push(buffer);
         allocation.values.extend(values);
-        allocation.values.sort_by_cached_key(|(range, value)| (range.start, range.end, value.at()));
+        allocation.values.sort_by_cached_key(|(range, value)| (range.start, range.end, value.index()));
     }
 
     /// The first allocation of an operand that the buffer fits.
     fn operand_allocation(&self, buffer: BufferId) -> Option<usize> {
-        let whole = self.members(buffer).iter().filter(|value| self.graph.is_top(self.values.values[**value].place));
-        let operands = whole.flat_map(|value| self.graph.operands(self.op(*value)));
-        let places = operands.map(|operand| self.graph.ops[*operand].place);
-        let mut buffers = places.filter_map(|place| self.buffers.at(self.values, place));
-        buffers.find_map(|operand| self.place[operand].filter(|at| self.fits(*at, buffer)))
+        let whole = self.members(buffer).iter().filter(|value| self.flow.is_top(self.flow.values()[**value]));
+        let operands = whole.flat_map(|value| self.flow.operands(self.op(*value)));
+        let positions = operands.map(|operand| self.flow[*operand].position);
+        let mut buffers = positions.filter_map(|position| self.buffers.at(self.flow, position));
+        buffers.find_map(|operand| self.allocation_of[operand].filter(|at| self.fits(*at, buffer)))
     }
 
     /// Whether the buffer may lie in the allocation, at its start.
@@ -408,21 +411,20 @@ impl<'a, 'm> Assigner<'a, 'm> {
                 None => allocation.values.partition_point(|(other, _)| other.end < range.start),
             };
             let others = allocation.values[first..].iter().take_while(|(other, _)| other.start <= range.end);
-            others.map(|(_, other)| *other).filter(|other| !runs_apart(*other)).all(|other| {
-                !interfere(self.graph, self.values, self.buffers, *value, other) && !self.is_copy_of(*value, other)
-            })
+            others
+                .map(|(_, other)| *other)
+                .filter(|other| !runs_apart(*other))
+                .all(|other| !interfere(self.flow, self.buffers, *value, other) && !self.is_copy_of(*value, other))
         })
     }
 
     /// A copy never takes the place of its operand.
     fn is_copy_of(&self, value: ValueId, other: ValueId) -> bool {
         let op = self.op(value);
-        self.graph.ops[op].opcode == Opcode::Copy
-            && self
-                .graph
-                .operands(op)
-                .iter()
-                .any(|operand| self.graph.places_of(*operand).any(|place| self.values.at(place) == Some(other)))
+        self.flow[op].opcode == Opcode::Copy
+            && self.flow.operands(op).iter().any(|operand| {
+                self.flow.positions(*operand).any(|position| self.flow.value_at(position) == Some(other))
+            })
     }
 }
 

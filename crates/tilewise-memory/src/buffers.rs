@@ -2,20 +2,14 @@
 
 use std::collections::HashSet;
 
-use tilewise_hlo::CallRole;
-
-use crate::{
-    Error,
-    chains::Chains,
-    graph::Graph,
-    in_place::InPlace,
-    index::{BufferId, Key, OpId, PlaceId, Table, ValueId},
-    opcode::Opcode,
-    timeline::Timeline,
-    values::Values,
+use tilewise_hlo::{
+    CallRole, Opcode,
+    dataflow::{Dataflow, Id, OpId, Position, Table, Value, ValueId},
 };
 
-/// From its first moment to its last, both included.
+use crate::{Error, in_place::InPlace, storage::Storages, timeline::Timeline};
+
+/// From its first logical time to its last, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveRange {
     pub(crate) start: usize,
@@ -28,33 +22,40 @@ impl LiveRange {
     }
 }
 
+/// The marker of a [`BufferId`]: values that lie together.
+#[derive(Debug)]
+pub(crate) enum Buffer {}
+
+pub(crate) type BufferId = Id<Buffer>;
+
 /// The buffers of a module: sets of values that lie in one place, as of `HloAliasAnalysis`.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     /// The values of each, by number.
-    pub(crate) members: Table<BufferId, Vec<ValueId>>,
-    of: Table<ValueId, Option<BufferId>>,
-    pub(crate) ranges: Table<ValueId, LiveRange>,
-    /// The places of arguments that a result may take over.
-    pub(crate) donated: HashSet<PlaceId>,
+    pub(crate) members: Table<Buffer, Vec<ValueId>>,
+    of: Table<Value, Option<BufferId>>,
+    pub(crate) ranges: Table<Value, LiveRange>,
+    /// The positions of arguments that a result may take over.
+    pub(crate) donated: HashSet<Position>,
 }
 
 impl Buffers {
-    pub(crate) fn new(graph: &Graph<'_>, chains: &Chains, values: &Values, timeline: &Timeline) -> Result<Self, Error> {
-        let mut union = Union::new(values);
-        let in_place = InPlace::new(graph, chains)?;
+    pub(crate) fn new(flow: &Dataflow, timeline: &Timeline) -> Result<Self, Error> {
+        let mut union = Union::new(flow);
+        let in_place = InPlace::new(flow)?;
         for &op in &timeline.order {
-            for (operand, result) in in_place.places(op)? {
+            for (operand, result) in in_place.positions(op)? {
                 union.join(operand, result);
             }
-            union.join_callees(graph, op);
+            union.join_callees(op);
         }
+        let entry = flow.entry().ok_or(Error::NoEntry)?;
         let mut donated = HashSet::new();
-        for alias in graph.module.input_output_aliases()? {
-            let parameters = &graph.bodies[graph.entry].parameters;
-            let parameter = parameters.iter().find(|op| graph.ops[**op].number == alias.parameter_number);
-            let parameter = parameter.and_then(|op| graph.at(graph.ops[*op].place, &alias.parameter_index));
-            let output = graph.at(graph.root_place(graph.entry), &alias.output_index);
+        for alias in flow.module().input_output_aliases()? {
+            let parameters = &flow[entry].parameters;
+            let parameter = parameters.iter().find(|op| flow[**op].number == alias.parameter_number);
+            let parameter = parameter.and_then(|op| flow.at(flow[*op].position, &alias.parameter_index));
+            let output = flow.at(flow.result(entry), &alias.output_index);
             if let (Some(parameter), Some(output)) = (parameter, output) {
                 donated.insert(parameter);
                 union.join(output, parameter);
@@ -62,20 +63,20 @@ impl Buffers {
         }
         let mut this = Self {
             members: Table::new(),
-            of: Table::filled(values.values.len(), None),
-            ranges: Table::filled(values.values.len(), LiveRange::default()),
+            of: Table::filled(flow.values().len(), None),
+            ranges: Table::filled(flow.values().len(), LiveRange::default()),
             donated,
         };
-        let mut of_root: Table<ValueId, Option<BufferId>> = Table::filled(values.values.len(), None);
-        for (value, data) in values.values.iter() {
-            if timeline.moment(graph.places[data.place].op).is_some() {
+        let mut of_root: Table<Value, Option<BufferId>> = Table::filled(flow.values().len(), None);
+        for (value, &definition) in flow.values().iter() {
+            if timeline.logical_time(flow.op_at(definition)).is_some() {
                 let root = union.find(value);
                 let buffer = *of_root[root].get_or_insert_with(|| this.members.push(Vec::new()));
                 this.members[buffer].push(value);
                 this.of[value] = Some(buffer);
             }
         }
-        this.find_ranges(graph, chains, values, timeline);
+        this.find_ranges(flow, timeline);
         Ok(this)
     }
 
@@ -85,50 +86,50 @@ impl Buffers {
     }
 
     /// Bytes of the largest of its values.
-    pub(crate) fn bytes(&self, graph: &Graph<'_>, values: &Values, buffer: BufferId) -> u64 {
-        let sizes = self.members[buffer].iter().map(|value| graph.places[values.values[*value].place].bytes);
+    pub(crate) fn bytes(&self, flow: &Dataflow, storages: &Storages, buffer: BufferId) -> u64 {
+        let sizes = self.members[buffer].iter().map(|value| storages[flow.values()[*value]].bytes);
         sizes.max().unwrap_or(0)
     }
 
-    /// The buffer of the value at a place, if the place's instruction runs.
-    pub(crate) fn at(&self, values: &Values, place: PlaceId) -> Option<BufferId> {
-        self.of(values.at(place)?)
+    /// The buffer of the value at a position, if the position's instruction runs.
+    pub(crate) fn at(&self, flow: &Dataflow, position: Position) -> Option<BufferId> {
+        self.of(flow.value_at(position)?)
     }
 
     /// By `HloLiveRange::ComputeBufferLiveRanges` (xla/hlo/utils/hlo_live_range.cc).
-    fn find_ranges(&mut self, graph: &Graph<'_>, chains: &Chains, values: &Values, timeline: &Timeline) {
-        for (value, data) in values.values.iter() {
-            let op = graph.places[data.place].op;
-            let (Some(moment), Some(mut end)) = (timeline.moment(op), timeline.end(graph, op)) else { continue };
-            let instruction = &graph.ops[op];
-            let span = timeline.span(instruction.computation);
-            let is_parameter = instruction.opcode == Opcode::Parameter;
-            if let Some(start) = timeline.start_around(instruction.computation) {
-                let done = chains.of(start).and_then(|chain| timeline.moment(chain.done?));
+    fn find_ranges(&mut self, flow: &Dataflow, timeline: &Timeline) {
+        for (value, &definition) in flow.values().iter() {
+            let op = flow.op_at(definition);
+            let (Some(time), Some(mut end)) = (timeline.logical_time(op), timeline.end(flow, op)) else { continue };
+            let body = flow[op].body;
+            let span = timeline.span(body);
+            let is_parameter = flow[op].opcode == Opcode::Parameter;
+            if let Some(start) = timeline.start_around(body) {
+                let done = flow.chain(start).and_then(|chain| timeline.logical_time(chain.done?));
                 end = end.max(done.unwrap_or(span.end));
             }
-            if is_parameter && instruction.computation == graph.entry && !self.donated.contains(&data.place) {
+            if is_parameter && Some(body) == flow.entry() && !self.donated.contains(&definition) {
                 end = timeline.len();
             }
-            self.ranges[value] = LiveRange { start: if is_parameter { span.start } else { moment }, end };
+            self.ranges[value] = LiveRange { start: if is_parameter { span.start } else { time }, end };
         }
         let mut extend = |value: ValueId, end: usize| {
             let range = &mut self.ranges[value];
             range.end = range.end.max(end);
         };
         for &op in &timeline.order {
-            if let Some(end) = timeline.end(graph, op) {
-                for value in graph.places_of(op).filter_map(|place| values.at(place)) {
+            if let Some(end) = timeline.end(flow, op) {
+                for value in flow.positions(op).filter_map(|position| flow.value_at(position)) {
                     extend(value, end);
                 }
             }
-            for (place, moment) in uses(graph, timeline, op) {
-                if let Some(value) = values.at(place) {
-                    extend(value, moment);
+            for (position, time) in uses(flow, timeline, op) {
+                if let Some(value) = flow.value_at(position) {
+                    extend(value, time);
                 }
             }
         }
-        for members in self.members.keys() {
+        for members in self.members.ids() {
             let mut sorted = self.members[members].clone();
             sort_by_range(&mut sorted, &self.ranges);
             for pair in sorted.windows(2) {
@@ -141,44 +142,40 @@ impl Buffers {
 }
 
 /// Those that live first, and of those the ones that end first, come first.
-pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<ValueId, LiveRange>) {
-    values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, value.at()));
+pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<Value, LiveRange>) {
+    values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, value.index()));
 }
 
-/// The places of its operands that an instruction reads, and when.
-fn uses<'a>(
-    graph: &'a Graph<'_>,
-    timeline: &'a Timeline,
-    op: OpId,
-) -> impl Iterator<Item = (PlaceId, usize)> + use<'a> {
-    let reads_all = !matches!(graph.ops[op].opcode, Opcode::GetTupleElement | Opcode::Copy);
-    let reader = match graph.ops[op].opcode {
+/// The positions of its operands that an instruction reads, and when.
+fn uses<'a>(flow: &'a Dataflow, timeline: &'a Timeline, op: OpId) -> impl Iterator<Item = (Position, usize)> + use<'a> {
+    let reads_all = !matches!(flow[op].opcode, Opcode::GetTupleElement | Opcode::Copy);
+    let reader = match flow[op].opcode {
         Opcode::Tuple | Opcode::Domain | Opcode::Call => None,
         Opcode::While => {
-            let body = graph.callee(op, CallRole::Body);
-            body.and_then(|body| graph.bodies[body].parameters.first().copied()).or(Some(op))
+            let body = flow.callee(op, CallRole::Body);
+            body.and_then(|body| flow[body].parameters.first().copied()).or(Some(op))
         }
         _ => Some(op),
     };
-    let moment = reader.and_then(|reader| timeline.moment(reader));
-    moment.into_iter().flat_map(move |moment| {
-        let operands = graph.operands(op).iter();
+    let time = reader.and_then(|reader| timeline.logical_time(reader));
+    time.into_iter().flat_map(move |time| {
+        let operands = flow.operands(op).iter();
         operands.flat_map(move |operand| {
-            let places = graph.places_of(*operand).take(if reads_all { usize::MAX } else { 1 });
-            places.map(move |place| (place, moment))
+            let positions = flow.positions(*operand).take(if reads_all { usize::MAX } else { 1 });
+            positions.map(move |position| (position, time))
         })
     })
 }
 
 /// Disjoint sets of values.
-struct Union<'v> {
-    values: &'v Values,
-    parents: Table<ValueId, ValueId>,
+struct Union<'f> {
+    flow: &'f Dataflow,
+    parents: Table<Value, ValueId>,
 }
 
-impl<'v> Union<'v> {
-    fn new(values: &'v Values) -> Self {
-        Self { values, parents: values.values.keys().collect::<Vec<_>>().into() }
+impl<'f> Union<'f> {
+    fn new(flow: &'f Dataflow) -> Self {
+        Self { flow, parents: flow.values().ids().collect::<Vec<_>>().into() }
     }
 
     fn find(&mut self, mut value: ValueId) -> ValueId {
@@ -189,37 +186,38 @@ impl<'v> Union<'v> {
         value
     }
 
-    fn join(&mut self, a: PlaceId, b: PlaceId) {
-        if let (Some(a), Some(b)) = (self.values.at(a), self.values.at(b)) {
+    fn join(&mut self, a: Position, b: Position) {
+        if let (Some(a), Some(b)) = (self.flow.value_at(a), self.flow.value_at(b)) {
             let (a, b) = (self.find(a), self.find(b));
             self.parents[a.max(b)] = a.min(b);
         }
     }
 
-    fn join_nodes(&mut self, graph: &Graph<'_>, a: PlaceId, b: PlaceId) {
-        for k in 0..graph.extent(a).min(graph.extent(b)) {
+    fn join_nodes(&mut self, a: Position, b: Position) {
+        for k in 0..self.flow.extent(a).min(self.flow.extent(b)) {
             self.join(a.plus(k), b.plus(k));
         }
     }
 
     /// A loop's carry lies in one place throughout, and the results of branches in that of the conditional.
-    fn join_callees(&mut self, graph: &Graph<'_>, op: OpId) {
-        let result = graph.ops[op].place;
-        match graph.ops[op].opcode {
+    fn join_callees(&mut self, op: OpId) {
+        let flow = self.flow;
+        let result = flow[op].position;
+        match flow[op].opcode {
             Opcode::While => {
-                let callees = graph.callees(op, &[CallRole::Condition, CallRole::Body]);
-                let parameters = callees.filter_map(|callee| graph.bodies[callee].parameters.first());
+                let callees = flow.callees(op, &[CallRole::Condition, CallRole::Body]);
+                let parameters = callees.filter_map(|callee| flow[callee].parameters.first());
                 for parameter in parameters {
-                    self.join_nodes(graph, result, graph.ops[*parameter].place);
+                    self.join_nodes(result, flow[*parameter].position);
                 }
-                let round = graph.callee(op, CallRole::Body).map(|body| graph.root_place(body));
-                for place in graph.operand(op, 0).into_iter().chain(round) {
-                    self.join_nodes(graph, result, place);
+                let round = flow.callee(op, CallRole::Body).map(|body| flow.result(body));
+                for position in flow.operand(op, 0).into_iter().chain(round) {
+                    self.join_nodes(result, position);
                 }
             }
             Opcode::Conditional => {
-                for branch in graph.branches(op) {
-                    self.join_nodes(graph, result, graph.root_place(branch));
+                for branch in flow.branches(op) {
+                    self.join_nodes(result, flow.result(branch));
                 }
             }
             _ => {}

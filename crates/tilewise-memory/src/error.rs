@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tilewise_hlo::dataflow::Gap;
+
 /// Why a module has no memory plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -77,5 +79,18 @@ impl std::error::Error for Error {}
 impl From<tilewise_hlo::Error> for Error {
     fn from(error: tilewise_hlo::Error) -> Self {
         Self::InvalidAlias(error.to_string())
+    }
+}
+
+impl From<&Gap> for Error {
+    fn from(gap: &Gap) -> Self {
+        match gap {
+            Gap::NoEntry => Self::NoEntry,
+            Gap::Shape { instruction } => Self::InvalidShape(instruction.clone()),
+            Gap::Operand { instruction, operand } => {
+                Self::UnknownOperand { instruction: instruction.clone(), operand: operand.clone() }
+            }
+            _ => Self::TooLarge,
+        }
     }
 }

@@ -5,15 +5,12 @@
 
 use std::collections::HashMap;
 
-use tilewise_hlo::CallRole;
-
-use crate::{
-    Error,
-    chains::Chains,
-    graph::Graph,
-    index::{OpId, PlaceId},
-    opcode::Opcode,
+use tilewise_hlo::{
+    CallRole, Opcode,
+    dataflow::{Dataflow, OpId, Position},
 };
+
+use crate::Error;
 
 /// A result that lies where an operand did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,21 +29,20 @@ impl Pair {
 
 /// The pairs of every instruction.
 #[derive(Debug)]
-pub(crate) struct InPlace<'g, 'm> {
-    graph: &'g Graph<'m>,
-    chains: &'g Chains,
+pub(crate) struct InPlace<'f> {
+    flow: &'f Dataflow,
     fusions: HashMap<OpId, Vec<Pair>>,
-    /// Instructions that may still be walked back over: no more than a few for each place.
+    /// Instructions that may still be walked back over: no more than a few for each position.
     left: usize,
 }
 
-impl<'g, 'm> InPlace<'g, 'm> {
-    pub(crate) fn new(graph: &'g Graph<'m>, chains: &'g Chains) -> Result<Self, Error> {
-        let left = graph.places.len().saturating_mul(16);
-        let mut this = Self { graph, chains, fusions: HashMap::new(), left };
+impl<'f> InPlace<'f> {
+    pub(crate) fn new(flow: &'f Dataflow) -> Result<Self, Error> {
+        let left = flow.all_positions().len().saturating_mul(16);
+        let mut this = Self { flow, fusions: HashMap::new(), left };
         // Bodies are printed before what calls them, so in the order of the text a fusion's own fusions come first.
-        let mut fusions: Vec<OpId> = graph.ops.keys().filter(|op| graph.ops[*op].opcode == Opcode::Fusion).collect();
-        fusions.sort_by_cached_key(|op| graph.ops[*op].source);
+        let mut fusions: Vec<OpId> = flow.ops().ids().filter(|op| flow[*op].opcode == Opcode::Fusion).collect();
+        fusions.sort_by_cached_key(|op| flow.instruction_index(*op));
         for op in fusions {
             let pairs = this.fusion(op)?;
             if !pairs.is_empty() {
@@ -56,32 +52,32 @@ impl<'g, 'm> InPlace<'g, 'm> {
         Ok(this)
     }
 
-    /// Places that lie together, of an operand and of the result.
-    pub(crate) fn places(&self, op: OpId) -> Result<Vec<(PlaceId, PlaceId)>, Error> {
-        let graph = self.graph;
-        let place = |pair: &Pair| {
-            let operand = graph.operand(op, pair.operand)?;
-            let result = graph.ops[op].place;
-            let exist = pair.from < graph.extent(operand) && pair.to < graph.extent(result);
+    /// Positions that lie together, of an operand and of the result.
+    pub(crate) fn positions(&self, op: OpId) -> Result<Vec<(Position, Position)>, Error> {
+        let flow = self.flow;
+        let position = |pair: &Pair| {
+            let operand = flow.operand(op, pair.operand)?;
+            let result = flow[op].position;
+            let exist = pair.from < flow.extent(operand) && pair.to < flow.extent(result);
             exist.then(|| (operand.plus(pair.from), result.plus(pair.to)))
         };
-        Ok(self.pairs(op)?.iter().filter_map(place).collect())
+        Ok(self.pairs(op)?.iter().filter_map(position).collect())
     }
 
     fn pairs(&self, op: OpId) -> Result<Vec<Pair>, Error> {
-        let graph = self.graph;
-        let result = graph.ops[op].place;
-        let count = graph.operands(op).len();
-        Ok(match graph.ops[op].opcode {
+        let flow = self.flow;
+        let result = flow[op].position;
+        let count = flow.operands(op).len();
+        Ok(match flow[op].opcode {
             Opcode::DynamicUpdateSlice | Opcode::SetDimensionSize => vec![Pair::WHOLE],
             Opcode::RaggedAllToAll => vec![Pair { operand: 1, ..Pair::WHOLE }],
             Opcode::Scatter => self.one_by_one(result, count.saturating_sub(1) / 2),
             Opcode::AllReduceStart => self.one_by_one(result, count),
             Opcode::CollectivePermute | Opcode::CollectivePermuteStart if count == 4 => {
-                let is_start = graph.ops[op].opcode == Opcode::CollectivePermuteStart;
-                let to = if is_start { graph.element(result, 1) } else { Some(result) };
-                let nodes = graph.operand(op, 1).map_or(0, |operand| graph.extent(operand));
-                let to = to.filter(|to| graph.extent(*to) == nodes).map(|to| to.since(result));
+                let is_start = flow[op].opcode == Opcode::CollectivePermuteStart;
+                let to = if is_start { flow.element(result, 1) } else { Some(result) };
+                let nodes = flow.operand(op, 1).map_or(0, |operand| flow.extent(operand));
+                let to = to.filter(|to| flow.extent(*to) == nodes).map(|to| to.since(result));
                 to.into_iter()
                     .flat_map(|to| (0..nodes).map(move |k| Pair { operand: 1, from: k, to: to + k }))
                     .collect()
@@ -95,9 +91,9 @@ impl<'g, 'm> InPlace<'g, 'm> {
             Opcode::AsyncStart => self.annotated(op, op)?,
             Opcode::AsyncUpdate => {
                 let mut pairs = self.annotated(op, op)?;
-                if let (Some(chain), Some(&before)) = (self.chains.of(op), graph.operands(op).first()) {
+                if let (Some(chain), Some(&before)) = (flow.chain(op), flow.operands(op).first()) {
                     // The start's pairs are about all operands; this binds those from `late` on, after operand 0.
-                    let late = self.chains.bound(before).len();
+                    let late = flow.bound(before).len();
                     for pair in self.annotated(chain.start, op)? {
                         if let Some(operand) = (pair.operand + 1).checked_sub(late).filter(|k| (1..count).contains(k)) {
                             pairs.push(Pair { operand, ..pair });
@@ -112,25 +108,25 @@ impl<'g, 'm> InPlace<'g, 'm> {
     }
 
     /// Operand `k` in element `k`, or the one operand in the result.
-    fn one_by_one(&self, result: PlaceId, count: usize) -> Vec<Pair> {
+    fn one_by_one(&self, result: Position, count: usize) -> Vec<Pair> {
         if count == 1 {
             return vec![Pair::WHOLE];
         }
-        let elements = self.graph.elements(result).take(count).enumerate();
+        let elements = self.flow.elements(result).take(count).enumerate();
         elements.map(|(operand, element)| Pair { operand, from: 0, to: element.since(result) }).collect()
     }
 
     /// The start's pairs for its result {1} are the done's, whose operand {0} has the start's operands.
     fn of_done(&self, op: OpId) -> Result<Vec<Pair>, Error> {
-        let graph = self.graph;
-        let (Some(chain), Some(before)) = (self.chains.of(op), graph.operand(op, 0)) else { return Ok(Vec::new()) };
-        let (Some(inputs), Some(output)) = (graph.element(before, 0), graph.element(before, 1)) else {
+        let flow = self.flow;
+        let (Some(chain), Some(before)) = (flow.chain(op), flow.operand(op, 0)) else { return Ok(Vec::new()) };
+        let (Some(inputs), Some(output)) = (flow.element(before, 0), flow.element(before, 1)) else {
             return Ok(Vec::new());
         };
         let output = output.since(before);
         let pairs = self.annotated(chain.start, chain.start)?.into_iter().filter_map(|pair| {
-            let from = graph.element(inputs, pair.operand)?.since(before) + pair.from;
-            let to = pair.to.checked_sub(output).filter(|to| *to < graph.extent(graph.ops[op].place))?;
+            let from = flow.element(inputs, pair.operand)?.since(before) + pair.from;
+            let to = pair.to.checked_sub(output).filter(|to| *to < flow.extent(flow[op].position))?;
             Some(Pair { operand: 0, from, to })
         });
         Ok(pairs.collect())
@@ -138,17 +134,17 @@ impl<'g, 'm> InPlace<'g, 'm> {
 
     /// What `output_to_operand_aliasing` of one instruction says of the result of another.
     fn annotated(&self, op: OpId, of: OpId) -> Result<Vec<Pair>, Error> {
-        let graph = self.graph;
-        let Some(instruction) = graph.instruction(op).filter(|_| !graph.ops[op].is_hidden) else {
+        let flow = self.flow;
+        let Some(instruction) = flow.instruction(op).filter(|_| !flow[op].is_hidden) else {
             return Ok(Vec::new());
         };
-        let chain = self.chains.of(op).filter(|chain| chain.start == op);
-        let operands = chain.map_or(graph.operands(op), |chain| chain.operands());
-        let result = graph.ops[of].place;
+        let chain = flow.chain(op).filter(|chain| chain.start == op);
+        let operands = chain.map_or(flow.operands(op), |chain| chain.operands());
+        let result = flow[of].position;
         let pairs = instruction.output_to_operand_aliasing()?.into_iter().filter_map(|alias| {
-            let operand = graph.ops[*operands.get(alias.operand_number)?].place;
-            let from = graph.at(operand, &alias.operand_index)?.since(operand);
-            let to = graph.at(result, &alias.output_index)?.since(result);
+            let operand = flow[*operands.get(alias.operand_number)?].position;
+            let from = flow.at(operand, &alias.operand_index)?.since(operand);
+            let to = flow.at(result, &alias.output_index)?.since(result);
             Some(Pair { operand: alias.operand_number, from, to })
         });
         Ok(pairs.collect())
@@ -156,29 +152,29 @@ impl<'g, 'm> InPlace<'g, 'm> {
 
     /// The outputs that an in-place operation of the body makes from a parameter.
     fn fusion(&mut self, op: OpId) -> Result<Vec<Pair>, Error> {
-        let graph = self.graph;
-        let Some(body) = graph.callee(op, CallRole::Calls) else { return Ok(Vec::new()) };
-        let (root, result) = (graph.bodies[body].root, graph.ops[op].place);
+        let flow = self.flow;
+        let Some(body) = flow.callee(op, CallRole::Calls) else { return Ok(Vec::new()) };
+        let (root, result) = (flow[body].root, flow[op].position);
         let mut pairs = Vec::new();
-        for leaf in graph.places_of(op).filter(|place| !graph.places[*place].is_table) {
+        for leaf in flow.positions(op).filter(|position| !flow.is_tuple(*position)) {
             let to = leaf.since(result);
             let (producer, node) = self.back(root, to)?;
-            let of_producer = match graph.ops[producer].opcode {
+            let of_producer = match flow[producer].opcode {
                 Opcode::Fusion => self.fusions.get(&producer).cloned().unwrap_or_default(),
                 _ => self.pairs(producer)?,
             };
             // Of several for one output, the last counts.
             let Some(pair) = of_producer.iter().rev().find(|pair| pair.to == node) else { continue };
-            let Some(&operand) = graph.operands(producer).get(pair.operand) else { continue };
+            let Some(&operand) = flow.operands(producer).get(pair.operand) else { continue };
             let (mut source, mut from) = self.back(operand, pair.from)?;
             let through =
                 self.fusions.get(&source).and_then(|pairs| pairs.iter().find(|pair| pair.to == from)).copied();
             if let Some(pair) = through {
-                let Some(&operand) = graph.operands(source).get(pair.operand) else { continue };
+                let Some(&operand) = flow.operands(source).get(pair.operand) else { continue };
                 (source, from) = self.back(operand, pair.from)?;
             }
-            if graph.ops[source].opcode == Opcode::Parameter {
-                pairs.push(Pair { operand: graph.ops[source].number, from, to });
+            if flow[source].opcode == Opcode::Parameter {
+                pairs.push(Pair { operand: flow[source].number, from, to });
             }
         }
         Ok(pairs)
@@ -186,20 +182,20 @@ impl<'g, 'm> InPlace<'g, 'm> {
 
     /// From a node of a result in a fusion's body back to the one it is another name of.
     fn back(&mut self, mut op: OpId, mut node: usize) -> Result<(OpId, usize), Error> {
-        let graph = self.graph;
+        let flow = self.flow;
         loop {
             self.left = self.left.checked_sub(1).ok_or(Error::TooLarge)?;
-            let place = graph.ops[op].place;
-            let next = match graph.ops[op].opcode {
-                Opcode::Tuple if node > 0 => graph.element_around(place, node).and_then(|(number, element)| {
-                    Some((*graph.operands(op).get(number)?, node - element.since(place)))
+            let position = flow[op].position;
+            let next = match flow[op].opcode {
+                Opcode::Tuple if node > 0 => flow.element_around(position, node).and_then(|(number, element)| {
+                    Some((*flow.operands(op).get(number)?, node - element.since(position)))
                 }),
-                Opcode::GetTupleElement => graph.operands(op).first().and_then(|operand| {
-                    let tuple = graph.ops[*operand].place;
-                    let element = graph.element(tuple, graph.ops[op].number)?;
+                Opcode::GetTupleElement => flow.operands(op).first().and_then(|operand| {
+                    let tuple = flow[*operand].position;
+                    let element = flow.element(tuple, flow[op].number)?;
                     Some((*operand, element.since(tuple) + node))
                 }),
-                Opcode::Bitcast if node == 0 => graph.operands(op).first().map(|operand| (*operand, node)),
+                Opcode::Bitcast if node == 0 => flow.operands(op).first().map(|operand| (*operand, node)),
                 _ => None,
             };
             match next {

@@ -30,16 +30,16 @@
 //! # How it is worked out
 //!
 //! ```text
-//! module ─► graph ─► values ─► buffers ─► live ranges ─► assignment ─► heap ─► plan
-//!           what      what a    what must   when each     which have    where
-//!           runs      place     lie         lives         memory of     each
-//!                     holds     together                  their own     lies
+//! module ─► dataflow ─► storage ─► buffers ─► live ranges ─► assignment ─► heap ─► plan
+//!           what each   what it    what must   when each     which have    where
+//!           position    takes      lie         lives         memory of     each
+//!           holds                  together                  their own     lies
 //! ```
 //!
-//! `graph` has the instructions that run and the places of their results, `values` is XLA's dataflow analysis, `chains`
-//! knows asynchronous pairs, `in_place` the results that stay in an operand, `timeline` the order in which everything
-//! runs, `buffers` puts together what must lie together, `assign` says what is packed, and `heap` packs it. Everything
-//! is linear in the text but for sorting, and nothing recurses.
+//! [`tilewise_hlo::dataflow`] follows values, for any machine; `storage` says what each position takes on a TPU,
+//! `in_place` knows the results that stay in an operand, `timeline` the order in which everything runs, `buffers` puts
+//! together what must lie together, `assign` says what is packed, and `heap` packs it. Everything is linear in the text
+//! but for sorting, and nothing recurses.
 //!
 //! The rules are those of libtpu 0.0.51, restated from XLA's sources and checked against what it reports.
 
@@ -47,22 +47,18 @@
 
 mod assign;
 mod buffers;
-mod chains;
 mod error;
-mod graph;
 mod heap;
 mod in_place;
-mod index;
-mod opcode;
 mod plan;
 mod planner;
 mod sharing;
 mod size;
+mod storage;
 mod timeline;
-mod values;
 
 pub use assign::Role;
 pub use error::Error;
 pub use heap::Packing;
-pub use plan::{Allocation, MemoryPlan, Peak, PeakPiece, PlanOptions, SpacePlan};
+pub use plan::{AssignedValue, LiveBuffer, MemoryPlan, Peak, PlanOptions, SpacePlan};
 pub use planner::Planner;

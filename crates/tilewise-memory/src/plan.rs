@@ -1,4 +1,4 @@
-//! The plan: allocations, totals, the peak.
+//! The plan: assigned values, totals, the peak.
 
 use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
@@ -60,7 +60,7 @@ pub struct MemoryPlan {
     pub packing: Packing,
     /// Near the limit of memory, the other packing that was tried and [`temporary_bytes`](Self::temporary_bytes) of it.
     pub other_packing: Option<(Packing, u64)>,
-    pub(crate) order: Vec<u32>,
+    pub(crate) order: Vec<usize>,
 }
 
 /// What a program holds in one memory space.
@@ -70,9 +70,9 @@ pub struct SpacePlan {
     /// The memory space's number, 0 for the device's default memory.
     pub memory_space: u8,
     /// Every value that lies there, in the order of definition.
-    pub allocations: Vec<Allocation>,
-    /// Bytes that stand for the whole run: arguments, and results that don't lie in them.
-    pub standing_bytes: u64,
+    pub values: Vec<AssignedValue>,
+    /// Bytes that are live for the whole run: arguments, and results that don't lie in them.
+    pub resident_bytes: u64,
     /// In the default memory space, bytes of temporaries as the compiler reports them (`temp_size`): the packed heap,
     /// tables and work areas, with the gaps of their alignment. In others, the bytes alive at the peak.
     pub temporary_bytes: u64,
@@ -86,10 +86,10 @@ pub struct SpacePlan {
 }
 
 impl SpacePlan {
-    /// The most bytes that anything alive takes at one time: what stands for the whole run, and temporaries.
+    /// The most bytes that are live at one time: what is for the whole run, and temporaries.
     #[must_use]
     pub fn peak_live_bytes(&self) -> u64 {
-        self.standing_bytes.saturating_add(self.peak_temporary_live_bytes)
+        self.resident_bytes.saturating_add(self.peak_temporary_live_bytes)
     }
 
     /// Bytes of the temporaries' memory that nothing uses at the peak: gaps of alignment, and holes.
@@ -99,32 +99,32 @@ impl SpacePlan {
     }
 }
 
-/// The moment at which temporaries take the most.
+/// When temporaries take the most.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Peak {
-    /// The moment, as of [`MemoryPlan::order`].
-    pub moment: usize,
+    /// When that is, as of [`MemoryPlan::order`].
+    pub logical_time: usize,
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs then.
     pub instruction: usize,
-    /// What is alive then, arguments and results included.
-    pub pieces: Vec<PeakPiece>,
+    /// What is live then, arguments and results included.
+    pub live: Vec<LiveBuffer>,
 }
 
-/// Memory in use at the peak.
+/// A buffer that is live at the peak.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct PeakPiece {
-    /// Which of [`SpacePlan::allocations`] it holds then.
-    pub allocation: usize,
+pub struct LiveBuffer {
+    /// Which of [`SpacePlan::values`] it holds then.
+    pub value: usize,
     /// Bytes it takes: those of the largest value that ever lies there.
     pub bytes: u64,
 }
 
-/// A value in memory.
+/// A value with its place in memory.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Allocation {
+pub struct AssignedValue {
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that makes it.
     pub instruction: usize,
     /// The path to it within the tuples of the instruction's shape.
@@ -140,9 +140,9 @@ pub struct Allocation {
     pub offset: Option<u64>,
     /// Bytes it takes, padding included.
     pub bytes: u64,
-    /// The moment it is made, as of [`MemoryPlan::order`].
+    /// The logical time at which it is made, as of [`MemoryPlan::order`].
     pub first: usize,
-    /// The moment it is last used.
+    /// The logical time at which it is last used.
     pub last: usize,
 }
 
@@ -173,15 +173,15 @@ impl MemoryPlan {
     /// temporaries. Its code isn't counted.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        let standing = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
-        standing.saturating_add(self.temporary_bytes())
+        let interface = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
+        interface.saturating_add(self.temporary_bytes())
     }
 
-    /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs at each moment.
+    /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs at each logical time.
     ///
     /// What an instruction calls runs once, before it. For instructions that the text leaves out, it is that of their
     /// start.
     pub fn order(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
-        self.order.iter().map(|instruction| *instruction as usize)
+        self.order.iter().copied()
     }
 }

@@ -2,26 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    buffers::Buffers,
-    graph::Graph,
-    index::{OpId, PlaceId, ValueId},
-    opcode::Opcode,
-    values::Values,
+use tilewise_hlo::{
+    Opcode,
+    dataflow::{Dataflow, OpId, Position, ValueId},
 };
+
+use crate::{buffers::Buffers, storage::Storages};
 
 /// Whether the text (`"aliasing_operands"` in `backend_config`) lets a result lie where an operand does.
 ///
 /// Its lists count the operands, then the results: those in one list may share.
-pub(crate) fn may_share(graph: &Graph<'_>, result: PlaceId, operand: OpId) -> bool {
-    let op = graph.places[result].op;
-    let path = graph.path(result);
+pub(crate) fn may_share(flow: &Dataflow, result: Position, operand: OpId) -> bool {
+    let op = flow.op_at(result);
+    let path = flow.shape_index(result);
     if path.len() > 1 {
         return false;
     }
-    let attributes = graph.attributes(op);
+    let attributes = flow.attributes(op);
     let Some(lists) = attributes.rfind("\"aliasing_operands\"").map(|at| &attributes[at..]) else { return false };
-    let operands = graph.operands(op);
+    let operands = flow.operands(op);
     let result = operands.len() + path.first().copied().unwrap_or(0);
     lists.split("{\"indices\":[").skip(1).any(|list| {
         let list = list.split(']').next().unwrap_or_default();
@@ -32,7 +31,7 @@ pub(crate) fn may_share(graph: &Graph<'_>, result: PlaceId, operand: OpId) -> bo
 
 /// Whether two values can't lie in one place: they live at the same time, but for the moment at which one ends and the
 /// other, which may share with it, starts.
-pub(crate) fn interfere(graph: &Graph<'_>, values: &Values, buffers: &Buffers, a: ValueId, b: ValueId) -> bool {
+pub(crate) fn interfere(flow: &Dataflow, buffers: &Buffers, a: ValueId, b: ValueId) -> bool {
     let (range_a, range_b) = (buffers.ranges[a], buffers.ranges[b]);
     if !range_a.overlaps(range_b) {
         return false;
@@ -42,24 +41,23 @@ pub(crate) fn interfere(graph: &Graph<'_>, values: &Values, buffers: &Buffers, a
         () if range_b.end == range_a.start => (b, a),
         () => return true,
     };
-    let place = values.values[after].place;
-    let op = graph.places[place].op;
-    graph.ops[op].opcode == Opcode::Copy
-        || !graph
-            .operands(op)
-            .iter()
-            .any(|operand| values.at(graph.ops[*operand].place) == Some(before) && may_share(graph, place, *operand))
+    let position = flow.values()[after];
+    let op = flow.op_at(position);
+    flow[op].opcode == Opcode::Copy
+        || !flow.operands(op).iter().any(|operand| {
+            flow.value_at(flow[*operand].position) == Some(before) && may_share(flow, position, *operand)
+        })
 }
 
 /// The SparseCores whose work area a value is: element {2,k} of an asynchronous start, in the default memory space.
-pub(crate) fn work_area<'m>(graph: &Graph<'m>, values: &Values, value: ValueId) -> Option<BTreeSet<&'m str>> {
-    let place = values.values[value].place;
-    let data = graph.places[place];
-    if graph.ops[data.op].opcode != Opcode::AsyncStart || data.memory_space != 0 || data.bytes == 0 {
+pub(crate) fn work_area<'f>(flow: &'f Dataflow, storages: &Storages, value: ValueId) -> Option<BTreeSet<&'f str>> {
+    let position = flow.values()[value];
+    let (op, storage) = (flow.op_at(position), &storages[position]);
+    if flow[op].opcode != Opcode::AsyncStart || storage.memory_space != 0 || storage.bytes == 0 {
         return None;
     }
-    let path = graph.path(place);
-    (path.len() == 2 && path[0] == 2).then(|| core_ids(graph.attributes(data.op)))
+    let path = flow.shape_index(position);
+    (path.len() == 2 && path[0] == 2).then(|| core_ids(flow.attributes(op)))
 }
 
 /// The cores that a call on a SparseCore names in its `backend_config`; `?` where it names none.

@@ -2,13 +2,9 @@
 
 use std::ops::Range;
 
-use tilewise_hlo::CallRole;
-
-use crate::{
-    chains::Chains,
-    graph::Graph,
-    index::{ComputationId, OpId, Table},
-    opcode::Opcode,
+use tilewise_hlo::{
+    CallRole, Opcode,
+    dataflow::{Body, BodyId, Dataflow, Op, OpId, Table},
 };
 
 /// One line for the whole program: what an instruction calls runs once, before it.
@@ -16,39 +12,42 @@ use crate::{
 /// As `HloLiveRange::FlattenSchedule` has it (xla/hlo/utils/hlo_live_range.cc).
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    /// What runs at each moment.
+    /// What runs at each logical time.
     pub(crate) order: Vec<OpId>,
-    moments: Table<OpId, Option<usize>>,
-    spans: Table<ComputationId, Range<usize>>,
+    logical_times: Table<Op, Option<usize>>,
+    spans: Table<Body, Range<usize>>,
     /// The start whose asynchronous computation each is in, if any.
-    starts: Table<ComputationId, Option<OpId>>,
+    starts: Table<Body, Option<OpId>>,
 }
 
 impl Timeline {
-    pub(crate) fn new(graph: &Graph<'_>, chains: &Chains) -> Self {
+    pub(crate) fn new(flow: &Dataflow) -> Self {
         let mut this = Self {
-            order: Vec::with_capacity(graph.ops.len()),
-            moments: Table::filled(graph.ops.len(), None),
-            spans: Table::filled(graph.bodies.len(), 0..0),
-            starts: Table::filled(graph.bodies.len(), None),
+            order: Vec::with_capacity(flow.ops().len()),
+            logical_times: Table::filled(flow.ops().len(), None),
+            spans: Table::filled(flow.bodies().len(), 0..0),
+            starts: Table::filled(flow.bodies().len(), None),
         };
-        let mut is_entered = Table::filled(graph.bodies.len(), false);
-        is_entered[graph.entry] = true;
-        let mut stack = vec![(graph.entry, 0)];
-        while let Some((computation, k)) = stack.pop() {
-            let Some(op) = graph.bodies[computation].op(k) else {
-                this.spans[computation].end = this.order.len();
+        let mut is_entered = Table::filled(flow.bodies().len(), false);
+        let mut stack = Vec::new();
+        if let Some(entry) = flow.entry() {
+            is_entered[entry] = true;
+            stack.push((entry, 0));
+        }
+        while let Some((body, k)) = stack.pop() {
+            let Some(op) = flow[body].op(k) else {
+                this.spans[body].end = this.order.len();
                 continue;
             };
-            let mut start = this.starts[computation];
-            let is_new = |callee: &ComputationId| !is_entered[*callee];
-            let callee = match graph.ops[op].opcode {
-                Opcode::Call => graph.callees(op, &[CallRole::ToApply, CallRole::Calls]).find(is_new),
-                Opcode::Conditional => graph.branches(op).find(is_new),
-                Opcode::While => graph.callees(op, &[CallRole::Condition, CallRole::Body]).find(is_new),
+            let mut start = this.starts[body];
+            let is_new = |callee: &BodyId| !is_entered[*callee];
+            let callee = match flow[op].opcode {
+                Opcode::Call => flow.callees(op, &[CallRole::ToApply, CallRole::Calls]).find(is_new),
+                Opcode::Conditional => flow.branches(op).find(is_new),
+                Opcode::While => flow.callees(op, &[CallRole::Condition, CallRole::Body]).find(is_new),
                 opcode if opcode.is_async() => {
-                    start = chains.of(op).map(|chain| chain.start);
-                    chains.ready(graph, op).filter(is_new)
+                    start = flow.chain(op).map(|chain| chain.start);
+                    flow.ready(op).filter(is_new)
                 }
                 _ => None,
             };
@@ -56,11 +55,11 @@ impl Timeline {
                 is_entered[callee] = true;
                 this.starts[callee] = start;
                 this.spans[callee] = this.order.len()..this.order.len();
-                stack.extend([(computation, k), (callee, 0)]);
+                stack.extend([(body, k), (callee, 0)]);
             } else {
-                this.moments[op] = Some(this.order.len());
+                this.logical_times[op] = Some(this.order.len());
                 this.order.push(op);
-                stack.push((computation, k + 1));
+                stack.push((body, k + 1));
             }
         }
         this
@@ -72,24 +71,23 @@ impl Timeline {
     }
 
     /// When an instruction runs, if it does.
-    pub(crate) fn moment(&self, op: OpId) -> Option<usize> {
-        self.moments[op]
+    pub(crate) fn logical_time(&self, op: OpId) -> Option<usize> {
+        self.logical_times[op]
     }
 
     /// When the instructions of its computation run: from the first of them to one past the last.
-    pub(crate) fn span(&self, computation: ComputationId) -> Range<usize> {
-        self.spans[computation].clone()
+    pub(crate) fn span(&self, body: BodyId) -> Range<usize> {
+        self.spans[body].clone()
     }
 
-    /// How long what an instruction puts in a place of its own lasts: that of a root until its computation ends.
-    pub(crate) fn end(&self, graph: &Graph<'_>, op: OpId) -> Option<usize> {
-        let moment = self.moment(op)?;
-        let instruction = &graph.ops[op];
-        Some(if instruction.is_root { self.spans[instruction.computation].end } else { moment })
+    /// How long what an instruction puts in a position of its own lasts: that of a root until its computation ends.
+    pub(crate) fn end(&self, flow: &Dataflow, op: OpId) -> Option<usize> {
+        let time = self.logical_time(op)?;
+        Some(if flow[op].is_root { self.spans[flow[op].body].end } else { time })
     }
 
     /// The start whose asynchronous computation this is in, if it is in one.
-    pub(crate) fn start_around(&self, computation: ComputationId) -> Option<OpId> {
-        self.starts[computation]
+    pub(crate) fn start_around(&self, body: BodyId) -> Option<OpId> {
+        self.starts[body]
     }
 }

@@ -5,7 +5,7 @@ use crate::{Report, flow::Flow, origin::traced, sizing::share};
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
 use tilewise_hlo::{Instruction, Module, Opcode};
-use tilewise_memory::{PlanOptions, Planner, Role};
+use tilewise_memory::{Packing, PlanOptions, Planner, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
@@ -124,7 +124,8 @@ pub(crate) struct Scene<'m> {
     pub(super) padding_share: f64,
     /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
     pub(super) buffers: HashMap<usize, usize>,
-    planner: Planner<'m>,
+    planner: Planner,
+    packing: Packing,
 }
 
 impl<'m> Scene<'m> {
@@ -138,32 +139,28 @@ impl<'m> Scene<'m> {
         let planner = Planner::new(module, options).ok()?;
         let hbm = plan.space(0)?;
         let total_bytes = plan.total_bytes();
-        let at_peak: HashSet<usize> = hbm
-            .peak
-            .iter()
-            .flat_map(|peak| &peak.pieces)
-            .map(|piece| hbm.allocations[piece.allocation].buffer)
-            .collect();
+        let at_peak: HashSet<usize> =
+            hbm.peak.iter().flat_map(|peak| &peak.live).map(|live| hbm.values[live.value].buffer).collect();
         let mut held = Vec::new();
-        for allocation in hbm.allocations.iter().filter(|a| a.bytes > total_bytes / NEGLIGIBLE) {
-            let Some(instruction) = module.instruction(allocation.instruction) else { continue };
-            let Some(shape) = part(&instruction, &allocation.shape_index) else { continue };
+        for value in hbm.values.iter().filter(|value| value.bytes > total_bytes / NEGLIGIBLE) {
+            let Some(instruction) = module.instruction(value.instruction) else { continue };
+            let Some(shape) = part(&instruction, &value.shape_index) else { continue };
             let Some(array) = shape.as_array() else { continue };
             let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
             let Some(bounds) = bounds else { continue };
             held.push(Held {
                 instruction,
                 bounds,
-                bytes: allocation.bytes,
-                role: allocation.role,
-                buffer: allocation.buffer,
-                is_at_peak: at_peak.contains(&allocation.buffer),
+                bytes: value.bytes,
+                role: value.role,
+                buffer: value.buffer,
+                is_at_peak: at_peak.contains(&value.buffer),
                 shape,
             });
         }
         let mut buffers = HashMap::new();
-        for allocation in plan.spaces.iter().flat_map(|space| &space.allocations) {
-            buffers.entry(allocation.instruction).or_insert(allocation.buffer);
+        for value in plan.spaces.iter().flat_map(|space| &space.values) {
+            buffers.entry(value.instruction).or_insert(value.buffer);
         }
         let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
         Some(Self {
@@ -177,6 +174,7 @@ impl<'m> Scene<'m> {
             padding_share: peak.map_or(0.0, |peak| share(peak.padding_bytes, peak.live_bytes)),
             buffers,
             planner,
+            packing: plan.packing,
         })
     }
 
@@ -230,7 +228,7 @@ impl<'m> Scene<'m> {
             placed.extend(&candidate.placed);
             donated = donated.saturating_add(candidate.donated_bytes);
         }
-        let plan = self.planner.plan_resized(|buffer, bytes| {
+        let plan = self.planner.plan_resized(self.packing, |buffer, bytes| {
             let resized = || resized.get(&buffer).map(|resized| bytes.min(*resized));
             placed.get(&buffer).copied().or_else(resized)
         });

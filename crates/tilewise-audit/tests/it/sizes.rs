@@ -48,7 +48,7 @@ fn bytes_are_data_and_padding() {
             assert_eq!(sizes.physical_bytes, sizes.logical_bytes + sizes.padding_bytes(), "{row}");
         }
         for row in report.plan_rows() {
-            let (data, bytes) = (row.shape().and_then(|shape| data(&shape)), row.allocation.bytes);
+            let (data, bytes) = (row.shape().and_then(|shape| data(&shape)), row.value.bytes);
             assert_eq!(row.logical_bytes(), data.unwrap_or(bytes), "{}", place(row.instruction.name()));
             assert_eq!(bytes, row.logical_bytes() + row.padding_bytes(), "{}", place(row.instruction.name()));
             rows += 1;

@@ -29,7 +29,7 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferAssignment {
-    allocations: Vec<Allocation>,
+    allocations: Vec<BufferAllocation>,
     heap_traces: Vec<HeapTrace>,
 }
 
@@ -58,7 +58,7 @@ impl BufferAssignment {
 
     /// The allocations, in the order of the text.
     #[must_use]
-    pub fn allocations(&self) -> &[Allocation] {
+    pub fn allocations(&self) -> &[BufferAllocation] {
         &self.allocations
     }
 
@@ -72,7 +72,7 @@ impl BufferAssignment {
 /// A piece of memory that the program reserves, and the values in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Allocation {
+pub struct BufferAllocation {
     /// Its number.
     pub index: u64,
     /// Its size in bytes, padding included.
@@ -88,10 +88,10 @@ pub struct Allocation {
     /// Whether it may hold a result.
     pub is_live_out: bool,
     /// What lies in it, in the order of the text.
-    pub values: Vec<AssignedValue>,
+    pub values: Vec<AssignedBuffer>,
 }
 
-impl Allocation {
+impl BufferAllocation {
     /// Whether it holds temporaries: neither arguments nor results nor constants (`IsPreallocatedTempBuffer` in
     /// xla/service/buffer_assignment.h).
     #[must_use]
@@ -113,7 +113,7 @@ pub struct AllocationParameter {
 /// A value, and where it lies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AssignedValue {
+pub struct AssignedBuffer {
     /// The value's number, which the [heap traces](BufferAssignment::heap_traces) use.
     pub id: i64,
     /// The instruction that defines it, without `%`.
@@ -130,7 +130,7 @@ pub struct AssignedValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapTrace {
-    /// The [index](Allocation::index) of the allocation that the heap became.
+    /// The [index](BufferAllocation::index) of the allocation that the heap became.
     pub allocation: u64,
     /// What happened, in order.
     pub events: Vec<HeapEvent>,

@@ -1,12 +1,12 @@
 //! The text of a buffer assignment.
 
-use super::{Allocation, AllocationParameter, AssignedValue, BufferAssignment};
+use super::{AllocationParameter, AssignedBuffer, BufferAllocation, BufferAssignment};
 use crate::error::{Error, ErrorKind};
 
 pub(super) const TITLE: &str = "BufferAssignment:";
 
 pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
-    let mut allocations: Vec<Allocation> = Vec::new();
+    let mut allocations: Vec<BufferAllocation> = Vec::new();
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let (start, content) = (at, line.trim());
@@ -33,10 +33,11 @@ pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
 }
 
 /// Reads `0: size 512, color 1, page 0, parameter 0, shape |f32[2]| at ShapeIndex {}, maybe-live-out:`.
-fn read_allocation(text: &str) -> Option<Allocation> {
+fn read_allocation(text: &str) -> Option<BufferAllocation> {
     let (index, rest) = text.split_once(": size ")?;
     let (size, flags) = rest.split_once([',', ':'])?;
-    let mut allocation = Allocation { index: index.parse().ok()?, size: size.parse().ok()?, ..Allocation::default() };
+    let mut allocation =
+        BufferAllocation { index: index.parse().ok()?, size: size.parse().ok()?, ..BufferAllocation::default() };
     let flags = flags.trim().trim_end_matches(':');
     // Shapes have commas of their own, and stand between bars.
     for (at, part) in flags.split('|').enumerate().filter(|(at, _)| at % 2 == 0) {
@@ -62,7 +63,7 @@ fn read_allocation(text: &str) -> Option<Allocation> {
 }
 
 /// Reads `<40 fusion{0} @1> (size=512,offset=0): shape`.
-fn read_value(text: &str) -> Option<AssignedValue> {
+fn read_value(text: &str) -> Option<AssignedBuffer> {
     let (id, rest) = text.strip_prefix('<')?.split_once(' ')?;
     let (name, rest) = rest.split_once(" @")?;
     let (_, rest) = rest.split_once("> (size=")?;
@@ -71,7 +72,7 @@ fn read_value(text: &str) -> Option<AssignedValue> {
     // A value that joins others is marked: `while{1} (phi)`.
     let name = name.split(' ').next().unwrap_or(name);
     let (instruction, index) = name.split_once('{').unwrap_or((name, ""));
-    Some(AssignedValue {
+    Some(AssignedBuffer {
         id: id.parse().ok()?,
         instruction: instruction.to_owned(),
         shape_index: read_index(index.trim_end_matches('}'))?,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use prost::Message;
 use prost::bytes::Bytes;
 
-use super::{Allocation, AllocationParameter, AssignedValue, BufferAssignment, HeapEvent, HeapTrace};
+use super::{AllocationParameter, AssignedBuffer, BufferAllocation, BufferAssignment, HeapEvent, HeapTrace};
 use crate::error::{Error, ErrorKind};
 
 #[derive(Clone, PartialEq, Message)]
@@ -101,7 +101,7 @@ pub(super) fn decode(bytes: Bytes, name_of: impl Fn(i64) -> Option<String>) -> R
         let location = values.get(&assigned.logical_buffer_id).ok_or_else(|| invalid("names a value it lacks"))?;
         let name = Some(&location.instruction_name).filter(|name| !name.is_empty()).cloned();
         let name = name.or_else(|| name_of(location.instruction_id));
-        Ok(AssignedValue {
+        Ok(AssignedBuffer {
             id: assigned.logical_buffer_id,
             instruction: name.ok_or_else(|| invalid("names an instruction that the module lacks"))?,
             shape_index: index(&location.shape_index)?,
@@ -115,7 +115,7 @@ pub(super) fn decode(bytes: Bytes, name_of: impl Fn(i64) -> Option<String>) -> R
             number: number(proto.parameter_number)?,
             shape_index: index(&proto.parameter_shape_index)?,
         };
-        Ok(Allocation {
+        Ok(BufferAllocation {
             index: number(proto.index)?,
             size: number(proto.size)?,
             memory_space: number(proto.color)?,

@@ -4,11 +4,12 @@
 
 use std::cmp::Reverse;
 
+use super::GroupId;
 use super::{Group, interval_index::IntervalIndex};
-use crate::index::{GroupId, Table};
+use tilewise_hlo::dataflow::Table;
 
 /// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
-pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option<u64> {
+pub(super) fn pack(groups: &mut Table<Group, Group>, alignment: u64) -> Option<u64> {
     let spatial = ordered(groups, &|group, length| [group.bytes, length].map(Reverse));
     let temporal = ordered(groups, &|group, _| [group.high as u64 - group.low as u64, group.bytes].map(Reverse));
     let (by_size, spatial_height) = place(groups, &spatial, alignment)?;
@@ -22,10 +23,10 @@ pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option
 }
 
 /// The groups by a key of each and how long its first member lives, then by that member's value.
-fn ordered(groups: &Table<GroupId, Group>, key: &dyn Fn(&Group, u64) -> [Reverse<u64>; 2]) -> Vec<GroupId> {
+fn ordered(groups: &Table<Group, Group>, key: &dyn Fn(&Group, u64) -> [Reverse<u64>; 2]) -> Vec<GroupId> {
     let first =
         |group: &Group| group.members.first().map_or((0, None), |m| (m.high as u64 - m.low as u64, Some(m.value)));
-    let mut order: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
+    let mut order: Vec<GroupId> = groups.ids().filter(|group| groups[*group].bytes > 0).collect();
     order.sort_by_cached_key(|id| {
         let (length, value) = first(&groups[*id]);
         (key(&groups[*id], length), value)
@@ -33,7 +34,7 @@ fn ordered(groups: &Table<GroupId, Group>, key: &dyn Fn(&Group, u64) -> [Reverse
     order
 }
 
-fn place(groups: &Table<GroupId, Group>, order: &[GroupId], alignment: u64) -> Option<(Vec<(GroupId, u64)>, u64)> {
+fn place(groups: &Table<Group, Group>, order: &[GroupId], alignment: u64) -> Option<(Vec<(GroupId, u64)>, u64)> {
     let events = order.iter().map(|id| groups[*id].high + 1).max().unwrap_or(0);
     let mut placed = IntervalIndex::new(events);
     let mut offsets = Vec::with_capacity(order.len());

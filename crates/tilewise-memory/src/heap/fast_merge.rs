@@ -8,11 +8,12 @@ use std::{
 };
 
 use super::Group;
-use crate::index::{GroupId, Table};
+use super::GroupId;
+use tilewise_hlo::dataflow::Table;
 
 /// Sets the offsets and returns the height of the heap; `None` if that exceeds 64 bits.
-pub(super) fn pack(groups: &mut Table<GroupId, Group>, alignment: u64) -> Option<u64> {
-    let mut order: Vec<GroupId> = groups.keys().filter(|group| groups[*group].bytes > 0).collect();
+pub(super) fn pack(groups: &mut Table<Group, Group>, alignment: u64) -> Option<u64> {
+    let mut order: Vec<GroupId> = groups.ids().filter(|group| groups[*group].bytes > 0).collect();
     order.sort_by_cached_key(|id| {
         let group = &groups[*id];
         (group.low, Reverse(group.bytes), group.members.first().map(|member| member.value))

@@ -6,13 +6,15 @@ mod best_fit;
 mod fast_merge;
 mod interval_index;
 
+use tilewise_hlo::{
+    Opcode,
+    dataflow::{Dataflow, Id, Table, Value, ValueId},
+};
+
 use crate::{
-    buffers::{Buffers, sort_by_range},
-    graph::Graph,
-    index::{BufferId, GroupId, Table, ValueId},
-    opcode::Opcode,
+    buffers::{Buffer, BufferId, Buffers, sort_by_range},
     sharing::may_share,
-    values::Values,
+    storage::Storages,
 };
 
 /// What every allocation of a memory space starts at a multiple of, in bytes; `None` where another pass of the compiler
@@ -24,6 +26,8 @@ pub(crate) fn alignment(memory_space: u8) -> Option<u64> {
         _ => None,
     }
 }
+
+pub(crate) type GroupId = Id<Group>;
 
 /// Values that share one piece of the heap.
 #[derive(Clone, Debug)]
@@ -74,7 +78,7 @@ pub enum Packing {
 /// The heap of a memory space.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    pub(crate) groups: Table<GroupId, Group>,
+    pub(crate) groups: Table<Group, Group>,
     /// Bytes from the start to the end of the highest piece.
     pub(crate) height: u64,
     /// Bytes of the pieces alive at the peak.
@@ -86,16 +90,16 @@ pub(crate) struct Heap {
 
 impl Heap {
     /// Replays definitions and releases. `None` if the sizes add up to more than 64 bits.
-    pub(crate) fn new(graph: &Graph<'_>, values: &Values, buffers: &Buffers, packed: &[BufferId]) -> Option<Self> {
+    pub(crate) fn new(flow: &Dataflow, storages: &Storages, buffers: &Buffers, packed: &[BufferId]) -> Option<Self> {
         let mut replay = Replay {
-            graph,
-            values,
+            flow,
+            storages,
             buffers,
             groups: Table::new(),
             events: Vec::new(),
             first_of: Table::filled(buffers.members.len(), None),
-            slots: Table::filled(values.values.len(), None),
-            ends: Table::filled(values.values.len(), 0),
+            slots: Table::filled(flow.values().len(), None),
+            ends: Table::filled(flow.values().len(), 0),
         };
         replay.run(packed);
         let mut heap =
@@ -129,7 +133,7 @@ impl Heap {
 
     /// The event after which the groups alive take the most, the first of such.
     fn find_peak(&mut self) -> Option<()> {
-        let mut alive: Table<GroupId, usize> = Table::filled(self.groups.len(), 0);
+        let mut alive: Table<Group, usize> = Table::filled(self.groups.len(), 0);
         let mut live = 0_u64;
         for (at, event) in self.events.iter().enumerate() {
             let count = &mut alive[event.group];
@@ -153,22 +157,22 @@ impl Heap {
 }
 
 /// Turns live ranges into events.
-struct Replay<'a, 'm> {
-    graph: &'a Graph<'m>,
-    values: &'a Values,
+struct Replay<'a> {
+    flow: &'a Dataflow,
+    storages: &'a Storages,
     buffers: &'a Buffers,
-    groups: Table<GroupId, Group>,
+    groups: Table<Group, Group>,
     events: Vec<Event>,
     /// The value that a buffer began with.
-    first_of: Table<BufferId, Option<ValueId>>,
+    first_of: Table<Buffer, Option<ValueId>>,
     /// The group of each value, and which of its members it is.
-    slots: Table<ValueId, Option<(GroupId, usize)>>,
-    /// The last moment of each value that is alive; that of what it gave its place to, once it did.
-    ends: Table<ValueId, usize>,
+    slots: Table<Value, Option<(GroupId, usize)>>,
+    /// The last logical time of each value that is alive; that of what it gave its place to, once it did.
+    ends: Table<Value, usize>,
 }
 
-impl Replay<'_, '_> {
-    /// At each moment first the definitions, then the releases, each in the order of the values.
+impl Replay<'_> {
+    /// At each logical time first the definitions, then the releases, each in the order of the values.
     fn run(&mut self, packed: &[BufferId]) {
         let mut born: Vec<ValueId> = packed.iter().flat_map(|buffer| &self.buffers.members[*buffer]).copied().collect();
         let ranges = &self.buffers.ranges;
@@ -179,28 +183,28 @@ impl Replay<'_, '_> {
             self.ends[*value] = ranges[*value].end;
         }
         let (mut born, mut dying) = (born.into_iter().peekable(), dying.into_iter().peekable());
-        while let Some(moment) = dying.peek().map(|value| ranges[*value].end) {
-            let moment = born.peek().map_or(moment, |value| moment.min(ranges[*value].start));
-            while let Some(value) = born.next_if(|value| ranges[*value].start == moment) {
-                self.define(value, moment);
+        while let Some(time) = dying.peek().map(|value| ranges[*value].end) {
+            let time = born.peek().map_or(time, |value| time.min(ranges[*value].start));
+            while let Some(value) = born.next_if(|value| ranges[*value].start == time) {
+                self.define(value, time);
             }
-            while let Some(value) = dying.next_if(|value| ranges[*value].end == moment) {
+            while let Some(value) = dying.next_if(|value| ranges[*value].end == time) {
                 // One that gave its place away was released then.
-                if self.ends[value] == moment {
+                if self.ends[value] == time {
                     self.release(value);
                 }
             }
         }
     }
 
-    fn define(&mut self, value: ValueId, moment: usize) {
+    fn define(&mut self, value: ValueId, time: usize) {
         let Some(buffer) = self.buffers.of(value) else { return };
         let is_first = self.first_of[buffer].is_none();
         let host = match self.first_of[buffer] {
             Some(first) => Some(first),
-            None => self.donor(value, buffer, moment).inspect(|donor| {
+            None => self.donor(value, buffer, time).inspect(|donor| {
                 self.release(*donor);
-                // Larger than any moment: never released again.
+                // Larger than any logical time: never released again.
                 self.ends[*donor] = usize::MAX;
             }),
         };
@@ -213,7 +217,7 @@ impl Replay<'_, '_> {
             }
         };
         // Once for each buffer: a loop's carry may have as many values as the program has instructions.
-        let bytes = if is_first { self.buffers.bytes(self.graph, self.values, buffer) } else { 0 };
+        let bytes = if is_first { self.buffers.bytes(self.flow, self.storages, buffer) } else { 0 };
         let at = self.events.len();
         let group_data = &mut self.groups[group];
         group_data.bytes = group_data.bytes.max(bytes);
@@ -231,18 +235,18 @@ impl Replay<'_, '_> {
     }
 
     /// The operand that ends now and whose place this value may take.
-    fn donor(&self, value: ValueId, buffer: BufferId, moment: usize) -> Option<ValueId> {
-        let place = self.values.values[value].place;
-        let op = self.graph.places[place].op;
-        if self.buffers.members[buffer].len() != 1 || self.graph.ops[op].opcode == Opcode::Copy {
+    fn donor(&self, value: ValueId, buffer: BufferId, time: usize) -> Option<ValueId> {
+        let position = self.flow.values()[value];
+        let op = self.flow.op_at(position);
+        if self.buffers.members[buffer].len() != 1 || self.flow[op].opcode == Opcode::Copy {
             return None;
         }
-        self.graph.operands(op).iter().find_map(|operand| {
-            let old = self.values.at(self.graph.ops[*operand].place)?;
-            let is_its_own = self.graph.places[self.values.values[old].place].op == *operand;
+        self.flow.operands(op).iter().find_map(|operand| {
+            let old = self.flow.value_at(self.flow[*operand].position)?;
+            let is_its_own = self.flow.op_at(self.flow.values()[old]) == *operand;
             let is_alone = self.buffers.of(old).is_some_and(|buffer| self.buffers.members[buffer].len() == 1);
-            let ends_now = self.slots[old].is_some() && self.ends[old] == moment;
-            (is_its_own && is_alone && ends_now && may_share(self.graph, place, *operand)).then_some(old)
+            let ends_now = self.slots[old].is_some() && self.ends[old] == time;
+            (is_its_own && is_alone && ends_now && may_share(self.flow, position, *operand)).then_some(old)
         })
     }
 }

@@ -21,7 +21,7 @@ fn program(text: &str) -> String {
 fn offsets(text: &str) -> Vec<(String, u64)> {
     let module = Module::parse(text).unwrap();
     let plan = MemoryPlan::new(&module, &PlanOptions::new(Generation::V5e)).unwrap();
-    let allocations = plan.space(0).unwrap().allocations.iter().filter(|a| a.role == Role::Temporary);
+    let allocations = plan.space(0).unwrap().values.iter().filter(|a| a.role == Role::Temporary);
     let named = allocations.map(|a| (module.instruction(a.instruction).unwrap().name().to_owned(), a.offset));
     named.map(|(name, offset)| (name, offset.expect("a temporary of HBM has an offset") / MIB)).collect()
 }
@@ -48,7 +48,7 @@ fn what_is_dead_gives_its_place_to_others() {
     assert_eq!((plan.argument_bytes, plan.output_bytes, plan.temporary_bytes()), (MIB, MIB, 3 * MIB));
     let hbm = plan.space(0).unwrap();
     assert_eq!((hbm.peak_temporary_live_bytes, hbm.peak_live_bytes()), (3 * MIB, 5 * MIB));
-    assert_eq!(hbm.peak.as_ref().unwrap().moment, 3);
+    assert_eq!(hbm.peak.as_ref().unwrap().logical_time, 3);
 }
 
 #[test]
@@ -98,7 +98,7 @@ ENTRY e (x: f32[512,512], n: s32[]) -> f32[512,512] {
     let plan = MemoryPlan::new(&module, &PlanOptions::new(Generation::V5e)).unwrap();
     let space = plan.space(0).unwrap();
     let of = |name: &str, path: &[usize]| {
-        let mut all = space.allocations.iter();
+        let mut all = space.values.iter();
         all.find(|a| module.instruction(a.instruction).unwrap().name() == name && a.shape_index == path).unwrap()
     };
     // What comes in, what goes round and what comes out lie together; the loop's own value beside them.
@@ -107,7 +107,7 @@ ENTRY e (x: f32[512,512], n: s32[]) -> f32[512,512] {
     assert_eq!(of("loop", &[0]).offset, of("a", &[]).offset);
     assert_ne!(of("w", &[]).offset, of("a", &[]).offset);
     // The counter isn't changed: it is the argument all along, and takes nothing.
-    assert!(!space.allocations.iter().any(|a| a.shape_index == [1] && a.role == Role::Temporary));
+    assert!(!space.values.iter().any(|a| a.shape_index == [1] && a.role == Role::Temporary));
     // Two arrays and the carry's table, each of which begins at a multiple of 16384.
     assert_eq!(plan.temporary_bytes(), 2 * MIB + 16384);
     let names: Vec<&str> = plan.order().map(|at| module.instruction(at).unwrap().name()).collect();
@@ -169,7 +169,7 @@ fn the_result_of_a_slice_start_is_alive_until_its_done() {
     );
     let module = Module::parse(&*text).unwrap();
     let plan = MemoryPlan::new(&module, &PlanOptions::new(Generation::V5e)).unwrap();
-    let hidden = plan.space(0).unwrap().allocations.iter().find(|a| a.is_hidden).unwrap();
+    let hidden = plan.space(0).unwrap().values.iter().find(|a| a.is_hidden).unwrap();
     assert_eq!((module.instruction(hidden.instruction).unwrap().name(), &hidden.shape_index[..]), ("s", &[1][..]));
     assert_eq!(offsets(&text).into_iter().map(|(_, offset)| offset).collect::<Vec<_>>(), [0, 1]);
 }

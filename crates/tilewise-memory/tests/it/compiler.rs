@@ -5,7 +5,7 @@
 use std::{collections::HashMap, path::Path};
 
 use tilewise_hlo::Module;
-use tilewise_memory::{Allocation, MemoryPlan, PlanOptions, Role};
+use tilewise_memory::{AssignedValue, MemoryPlan, PlanOptions, Role};
 
 fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"))
@@ -38,7 +38,7 @@ fn offsets_are_the_compilers() {
     let expected = rows("offsets.csv");
     for (row, module, plan) in programs() {
         let mut found = HashMap::new();
-        for allocation in plan.spaces.iter().flat_map(|space| &space.allocations) {
+        for allocation in plan.spaces.iter().flat_map(|space| &space.values) {
             let name = module.instruction(allocation.instruction).unwrap().name();
             let path: Vec<String> = allocation.shape_index.iter().map(usize::to_string).collect();
             found.insert((name, path.join(".")), allocation.offset);
@@ -59,13 +59,13 @@ fn offsets_are_the_compilers() {
 #[test]
 fn what_lives_at_one_time_lies_apart() {
     // Values that touch in time may share a piece, so only overlaps in the open interval count.
-    let overlap = |a: &Allocation, b: &Allocation| {
+    let overlap = |a: &AssignedValue, b: &AssignedValue| {
         let (Some(at), Some(bt)) = (a.offset, b.offset) else { return false };
         a.first < b.last && b.first < a.last && at < bt + b.bytes && bt < at + a.bytes
     };
     for (row, _, plan) in programs() {
-        let heap = &plan.space(0).unwrap().allocations;
-        let heap: Vec<&Allocation> = heap.iter().filter(|a| a.role == Role::Temporary && a.first < a.last).collect();
+        let heap = &plan.space(0).unwrap().values;
+        let heap: Vec<&AssignedValue> = heap.iter().filter(|a| a.role == Role::Temporary && a.first < a.last).collect();
         for (k, a) in heap.iter().enumerate() {
             let clash = heap[..k].iter().find(|b| b.buffer != a.buffer && b.offset != a.offset && overlap(a, b));
             assert!(clash.is_none(), "{}: {a:?} and {clash:?}", row[0]);
@@ -78,7 +78,7 @@ fn the_peak_is_the_sum_of_what_is_alive() {
     for (row, _, plan) in programs() {
         for space in &plan.spaces {
             let Some(peak) = &space.peak else { continue };
-            let sum: u64 = peak.pieces.iter().map(|piece| piece.bytes).sum();
+            let sum: u64 = peak.live.iter().map(|piece| piece.bytes).sum();
             assert_eq!(sum, space.peak_live_bytes(), "{}, space {}", row[0], space.memory_space);
             assert!(space.peak_temporary_live_bytes <= space.layout_bytes, "{}", row[0]);
         }

@@ -12,7 +12,7 @@ pub(super) struct Block<'a> {
 
 impl Block<'_> {
     pub(super) fn bytes(&self) -> u64 {
-        self.row.allocation.bytes
+        self.row.value.bytes
     }
 
     fn end(&self) -> u64 {
@@ -27,8 +27,8 @@ impl Block<'_> {
 
 /// Tuples' tables have memory of their own, which nothing else ever uses.
 fn stands(row: &PlanRow<'_>) -> bool {
-    let role = row.allocation.role;
-    role.is_standing() || role == Role::Table
+    let role = row.value.role;
+    role.is_resident() || role == Role::Table
 }
 
 /// What happens to a block, by its number in [`Space::blocks`].
@@ -53,7 +53,7 @@ pub(super) struct Space<'a> {
 /// The memory spaces of a report's plan, by rising number; none without a plan.
 pub(super) fn spaces(report: &Report) -> Vec<Space<'_>> {
     let mut rows: BTreeMap<u8, Vec<PlanRow<'_>>> = BTreeMap::new();
-    for row in report.plan_rows().filter(|row| row.allocation.bytes > 0) {
+    for row in report.plan_rows().filter(|row| row.value.bytes > 0) {
         rows.entry(row.memory_space).or_default().push(row);
     }
     rows.into_iter().map(|(number, rows)| Space::of(number, rows)).collect()
@@ -64,13 +64,13 @@ impl<'a> Space<'a> {
         let mut space = Self { number, blocks: Vec::new(), events: Vec::new(), temporaries: 0, end: 0 };
         // Values of one buffer lie in one place, which is as large as the largest of them.
         let mut places: HashMap<usize, u64> = HashMap::new();
-        for row in rows.iter().filter(|row| row.allocation.offset.is_none()) {
-            let place = places.entry(row.allocation.buffer).or_default();
-            *place = row.allocation.bytes.max(*place);
+        for row in rows.iter().filter(|row| row.value.offset.is_none()) {
+            let place = places.entry(row.value.buffer).or_default();
+            *place = row.value.bytes.max(*place);
         }
         let mut laid: HashMap<usize, u64> = HashMap::new();
-        for row in rows.iter().filter(|row| row.allocation.offset.is_none()) {
-            laid.entry(row.allocation.buffer).or_insert_with_key(|buffer| {
+        for row in rows.iter().filter(|row| row.value.offset.is_none()) {
+            laid.entry(row.value.buffer).or_insert_with_key(|buffer| {
                 let address = space.temporaries;
                 space.temporaries = address.saturating_add(places.get(buffer).copied().unwrap_or(0));
                 address
@@ -78,15 +78,15 @@ impl<'a> Space<'a> {
         }
         let mut standing = HashSet::new();
         for row in rows {
-            let allocation = row.allocation;
+            let value = row.value;
             // Of values in one place that stands for the whole run, the largest stands there.
-            let is_largest = places.get(&allocation.buffer).is_none_or(|largest| *largest == allocation.bytes);
-            if stands(&row) && !(is_largest && standing.insert(allocation.buffer)) {
+            let is_largest = places.get(&value.buffer).is_none_or(|largest| *largest == value.bytes);
+            if stands(&row) && !(is_largest && standing.insert(value.buffer)) {
                 continue;
             }
-            let address = match row.allocation.offset {
+            let address = match row.value.offset {
                 Some(offset) => space.temporaries.saturating_add(offset),
-                None => laid.get(&row.allocation.buffer).copied().unwrap_or(0),
+                None => laid.get(&row.value.buffer).copied().unwrap_or(0),
             };
             space.blocks.push(Block { row, address });
         }
@@ -100,10 +100,10 @@ impl<'a> Space<'a> {
     fn schedule(&mut self) {
         let mut moments: Vec<(usize, bool, usize)> = Vec::new();
         for (number, block) in self.blocks.iter().enumerate() {
-            let allocation = block.row.allocation;
+            let value = block.row.value;
             if !block.stands() {
-                moments.push((allocation.first, false, number));
-                moments.push((allocation.last, true, number));
+                moments.push((value.first, false, number));
+                moments.push((value.last, true, number));
             }
         }
         moments.sort_unstable();

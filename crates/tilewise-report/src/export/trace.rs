@@ -127,7 +127,7 @@ impl Owners {
     fn of(space: &Space<'_>) -> Self {
         let name = |block: &Block<'_>| {
             if block.stands() {
-                return format!("{}s", block.row.allocation.role.as_str());
+                return format!("{}s", block.row.value.role.as_str());
             }
             let (op_name, source) = block.row.origin();
             let source = source.map(|source| format!("{}:{}", source.file, source.line));

@@ -2,21 +2,19 @@
 
 use std::collections::HashMap;
 
-use tilewise_hlo::CallRole;
+use crate::{CallRole, Opcode};
 
-use crate::{
-    graph::Graph,
-    index::{ComputationId, OpId},
-    opcode::Opcode,
-};
+use super::{BodyId, Dataflow, OpId};
 
 /// A start and what follows it.
 #[derive(Debug)]
-pub(crate) struct Chain {
-    pub(crate) start: OpId,
-    pub(crate) done: Option<OpId>,
+pub struct Chain {
+    /// Its first instruction.
+    pub start: OpId,
+    /// Its last, if the text has it.
+    pub done: Option<OpId>,
     /// The computation that it runs.
-    pub(crate) wrapped: Option<ComputationId>,
+    pub wrapped: Option<BodyId>,
     /// What the start and the updates pass to it, in order.
     operands: Vec<OpId>,
     last: OpId,
@@ -24,27 +22,28 @@ pub(crate) struct Chain {
 
 impl Chain {
     /// All that it passes to the computation.
-    pub(crate) fn operands(&self) -> &[OpId] {
+    #[must_use]
+    pub fn operands(&self) -> &[OpId] {
         &self.operands
     }
 }
 
 /// The asynchronous chains of a module.
 #[derive(Debug, Default)]
-pub(crate) struct Chains {
+pub(super) struct Chains {
     chains: Vec<Chain>,
     /// The chain of each of its instructions, and how many operands are bound once that has run.
     links: HashMap<OpId, (usize, usize)>,
 }
 
 impl Chains {
-    pub(crate) fn new(graph: &Graph<'_>) -> Self {
+    pub(super) fn new(flow: &Dataflow) -> Self {
         let mut this = Self::default();
-        for (op, instruction) in graph.ops.iter() {
-            let operands = graph.operands(op);
-            match instruction.opcode {
+        for (op, data) in flow.ops().iter() {
+            let operands = flow.operands(op);
+            match data.opcode {
                 Opcode::AsyncStart => {
-                    let wrapped = graph.callees(op, &[CallRole::Calls, CallRole::ToApply]).next();
+                    let wrapped = flow.callees(op, &[CallRole::Calls, CallRole::ToApply]).next();
                     this.links.insert(op, (this.chains.len(), operands.len()));
                     let operands = operands.to_vec();
                     this.chains.push(Chain { start: op, done: None, wrapped, operands, last: op });
@@ -56,7 +55,7 @@ impl Chains {
                     if chain.last == *before {
                         chain.operands.extend(bound);
                         chain.last = op;
-                        if instruction.opcode == Opcode::AsyncDone {
+                        if data.opcode == Opcode::AsyncDone {
                             chain.done = Some(op);
                         }
                     }
@@ -67,19 +66,28 @@ impl Chains {
         }
         this
     }
+}
 
-    pub(crate) fn of(&self, op: OpId) -> Option<&Chain> {
-        self.links.get(&op).map(|(chain, _)| &self.chains[*chain])
+/// Asynchronous pairs.
+impl Dataflow {
+    /// The chain that an instruction is a step of.
+    #[must_use]
+    pub fn chain(&self, op: OpId) -> Option<&Chain> {
+        let chains = self.chains();
+        chains.links.get(&op).map(|(chain, _)| &chains.chains[*chain])
     }
 
     /// The operands bound once this instruction of a chain has run.
-    pub(crate) fn bound(&self, op: OpId) -> &[OpId] {
-        self.links.get(&op).map_or(&[], |(chain, bound)| &self.chains[*chain].operands[..*bound])
+    #[must_use]
+    pub fn bound(&self, op: OpId) -> &[OpId] {
+        let chains = self.chains();
+        chains.links.get(&op).map_or(&[], |(chain, bound)| &chains.chains[*chain].operands[..*bound])
     }
 
     /// The computation that the chain runs, if this instruction has bound all its operands.
-    pub(crate) fn ready(&self, graph: &Graph<'_>, op: OpId) -> Option<ComputationId> {
-        let wrapped = self.of(op)?.wrapped?;
-        (self.bound(op).len() >= graph.bodies[wrapped].parameters.len()).then_some(wrapped)
+    #[must_use]
+    pub fn ready(&self, op: OpId) -> Option<BodyId> {
+        let wrapped = self.chain(op)?.wrapped?;
+        (self.bound(op).len() >= self[wrapped].parameters.len()).then_some(wrapped)
     }
 }

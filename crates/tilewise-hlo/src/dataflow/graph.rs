@@ -1,0 +1,211 @@
+//! The instructions that run, and what they call.
+
+use std::ops::{Index, Range};
+
+use crate::{CallRole, Instruction, Module, Opcode};
+
+use super::{BodyId, Dataflow, NodeId, OpId, Position, Table, load, positions::Shapes};
+
+/// An instruction that runs, or that is in the body of a fusion whose result may lie in an operand.
+#[derive(Clone, Debug)]
+pub struct Op {
+    /// What it does; of one that the text leaves out, what it abbreviates.
+    pub opcode: Opcode,
+    /// The computation it is in.
+    pub body: BodyId,
+    /// Whether its result is the computation's.
+    pub is_root: bool,
+    /// Whether the text leaves it out, as it does the computation of a `slice-start`.
+    pub is_hidden: bool,
+    /// A parameter's number, or the element that a `get-tuple-element` takes; [`usize::MAX`] for others.
+    pub number: usize,
+    /// The position of its whole result, which those within it follow.
+    pub position: Position,
+    pub(super) instruction: u32,
+    pub(super) operands: Range<u32>,
+    pub(super) calls: Range<u32>,
+}
+
+/// What a computation runs.
+#[derive(Clone, Debug)]
+pub struct Body {
+    pub(super) ops: Range<u32>,
+    /// The instruction whose result is the computation's.
+    pub root: OpId,
+    /// The parameters, by number.
+    pub parameters: Vec<OpId>,
+    /// Whether it runs in memory of its own: the entry and what loops, conditionals, calls and asynchronous pairs run,
+    /// but no fusion's body.
+    pub runs: bool,
+    /// Where its first instruction is in the text.
+    pub(super) first_instruction: usize,
+}
+
+impl Body {
+    /// Its instructions, in the order of the text.
+    pub fn ops(&self) -> impl DoubleEndedIterator<Item = OpId> + ExactSizeIterator + use<> {
+        (self.ops.start as usize..self.ops.end as usize).map(OpId::new)
+    }
+
+    /// Its `k`th instruction.
+    #[must_use]
+    pub fn op(&self, k: usize) -> Option<OpId> {
+        let at = self.ops.start as usize + k;
+        (at < self.ops.end as usize).then(|| OpId::new(at))
+    }
+}
+
+/// The marker of a [`Position`].
+#[derive(Debug)]
+pub enum Slot {}
+
+/// What a text leaves open, so that a value may come from elsewhere: of programs that a compiler printed whole, nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Gap {
+    /// The module has no entry computation, or one without instructions.
+    NoEntry,
+    /// The shape of this instruction can't be read.
+    Shape {
+        /// Its name.
+        instruction: String,
+    },
+    /// An operand of this instruction isn't defined before it.
+    Operand {
+        /// Its name.
+        instruction: String,
+        /// The operand's name.
+        operand: String,
+    },
+    /// Tuples have more elements than there is text for: no compiler prints that.
+    TooLarge,
+}
+
+/// The part of a module that values flow through: what runs, then the bodies of fusions that may work in place.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    pub(super) ops: Table<Op, Op>,
+    /// The instruction of each position, and its node of that's shape.
+    pub(super) positions: Table<Slot, (OpId, NodeId)>,
+    pub(super) shapes: Shapes,
+    pub(super) bodies: Table<Body, Body>,
+    pub(super) entry: Option<BodyId>,
+    pub(super) operands: Vec<OpId>,
+    pub(super) calls: Vec<(CallRole, BodyId)>,
+    /// By the module's computations.
+    pub(super) of_computation: Vec<Option<BodyId>>,
+    pub(super) gap: Option<Gap>,
+}
+
+impl Graph {
+    pub(super) fn new(module: &Module) -> Self {
+        load::load(module)
+    }
+}
+
+impl Index<OpId> for Dataflow {
+    type Output = Op;
+
+    fn index(&self, op: OpId) -> &Op {
+        &self.graph().ops[op]
+    }
+}
+
+impl Index<BodyId> for Dataflow {
+    type Output = Body;
+
+    fn index(&self, body: BodyId) -> &Body {
+        &self.graph().bodies[body]
+    }
+}
+
+/// Instructions and computations.
+impl Dataflow {
+    /// The computation that a program begins with, if the text has it.
+    #[must_use]
+    pub fn entry(&self) -> Option<BodyId> {
+        self.graph().entry
+    }
+
+    /// The first thing that the text leaves open, if it does. Values then flow from an instruction that isn't there:
+    /// [`instruction`](Self::instruction) has nothing for it.
+    #[must_use]
+    pub fn gap(&self) -> Option<&Gap> {
+        self.graph().gap.as_ref()
+    }
+
+    /// All computations that run; those of fusions after them.
+    #[must_use]
+    pub fn bodies(&self) -> &Table<Body, Body> {
+        &self.graph().bodies
+    }
+
+    /// All instructions.
+    #[must_use]
+    pub fn ops(&self) -> &Table<Op, Op> {
+        &self.graph().ops
+    }
+
+    /// The instruction in the text; of one that the text leaves out, the start it belongs to.
+    #[must_use]
+    pub fn instruction(&self, op: OpId) -> Option<Instruction<'_>> {
+        self.module().instruction(self[op].instruction as usize)
+    }
+
+    /// The [index](Instruction::index) of that in the text.
+    #[must_use]
+    pub fn instruction_index(&self, op: OpId) -> usize {
+        self[op].instruction as usize
+    }
+
+    /// The op of an instruction of the text, if it runs.
+    #[must_use]
+    pub fn op(&self, instruction: &Instruction<'_>) -> Option<OpId> {
+        let computation = instruction.computation();
+        let body = &self[(*self.graph().of_computation.get(computation.index())?)?];
+        body.op(instruction.index().checked_sub(body.first_instruction)?)
+    }
+
+    /// The text after its operands, from the comma on.
+    #[must_use]
+    pub fn attributes(&self, op: OpId) -> &str {
+        self.instruction(op).map_or("", |instruction| instruction.attributes_text())
+    }
+
+    /// The instructions whose results it reads.
+    #[must_use]
+    pub fn operands(&self, op: OpId) -> &[OpId] {
+        let range = &self[op].operands;
+        &self.graph().operands[range.start as usize..range.end as usize]
+    }
+
+    /// The position of one operand's whole result.
+    #[must_use]
+    pub fn operand(&self, op: OpId, number: usize) -> Option<Position> {
+        self.operands(op).get(number).map(|operand| self[*operand].position)
+    }
+
+    /// The computations that an instruction calls as one of these, in the order of the roles.
+    pub fn callees(&self, op: OpId, roles: &[CallRole]) -> impl Iterator<Item = BodyId> {
+        let range = &self[op].calls;
+        let calls = &self.graph().calls[range.start as usize..range.end as usize];
+        roles.iter().flat_map(move |role| calls.iter().filter(move |call| call.0 == *role).map(|call| call.1))
+    }
+
+    /// The first computation that an instruction calls as this.
+    #[must_use]
+    pub fn callee(&self, op: OpId, role: CallRole) -> Option<BodyId> {
+        self.callees(op, &[role]).next()
+    }
+
+    /// The branches of a `conditional`, in order.
+    pub fn branches(&self, op: OpId) -> impl Iterator<Item = BodyId> {
+        self.callees(op, &[CallRole::Branch, CallRole::True, CallRole::False])
+    }
+
+    /// What a computation results in.
+    #[must_use]
+    pub fn result(&self, body: BodyId) -> Position {
+        self[self[body].root].position
+    }
+}

@@ -1,0 +1,207 @@
+//! Where values are: the nodes of instructions' shapes.
+
+use tilewise::{Shape, ShapeKind};
+
+use super::{Dataflow, Id, NodeId, OpId, Position, Slot, Table};
+
+/// A node of a shape, in pre-order: a tuple, or a leaf. Instructions of the same shape share its nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// How many nodes it has, itself included.
+    extent: u32,
+    /// Nodes back to the tuple that it is an element of; 0 at the top of the shape.
+    back: u32,
+    /// Which element of that tuple it is.
+    element: u32,
+    /// Where in `Shapes::elements` a tuple's own begin, and how many they are.
+    elements: (u32, u32),
+    is_tuple: bool,
+}
+
+impl Node {
+    /// Whether it is a tuple.
+    #[must_use]
+    pub fn is_tuple(&self) -> bool {
+        self.is_tuple
+    }
+
+    /// How many elements a tuple has; 0 for anything else.
+    #[must_use]
+    pub fn element_count(&self) -> usize {
+        self.elements.1 as usize
+    }
+
+    pub(super) fn extent(&self) -> usize {
+        self.extent as usize
+    }
+}
+
+/// The distinct shapes of a module: programs repeat a few.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    pub(super) nodes: Table<Node, Node>,
+    /// For each tuple, how many nodes after it each element lies.
+    elements: Vec<u32>,
+    /// Each with its first node.
+    pub(super) shapes: Vec<(NodeId, Shape)>,
+}
+
+impl Shapes {
+    /// Adds a shape and returns its first node.
+    pub(super) fn add(&mut self, shape: Shape) -> NodeId {
+        let first = self.nodes.next_id();
+        // Each with the node of its tuple, and which element of that it is.
+        let mut waiting = vec![(shape.clone(), first, 0_u32)];
+        while let Some((shape, parent, element)) = waiting.pop() {
+            let at = self.nodes.next_id();
+            let back = number(at.since(parent));
+            if at != first {
+                let (elements, _) = self.nodes[parent].elements;
+                self.elements[elements as usize + element as usize] = back;
+            }
+            let is_tuple = matches!(shape.kind(), ShapeKind::Tuple);
+            let mut elements = (0, 0);
+            if is_tuple {
+                let next = waiting.len();
+                waiting.extend(shape.elements().zip(0..).map(|(shape, element)| (shape, at, element)));
+                waiting[next..].reverse();
+                elements = (number(self.elements.len()), number(waiting.len() - next));
+                self.elements.resize(self.elements.len() + waiting.len() - next, 0);
+            }
+            self.nodes.push(Node { extent: 1, back, element, elements, is_tuple });
+        }
+        for at in (first.index() + 1..self.nodes.len()).rev().map(Id::new) {
+            let Node { extent, back, .. } = self.nodes[at];
+            self.nodes[Id::new(at.index() - back as usize)].extent += extent;
+        }
+        self.shapes.push((first, shape));
+        first
+    }
+
+    /// Adds a leaf of which nothing is known.
+    pub(super) fn add_unknown(&mut self) -> NodeId {
+        self.nodes.push(Node { extent: 1, back: 0, element: 0, elements: (0, 0), is_tuple: false })
+    }
+
+    /// For each element of a tuple, how many nodes after it that lies.
+    pub(super) fn elements(&self, tuple: NodeId) -> &[u32] {
+        let (first, count) = self.nodes[tuple].elements;
+        &self.elements[first as usize..first as usize + count as usize]
+    }
+}
+
+/// A shape has no more nodes than bytes of text, of which the reader keeps fewer than 2^32.
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Positions within shapes.
+impl Dataflow {
+    /// Every distinct shape, with its first node. Positions of instructions of one shape have the same
+    /// [nodes](Self::node), so what depends on the shape alone is worked out once for each.
+    pub fn shapes(&self) -> impl Iterator<Item = (NodeId, &Shape)> {
+        self.graph().shapes.shapes.iter().map(|(first, shape)| (*first, shape))
+    }
+
+    /// All nodes of the distinct shapes.
+    #[must_use]
+    pub fn nodes(&self) -> &Table<Node, Node> {
+        &self.graph().shapes.nodes
+    }
+
+    /// A node and those within it, in pre-order.
+    pub fn nodes_of(&self, first: NodeId) -> impl Iterator<Item = (NodeId, &Node)> {
+        let nodes = &self.graph().shapes.nodes;
+        (0..nodes[first].extent()).map(move |k| (first.plus(k), &nodes[first.plus(k)]))
+    }
+
+    /// The node of its shape that a position is.
+    #[must_use]
+    pub fn node(&self, position: Position) -> NodeId {
+        self.graph().positions[position].1
+    }
+
+    fn node_at(&self, position: Position) -> &Node {
+        &self.graph().shapes.nodes[self.node(position)]
+    }
+
+    /// The instruction whose result it is in.
+    #[must_use]
+    pub fn op_at(&self, position: Position) -> OpId {
+        self.graph().positions[position].0
+    }
+
+    /// Every position, with its instruction and its [node](Self::node).
+    #[must_use]
+    pub fn all_positions(&self) -> &Table<Slot, (OpId, NodeId)> {
+        &self.graph().positions
+    }
+
+    /// All positions of an instruction's result, in pre-order.
+    pub fn positions(&self, op: OpId) -> impl DoubleEndedIterator<Item = Position> + ExactSizeIterator + use<> {
+        self.within(self[op].position)
+    }
+
+    /// A position and everything within it, in pre-order.
+    pub fn within(&self, position: Position) -> impl DoubleEndedIterator<Item = Position> + ExactSizeIterator + use<> {
+        (0..self.extent(position)).map(move |k| position.plus(k))
+    }
+
+    /// How many positions are within one, itself included.
+    #[must_use]
+    pub fn extent(&self, position: Position) -> usize {
+        self.node_at(position).extent()
+    }
+
+    /// Whether it is a whole result.
+    #[must_use]
+    pub fn is_top(&self, position: Position) -> bool {
+        self[self.op_at(position)].position == position
+    }
+
+    /// Whether it is a tuple.
+    #[must_use]
+    pub fn is_tuple(&self, position: Position) -> bool {
+        self.node_at(position).is_tuple
+    }
+
+    /// The elements of a tuple, in order.
+    pub fn elements(&self, tuple: Position) -> impl Iterator<Item = Position> {
+        self.graph().shapes.elements(self.node(tuple)).iter().map(move |nodes| tuple.plus(*nodes as usize))
+    }
+
+    /// One element of a tuple.
+    #[must_use]
+    pub fn element(&self, tuple: Position, number: usize) -> Option<Position> {
+        let nodes = self.graph().shapes.elements(self.node(tuple)).get(number)?;
+        Some(tuple.plus(*nodes as usize))
+    }
+
+    /// Which element of a tuple holds the position so many after it.
+    #[must_use]
+    pub fn element_around(&self, tuple: Position, offset: usize) -> Option<(usize, Position)> {
+        let elements = self.graph().shapes.elements(self.node(tuple));
+        let number = elements.partition_point(|start| *start as usize <= offset).checked_sub(1)?;
+        Some((number, tuple.plus(elements[number] as usize)))
+    }
+
+    /// The position at this path within another.
+    #[must_use]
+    pub fn at(&self, position: Position, path: &[usize]) -> Option<Position> {
+        path.iter().try_fold(position, |position, element| self.element(position, *element))
+    }
+
+    /// The path to a position within its instruction's result: XLA's `ShapeIndex`.
+    #[must_use]
+    pub fn shape_index(&self, position: Position) -> Vec<usize> {
+        let top = self[self.op_at(position)].position;
+        let (mut path, mut at) = (Vec::new(), position);
+        while at != top {
+            let node = self.node_at(at);
+            path.push(node.element as usize);
+            at = Position::new(at.index() - node.back as usize);
+        }
+        path.reverse();
+        path
+    }
+}
