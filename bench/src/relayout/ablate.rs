@@ -117,5 +117,5 @@ fn small(effort: &Effort, shapes: &(Shape, Shape)) -> anyhow::Result<Ratios> {
 /// The plan without each mechanism that this CPU's tuning has.
 fn without_each(plan: &Plan) -> Vec<Option<Plan>> {
     let without = |mechanism: Mechanism| plan.clone().with_cpu(Cpu::without(mechanism));
-    Mechanism::ALL.into_iter().map(|mechanism| Cpu::detects(mechanism).then(|| without(mechanism))).collect()
+    Mechanism::ALL.iter().map(|&mechanism| Cpu::detects(mechanism).then(|| without(mechanism))).collect()
 }

@@ -36,7 +36,7 @@ pub enum FileKind {
 
 impl FileKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: &'static [Self] = &[
         Self::Program,
         Self::Proto,
         Self::BufferAssignment,
@@ -105,7 +105,7 @@ impl FileKind {
     /// The kind that is called so.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 }
 

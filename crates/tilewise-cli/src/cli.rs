@@ -79,8 +79,8 @@ pub(crate) struct ShowArgs {
 }
 
 fn notations() -> impl TypedValueParser<Value = Notation> {
-    let values = Notation::ALL.map(|notation| PossibleValue::new(notation.as_str()).help(notation.in_words()));
-    PossibleValuesParser::new(values).try_map(|name| name.parse())
+    let value = |notation: &Notation| PossibleValue::new(notation.as_str()).help(notation.in_words());
+    PossibleValuesParser::new(Notation::ALL.iter().map(value)).try_map(|name| name.parse())
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

@@ -56,7 +56,7 @@ pub enum Mechanism {
 impl Mechanism {
     /// All of them.
     #[cfg(feature = "unstable-testing")]
-    pub const ALL: [Self; 9] = [
+    pub const ALL: &'static [Self] = &[
         Self::TlbWarming,
         Self::StraddlingColumns,
         Self::GatheredReads,

@@ -51,7 +51,7 @@ const LONGEST: usize = 100_000;
 
 impl Notation {
     /// Every notation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: &'static [Self] = &[
         Self::Pjrt,
         Self::Jax,
         Self::Mlir,
@@ -262,7 +262,7 @@ impl FromStr for Notation {
     /// # Errors
     /// [`ErrorKind::UnknownNotation`] for any other name.
     fn from_str(name: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|notation| notation.as_str() == name).ok_or_else(|| {
+        Self::ALL.iter().copied().find(|notation| notation.as_str() == name).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|notation| notation.as_str()).collect();
             Error::new(ErrorKind::UnknownNotation, format!("`{name}` is no notation"))
                 .with_help(format!("one of {}", names.join(", ")))

@@ -102,7 +102,7 @@ proptest! {
             prop_assert_eq!(&pjrt.layout()?, layout);
         }
         prop_assert_eq!(&Layout::of_text(&layout.to_string(), &shape)?, layout);
-        for notation in Notation::ALL {
+        for &notation in Notation::ALL {
             there_and_back(&tiled, notation);
         }
         if let Some(mosaic) = unless_not_expressible(tiled.mosaic()) {
