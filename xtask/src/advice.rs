@@ -1,6 +1,6 @@
 //! `cargo xtask advice`: what the audit's advice promises, against what the TPU compiler says once it is followed.
 
-use crate::{slow::target_folder, tpu};
+use crate::{tools::target_folder, tpu};
 use clap::Args;
 use xshell::{Shell, cmd};
 

@@ -3,7 +3,7 @@
 use crate::{
     package::{self, Profile},
     python,
-    slow::target_folder,
+    tools::target_folder,
 };
 use clap::Args;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: runs the fuzz targets, then the tests with inputs of a gigabyte; packs and unpacks the corpora.
 
-use crate::slow::install;
+use crate::tools::install;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use std::path::Path;

@@ -4,12 +4,17 @@ mod aarch64;
 mod advice;
 mod bench;
 mod conformance;
+mod coverage;
+mod cross;
+mod debian;
 mod fuzz;
+mod msrv;
 mod package;
 mod python;
+mod release;
 mod sanitize;
-mod slow;
 mod test;
+mod tools;
 mod tpu;
 mod web;
 
@@ -51,7 +56,9 @@ enum Verb {
     Msrv,
     /// Checks licenses, bans and sources of all dependencies
     Deny,
-    /// Compares the public interface with an earlier release
+    /// Packages every published crate and builds it from its package; uploads nothing
+    Publish,
+    /// Compares the public interfaces with those of an earlier release
     Semver {
         /// A git revision, or a folder with an earlier tree [default: the newest tag v…]
         baseline: Option<String>,
@@ -75,9 +82,10 @@ fn main() -> anyhow::Result<()> {
         Verb::Sanitize => sanitize::run(&shell),
         Verb::Aarch64 => aarch64::run(&shell),
         Verb::Python => package::run(&shell),
-        Verb::Msrv => slow::msrv(&shell),
-        Verb::Deny => slow::deny(&shell),
-        Verb::Semver { baseline } => slow::semver(&shell, baseline.as_deref()),
-        Verb::Coverage => slow::coverage(&shell),
+        Verb::Msrv => msrv::run(&shell),
+        Verb::Deny => release::deny(&shell),
+        Verb::Publish => release::publish(&shell),
+        Verb::Semver { baseline } => release::semver(&shell, baseline.as_deref()),
+        Verb::Coverage => coverage::run(&shell),
     }
 }

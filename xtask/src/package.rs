@@ -1,6 +1,6 @@
 //! The Python package: built as a wheel, installed where its tests run, and checked.
 
-use crate::{python, slow::target_folder};
+use crate::{python, tools::target_folder};
 use anyhow::Context;
 use std::path::Path;
 use xshell::{Cmd, Shell, cmd};

@@ -1,6 +1,6 @@
 //! Virtual environments for tests and benchmarks, each with the packages of some `requirements.txt`.
 
-use crate::slow::target_folder;
+use crate::tools::target_folder;
 use anyhow::Context;
 use std::{env, fs, path::PathBuf};
 use xshell::{Shell, cmd};

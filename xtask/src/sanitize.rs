@@ -1,6 +1,6 @@
 //! `cargo xtask sanitize`: the relayout engine's tests under AddressSanitizer.
 
-use crate::slow::rustc_says;
+use crate::tools::rustc_says;
 use std::time::Instant;
 use xshell::{Shell, cmd};
 

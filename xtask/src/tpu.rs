@@ -1,6 +1,6 @@
 //! `cargo xtask tpu`: tilewise and the TPU compiler on generated programs.
 
-use crate::{python, slow::target_folder};
+use crate::{python, tools::target_folder};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use xshell::{Cmd, Shell, cmd};

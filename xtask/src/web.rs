@@ -1,5 +1,6 @@
 //! `cargo xtask web`: the page in `web/`, from the core's WebAssembly to a folder that any static host takes.
 
+use crate::{cross::StandardLibrary, debian, tools::target_folder};
 use anyhow::{Context, ensure};
 use std::{env, fs, path::PathBuf};
 use xshell::{Cmd, Shell, cmd};
@@ -51,7 +52,7 @@ pub(crate) fn environment(shell: &Shell) -> anyhow::Result<()> {
         let install = npm(shell, &["ci", "--no-audit", "--no-fund"]);
         install.run().context("Node.js and its npm build the page: https://nodejs.org")?;
     }
-    toolchain(shell).map(drop)
+    StandardLibrary::of(shell, TARGET).map(drop)
 }
 
 /// Builds `web/dist`, and what the page that reports are made of should be.
@@ -90,19 +91,15 @@ const PARTS: [&str; 3] = ["messages", "programs", "shapes"];
 
 /// The core for browsers, with bindings: a folder of `web/pkg` for each part.
 fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell.current_dir().join("target"), PathBuf::from);
+    let target = target_folder(shell);
     let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
-    let toolchain = toolchain(shell)?;
+    let library = StandardLibrary::of(shell, TARGET)?;
     // Paths of this machine stay out of the messages of panics.
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let flags = home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())).unwrap_or_default();
     for part in PARTS {
         let build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile wasm");
-        build
-            .args(["--no-default-features", "--features", part])
-            .env("RUSTFLAGS", &flags)
-            .envs(toolchain.iter().map(|(name, value)| (name, value)))
-            .run()?;
+        library.add_to(build).args(["--no-default-features", "--features", part]).env("RUSTFLAGS", &flags).run()?;
         let folder = format!("web/pkg/{part}");
         let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} {folder}");
         bindgen.env("CARGO_TARGET_DIR", target.join("bindgen")).run()?;
@@ -115,25 +112,10 @@ fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The compiler for the target: rustup's, or where it has none what `web/wasm-toolchain.sh` finds, as variables to set.
-fn toolchain(shell: &Shell) -> anyhow::Result<Vec<(String, String)>> {
-    let libraries = cmd!(shell, "rustc --print target-libdir --target {TARGET}").quiet().ignore_stderr().read();
-    let is_installed = libraries.is_ok_and(|folder| fs::read_dir(folder).is_ok_and(|mut files| files.next().is_some()));
-    if is_installed || cmd!(shell, "rustup target add {TARGET}").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
-        return Ok(Vec::new());
-    }
-    let found = cmd!(shell, "web/wasm-toolchain.sh {TARGET}").quiet().read();
-    let exports = found.with_context(|| format!("no compiler for {TARGET}: run `rustup target add {TARGET}`"))?;
-    let variables = exports.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
-    Ok(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
-}
-
 /// Finds Chromium, or installs Debian's.
 pub(crate) fn chromium(shell: &Shell) -> anyhow::Result<()> {
     if env::var_os("CHROMIUM").is_some() || fs::exists("/usr/bin/chromium").unwrap_or(false) {
         return Ok(());
     }
-    let install = "apt-get update -q && apt-get install -q -y --no-install-recommends chromium";
-    let installed = cmd!(shell, "sh -c {install}").ignore_stdout().run();
-    installed.context("Chromium can't be had here: name one in the variable CHROMIUM")
+    debian::install(shell, &["chromium"]).context("Chromium can't be had here: name one in the variable CHROMIUM")
 }

@@ -1,24 +1,4 @@
-//! Finds padding waste in compiled TPU programs.
-//!
-//! [`audit`] plans a module's memory ([`tilewise_memory`]) and says what it holds at its peak and which lines of the
-//! user's program own that. It also takes every buffer that the module defines, asks its layout for the size in memory,
-//! and totals by memory space: a sum that no moment holds, since buffers that are never live at the same time share
-//! memory.
-//!
-//! ```
-//! let text = "
-//! ENTRY main {
-//!   x = f32[400000,12]{1,0:T(8,128)} parameter(0)
-//!   ROOT y = f32[400000,12]{1,0:T(8,128)} negate(x)
-//! }";
-//! let module = tilewise_hlo::Module::parse(text)?;
-//! let report = tilewise_audit::audit(&module);
-//!
-//! let worst = report.largest_padding().next().expect("two buffers");
-//! assert_eq!((worst.sizes.logical_bytes, worst.sizes.physical_bytes), (19_200_000, 204_800_000));
-//! assert_eq!(worst.causes, ["dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used"]);
-//! # Ok::<(), tilewise_hlo::Error>(())
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # What is where
 //!

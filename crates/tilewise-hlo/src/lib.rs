@@ -1,39 +1,4 @@
-//! Reads XLA HLO text as compilers print it, and says which results are buffers.
-//!
-//! ```
-//! use tilewise_hlo::Module;
-//!
-//! let module = Module::parse("\
-//! HloModule scale, is_scheduled=true
-//!
-//! FileNames
-//! 1 \"model.py\"
-//!
-//! FunctionNames
-//! 1 \"scale\"
-//!
-//! FileLocations
-//! 1 {file_name_id=1 function_name_id=1 line=12 end_line=12 column=4 end_column=9}
-//!
-//! StackFrames
-//! 1 {file_location_id=1 parent_frame_id=1}
-//!
-//! ENTRY %main (x: bf16[16,80]) -> bf16[16,80] {
-//!   %x = bf16[16,80]{1,0:T(8,128)(2,1)} parameter(0)
-//!   ROOT %mul = bf16[16,80]{1,0:T(8,128)(2,1)} multiply(%x, %x), metadata={op_name=\"jit(scale)/mul\" stack_frame_id=1}
-//! }
-//! ")?;
-//!
-//! for buffer in module.buffers() {
-//!     let buffer = buffer?;
-//!     println!("{} {}", buffer.instruction.name(), buffer.shape);
-//! }
-//!
-//! let root = module.entry().unwrap().root().unwrap();
-//! let source = root.source().unwrap();
-//! assert_eq!((&*source.file, source.line), ("model.py", 12));
-//! # Ok::<(), tilewise_hlo::Error>(())
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # What is where
 //!

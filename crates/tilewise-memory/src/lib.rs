@@ -1,31 +1,4 @@
-//! What a compiled TPU program holds in memory, when, and where: to the byte, from its HLO text alone.
-//!
-//! A [`MemoryPlan`] is worked out as the TPU compiler does after scheduling: which values share a buffer, how long each
-//! lives, what is packed where. Its totals are those of `memory_analysis()`.
-//!
-//! ```
-//! use tilewise::tpu::Generation;
-//! use tilewise_hlo::Module;
-//! use tilewise_memory::{MemoryPlan, PlanOptions};
-//!
-//! let module = Module::parse("\
-//! HloModule m, is_scheduled=true
-//!
-//! ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
-//!   %x = f32[1024,1024]{1,0:T(8,128)} parameter(0)
-//!   %a = f32[1024,1024]{1,0:T(8,128)} negate(%x)
-//!   %b = f32[1024,1024]{1,0:T(8,128)} dot(%a, %a)
-//!   ROOT %c = f32[1024,1024]{1,0:T(8,128)} dot(%b, %a)
-//! }
-//! ")?;
-//! let plan = MemoryPlan::new(&module, &PlanOptions::new(Generation::V5e))?;
-//! assert_eq!((plan.argument_bytes, plan.output_bytes, plan.temporary_bytes()), (4 << 20, 4 << 20, 8 << 20));
-//!
-//! let hbm = plan.space(0).expect("a plan has its default memory");
-//! let peak = hbm.peak.as_ref().expect("two temporaries");
-//! assert_eq!(module.instruction(peak.instruction).unwrap().name(), "b");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # How it is worked out
 //!

@@ -1,35 +1,4 @@
-//! Reads the messages of TPU programs that run out of memory.
-//!
-//! A [`Message`] has the headline's figures, the tables and the lists of allocations, and says for each entry what its
-//! shape takes by its own layout, which shows the buffers that are mostly padding.
-//!
-//! ```
-//! use tilewise_oom::{Form, Message};
-//!
-//! let message = Message::parse(r#"
-//! > jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in
-//! > memory space hbm. Used 314.47M of 314.00M hbm. Exceeded hbm capacity by 477.5K.
-//! >
-//! >   Largest program allocations in hbm:
-//! >
-//! >   1. Size: 195.31M
-//! >      Operator: op_name="jit(gnn)/dot_general"
-//! >      Shape: f32[400000,12]{1,0:T(8,128)}
-//! >      Unpadded size: 18.31M
-//! >      Extra memory due to padding: 177.00M (10.7x expansion)
-//! >      XLA label: fusion.6 = fusion(gather_fusion, copy-done), kind=kOutput, calls=fused_computation.12
-//! >      Allocation type: HLO temp
-//! >      ==========================
-//! "#)?;
-//!
-//! assert_eq!(message.form, Form::Assignment);
-//! assert_eq!(message.exceeded.unwrap().text(), "477.5K");
-//! let entry = &message.entries[0];
-//! assert_eq!(entry.operator.as_ref().unwrap().op_name(), Some("jit(gnn)/dot_general"));
-//! assert_eq!(entry.computed_bytes(), Some(Ok(204_800_000)));
-//! assert_eq!(entry.agrees(), Some(true));
-//! # Ok::<(), tilewise_oom::Error>(())
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! # What is where
 //!

@@ -1,29 +1,4 @@
-//! Converts buffers between any two XLA tiled layouts of the same shape, in one pass at memory speed.
-//!
-//! XLA stores arrays in tiled layouts: `bf16[4096,8192]{1,0:T(8,128)(2,1)}` cuts the rows into tiles of 8 × 128 and puts pairs of
-//! rows into common 32-bit words. Programs that read or write such buffers outside XLA have to move every element. A [`Plan`]
-//! does, from any layout to any layout: tiled or not, ragged or not, padded, permuted, packed into 4, 2 or 1 bits.
-//!
-//! ```
-//! use tilewise_relayout::Plan;
-//!
-//! // 16 × 256 numbers as a host has them, and as a TPU wants them.
-//! let host = "bf16[16,256]{1,0}".parse()?;
-//! let device = "bf16[16,256]{1,0:T(8,128)(2,1)}".parse()?;
-//! let plan = Plan::new(&host, &device)?;
-//!
-//! let rows: Vec<u8> = (0..16 * 256_u16).flat_map(u16::to_le_bytes).collect();
-//! let mut tiles = vec![0; plan.destination_bytes().try_into()?];
-//! plan.run(&rows, &mut tiles)?;
-//! // Element (0,0), then (1,0) in the same word, then (0,1).
-//! assert_eq!(tiles[..6], [0, 0, 0, 1, 1, 0]);
-//!
-//! let back = Plan::new(&device, &host)?;
-//! let mut again = vec![0; rows.len()];
-//! back.run(&tiles, &mut again)?;
-//! assert_eq!(again, rows);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+#![doc = include_str!("../README.md")]
 //!
 //! [`tile`] and [`untile`] do the same for a row-major array in one call, with a new vector for the result.
 //!

@@ -1,5 +1,6 @@
-//! What tilewise says. `tilewise-audit` judges programs and messages; this crate puts what it found into words, tables and
-//! pictures, for the command line, the Python package and the web page. They add nothing of their own.
+#![doc = include_str!("../README.md")]
+//!
+//! # Formats
 //!
 //! | format | of programs | of messages | of shapes | feature |
 //! |---|---|---|---|---|
@@ -14,21 +15,6 @@
 //!
 //! A format of programs is an [`Exporter`]: adding one is adding a module. What is said of one or two shapes is a value
 //! that serialises as its JSON and writes itself for people, such as [`ShapeSummary`] and [`BitcastAnswer`].
-//!
-//! ```
-//! use tilewise_report::{AuditOutput, Csv, Exporter, WriteText};
-//!
-//! let module = tilewise_hlo::Module::parse("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")?;
-//! let report = tilewise_audit::audit(&module);
-//! let output = AuditOutput { source: "x.hlo".to_owned(), report, all: true, tpu: None, limit: None };
-//! assert!(output.to_text(80).contains("Every buffer"));
-//!
-//! let mut table = Vec::new();
-//! Csv.begin(&mut table)?;
-//! Csv.write(&output, &mut table)?;
-//! assert_eq!(String::from_utf8(table)?.lines().count(), 2);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 #![forbid(unsafe_code)]
 
