@@ -1,4 +1,4 @@
-//! Prints what an array takes on each TPU generation, and changes that make it smaller.
+//! Prints the layout that each TPU generation picks for an array, and what it takes.
 //!
 //! `cargo run -p tilewise-audit --example cost_on_each_tpu -- 'f32[32768,8,4]{2,1,0}'`
 
@@ -6,7 +6,6 @@ use tilewise::{
     Error, Shape, Tiled,
     tpu::{Generation, predict},
 };
-use tilewise_audit::fix;
 
 fn main() -> Result<(), Error> {
     let text = std::env::args().nth(1).unwrap_or_else(|| "f32[32768,8,4]{2,1,0}".to_owned());
@@ -16,10 +15,6 @@ fn main() -> Result<(), Error> {
         let laid_out = predict(&shape, generation)?.shape;
         let tiled = Tiled::new(&laid_out)?;
         println!("{generation:>4}  {:>12} bytes, {:.2}x  {laid_out}", tiled.physical_bytes(), tiled.expansion());
-    }
-    let fixes = fix::suggest(&predict(&shape, Generation::V5e)?.shape, Some(Generation::V5e));
-    for fix in &fixes.list {
-        println!("saves {} bytes: {}\n    {}", fix.bytes_saved(), fix.sentence, fix.jax);
     }
     Ok(())
 }

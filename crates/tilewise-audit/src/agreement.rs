@@ -45,7 +45,7 @@ impl Report {
     /// Takes the compiler's own plan for [`compiler_plan`](Self::compiler_plan), if it [is of this
     /// program](dump::is_plan_of). Whether it is.
     pub fn take_plan(&mut self, assignment: &BufferAssignment) -> bool {
-        let is_ours = dump::is_plan_of(assignment, &self.text);
+        let is_ours = dump::is_plan_of(assignment, &self.module);
         if is_ours {
             self.compiler_plan = self.agreement(assignment);
         }

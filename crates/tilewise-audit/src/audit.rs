@@ -86,7 +86,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let Auditor { mut buffers, sizer, warnings, .. } = auditor;
     buffers.finish(sizer.into_arrays());
     Report {
-        module: module.name().to_owned(),
+        module_name: module.name().to_owned(),
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
         generation: plan_options.generation,
@@ -99,7 +99,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         compiler_plan: None,
         buffers,
         findings: OnceLock::new(),
-        text: module.clone(),
+        module: module.clone(),
     }
 }
 

@@ -81,7 +81,7 @@ impl Report {
     /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
     /// an alias.
     pub fn buffers(&self) -> impl Iterator<Item = BufferRow> {
-        self.buffers.records.iter().filter_map(|record| self.buffers.row(&self.text, record))
+        self.buffers.records.iter().filter_map(|record| self.buffers.row(&self.module, record))
     }
 
     /// The buffers with padding, those with the most of it first.
@@ -91,7 +91,7 @@ impl Report {
         let mut padded: Vec<(u64, Record)> = self.buffers.records.iter().map(|r| (padding(r), *r)).collect();
         padded.retain(|(padding, _)| *padding > 0);
         padded.sort_by_cached_key(|(padding, _)| Reverse(*padding));
-        padded.into_iter().filter_map(|(_, record)| self.buffers.row(&self.text, &record))
+        padded.into_iter().filter_map(|(_, record)| self.buffers.row(&self.module, &record))
     }
 
     /// How many buffers have padding, and how many bytes of it together.

@@ -1,6 +1,9 @@
 //! Which TPU a program is compiled for, from its text.
 
-use tilewise::tpu::Generation;
+use tilewise::{
+    ArrayShape,
+    tpu::{self, Generation},
+};
 use tilewise_hlo::Module;
 
 /// The generation that a module's text points to; v5e where nothing does.
@@ -46,6 +49,25 @@ pub fn infer_generation(module: &Module) -> Generation {
 #[must_use]
 pub fn generation_in_name(name: &str) -> Option<Generation> {
     name.split('.').rev().find_map(|part| part.parse().ok())
+}
+
+/// The only side of the divide between v3 and v4 on which an array of these bounds and this order has these tiles, if
+/// there is just one: v3 or v5e.
+pub(crate) fn generation_of_tiles(array: &ArrayShape) -> Option<Generation> {
+    let layout = array.layout().filter(|layout| !layout.tiles().is_empty())?;
+    let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let fits = |generation| {
+        let predicted =
+            tpu::layout_for_order(array.element_type(), &bounds, layout.minor_to_major(), generation).ok()?;
+        let predicted = predicted.layout()?;
+        let same =
+            predicted.tiles() == layout.tiles() && predicted.element_size_in_bits() == layout.element_size_in_bits();
+        same.then_some(generation)
+    };
+    match (fits(Generation::V3), fits(Generation::V5e)) {
+        (Some(only), None) | (None, Some(only)) => Some(only),
+        _ => None,
+    }
 }
 
 /// Bytes from the end of the text that are looked at.

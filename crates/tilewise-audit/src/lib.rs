@@ -8,12 +8,12 @@
 //!   [`AssignmentReport`] tells; a [`Failure`] says why there are none.
 //! - The module [`dump`] says what a file is by its first bytes, and which of a dump's files hold final programs and the
 //!   compiler's plans of them.
-//! - [`Report::advice`] says what to change in the program: [`Advice`], priced by planning its memory again.
+//! - [`Report::advice`] says what to change in the program: [`Recommendation`]s, priced by planning its memory again.
+//!   [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, what
-//!   fills the memory ([`BudgetStack`]), and what to do ([`MessageAdvice`]).
-//! - [`causes`] says in words what pads an array; the module [`fix`] says what to
-//!   hand over in place of an argument, and what that frees.
-//! - A [`ReportView`] is what is shown of a report. Rows are [`TableRow`]s: their fields are spelled once, for JSON,
+//!   fills the memory ([`BudgetStack`]), and what to do, as [`Recommendation`]s.
+//! - [`causes`] says in words what pads an array.
+//! - A [`ReportView`] is what is shown of a report. Rows are [`table`] rows: their fields are spelled once, for JSON,
 //!   CSV and data frames.
 //!
 //! # Features
@@ -24,18 +24,19 @@
 
 #![forbid(unsafe_code)]
 
-mod advice;
 mod agreement;
 mod assignment;
 mod audit;
 mod buffers;
+mod byte_counts;
 mod causes;
 mod content;
 mod copies;
+mod copy_reasons;
 pub mod dump;
 mod explain;
 mod failure;
-pub mod fix;
+mod findings;
 mod flow;
 mod generation;
 #[cfg(feature = "serde")]
@@ -43,24 +44,28 @@ mod json_line;
 mod origin;
 mod peak;
 mod plan_row;
+mod pricing;
+mod program_model;
+pub mod recommendation;
 mod report;
+mod rules;
 #[cfg(feature = "serde")]
 mod serialize;
 mod sizing;
 mod snippet;
-mod table;
+pub mod table;
 mod timeline;
 mod view;
-mod words;
 
-pub use advice::{Advice, AdviceKind, AdviceTarget, CopyEnd, CopyEndKind, CopyFix, CopyReason};
 pub use agreement::Agreement;
 pub use assignment::{AssignmentReport, AssignmentRow, AssignmentSpace};
 pub use audit::{AuditOptions, audit, audit_with};
+pub use byte_counts::{bytes_in_words, size_in_words};
 pub use causes::causes;
 pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
-pub use explain::{Allocation, BudgetPart, BudgetStack, Explanation, MessageAdvice, decode_log, explain};
+pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
+pub use explain::{Allocation, BudgetPart, BudgetStack, Explanation, decode_log, explain};
 pub use failure::Failure;
 pub use generation::{generation_in_name, infer_generation};
 #[cfg(feature = "serde")]
@@ -68,9 +73,8 @@ pub use json_line::JsonLine;
 pub use origin::SourceLine;
 pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::{PlanPiece, PlanRow};
+pub use recommendation::Recommendation;
 pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
-pub use table::{Column, Kind, TableRow, Value};
 pub use tilewise_memory::{Error as PlanError, MemoryPlan, Role};
 pub use timeline::{Owners, Timeline, TimelinePiece};
-pub use view::{BufferView, ReportView, ViewOptions};
-pub use words::{bytes_in_words, size_in_words};
+pub use view::{ReportView, ViewOptions};

@@ -67,7 +67,7 @@ impl Report {
     pub fn plan_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
         self.plan.iter().flat_map(|plan| &plan.spaces).flat_map(|space| {
             space.values.iter().filter_map(|value| {
-                let instruction = self.text.instruction(value.instruction)?;
+                let instruction = self.module.instruction(value.instruction)?;
                 Some(PlanRow { instruction, value, memory_space: space.memory_space })
             })
         })
@@ -116,6 +116,6 @@ impl Report {
     /// The names of the instructions that run, by moment; none without a plan.
     pub fn order(&self) -> impl Iterator<Item = &str> {
         let order = self.plan.iter().flat_map(|plan| plan.order());
-        order.map(|at| self.text.instruction(at).map_or("", |instruction| instruction.name()))
+        order.map(|at| self.module.instruction(at).map_or("", |instruction| instruction.name()))
     }
 }

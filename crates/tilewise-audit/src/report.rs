@@ -1,11 +1,10 @@
 //! What an audit finds.
 
 use crate::{
-    advice::Findings,
     agreement::Agreement,
     buffers::Buffers,
     copies::{self, CopyRow},
-    fix::{self, Fixes},
+    findings::Findings,
     origin::SourceLine,
     peak::SpacePeak,
     sizing::share,
@@ -23,7 +22,7 @@ use tilewise_memory::MemoryPlan;
 #[non_exhaustive]
 pub struct Report {
     /// The module's name.
-    pub module: String,
+    pub module_name: String,
     /// The entry computation's name.
     pub entry: Option<String>,
     /// Whether the text says the module is scheduled.
@@ -48,7 +47,7 @@ pub struct Report {
     /// Worked out when it is first asked for.
     pub(crate) findings: OnceLock<Findings>,
     /// The program, whose instructions the plan and the buffers speak of.
-    pub(crate) text: Module,
+    pub(crate) module: Module,
 }
 
 /// The buffers of one memory space together. Their sum is what the program defines; what it holds at once is the peak.
@@ -166,25 +165,6 @@ pub struct BufferRow {
     pub source: Option<SourceLine>,
 }
 
-impl BufferRow {
-    /// What the caller could hand over instead of an argument, so that it takes less; `None` without padding, and for all
-    /// else: a compiler chooses the layouts of values inside a program, and undoes what is changed there. The generation
-    /// prices it, and is inferred from the tiles where it is not given.
-    #[must_use]
-    pub fn fixes(&self, generation: Option<Generation>) -> Option<Fixes> {
-        if self.sizes.padding_bytes() == 0 || self.opcode != "parameter" {
-            return None;
-        }
-        let fixes = fix::suggest(&self.shape, generation);
-        // An operation's name has slashes.
-        let name = self.op_name.as_deref().filter(|name| !name.is_empty() && !name.contains('/'));
-        Some(match name {
-            Some(name) => fixes.for_argument(name),
-            None => fixes,
-        })
-    }
-}
-
 /// Something that could not be read or sized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -205,7 +185,7 @@ impl Report {
     /// updates count only what they move.
     #[must_use]
     pub fn moved_bytes(&self) -> u64 {
-        copies::moved_bytes(&self.text)
+        copies::moved_bytes(&self.module)
     }
 
     /// The total of a memory space, if the module has buffers there.

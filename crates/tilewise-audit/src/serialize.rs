@@ -1,10 +1,9 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Advice, Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferView, CopyEnd, CopyFix,
-    CopyReason, CopyRow, Explanation, Failure, MessageAdvice, PeakRow, PlanRow, Report, ReportView, SourceLine,
-    SpaceTotal, TableRow, Timeline, TimelinePiece, Warning,
-    fix::{Fix, Fixes, NewArray},
+    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
+    Explanation, Failure, PeakRow, PlanRow, Recommendation, Report, ReportView, SourceLine, SpaceTotal, Timeline,
+    TimelinePiece, Warning, table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_oom::{Budget, Framework, PrintedSize};
@@ -24,7 +23,7 @@ macro_rules! fields {
 }
 
 fields!(ReportView<'_>, view, {
-    module: view.report.module,
+    module: view.report.module_name,
     source: view.source,
     entry: view.report.entry,
     is_scheduled: view.report.is_scheduled,
@@ -80,18 +79,43 @@ fields!(AssignmentRow, row, {
     largest_bytes: row.largest_bytes,
 });
 
-fields!(Advice, advice, {
-    kind: advice.kind.as_str(),
+// As it follows from a program.
+fields!(Recommendation, advice, {
+    kind: advice.change.as_str(),
     target: advice.target.as_str(),
-    instruction: advice.instruction,
-    shape: advice.shape.to_string(),
-    peak_bytes_saved: advice.peak_bytes_saved,
-    is_bound: advice.is_bound,
+    instruction: advice.array.as_ref().map(|array| &array.instruction),
+    shape: advice.array.as_ref().map(|array| &array.shape_text),
+    peak_bytes_saved: advice.saving.bytes(),
+    is_bound: advice.saving.is_bound(),
     sentence: advice.sentence,
-    code: advice.code,
-    imports: advice.imports,
-    op_name: advice.op_name,
-    source: advice.source,
+    code: advice.snippet.as_ref().map(|snippet| &snippet.code),
+    imports: advice.snippet.as_ref().map(|snippet| snippet.imports),
+    op_name: advice.array.as_ref().map(|array| &array.op_name),
+    source: advice.array.as_ref().map(|array| &array.source),
+});
+
+/// As it follows from a copy.
+struct OfCopy<'a>(&'a Recommendation);
+
+fields!(OfCopy<'_>, fix, {
+    sentence: fix.0.sentence,
+    shape: fix.0.array.as_ref().and_then(|array| Some(array.requested.as_ref()?.to_string())),
+    code: fix.0.snippet.as_ref().map(|snippet| &snippet.code),
+    imports: fix.0.snippet.as_ref().map(|snippet| snippet.imports),
+});
+
+/// As it follows from a message, which tells nothing of a peak.
+struct OfMessage(Recommendation);
+
+fields!(OfMessage, advice, {
+    kind: advice.0.change.as_str(),
+    target: advice.0.target.as_str(),
+    shape: advice.0.array.as_ref().map(|array| &array.shape_text),
+    bytes_saved: advice.0.saving.bytes(),
+    is_bound: advice.0.saving.is_bound(),
+    sentence: advice.0.sentence,
+    code: advice.0.snippet.as_ref().map(|snippet| &snippet.code),
+    imports: advice.0.snippet.as_ref().map(|snippet| snippet.imports),
 });
 
 fields!(SpaceTotal, total, {
@@ -200,7 +224,7 @@ fields!(ExplainedCopy<'_>, copy, {
     reader: copy.reason.reader,
     why: copy.reason.why,
     cancels: copy.reason.cancels,
-    fix: copy.reason.fix,
+    fix: copy.reason.fix.as_ref().map(OfCopy),
     op_name: copy.row.op_name,
     source: copy.row.source,
 });
@@ -210,13 +234,6 @@ fields!(CopyEnd, end, {
     number: end.number,
     instruction: end.instruction,
     op_name: end.op_name,
-});
-
-fields!(CopyFix, fix, {
-    sentence: fix.sentence,
-    shape: fix.shape.to_string(),
-    code: fix.code,
-    imports: fix.imports,
 });
 
 fields!(SourceLine, source, {
@@ -229,23 +246,6 @@ fields!(Warning, warning, {
     kind: warning.kind,
     message: warning.message,
     span: warning.span.as_ref().map(|span| [span.start, span.end]),
-});
-
-fields!(Fix, fix, {
-    kind: fix.kind.as_str(),
-    sentence: fix.sentence,
-    jax: fix.jax,
-    imports: fix.imports(),
-    arrays: fix.arrays,
-    bytes_before: fix.bytes_before,
-    bytes_after: fix.bytes_after,
-    bytes_saved: fix.bytes_saved(),
-    changes_values: fix.changes_values,
-});
-
-fields!(NewArray, array, {
-    shape: array.shape.to_string(),
-    count: array.count,
 });
 
 fields!(Explanation, explanation, {
@@ -261,7 +261,7 @@ fields!(Explanation, explanation, {
     exceeded_bytes: explanation.message.exceeded.as_ref().map(PrintedSize::bytes),
     padding_bytes: explanation.padding_bytes(),
     budget: BudgetFields(explanation.message.budget()),
-    advice: explanation.advice(),
+    advice: explanation.advice().into_iter().map(OfMessage).collect::<Vec<_>>(),
     truncated: explanation.message.truncated,
     allocations: explanation.allocations,
 });
@@ -283,23 +283,6 @@ fields!(BudgetFields, fields, {
     unread_shapes: fields.0.unread,
 });
 
-fields!(MessageAdvice, advice, {
-    kind: advice.kind.as_str(),
-    target: advice.target.as_str(),
-    shape: advice.shape,
-    bytes_saved: advice.bytes_saved,
-    is_bound: advice.is_bound,
-    sentence: advice.sentence,
-    code: advice.code,
-    imports: advice.imports,
-});
-
-impl Serialize for Fixes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.list.serialize(serializer)
-    }
-}
-
 impl Serialize for Failure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Failure", 3 + usize::from(self.help.is_some()))?;
@@ -314,7 +297,7 @@ impl Serialize for Failure {
     }
 }
 
-impl Serialize for BufferView {
+impl Serialize for BufferRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serialize_row(self, serializer)
     }

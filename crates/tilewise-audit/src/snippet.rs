@@ -35,3 +35,8 @@ pub(crate) fn gather_columns(table: &str) -> String {
 /// Scatters each column on its own.
 pub(crate) const SCATTER_COLUMNS: &str =
     "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)";
+
+/// Takes an array apart, a column each.
+pub(crate) fn unstack_columns(name: &str, columns: u64) -> String {
+    format!("{name} = jnp.unstack({name}, axis=-1)  # a tuple of {columns} arrays")
+}

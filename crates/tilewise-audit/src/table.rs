@@ -1,20 +1,17 @@
 //! The fields of rows, spelled once: JSON prints all of them, tables (CSV, Arrow, data frames) those that are columns.
 
-use crate::{
-    Allocation, BufferView, SourceLine,
-    fix::{Fix, Fixes},
-};
+use crate::{Allocation, BufferRow, SourceLine};
 use std::borrow::Cow;
 use tilewise::{Sizes, tpu::memory_space_name};
 
 /// A row of a report or an explanation, as named fields.
 ///
 /// ```
-/// use tilewise_audit::{TableRow, Value};
+/// use tilewise_audit::table::{TableRow, Value};
 ///
 /// let module = tilewise_hlo::Module::parse("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")?;
 /// let report = tilewise_audit::audit(&module);
-/// let row = report.buffers().next().expect("a buffer").view(None);
+/// let row = report.buffers().next().expect("a buffer");
 /// let padding = row.columns().iter().position(|column| column.name == "padding_bytes");
 /// assert_eq!(padding.map(|at| row.cells()[at].clone()), Some(Value::Count(185_600_000)));
 /// # Ok::<(), tilewise_hlo::Error>(())
@@ -106,8 +103,6 @@ pub enum Value<'a> {
     Path(&'a [usize]),
     /// A line of the user's program.
     Source(&'a SourceLine),
-    /// Changes, the best first.
-    Fixes(&'a [Fix]),
 }
 
 impl<'a> From<&'a str> for Value<'a> {
@@ -174,23 +169,23 @@ fn sizes(sizes: Option<Sizes>) -> [(&'static str, Value<'static>); 4] {
     ]
 }
 
-/// Why a row's array takes more than it holds, what to change, and where it comes from.
+/// Why a row's array takes more than it holds, and where it comes from.
 fn reasons<'a>(
     causes: &[String],
-    fixes: Option<&'a Fixes>,
     op_name: Option<&'a str>,
     source: Option<&'a SourceLine>,
 ) -> [(&'static str, Value<'a>); 5] {
     [
         ("cause", (!causes.is_empty()).then(|| causes.join("; ")).into()),
-        ("fix", fixes.and_then(Fixes::best).map(|fix| fix.sentence.as_str()).into()),
-        ("fixes", Value::Fixes(fixes.map_or(&[], |fixes| &fixes.list))),
+        // No array by itself tells what helps: gone, once nobody reads these any more.
+        ("fix", Value::Null),
+        ("fixes", Value::Null),
         ("op_name", op_name.into()),
         ("source", source.into()),
     ]
 }
 
-impl TableRow for BufferView {
+impl TableRow for BufferRow {
     const COLUMNS: &'static [Column] = &[
         Column::new("instruction", Kind::Text),
         Column::new("shape_index", Kind::Text),
@@ -203,25 +198,23 @@ impl TableRow for BufferView {
         Column::new("padding_bytes", Kind::Count),
         Column::new("expansion", Kind::Ratio),
         Column::optional("cause", Kind::Text),
-        Column::optional("fix", Kind::Text),
         Column::optional("op_name", Kind::Text),
         Column::optional("file", Kind::Text),
         Column::optional("line", Kind::Count),
     ];
 
     fn fields(&self) -> Vec<(&'static str, Value<'_>)> {
-        let row = &self.row;
         let mut fields = vec![
-            ("instruction", row.instruction.as_str().into()),
-            ("computation", row.computation.as_str().into()),
-            ("opcode", row.opcode.as_str().into()),
-            ("shape", row.shape.to_string().into()),
-            ("shape_index", Value::Path(&row.shape_index)),
-            ("memory_space", row.memory_space.into()),
-            ("memory_space_name", memory_space_name(row.memory_space).into()),
+            ("instruction", self.instruction.as_str().into()),
+            ("computation", self.computation.as_str().into()),
+            ("opcode", self.opcode.as_str().into()),
+            ("shape", self.shape.to_string().into()),
+            ("shape_index", Value::Path(&self.shape_index)),
+            ("memory_space", self.memory_space.into()),
+            ("memory_space_name", memory_space_name(self.memory_space).into()),
         ];
-        fields.extend(sizes(Some(row.sizes)));
-        fields.extend(reasons(&row.causes, self.fixes.as_ref(), row.op_name.as_deref(), row.source.as_ref()));
+        fields.extend(sizes(Some(self.sizes)));
+        fields.extend(reasons(&self.causes, self.op_name.as_deref(), self.source.as_ref()));
         fields
     }
 }
@@ -237,7 +230,6 @@ impl TableRow for Allocation {
         Column::optional("padding_bytes", Kind::Count),
         Column::optional("expansion", Kind::Ratio),
         Column::optional("cause", Kind::Text),
-        Column::optional("fix", Kind::Text),
         Column::optional("op_name", Kind::Text),
         Column::optional("file", Kind::Text),
         Column::optional("line", Kind::Count),
@@ -262,7 +254,7 @@ impl TableRow for Allocation {
         ];
         fields.extend(sizes(self.sizes));
         let op_name = entry.operator.as_ref().and_then(|operator| operator.op_name());
-        fields.extend(reasons(&self.causes, self.fixes.as_ref(), op_name, self.source.as_ref()));
+        fields.extend(reasons(&self.causes, op_name, self.source.as_ref()));
         fields
     }
 }
@@ -294,8 +286,8 @@ mod tests {
     fn columns_are_fields() {
         let text = "x = (f32[20,3]{1,0:T(8,128)}, s8[]) custom-call(), metadata={source_file=\"m.py\" source_line=3}";
         let report = crate::audit(&tilewise_hlo::Module::parse(text).expect("an instruction"));
-        report.buffers().for_each(|row| check(&row.view(None)));
-        let row = report.buffers().next().expect("a buffer").view(None);
+        report.buffers().for_each(|row| check(&row));
+        let row = report.buffers().next().expect("a buffer");
         assert_eq!(row.cells()[1], Value::from("0"));
         let text = "1. Size: 4.0K\n Shape: f32[8,3]{1,0:T(8,128)}\n XLA label: x\n ====\n\
                     2. Size: 1.0K\n XLA label: overlays\n ====";

@@ -147,7 +147,7 @@ impl Report {
             }
         });
         let pieces = pieces.collect();
-        let order = plan.order().filter_map(|at| self.text.instruction(at));
+        let order = plan.order().filter_map(|at| self.module.instruction(at));
         let (order, order_owners) = order.map(|run| (run.name().to_owned(), owners.number(&run))).unzip();
         Some(Timeline {
             memory_space,

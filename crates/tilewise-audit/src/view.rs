@@ -1,13 +1,10 @@
-//! What of a report is shown, and with which fixes.
+//! What of a report is shown.
 
-use crate::{BufferRow, Report, fix::Fixes};
-use tilewise::tpu::Generation;
+use crate::{BufferRow, Report};
 
 /// What a view of a [`Report`] depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewOptions {
-    /// The generation that prices the fixes; inferred from tiles where it is not given.
-    pub tpu: Option<Generation>,
     /// Bytes of HBM that the program is to fit.
     pub hbm_limit: Option<u64>,
     /// At most this many buffers, those with the most padding; without it every buffer, in the order of the text.
@@ -31,16 +28,6 @@ pub struct ReportView<'a> {
     pub options: ViewOptions,
 }
 
-/// A buffer as it is shown, with what to change. With the `serde` feature it serialises as in [`ReportView`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct BufferView {
-    /// The buffer.
-    pub row: BufferRow,
-    /// What to hand over instead; `None` without padding, and for all but arguments.
-    pub fixes: Option<Fixes>,
-}
-
 impl Report {
     /// The report as it is shown under these options; `source` says where the program's text came from.
     #[must_use]
@@ -57,20 +44,10 @@ impl<'a> ReportView<'a> {
     }
 
     /// The buffers that are listed.
-    pub fn buffers(&self) -> impl Iterator<Item = BufferView> + use<'a> {
-        let (report, tpu) = (self.report, self.options.tpu);
+    pub fn buffers(&self) -> impl Iterator<Item = BufferRow> + use<'a> {
+        let report = self.report;
         let largest = self.options.most_buffers.map(|most| report.largest_padding().take(most));
         let all = self.options.most_buffers.is_none().then(|| report.buffers());
-        let rows = largest.into_iter().flatten().chain(all.into_iter().flatten());
-        rows.map(move |row| row.view(tpu))
-    }
-}
-
-impl BufferRow {
-    /// The buffer with its [`fixes`](Self::fixes).
-    #[must_use]
-    pub fn view(self, tpu: Option<Generation>) -> BufferView {
-        let fixes = self.fixes(tpu);
-        BufferView { row: self, fixes }
+        largest.into_iter().flatten().chain(all.into_iter().flatten())
     }
 }

@@ -296,9 +296,6 @@ pub(crate) struct PredictArgs {
     /// TPU generation: v2 v3 v4 v5e v5p v6e v7x, or all
     #[arg(long, value_name = "TPU")]
     pub(crate) tpu: Tpu,
-    /// Suggest changes that reduce the physical size
-    #[arg(long)]
-    pub(crate) suggest: bool,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -389,7 +386,7 @@ pub(crate) struct AuditArgs {
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     pub(crate) all: bool,
-    /// TPU generation, to price the fixes and to check whether the program fits: v2 v3 v4 v5e v5p v6e v7x
+    /// TPU generation, to check whether the program fits: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     pub(crate) tpu: Option<Generation>,
     /// Exit with status 1 if the padding in HBM exceeds a share of its physical bytes (10%) or a size (1GiB)

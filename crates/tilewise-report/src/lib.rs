@@ -38,4 +38,4 @@ pub use shape::{
     BitcastAnswer, Derived, Differences, FreeLayouts, Located, NotationPart, Pair, Rendered, ShapeSummary,
     StepLanguage, TileFormatRow, Understood, answer_line, notation_parts, parse_index, parse_shape, understand,
 };
-pub use text::{ProgramLines, Terminal, Text, WriteText, write_fix};
+pub use text::{ProgramLines, Terminal, Text, WriteText};

@@ -14,7 +14,7 @@ pub struct AuditOutput {
     pub report: Report,
     /// Whether every buffer is listed, not only those with the most padding.
     pub all: bool,
-    /// The generation that prices the fixes; inferred where it is not given.
+    /// The generation that was given for the audit; `None` where it was inferred.
     pub tpu: Option<Generation>,
     /// Bytes of the memory it should fit.
     pub limit: Option<u64>,
@@ -30,7 +30,7 @@ impl AuditOutput {
     /// Every buffer if `all` is set, else so many of those with the most padding.
     pub(crate) fn view_of(&self, most_buffers: usize) -> ReportView<'_> {
         let most_buffers = (!self.all).then_some(most_buffers);
-        self.report.view(&self.source, ViewOptions { tpu: self.tpu, hbm_limit: self.limit, most_buffers })
+        self.report.view(&self.source, ViewOptions { hbm_limit: self.limit, most_buffers })
     }
 }
 

@@ -59,7 +59,7 @@ fn read(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> 
         match content {
             Ok(Content::Program(program)) => {
                 let report = program.audit(options);
-                let options = ViewOptions { tpu, hbm_limit: limit, most_buffers: None };
+                let options = ViewOptions { hbm_limit: limit, most_buffers: None };
                 programs.push(Program { name: name.to_owned(), report, options });
             }
             Ok(_) => {

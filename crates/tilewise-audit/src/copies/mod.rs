@@ -1,6 +1,7 @@
 //! Copies: what a program moves without computing anything.
 
-pub(crate) mod correspondence;
+mod correspondence;
+pub(crate) mod interface;
 pub(crate) mod trace;
 
 use crate::{

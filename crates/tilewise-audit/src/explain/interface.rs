@@ -1,18 +1,50 @@
-//! Arguments and results: what the caller hands over and gets, whose layout and shape are the caller's.
+//! Arguments and results: what the caller passes and gets, whose layout and shape are the caller's.
 
-use super::{Allocation, Explanation, MessageAdvice, temporaries::LOOKED_AT};
+use super::{Allocation, Explanation, temporaries::LOOKED_AT};
 use crate::{
-    AdviceKind, AdviceTarget,
-    fix::{self, Fix, FixKind},
+    Recommendation, bytes_in_words,
+    generation::generation_of_tiles,
+    recommendation::{Change, Saving, Target},
+    rules::{
+        columns::{Columns, columns},
+        pinned_order::{default_order, major_to_minor},
+    },
     snippet,
-    words::bytes_in_words,
 };
-use tilewise::Shape;
+use tilewise::{Shape, tpu::Generation};
 use tilewise_oom::{Budget, Framework, Role, Section};
 
-/// What to change of the arrays that are handed over, equal ones together.
-pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<MessageAdvice> {
-    let mut groups: Vec<(&Allocation, &Fix, AdviceKind, u64)> = Vec::new();
+/// What an array could be instead. Nobody knows what reads it, so no more is said than what helped whatever did.
+enum Instead {
+    /// The default order of dimensions, the slowest-varying first.
+    DefaultOrder(Vec<usize>),
+    Columns(Columns),
+}
+
+impl Instead {
+    /// The change of an array, and what it frees.
+    fn of(row: &Allocation, generation: Option<Generation>) -> Option<(Self, u64)> {
+        let array = row.shape.as_ref()?.as_array()?;
+        let taken = row.sizes?.physical_bytes;
+        let generation = generation.or_else(|| generation_of_tiles(array)).unwrap_or(Generation::V5e);
+        let (instead, after) = match default_order(array, generation) {
+            Some(default) => {
+                let after = default.as_array()?.sizes().ok()?.physical_bytes;
+                (Self::DefaultOrder(major_to_minor(&default)), after)
+            }
+            None => {
+                let columns = columns(array, generation)?;
+                let after = columns.bytes;
+                (Self::Columns(columns), after)
+            }
+        };
+        Some((instead, taken.checked_sub(after).filter(|saved| *saved > 0)?))
+    }
+}
+
+/// What to change of the arrays that cross the interface, equal ones together.
+pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Recommendation> {
+    let mut groups: Vec<(&Allocation, Instead, u64, u64)> = Vec::new();
     let is_outside = |row: &&Allocation| row.entry.section == Section::ArgumentsAndOutputs;
     // Results that lie in donated arguments change with those.
     let is_shared = explanation.message.budget().output_bytes == Some(0);
@@ -20,86 +52,71 @@ pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Message
         if is_shared && matches!(row.entry.role(), Some(Role::Output(_))) {
             continue;
         }
-        let Some((fix, kind)) = row.best_fix().and_then(|fix| Some((fix, kind_of(fix)?))) else { continue };
-        let is_argument = matches!(row.entry.role(), Some(Role::Argument(..)));
-        let same = groups.iter_mut().find(|(first, ..)| {
-            first.shape == row.shape && matches!(first.entry.role(), Some(Role::Argument(..))) == is_argument
-        });
+        let Some((instead, saved)) = Instead::of(row, explanation.generation) else { continue };
+        let same =
+            groups.iter_mut().find(|(first, ..)| first.shape == row.shape && is_argument(first) == is_argument(row));
         match same {
             Some((.., count)) => *count += 1,
-            None => groups.push((row, fix, kind, 1)),
+            None => groups.push((row, instead, saved, 1)),
         }
     }
-    groups.into_iter().map(|(row, fix, kind, count)| of_group(row, fix, kind, count, framework)).collect()
+    let of_group = |(row, instead, saved, count): &(&Allocation, Instead, u64, u64)| {
+        let recommendation = recommendation(row, instead, *count, framework);
+        let saved = saved.saturating_mul(*count);
+        let shape = row.shape.as_ref().map(ToString::to_string).unwrap_or_default();
+        recommendation.about(shape).saving(match instead {
+            Instead::DefaultOrder(_) => Saving::Exact(saved),
+            Instead::Columns(_) => Saving::AtMost(saved),
+        })
+    };
+    groups.iter().map(of_group).collect()
 }
 
-/// What a fix is to a program that stays as it is: it has no use for many arrays in one, or for a part of one.
-fn kind_of(fix: &Fix) -> Option<AdviceKind> {
-    match fix.kind {
-        FixKind::Order => Some(AdviceKind::Order),
-        FixKind::Transpose => Some(AdviceKind::Transpose),
-        FixKind::Reshape => Some(AdviceKind::Reshape),
-        FixKind::Split => Some(AdviceKind::Split),
-        FixKind::Narrow => Some(AdviceKind::Narrow),
-        FixKind::Batch | FixKind::Resize => None,
-    }
+fn is_argument(row: &Allocation) -> bool {
+    matches!(row.entry.role(), Some(Role::Argument(..)))
 }
 
-fn of_group(row: &Allocation, fix: &Fix, kind: AdviceKind, count: u64, framework: Framework) -> MessageAdvice {
-    let saved = fix.bytes_saved().saturating_mul(count);
+fn recommendation(row: &Allocation, instead: &Instead, count: u64, framework: Framework) -> Recommendation {
     let others = match count {
         1 => String::new(),
-        2 => ", and the other of this shape".to_owned(),
-        _ => format!(", and the {} others of this shape", count - 1),
+        2 => " and the other one of this shape".to_owned(),
+        _ => format!(" and the {} others of this shape", count - 1),
     };
-    let shape = row.shape.as_ref().map(ToString::to_string);
-    let is_argument = matches!(row.entry.role(), Some(Role::Argument(..)));
     let (what, name) = named(row);
-    let target = if is_argument { AdviceTarget::Argument } else { AdviceTarget::Result };
-    let mut piece = if kind == AdviceKind::Order {
-        let order = row.shape.as_ref().and_then(Shape::layout).map(order_of).unwrap_or_default();
-        let sentence = if is_argument {
-            format!(
-                "an array you hand over: give {what}{others} in the default order of dimensions. Its order, {order}, \
-                 is not the default one, so the caller or the program pins it; that a kernel does not need it is \
-                 assumed"
-            )
-        } else {
-            format!(
-                "an array you get: take {what}{others} in the default order of dimensions. Its order, {order}, is \
-                 pinned or follows from the operation that makes it: `Layout.AUTO` leaves it to the compiler"
-            )
-        };
-        let piece = MessageAdvice::new(kind, target, sentence);
-        match (framework, is_argument) {
-            (Framework::Jax, true) => {
-                let to = fix.arrays.first().and_then(|array| array.shape.as_array());
-                let order: Vec<usize> = to.map(|array| array.major_to_minor().collect()).unwrap_or_default();
-                piece.with_code(snippet::LAYOUT, snippet::put_in_order(&name, &order))
+    let (verb, target) = if is_argument(row) { ("Pass", Target::Argument) } else { ("Return", Target::Result) };
+    match instead {
+        Instead::DefaultOrder(major_to_minor) => {
+            let order = row.shape.as_ref().and_then(Shape::layout).map(order_of).unwrap_or_default();
+            let why = if is_argument(row) {
+                "so the caller or the program pins it; this assumes that no kernel needs it"
+            } else {
+                "so it is pinned, or follows from the operation that makes it: `Layout.AUTO` leaves it to the compiler"
+            };
+            let sentence = format!(
+                "{verb} {what}{others} in the default order of dimensions: the order {order} is not the default one, {why}"
+            );
+            let found = Recommendation::new(Change::Order, target, sentence);
+            match (framework, is_argument(row)) {
+                (Framework::Jax, true) => found.snippet(snippet::LAYOUT, snippet::put_in_order(&name, major_to_minor)),
+                (Framework::Jax, false) => {
+                    let code = format!("{}  # f: the function compiled", snippet::results_in_any_order("f"));
+                    found.snippet(snippet::LAYOUT, code)
+                }
+                _ => found,
             }
-            (Framework::Jax, false) => {
-                let code = format!("{}  # f: the function compiled", snippet::results_in_any_order("f"));
-                piece.with_code(snippet::LAYOUT, code)
+        }
+        Instead::Columns(Columns { count, rows, .. }) => {
+            let sentence = format!(
+                "{verb} {what}{others} as {count} arrays of [{rows}], one for each column, if the program can keep them \
+                 separate"
+            );
+            let found = Recommendation::new(Change::Split, target, sentence);
+            match framework {
+                Framework::Jax => found.snippet(snippet::NUMPY, snippet::unstack_columns(&name, *count)),
+                _ => found,
             }
-            _ => piece,
         }
-    } else {
-        let verb = if is_argument { "hand over" } else { "return" };
-        let sentence = format!(
-            "an array you {verb}: {what}{others}: {}, if what the program does with it works on that",
-            fix.sentence
-        );
-        let piece = MessageAdvice::new(kind, target, sentence);
-        if framework == Framework::Jax {
-            piece.with_code(snippet::JAX_AND_NUMPY, fix::renamed(&fix.jax, &name))
-        } else {
-            piece
-        }
-    };
-    piece.shape = shape;
-    piece.bytes_saved = Some(saved);
-    piece.is_bound = kind != AdviceKind::Order;
-    piece
+    }
 }
 
 /// How an argument or result is called in a sentence, and in code.
@@ -128,31 +145,31 @@ fn order_of(layout: &tilewise::Layout) -> String {
 }
 
 /// Where the arguments alone do not fit.
-pub(super) fn shard(budget: &Budget, framework: Framework) -> MessageAdvice {
+pub(super) fn shard(budget: &Budget, framework: Framework) -> Recommendation {
     let taken = budget.argument_bytes.unwrap_or_default();
     // Half of the memory is for the program itself.
     let least = |capacity: u64| taken.saturating_mul(2).div_ceil(capacity.max(1)).max(2);
     let devices = budget.capacity_bytes.map_or(2, least);
     let devices = devices.checked_next_power_of_two().unwrap_or(devices);
     let sentence = format!(
-        "divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them \
+        "Divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them \
          in a narrower type (bf16, int8), or optimizer state in the host's memory",
         bytes_in_words(taken),
         bytes_in_words(taken / devices)
     );
-    let piece = MessageAdvice::new(AdviceKind::Shard, AdviceTarget::Argument, sentence);
+    let found = Recommendation::new(Change::Shard, Target::Argument, sentence);
     match framework {
-        Framework::Jax => piece.with_code(
+        Framework::Jax => found.snippet(
             "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec",
             format!(
                 "mesh = jax.make_mesh(({devices},), ('x',))\n\
                  params = jax.device_put(params, NamedSharding(mesh, PartitionSpec('x')))"
             ),
         ),
-        Framework::TorchXla => piece.with_code(
+        Framework::TorchXla => found.snippet(
             "from torch_xla.distributed.fsdp import XlaFullyShardedDataParallel",
             "model = XlaFullyShardedDataParallel(model)",
         ),
-        _ => piece,
+        _ => found,
     }
 }

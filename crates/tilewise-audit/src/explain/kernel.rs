@@ -1,9 +1,10 @@
 //! VMEM, SMEM and the SparseCore's memories: what one kernel or instruction needs for itself.
 
-use super::{Allocation, Explanation, MessageAdvice};
+use super::{Allocation, Explanation};
 use crate::{
-    AdviceKind, AdviceTarget, snippet,
-    words::{bytes_in_words, size_in_words},
+    Recommendation, bytes_in_words,
+    recommendation::{Change, Saving, Target},
+    size_in_words, snippet,
 };
 use tilewise::Shape;
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Window, WindowKind};
@@ -14,18 +15,18 @@ const LARGEST_VMEM: u64 = 128 << 20;
 const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
-pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<MessageAdvice> {
+pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Recommendation> {
     let message = &explanation.message;
     if message.form == Form::SparseCore {
         return vec![sparse_core(message)];
     }
-    let mut advice: Vec<MessageAdvice> = Vec::new();
+    let mut advice: Vec<Recommendation> = Vec::new();
     match message.memory_space.as_deref() {
         Some("smem") => advice.push(scalars(explanation)),
         _ => {
             advice.extend(blocks(explanation));
             advice.extend(limit(message, explanation, framework));
-            if advice.is_empty() || advice.iter().all(|piece| piece.kind == AdviceKind::Limit) {
+            if advice.is_empty() || advice.iter().all(|piece| piece.change == Change::Limit) {
                 advice.push(smaller_blocks(message, framework));
             }
         }
@@ -41,7 +42,7 @@ fn windows(explanation: &Explanation) -> Vec<(&Allocation, Window)> {
 }
 
 /// Smaller blocks, the largest halved until it fits.
-fn blocks(explanation: &Explanation) -> Vec<MessageAdvice> {
+fn blocks(explanation: &Explanation) -> Vec<Recommendation> {
     let message = &explanation.message;
     let windows = windows(explanation);
     let is_block = |kind| matches!(kind, WindowKind::Input | WindowKind::Output);
@@ -57,28 +58,30 @@ fn blocks(explanation: &Explanation) -> Vec<MessageAdvice> {
     let parts = (1..=10).map(|power| 1_u64 << power).find(|parts| all - all / parts >= missing).unwrap_or(2);
     let buffers = window.buffers.unwrap_or(1);
     let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
-    let (what, fewer) = if parts == 2 { ("halve the block", "a half") } else { ("shrink the blocks", "as small") };
+    let (what, likewise) = if parts == 2 { ("Halve", "halved") } else { ("Shrink", "shrunk as much") };
     let smaller = block.parsed.as_ref().ok().map(|shape| divided(shape, parts));
-    let to = smaller.as_ref().map(|bounds| format!(", [{}] in place of {}", bounds.join(","), block.text));
+    let to = smaller.as_ref().map(|bounds| format!(" to [{}]", bounds.join(",")));
     let count = windows.iter().filter(|(_, window)| is_block(window.kind)).count();
-    let others =
-        if count > 1 { format!("; there are {count} windows, and {fewer} of each is needed") } else { String::new() };
+    let others = if count > 1 {
+        format!("; there are {count} windows, and the block of each has to be {likewise}")
+    } else {
+        String::new()
+    };
     let sentence = format!(
-        "{} {number} {} × {buffers} = {}: {what}{}{others}. `pipeline_mode=pl.Buffered(1)` keeps one buffer in place \
-         of {buffers}, and does not overlap copies with work",
+        "{what} the block of {}{number}{}: {} × {buffers} takes {}{others}. `pipeline_mode=pl.Buffered(1)` keeps one \
+         buffer in place of {buffers}, and does not overlap copies with work",
         window.kind.as_str(),
+        to.unwrap_or_default(),
         block.text,
         bytes_in_words(row.taken_bytes()),
-        to.unwrap_or_default()
-    )
-    .replace("  ", " ");
-    let mut piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
-    piece.bytes_saved = Some(all - all / parts);
-    piece.shape = Some(block.text.clone());
+    );
+    let mut piece = Recommendation::new(Change::Block, Target::Kernel, sentence)
+        .about(&*block.text)
+        .saving(Saving::Exact(all - all / parts));
     if let Some(bounds) = smaller {
-        let index = "index_map  # its steps along that dimension grow as many times";
-        piece = piece.with_code(PALLAS, format!("spec = pl.BlockSpec(({}), {index}", snippet::tuple(bounds.iter())));
-        piece.code = piece.code.map(|code| code.replacen(", index_map", ", index_map)", 1));
+        let block = snippet::tuple(bounds.iter());
+        let why = "its steps along that dimension grow as many times";
+        piece = piece.snippet(PALLAS, format!("spec = pl.BlockSpec(({block}), index_map)  # {why}"));
     }
     vec![piece]
 }
@@ -97,20 +100,18 @@ fn divided(block: &Shape, parts: u64) -> Vec<String> {
     bounds.iter().map(u64::to_string).collect()
 }
 
-fn scratch(row: &Allocation) -> MessageAdvice {
+fn scratch(row: &Allocation) -> Recommendation {
     let shape = row.entry.shape.as_ref().map(|shape| shape.text.clone()).unwrap_or_default();
     let sentence = format!(
-        "the kernel's own scratch {shape} takes {}: make it smaller in `scratch_shapes`, or leave it in HBM \
-         (`memory_space=pl.ANY`) and copy parts of it in",
+        "Make the kernel's own scratch {shape} smaller in `scratch_shapes`, or leave it in HBM (`memory_space=pl.ANY`) \
+         and copy parts of it in: it takes {}",
         bytes_in_words(row.taken_bytes())
     );
-    let mut piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
-    piece.shape = Some(shape);
-    piece
+    Recommendation::new(Change::Block, Target::Kernel, sentence).about(shape)
 }
 
 /// A higher limit, where the memory itself has room.
-fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<MessageAdvice> {
+fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Recommendation> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
     // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more.
@@ -129,54 +130,54 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
             || label.contains("tpu_custom_call")
     });
     let sentence = format!(
-        "the limit of {} is a setting, not all there is: let this one have {}{} (a v5e or v6e has 128 MiB of VMEM; \
-         kernels of 100 MiB have run on a v7x)",
-        message.limit.as_ref().map(size_in_words).unwrap_or_default(),
+        "Raise the limit to {}{}: {} is a setting, not all there is (a v5e or v6e has 128 MiB of VMEM; kernels of 100 \
+         MiB have run on a v7x)",
         bytes_in_words(raised),
         match (is_kernel, explanation.allocations.is_empty()) {
             (true, _) => ", for a kernel of your own in its compiler_params".to_owned(),
             (false, true) => format!(", for a kernel of Pallas by `vmem_limit_bytes={raised}` in its compiler_params"),
             (false, false) => String::new(),
-        }
+        },
+        message.limit.as_ref().map(size_in_words).unwrap_or_default(),
     );
-    let piece = MessageAdvice::new(AdviceKind::Limit, AdviceTarget::Kernel, sentence);
+    let piece = Recommendation::new(Change::Limit, Target::Kernel, sentence);
     let flag = format!("xla_tpu_scoped_vmem_limit_kib={}", raised >> 10);
     Some(match (framework, is_kernel) {
-        (Framework::Jax, true) => piece.with_code(
+        (Framework::Jax, true) => piece.snippet(
             PALLAS_TPU,
             format!(
                 "params = pltpu.CompilerParams(vmem_limit_bytes={raised})  # pallas_call(…, compiler_params=params)"
             ),
         ),
-        _ => MessageAdvice { code: Some(format!("export LIBTPU_INIT_ARGS=\"--{flag}\"")), ..piece },
+        _ => piece.snippet(None, format!("export LIBTPU_INIT_ARGS=\"--{flag}\"")),
     })
 }
 
-fn smaller_blocks(message: &Message, framework: Framework) -> MessageAdvice {
+fn smaller_blocks(message: &Message, framework: Framework) -> Recommendation {
     let is_fusion = message
         .entries
         .iter()
         .any(|entry| entry.instruction().is_some_and(|(_, opcode)| !matches!(opcode, "custom-call")));
     let sentence = if is_fusion {
-        "an operation of the compiler's own making needs more than it may have: give it less at once (a smaller \
-         window, sort or reduction; parts of the batch), or break the fusion around it; if it is a plain operation, \
-         report it to XLA, with the program"
+        "Give the operation less at once (a smaller window, sort or reduction; parts of the batch), or break the fusion \
+         around it: one of the compiler's own making needs more than it may have; if it is a plain operation, report it \
+         to XLA, with the program"
     } else {
-        "if it is a kernel of Pallas, its blocks in VMEM, each counted twice for double buffering, its scratch and its \
-         stack are too large: halve the largest blocks of its BlockSpecs (for attention: the block sizes of queries \
-         and keys); else give the operation parts of the batch"
+        "Halve the largest blocks of the kernel's BlockSpecs, if it is one of Pallas (for attention: the block sizes of \
+         queries and keys): its blocks in VMEM, each counted twice for double buffering, its scratch and its stack are \
+         too large; else give the operation parts of the batch"
     };
-    let piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
+    let piece = Recommendation::new(Change::Block, Target::Kernel, sentence);
     match (framework, is_fusion) {
         (Framework::Jax, true) => {
-            piece.with_code(snippet::JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
+            piece.snippet(snippet::JAX, "x = jax.lax.optimization_barrier(x)  # before that operation")
         }
         _ => piece,
     }
 }
 
 /// SMEM has what a core's scalar unit reads.
-fn scalars(explanation: &Explanation) -> MessageAdvice {
+fn scalars(explanation: &Explanation) -> Recommendation {
     let windows = windows(explanation);
     let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
     let most = format!(
@@ -188,66 +189,67 @@ fn scalars(explanation: &Explanation) -> MessageAdvice {
             let number = window.operand.map(|operand| format!(" {operand}")).unwrap_or_default();
             let shape = row.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
             let then = if window.kind == WindowKind::Prefetched {
-                "prefetch only what chooses the blocks, in parts, and read the rest from VMEM with a BlockSpec of \
+                "Prefetch only what chooses the blocks, in parts, and read the rest from VMEM with a BlockSpec of \
                  its own"
             } else {
-                "keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
+                "Keep it in VMEM (`pltpu.VMEM`), or copy parts of it in from HBM"
             };
             format!(
-                "{}{number} {shape} takes {} alone. {most}: {then}",
+                "{then}: {}{number} {shape} takes {} alone, and {most}",
                 window.kind.as_str(),
                 bytes_in_words(row.taken_bytes())
             )
         }
         None => format!(
-            "{most}. They grow with sequences × pages: serve fewer sequences at once, a shorter context (in vLLM \
-             `--max-model-len`, `--max-num-seqs`) or larger pages"
+            "Serve fewer sequences at once, a shorter context (in vLLM `--max-model-len`, `--max-num-seqs`) or larger \
+             pages: {most}, which grow with sequences × pages"
         ),
     };
-    MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence)
+    Recommendation::new(Change::Block, Target::Kernel, sentence)
 }
 
-fn sparse_core(message: &Message) -> MessageAdvice {
+fn sparse_core(message: &Message) -> Recommendation {
     let sentence = match message.memory_space.as_deref() {
         Some("hbm") => {
-            "one allocation of the SparseCore's program is too large for HBM: divide the embedding tables between more \
-             devices, and lower `max_ids_per_partition` and `max_unique_ids_per_partition` to what the data has"
+            "Divide the embedding tables between more devices, and lower `max_ids_per_partition` and \
+             `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too \
+             large for HBM"
         }
         _ if message.used.as_ref().zip(message.limit.as_ref()).is_some() && message.entries.is_empty() => {
-            "the parts of the batch that a SparseCore takes at once are too large for its scratchpad: lower the \
-             limits on ids in a partition to what the data has, or the batch; for a kernel of your own, its \
-             `scratch_shapes`; for a collective that was offloaded, \
-             `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`)"
+            "Lower the limits on ids in a partition to what the data has, or the batch; for a kernel of your own, its \
+             `scratch_shapes`; for a collective that was offloaded, set \
+             `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`): what a \
+             SparseCore takes at once is too large for its scratchpad"
         }
-        _ => "lower the limits on ids in a partition to what the data has, or the batch",
+        _ => "Lower the limits on ids in a partition to what the data has, or the batch",
     };
-    MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence)
+    Recommendation::new(Change::Block, Target::Kernel, sentence)
 }
 
 /// Values that did not fit into registers.
-pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<MessageAdvice> {
+pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Recommendation> {
     let spilled: u64 = windows(explanation)
         .iter()
         .filter(|(_, window)| window.kind == WindowKind::Spill)
         .map(|(row, _)| row.taken_bytes())
         .fold(0, u64::saturating_add);
     let mut sentence = format!(
-        "{} are spilled registers, of one kernel or fusion: arrays in HBM, their layouts and the batch of the model \
-         are not the matter. In a kernel of your own, work on smaller blocks, unroll less, and use values soon after \
-         they are read",
+        "Work on smaller blocks in a kernel of your own, unroll less, and use values soon after they are read: {} are \
+         spilled registers, of one kernel or fusion; arrays in HBM, their layouts and the batch of the model are not the \
+         cause",
         bytes_in_words(spilled)
     );
     sentence.push_str(match framework {
         Framework::TorchXla => {
-            "; in a program of PyTorch, look for the operation that unrolls (sort, topk, isin, cumsum over a long \
+            ". In a program of PyTorch, look for the operation that unrolls (sort, topk, isin, cumsum over a long \
              dimension), give it less at once, and end the step before it"
         }
-        _ => "; else look for an operation that unrolls (sort, top_k, cumsum over a long dimension), and update libtpu",
+        _ => ". Otherwise look for an operation that unrolls (sort, top_k, cumsum over a long dimension), and update libtpu",
     });
-    let piece = MessageAdvice::new(AdviceKind::Block, AdviceTarget::Kernel, sentence);
+    let piece = Recommendation::new(Change::Block, Target::Kernel, sentence);
     let piece = match framework {
         Framework::TorchXla => {
-            piece.with_code("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
+            piece.snippet("import torch_xla.core.xla_model as xm", "xm.mark_step()  # before that operation")
         }
         _ => piece,
     };

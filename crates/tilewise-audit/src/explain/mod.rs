@@ -7,21 +7,17 @@ mod kernel;
 mod run_time;
 mod stack;
 mod temporaries;
-mod words;
+mod verdict;
 
-pub use advice::MessageAdvice;
 pub use decode::decode_log;
 pub use stack::{BudgetPart, BudgetStack};
 
-use crate::{
-    SourceLine, causes,
-    fix::{self, Fix, Fixes},
-};
+use crate::{SourceLine, causes};
 use tilewise::{
     Shape, Sizes, Tiled,
     tpu::{self, Generation},
 };
-use tilewise_oom::{Entry, Message, PrintedSize, Section};
+use tilewise_oom::{Entry, Message, PrintedSize};
 
 /// A message read and judged.
 #[derive(Clone, Debug)]
@@ -31,6 +27,8 @@ pub struct Explanation {
     pub message: Message,
     /// One row for each of the message's entries, in its order.
     pub allocations: Vec<Allocation>,
+    /// The generation whose layouts price what is recommended, if it was given.
+    pub(crate) generation: Option<Generation>,
 }
 
 /// One entry of the message: an allocation, an argument or an output.
@@ -48,17 +46,14 @@ pub struct Allocation {
     pub sizes: Option<Sizes>,
     /// What makes the padding, in words, the largest cause first.
     pub causes: Vec<String>,
-    /// What to hand over or return instead; `None` without padding, and for arrays inside the program: a compiler
-    /// undoes what is asked for there.
-    pub fixes: Option<Fixes>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
 }
 
 /// Judges what a TPU's out-of-memory message lists.
 ///
-/// Arguments and outputs print no padding, and are computed like the rest. The generation prices the fixes; without one
-/// it is inferred from tiles where it can be.
+/// Arguments and outputs print no padding, and are computed like the rest. The generation prices what is
+/// [recommended](Explanation::advice); without one it is inferred from tiles where it can be.
 ///
 /// ```
 /// use tilewise_oom::Message;
@@ -70,16 +65,15 @@ pub struct Allocation {
 ///      XLA label: Argument 0 index {}
 ///      ==========================";
 /// let explained = tilewise_audit::explain(Message::parse(text)?, None);
-/// let (worst, fix) = explained.first_fix().expect("a fix");
-/// assert_eq!(worst.sizes.map(|sizes| sizes.physical_bytes), Some(204_800_000));
-/// assert_eq!((explained.padding_bytes(), fix.kind.as_str()), (185_600_000, "order"));
+/// assert_eq!(explained.allocations[0].sizes.map(|sizes| sizes.physical_bytes), Some(204_800_000));
+/// assert_eq!((explained.padding_bytes(), explained.advice()[0].change.as_str()), (185_600_000, "order"));
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 #[must_use]
 pub fn explain(message: Message, generation: Option<Generation>) -> Explanation {
     let memory_space = message.memory_space_number();
     let allocations = message.entries.iter().map(|entry| Allocation::of(entry, memory_space, generation)).collect();
-    Explanation { message, allocations }
+    Explanation { message, allocations, generation }
 }
 
 impl Allocation {
@@ -88,15 +82,12 @@ impl Allocation {
         let shape = shape.filter(|shape| shape.as_array().is_some()).cloned();
         let shape = shape.map(|shape| with_tiles_of_size(shape, entry, generation));
         let tiled = shape.as_ref().and_then(|shape| Tiled::new(shape).ok());
-        let is_padded = tiled.as_ref().is_some_and(|tiled| tiled.padding_bytes() > 0);
-        let is_outside = entry.section == Section::ArgumentsAndOutputs;
         let operator = entry.operator.as_ref();
         Self {
             entry: entry.clone(),
             memory_space,
             sizes: tiled.as_ref().map(Tiled::sizes),
             causes: tiled.as_ref().map(causes).unwrap_or_default(),
-            fixes: shape.as_ref().filter(|_| is_padded && is_outside).map(|shape| fix::suggest(shape, generation)),
             source: operator.and_then(|operator| {
                 Some(SourceLine {
                     file: operator.source_file()?.to_owned(),
@@ -136,12 +127,6 @@ impl Allocation {
             _ => self.entry.size.as_ref().map_or(0, PrintedSize::bytes),
         }
     }
-
-    /// The fix to try first.
-    #[must_use]
-    pub fn best_fix(&self) -> Option<&Fix> {
-        self.fixes.as_ref().and_then(Fixes::best)
-    }
 }
 
 /// Old compilers print layouts without tiles, and reports shapes without layouts. If such a shape does not take what
@@ -170,14 +155,6 @@ impl Explanation {
         let message = &self.message;
         let difference = || message.used.as_ref()?.bytes().checked_sub(message.limit.as_ref()?.bytes());
         message.exceeded.as_ref().map(|exceeded| exceeded.bytes()).or_else(difference)
-    }
-
-    /// The fix of an argument or output that frees the most, with its allocation.
-    #[must_use]
-    pub fn first_fix(&self) -> Option<(&Allocation, &Fix)> {
-        let fixes = self.allocations.iter().filter_map(|allocation| Some((allocation, allocation.best_fix()?)));
-        // Of equals the first: the message sorts by size.
-        fixes.reduce(|best, other| if other.1.bytes_saved() > best.1.bytes_saved() { other } else { best })
     }
 }
 

@@ -1,63 +1,66 @@
 //! Memory that others hold while a program runs, and messages that tell of no arrays.
 
-use super::MessageAdvice;
-use crate::{AdviceKind, AdviceTarget, snippet, words::size_in_words};
+use crate::{
+    Recommendation,
+    recommendation::{Change, Saving, Target},
+    size_in_words, snippet,
+};
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
 
 /// A program that compiled, but for which there was no room.
-pub(super) fn of(message: &Message, framework: Framework) -> Vec<MessageAdvice> {
+pub(super) fn of(message: &Message, framework: Framework) -> Vec<Recommendation> {
     let asked = message.used.as_ref().map(size_in_words).unwrap_or_default();
     let free =
         message.limit.as_ref().map(size_in_words).map(|free| format!(" where {free} are free")).unwrap_or_default();
     if message.verdict() == Verdict::Fragmentation {
         let sentence = format!(
-            "{asked} are needed in one piece: free arrays before this program is loaded, load the largest programs \
-             first, allocate what stays before what comes and goes, and donate arguments, so that results take their \
-             place"
+            "Free arrays before this program is loaded, load the largest programs first, allocate what stays before \
+             what comes and goes, and donate arguments, so that results take their place: {asked} are needed in one \
+             piece"
         );
-        return vec![release(MessageAdvice::new(AdviceKind::Free, AdviceTarget::Process, sentence), framework)];
+        return vec![release(Recommendation::new(Change::Free, Target::Process, sentence), framework)];
     }
     let sentence = format!(
-        "{asked} are asked for{free}: see what else is in memory. Arrays that Python still refers to (old states, \
+        "See what else is in memory: {asked} are asked for{free}. Arrays that Python still refers to (old states, \
          results kept in a list, a second copy of the parameters), other compiled programs, and other processes on the \
          chip count; donated arguments are freed early"
     );
-    let mut advice = vec![release(MessageAdvice::new(AdviceKind::Free, AdviceTarget::Process, sentence), framework)];
+    let mut advice = vec![release(Recommendation::new(Change::Free, Target::Process, sentence), framework)];
     let persistent = |name: &str| message.persistent.iter().find(|row| row.name == name);
     if let Some(row) = persistent("output").filter(|row| row.padding_bytes().is_some_and(|padding| padding > 0)) {
         let sentence = format!(
-            "results take {} between runs, {:.1} % of it data: return less, or arrays whose last dimensions fill their \
-             tiles",
+            "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {:.1} % of \
+             it data",
             size_in_words(&row.size),
             row.percent.unwrap_or_default()
         );
         advice.push(
-            MessageAdvice::new(AdviceKind::Reshape, AdviceTarget::Result, sentence)
-                .up_to(row.padding_bytes().unwrap_or_default()),
+            Recommendation::new(Change::Reshape, Target::Result, sentence)
+                .saving(Saving::AtMost(row.padding_bytes().unwrap_or_default())),
         );
     }
     let is_program = message.module.is_some() || message.requirement.is_some();
     let smaller = if is_program {
-        "or make the program itself smaller: fewer samples at once, a checkpoint around layers"
+        "Make the program itself smaller: fewer samples at once, a checkpoint around layers"
     } else {
-        "or ask for less at once: fewer samples, or arrays divided between devices"
+        "Ask for less at once: fewer samples, or arrays divided between devices"
     };
     let smaller = format!(
         "{smaller}; a server can plan with less of the memory, and leave room for programs (in vLLM a lower \
          `--gpu-memory-utilization`)"
     );
-    advice.push(MessageAdvice::new(AdviceKind::Chunk, AdviceTarget::Value, smaller));
+    advice.push(Recommendation::new(Change::Chunk, Target::Value, smaller));
     advice
 }
 
-fn release(piece: MessageAdvice, framework: Framework) -> MessageAdvice {
+fn release(piece: Recommendation, framework: Framework) -> Recommendation {
     match framework {
-        Framework::Jax => piece.with_code(
+        Framework::Jax => piece.snippet(
             snippet::JAX,
             "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
              jax.clear_caches()  # drops compiled programs that are not needed any more",
         ),
-        Framework::TorchXla => piece.with_code(
+        Framework::TorchXla => piece.snippet(
             "import torch_xla.core.xla_model as xm",
             "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",
         ),
@@ -66,35 +69,35 @@ fn release(piece: MessageAdvice, framework: Framework) -> MessageAdvice {
 }
 
 /// Both kinds of core in one memory.
-pub(super) fn cores(message: &Message) -> MessageAdvice {
+pub(super) fn cores(message: &Message) -> Recommendation {
     let of = |name: &str| message.usage.as_ref().and_then(|usage| usage.get(name));
     let bytes = |name: &str| of(name).map_or(0, PrintedSize::bytes);
     let size = |name: &str| of(name).map(size_in_words).unwrap_or_default();
     let sentence = if bytes("SparseCore") > bytes("TensorCore") {
         format!(
-            "the SparseCores need {} of it: divide the embedding tables between more devices, lower \
-             `max_ids_per_partition`, `max_unique_ids_per_partition` and the batch, and widen tables of fewer than 8 \
-             columns, whose rows are padded to 32 bytes",
+            "Divide the embedding tables between more devices, lower `max_ids_per_partition`, \
+             `max_unique_ids_per_partition` and the batch, and widen tables of fewer than 8 columns, whose rows are \
+             padded to 32 bytes: the SparseCores need {} of it",
             size("SparseCore")
         )
     } else {
         format!(
-            "the TensorCore needs {} of it: dump the program, and run `tilewise audit DIR`, which says what owns the \
-             peak",
+            "Dump the program and run `tilewise audit DIR`, which says what owns the peak: the TensorCore needs {} of \
+             it",
             size("TensorCore")
         )
     };
-    MessageAdvice::new(AdviceKind::Shard, AdviceTarget::Argument, sentence)
+    Recommendation::new(Change::Shard, Target::Argument, sentence)
 }
 
 /// A message that tells of no memory.
-pub(super) fn unknown(message: &Message) -> MessageAdvice {
+pub(super) fn unknown(message: &Message) -> Recommendation {
     let sentence = match (message.form, message.code.as_deref()) {
         (Form::Other, Some(code)) => {
             let number = code.trim_start_matches('E');
-            format!("see https://openxla.org/xla/errors/error_{number}; sizes and layouts of arrays are not the matter")
+            format!("See https://openxla.org/xla/errors/error_{number}; sizes and layouts of arrays are not the cause")
         }
-        _ => "paste the whole text of the error, from RESOURCE_EXHAUSTED on, with the list of allocations".to_owned(),
+        _ => "Paste the whole text of the error, from RESOURCE_EXHAUSTED on, with the list of allocations".to_owned(),
     };
-    MessageAdvice::new(AdviceKind::None, AdviceTarget::Process, sentence)
+    Recommendation::new(Change::None, Target::Process, sentence)
 }

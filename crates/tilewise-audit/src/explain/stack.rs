@@ -52,9 +52,9 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
     let interface = [("arguments", budget.argument_bytes), ("results", budget.output_bytes)];
     let (beside, inside): (&[_], &[_]) = if is_part { (&[], &interface) } else { (&interface, &[]) };
     let others = [("held by arrays and programs", budget.others_bytes)];
-    let own = [("temporaries", budget.temporary_bytes), ("code and the like", budget.program_bytes)];
+    let own = [("temporaries", budget.temporary_bytes), ("program code", budget.program_bytes)];
     let lost = [("padding", budget.padding_bytes), ("lost in packing", budget.fragmentation_bytes)];
-    let reserved = if is_part { "reserved of that" } else { "reserved beside that" };
+    let reserved = if is_part { "reserved of that" } else { "also reserved" };
     let room = [("available", budget.capacity_bytes), (reserved, budget.reserved_bytes)];
     let parts = known([&others, beside, &own]);
     let total_bytes = parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add);

@@ -1,8 +1,13 @@
 //! Values inside a program: their layout is the compiler's, so advice is about which arrays exist at all, and what it
 //! frees has no more than a bound.
 
-use super::{Allocation, Explanation, MessageAdvice};
-use crate::{AdviceKind, AdviceTarget, origin::place, snippet};
+use super::{Allocation, Explanation};
+use crate::{
+    Recommendation,
+    origin::place,
+    recommendation::{Change, Saving, Target},
+    snippet,
+};
 use tilewise_oom::{Budget, Framework, Role, Section};
 
 /// Dimensions up to this size are columns: one of 128 lanes for each.
@@ -17,7 +22,7 @@ const PARTS: u64 = 8;
 /// Shorter dimensions are not worth taking apart.
 const LEAST_LENGTH: u64 = PARTS;
 
-pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framework) -> Vec<MessageAdvice> {
+pub(super) fn of(explanation: &Explanation, budget: &Budget, framework: Framework) -> Vec<Recommendation> {
     let rows: Vec<&Allocation> = explanation
         .allocations
         .iter()
@@ -68,7 +73,7 @@ fn of_all(part: u64, listed: u64, all: Option<u64>) -> u64 {
 }
 
 /// Rows of a few columns: what makes them can make a column each.
-fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<MessageAdvice> {
+fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<Recommendation> {
     let mut found: Vec<(&Allocation, u64, u64)> = Vec::new();
     for row in rows {
         let Some((_, columns)) = lanes(row).filter(|(_, size)| *size <= COLUMNS) else { continue };
@@ -84,10 +89,10 @@ fn columns(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Vec<M
     let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
     let all = budget.padding_bytes.map(|all| all.saturating_sub(budget.argument_padding_bytes.unwrap_or_default()));
     let advice = found.into_iter();
-    advice.map(|(row, columns, saved)| apart(row, columns, of_all(saved, listed, all), rows, framework)).collect()
+    advice.map(|(row, columns, saved)| separate(row, columns, of_all(saved, listed, all), rows, framework)).collect()
 }
 
-fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], framework: Framework) -> MessageAdvice {
+fn separate(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], framework: Framework) -> Recommendation {
     let (place, shape) = (place(row.source.as_ref()), row.shape.as_ref().map(ToString::to_string).unwrap_or_default());
     let is_of = |words: &[&str]| {
         let same = |other: &&&Allocation| bounds(other).first() == bounds(row).first();
@@ -96,56 +101,55 @@ fn apart(row: &Allocation, columns: u64, saved: u64, rows: &[&Allocation], frame
     let lanes = "each row takes 128 lanes, whatever it holds";
     let (sentence, code) = if columns == 1 {
         let sentence = format!(
-            "{shape}{place} has one number a row, and {lanes}: leave that dimension out where the array is made (no \
-             `keepdims`, no `[:, None]`), and add it where it is used"
+            "Leave the dimension of size 1 out where {shape}{place} is made (no `keepdims`, no `[:, None]`), and add it \
+             where it is used: the array has one number a row, and {lanes}"
         );
         (sentence, None)
     } else if is_of(&["gather", "take"]) {
         let sentence = format!(
-            "{shape}{place} comes from a gather of rows of {columns}, and {lanes}: gather each column on its own, and \
-             keep the columns apart from there on; to split what was gathered frees nothing"
+            "Gather each column separately, and keep the columns separate from there on: {shape}{place} comes from a \
+             gather of rows of {columns}, and {lanes}; splitting what was gathered frees nothing"
         );
         (sentence, Some(snippet::gather_columns("table")))
     } else if is_of(&["scatter"]) {
         let sentence = format!(
-            "{shape}{place} goes through a scatter of rows of {columns}, and {lanes}: scatter each column on its own"
+            "Scatter each column separately: {shape}{place} goes through a scatter of rows of {columns}, and {lanes}"
         );
         (sentence, Some(snippet::SCATTER_COLUMNS.to_owned()))
     } else if is_of(&["conv"]) {
         let sentence = format!(
-            "{shape}{place} is of a convolution over {columns} channels, and {lanes}: fold neighbouring positions into \
-             the channels before it, or work through it in parts"
+            "Fold neighbouring positions into the channels before the convolution, or work through it in parts: \
+             {shape}{place} is of a convolution over {columns} channels, and {lanes}"
         );
         (sentence, None)
     } else {
         let sentence = format!(
-            "{shape}{place} has rows of {columns}, and {lanes}: make {columns} arrays, one of each column, where it is \
-             made, and keep them apart from there on; another layout asked for inside the program is undone"
+            "Make {columns} arrays, one for each column, where {shape}{place} is made, and keep them separate from there \
+             on: it has rows of {columns}, and {lanes}; another layout requested inside the program is undone"
         );
         (sentence, None)
     };
-    let mut piece = MessageAdvice::new(AdviceKind::Split, AdviceTarget::Upstream, sentence).up_to(saved);
-    piece.shape = Some(shape);
+    let piece =
+        Recommendation::new(Change::Split, Target::Upstream, sentence).saving(Saving::AtMost(saved)).about(shape);
     match code.filter(|_| framework == Framework::Jax) {
-        Some(code) => piece.with_code(snippet::NUMPY, code),
+        Some(code) => piece.snippet(snippet::NUMPY, code),
         None => piece,
     }
 }
 
 /// Compilers of 2022 and before kept a predicate in a word of 32 bits.
-fn predicates(rows: &[&Allocation]) -> Option<MessageAdvice> {
+fn predicates(rows: &[&Allocation]) -> Option<Recommendation> {
     let is_wide = |row: &&&Allocation| row.entry.shape.as_ref().is_some_and(|shape| shape.text.contains("E(32)"));
     let saved = rows.iter().filter(is_wide).map(|row| padding(row)).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_wide(row))?;
-    let sentence = "this compiler is an old one, and keeps each predicate in 32 bits: update libtpu, or keep masks as \
-                    8-bit integers; masks of dropout need not be kept if their layer is checkpointed";
-    let mut piece = MessageAdvice::new(AdviceKind::Narrow, AdviceTarget::Compiler, sentence).up_to(saved);
-    piece.shape = first.entry.shape.as_ref().map(|shape| shape.text.clone());
-    Some(piece)
+    let sentence = "Update libtpu, or keep masks as 8-bit integers: this compiler is an old one, and keeps each predicate in \
+                    32 bits; masks of dropout need not be kept if their layer is checkpointed";
+    let piece = Recommendation::new(Change::Narrow, Target::Compiler, sentence).saving(Saving::AtMost(saved));
+    Some(piece.about(&*first.entry.shape.as_ref()?.text))
 }
 
 /// Padding that the message counts, though no shape in it is padded: the shapes are cut off.
-fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<MessageAdvice> {
+fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<Recommendation> {
     let listed = rows.iter().map(|row| padding(row)).fold(0, u64::saturating_add);
     let unseen = budget.padding_bytes?.saturating_sub(budget.argument_padding_bytes.unwrap_or_default());
     // Otherwise there is padding, but not much in any one array.
@@ -160,16 +164,16 @@ fn unseen(rows: &[&Allocation], budget: &Budget) -> Option<MessageAdvice> {
         _ => String::new(),
     };
     let then = if name.contains("conv") {
-        "fold neighbouring positions into the channels before a convolution over few of them, or work through the \
+        "Fold neighbouring positions into the channels before a convolution over few of them, or work through the \
          batch in parts"
     } else {
-        "keep few columns or channels as separate arrays, or fold neighbours into them, from what you hand over on"
+        "Keep few columns or channels as separate arrays, or fold neighbours into them, from the arguments on"
     };
     let sentence = format!(
-        "arrays whose shapes are cut off here are mostly padding{by}: a short dimension lies on the 128 lanes; \
-         {then}. The list `Largest program allocations` of the whole message says which arrays"
+        "{then}: arrays whose shapes are cut off here are mostly padding{by}, for a short dimension lies on the 128 \
+         lanes. The list `Largest program allocations` of the whole message says which arrays"
     );
-    Some(MessageAdvice::new(AdviceKind::Split, AdviceTarget::Value, sentence).up_to(unseen))
+    Some(Recommendation::new(Change::Split, Target::Value, sentence).saving(Saving::AtMost(unseen)))
 }
 
 /// Whether the program takes a gradient.
@@ -179,7 +183,7 @@ fn has_gradient(rows: &[&Allocation]) -> bool {
 }
 
 /// Most of what is listed has one dimension in common: parts of it, one after the other.
-fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<MessageAdvice> {
+fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Recommendation> {
     let rows: Vec<&Allocation> = rows.iter().copied().filter(|row| !is_converted(row)).collect();
     let rows = rows.as_slice();
     let listed = rows.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
@@ -206,35 +210,35 @@ fn chunks(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option
     let at = bounds(first).iter().position(|bound| *bound == size).unwrap_or(0);
     let place = place(first.source.as_ref());
     let sentence = format!(
-        "work through dimension {at} of {shape}{place}, of size {size}, in parts, one after the other: most of what is \
-         listed has it, if it is one of your batch{}; {PARTS} parts free this much at most",
+        "Process dimension {at} of {shape}{place}, of size {size}, in parts, one after the other, if it is one of your \
+         batch: most of what is listed has it{}; {PARTS} parts free this much at most",
         if has_gradient(rows) { "; take loss and gradient of each part, and add them up" } else { "" }
     );
     let held = of_all(held, listed, budget.temporary_bytes);
-    let piece = MessageAdvice::new(AdviceKind::Chunk, AdviceTarget::Value, sentence).up_to(held / PARTS * (PARTS - 1));
+    let piece =
+        Recommendation::new(Change::Chunk, Target::Value, sentence).saving(Saving::AtMost(held / PARTS * (PARTS - 1)));
     let batch = (size / PARTS).max(1);
-    let mut piece = match framework {
-        Framework::Jax if has_gradient(rows) => piece.with_code(
+    let piece = match framework {
+        Framework::Jax if has_gradient(rows) => piece.snippet(
             snippet::JAX,
             "def add(total, part):\n    \
              return jax.tree.map(lambda t, g: t + g, total, jax.grad(loss)(params, part)), None\n\
              total, _ = jax.lax.scan(add, jax.tree.map(lambda p: 0 * p, params), parts)  # parts: the batch, [8, …]",
         ),
         Framework::Jax => {
-            piece.with_code(snippet::JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
+            piece.snippet(snippet::JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
         }
-        Framework::TorchXla => piece.with_code(
+        Framework::TorchXla => piece.snippet(
             "import torch_xla.core.xla_model as xm",
             format!("for part in batch.chunk({PARTS}):\n    (loss_of(part) / {PARTS}).backward()\n    xm.mark_step()"),
         ),
-        Framework::TensorFlow => piece.with_code(
+        Framework::TensorFlow => piece.snippet(
             "import tensorflow as tf",
             format!("y = tf.concat([f(part) for part in tf.split(x, {PARTS}, axis={at})], axis={at})"),
         ),
         _ => piece,
     };
-    piece.shape = Some(shape);
-    Some(piece)
+    Some(piece.about(shape))
 }
 
 /// Whether it is a copy of another array in another type, such as of weights.
@@ -245,36 +249,36 @@ fn is_converted(row: &Allocation) -> bool {
 }
 
 /// Arguments that are converted inside are held twice.
-fn converted(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<MessageAdvice> {
+fn converted(rows: &[&Allocation], budget: &Budget, framework: Framework) -> Option<Recommendation> {
     let listed = rows.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let of_rows = rows.iter().filter(|row| is_converted(row));
     let held = of_rows.map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_converted(row))?;
     let element = first.shape.as_ref()?.as_array()?.element_type();
     let sentence = format!(
-        "the program holds copies in {element} of arrays in another type{}: if these are arguments, such as weights, \
-         hand them over in {element}, converted once before",
+        "Convert arguments, such as weights, to {element} once, before the program: it holds copies in {element} of \
+         arrays in another type{}, if those are arguments",
         place(first.source.as_ref())
     );
-    let piece = MessageAdvice::new(AdviceKind::Narrow, AdviceTarget::Argument, sentence).up_to(of_all(
+    let piece = Recommendation::new(Change::Narrow, Target::Argument, sentence).saving(Saving::AtMost(of_all(
         held,
         listed,
         budget.temporary_bytes,
-    ));
+    )));
     Some(match framework {
-        Framework::Jax if element == tilewise::ElementType::Bf16 => piece.with_code(
+        Framework::Jax if element == tilewise::ElementType::Bf16 => piece.snippet(
             snippet::JAX_AND_NUMPY,
             "params = jax.jit(lambda p: jax.tree.map(lambda w: w.astype(jnp.bfloat16), p), donate_argnums=0)(params)",
         ),
         Framework::TorchXla if element == tilewise::ElementType::Bf16 => {
-            piece.with_code("import torch", "model = model.to(torch.bfloat16)")
+            piece.snippet("import torch", "model = model.to(torch.bfloat16)")
         }
         _ => piece,
     })
 }
 
 /// What is kept for the gradient could be worked out again.
-fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<MessageAdvice> {
+fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<Recommendation> {
     let is_kept = |row: &&&Allocation| {
         let (name, operation) = (op_name(row), operation(row));
         name.contains("transpose(jvp") || name.contains("/while/body") && operation.contains("dynamic_update_slice")
@@ -282,25 +286,23 @@ fn checkpoint(rows: &[&Allocation], framework: Framework) -> Option<MessageAdvic
     let kept = rows.iter().filter(is_kept).map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
     let first = rows.iter().find(|row| is_kept(row))?;
     let sentence = format!(
-        "values for the gradient are kept{}: put a checkpoint around the layer or the loop's step that makes them, and \
-         they are worked out again",
+        "Put a checkpoint around the layer or the loop's step that makes what is kept for the gradient{}: those values \
+         are then recomputed",
         place(first.source.as_ref())
     );
-    let piece = MessageAdvice::new(AdviceKind::Checkpoint, AdviceTarget::Value, sentence).up_to(kept);
+    let piece = Recommendation::new(Change::Checkpoint, Target::Value, sentence).saving(Saving::AtMost(kept));
     Some(match framework {
-        Framework::Jax => {
-            piece.with_code(snippet::JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan")
-        }
+        Framework::Jax => piece.snippet(snippet::JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
         Framework::TorchXla => {
-            piece.with_code("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
+            piece.snippet("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
         }
-        Framework::TensorFlow => piece.with_code("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
+        Framework::TensorFlow => piece.snippet("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
         _ => piece,
     })
 }
 
 /// Results that could take the place of an argument of their shape.
-fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> Option<MessageAdvice> {
+fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> Option<Recommendation> {
     let own = budget.output_bytes?.min(budget.argument_bytes?);
     let of = |is_wanted: fn(&Role) -> bool| {
         let listed = explanation.allocations.iter().rev().take(LOOKED_AT);
@@ -316,12 +318,12 @@ fn donate(explanation: &Explanation, budget: &Budget, framework: Framework) -> O
         }
     }
     let saved = if is_listed { own.min(matched) } else { own };
-    let sentence = "donate arguments that the caller does not need any more, such as the state before a step: results \
-                    of the same shape take their place";
-    let piece = MessageAdvice::new(AdviceKind::Donate, AdviceTarget::Argument, sentence).up_to(saved);
+    let sentence = "Donate arguments that the caller no longer needs, such as the state before a step: results of the same \
+                    shape take their place";
+    let piece = Recommendation::new(Change::Donate, Target::Argument, sentence).saving(Saving::AtMost(saved));
     let piece = match framework {
         Framework::Jax => {
-            piece.with_code(snippet::JAX, "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number")
+            piece.snippet(snippet::JAX, "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number")
         }
         _ => piece,
     };

@@ -136,7 +136,9 @@ fn reasons(head: &str, lines: &str) -> Vec<CopyReason> {
 }
 
 fn fix(reason: &CopyReason) -> Option<(String, Option<&str>)> {
-    reason.fix.as_ref().map(|fix| (fix.shape.to_string(), fix.code.as_deref()))
+    let fix = reason.fix.as_ref()?;
+    let requested = fix.array.as_ref().and_then(|array| array.requested.as_ref()).expect("a layout");
+    Some((requested.to_string(), fix.snippet.as_ref().map(|snippet| &*snippet.code)))
 }
 
 const ARGUMENT: &str = r#"
@@ -212,7 +214,7 @@ fn there_and_back_is_a_pair() {
     let found = reasons("", lines);
     let pairs: Vec<_> = found.iter().map(|reason| reason.cancels.as_deref()).collect();
     assert_eq!(pairs, [Some("back"), None, Some("there")]);
-    assert_eq!(found[1].why, "`a` is brought into vmem for `r`, its layout as it is");
+    assert_eq!(found[1].why, "`a` is copied to VMEM for `r`, same layout");
     assert!(found[2].why.ends_with("With `there` it takes the value there and back"), "{}", found[2].why);
 }
 

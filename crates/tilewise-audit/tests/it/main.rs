@@ -3,6 +3,4 @@
 mod advice;
 mod copies;
 mod explain;
-mod fix;
-mod fix_properties;
 mod sizes;

@@ -5,7 +5,7 @@ use crate::{
     input::each_item,
     output::{
         Output,
-        terminal::{screen_width, terminal},
+        terminal::terminal,
     },
 };
 use serde::Serialize;
@@ -15,11 +15,9 @@ use tilewise::{
     tpu::{self, Generation},
 };
 use tilewise_audit::Failure;
-use tilewise_audit::fix::{self, Fixes};
 use tilewise_report::{
     ShapeSummary, WriteText,
     style::{FAINT, STRONG, bytes, bytes_both, styled, times, waste_style},
-    write_fix,
 };
 
 pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
@@ -28,13 +26,13 @@ pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
         match (shape, args.tpu) {
             (Err(failure), _) => output.failure(input, failure),
             (Ok(shape), Tpu::One(generation)) => {
-                output.item_as(input, predicted(&shape, input, generation, args.suggest), Predicted::write)
+                output.item_as(input, predicted(&shape, input, generation), Predicted::write)
             }
             (Ok(shape), Tpu::All) => {
                 for (position, &generation) in Generation::ALL.iter().enumerate() {
                     output.item_as(
                         input,
-                        predicted(&shape, input, generation, args.suggest),
+                        predicted(&shape, input, generation),
                         |row: &Predicted, out| {
                             if position == 0 {
                                 writeln!(out, "{}", styled(STRONG, input))?;
@@ -58,18 +56,13 @@ struct Predicted {
     hbm_bytes: u64,
     #[serde(flatten)]
     shown: ShapeSummary,
-    /// Changes that reduce the size, if requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fixes: Option<Fixes>,
     #[serde(skip)]
     tiled: Option<Tiled>,
 }
 
-fn predicted(shape: &Shape, input: &str, generation: Generation, suggest: bool) -> Result<Predicted, Failure> {
+fn predicted(shape: &Shape, input: &str, generation: Generation) -> Result<Predicted, Failure> {
     let prediction = tpu::predict(shape, generation).map_err(|error| Failure::from(error).within(0..input.len()))?;
-    let fixes = suggest.then(|| fix::suggest(&prediction.shape, Some(generation)));
     Ok(Predicted {
-        fixes,
         tpu: generation.name(),
         policy: prediction.policy.as_str(),
         checked_with: tpu::CHECKED_WITH,
@@ -95,23 +88,7 @@ impl Predicted {
                 styled(waste_style(f64::INFINITY), format!("Does not fit: it takes {takes}, and HBM has {holds}."))
             )?;
         }
-        self.shown.write_text(&terminal(), out)?;
-        self.write_fixes(out)
-    }
-
-    fn write_fixes(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Some(fixes) = &self.fixes else { return Ok(()) };
-        if let Some(reason) = fixes.no_fix {
-            writeln!(out, "  Nothing to change: {reason}.")?;
-        }
-        if !fixes.list.is_empty() {
-            let note = "For an array handed to a program; inside one the compiler chooses layouts itself:";
-            writeln!(out, "  {}", styled(FAINT, note))?;
-        }
-        for fix in &fixes.list {
-            write_fix(fix, screen_width(), out)?;
-        }
-        writeln!(out)
+        self.shown.write_text(&terminal(), out)
     }
 
     fn write_row(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -120,10 +97,6 @@ impl Predicted {
             None => ("-".to_owned(), 1.0),
         };
         let numbers = styled(waste_style(expansion), format!("{size:>12}  {:>7}", times(expansion)));
-        writeln!(out, "  {:<4}{numbers}  {}", self.tpu, self.shown.shape())?;
-        match self.fixes.as_ref().and_then(Fixes::best) {
-            Some(fix) => write_fix(fix, screen_width(), out),
-            None => Ok(()),
-        }
+        writeln!(out, "  {:<4}{numbers}  {}", self.tpu, self.shown.shape())
     }
 }

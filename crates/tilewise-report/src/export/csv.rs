@@ -3,7 +3,10 @@
 use super::Exporter;
 use crate::AuditOutput;
 use std::io::{self, Write};
-use tilewise_audit::{BufferView, TableRow, Value};
+use tilewise_audit::{
+    BufferRow,
+    table::{TableRow, Value},
+};
 
 /// The columns in front of a buffer's own, the same in every row of a file.
 pub(crate) const OF_FILE: [&str; 2] = ["source", "module"];
@@ -14,13 +17,13 @@ pub struct Csv;
 
 impl Exporter for Csv {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let names = BufferView::COLUMNS.iter().map(|column| column.name);
+        let names = BufferRow::COLUMNS.iter().map(|column| column.name);
         writeln!(out, "{}", OF_FILE.into_iter().chain(names).collect::<Vec<_>>().join(","))
     }
 
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
         let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-        let of_file: [Value<'_>; OF_FILE.len()] = [output.source.as_str().into(), output.report.module.as_str().into()];
+        let of_file: [Value<'_>; OF_FILE.len()] = [output.source.as_str().into(), output.report.module_name.as_str().into()];
         for buffer in output.view().buffers() {
             table.serialize((&of_file, buffer.cells()))?;
         }

@@ -67,10 +67,10 @@ impl AuditOutput {
 fn pictures(report: &Report) -> BTreeMap<String, String> {
     let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
     let alive = peak.into_iter().flat_map(|peak| &peak.rows).take(PICTURES / 2).map(|row| row.shape.clone());
-    let advice = report.advice().iter().map(|advice| advice.shape.clone()).collect::<Vec<_>>();
+    let advice = report.advice().iter().filter_map(|advice| advice.array.as_ref()?.shape());
     let padded = report.largest_padding().take(PICTURES / 2).map(|row| row.shape.clone());
     let mut pictures = BTreeMap::new();
-    for shape in advice.into_iter().chain(alive).chain(padded) {
+    for shape in advice.chain(alive).chain(padded) {
         let text = shape.to_string();
         if pictures.len() >= PICTURES || pictures.contains_key(&text) {
             continue;

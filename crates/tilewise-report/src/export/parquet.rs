@@ -16,7 +16,10 @@ use std::{
     io::{self, Write},
     sync::Arc,
 };
-use tilewise_audit::{BufferView, Kind, ReportView, TableRow, Value};
+use tilewise_audit::{
+    BufferRow, ReportView,
+    table::{Kind, TableRow, Value},
+};
 
 /// A row for each buffer. The file is in memory until it ends.
 #[expect(missing_debug_implementations, reason = "a writer of another crate")]
@@ -31,7 +34,7 @@ impl Parquet {
     /// None that is known.
     pub fn new() -> io::Result<Self> {
         let of_file = OF_FILE.map(|name| (name, Kind::Text, false));
-        let of_buffer = BufferView::COLUMNS.iter().map(|column| (column.name, column.kind, column.is_optional));
+        let of_buffer = BufferRow::COLUMNS.iter().map(|column| (column.name, column.kind, column.is_optional));
         let fields = of_file.into_iter().chain(of_buffer).map(|(name, kind, is_optional)| {
             let (physical, converted) = match kind {
                 Kind::Text => (PhysicalType::BYTE_ARRAY, ConvertedType::UTF8),
@@ -50,16 +53,16 @@ impl Parquet {
 
     fn add(&mut self, view: &ReportView<'_>) -> io::Result<()> {
         let buffers: Vec<_> = view.buffers().collect();
-        let of_file: [Value<'_>; 2] = [view.source.into(), view.report.module.as_str().into()];
+        let of_file: [Value<'_>; 2] = [view.source.into(), view.report.module_name.as_str().into()];
         let mut columns: Vec<Vec<Value<'_>>> = of_file.map(|value| vec![value; buffers.len()]).into();
-        columns.extend(BufferView::COLUMNS.iter().map(|_| Vec::with_capacity(buffers.len())));
+        columns.extend(BufferRow::COLUMNS.iter().map(|_| Vec::with_capacity(buffers.len())));
         for buffer in &buffers {
             for (column, cell) in columns.iter_mut().skip(2).zip(buffer.cells()) {
                 column.push(cell);
             }
         }
         let kinds = [(Kind::Text, false); 2].into_iter();
-        let kinds = kinds.chain(BufferView::COLUMNS.iter().map(|column| (column.kind, column.is_optional)));
+        let kinds = kinds.chain(BufferRow::COLUMNS.iter().map(|column| (column.kind, column.is_optional)));
         let mut group = self.writer.next_row_group()?;
         for (column, (kind, is_optional)) in columns.into_iter().zip(kinds) {
             let present: Vec<i16> = column.iter().map(|cell| i16::from(*cell != Value::Null)).collect();

@@ -35,7 +35,7 @@ impl Exporter for Trace {
 }
 
 fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let name = if report.module.is_empty() { "HLO" } else { &report.module };
+    let name = if report.module_name.is_empty() { "HLO" } else { &report.module_name };
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     serde_json::to_writer(&mut *out, &json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}))?;
     let end = report.order().count();

@@ -1,10 +1,14 @@
-//! What to change, best first, with what each brings the peak down to.
+//! What to change in a program and what to do about a message, best first, each with what it frees and its code.
 
 use crate::style::{FAINT, STRONG, bytes, styled};
 use std::io::{self, Write};
-use tilewise_audit::{Advice, AdviceKind, Report};
+use tilewise_audit::{
+    Recommendation, Report,
+    recommendation::{Change, Saving},
+};
 
-pub(super) fn write_advice(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<()> {
+/// The advice on a program: what each piece brings its memory down to.
+pub(super) fn write_of_program(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let list = report.advice();
     if list.is_empty() {
         return Ok(());
@@ -13,23 +17,49 @@ pub(super) fn write_advice(report: &Report, width: usize, out: &mut dyn Write) -
     let mut held = report.memory_bounds.at_most_bytes;
     for advice in list {
         let before = held;
-        held = held.saturating_sub(advice.peak_bytes_saved);
-        write_one(advice, before, held, width, out)?;
+        held = held.saturating_sub(advice.saving.bytes().unwrap_or_default());
+        let at_best = if advice.saving.is_bound() { " at best" } else { "" };
+        let lead = match advice.change {
+            Change::None => String::new(),
+            _ => format!("{} → {}{at_best}: ", bytes(before), bytes(held)),
+        };
+        write_recommendation(advice, "  ", &lead, true, width, out)?;
     }
     Ok(())
 }
 
-fn write_one(advice: &Advice, before: u64, after: u64, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let lead = match advice.kind {
-        AdviceKind::None => String::new(),
-        _ if advice.is_bound => format!("{} → {} at best: ", bytes(before), bytes(after)),
-        _ => format!("{} → {}: ", bytes(before), bytes(after)),
-    };
-    let options = textwrap::Options::new(width).initial_indent("  ").subsequent_indent("    ");
+/// The advice on a message: what each piece frees.
+pub(super) fn write_of_message(advice: &[Recommendation], width: usize, out: &mut dyn Write) -> io::Result<()> {
+    if advice.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", styled(STRONG, "What to do"))?;
+    for advice in advice {
+        let lead = match advice.saving {
+            Saving::Exact(saved) => format!("Frees {}: ", bytes(saved)),
+            Saving::AtMost(saved) => format!("Frees up to {}: ", bytes(saved)),
+            _ => String::new(),
+        };
+        write_recommendation(advice, "  → ", &lead, true, width, out)?;
+    }
+    Ok(())
+}
+
+/// Writes what a change brings (`lead`) and what it is, wrapped; then its code, whole, to be copied.
+pub(super) fn write_recommendation(
+    advice: &Recommendation,
+    indent: &str,
+    lead: &str,
+    with_code: bool,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent("    ");
     for (number, line) in textwrap::wrap(&format!("{lead}{}", advice.sentence), options).into_iter().enumerate() {
-        let line = if number == 0 { line.replacen(&lead, &styled(STRONG, &lead), 1) } else { line.into_owned() };
+        let line = if number == 0 { line.replacen(lead, &styled(STRONG, lead), 1) } else { line.into_owned() };
         writeln!(out, "{line}")?;
     }
-    let mut code = advice.imports.iter().chain(&advice.code).flat_map(|code| code.lines());
+    let Some(snippet) = advice.snippet.as_ref().filter(|_| with_code) else { return Ok(()) };
+    let mut code = snippet.imports.into_iter().chain([&*snippet.code]).flat_map(str::lines);
     code.try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
 }

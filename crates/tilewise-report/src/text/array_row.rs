@@ -1,8 +1,8 @@
-//! Rows of padded arrays for people, two to five lines each: sizes, source line, causes, and the best fix.
+//! Rows of padded arrays for people, two to four lines each: sizes, source line and causes.
 
-use crate::style::{FAINT, STRONG, bytes, cut, styled, times, waste_style};
+use crate::style::{FAINT, bytes, cut, styled, times, waste_style};
 use std::io::{self, Write};
-use tilewise_audit::{SourceLine, fix::Fix};
+use tilewise_audit::SourceLine;
 
 /// One array, as `audit` and `explain` print it.
 pub(crate) struct Row<'a> {
@@ -14,7 +14,6 @@ pub(crate) struct Row<'a> {
     pub(crate) shape: String,
     pub(crate) who: String,
     pub(crate) causes: &'a [String],
-    pub(crate) fix: Option<&'a Fix>,
 }
 
 const INDENT: usize = 6;
@@ -36,27 +35,8 @@ impl Row<'_> {
         for cause in self.causes {
             writeln!(out, "      {}", styled(FAINT, cut(cause, width.saturating_sub(INDENT))))?;
         }
-        match self.fix {
-            Some(fix) => write_fix(fix, width, out),
-            None => Ok(()),
-        }
+        Ok(())
     }
-}
-
-/// Writes what a fix frees and what to change, wrapped; then the line of JAX that does it, whole, to be copied.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write_fix(fix: &Fix, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let lead = format!("frees {}:", bytes(fix.bytes_saved()));
-    let caution = if fix.changes_values { " (changes values)" } else { "" };
-    let words = format!("{lead} {}{caution}", fix.sentence);
-    let options = textwrap::Options::new(width).initial_indent("    → ").subsequent_indent("      ");
-    for (number, line) in textwrap::wrap(&words, options).into_iter().enumerate() {
-        let line = if number == 0 { line.replacen(&lead, &styled(STRONG, &lead), 1) } else { line.into_owned() };
-        writeln!(out, "{line}")?;
-    }
-    fix.imports().lines().chain([fix.jax.as_str()]).try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
 }
 
 /// `model.py:439  fusion.6  jit(f)/dot_general`.

@@ -1,12 +1,12 @@
 //! Copies that cost: the lines of the user's program, what the copies are for, what they move.
 
-use super::{SHOWN, array_row::who};
+use super::{SHOWN, advice::write_recommendation, array_row::who};
 use crate::style::{FAINT, STRONG, bytes, cut, percent, styled};
 use std::{
     cmp::Reverse,
     io::{self, Write},
 };
-use tilewise_audit::{CopyClass, CopyFix, CopyLine, CopyReason, CopyRow, ReportView, copies_by_line};
+use tilewise_audit::{CopyClass, CopyLine, CopyReason, CopyRow, Recommendation, ReportView, copies_by_line};
 
 /// The lines whose copies move more than a hundredth of what the program moves; nothing where there are none.
 pub(super) fn write_copies(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -35,7 +35,7 @@ pub(super) fn write_copies(view: &ReportView<'_>, width: usize, out: &mut dyn Wr
         writeln!(out, "  {} more lines with copies; --all lists every one", lines.len() - shown)?;
     }
     let advice = view.report.advice();
-    let is_said = |fix: &CopyFix| advice.iter().any(|advice| advice.sentence == fix.sentence);
+    let is_said = |fix: &Recommendation| advice.iter().any(|advice| advice.sentence == fix.sentence);
     write_fixes(&copies, moved, is_said, width, out)
 }
 
@@ -43,11 +43,11 @@ pub(super) fn write_copies(view: &ReportView<'_>, width: usize, out: &mut dyn Wr
 fn write_fixes(
     copies: &[(&CopyRow, &CopyReason)],
     moved: u64,
-    is_said: impl Fn(&CopyFix) -> bool,
+    is_said: impl Fn(&Recommendation) -> bool,
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut fixes: Vec<(u64, &CopyRow, &CopyFix)> = Vec::new();
+    let mut fixes: Vec<(u64, &CopyRow, &Recommendation)> = Vec::new();
     for (row, fix) in copies.iter().filter_map(|(row, reason)| Some((*row, reason.fix.as_ref()?))) {
         match fixes.iter_mut().find(|(_, _, known)| known.sentence == fix.sentence) {
             Some((bytes, ..)) => *bytes = bytes.saturating_add(row.moved_bytes),
@@ -66,16 +66,9 @@ fn write_fixes(
             Some(trips) => format!(" in {trips} turns of a loop"),
             None => " at every turn of a loop".to_owned(),
         };
-        let sentence = format!("{}{trips}: {}", bytes(*moved), fix.sentence);
-        let options = textwrap::Options::new(width).initial_indent("  ").subsequent_indent("    ");
-        for line in textwrap::wrap(&sentence, options) {
-            writeln!(out, "{line}")?;
-        }
         // What also frees memory stands above, with its code.
-        let code = fix.imports.iter().chain(&fix.code).filter(|_| !is_said(fix));
-        for line in code.flat_map(|code| code.lines()) {
-            writeln!(out, "      {}", styled(FAINT, line))?;
-        }
+        let lead = format!("{}{trips}: ", bytes(*moved));
+        write_recommendation(fix, "  ", &lead, !is_said(fix), width, out)?;
     }
     Ok(())
 }

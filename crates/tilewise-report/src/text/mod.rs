@@ -9,7 +9,6 @@ mod program;
 mod programs;
 mod summary;
 
-pub use array_row::write_fix;
 pub use programs::{ProgramLines, Text};
 
 use std::io::{self, Write};

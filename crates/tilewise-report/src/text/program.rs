@@ -12,7 +12,7 @@ use crate::{
     style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
 };
 use std::io::{self, Write};
-use tilewise_audit::{BufferRow, BufferView, ReportView, SpaceTotal, fix::Fixes};
+use tilewise_audit::{BufferRow, ReportView, SpaceTotal};
 
 impl WriteText for AuditOutput {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
@@ -26,7 +26,7 @@ fn write(view: &ReportView<'_>, terminal: &Terminal, out: &mut dyn Write) -> io:
     let lists_all = view.options.most_buffers.is_none();
     let entry =
         report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
-    let module = if report.module.is_empty() { "HLO without a module" } else { &report.module };
+    let module = if report.module_name.is_empty() { "HLO without a module" } else { &report.module_name };
     writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", view.source)))?;
     writeln!(out)?;
     match &report.plan {
@@ -61,7 +61,7 @@ fn write(view: &ReportView<'_>, terminal: &Terminal, out: &mut dyn Write) -> io:
         write_row(row, width, out)?;
     }
     if !lists_all && padded > rows.len() {
-        let shown = rows.iter().map(|view| view.row.sizes.padding_bytes()).fold(0, u64::saturating_add);
+        let shown = rows.iter().map(|row| row.sizes.padding_bytes()).fold(0, u64::saturating_add);
         let left = padding.saturating_sub(shown);
         let left_out = padded - rows.len();
         writeln!(out, "  {left_out} more padded buffers with {} of padding; --all lists every buffer", bytes(left))?;
@@ -119,8 +119,7 @@ fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", styled(style, verdict))
 }
 
-fn write_row(view: &BufferView, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let BufferView { row: buffer, fixes, .. } = view;
+fn write_row(buffer: &BufferRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let row = Row {
         padding: Some(buffer.sizes.padding_bytes()),
         takes: bytes(buffer.sizes.physical_bytes),
@@ -128,7 +127,6 @@ fn write_row(view: &BufferView, width: usize, out: &mut dyn Write) -> io::Result
         shape: buffer.shape.to_string(),
         who: who_of(buffer),
         causes: &buffer.causes,
-        fix: fixes.as_ref().and_then(Fixes::best),
     };
     row.write(width, out)
 }

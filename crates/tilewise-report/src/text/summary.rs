@@ -2,7 +2,7 @@
 
 use super::{
     SHOWN, Terminal,
-    advice::write_advice,
+    advice::write_of_program,
     array_row::{Row, shortened, who, write_header},
 };
 use crate::{
@@ -55,7 +55,7 @@ pub(super) fn write(
     write_agreement(report, out)?;
     match hbm.filter(|peak| !peak.rows.is_empty()) {
         Some(peak) => {
-            write_advice(report, width, out)?;
+            write_of_program(report, width, out)?;
             write_rows(view, peak, width, out)
         }
         None => Ok(()),
@@ -157,7 +157,6 @@ fn write_row(row: &PeakRow, width: usize, out: &mut dyn Write) -> io::Result<()>
         shape: format!("{times}{}", row.shape),
         who: if role.is_empty() { who } else { format!("{role}  {who}") },
         causes: &row.causes,
-        fix: None,
     };
     row.write(width, out)
 }

@@ -108,7 +108,6 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
         shape: format!("{times}{shape}{cut}"),
         who: who_of(row, count, width.saturating_sub(6)),
         causes: if padding.is_none() || disagrees { &[] } else { &row.causes },
-        fix: None,
     };
     row_of_table.write(width, out)?;
     if let (Some(reported), Some(sizes), true) = (reported, row.sizes, disagrees && is_listed) {

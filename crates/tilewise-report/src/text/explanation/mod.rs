@@ -1,12 +1,12 @@
 //! What is known about a pasted out-of-memory message, and what to do about it.
 
-mod advice;
 mod allocations;
 mod budget;
 
 use crate::{
     Terminal, WriteText,
-    style::{FAINT, STRONG, styled},
+    style::{FAINT, STRONG, bytes, styled},
+    text::advice::write_of_message,
 };
 use budget::write_wrapped;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use tilewise_audit::Explanation;
 ///      Shape: f32[400000,12]{1,0:T(8,128)}
 ///      ==========================";
 /// let explanation = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
-/// assert!(explanation.to_text(80).contains("Padding is the matter"));
+/// assert!(explanation.to_text(80).contains("Padding is the cause"));
 /// # Ok::<(), tilewise_oom::Error>(())
 /// ```
 impl WriteText for Explanation {
@@ -33,7 +33,14 @@ impl WriteText for Explanation {
         if let Some(stack) = self.budget_stack() {
             budget::write(&stack, out)?;
         }
-        advice::write(&self.advice(), budget.missing_bytes, width, out)?;
+        let advice = self.advice();
+        write_of_message(&advice, width, out)?;
+        let together = advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
+        if let Some(missing) = budget.missing_bytes.filter(|missing| together > 0 && together < *missing) {
+            let (frees, missing) = (bytes(together), bytes(missing));
+            let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
+            write_wrapped(&words, "  ", width, out)?;
+        }
         allocations::write(self, width, out)?;
         if budget.unread > 0 {
             let arrays = if budget.unread == 1 { "array" } else { "arrays" };

@@ -1,11 +1,13 @@
 //! Why a program has each of its copies, and which of them another layout at the interface makes needless.
 
-use super::handover::{Handover, Handovers, Obstacle};
 use crate::{
-    CopyClass, CopyRow, Report,
-    copies::trace::{Place, Tracer, Use},
+    CopyClass, CopyRow, Recommendation, Report, bytes_in_words,
+    copies::{
+        interface::Obstacle,
+        trace::{Place, Tracer, Use},
+    },
     origin::op_name,
-    words::bytes_in_words,
+    rules::layout_request::LayoutRequests,
 };
 use std::collections::HashMap;
 use tilewise::{Shape, tpu};
@@ -15,16 +17,17 @@ use tilewise_hlo::{Instruction, Opcode};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CopyReason {
-    /// Where the value comes from, past bitcasts, loops and other copies.
+    /// Where the value comes from, looking through bitcasts, loops and other copies.
     pub origin: CopyEnd,
-    /// What makes something of it first, past the same; `None` where nothing does.
+    /// What makes something of it first, looking through the same; `None` where nothing does.
     pub reader: Option<CopyEnd>,
     /// A sentence, without a full stop.
     pub why: String,
     /// The other copy of a pair of which the second brings the value back into the order that the first took it from.
     pub cancels: Option<String>,
-    /// How to hand an argument or result over so that this isn't needed.
-    pub fix: Option<CopyFix>,
+    /// How to pass an argument or take a result so that this isn't needed, at no cost of memory: its array's
+    /// [`requested`](crate::recommendation::AdvisedArray::requested) layout.
+    pub fix: Option<Recommendation>,
 }
 
 /// Where a copied value comes from or goes to.
@@ -71,66 +74,29 @@ impl CopyEndKind {
     }
 }
 
-/// How to hand over an argument or a result so that a copy isn't needed, at no cost of memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CopyFix {
-    /// What to do, without a full stop.
-    pub sentence: String,
-    /// The argument or result as it is to be handed over.
-    pub shape: Shape,
-    /// The Python that does it, also for what has to change with it; `None` unless JAX made the program.
-    pub code: Option<String>,
-    /// What that code imports.
-    pub imports: Option<String>,
-}
-
-impl Report {
-    /// Why each of [`copies`](Self::copies) is there, in their order.
-    ///
-    /// A fix is only given where the copy goes once the program is compiled again: nothing else reads the argument, the order is
-    /// one of its own dimensions, and the program holds no more than before. Of very many only the largest are looked at.
-    ///
-    /// ```
-    /// let module = tilewise_hlo::Module::parse("\
-    /// HloModule jit_f, is_scheduled=true
-    ///
-    /// ENTRY main {
-    ///   w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name=\"w\"}
-    ///   c = f32[1024,1024]{1,0:T(8,128)} copy(w)
-    ///   ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target=\"rows\"
-    /// }")?;
-    /// let report = tilewise_audit::audit(&module);
-    /// let reasons = report.copy_reasons();
-    /// assert_eq!(reasons[0].why, "`w` (argument 0) is in {0,1:T(8,128)}, as the caller pins it; `r` reads it in {1,0:T(8,128)}");
-    /// let code = reasons[0].fix.as_ref().and_then(|fix| fix.code.as_deref());
-    /// assert_eq!(code, Some("w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))"));
-    /// # Ok::<(), tilewise_hlo::Error>(())
-    /// ```
-    #[must_use]
-    pub fn copy_reasons(&self) -> &[CopyReason] {
-        &self.findings().copy_reasons
-    }
-}
-
-pub(super) fn reasons<'m>(report: &'m Report, tracer: Tracer<'m>, handovers: Handovers<'m>) -> Vec<CopyReason> {
-    let undone = undone(report, &tracer);
-    let explained = Explained { report, tracer, handovers, undone };
+/// Why each of a program's copies is there, in their order.
+pub(crate) fn reasons<'m>(
+    report: &'m Report,
+    tracer: &Tracer<'m>,
+    layout_requests: Option<&LayoutRequests<'m>>,
+) -> Vec<CopyReason> {
+    let undone = undone(report, tracer);
+    let explained = Explained { report, tracer, layout_requests, undone };
     report.copies.iter().map(|row| explained.reason(row)).collect()
 }
 
 /// What is known of a program's copies.
-struct Explained<'m> {
+struct Explained<'a, 'm> {
     report: &'m Report,
-    tracer: Tracer<'m>,
-    handovers: Handovers<'m>,
+    tracer: &'a Tracer<'m>,
+    layout_requests: Option<&'a LayoutRequests<'m>>,
     /// By the index of either of a pair of copies, the other's.
     undone: HashMap<usize, usize>,
 }
 
-impl<'m> Explained<'m> {
+impl<'m> Explained<'_, 'm> {
     fn reason(&self, row: &CopyRow) -> CopyReason {
-        let copy = self.report.text.instruction(row.index);
+        let copy = self.report.module.instruction(row.index);
         let copied = copy.and_then(|copy| copy.operands().next()?.instruction()).map(Place::new);
         let origin = copied.map(|copied| self.tracer.origin(&copied)).map(|origin| (self.origin(&origin), origin));
         let Some(origin) = origin else {
@@ -148,26 +114,21 @@ impl<'m> Explained<'m> {
         let made = copy.and_then(|copy| self.made(&copy));
         let readers = made.map(|made| self.tracer.readers(&made)).unwrap_or_default();
         let reader = readers.first().map(|reader| self.reader(reader));
-        let found = self
-            .handovers
-            .list
-            .iter()
-            .find(|found| found.parties.iter().any(|party| party.copies.contains(&row.index)));
-        let obstacle = self.handovers.obstacles.get(&row.index);
-        let cancels = self.undone.get(&row.index).and_then(|other| self.report.text.instruction(*other));
+        let obstacle = self.layout_requests.and_then(|requests| requests.obstacle(row.index));
+        let cancels = self.undone.get(&row.index).and_then(|other| self.report.module.instruction(*other));
         let mut why = self.why(row, &origin, reader.as_ref());
         if let Some(other) = &cancels {
             why += &format!(". With `{}` it takes the value there and back", other.name());
         }
         if let Some(obstacle) = obstacle {
-            why += &format!(". {}", in_words(*obstacle));
+            why += &format!(". {}", in_words(obstacle));
         }
         CopyReason {
             origin: origin.0,
             reader,
             why,
             cancels: cancels.map(|other| other.name().to_owned()),
-            fix: found.and_then(|found| fix(found, row)),
+            fix: self.layout_requests.and_then(|requests| requests.fix(row.index)),
         }
     }
 
@@ -200,7 +161,7 @@ impl<'m> Explained<'m> {
                 end(CopyEndKind::Instruction, None, &place.instruction)
             }
             Use::Result(path) => {
-                let root = self.report.text.entry().and_then(|entry| entry.root());
+                let root = self.report.module.entry().and_then(|entry| entry.root());
                 let leaf = |root: &Instruction<'m>| root.shape().ok()?.leaves().position(|(leaf, _)| *leaf == path[..]);
                 let instruction = root.map(|root| root.name().to_owned()).unwrap_or_default();
                 let number = root.as_ref().and_then(leaf);
@@ -215,18 +176,19 @@ impl<'m> Explained<'m> {
         let read = reader.map_or_else(|| "what follows".to_owned(), named);
         match row.class {
             CopyClass::Relayout => {
-                let whose = match origin.kind {
-                    CopyEndKind::Argument if self.is_default(place) => ", its default order",
-                    CopyEndKind::Argument => ", as the caller pins it",
-                    CopyEndKind::Loop => ", as the loop carries it",
-                    CopyEndKind::Constant => "",
-                    _ => ", as it is made",
-                };
-                // Past other copies or a bitcast, what the origin has isn't what is copied.
+                // Behind other copies or a bitcast, what the origin has isn't what is copied.
                 let is_own = place
                     .shape()
                     .is_some_and(|shape| layout(&shape) == from && shape.dimensions() == row.from.dimensions());
-                let whose = if is_own { whose } else { "" };
+                let begin = match origin.kind {
+                    CopyEndKind::Argument if is_own && self.is_default(place) => {
+                        format!("{of} is in {from}, its default order")
+                    }
+                    CopyEndKind::Argument if is_own => format!("{of} is in {from}, pinned by the caller"),
+                    CopyEndKind::Loop if is_own => format!("{of} carries it in {from}"),
+                    CopyEndKind::Instruction if is_own => format!("{of} is produced in {from}"),
+                    _ => format!("{of} is in {from}"),
+                };
                 let end = match reader.map(|reader| reader.kind) {
                     Some(CopyEndKind::Result) => format!("{read} is in {to}"),
                     Some(CopyEndKind::Loop) => format!("{read} carries it in {to}"),
@@ -234,16 +196,16 @@ impl<'m> Explained<'m> {
                 };
                 let is_converted = row.from.element_type() != row.to.element_type();
                 let converted = row.to.element_type().filter(|_| is_converted).map(|to| format!(", as {to}"));
-                format!("{of} is in {from}{whose}; {end}{}", converted.unwrap_or_default())
+                format!("{begin}; {end}{}", converted.unwrap_or_default())
             }
             CopyClass::Transfer => {
                 let space = tpu::memory_space_name(row.to.as_array().map_or(0, |array| array.memory_space()));
-                format!("{of} is brought into {space} for {read}, its layout as it is")
+                format!("{of} is copied to {} for {read}, same layout", space.to_uppercase())
             }
             CopyClass::Duplicate => match reader.map(|reader| reader.kind) {
-                Some(CopyEndKind::Loop) => format!("{read} overwrites what it carries, and {of} has to stay as it is"),
-                Some(CopyEndKind::Result) => format!("{read} needs memory of its own, and {of} has to stay as it is"),
-                _ => format!("{of} is copied as it is, in the same memory, for {read}"),
+                Some(CopyEndKind::Loop) => format!("{read} overwrites what it carries, and {of} must stay unchanged"),
+                Some(CopyEndKind::Result) => format!("{read} needs memory of its own, and {of} must stay unchanged"),
+                _ => format!("{of} is copied within its memory space for {read}, same layout"),
             },
             CopyClass::Bitcast => format!("{from} and {to} put every byte of {of} in the same place"),
         }
@@ -289,34 +251,17 @@ fn layout(shape: &Shape) -> String {
 }
 
 fn in_words(obstacle: Obstacle) -> String {
-    match obstacle {
-        Obstacle::Readers => "Handing it over otherwise would not help: it is also read in another layout".to_owned(),
-        Obstacle::Order => "No order of its own dimensions is that".to_owned(),
-        Obstacle::Tiles => "Results are best left in the default tiles of their order".to_owned(),
-        Obstacle::Donated => {
-            "Handing it over otherwise would not help: it shares its memory with a result in another layout".to_owned()
-        }
-        Obstacle::Overwritten => {
-            "Handing it over otherwise would not help: the copy is overwritten, and the argument isn't donated"
-                .to_owned()
-        }
-        Obstacle::IsArgument => "An argument that is returned has to be copied".to_owned(),
-        Obstacle::Padded(bytes) => format!("Handed over in that layout, it would take {}", bytes_in_words(bytes)),
-        Obstacle::Larger(bytes) => {
-            format!("Handed over in that layout, the program would hold {} more", bytes_in_words(bytes))
-        }
-    }
-}
-
-fn fix(found: &Handover<'_>, row: &CopyRow) -> Option<CopyFix> {
-    let party = found.parties.iter().find(|party| party.copies.contains(&row.index))?;
-    let candidate = &found.candidate;
-    Some(CopyFix {
-        sentence: candidate.sentence.clone(),
-        shape: party.to.clone(),
-        code: candidate.code.clone(),
-        imports: candidate.imports.filter(|_| candidate.code.is_some()).map(str::to_owned),
-    })
+    let why = match obstacle {
+        Obstacle::Readers => "it is also read in another layout".to_owned(),
+        Obstacle::Order => return "No order of its own dimensions gives that layout".to_owned(),
+        Obstacle::Tiles => return "Results are best left in the default tiles of their order".to_owned(),
+        Obstacle::Donated => "it shares its memory with a result in another layout".to_owned(),
+        Obstacle::Overwritten => "the copy is overwritten, and the argument isn't donated".to_owned(),
+        Obstacle::IsArgument => return "An argument that is returned has to be copied".to_owned(),
+        Obstacle::Padded(bytes) => format!("it would take {}", bytes_in_words(bytes)),
+        Obstacle::Larger(bytes) => format!("the program would hold {} more", bytes_in_words(bytes)),
+    };
+    format!("Requesting that layout would not help: {why}")
 }
 
 /// Pairs of copies of which the second undoes what the first did.
@@ -326,7 +271,7 @@ fn undone<'m>(report: &'m Report, tracer: &Tracer<'m>) -> HashMap<usize, usize> 
     let known: HashMap<usize, &CopyRow> = report.copies.iter().map(|row| (row.index, row)).collect();
     let mut pairs = HashMap::new();
     for row in report.copies.iter().filter(|row| row.class == CopyClass::Relayout) {
-        let Some(operand) = report.text.instruction(row.index).and_then(|copy| copy.operands().next()?.instruction())
+        let Some(operand) = report.module.instruction(row.index).and_then(|copy| copy.operands().next()?.instruction())
         else {
             continue;
         };

@@ -1,7 +1,7 @@
-//! What ran out, and what is the matter, in sentences.
+//! What ran out, and what is the cause, in sentences.
 
 use super::Explanation;
-use crate::words::{bytes_in_words, size_in_words};
+use crate::{bytes_in_words, size_in_words};
 use tilewise_oom::{Budget, Form, Message, Verdict, meaning_of_code};
 
 impl Explanation {
@@ -11,7 +11,7 @@ impl Explanation {
         headline(&self.message)
     }
 
-    /// What is the matter, in a sentence: the message's [`verdict`](Message::verdict) with its figures.
+    /// What is the cause, in a sentence: the message's [`verdict`](Message::verdict) with its figures.
     ///
     /// ```
     /// use tilewise_oom::Message;
@@ -63,7 +63,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         Verdict::Padding => {
             let padding = budget.padding_bytes.unwrap_or_default();
             let of = budget.used_bytes.map(|used| format!(" of {}", bytes_in_words(used))).unwrap_or_default();
-            format!("Padding is the matter: {}{of} holds no data{missing}.", bytes_in_words(padding))
+            format!("Padding is the cause: {}{of} holds no data{missing}.", bytes_in_words(padding))
         }
         Verdict::Arguments => format!(
             "The arguments alone do not fit: they take {} of {}. What the program does with them can't help.",
@@ -97,7 +97,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         }
         Verdict::NotTpu => {
             "This is a message of a GPU or of the host, not of a TPU: nothing there is tiled, so padding is \
-                            not the matter."
+                            not the cause."
                 .to_owned()
         }
         Verdict::Unknown if message.form == Form::Other && message.code.is_some() => {

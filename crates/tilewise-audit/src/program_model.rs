@@ -1,0 +1,216 @@
+//! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
+
+use crate::{
+    CopyClass, Report,
+    copies::{interface::InterfaceArray, trace::Tracer},
+    flow::Flow,
+    rules::layout_request::LayoutRequests,
+    sizing::share,
+};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::{HashMap, HashSet},
+};
+use tilewise::{ElementType, Shape, tpu};
+use tilewise_hlo::{Instruction, Module, Opcode};
+use tilewise_memory::{Packing, PlanOptions, Planner, Role};
+
+/// An array in the device's default memory.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveArray<'m> {
+    pub(crate) instruction: Instruction<'m>,
+    pub(crate) shape: Shape,
+    pub(crate) bounds: Vec<u64>,
+    pub(crate) bytes: u64,
+    pub(crate) role: Role,
+    /// Its number among the plan's buffers.
+    pub(crate) buffer: usize,
+    pub(crate) is_at_peak: bool,
+}
+
+impl LiveArray<'_> {
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.shape.element_type().unwrap_or(ElementType::Pred)
+    }
+
+    /// Logical dimensions, the fastest-varying first.
+    pub(crate) fn minor_to_major(&self) -> &[usize] {
+        self.shape.layout().map_or(&[], |layout| layout.minor_to_major())
+    }
+
+    pub(crate) fn elements(&self) -> u64 {
+        self.bounds.iter().fold(1, |product, bound| product.saturating_mul(*bound))
+    }
+
+    pub(crate) fn logical_bytes(&self) -> u64 {
+        self.shape.as_array().and_then(|array| array.sizes().ok()).map_or(self.bytes, |sizes| sizes.logical_bytes)
+    }
+
+    pub(crate) fn is_parameter(&self) -> bool {
+        self.instruction.opcode() == Opcode::Parameter && self.instruction.computation().is_entry()
+    }
+}
+
+/// What buffers take instead.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BufferChanges {
+    /// Bytes by the buffer's number, where that is less than it takes.
+    pub(crate) at_most: HashMap<usize, u64>,
+    /// Bytes by the buffer's number, be it less or more.
+    pub(crate) exactly: HashMap<usize, u64>,
+    /// Bytes of results that then lie in arguments.
+    pub(crate) donated_bytes: u64,
+}
+
+pub(crate) struct ProgramModel<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) generation: tpu::Generation,
+    /// Devices that run the program together.
+    pub(crate) partitions: u64,
+    pub(crate) flow: Flow<'m>,
+    pub(crate) tracer: Tracer<'m>,
+    /// What is large enough to matter, in the order of definition.
+    pub(crate) arrays: Vec<LiveArray<'m>>,
+    pub(crate) total_bytes: u64,
+    pub(crate) temporary_bytes: u64,
+    /// The part of what is alive at the peak that is padding.
+    pub(crate) padding_share: f64,
+    /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
+    pub(crate) buffers: HashMap<usize, usize>,
+    /// Whether anything is copied into another layout.
+    pub(crate) has_relayouts: bool,
+    layout_requests: OnceCell<LayoutRequests<'m>>,
+    planner: RefCell<Planner>,
+    packing: Packing,
+}
+
+impl<'m> ProgramModel<'m> {
+    /// The model of an audited program; `None` for one without plan.
+    pub(crate) fn new(report: &'m Report) -> Option<Self> {
+        /// Arrays below this part of what the program holds are no one's concern.
+        const NEGLIGIBLE: u64 = 1000;
+
+        let (plan, module) = (report.plan.as_ref().ok()?, &report.module);
+        let mut options = PlanOptions::new(report.generation).with_packing(plan.packing);
+        options.hbm_limit = None;
+        let planner = Planner::new(module, options).ok()?;
+        let hbm = plan.space(0)?;
+        let total_bytes = plan.total_bytes();
+        let at_peak: HashSet<usize> =
+            hbm.peak.iter().flat_map(|peak| &peak.live).map(|live| hbm.values[live.value].buffer).collect();
+        let mut arrays = Vec::new();
+        for value in hbm.values.iter().filter(|value| value.bytes > total_bytes / NEGLIGIBLE) {
+            let Some(instruction) = module.instruction(value.instruction) else { continue };
+            let Some(shape) = part(&instruction, &value.shape_index) else { continue };
+            let Some(array) = shape.as_array() else { continue };
+            let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+            let Some(bounds) = bounds else { continue };
+            arrays.push(LiveArray {
+                instruction,
+                bounds,
+                bytes: value.bytes,
+                role: value.role,
+                buffer: value.buffer,
+                is_at_peak: at_peak.contains(&value.buffer),
+                shape,
+            });
+        }
+        let mut buffers = HashMap::new();
+        for value in plan.spaces.iter().flat_map(|space| &space.values) {
+            buffers.entry(value.instruction).or_insert(value.buffer);
+        }
+        let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
+        Some(Self {
+            module,
+            generation: report.generation,
+            partitions: report.partitions,
+            flow: Flow::new(module),
+            tracer: Tracer::new(module),
+            arrays,
+            total_bytes,
+            temporary_bytes: plan.temporary_bytes(),
+            padding_share: peak.map_or(0.0, |peak| share(peak.padding_bytes, peak.live_bytes)),
+            buffers,
+            has_relayouts: report.copies.iter().any(|copy| copy.class == CopyClass::Relayout),
+            layout_requests: OnceCell::new(),
+            planner: RefCell::new(planner),
+            packing: plan.packing,
+        })
+    }
+
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        self.arrays.iter().filter(|array| array.role == Role::Argument && array.is_parameter())
+    }
+
+    pub(crate) fn results(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        self.arrays.iter().filter(|array| array.role == Role::Output)
+    }
+
+    pub(crate) fn temporaries(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        self.arrays.iter().filter(|array| array.role == Role::Temporary)
+    }
+
+    pub(crate) fn peak_temporaries(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        let mut seen = HashSet::new();
+        self.temporaries().filter(move |array| array.is_at_peak && seen.insert(array.buffer))
+    }
+
+    /// The arguments and results that the program copies into another layout, and which of these copies can go.
+    pub(crate) fn layout_requests(&self) -> &LayoutRequests<'m> {
+        self.layout_requests.get_or_init(|| LayoutRequests::new(self))
+    }
+
+    /// Whether the program takes a gradient: JAX's names of operations say so.
+    pub(crate) fn has_gradient(&self) -> bool {
+        self.module.source().contains("transpose(jvp")
+    }
+
+    /// Bytes of an array that the compiler lays out freely.
+    pub(crate) fn default_bytes(&self, element_type: ElementType, bounds: &[u64]) -> Option<u64> {
+        let shape = tpu::default_layout(element_type, bounds, self.generation).ok()?;
+        Some(shape.as_array()?.sizes().ok()?.physical_bytes)
+    }
+
+    /// The plan's buffer that an instruction's array lies in.
+    pub(crate) fn buffer(&self, instruction: usize) -> Option<usize> {
+        self.buffers.get(&instruction).copied()
+    }
+
+    /// The program's total with all these changes.
+    pub(crate) fn total_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
+        let mut all = BufferChanges::default();
+        for change in changes {
+            for (buffer, bytes) in &change.at_most {
+                let least = all.at_most.entry(*buffer).or_insert(*bytes);
+                *least = (*least).min(*bytes);
+            }
+            all.exactly.extend(&change.exactly);
+            all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
+        }
+        let plan = self.planner.borrow_mut().plan_resized(self.packing, |buffer, bytes| {
+            let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
+            all.exactly.get(&buffer).copied().or_else(at_most)
+        });
+        plan.map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(all.donated_bytes)
+    }
+
+    /// The array of an argument or a result.
+    pub(crate) fn live_array(&self, array: &InterfaceArray<'m>) -> Option<LiveArray<'m>> {
+        let bounds = array.from.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        Some(LiveArray {
+            instruction: array.instruction,
+            shape: array.from.clone(),
+            bounds,
+            bytes: array.bytes(),
+            role: array.role,
+            buffer: self.buffer(array.instruction.index())?,
+            is_at_peak: true,
+        })
+    }
+}
+
+/// The part of an instruction's shape at this path.
+fn part(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
+    let shape = instruction.shape().ok()?;
+    path.iter().try_fold(shape, |shape, element| shape.elements().nth(*element))
+}

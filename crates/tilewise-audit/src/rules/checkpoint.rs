@@ -1,0 +1,76 @@
+//! What loops keep for their gradient, stacked over their trips: all but what the loop carries can be recomputed.
+
+use super::{Proposal, Rule, naming::at_line};
+use crate::{
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{Change, Target},
+    snippet::JAX,
+};
+use std::{cmp::Reverse, collections::HashSet};
+use tilewise::Shape;
+use tilewise_hlo::{Instruction, Opcode};
+
+pub(crate) struct LoopKeepsValues;
+
+impl Rule for LoopKeepsValues {
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_forward(at));
+        loops.filter_map(|forward| proposal(program, &forward)).collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<Proposal<'m>> {
+    let trips = forward.trip_count().filter(|trips| *trips > 1)?;
+    let of_loop: HashSet<usize> = program
+        .arrays
+        .iter()
+        .filter(|array| array.instruction.index() == forward.index())
+        .map(|array| array.buffer)
+        .collect();
+    let mut stacked: Vec<&LiveArray<'m>> = program
+        .peak_temporaries()
+        .filter(|array| of_loop.contains(&array.buffer) && array.bounds.first() == Some(&trips))
+        .collect();
+    stacked.sort_by_key(|array| Reverse(array.bytes));
+    let largest = *stacked.first()?;
+    let mut kept = carried(forward, &largest.bounds[1..]);
+    let mut buffers = BufferChanges::default();
+    for array in &stacked {
+        if array.bounds == largest.bounds && kept > 0 {
+            kept -= 1;
+        } else {
+            buffers.at_most.insert(array.buffer, 0);
+        }
+    }
+    let arrays = if stacked.len() == 1 { "an array".to_owned() } else { format!("{} arrays", stacked.len()) };
+    let sentence = format!(
+        "Put `jax.checkpoint` around the step of the loop{}: it keeps {arrays} of all its {trips} steps for the gradient, \
+         and could recompute them from what it carries",
+        at_line(&largest.instruction)
+    );
+    (!buffers.at_most.is_empty()).then(|| Proposal {
+        change: Change::Checkpoint,
+        target: Target::Loop,
+        about: largest.clone(),
+        buffers,
+        is_bound: false,
+        sentence,
+        snippet: program.snippet(JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
+    })
+}
+
+/// Whether a loop runs forward in a program that takes a gradient: JAX's names of operations say so.
+fn is_forward(instruction: &Instruction<'_>) -> bool {
+    let name = instruction.metadata().and_then(|metadata| metadata.op_name());
+    name.is_some_and(|name| name.contains("jvp(") && !name.contains("transpose("))
+}
+
+/// How many arrays of these bounds a loop carries, whatever memory they lie in; at least one.
+fn carried(forward: &Instruction<'_>, bounds: &[u64]) -> usize {
+    let Ok(shape) = forward.shape() else { return 1 };
+    let is_one = |leaf: &Shape| {
+        let dimensions: Option<Vec<u64>> = leaf.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        leaf.as_array().is_some() && dimensions.as_deref() == Some(bounds)
+    };
+    shape.leaves().filter(|(_, leaf)| is_one(leaf)).count().max(1)
+}

@@ -1,0 +1,192 @@
+//! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
+
+use super::{
+    Proposal, Rule,
+    naming::{begins_with, bounds_text, is_name, root},
+    upstream::FEW,
+};
+use crate::{
+    origin::op_name,
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{Change, Target},
+    snippet::JAX,
+};
+use std::collections::{HashMap, HashSet};
+use tilewise::{Shape, tpu};
+
+/// Below this a dimension can't be halved to any use.
+const LEAST: u64 = 4;
+/// The hundredths of the peak's temporaries that must have the dimension.
+const MOST_OF_THEM: u64 = 60;
+/// How many parts the code takes: what remains of a halved array is still the largest.
+const PARTS: u64 = 8;
+
+pub(crate) struct OneLargeDimension;
+
+impl Rule for OneLargeDimension {
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        proposal(program).into_iter().collect()
+    }
+}
+
+/// Priced by halves, the least that parts can do.
+fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
+    let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
+    // Where the arguments are as large, their own size is the cause.
+    if program.temporary_bytes < interface.saturating_add(interface / 2) {
+        return None;
+    }
+    let arguments: HashSet<u64> = program.arguments().map(LiveArray::elements).collect();
+    let leading = leading_sizes(program);
+    // As many elements as an argument has: a copy of it, or its gradient, which no part of the input makes smaller;
+    // unless arguments of several sorts begin with the dimension, as those of a batch do.
+    let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
+    let is_of_input = |array: &&LiveArray<'m>, size: u64| {
+        let leads = || leading.get(&size).is_some_and(|sorts| sorts.len() > 1);
+        let has_it = |array: &LiveArray<'m>| array.bounds.contains(&size);
+        // Flattened, it has as many elements as another that has the dimension.
+        let is_flat =
+            || array.bounds.len() == 1 && peak.iter().any(|at| has_it(at) && at.elements() == array.elements());
+        (has_it(array) || is_flat()) && (!arguments.contains(&array.elements()) || leads())
+    };
+    let all: u64 = peak.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
+    // Flattened arrays have no dimension to go by.
+    let largest = *peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()))?;
+    let (input, trips) = (input_sizes(program), trips(program));
+    let covered = |size: u64| {
+        let with = peak.iter().filter(|array| is_of_input(array, size));
+        with.map(|array| array.bytes).fold(0, u64::saturating_add)
+    };
+    let is_candidate = |size: &u64| *size >= LEAST && input.contains(size) && !trips.contains(size);
+    let is_in_most = |size: &u64| covered(*size) / MOST_OF_THEM >= all / 100;
+    // A batch is the outermost: features are in weights, too, and so in more.
+    let mut sizes = largest.bounds.iter().copied().filter(is_candidate);
+    let size = sizes.find(is_in_most)?;
+    // One short of it: neighbours are read, which parts don't have.
+    let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| array.bounds.contains(&(size - 1)));
+    if reads_neighbours {
+        return None;
+    }
+    let halved = program.temporaries().filter(|array| is_of_input(array, size));
+    let at_most = halved.filter_map(|array| Some((array.buffer, bytes_of_half(program, array, size)?))).collect();
+    let sentence = format!(
+        "Process dimension {} of [{}], of size {size}, in parts: most of the peak has it{}; halves free this much, more \
+         parts free more",
+        largest.bounds.iter().position(|bound| *bound == size).unwrap_or(0),
+        bounds_text(&largest.bounds),
+        if program.has_gradient() { ", so take loss and gradient of each part, and add them up" } else { "" }
+    );
+    let code = in_parts(program, largest, size);
+    Some(Proposal {
+        change: Change::Chunk,
+        target: Target::Value,
+        about: largest.clone(),
+        buffers: BufferChanges { at_most, ..BufferChanges::default() },
+        is_bound: true,
+        sentence,
+        snippet: code.and_then(|code| program.snippet(JAX, code)),
+    })
+}
+
+/// Bytes with the dimension of this size halved: in the same order, or, where it lies along the lanes and fills them no
+/// better, in that which the compiler prefers.
+fn bytes_of_half(program: &ProgramModel<'_>, array: &LiveArray<'_>, size: u64) -> Option<u64> {
+    let Some(at) = array.bounds.iter().position(|bound| *bound == size) else { return Some(array.bytes.div_ceil(2)) };
+    let mut bounds = array.bounds.clone();
+    bounds[at] = size.div_ceil(2);
+    let half = tpu::layout_for_order(array.element_type(), &bounds, array.minor_to_major(), program.generation).ok()?;
+    let in_order = half.as_array()?.sizes().ok()?.physical_bytes;
+    let by_default = program.default_bytes(array.element_type(), &bounds)?;
+    Some(in_order.min(by_default).max(array.bytes / 2))
+}
+
+/// The sizes that arguments begin with, each with the bounds of those that do.
+fn leading_sizes(program: &ProgramModel<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
+    let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::new();
+    for bounds in arguments(program) {
+        if let Some(first) = bounds.first() {
+            leading.entry(*first).or_default().insert(bounds);
+        }
+    }
+    leading
+}
+
+/// The bounds of the program's arguments.
+fn arguments(program: &ProgramModel<'_>) -> Vec<Vec<u64>> {
+    let shapes = program.parameters().into_iter().filter_map(|parameter| parameter.shape().ok());
+    let bounds = |leaf: &Shape| leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+    shapes.flat_map(|shape| shape.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()).collect()
+}
+
+/// Sizes that dimensions of the program's input have, alone or its first ones merged.
+fn input_sizes(program: &ProgramModel<'_>) -> HashSet<u64> {
+    let mut sizes = HashSet::new();
+    for bounds in arguments(program) {
+        sizes.extend(&bounds);
+        let mut merged = 1_u64;
+        for bound in bounds {
+            merged = merged.saturating_mul(bound);
+            sizes.insert(merged);
+        }
+    }
+    sizes
+}
+
+/// How often loops run: along such a dimension the program takes parts already.
+fn trips(program: &ProgramModel<'_>) -> HashSet<u64> {
+    program.module.instructions().filter_map(|at| at.trip_count()).collect()
+}
+
+/// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size. `None`
+/// where that alone would compute something else, or what comes of the parts can't be told.
+fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: u64) -> Option<String> {
+    // Pairs of the same array's elements: taking it apart leaves most of them out.
+    if about.bounds.iter().filter(|bound| **bound == size).count() > 1 {
+        return None;
+    }
+    let parts = (2..=PARTS).rev().find(|parts| size.is_multiple_of(*parts))?;
+    // By name: whether all of its arrays have the dimension.
+    let mut parameters: Vec<(String, bool)> = Vec::new();
+    for argument in program.parameters() {
+        let name = root(&op_name(&argument)?).to_owned();
+        let has_it = begins_with(&argument.shape().ok()?, size);
+        match parameters.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all_have_it)) => *all_have_it &= has_it,
+            None => parameters.push((name, has_it)),
+        }
+    }
+    let all: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+    let batch: Vec<&str> = parameters.iter().filter(|(_, has_it)| *has_it).map(|(name, _)| name.as_str()).collect();
+    if batch.is_empty() || !all.iter().all(|name| is_name(name)) {
+        return None;
+    }
+    let result = program.module.entry()?.root()?.shape().ok()?;
+    let joins = result.leaves().all(|(_, leaf)| begins_with(&leaf, size));
+    let (function, all, batch) = (program.function(), all.join(", "), batch.join(", "));
+    let comma = if batch.contains(',') { "" } else { "," };
+    let head = format!(
+        "def {function}_in_parts({all}, parts={parts}):
+    def part(batch):
+        {batch}{comma} = batch
+        return {function}({all})"
+    );
+    let apart = format!("batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))");
+    Some(if joins && !program.has_gradient() {
+        format!(
+            "{head}
+    {apart}
+    results = jax.lax.map(part, batch)
+    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)"
+        )
+    } else {
+        format!(
+            "{head}
+    def add(total, batch):
+        return jax.tree.map(jax.numpy.add, total, part(batch)), None
+    {apart}
+    first = jax.tree.map(lambda a: a[0], batch)
+    zero = jax.tree.map(lambda r: jax.numpy.zeros(r.shape, r.dtype), jax.eval_shape(part, first))
+    return jax.lax.scan(add, zero, batch)[0]  # divide by parts, if it is a mean"
+        )
+    })
+}

@@ -1,0 +1,117 @@
+//! Arguments of a few columns, padded in the order that is the default: kept flat where all that reads them is
+//! elementwise, as an optimizer's state; else an array for each column.
+
+use super::{
+    Proposal, Rule,
+    naming::{bounds_text, name},
+    upstream::FEW,
+};
+use crate::{
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{Change, Target},
+    snippet::{JAX, NUMPY, unstack_columns},
+};
+use tilewise::{
+    ArrayShape,
+    tpu::{self, Generation},
+};
+
+/// A last dimension of this size fills the lanes.
+const LANES: u64 = 128;
+
+pub(crate) struct PaddedColumns;
+
+impl Rule for PaddedColumns {
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        let mut groups: Vec<Vec<&LiveArray<'m>>> = Vec::new();
+        for array in program.arguments().chain(program.results()).filter(|array| is_padded(program, array)) {
+            let is_alike = |group: &&mut Vec<&LiveArray<'m>>| group.iter().any(|other| other.bounds == array.bounds);
+            match groups.iter_mut().find(is_alike) {
+                Some(group) => group.push(array),
+                None => groups.push(vec![array]),
+            }
+        }
+        groups.iter().filter_map(|group| proposal(program, group)).collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, group: &[&LiveArray<'m>]) -> Option<Proposal<'m>> {
+    let largest = *group.iter().filter(|array| array.is_parameter()).max_by_key(|array| array.bytes)?;
+    let (columns, rows) = largest.bounds.split_last()?;
+    let is_read_elementwise =
+        |array: &&LiveArray<'m>| !array.is_parameter() || program.flow.is_elementwise_to_the_end(&array.instruction);
+    let (name, element_type) = (name(&largest.instruction), largest.element_type());
+    let others = match group.iter().filter(|array| array.buffer != largest.buffer).count() {
+        0 => String::new(),
+        1 => "; the same for the other array of this shape that crosses the interface".to_owned(),
+        count => format!("; the same for the {count} others of this shape that cross the interface"),
+    };
+    // How many arrays of how many elements take the place of one.
+    let (change, arrays, elements) = if group.iter().all(is_read_elementwise) {
+        (Change::Reshape, 1, largest.elements())
+    } else if *columns <= FEW && rows.len() == 1 {
+        (Change::Split, *columns, rows[0])
+    } else {
+        return None;
+    };
+    let after = |array: &LiveArray<'m>| program.default_bytes(array.element_type(), &[elements])?.checked_mul(arrays);
+    let at_most = group.iter().filter_map(|array| Some((array.buffer, after(array)?))).collect();
+    let (sentence, snippet) = if change == Change::Reshape {
+        let sentence = format!(
+            "Keep `{name}` flat, as [{elements}], between calls and inside: only elementwise operations read it{others}"
+        );
+        (sentence, program.snippet(JAX, format!("{name} = {name}.reshape(-1)  # {element_type}[{elements}]")))
+    } else {
+        let sentence = format!(
+            "Pass `{name}` as {columns} arrays of [{}], one for each column, and keep them separate inside{others}",
+            bounds_text(rows)
+        );
+        (sentence, program.snippet(NUMPY, unstack_columns(&name, *columns)))
+    };
+    Some(Proposal {
+        change,
+        target: Target::Argument,
+        about: largest.clone(),
+        buffers: BufferChanges { at_most, ..BufferChanges::default() },
+        is_bound: false,
+        sentence,
+        snippet,
+    })
+}
+
+fn is_padded(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
+    let is_padded = array.bytes.saturating_sub(array.logical_bytes()) > array.bytes / 16;
+    is_padded && array.shape.as_array().is_some_and(|array| has_short_rows(array, program.generation))
+}
+
+/// Whether an array is in the default order, and its last dimension too short for the lanes.
+pub(crate) fn has_short_rows(array: &ArrayShape, generation: Generation) -> bool {
+    let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+    let Some(bounds) = bounds.filter(|bounds| bounds.len() >= 2) else { return false };
+    let is_short = bounds.last().is_some_and(|columns| (2..LANES).contains(columns));
+    let default = tpu::default_layout(array.element_type(), &bounds, generation).ok();
+    is_short && default.is_some_and(|default| default.layout() == array.layout())
+}
+
+/// An array of two dimensions, taken apart into its columns.
+pub(crate) struct Columns {
+    pub(crate) count: u64,
+    /// How many elements each has.
+    pub(crate) rows: u64,
+    /// What all of them take.
+    pub(crate) bytes: u64,
+}
+
+/// The columns of an array that is padded for having few.
+pub(crate) fn columns(array: &ArrayShape, generation: Generation) -> Option<Columns> {
+    let sizes = array.sizes().ok()?;
+    let is_padded = sizes.padding_bytes() > sizes.physical_bytes / 16;
+    let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let &[rows, count] = &bounds[..] else { return None };
+    if !is_padded || count > FEW || !has_short_rows(array, generation) {
+        return None;
+    }
+    let column = tpu::default_layout(array.element_type(), &[rows], generation).ok()?;
+    let bytes = column.as_array()?.sizes().ok()?.physical_bytes.checked_mul(count)?;
+    Some(Columns { count, rows, bytes })
+}

@@ -1,0 +1,86 @@
+//! What a kernel of the user's own reads and writes, with rows of a few columns: it could take them transposed.
+
+use super::{
+    Proposal, Rule,
+    naming::{at_line, bounds_text},
+    upstream::of_few,
+};
+use crate::{
+    flow::target,
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{Change, Target},
+    snippet::NUMPY,
+};
+use tilewise_hlo::Instruction;
+
+/// Kernels written in Pallas.
+const PALLAS: &str = "tpu_custom_call";
+
+pub(crate) struct KernelOfFewColumns;
+
+impl Rule for KernelOfFewColumns {
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        let mut kernels: Vec<(Instruction<'m>, Vec<&LiveArray<'m>>)> = Vec::new();
+        for array in program.arrays.iter().filter(|array| array.is_at_peak && of_few(array).is_some()) {
+            let Some(kernel) = kernel_of(program, array) else { continue };
+            match kernels.iter_mut().find(|(known, _)| known.index() == kernel.index()) {
+                Some((_, arrays)) => arrays.push(array),
+                None => kernels.push((kernel, vec![array])),
+            }
+        }
+        kernels.iter().filter_map(|(kernel, arrays)| proposal(program, kernel, arrays)).collect()
+    }
+}
+
+fn proposal<'m>(
+    program: &ProgramModel<'m>,
+    kernel: &Instruction<'m>,
+    arrays: &[&LiveArray<'m>],
+) -> Option<Proposal<'m>> {
+    let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
+    // What is made of its results, and what its operands are made of, has the kernel's order, too.
+    let same = program.temporaries().filter(|same| same.bounds == largest.bounds && of_few(same).is_some());
+    let mut buffers = BufferChanges::default();
+    for array in arrays.iter().copied().chain(same) {
+        let bytes = transposed(array).and_then(|bounds| program.default_bytes(array.element_type(), &bounds));
+        buffers.at_most.extend(bytes.map(|bytes| (array.buffer, bytes)));
+    }
+    let bounds = transposed(largest)?;
+    let sentence = format!(
+        "Write the kernel{} for [{}]: its blocks have {} columns, and each of their rows takes 128 lanes; transpose its \
+         BlockSpecs and what it reads and writes",
+        at_line(kernel),
+        bounds_text(&bounds),
+        bounds[bounds.len() - 2],
+    );
+    Some(Proposal {
+        change: Change::Transpose,
+        target: Target::Kernel,
+        about: largest.clone(),
+        buffers,
+        is_bound: false,
+        sentence,
+        snippet: program.snippet(NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed"),
+    })
+}
+
+/// The kernel that makes or reads an array.
+fn kernel_of<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<Instruction<'m>> {
+    let is_kernel = |instruction: &Instruction<'m>| target(instruction) == Some(PALLAS);
+    if is_kernel(&array.instruction) {
+        return Some(array.instruction);
+    }
+    program.flow.readers(&array.instruction).into_iter().find(is_kernel)
+}
+
+/// The bounds with the columns before the rows, which then lie along the lanes; at least two.
+fn transposed(array: &LiveArray<'_>) -> Option<Vec<u64>> {
+    let minor = *array.minor_to_major().first()?;
+    let mut bounds = array.bounds.clone();
+    if minor >= bounds.len() {
+        return None;
+    }
+    let columns = bounds.remove(minor);
+    bounds.insert(bounds.len().checked_sub(1)?, columns);
+    Some(bounds)
+}

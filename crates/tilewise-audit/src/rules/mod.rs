@@ -1,0 +1,86 @@
+//! What to change in a program so that it holds less at its peak: one file a rule, with the sign that it looks for, what
+//! buffers then take, and its words.
+//!
+//! A TPU compiler chooses the layouts of values inside a program from the operations around them, and undoes what a
+//! program asks for there. So only two sorts of change are proposed: of what crosses the program's interface, whose
+//! layout is the caller's, and of which arrays exist at all.
+//!
+//! A rule is a type that implements [`Rule`], and a line of [`RULES`]. What its proposals free, and whether they are
+//! worth a line, is worked out for all rules alike ([`crate::pricing`]).
+
+mod checkpoint;
+mod chunk;
+pub(crate) mod columns;
+mod donate;
+mod kernel;
+pub(crate) mod layout_request;
+mod naming;
+mod nothing_helps;
+pub(crate) mod pinned_order;
+pub(crate) mod upstream;
+
+use crate::{
+    Recommendation,
+    origin::traced,
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{AdvisedArray, Change, Saving, Snippet, Target},
+};
+
+/// Every rule. Of changes that free as much, those of the earlier one come first: what is the caller's own.
+pub(crate) const RULES: &[&dyn Rule] = &[
+    &layout_request::LayoutRequested,
+    &pinned_order::PinnedOrder,
+    &columns::PaddedColumns,
+    &donate::UndonatedState,
+    &upstream::GatheredRows,
+    &kernel::KernelOfFewColumns,
+    &checkpoint::LoopKeepsValues,
+    &chunk::OneLargeDimension,
+];
+
+/// What is said where no rule finds anything that helps.
+pub(crate) const OTHERWISE: &dyn Rule = &nothing_helps::LittlePadding;
+
+/// Finds one sign in a program, and what to change where it is found.
+pub(crate) trait Rule {
+    /// The changes that may help; what they free isn't known yet.
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>>;
+}
+
+/// A change that may help.
+#[derive(Clone, Debug)]
+pub(crate) struct Proposal<'m> {
+    pub(crate) change: Change,
+    pub(crate) target: Target,
+    /// The array it is about, of several the largest.
+    pub(crate) about: LiveArray<'m>,
+    /// What buffers take instead.
+    pub(crate) buffers: BufferChanges,
+    /// Whether it may free less than that.
+    pub(crate) is_bound: bool,
+    /// What to do: a sentence without a full stop.
+    pub(crate) sentence: String,
+    /// The code that does it.
+    pub(crate) snippet: Option<Snippet>,
+}
+
+impl Proposal<'_> {
+    /// What is recommended, once it is known that it frees so much.
+    pub(crate) fn recommendation(self, bytes_saved: u64) -> Recommendation {
+        let (op_name, source) = traced(&self.about.instruction);
+        Recommendation {
+            change: self.change,
+            target: self.target,
+            array: Some(AdvisedArray {
+                shape_text: self.about.shape.to_string(),
+                instruction: Some(self.about.instruction.name().to_owned()),
+                requested: None,
+                op_name,
+                source,
+            }),
+            saving: if self.is_bound { Saving::AtMost(bytes_saved) } else { Saving::Exact(bytes_saved) },
+            sentence: self.sentence,
+            snippet: self.snippet,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! An argument or a result in another order than the default one, which takes less: the caller pins it.
+
+use super::{
+    Proposal, Rule,
+    naming::{listed, name},
+};
+use crate::{
+    flow::{does, is_elementwise},
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{Change, Snippet, Target},
+    snippet::{LAYOUT, put_in_order, results_in_any_order},
+};
+use std::collections::{HashMap, HashSet};
+use tilewise::{
+    ArrayShape, Shape,
+    tpu::{self, Generation},
+};
+use tilewise_hlo::{Instruction, Opcode};
+use tilewise_memory::Role;
+
+/// How far copies of an argument are followed.
+const STEPS: usize = 6;
+
+pub(crate) struct PinnedOrder;
+
+impl Rule for PinnedOrder {
+    /// Arrays of one shape change together: a program that reads two of them would bring one into the order of the other.
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        let mut seen = HashSet::new();
+        let mut groups: Vec<Vec<(&LiveArray<'m>, u64)>> = Vec::new();
+        for array in program.arguments().chain(program.results()) {
+            let Some(after) = in_default_order(program, array).filter(|after| *after < array.bytes) else { continue };
+            if !seen.insert(array.buffer) {
+                continue;
+            }
+            let is_alike = |group: &&mut Vec<(&LiveArray<'m>, u64)>| {
+                group.first().is_some_and(|(first, _)| first.role == array.role && first.bounds == array.bounds)
+            };
+            match groups.iter_mut().find(is_alike) {
+                Some(group) => group.push((array, after)),
+                None => groups.push(vec![(array, after)]),
+            }
+        }
+        groups.iter().filter_map(|group| proposal(program, group)).collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, group: &[(&LiveArray<'m>, u64)]) -> Option<Proposal<'m>> {
+    let &(about, _) = group.first()?;
+    let target = if about.role == Role::Argument { Target::Argument } else { Target::Result };
+    let mut buffers = BufferChanges::default();
+    for (array, after) in group {
+        buffers.at_most.insert(array.buffer, *after);
+        if target == Target::Argument {
+            buffers.at_most.extend(copies(program, array));
+        }
+    }
+    let arrays: Vec<&LiveArray<'m>> = group.iter().map(|(array, _)| *array).collect();
+    let (sentence, snippet) =
+        if target == Target::Argument { of_arguments(program, &arrays) } else { of_result(program) };
+    let (change, about) = (Change::Order, about.clone());
+    Some(Proposal { change, target, about, buffers, is_bound: false, sentence, snippet })
+}
+
+fn of_arguments(program: &ProgramModel<'_>, arrays: &[&LiveArray<'_>]) -> (String, Option<Snippet>) {
+    let names: Vec<String> = arrays.iter().map(|array| name(&array.instruction)).collect();
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let (them, pads) = if names.len() == 1 { ("it", "pads it") } else { ("them", "pads them") };
+    let sentence = format!(
+        "Pass {} in the default layout: the caller pins {them} to another order, which {pads} and everything made from \
+         {them}",
+        listed(&quoted)
+    );
+    let lines = arrays.iter().zip(&names).map(|(array, name)| {
+        let default = tpu::default_layout(array.element_type(), &array.bounds, program.generation).ok();
+        put_in_order(name, &default.as_ref().map(major_to_minor).unwrap_or_default())
+    });
+    let code = lines.collect::<Vec<_>>().join("\n");
+    (sentence, program.snippet(LAYOUT, code))
+}
+
+fn of_result(program: &ProgramModel<'_>) -> (String, Option<Snippet>) {
+    let sentence = "Take this result in the default layout: drop its order from `out_shardings`".to_owned();
+    (sentence, program.snippet(LAYOUT, results_in_any_order(program.function())))
+}
+
+/// The order of a shape's dimensions, the slowest-varying first.
+pub(crate) fn major_to_minor(shape: &Shape) -> Vec<usize> {
+    shape.as_array().map(|array| array.major_to_minor().collect()).unwrap_or_default()
+}
+
+/// The array as the compiler would lay it out, if it is in another order.
+pub(crate) fn default_order(array: &ArrayShape, generation: Generation) -> Option<Shape> {
+    let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let default = tpu::default_layout(array.element_type(), &bounds, generation).ok()?;
+    (default.layout()?.minor_to_major() != array.layout()?.minor_to_major()).then_some(default)
+}
+
+/// Bytes of an array in the default order, if it is in another.
+fn in_default_order(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<u64> {
+    let default = default_order(array.shape.as_array()?, program.generation)?;
+    Some(default.as_array()?.sizes().ok()?.physical_bytes)
+}
+
+/// The padded arrays that are made of an argument by moving its elements, and what each takes in the default order:
+/// they are in the argument's order because it is.
+fn copies<'m>(program: &ProgramModel<'m>, argument: &LiveArray<'m>) -> HashMap<usize, u64> {
+    let mut made: HashSet<usize> = HashSet::from([argument.instruction.index()]);
+    let mut front: Vec<Instruction<'m>> = vec![argument.instruction];
+    for _ in 0..STEPS {
+        let users = front.iter().flat_map(|at| program.flow.users(at));
+        front = users.filter(|user| moves_elements(user) && made.insert(user.index())).collect();
+    }
+    let padded = program.temporaries().filter(|array| made.contains(&array.instruction.index()));
+    let padded = padded.filter(|array| array.bytes >= array.logical_bytes().saturating_mul(2));
+    padded.filter_map(|array| Some((array.buffer, in_default_order(program, array)?))).collect()
+}
+
+fn moves_elements(instruction: &Instruction<'_>) -> bool {
+    matches!(
+        instruction.opcode(),
+        Opcode::Copy | Opcode::Slice | Opcode::Bitcast | Opcode::GetTupleElement | Opcode::Transpose | Opcode::Reshape
+    ) || instruction.opcode() == Opcode::Fusion && (does(instruction, Opcode::Slice) || is_elementwise(instruction))
+}

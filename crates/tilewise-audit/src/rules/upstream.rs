@@ -1,0 +1,105 @@
+//! Rows of a few columns: a gather makes, and a scatter reads, each row in 128 lanes of its own.
+
+use super::{
+    Proposal, Rule,
+    naming::{at_line, name},
+};
+use crate::{
+    flow::does,
+    program_model::{BufferChanges, LiveArray, ProgramModel},
+    recommendation::{Change, Target},
+    snippet::{NUMPY, SCATTER_COLUMNS, gather_columns},
+};
+use tilewise_hlo::{Instruction, Opcode};
+
+/// More columns than this are an embedding, not components, and nobody keeps each as an array.
+pub(crate) const FEW: u64 = 16;
+/// Fewer rows than this are no table.
+const MANY: u64 = 1024;
+
+pub(crate) struct GatheredRows;
+
+impl Rule for GatheredRows {
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        let mut done: Vec<&[u64]> = Vec::new();
+        let mut proposals = Vec::new();
+        for array in program.peak_temporaries() {
+            let Some((rows, columns)) = of_few(array).filter(|_| !done.contains(&&array.bounds[..])) else { continue };
+            let gather = program.flow.source(&array.instruction, is_gather);
+            let is_scattered = program.flow.leads_to(&array.instruction, |user| does(user, Opcode::Scatter));
+            if gather.is_none() && !is_scattered {
+                continue;
+            }
+            done.push(&array.bounds);
+            let (sentence, code) = in_words(program, array, columns, gather.as_ref(), is_scattered);
+            proposals.push(Proposal {
+                change: Change::Split,
+                target: Target::Upstream,
+                about: array.clone(),
+                buffers: split(program, array, &rows, columns),
+                is_bound: false,
+                sentence,
+                snippet: program.snippet(NUMPY, code),
+            });
+        }
+        proposals
+    }
+}
+
+/// The bounds of an array's rows, and how many columns it has, if those lie along the lanes, padded. What is short beside
+/// them is columns, too: of `[N,3,3]` nine.
+pub(super) fn of_few(array: &LiveArray<'_>) -> Option<(Vec<u64>, u64)> {
+    let minor = *array.minor_to_major().first()?;
+    let is_column = |at: usize, bound: u64| at == minor || bound <= FEW && at > 0;
+    let bounds = || array.bounds.iter().copied().enumerate();
+    let rows: Vec<u64> = bounds().filter(|(at, bound)| !is_column(*at, *bound)).map(|(_, bound)| bound).collect();
+    let product = |product: u64, bound: u64| product.saturating_mul(bound);
+    let columns = bounds().filter(|(at, bound)| is_column(*at, *bound)).map(|(_, bound)| bound).fold(1, product);
+    let count = rows.iter().copied().fold(1, product);
+    let is_padded = array.bytes >= array.logical_bytes().saturating_mul(4);
+    ((2..=FEW).contains(&columns) && count >= MANY && is_padded).then_some((rows, columns))
+}
+
+/// From the gather to the scatter, whatever is made of the rows on the way has as many.
+fn split(program: &ProgramModel<'_>, array: &LiveArray<'_>, rows: &[u64], columns: u64) -> BufferChanges {
+    let mut buffers = BufferChanges::default();
+    for same in program.temporaries().filter(|same| same.bounds == array.bounds && of_few(same).is_some()) {
+        let column = program.default_bytes(same.element_type(), rows);
+        if let Some(bytes) = column.and_then(|column| column.checked_mul(columns)) {
+            buffers.at_most.insert(same.buffer, bytes);
+        }
+    }
+    buffers
+}
+
+fn in_words<'m>(
+    program: &ProgramModel<'m>,
+    array: &LiveArray<'m>,
+    columns: u64,
+    gather: Option<&Instruction<'m>>,
+    is_scattered: bool,
+) -> (String, String) {
+    const WHY: &str = "a row takes 128 lanes, whatever it holds";
+    let place = at_line(&array.instruction);
+    let Some(gather) = gather else {
+        return (format!("Scatter each of the {columns} columns separately{place}: {WHY}"), SCATTER_COLUMNS.to_owned());
+    };
+    let then = if is_scattered {
+        "and keep them separate until each is scattered"
+    } else {
+        "before anything joins them into rows"
+    };
+    let table = table(program, gather).map_or_else(|| "table".to_owned(), |table| name(&table));
+    (format!("Gather each of the {columns} columns separately{place}, {then}: {WHY}"), gather_columns(&table))
+}
+
+/// A gather, but not the one that brings a scatter's updates into order.
+fn is_gather(instruction: &Instruction<'_>) -> bool {
+    does(instruction, Opcode::Gather) && !does(instruction, Opcode::Scatter)
+}
+
+/// The argument that a gather's rows come from, if it does nothing but take them.
+fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
+    let table = gather.operands().next()?.instruction()?;
+    program.flow.source(&table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
+}
