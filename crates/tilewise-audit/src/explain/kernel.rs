@@ -67,9 +67,16 @@ fn blocks(explanation: &Explanation) -> Vec<Recommendation> {
     } else {
         String::new()
     };
+    let (times, single) = match buffers {
+        1 => (String::new(), String::new()),
+        _ => {
+            let single = "`pipeline_mode=pl.Buffered(1)` keeps one buffer";
+            let single = format!(". {single} in place of {buffers}, and does not overlap copies with work");
+            (format!(" × {buffers}"), single)
+        }
+    };
     let sentence = format!(
-        "{what} the block of {}{number}{}: {} × {buffers} takes {}{others}. `pipeline_mode=pl.Buffered(1)` keeps one \
-         buffer in place of {buffers}, and does not overlap copies with work",
+        "{what} the block of {}{number}{}: {}{times} takes {}{others}{single}",
         window.kind.as_str(),
         to.unwrap_or_default(),
         block.text,
