@@ -42,7 +42,7 @@ fn bytes_are_data_and_padding() {
     assert!(reports.len() > 50, "{} programs", reports.len());
     let mut rows = 0;
     for (path, report) in &reports {
-        let place = |name: &str| format!("{}: {name} of {}", path.display(), report.module);
+        let place = |name: &str| format!("{}: {name} of {}", path.display(), report.module_name);
         for row in report.buffers() {
             let (row, sizes) = (place(&row.instruction), row.sizes);
             assert_eq!(sizes.physical_bytes, sizes.logical_bytes + sizes.padding_bytes(), "{row}");

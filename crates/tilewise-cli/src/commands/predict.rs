@@ -3,10 +3,7 @@
 use crate::{
     cli::{PredictArgs, Tpu},
     input::each_item,
-    output::{
-        Output,
-        terminal::terminal,
-    },
+    output::{Output, terminal::terminal},
 };
 use serde::Serialize;
 use std::io::{self, Write};
@@ -30,16 +27,12 @@ pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
             }
             (Ok(shape), Tpu::All) => {
                 for (position, &generation) in Generation::ALL.iter().enumerate() {
-                    output.item_as(
-                        input,
-                        predicted(&shape, input, generation),
-                        |row: &Predicted, out| {
-                            if position == 0 {
-                                writeln!(out, "{}", styled(STRONG, input))?;
-                            }
-                            row.write_row(out)
-                        },
-                    )?;
+                    output.item_as(input, predicted(&shape, input, generation), |row: &Predicted, out| {
+                        if position == 0 {
+                            writeln!(out, "{}", styled(STRONG, input))?;
+                        }
+                        row.write_row(out)
+                    })?;
                 }
                 output.text("\n")
             }

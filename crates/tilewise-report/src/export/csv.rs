@@ -23,7 +23,8 @@ impl Exporter for Csv {
 
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
         let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-        let of_file: [Value<'_>; OF_FILE.len()] = [output.source.as_str().into(), output.report.module_name.as_str().into()];
+        let of_file: [Value<'_>; OF_FILE.len()] =
+            [output.source.as_str().into(), output.report.module_name.as_str().into()];
         for buffer in output.view().buffers() {
             table.serialize((&of_file, buffer.cells()))?;
         }
