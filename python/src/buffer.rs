@@ -2,7 +2,6 @@
 
 use crate::{
     builtins::tuple,
-    fix::PyFix,
     row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
     table::{Column, Framed},
@@ -11,15 +10,14 @@ use crate::{
 use pyo3::{prelude::*, types::PyTuple};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tilewise::tpu::Generation;
-use tilewise_audit::{BufferRow, BufferView, fix};
+use tilewise_audit::BufferRow;
 
 /// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
 ///
 /// Examples:
 ///     >>> buffer = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").largest_padding()[0]
-///     >>> buffer.instruction, buffer.shape, buffer.fix.jax
-///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'), 'x = jax.device_put(x, Format(Layout(major_to_minor=(1, 0)), x.sharding))...')
+///     >>> buffer.instruction, buffer.shape
+///     ('x', Shape('f32[400000,12]{1,0:T(8,128)}'))
 #[pyclass(frozen, eq, hash, extends = PyRow, module = "tilewise", name = "Buffer")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PyBuffer(Arc<BufferValue>);
@@ -38,13 +36,10 @@ pub(crate) struct BufferValue {
     causes: Vec<String>,
     op_name: Option<String>,
     source: Option<PySourceLine>,
-    /// The generation that prices the fixes.
-    tpu: Option<String>,
 }
 
 impl BufferValue {
-    /// The buffer of a report whose fixes are for `tpu`.
-    pub(crate) fn new(row: BufferRow, tpu: Option<Generation>) -> Self {
+    pub(crate) fn new(row: BufferRow) -> Self {
         Self {
             instruction: row.instruction,
             computation: row.computation,
@@ -57,7 +52,6 @@ impl BufferValue {
             causes: row.causes,
             op_name: row.op_name,
             source: row.source.as_ref().map(PySourceLine::of),
-            tpu: tpu.map(|tpu| tpu.name().to_owned()),
         }
     }
 }
@@ -74,19 +68,6 @@ impl RowValue for BufferValue {
 
     fn causes(&self) -> &[String] {
         &self.causes
-    }
-
-    /// Of arguments alone, as `BufferRow::fixes` says: a compiler chooses the layouts of everything else.
-    fn fixes(&self) -> Vec<PyFix> {
-        if self.padding_bytes() == 0 || self.opcode != "parameter" {
-            return Vec::new();
-        }
-        let tpu = self.tpu.as_ref().and_then(|name| name.parse().ok());
-        let mut fixes = fix::suggest(self.shape.as_shape(), tpu);
-        if let Some(argument) = self.op_name().filter(|name| !name.is_empty() && !name.contains('/')) {
-            fixes = fixes.for_argument(argument);
-        }
-        fixes.list.iter().map(PyFix::of).collect()
     }
 
     fn op_name(&self) -> Option<&str> {
@@ -165,14 +146,8 @@ impl PyBuffer {
     }
 }
 
-impl Framed for BufferView {
+impl Framed for BufferRow {
     fn more() -> Vec<(&'static str, Column)> {
-        vec![
-            ("memory_space_name", Column::Text(Vec::new())),
-            ("function", Column::Text(Vec::new())),
-            ("fix_jax", Column::Text(Vec::new())),
-            ("fix_imports", Column::Text(Vec::new())),
-            ("fix_bytes_saved", Column::MaybeCount(Vec::new())),
-        ]
+        vec![("memory_space_name", Column::Text(Vec::new())), ("function", Column::Text(Vec::new()))]
     }
 }

@@ -1,13 +1,14 @@
 //! `Copy`: a copy between two layouts.
 
 use crate::{
+    recommendation::PyRecommendation,
     row::PySourceLine,
     shape::PyShape,
     travel::{Reduced, reduced},
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use tilewise_audit::{CopyFix, CopyReason, CopyRow};
+use tilewise_audit::{CopyReason, CopyRow};
 
 /// One `copy` instruction. Sizes are in bytes.
 ///
@@ -17,6 +18,14 @@ use tilewise_audit::{CopyFix, CopyReason, CopyRow};
 ///     ...   y = f32[256,512]{0,1:T(8,128)} copy(x)''')
 ///     >>> report.copies
 ///     [<Copy y: f32[256,512]{1,0:T(8,128)} to f32[256,512]{0,1:T(8,128)}>]
+///     >>> report = audit('''HloModule jit_f, is_scheduled=true
+///     ...   ENTRY main {
+///     ...     w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w"}
+///     ...     c = f32[1024,1024]{1,0:T(8,128)} copy(w)
+///     ...     ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target="rows"
+///     ...   }''')
+///     >>> print(report.copies[0].fix.code)
+///     w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Copy")]
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyCopy {
@@ -40,8 +49,9 @@ pub(crate) struct PyCopy {
     why: String,
     /// The other copy of a pair of which the second undoes what the first did; `None` for all others.
     cancels: Option<String>,
-    /// How to hand an argument or result over so that the copy isn't needed; `None` where that can't be told.
-    fix: Option<PyCopyFix>,
+    /// The layout in which to pass an argument or take a result so that the copy isn't needed; `None` where that can't be
+    /// told.
+    fix: Option<PyRecommendation>,
     /// The framework's name of the operation.
     op_name: Option<String>,
     /// The line of the user's program.
@@ -61,7 +71,7 @@ impl PyCopy {
             written_bytes: copy.written_bytes,
             why: reason.why.clone(),
             cancels: reason.cancels.clone(),
-            fix: reason.fix.as_ref().map(PyCopyFix::of),
+            fix: reason.fix.as_ref().map(PyRecommendation::of),
             op_name: copy.op_name.clone(),
             source: copy.source.as_ref().map(PySourceLine::of),
         }
@@ -72,56 +82,6 @@ impl PyCopy {
 impl PyCopy {
     fn __repr__(&self) -> String {
         format!("<Copy {}: {} to {}>", self.instruction, self.from_shape, self.to_shape)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
-    }
-}
-
-/// How to hand over an argument or a result so that a copy isn't needed: true once the program is compiled again.
-///
-/// Examples:
-///     >>> report = audit('''HloModule jit_f, is_scheduled=true
-///     ...   ENTRY main {
-///     ...     w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w"}
-///     ...     c = f32[1024,1024]{1,0:T(8,128)} copy(w)
-///     ...     ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target="rows"
-///     ...   }''')
-///     >>> print(report.copies[0].fix.code)
-///     w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))
-#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "CopyFix")]
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct PyCopyFix {
-    /// What to do, as a sentence.
-    sentence: String,
-    /// The argument or result as it is to be handed over.
-    shape: PyShape,
-    /// The Python code that does it, also for what has to change with it; `None` if there is none.
-    code: Option<String>,
-    /// What that code imports.
-    imports: Option<String>,
-}
-
-impl PyCopyFix {
-    fn of(fix: &CopyFix) -> Self {
-        Self {
-            sentence: fix.sentence.clone(),
-            shape: PyShape::new(fix.shape.clone()),
-            code: fix.code.clone(),
-            imports: fix.imports.clone(),
-        }
-    }
-}
-
-#[pymethods]
-impl PyCopyFix {
-    fn __str__(&self) -> &str {
-        &self.sentence
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<CopyFix: {}>", self.sentence)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

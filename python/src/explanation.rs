@@ -1,11 +1,10 @@
 //! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
-    advice::PyMessageAdvice,
     builtins::{in_python, tuple},
     errors::{Error, Result},
-    fix::PyFix,
     html,
+    recommendation::PyRecommendation,
     row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
     table::{Column, Columns, Framed, PyTable, Tabular},
@@ -84,7 +83,7 @@ impl PyExplanation {
 
 #[pymethods]
 impl PyExplanation {
-    /// What is the matter: `'padding'`, `'arguments'`, `'size'`, `'fragmentation'`, `'reservation'`, `'kernel_memory'`,
+    /// The cause: `'padding'`, `'arguments'`, `'size'`, `'fragmentation'`, `'reservation'`, `'kernel_memory'`,
     /// `'spills'`, `'not_tpu'` or `'unknown'`.
     #[getter]
     fn verdict(&self) -> &'static str {
@@ -164,18 +163,8 @@ impl PyExplanation {
     ///     >>> first.kind, first.target, first.is_bound
     ///     ('split', 'upstream', True)
     #[getter]
-    fn advice(&self, py: Python<'_>) -> Vec<PyMessageAdvice> {
-        py.detach(|| self.explained.advice().iter().map(PyMessageAdvice::of).collect())
-    }
-
-    /// The fix that frees the most memory, of an argument or output, as an (allocation, fix) pair; `None` if there is no
-    /// fix. Arrays inside the program have none: the compiler undoes layouts and reshapes that are asked for there.
-    #[getter]
-    fn first_fix<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAllocation>, PyFix)>> {
-        let first = self.explained.first_fix();
-        first
-            .map(|(allocation, fix)| Ok((PyAllocation::of(py, AllocationValue::new(allocation))?, PyFix::of(fix))))
-            .transpose()
+    fn advice(&self, py: Python<'_>) -> Vec<PyRecommendation> {
+        py.detach(|| self.explained.advice().iter().map(PyRecommendation::of).collect())
     }
 
     /// The explanation as text, as the command line prints it.
@@ -244,7 +233,6 @@ pub(crate) struct AllocationValue {
     logical_bytes: Option<u64>,
     physical_bytes: Option<u64>,
     causes: Vec<String>,
-    fixes: Vec<PyFix>,
     op_name: Option<String>,
     source: Option<PySourceLine>,
 }
@@ -252,7 +240,6 @@ pub(crate) struct AllocationValue {
 impl AllocationValue {
     fn new(allocation: &Allocation) -> Self {
         let entry = &allocation.entry;
-        let fixes = allocation.fixes.as_ref().map_or(&[][..], |fixes| &fixes.list);
         Self {
             section: entry.section.as_str().to_owned(),
             instruction: entry.instruction().map(|(name, _)| name.to_owned()),
@@ -263,7 +250,6 @@ impl AllocationValue {
             logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
             physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
             causes: allocation.causes.clone(),
-            fixes: fixes.iter().map(PyFix::of).collect(),
             op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
             source: allocation.source.as_ref().map(PySourceLine::of),
         }
@@ -285,10 +271,6 @@ impl RowValue for AllocationValue {
 
     fn causes(&self) -> &[String] {
         &self.causes
-    }
-
-    fn fixes(&self) -> Vec<PyFix> {
-        self.fixes.clone()
     }
 
     fn op_name(&self) -> Option<&str> {
@@ -386,9 +368,6 @@ impl Framed for Allocation {
             ("reported_unpadded_bytes", Column::MaybeCount(Vec::new())),
             ("agrees", Column::Flag(Vec::new())),
             ("function", Column::Text(Vec::new())),
-            ("fix_jax", Column::Text(Vec::new())),
-            ("fix_imports", Column::Text(Vec::new())),
-            ("fix_bytes_saved", Column::MaybeCount(Vec::new())),
         ]
     }
 }

@@ -3,7 +3,6 @@
 //! The other half is `package/tilewise`. No module here imports another in a circle: `builtins` and `errors` know no
 //! class, the classes come next, and `shape_methods`, `report` and `explanation` know most of them.
 
-mod advice;
 mod arrays;
 mod buffer;
 mod builtins;
@@ -14,12 +13,12 @@ mod element_type;
 mod errors;
 mod explanation;
 mod files;
-mod fix;
 mod html;
 mod index;
 mod integers;
 mod layout;
 mod predict;
+mod recommendation;
 mod relation;
 mod relayout;
 mod report;
@@ -42,17 +41,16 @@ mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};
     #[pymodule_export]
     use super::{
-        advice::{PyAdvice, PyMessageAdvice},
         buffer::PyBuffer,
         command_line::run,
-        copy::{PyCopy, PyCopyFix},
+        copy::PyCopy,
         drawing::{PyDrawing, draw},
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, read},
-        fix::PyFix,
         layout::{PyLayout, layout_in},
         predict::predict,
+        recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
         report::{PyReport, PyReportWarning, audit_text, plot},

@@ -1,13 +1,13 @@
 //! `Report`, the audit of a compiled program, and what it lists: buffers, copies, totals and warnings.
 
 use crate::{
-    advice::PyAdvice,
     buffer::{BufferValue, PyBuffer},
     builtins::{in_python, tuple},
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
     errors::{Class, Error, Result},
     html,
+    recommendation::PyRecommendation,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
     table::{Column, Columns, PyTable, Tabular},
@@ -27,7 +27,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{AuditOptions, BufferView, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
+use tilewise_audit::{AuditOptions, BufferRow, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, WriteText};
 
@@ -120,7 +120,7 @@ pub(crate) struct PyReport {
     audited: Arc<AuditOutput>,
     module: Module,
     /// On first use.
-    advice: OnceLock<Vec<PyAdvice>>,
+    advice: OnceLock<Vec<PyRecommendation>>,
     /// On first use.
     buffers: PyOnceLock<Vec<Py<PyBuffer>>>,
 }
@@ -158,7 +158,7 @@ impl PyReport {
     /// The name of the module.
     #[getter]
     fn module(&self) -> &str {
-        &self.audited.report.module
+        &self.audited.report.module_name
     }
 
     /// Where the text came from: a path, or the type of the object.
@@ -189,8 +189,8 @@ impl PyReport {
     #[getter]
     fn buffers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBuffer>>> {
         let buffers = self.buffers.get_or_try_init(py, || {
-            let AuditOutput { report, tpu, .. } = &*self.audited;
-            let values: Vec<_> = py.detach(|| report.buffers().map(|row| BufferValue::new(row, *tpu)).collect());
+            let AuditOutput { report, .. } = &*self.audited;
+            let values: Vec<_> = py.detach(|| report.buffers().map(|row| BufferValue::new(row)).collect());
             values.into_iter().map(|value| Ok(PyBuffer::of(py, value)?.unbind())).collect::<PyResult<Vec<_>>>()
         })?;
         Ok(buffers.iter().map(|buffer| buffer.clone_ref(py)).collect())
@@ -198,8 +198,8 @@ impl PyReport {
 
     /// What to change in the program, the best first; each frees its bytes once those before it are done.
     #[getter]
-    fn advice(&self, py: Python<'_>) -> Vec<PyAdvice> {
-        let advice = || self.audited.report.advice().iter().map(PyAdvice::of).collect();
+    fn advice(&self, py: Python<'_>) -> Vec<PyRecommendation> {
+        let advice = || self.audited.report.advice().iter().map(PyRecommendation::of).collect();
         py.detach(|| self.advice.get_or_init(advice)).clone()
     }
 
@@ -271,7 +271,7 @@ impl PyReport {
         self.audited.report.memory_bounds.at_most_bytes
     }
 
-    /// The HBM that arguments, results that don't lie in them, and temporaries take together, in bytes: what `Advice` lets
+    /// The HBM that arguments, results that don't lie in them, and temporaries take together, in bytes: what advice lets
     /// fall. `None` for a program that isn't scheduled.
     ///
     /// Examples:
@@ -357,9 +357,9 @@ impl PyReport {
     ///     ['fusion.6', 'gather_fusion']
     #[pyo3(signature = (count = None))]
     fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
-        let AuditOutput { report, tpu, .. } = &*self.audited;
+        let AuditOutput { report, .. } = &*self.audited;
         let largest = report.largest_padding().take(count.unwrap_or(usize::MAX));
-        largest.map(|row| PyBuffer::of(py, BufferValue::new(row, *tpu))).collect()
+        largest.map(|row| PyBuffer::of(py, BufferValue::new(row))).collect()
     }
 
     /// The report as text, as the command line prints it.
@@ -425,7 +425,7 @@ impl PyReport {
         }
         let (text, source, tpu, hbm_limit) = self.made_of();
         let program = program.then(|| Program { text, tpu: tpu.map(Generation::name), hbm_limit });
-        let options = ViewOptions { tpu, hbm_limit, most_buffers: None };
+        let options = ViewOptions { hbm_limit, most_buffers: None };
         let report = self.audited.report.view(source, options);
         let line = JsonLine::of(source, WithProgram { report, program });
         py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
@@ -504,7 +504,7 @@ impl PyReport {
 
     fn __repr__(&self) -> String {
         let AuditOutput { report, source, .. } = &*self.audited;
-        let name = if report.module.is_empty() { source } else { &report.module };
+        let name = if report.module_name.is_empty() { source } else { &report.module_name };
         let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
         format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
     }
@@ -553,8 +553,8 @@ impl Tabular for AuditOutput {
     fn columns(&self) -> Columns {
         let rows = self.report.buffer_count();
         let same = |text: &str| Column::Text(vec![Some(text.to_owned()); rows]);
-        let mut columns = vec![("source", same(&self.source)), ("module", same(&self.report.module))];
-        columns.extend(Columns::of::<BufferView, _>(self.report.buffers().map(|row| row.view(self.tpu))).0);
+        let mut columns = vec![("source", same(&self.source)), ("module", same(&self.report.module_name))];
+        columns.extend(Columns::of::<BufferRow, _>(self.report.buffers()).0);
         Columns(columns)
     }
 }

@@ -1,11 +1,10 @@
 //! Values made again from what they held when they were pickled.
 
 use crate::{
-    advice::{PyAdvice, PyMessageAdvice},
     buffer::PyBuffer,
-    copy::{PyCopy, PyCopyFix},
+    copy::PyCopy,
     explanation::PyAllocation,
-    fix::PyFix,
+    recommendation::PyRecommendation,
     relation::PyRelation,
     report::PyReportWarning,
     row::PySourceLine,
@@ -25,8 +24,7 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
             })*
         };
     }
-    first_of!(PyAdvice PyCopy PyCopyFix PyFix PyMessageAdvice PyPeakBuffer PyRelation PyReportWarning PySourceLine
-              PySpaceTotal);
+    first_of!(PyCopy PyPeakBuffer PyRecommendation PyRelation PyReportWarning PySourceLine PySpaceTotal);
     if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }

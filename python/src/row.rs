@@ -1,16 +1,13 @@
 //! `Row`, which `Buffer` and `Allocation` extend, and `SourceLine`.
 
-use crate::{
-    fix::PyFix,
-    travel::{Reduced, reduced},
-};
+use crate::travel::{Reduced, reduced};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tilewise_audit::SourceLine;
 
-/// The base class of `Buffer` and `Allocation`: something that takes memory, its padding, the causes, and what to
-/// change. Sizes are in bytes.
+/// The base class of `Buffer` and `Allocation`: something that takes memory, its padding and the causes. Sizes are in
+/// bytes.
 ///
 /// Examples:
 ///     >>> row = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").buffers[0]
@@ -24,8 +21,6 @@ pub(crate) trait RowValue: Send + Sync {
     fn padding_bytes(&self) -> u64;
     fn expansion(&self) -> f64;
     fn causes(&self) -> &[String];
-    /// Searched for only when asked: a program has many buffers.
-    fn fixes(&self) -> Vec<PyFix>;
     fn op_name(&self) -> Option<&str>;
     fn source(&self) -> Option<&PySourceLine>;
 }
@@ -60,18 +55,6 @@ impl PyRow {
     #[getter]
     fn source(&self) -> Option<PySourceLine> {
         self.0.source().cloned()
-    }
-
-    /// Changes that make it take less memory, the best first.
-    #[getter]
-    fn fixes(&self) -> Vec<PyFix> {
-        self.0.fixes()
-    }
-
-    /// The best fix; `None` if there is none.
-    #[getter]
-    fn fix(&self) -> Option<PyFix> {
-        self.0.fixes().into_iter().next()
     }
 }
 

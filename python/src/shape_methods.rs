@@ -5,14 +5,12 @@ use crate::{
     drawing::{PyDrawing, Request},
     element_type::{PyElementType, element_type},
     errors::{Class, Error, Result},
-    fix::PyFix,
     html, index,
     layout::{PyLayout, layout_of},
     predict::open_shape_of,
     relation::{PyRelation, reading_of},
     shape::{PyShape, shape_of},
     steps::PySteps,
-    tpu::generation,
     travel::Reduced,
 };
 use numpy::PyArrayDyn;
@@ -492,20 +490,6 @@ impl PyShape {
     ///     ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     fn causes(&self) -> Result<Vec<String>> {
         Ok(tilewise_audit::causes(self.tiled()?))
-    }
-
-    /// Changes that make the array take less memory, the best first.
-    ///
-    /// Args:
-    ///     tpu: the generation whose layouts price the fixes, as `predict` takes it; `None` infers it from the tiles.
-    ///
-    /// Examples:
-    ///     >>> Shape("s32[32768,8,4]{2,1,0:T(8,128)}").fixes()[2].jax
-    ///     'x = x.reshape(32768, 32)  # s32[32768,32]'
-    #[pyo3(signature = (*, tpu = None))]
-    fn fixes(&self, tpu: Option<&Bound<'_, PyAny>>) -> Result<Vec<PyFix>> {
-        let generation = tpu.map(generation).transpose()?;
-        Ok(tilewise_audit::fix::suggest(self.as_shape(), generation).list.iter().map(PyFix::of).collect())
     }
 
     /// How the buffer is made from the array, step by step: pad, reshape, transpose.

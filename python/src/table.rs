@@ -13,7 +13,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use std::{borrow::Borrow, collections::HashMap, sync::Arc};
-use tilewise_audit::{Kind, TableRow, Value, fix::Fix};
+use tilewise_audit::table::{Kind, TableRow, Value};
 
 /// A value whose rows Python reads as a table.
 pub(crate) trait Tabular: Send + Sync {
@@ -106,14 +106,13 @@ pub(crate) enum Column {
 
 /// Rows whose tables have more columns here than in CSV: every field of the row.
 pub(crate) trait Framed: TableRow {
-    /// Those columns, empty. One is a field of that name, or `function`, of the line of the user's program, or of the best
-    /// fix its `jax`, `imports` or `bytes_saved`, after `fix_`.
+    /// Those columns, empty. One is a field of that name, or `function`, of the line of the user's program.
     fn more() -> Vec<(&'static str, Column)>;
 }
 
 impl Column {
     /// An empty column for values of this kind.
-    fn empty(column: &tilewise_audit::Column) -> Self {
+    fn empty(column: &tilewise_audit::table::Column) -> Self {
         match (column.kind, column.is_optional) {
             (Kind::Count, false) => Self::Count(Vec::new()),
             (Kind::Count, true) => Self::MaybeCount(Vec::new()),
@@ -146,18 +145,11 @@ fn signed(count: u64) -> i64 {
 
 /// The value of one of the columns of [`Framed::more`].
 fn field<'a>(fields: &HashMap<&'static str, Value<'a>>, name: &str) -> Value<'a> {
-    let best = || match fields.get("fixes") {
-        Some(Value::Fixes(fixes)) => fixes.first(),
-        _ => None,
-    };
     match name {
         "function" => match fields.get("source") {
             Some(Value::Source(source)) => source.function.as_deref().into(),
             _ => Value::Null,
         },
-        "fix_jax" => best().map(|fix| fix.jax.as_str()).into(),
-        "fix_imports" => best().map(Fix::imports).into(),
-        "fix_bytes_saved" => best().map(Fix::bytes_saved).into(),
         _ => fields.get(name).cloned().unwrap_or(Value::Null),
     }
 }

@@ -33,8 +33,6 @@ def test_the_example(program: Path) -> None:
     assert (worst.instruction, worst.op_name, str(worst.source)) == ("fusion.6", "jit(f)/dot_general", "model.py:439")
     assert worst.shape == tw.Shape("f32[400000,12]{1,0:T(8,128)}")
     assert worst.padding_bytes == worst.shape.padding_bytes
-    # A compiler chooses the layouts of values inside a program: fixes are those of arguments.
-    assert worst.fix is None
     assert (report.hbm_limit, report.fits) == (tw.hbm_bytes("v5e"), True)
     assert tw.audit(program, hbm_limit=1000).fits is False
     assert tw.audit(program).fits is None
@@ -51,7 +49,7 @@ def test_as_the_command_line_says(path: Path) -> None:
     )
     report = tw.audit(path, tpu="v5e")
     table = report.to_dict()
-    for name in ("instruction", "shape", "padding_bytes", "expansion", "cause", "fix", "op_name"):
+    for name in ("instruction", "shape", "padding_bytes", "expansion", "cause", "op_name"):
         assert list(table[name]) == [row[name] for row in printed["buffers"]], name
     assert report.at_most_bytes == printed["at_most_bytes"]
     text = subprocess.run(command, capture_output=True, check=True).stdout.decode()
@@ -155,14 +153,10 @@ def test_frames_have_every_field(program: Path, message: str) -> None:
         assert row["shape_index"] == ".".join(map(str, buffer.shape_index))
         assert row["memory_space_name"] == buffer.shape.layout.memory_space_name
         assert row["function"] == (buffer.source and buffer.source.function)
-        assert row["fix_jax"] == (buffer.fix and buffer.fix.jax)
-        assert row["fix_imports"] == (buffer.fix and buffer.fix.imports)
-        assert row["fix_bytes_saved"] == (buffer.fix and buffer.fix.bytes_saved)
     explanation = tw.explain(message)
     for row, allocation in zip(explanation.to_polars().to_dicts(), explanation, strict=True):
         assert row["label"] == allocation.label
         assert row["reported_bytes"] == allocation.reported_bytes
-        assert row["fix_jax"] == (allocation.fix and allocation.fix.jax)
     first = explanation.to_polars().to_dicts()[0]
     # As the message prints them.
     assert (first["allocation_type"], first["opcode"], first["reported_unpadded_bytes"]) == (

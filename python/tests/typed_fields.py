@@ -11,22 +11,20 @@ from typing_extensions import assert_type
 import tilewise as tw
 
 
-def advice_fields(advice: tw.Advice) -> None:
-    texts: list[str] = [advice.kind, advice.target, advice.instruction, advice.sentence]
-    shapes: list[tw.Shape] = [advice.shape]
-    counts: list[int] = [advice.peak_bytes_saved]
+def recommendation_fields(advice: tw.Recommendation) -> None:
+    texts: list[str] = [advice.kind, advice.target, advice.sentence]
+    shapes: list[tw.Shape | None] = [advice.shape, advice.requested]
+    maybe_counts: list[int | None] = [advice.bytes_saved]
     flags: list[bool] = [advice.is_bound]
-    maybe_texts: list[str | None] = [advice.code, advice.imports, advice.op_name]
+    maybe_texts: list[str | None] = [
+        advice.instruction,
+        advice.shape_text,
+        advice.code,
+        advice.imports,
+        advice.op_name,
+    ]
     lines: list[tw.SourceLine | None] = [advice.source]
-    print(texts, shapes, counts, flags, maybe_texts, lines)
-
-
-def message_advice_fields(message_advice: tw.MessageAdvice) -> None:
-    texts: list[str] = [message_advice.kind, message_advice.target, message_advice.sentence]
-    maybe_texts: list[str | None] = [message_advice.shape, message_advice.code, message_advice.imports]
-    maybe_counts: list[int | None] = [message_advice.bytes_saved]
-    flags: list[bool] = [message_advice.is_bound]
-    print(texts, maybe_texts, maybe_counts, flags)
+    print(texts, shapes, maybe_counts, flags, maybe_texts, lines)
 
 
 def allocation_fields(allocation: tw.Allocation) -> None:
@@ -52,15 +50,8 @@ def copy_fields(copy: tw.Copy) -> None:
     maybe_texts: list[str | None] = [copy.op_name, copy.cancels]
     lines: list[tw.SourceLine | None] = [copy.source]
     maybe_counts: list[int | None] = [copy.trips]
-    fixes: list[tw.CopyFix | None] = [copy.fix]
+    fixes: list[tw.Recommendation | None] = [copy.fix]
     print(texts, shapes, counts, maybe_texts, lines, maybe_counts, fixes)
-
-
-def copy_fix_fields(fix: tw.CopyFix) -> None:
-    texts: list[str] = [fix.sentence]
-    shapes: list[tw.Shape] = [fix.shape]
-    maybe_texts: list[str | None] = [fix.code, fix.imports]
-    print(texts, shapes, maybe_texts)
 
 
 def element_type_fields(element_type: tw.ElementType) -> None:
@@ -77,17 +68,8 @@ def explanation_fields(explanation: tw.Explanation) -> None:
     counts: list[int] = [explanation.padding_bytes]
     flags: list[bool] = [explanation.truncated]
     assert_type(explanation.allocations, "list[tw.Allocation]")
-    assert_type(explanation.advice, "list[tw.MessageAdvice]")
-    assert_type(explanation.first_fix, "tuple[tw.Allocation, tw.Fix] | None")
+    assert_type(explanation.advice, "list[tw.Recommendation]")
     print(texts, maybe_texts, maybe_counts, counts, flags)
-
-
-def fix_fields(fix: tw.Fix) -> None:
-    texts: list[str] = [fix.kind, fix.sentence, fix.jax, fix.imports]
-    assert_type(fix.arrays, "list[tuple[tw.Shape, int]]")
-    counts: list[int] = [fix.replaced, fix.bytes_before, fix.bytes_after, fix.bytes_saved]
-    flags: list[bool] = [fix.changes_values]
-    print(texts, counts, flags)
 
 
 def relation_fields(relation: tw.Relation) -> None:
@@ -146,7 +128,7 @@ def report_fields(report: tw.Report) -> None:
         report.peak_padding_bytes,
     ]
     maybe_flags: list[bool | None] = [report.fits]
-    assert_type(report.advice, "list[tw.Advice]")
+    assert_type(report.advice, "list[tw.Recommendation]")
     lines: list[tw.SourceLine | None] = [report.peak_source]
     assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
     print(texts, maybe_texts, flags, counts, ratios, maybe_counts, maybe_flags, lines)
@@ -161,8 +143,6 @@ def row_fields(row: tw.Row) -> None:
     counts: list[int] = [row.padding_bytes]
     ratios: list[float] = [row.expansion]
     sentences: list[list[str]] = [row.causes]
-    assert_type(row.fixes, "list[tw.Fix]")
-    assert_type(row.fix, "tw.Fix | None")
     maybe_texts: list[str | None] = [row.op_name]
     lines: list[tw.SourceLine | None] = [row.source]
     print(counts, ratios, sentences, maybe_texts, lines)
@@ -234,7 +214,6 @@ def calls_of_shapes(shape: tw.Shape) -> None:
     assert_type(shape.bitcast("f32[3]", reading="reshape"), tw.Relation)
     assert_type(shape.same_bytes(shape), bool)
     assert_type(tw.Shape.from_notation("cute", shape.to_notation("cute"), "f32[3]"), tw.Shape)
-    assert_type(shape.fixes(tpu="v5e"), "list[tw.Fix]")
     assert_type(tw.Layout.row_major(2), tw.Layout)
     assert_type(tw.ElementType.all(), "list[tw.ElementType]")
     assert_type(tw.hbm_bytes(tw.TPU_GENERATIONS[0]), int)

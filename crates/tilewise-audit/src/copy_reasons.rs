@@ -251,17 +251,18 @@ fn layout(shape: &Shape) -> String {
 }
 
 fn in_words(obstacle: Obstacle) -> String {
-    let why = match obstacle {
-        Obstacle::Readers => "it is also read in another layout".to_owned(),
-        Obstacle::Order => return "No order of its own dimensions gives that layout".to_owned(),
-        Obstacle::Tiles => return "Results are best left in the default tiles of their order".to_owned(),
-        Obstacle::Donated => "it shares its memory with a result in another layout".to_owned(),
-        Obstacle::Overwritten => "the copy is overwritten, and the argument isn't donated".to_owned(),
-        Obstacle::IsArgument => return "An argument that is returned has to be copied".to_owned(),
-        Obstacle::Padded(bytes) => format!("it would take {}", bytes_in_words(bytes)),
-        Obstacle::Larger(bytes) => format!("the program would hold {} more", bytes_in_words(bytes)),
-    };
-    format!("Requesting that layout would not help: {why}")
+    let no_use = |why: &str| format!("Requesting that layout would not help: {why}");
+    let cost = |why: String| format!("Requesting that layout would cost memory: {why}");
+    match obstacle {
+        Obstacle::Readers => no_use("it is also read in another layout"),
+        Obstacle::Order => "No order of its own dimensions gives that layout".to_owned(),
+        Obstacle::Tiles => "Results are best left in the default tiles of their order".to_owned(),
+        Obstacle::Donated => no_use("it shares its memory with a result in another layout"),
+        Obstacle::Overwritten => no_use("the copy is overwritten, and the argument isn't donated"),
+        Obstacle::IsArgument => "An argument that is returned has to be copied".to_owned(),
+        Obstacle::Padded(bytes) => cost(format!("the array would take {}", bytes_in_words(bytes))),
+        Obstacle::Larger(bytes) => cost(format!("the program would hold {} more", bytes_in_words(bytes))),
+    }
 }
 
 /// Pairs of copies of which the second undoes what the first did.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewise._errors import ShapeError
 from tilewise._modules import module
-from tilewise._tilewise import ElementType, Fix, Layout, Shape, predict
+from tilewise._tilewise import ElementType, Layout, Shape, predict
 
 if TYPE_CHECKING:
     from jax.experimental.layout import Layout as _JaxLayout
@@ -111,7 +111,6 @@ class TreeLeaf:
         path: where it is in the tree, such as ``"layer/kernel"``: as the library names it.
         shape: its `Shape` with the layout that the TPU picks; of a sharded array one device's shard.
         sharding: how it is divided, as JAX prints it; ``None`` for an array without sharding.
-        fix: the best change that makes it take less memory; ``None`` if there is none.
 
     Examples:
         >>> import numpy as np
@@ -122,7 +121,6 @@ class TreeLeaf:
     path: str
     shape: Shape
     sharding: str | None
-    fix: Fix | None
 
     @property
     def element_type(self) -> ElementType:
@@ -189,8 +187,8 @@ class TreePrediction:
 
         Examples:
             >>> import numpy as np
-            >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["fix"]
-            ['move a factor of 32 from dimension 0 (size 400000) into dimension 1 (size 12)...']
+            >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["padding_bytes"]
+            [6400000]
         """
         return {
             "path": [leaf.path for leaf in self],
@@ -199,7 +197,6 @@ class TreePrediction:
             "logical_bytes": [leaf.logical_bytes for leaf in self],
             "physical_bytes": [leaf.physical_bytes for leaf in self],
             "padding_bytes": [leaf.padding_bytes for leaf in self],
-            "fix": [leaf.fix.sentence if leaf.fix else None for leaf in self],
         }
 
     def to_pandas(self) -> Any:
@@ -261,8 +258,7 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
         if sharding is not None and not per_device:
             array = jax.ShapeDtypeStruct(array.shape, array.dtype)
         shape = predict(array, tpu=tpu)
-        fix = next(iter(shape.fixes(tpu=tpu)), None)
-        leaves.append(TreeLeaf(path, shape, None if sharding is None else str(sharding), fix))
+        leaves.append(TreeLeaf(path, shape, None if sharding is None else str(sharding)))
     return TreePrediction(tuple(leaves))
 
 

@@ -70,10 +70,6 @@ fn a_file_without_a_message_leaves_the_others() {
 fn arrays_inside_a_program_get_no_layout() {
     for name in ["gnn_edges_f32.txt", "painted_mesh_s32.txt", "complex_fft.txt", "kv_cache_one_head.txt"] {
         let explained = explain(&[data(name)]).remove(0);
-        for row in explained["allocations"].as_array().unwrap() {
-            let is_inside = row["section"] == "allocations";
-            assert!(!is_inside || row["fixes"].as_array().unwrap().is_empty(), "{name} {row}");
-        }
         for hint in explained["advice"].as_array().unwrap() {
             let is_of_layout = ["order", "transpose", "reshape"].contains(&hint["kind"].as_str().unwrap());
             let is_outside = ["argument", "result"].contains(&hint["target"].as_str().unwrap());

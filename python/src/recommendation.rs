@@ -1,0 +1,89 @@
+//! `Recommendation`: a change, and what it frees.
+
+use crate::{
+    row::PySourceLine,
+    shape::PyShape,
+    travel::{Reduced, reduced},
+};
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+use tilewise_audit::Recommendation;
+
+/// One change, and what it frees: of `Report.advice`, `Explanation.advice` or a `Copy.fix`. `str` gives the sentence.
+///
+/// Examples:
+///     >>> import pathlib
+///     >>> first = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).advice[0]
+///     >>> first.kind, first.target, str(first.shape)
+///     ('split', 'upstream', 'bf16[400000,12]{1,0:T(8,128)(2,1)}')
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Recommendation")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyRecommendation {
+    /// The sort of change: `'order'`, `'transpose'`, `'reshape'`, `'split'`, `'chunk'`, `'checkpoint'`, `'donate'`,
+    /// `'narrow'` types, `'shard'` arrays between devices, a kernel's `'block'`, a `'limit'` to raise, memory to
+    /// `'free'`, `'audit'` where the program tells more than the message, or `'none'` where none of these helps.
+    kind: String,
+    /// What is changed: an `'argument'`, a `'result'`, what is `'upstream'` of a gather or scatter, a `'kernel'`, what a
+    /// `'loop'` keeps, a `'value'` inside the program, the `'compiler'`, or the `'process'` around the program.
+    target: String,
+    /// The instruction that makes the array it is about; `None` if it follows from a message.
+    instruction: Option<String>,
+    /// The array it is about, of several the largest; `None` if it is about none, or the message cuts its shape off.
+    shape: Option<PyShape>,
+    /// The text of that shape, as the command line's JSON has it.
+    shape_text: Option<String>,
+    /// The layout to request for an argument or result; `None` if the change is not that of a copy.
+    requested: Option<PyShape>,
+    /// Bytes by which arguments, results that don't lie in them, and temporaries together fall, once the advice before it
+    /// is followed; `None` where that is not known.
+    bytes_saved: Option<u64>,
+    /// Whether that is the most it can free.
+    is_bound: bool,
+    /// What to do, as a sentence.
+    sentence: String,
+    /// The code that does it, in the language of the program's framework; `None` if there is none.
+    code: Option<String>,
+    /// What that code imports.
+    imports: Option<String>,
+    /// The framework's name of the operation, or of the argument.
+    op_name: Option<String>,
+    /// The line of the user's program.
+    source: Option<PySourceLine>,
+}
+
+impl PyRecommendation {
+    pub(crate) fn of(advice: &Recommendation) -> Self {
+        let (array, snippet) = (advice.array.as_ref(), advice.snippet.as_ref());
+        Self {
+            kind: advice.change.as_str().to_owned(),
+            target: advice.target.as_str().to_owned(),
+            instruction: array.and_then(|array| array.instruction.clone()),
+            shape: array.and_then(|array| array.shape()).map(PyShape::new),
+            shape_text: array.map(|array| array.shape_text.clone()),
+            requested: array.and_then(|array| array.requested.clone()).map(PyShape::new),
+            bytes_saved: advice.saving.bytes(),
+            is_bound: advice.saving.is_bound(),
+            sentence: advice.sentence.clone(),
+            code: snippet.map(|snippet| snippet.code.clone()),
+            imports: snippet.and_then(|snippet| snippet.imports).map(str::to_owned),
+            op_name: array.and_then(|array| array.op_name.clone()),
+            source: array.and_then(|array| array.source.as_ref()).map(PySourceLine::of),
+        }
+    }
+}
+
+#[pymethods]
+impl PyRecommendation {
+    fn __str__(&self) -> &str {
+        &self.sentence
+    }
+
+    fn __repr__(&self) -> String {
+        let frees = self.bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
+        format!("<Recommendation {}: {}{frees}>", self.kind, self.sentence)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
