@@ -4,6 +4,7 @@
 //! - [`cells`]: the tiled-layout document's definition on an array of cells. Everything fast is compared with it.
 //! - [`NaiveRelayout`]: a buffer moved between layouts, element by element.
 //! - [`Guarded`] and [`Tight`]: buffers that show accesses outside them.
+//! - [`programs`]: compiled programs, and what the compiler said of them.
 //! - [`shapes`]: random small arrays, and [`cases`], how many of them; with the feature `proptest`.
 //! - [`corpus`]: the inputs of a fuzz target in one file, with the feature `corpus`.
 
@@ -11,6 +12,7 @@ mod buffers;
 pub mod cells;
 #[cfg(feature = "corpus")]
 pub mod corpus;
+pub mod programs;
 mod random;
 mod relayout;
 #[cfg(feature = "proptest")]

@@ -7,11 +7,11 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { accessible, commandLine, expect, hlo, open, root, test } from "./page";
 
 const GNN = "examples/gnn_large.v5e.hlo";
-const DUMP = `${root}/crates/tilewise-hlo/tests/data/dump`;
+const DUMP = `${root}/testing/programs/dump`;
 
-/// Programs in the tree: examples, and what the reader's tests have, text and proto, plain and gzip; and, if named, a folder's.
+/// Programs in the tree: examples, and what tests have, text and proto, plain and gzip; and, if named, a folder's.
 function programs(): { name: string; bytes: Buffer }[] {
-  const folders = ["examples", "crates/tilewise-hlo/tests/data", "crates/tilewise-hlo/tests/data/protos", "crates/tilewise-audit/tests/data"];
+  const folders = ["examples", "testing/programs"];
   const others = (process.env["TILEWISE_PROGRAMS"] ?? "").split(":").filter(Boolean);
   return [...folders.map((folder) => `${root}/${folder}`), ...others].flatMap((folder) =>
     readdirSync(folder)

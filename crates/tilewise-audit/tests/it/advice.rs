@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, Recommendation, Report, audit_with, recommendation::Saving};
 use tilewise_hlo::Module;
+use tilewise_testing::programs;
 
 const MIB: u64 = 1 << 20;
 
@@ -42,7 +43,7 @@ struct Change {
 /// By program.
 fn measured() -> HashMap<String, Vec<Change>> {
     let mut programs: HashMap<String, Vec<Change>> = HashMap::new();
-    for line in include_str!("../data/advice.csv").lines().skip(1) {
+    for line in programs::text("advice.csv").lines().skip(1) {
         // Shapes have commas and stand in quotes.
         let (before, rest) = line.split_once('"').unwrap_or((line, ""));
         let (shape, rest) = rest.split_once('"').unwrap_or(("", rest));
@@ -68,7 +69,7 @@ fn measured() -> HashMap<String, Vec<Change>> {
 /// Nothing is promised that recompiling didn't give, and what helped most comes first.
 #[test]
 fn recompiling_keeps_what_is_promised() {
-    let text = tilewise_hlo::read_text(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/advice.hlo.gz")).unwrap();
+    let text = tilewise_hlo::read_text(programs::path("advice.hlo.gz")).unwrap();
     let measured = measured();
     let modules = Module::parse_all(text);
     assert_eq!((modules.len(), measured.len()), (12, 12));

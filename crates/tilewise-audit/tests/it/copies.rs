@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, CopyClass, CopyEndKind, CopyReason, audit, audit_with, copies_by_line};
 use tilewise_hlo::Module;
+use tilewise_testing::programs;
 
 /// A copy in a loop of 12 turns that each hold a loop of 5, one in a loop of unknown length, and four in the entry.
 const PROGRAM: &str = r#"
@@ -284,10 +285,10 @@ ENTRY main { w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name="w
 /// those after which the copies were gone, and the program held no more.
 #[test]
 fn recompiling_confirms_fixes() {
-    let text =
-        tilewise_hlo::read_text(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/copies.hlo.gz")).expect("texts");
+    let text = tilewise_hlo::read_text(programs::path("copies.hlo.gz")).expect("texts");
     let mut measured: HashMap<(&str, &str, usize), (usize, usize)> = HashMap::new();
-    for line in include_str!("../data/copies.csv").lines().skip(1) {
+    let table = programs::text("copies.csv");
+    for line in table.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         let count = |at: usize| cells[at].parse::<usize>().expect("a number");
         measured.insert((cells[0], cells[1], count(2)), (count(3), count(4)));

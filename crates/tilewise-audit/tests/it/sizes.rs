@@ -1,26 +1,18 @@
 //! Bytes are data and padding, in every row of every program that this repository has.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 use tilewise::Shape;
 use tilewise_audit::{AuditOptions, Content, Report};
 use tilewise_hlo::Module;
+use tilewise_testing::programs;
 
 /// Programs that were compiled for TPUs, and some that no compiler made.
-fn programs() -> Vec<(PathBuf, Report)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut waiting = vec![root.join("crates"), root.join("examples")];
+fn reports() -> Vec<(PathBuf, Report)> {
     let mut reports = Vec::new();
-    while let Some(path) = waiting.pop() {
-        if path.is_dir() {
-            waiting.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
-        } else if [".hlo", ".hlo.gz", ".hlo.pb"].iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
-            for content in Content::read(fs::read(&path).expect("a file")) {
-                if let Ok(Content::Program(program)) = content {
-                    reports.push((path.clone(), program.audit(AuditOptions::default())));
-                }
+    for path in programs::all() {
+        for content in Content::read(fs::read(&path).expect("a file")) {
+            if let Ok(Content::Program(program)) = content {
+                reports.push((path.clone(), program.audit(AuditOptions::default())));
             }
         }
     }
@@ -38,7 +30,7 @@ fn data(shape: &Shape) -> Option<u64> {
 
 #[test]
 fn bytes_are_data_and_padding() {
-    let reports = programs();
+    let reports = reports();
     assert!(reports.len() > 50, "{} programs", reports.len());
     let mut rows = 0;
     for (path, report) in &reports {

@@ -2,11 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, path::Path, process::Command};
+use tilewise_testing::programs;
 
 const EXAMPLES: [&str; 2] = ["gnn_large.v5e.hlo", "kv_decode_row_major.v5e.hlo"];
 
 fn audit(example: &str, format: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example);
+    let path = programs::example(example);
     let output =
         Command::new(env!("CARGO_BIN_EXE_tilewise")).args(["audit", "--all", "--format", format]).arg(path).output();
     let output = output.expect("the program runs");
@@ -192,7 +193,7 @@ fn the_picture_in_the_readme_is_what_is_drawn() {
     let drawn = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plan.svg");
     let command = Command::new(env!("CARGO_BIN_EXE_tilewise"))
         .arg("audit")
-        .arg(root.join("examples/gnn_large.v5e.hlo"))
+        .arg(programs::example("gnn_large.v5e.hlo"))
         .arg("-o")
         .arg(&drawn)
         .output()

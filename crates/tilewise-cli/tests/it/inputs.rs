@@ -8,12 +8,9 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use tilewise_testing::programs;
 
 const STEM: &str = "module_0054.jit_f.cl_1003875606.after_optimizations";
-
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-hlo/tests/data").join(name)
-}
 
 struct Run {
     status: Option<i32>,
@@ -63,12 +60,12 @@ fn folder(name: &str) -> PathBuf {
 fn a_program_of_another_machine_never_passes() {
     for name in ["cases/cpu.hlo", "cases/before_optimizations.v5e.txt"] {
         for flags in [["--tpu", "v5e"], ["--fail-above", "10%"]] {
-            let run = audit(&data(name), &flags);
+            let run = audit(&programs::path(name), &flags);
             assert_eq!((run.status, run.error_kind()), (Some(2), "not_tpu"), "{name}");
             let help = run.objects[0]["error"]["help"].as_str().unwrap();
             assert!(help.contains("pip install") && help.contains("get_topology_desc"), "{help}");
         }
-        let run = audit(&data(name), &[]);
+        let run = audit(&programs::path(name), &[]);
         assert_eq!((run.status, run.objects[0]["warnings"][0]["kind"].as_str()), (Some(0), Some("not_tpu")), "{name}");
         assert!(run.stderr.starts_with("warning: "), "{}", run.stderr);
     }
@@ -76,7 +73,9 @@ fn a_program_of_another_machine_never_passes() {
 
 #[test]
 fn a_cut_text_is_an_error_that_names_its_file_first() {
-    let path = data("cases/cut_in_half.hlo");
+    let whole = fs::read(programs::example("gnn_large.v5e.hlo")).unwrap();
+    let path = folder("cut").join("half.hlo");
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let run = audit(&path, &[]);
     assert_eq!((run.status, run.error_kind()), (Some(2), "truncated"));
     assert!(run.message().starts_with(&format!("{}: the HLO text is cut off: it ends in line ", path.display())));
@@ -84,23 +83,23 @@ fn a_cut_text_is_an_error_that_names_its_file_first() {
 
 #[test]
 fn every_module_of_a_text_is_reported() {
-    let run = audit(&data("cases/two_modules.hlo"), &[]);
+    let run = audit(&programs::path("cases/two_modules.hlo"), &[]);
     let modules: Vec<_> = run.objects.iter().map(|object| object["module"].as_str().unwrap()).collect();
     assert_eq!((run.status, modules), (Some(0), vec!["a", "b"]));
 }
 
 #[test]
 fn a_proto_is_audited_as_its_text() {
-    for name in ["protos/rigid_frames.v6e.hlo", "protos/host_weights_scan.v7x.hlo"] {
-        let text = audit(&data(name), &["--all"]);
-        let proto = audit(&data(&format!("{name}.pb")), &["--all"]);
+    for name in ["rigid_frames.v6e.hlo", "host_weights_scan.v7x.hlo"] {
+        let text = audit(&programs::path(name), &["--all"]);
+        let proto = audit(&programs::path(&format!("{name}.pb")), &["--all"]);
         assert_eq!((text.status, facts(&text)), (Some(0), facts(&proto)), "{name}");
     }
 }
 
 #[test]
 fn a_dump_is_one_report_and_says_what_was_taken_and_left() {
-    let run = audit(&data("dump"), &[]);
+    let run = audit(&programs::path("dump"), &[]);
     assert_eq!((run.status, run.objects.len()), (Some(0), 1));
     let taken = format!("  {STEM}.txt, with the plan in {STEM}-buffer-assignment.txt\n");
     assert!(run.stderr.contains(": 1 program\n") && run.stderr.contains(&taken), "{}", run.stderr);
@@ -108,8 +107,8 @@ fn a_dump_is_one_report_and_says_what_was_taken_and_left() {
     assert!(run.stderr.ends_with(left), "the plans are the same: {}", run.stderr);
 
     let proto = folder("proto-of-a-dump");
-    fs::copy(data(&format!("dump/{STEM}.hlo.pb")), proto.join("renamed")).unwrap();
-    assert_eq!(facts(&audit(&proto, &["--all"])), facts(&audit(&data("dump"), &["--all"])));
+    fs::copy(programs::path(&format!("dump/{STEM}.hlo.pb")), proto.join("renamed")).unwrap();
+    assert_eq!(facts(&audit(&proto, &["--all"])), facts(&audit(&programs::path("dump"), &["--all"])));
 }
 
 /// A folder with a program whose `a` and `b` are alive together, and a plan that puts both at 0.
@@ -144,14 +143,14 @@ fn a_plan_of_another_program_is_left() {
 
 #[test]
 fn a_buffer_assignment_alone_is_summed() {
-    let run = audit(&data(&format!("dump/{STEM}-buffer-assignment.txt")), &[]);
+    let run = audit(&programs::path(&format!("dump/{STEM}-buffer-assignment.txt")), &[]);
     let hbm = &run.objects[0]["memory_spaces"][0];
     assert_eq!(run.status, Some(0));
     // 964608 + 2 × 321536, and the results with their table, as the text says.
     assert_eq!((hbm["argument_bytes"].as_u64(), hbm["output_bytes"].as_u64()), (Some(1_607_680), Some(1_286_656)));
     assert_eq!(hbm["temporary_bytes"].as_u64(), Some(49_664));
     assert_eq!(run.objects[0]["allocations"][0]["bytes"].as_u64(), Some(102_721_536));
-    let run = audit(&data(&format!("dump/{STEM}-buffer-assignment.txt")), &["--fail-above", "1%"]);
+    let run = audit(&programs::path(&format!("dump/{STEM}-buffer-assignment.txt")), &["--fail-above", "1%"]);
     assert_eq!((run.status, run.error_kind()), (Some(2), "no_program"));
 }
 
@@ -163,7 +162,7 @@ fn other_files_of_a_dump_are_named() {
         ("-live-range.txt", "live ranges"),
         ("-buffer-assignment-values.txt", "list of values"),
     ] {
-        let path = data(&format!("dump/{STEM}{end}"));
+        let path = programs::path(&format!("dump/{STEM}{end}"));
         let run = audit(&path, &[]);
         assert_eq!((run.status, run.error_kind()), (Some(2), "not_hlo"), "{end}");
         assert!(run.message().starts_with(&path.display().to_string()) && run.message().contains(what), "{end}");
@@ -173,8 +172,8 @@ fn other_files_of_a_dump_are_named() {
 #[test]
 fn damaged_files_have_a_plain_answer() {
     let folder = folder("damaged");
-    let text = fs::read(data("protos/rigid_frames.v6e.hlo")).unwrap();
-    let proto = fs::read(data("protos/rigid_frames.v6e.hlo.pb")).unwrap();
+    let text = fs::read(programs::path("rigid_frames.v6e.hlo")).unwrap();
+    let proto = fs::read(programs::path("rigid_frames.v6e.hlo.pb")).unwrap();
     let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain(text.iter().flat_map(|&byte| [byte, 0])).collect();
     let mut bad = text.clone();
     bad[5000] = 0xff;

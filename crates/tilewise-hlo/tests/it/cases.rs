@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use tilewise_hlo::{Module, WarningKind, read_text};
+use tilewise_testing::programs;
 
 /// An alias of operand −1, which XLA takes and prints.
 const ALIAS_MINUS1: &str = r#"HloModule m
@@ -77,7 +78,7 @@ ENTRY %main (p: f32[4]) -> f32[4] {
 "#;
 
 fn text(name: &str) -> String {
-    read_text(format!("{}/tests/data/cases/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    programs::text(&format!("cases/{name}"))
 }
 
 fn modules(text: &str) -> Vec<Module> {
@@ -94,6 +95,12 @@ fn one(name: &str) -> Module {
     only(&text(name))
 }
 
+/// Cut off within a computation.
+fn one_half() -> Module {
+    let whole = read_text(programs::example("gnn_large.v5e.hlo")).unwrap();
+    only(&whole[..whole.len() / 2])
+}
+
 fn kinds(module: &Module) -> Vec<WarningKind> {
     module.warnings().iter().map(|warning| warning.kind()).collect()
 }
@@ -103,13 +110,13 @@ fn a_program_without_tiles_is_no_tpus() {
     for name in ["before_optimizations.v5e.txt", "cpu.hlo"] {
         assert!(!one(name).has_tiles(), "{name}");
     }
-    assert!(one("cut_in_half.hlo").has_tiles());
+    assert!(one_half().has_tiles());
 }
 
 #[test]
 fn a_cut_text_says_so_wherever_it_is_cut() {
-    assert!(one("cut_in_half.hlo").is_truncated());
-    let whole = read_text(format!("{}/tests/data/rigid_frames.v5e.hlo", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    assert!(one_half().is_truncated());
+    let whole = programs::text("rigid_frames.v5e.hlo");
     assert!(!modules(&whole)[0].is_truncated());
     let brace = whole.rfind('}').unwrap();
     for cut in (0..=brace).step_by(97) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use tilewise_hlo::{ErrorKind, Module, WarningKind};
+use tilewise_testing::programs;
 
 /// Asks everything of everything.
 fn walk(module: &Module) -> usize {
@@ -31,7 +32,7 @@ fn try_text(text: &str) {
 }
 
 fn real() -> String {
-    std::fs::read_to_string(format!("{}/tests/data/pallas_kernel.v5e.hlo", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    programs::text("pallas_kernel.v5e.hlo")
 }
 
 #[test]

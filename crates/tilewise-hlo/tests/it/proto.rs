@@ -1,15 +1,11 @@
-//! A program's proto is read as its text is; see `data/README.md`.
+//! A program's proto is read as its text is; see `testing/programs/README.md`.
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use tilewise_hlo::{BufferAssignment, Document, ErrorKind, HeapEvent, Instruction, Module, Opcode};
-use tilewise_testing::Random;
+use tilewise_testing::{Random, programs::bytes};
 
 const STEM: &str = "module_0054.jit_f.cl_1003875606.after_optimizations";
-
-fn bytes(name: &str) -> Vec<u8> {
-    std::fs::read(format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-}
 
 fn document(bytes: &[u8]) -> Document {
     Document::decode(bytes.to_vec(), 1 << 30).unwrap()
@@ -80,8 +76,8 @@ fn assert_same(text: &Module, proto: &Module) {
 #[test]
 fn a_proto_is_read_as_its_text() {
     for name in ["rigid_frames.v6e", "host_weights_scan.v7x"] {
-        let text = module(&bytes(&format!("protos/{name}.hlo")));
-        assert_same(&text, &module(&bytes(&format!("protos/{name}.hlo.pb"))));
+        let text = module(&bytes(&format!("{name}.hlo")));
+        assert_same(&text, &module(&bytes(&format!("{name}.hlo.pb"))));
     }
 }
 
@@ -137,9 +133,7 @@ fn a_snapshot_and_gzip_are_recognised() {
     let plain = document(&proto);
     let snapshot = [field(1, &proto), field(4, b"TPU")].concat();
     assert_eq!(document(&snapshot), plain);
-    assert!(
-        [&proto, &snapshot, &bytes("protos/rigid_frames.v6e.hlo.pb")].into_iter().all(|b| tilewise_hlo::is_proto(b))
-    );
+    assert!([&proto, &snapshot, &bytes("rigid_frames.v6e.hlo.pb")].into_iter().all(|b| tilewise_hlo::is_proto(b)));
 
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, &snapshot).unwrap();

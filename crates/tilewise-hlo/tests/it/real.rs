@@ -1,19 +1,16 @@
-//! Programs as a TPU compiler printed them; see `data/README.md`.
+//! Programs as a TPU compiler printed them; see `testing/programs/README.md`.
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
 use std::collections::BTreeSet;
 
 use tilewise_hlo::{Instruction, Module, Opcode, SourceLocation, read};
+use tilewise_testing::programs;
 
 const PROGRAMS: [&str; 4] = ["gnn.v6e", "sampler_loop.v6e", "rigid_frames.v5e", "pallas_kernel.v5e"];
 
-fn path(name: &str) -> String {
-    format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
 fn program(name: &str) -> Module {
-    read(path(&format!("{name}.hlo"))).unwrap()
+    read(programs::path(&format!("{name}.hlo"))).unwrap()
 }
 
 fn instruction<'m>(module: &'m Module, name: &str) -> Instruction<'m> {
@@ -75,7 +72,7 @@ fn parameters_are_those_of_the_layout() {
 
 #[test]
 fn buffers_are_the_compilers() {
-    let expected = std::fs::read_to_string(path("rigid_frames.v5e.buffers.txt")).unwrap();
+    let expected = programs::text("rigid_frames.v5e.buffers.txt");
     let expected: BTreeSet<_> = expected.lines().map(str::to_owned).collect();
     let module = program("rigid_frames.v5e");
     let found = buffer_names(&module);

@@ -1,24 +1,16 @@
-//! What libtpu said of the programs in `tests/programs`.
+//! What libtpu said of the programs in `testing/programs`.
 
 #![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
 
-use std::{collections::HashMap, path::Path};
+use std::collections::HashMap;
 
 use tilewise_hlo::Module;
 use tilewise_memory::{AssignedValue, MemoryPlan, PlanOptions, Role};
+use tilewise_testing::programs;
 
-fn folder() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"))
-}
-
-fn rows(file: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(folder().join(file)).unwrap();
-    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
-}
-
-fn programs() -> impl Iterator<Item = (Vec<String>, Module, MemoryPlan)> {
-    rows("sizes.csv").into_iter().map(|row| {
-        let module = tilewise_hlo::read(folder().join(&row[0])).unwrap();
+fn plans() -> impl Iterator<Item = (Vec<String>, Module, MemoryPlan)> {
+    programs::table("sizes.csv").into_iter().map(|row| {
+        let module = tilewise_hlo::read(programs::path(&row[0])).unwrap();
         let plan = MemoryPlan::new(&module, &PlanOptions::new(row[1].parse().unwrap())).unwrap();
         (row, module, plan)
     })
@@ -26,7 +18,7 @@ fn programs() -> impl Iterator<Item = (Vec<String>, Module, MemoryPlan)> {
 
 #[test]
 fn totals_are_the_compilers() {
-    for (row, _, plan) in programs() {
+    for (row, _, plan) in plans() {
         let found = [plan.argument_bytes, plan.output_bytes, plan.alias_bytes, plan.temporary_bytes()];
         assert_eq!(found.map(|bytes| bytes.to_string()), row[2..6], "{}", row[0]);
     }
@@ -35,8 +27,8 @@ fn totals_are_the_compilers() {
 #[test]
 fn offsets_are_the_compilers() {
     let mut checked = 0;
-    let expected = rows("offsets.csv");
-    for (row, module, plan) in programs() {
+    let expected = programs::table("offsets.csv");
+    for (row, module, plan) in plans() {
         let mut found = HashMap::new();
         for allocation in plan.spaces.iter().flat_map(|space| &space.values) {
             let name = module.instruction(allocation.instruction).unwrap().name();
@@ -63,7 +55,7 @@ fn what_lives_at_one_time_lies_apart() {
         let (Some(at), Some(bt)) = (a.offset, b.offset) else { return false };
         a.first < b.last && b.first < a.last && at < bt + b.bytes && bt < at + a.bytes
     };
-    for (row, _, plan) in programs() {
+    for (row, _, plan) in plans() {
         let heap = &plan.space(0).unwrap().values;
         let heap: Vec<&AssignedValue> = heap.iter().filter(|a| a.role == Role::Temporary && a.first < a.last).collect();
         for (k, a) in heap.iter().enumerate() {
@@ -75,7 +67,7 @@ fn what_lives_at_one_time_lies_apart() {
 
 #[test]
 fn the_peak_is_the_sum_of_what_is_alive() {
-    for (row, _, plan) in programs() {
+    for (row, _, plan) in plans() {
         for space in &plan.spaces {
             let Some(peak) = &space.peak else { continue };
             let sum: u64 = peak.live.iter().map(|piece| piece.bytes).sum();

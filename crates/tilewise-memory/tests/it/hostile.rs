@@ -7,6 +7,7 @@ use std::fmt::Write;
 use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
 use tilewise_memory::{Error, MemoryPlan, PlanOptions};
+use tilewise_testing::programs;
 
 fn plan(text: &str) -> Result<MemoryPlan, Error> {
     MemoryPlan::new(&Module::parse(text).unwrap(), &PlanOptions::new(Generation::V5e))
@@ -26,10 +27,9 @@ fn what_is_missing_is_named() {
 
 #[test]
 fn programs_with_lines_left_out_or_repeated() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     let mut planned = 0;
     for name in ["host_weights_scan.v5e.hlo", "ragged_all_to_all.v5p.hlo", "pallas_prefetch_alias.v7x.hlo"] {
-        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        let text = programs::text(name);
         let lines: Vec<&str> = text.lines().collect();
         for at in 1..lines.len() {
             let without = [&lines[..at], &lines[at + 1..]].concat().join("\n");
