@@ -48,32 +48,32 @@ async function decompressed(file: Blob, limit: number): Promise<Blob> {
 }
 
 /// Kinds that no message is taken for.
-const CERTAIN = ["programs", "protos", "buffer assignments", "reports", "live ranges", "values of assignments"];
+const CERTAIN = ["program", "proto", "buffer_assignment", "report", "live_ranges", "assignment_values"];
 
-/// What a file is: `messages`, or what the core calls such files.
+/// What a file is: `message`, or a kind that the core names.
 async function kindOf(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
   const guess = await ask("recognise", bytes.slice());
-  return !CERTAIN.includes(guess) && (await ask("isMessage", bytes)) ? "messages" : guess;
+  return !CERTAIN.includes(guess) && (await ask("isMessage", bytes)) ? "message" : guess;
 }
 
 async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
   const text = async () => (await decompressed(file, WHOLE)).text();
   switch (kind) {
-    case "programs":
-    case "protos":
-    case "parts of programs":
+    case "program":
+    case "proto":
+    case "part":
       return { kind: "program", name, file, plans: [] };
-    case "shapes":
+    case "shape":
       return { kind: "shape", name, text: await text() };
-    case "messages":
+    case "message":
       return { kind: "message", name, text: await text() };
-    case "reports":
+    case "report":
       return { kind: "report", name, text: await text() };
-    case "buffer assignments":
+    case "buffer_assignment":
       return { kind: "assignment", name, what: "compilers’ plans without their programs" };
     default:
-      return { kind: "unknown", name, what: kind };
+      return { kind: "unknown", name, what: kind.replaceAll("_", " ") };
   }
 }
 
@@ -86,7 +86,7 @@ export async function ofText(text: string): Promise<Input> {
 }
 
 /// Kinds that are shown wherever they lie, and belong to no program of a dump.
-const ALONE = ["messages", "reports", "parts of programs"];
+const ALONE = ["message", "report", "part"];
 
 /// Of many files the final programs, each with what may be its plan, as the command line takes them from a folder.
 export async function ofFiles(entries: Entry[]): Promise<Taken> {

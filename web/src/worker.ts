@@ -18,6 +18,7 @@ const ofShapes = {
   steps: shapes.steps,
   compare: shapes.compare,
   predict: shapes.predict,
+  generations: shapes.generations,
 };
 
 const ofMessages = { isMessage: messages.isMessage, explain: messages.explain };

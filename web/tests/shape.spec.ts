@@ -56,7 +56,7 @@ test("elements that share a word", async ({ quiet: page }) => {
 test("two layouts side by side", async ({ quiet: page }) => {
   await page.goto("./#shape=" + encodeURIComponent("f32[3,5]{1,0}"));
   await page.getByLabel("Another layout to compare with").fill("f32[3,5]{0,1}");
-  await expect(page.locator("aside")).toContainText("element [0, 1] lies at offset 1, and at 3 in the other");
+  await expect(page.locator("aside")).toContainText("(0,1) is at offset 1; as (0,1) it would be at 3");
   await page.getByLabel("Another layout to compare with").fill("f32[3,5]{1,0:T(1,1)}");
   await expect(page.locator("aside")).toContainText("identical");
   await page.reload();

@@ -78,34 +78,45 @@ impl FileKind {
         }
     }
 
-    /// What such files are called.
+    /// A stable name, in snake case.
     ///
     /// ```
     /// use tilewise_audit::dump::FileKind;
     ///
-    /// assert_eq!(FileKind::LiveRanges.name(), "live ranges");
-    /// assert!(FileKind::ALL.iter().all(|&kind| FileKind::named(kind.name()) == Some(kind)));
+    /// assert_eq!(FileKind::LiveRanges.as_str(), "live_ranges");
+    /// assert!(FileKind::ALL.iter().all(|&kind| FileKind::named(kind.as_str()) == Some(kind)));
     /// ```
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Program => "programs",
-            Self::Proto => "protos",
-            Self::BufferAssignment => "buffer assignments",
-            Self::Report => "reports",
-            Self::LiveRanges => "live ranges",
-            Self::MemoryUsage => "memory-usage reports",
-            Self::AssignmentValues => "values of assignments",
-            Self::Part => "parts of programs",
-            Self::Shape => "shapes",
-            Self::Other => "other files",
+            Self::Program => "program",
+            Self::Proto => "proto",
+            Self::BufferAssignment => "buffer_assignment",
+            Self::Report => "report",
+            Self::LiveRanges => "live_ranges",
+            Self::MemoryUsage => "memory_usage",
+            Self::AssignmentValues => "assignment_values",
+            Self::Part => "part",
+            Self::Shape => "shape",
+            Self::Other => "other",
         }
     }
 
-    /// The kind that is called so.
+    /// The kind of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+
+    /// What such files of a dump are called where they are left.
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::LiveRanges => "live ranges",
+            Self::MemoryUsage => "memory-usage reports",
+            Self::AssignmentValues => "values of assignments",
+            // No compiler dumps such.
+            _ => "other files",
+        }
     }
 }
 
@@ -154,9 +165,7 @@ pub fn select<P: AsRef<str>>(files: &[(P, FileKind)]) -> Selection {
             FileKind::Program | FileKind::Proto | FileKind::BufferAssignment => {
                 members.push(Member::new(file, path.as_ref(), *kind));
             }
-            // No compiler dumps such.
-            FileKind::Report | FileKind::Part | FileKind::Shape => selection.leave(FileKind::Other.name()),
-            _ => selection.leave(kind.name()),
+            _ => selection.leave(kind.in_words()),
         }
     }
     members.sort_unstable_by(Member::cmp);

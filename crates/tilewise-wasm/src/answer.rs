@@ -19,9 +19,8 @@ pub(crate) fn thrown(failure: &Failure) -> JsValue {
 
 /// The error of a text, its span in UTF-16 units.
 #[cfg(feature = "shapes")]
-pub(crate) fn in_text(error: tilewise::Error, text: &str) -> JsValue {
+pub(crate) fn in_text(mut failure: Failure, text: &str) -> JsValue {
     let units = |at: usize| text.get(..at).map_or(0, |before| before.encode_utf16().count());
-    let mut failure = Failure::from(error);
     failure.span = failure.span.map(|span| units(span.start)..units(span.end));
     thrown(&failure)
 }

@@ -11,11 +11,11 @@ use wasm_bindgen::prelude::*;
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
 const DECOMPRESSION_LIMIT: u64 = 1 << 30;
 
-/// What a file or a pasted text is, by its first bytes, decompressed: the [name](FileKind::name) of its kind.
+/// What a file or a pasted text is, by its first bytes, decompressed: the [name](FileKind::as_str) of its kind.
 #[wasm_bindgen]
 #[must_use]
 pub fn recognise(head: &[u8]) -> String {
-    FileKind::of(head).name().to_owned()
+    FileKind::of(head).as_str().to_owned()
 }
 
 /// Of a dump's files, by path and by the name of their kind, the final programs and what may be their plans, and what is

@@ -2,29 +2,23 @@
 
 import { json } from "../core";
 import { bytes, el, fill, percent } from "../dom";
-import type { Sizes } from "./sizes";
+import type { Generation, Shown } from "./data";
 
-const GENERATIONS = ["v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x"];
 const TYPES = ["f32", "bf16", "f16", "s32", "s8", "s4", "u32", "u8", "u4", "pred", "f8e4m3fn", "f8e5m2", "f64", "c64", "s64"];
 /// Dimensions of a slider: a quarter of a power of two each step.
 const STEPS = 80;
 const MOST_DIMENSIONS = 6;
 
-interface Predicted {
-  shape: string;
-  sizes: Sizes | null;
-}
-
 const size = (step: number) => Math.max(1, Math.round(2 ** (step / 4)));
 const step = (size: number) => Math.min(STEPS, Math.round(4 * Math.log2(Math.max(size, 1))));
 
-export function tpuPanel(start: Sizes, open: (shape: string) => void): HTMLElement {
+export function tpuPanel(start: Shown, generations: Generation[], open: (shape: string) => void): HTMLElement {
   let bounds = start.dimensions.slice(-MOST_DIMENSIONS);
   const choice = (label: string, names: string[], chosen: string) => {
     const all = names.includes(chosen) ? names : [chosen, ...names];
     return el("select", { "aria-label": label, onchange: () => void show() }, all.map((name) => el("option", { selected: name === chosen }, name)));
   };
-  const tpu = choice("TPU generation", GENERATIONS, "v5e");
+  const tpu = choice("TPU generation", generations.map(({ name }) => name), "v5e");
   const type = choice("Element type", TYPES, start.element_type);
   const sliders = el("div", {});
   const result = el("div", { "aria-live": "polite" });
@@ -54,13 +48,12 @@ export function tpuPanel(start: Sizes, open: (shape: string) => void): HTMLEleme
   }
   async function show() {
     try {
-      const { shape, sizes } = await json<Predicted>("predict", type.value, new Uint32Array(bounds), tpu.value);
-      const padding = sizes?.padding_bytes ?? 0;
+      const { shape, logical_bytes: data, physical_bytes: takes, padding_bytes: padding, causes, physical_dimensions: sized } = await json<Shown>("predict", type.value, new Uint32Array(bounds), tpu.value);
       fill(
         result,
         el("p", {}, el("button", { type: "button", class: "link", onclick: () => open(shape) }, el("code", {}, shape))),
-        sizes && el("div", { class: "budget", role: "img", "aria-label": `${percent(padding, sizes.physical_bytes)} padding` }, el("span", { style: `width:${(100 * sizes.logical_bytes) / Math.max(sizes.physical_bytes, 1)}%;background:var(--tile-0)` }), el("span", { class: "hatched", style: "flex:1" })),
-        sizes && el("p", {}, `${bytes(sizes.logical_bytes)} of data take ${bytes(sizes.physical_bytes)}: `, el("strong", { class: padding * 2 > sizes.physical_bytes ? "bad" : "" }, padding > 0 ? `${percent(padding, sizes.physical_bytes)} padding` : "no padding"), sizes.causes.length > 0 && `; ${sizes.causes.join("; ")}`, "."),
+        sized && el("div", { class: "budget", role: "img", "aria-label": `${percent(padding, takes)} padding` }, el("span", { style: `width:${(100 * data) / Math.max(takes, 1)}%;background:var(--tile-0)` }), el("span", { class: "hatched", style: "flex:1" })),
+        sized && el("p", {}, `${bytes(data)} of data take ${bytes(takes)}: `, el("strong", { class: padding * 2 > takes ? "bad" : "" }, padding > 0 ? `${percent(padding, takes)} padding` : "no padding"), causes.length > 0 && `; ${causes.join("; ")}`, "."),
       );
     } catch (error) {
       fill(result, el("p", { class: "bad" }, error instanceof Error ? error.message : String(error)));

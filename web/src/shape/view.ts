@@ -2,38 +2,23 @@
 
 import { ask, CoreError, json } from "../core";
 import { bytes, copy, download, el, fill, grouped, isDark, percent, tabs, toPng } from "../dom";
-import type { Sizes } from "./sizes";
+import type { Generation, Part, Shown } from "./data";
 import { tpuPanel } from "./tpu";
 
-interface Part {
-  start: number;
-  end: number;
-  kind: "type" | "dimension" | "order" | "tile" | "attribute";
-  number: number | null;
-  meaning: string;
-}
-
-interface Shown {
-  shape: string;
-  leaves: [number[], string][] | null;
-  parts: Part[];
-  sizes: Sizes | null;
-  no_sizes: string | null;
-}
-
+/// An element or padding, and where it lies.
 interface Place {
-  offset: number;
-  index: number[] | null;
+  linear_index: number;
+  index?: number[];
   physical_index: number[] | null;
   byte: number;
   bit: number;
   bits: number;
-  word: (number[] | null)[];
+  word: number[][];
 }
 
 interface Compared {
   relation: string;
-  sentence: string;
+  clauses: string[];
 }
 
 export interface ShapeOptions {
@@ -103,7 +88,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     if (!other) return draw();
     try {
       const compared = await json<Compared>("compare", text, other);
-      fill(verdict, el("p", {}, el("strong", {}, `${compared.relation}: `), compared.sentence));
+      fill(verdict, el("p", {}, el("strong", {}, `${compared.relation}: `), `${compared.clauses.join("; ")}.`));
     } catch (error) {
       return fill(verdict, failure(error, other));
     }
@@ -115,7 +100,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     notation.append(shown.shape.slice(at, part.start));
     const say = () => {
       meaning.textContent = `${shown.shape.slice(part.start, part.end)}: ${part.meaning}`;
-      cells.light(part.kind === "tile" ? tileOf(shown, part) : null);
+      cells.light(part.kind === "tile" ? tileOf(part) : null);
     };
     const leave = () => cells.light(null);
     notation.append(el("button", { type: "button", onpointerenter: say, onfocus: say, onclick: say, onpointerleave: leave, onblur: leave }, shown.shape.slice(part.start, part.end)));
@@ -146,7 +131,8 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     slices = chosen;
     void draw();
   });
-  if (shown.sizes) await compare();
+  const generations = await json<Generation[]>("generations");
+  if (shown.physical_dimensions) await compare();
   return el(
     "article",
     { class: "shape" },
@@ -156,16 +142,16 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
     el(
       "div",
       { class: "two" },
-      el("div", {}, shown.sizes && [el("div", { class: "row" }, pictures, actions), sliders, place, canvas], stepsPanel(text, shown)),
-      el("aside", { "aria-label": "Other layouts" }, el("div", { class: "panel" }, el("h2", {}, "Side by side"), second, verdict), shown.sizes && tpuPanel(shown.sizes, options.open)),
+      el("div", {}, shown.physical_dimensions && [el("div", { class: "row" }, pictures, actions), sliders, place, canvas], stepsPanel(text, shown)),
+      el("aside", { "aria-label": "Other layouts" }, el("div", { class: "panel" }, el("h2", {}, "Side by side"), second, verdict), shown.physical_dimensions && tpuPanel(shown, generations, options.open)),
     ),
   );
 }
 
 const HINT = "Rest the pointer on a cell, or use the arrow keys: where its element lies.";
 
-function facts({ sizes, no_sizes }: Shown): HTMLElement {
-  if (!sizes) return el("p", { class: "muted" }, `No sizes: ${no_sizes ?? ""}.`);
+function facts(shown: Shown): HTMLElement {
+  if (!shown.physical_dimensions) return el("p", { class: "muted" }, `No sizes: ${shown.sizes_unavailable?.message ?? ""}.`);
   const fact = (name: string, value: string) => el("span", {}, el("span", { class: "muted" }, `${name} `), el("b", {}, value));
   return el(
     "div",
@@ -173,52 +159,47 @@ function facts({ sizes, no_sizes }: Shown): HTMLElement {
     el(
       "div",
       { class: "facts" },
-      fact("data", bytes(sizes.logical_bytes)),
-      fact("in memory", bytes(sizes.physical_bytes)),
-      fact("padding", sizes.padding_bytes > 0 ? `${bytes(sizes.padding_bytes)}, ${percent(sizes.padding_bytes, sizes.physical_bytes)}` : "none"),
-      sizes.padding_bytes > 0 && fact("expansion", `${sizes.expansion.toFixed(2)}×`),
-      fact("physical", `[${sizes.physical_dimensions.join(",")}]`),
-      fact("in", sizes.memory_space_name.toUpperCase()),
+      fact("data", bytes(shown.logical_bytes)),
+      fact("in memory", bytes(shown.physical_bytes)),
+      fact("padding", shown.padding_bytes > 0 ? `${bytes(shown.padding_bytes)}, ${percent(shown.padding_bytes, shown.physical_bytes)}` : "none"),
+      shown.padding_bytes > 0 && fact("expansion", `${shown.expansion.toFixed(2)}×`),
+      fact("physical", `[${shown.physical_dimensions.join(",")}]`),
+      fact("in", shown.memory_space_name.toUpperCase()),
     ),
-    sizes.padding_bytes > 0 && el("div", { class: "budget", role: "img", "aria-label": `${percent(sizes.logical_bytes, sizes.physical_bytes)} of the memory is data` }, el("span", { style: `width:${(100 * sizes.logical_bytes) / sizes.physical_bytes}%;background:var(--tile-0)` }), el("span", { class: "hatched", style: "flex:1" })),
-    sizes.causes.length > 0 && el("p", {}, `${sizes.causes.join("; ")}.`),
+    shown.padding_bytes > 0 && el("div", { class: "budget", role: "img", "aria-label": `${percent(shown.logical_bytes, shown.physical_bytes)} of the memory is data` }, el("span", { style: `width:${(100 * shown.logical_bytes) / shown.physical_bytes}%;background:var(--tile-0)` }), el("span", { class: "hatched", style: "flex:1" })),
+    shown.causes.length > 0 && el("p", {}, `${shown.causes.join("; ")}.`),
   );
 }
 
 /// Which tile of this level a cell is in; null for a level that the cells don't tell.
-function tileOf({ shape }: Shown, part: Part): ((cell: SVGElement) => string | undefined) | null {
-  if (part.number === 0) return (cell) => cell.dataset["tile"];
-  const sizes = shape.slice(part.start, part.end);
-  if (sizes.includes("*")) return null;
-  const elements = (sizes.match(/\d+/g) ?? []).reduce((product, size) => product * Number(size), 1);
-  return ({ dataset }) => dataset["offset"] && String(Math.floor(Number(dataset["offset"]) / elements));
+function tileOf({ number, elements }: Part): ((cell: SVGElement) => string | undefined) | null {
+  if (number === 0) return (cell) => cell.dataset["tile"];
+  return elements === null ? null : ({ dataset }) => dataset["offset"] && String(Math.floor(Number(dataset["offset"]) / elements));
 }
 
 /// Sliders for dimensions that the picture doesn't show.
-function slicePanel({ sizes, parts, shape }: Shown, changed: (slices: number[]) => void): HTMLElement | null {
-  if (!sizes || sizes.dimensions.length < 3) return null;
-  const order = parts.find((part) => part.kind === "order");
-  const minor = order ? shape.slice(order.start, order.end).split(",").map(Number) : [];
-  const hidden = sizes.dimensions.map((_, k) => k).filter((k) => !minor.slice(0, 2).includes(k) && (sizes.dimensions[k] ?? 0) > 1);
+function slicePanel({ physical_dimensions, dimensions, minor_to_major }: Shown, changed: (slices: number[]) => void): HTMLElement | null {
+  if (!physical_dimensions || dimensions.length < 3) return null;
+  const hidden = dimensions.map((_, k) => k).filter((k) => !minor_to_major.slice(0, 2).includes(k) && (dimensions[k] ?? 0) > 1);
   const at = new Map(hidden.map((k) => [k, 0]));
   return el(
     "div",
     { class: "panel", style: "margin-top:8px" },
     hidden.map((k) => {
-      const value = el("span", { class: "number" }, `0 of ${grouped(sizes.dimensions[k] ?? 0)}`);
+      const value = el("span", { class: "number" }, `0 of ${grouped(dimensions[k] ?? 0)}`);
       const move = (event: Event) => {
         const index = Number((event.target as HTMLInputElement).value);
         at.set(k, index);
-        value.textContent = `${grouped(index)} of ${grouped(sizes.dimensions[k] ?? 0)}`;
+        value.textContent = `${grouped(index)} of ${grouped(dimensions[k] ?? 0)}`;
         changed([...at].flat());
       };
-      return el("label", {}, `dimension ${k}`, el("input", { type: "range", min: 0, max: (sizes.dimensions[k] ?? 1) - 1, value: 0, oninput: move }), value);
+      return el("label", {}, `dimension ${k}`, el("input", { type: "range", min: 0, max: (dimensions[k] ?? 1) - 1, value: 0, oninput: move }), value);
     }),
   );
 }
 
-function stepsPanel(text: string, { sizes }: Shown): HTMLElement | null {
-  if (!sizes) return null;
+function stepsPanel(text: string, { physical_dimensions }: Shown): HTMLElement | null {
+  if (!physical_dimensions) return null;
   const output = el("pre", { tabindex: "0" });
   const show = async (language: string) => {
     output.textContent = await ask("steps", text, language).catch(String);
@@ -237,7 +218,7 @@ async function tupleView(shown: Shown, options: ShapeOptions): Promise<HTMLEleme
     {},
     el("h1", { class: "mono" }, shown.shape),
     el("p", { class: "muted" }, `A tuple of ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}; choose one.`),
-    el("ul", {}, leaves.map(([path, leaf]) => el("li", {}, `${path.join(".")}: `, el("button", { type: "button", class: "link", onclick: () => options.open(leaf) }, el("code", {}, leaf))))),
+    el("ul", {}, leaves.map(({ shape_index, shape }) => el("li", {}, `${shape_index.join(".")}: `, el("button", { type: "button", class: "link", onclick: () => options.open(shape) }, el("code", {}, shape))))),
     picture,
   );
 }
@@ -300,11 +281,11 @@ class Cells {
     if (!place || asked !== this.asked) return;
     const at = place.index ? `Element [${place.index.join(",")}]` : `Padding: no element lies here`;
     const bit = place.bits % 8 ? `, bit ${place.bit}` : "";
-    const mates = place.word.filter((mate) => mate !== null).map((mate) => `[${mate.join(",")}]`);
+    const mates = place.word.map((mate) => `[${mate.join(",")}]`);
     fill(
       this.place,
       el("strong", {}, at),
-      ` · offset ${grouped(place.offset)} · byte ${grouped(place.byte)}${bit} · physical index [${place.physical_index?.join(",") ?? "behind the tiles"}]`,
+      ` · offset ${grouped(place.linear_index)} · byte ${grouped(place.byte)}${bit} · physical index [${place.physical_index?.join(",") ?? "behind the tiles"}]`,
       mates.length > 1 && el("br"),
       mates.length > 1 && `Its 32-bit word holds ${mates.join(" ")}.`,
     );

@@ -91,6 +91,33 @@ impl BitcastAnswer {
         })
     }
 
+    /// The answer in clauses: what the relation means, then what more there is to say of it.
+    #[must_use]
+    pub fn clauses(&self) -> Vec<String> {
+        let first = in_words(&self.found);
+        std::iter::once(first).chain(self.details()).chain(self.notes().map(str::to_owned)).collect()
+    }
+
+    /// Which element lies elsewhere, and what would hold instead.
+    fn details(&self) -> impl Iterator<Item = String> {
+        let elsewhere = self.counterexample.as_ref().map(|element| {
+            let (index, to_index) = (listed(&element.index), listed(&element.to_index));
+            let Element { from_offset, to_offset, .. } = element;
+            format!("({index}) is at offset {from_offset}; as ({to_index}) it would be at {to_offset}")
+        });
+        let otherwise = self.otherwise.as_ref();
+        let otherwise = otherwise.map(|found| format!("it is a bitcast otherwise: {}", in_words(found)));
+        elsewhere.into_iter().chain(otherwise)
+    }
+
+    /// What else changes.
+    fn notes(&self) -> impl Iterator<Item = &'static str> {
+        let element_type = self.element_type_changed.then_some("the bits are read as another element type");
+        let memory_space =
+            self.memory_space_changed.then_some("the memory spaces differ, so the bytes are copied anyway");
+        element_type.into_iter().chain(memory_space).filter(|_| self.bitcast)
+    }
+
     /// Whether they can.
     #[must_use]
     pub fn is_bitcast(&self) -> bool {
@@ -103,31 +130,10 @@ impl WriteText for BitcastAnswer {
         writeln!(out, "{} → {}", self.from, self.to)?;
         let verdict = if self.bitcast { "bitcast" } else { "no bitcast" };
         writeln!(out, "  {}: {}", styled(STRONG, verdict), in_words(&self.found))?;
-        if let Some(element) = &self.counterexample {
-            writeln!(
-                out,
-                "  ({}) is at offset {}; as ({}) it would be at {}",
-                listed(&element.index),
-                element.from_offset,
-                listed(&element.to_index),
-                element.to_offset
-            )?;
+        for words in self.details() {
+            writeln!(out, "  {words}")?;
         }
-        if let Some(otherwise) = &self.otherwise {
-            writeln!(out, "  it is a bitcast otherwise: {}", in_words(otherwise))?;
-        }
-        for (changed, note) in [
-            (self.element_type_changed && self.bitcast, "the bits are read as another element type"),
-            (
-                self.memory_space_changed && self.bitcast,
-                "the memory spaces differ: between them bytes move all the same",
-            ),
-        ] {
-            if changed {
-                writeln!(out, "  {}", styled(FAINT, note))?;
-            }
-        }
-        Ok(())
+        self.notes().try_for_each(|note| writeln!(out, "  {}", styled(FAINT, note)))
     }
 }
 
@@ -180,7 +186,7 @@ impl WriteText for FreeLayouts {
     fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", self.from)?;
         if self.layouts.is_empty() {
-            writeln!(out, "  {}", styled(STRONG, "free in no layout"))?;
+            writeln!(out, "  {}", styled(STRONG, "no layout makes this free"))?;
         }
         for layout in &self.layouts {
             writeln!(out, "  free as {}", styled(STRONG, layout))?;

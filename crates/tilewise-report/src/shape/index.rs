@@ -89,6 +89,35 @@ impl Located {
     }
 }
 
+/// An element with the bytes it lies in and what shares its word: what the page says of a cell.
+#[derive(Clone, Debug, Serialize)]
+pub struct Placement {
+    #[serde(flatten)]
+    located: Located,
+    /// Its first byte.
+    byte: u128,
+    /// Its first bit in that byte.
+    bit: u128,
+    /// How many bits it takes.
+    bits: u64,
+    /// The elements in the same 32-bit word, by index; none where each has words of its own.
+    word: Vec<Vec<u64>>,
+}
+
+impl Placement {
+    /// Where that element of a layout lies in memory.
+    #[must_use]
+    pub fn of(located: Located, tiled: &Tiled) -> Self {
+        let (offset, bits) = (located.linear_index, tiled.stored_bits());
+        let at = u128::from(offset) * u128::from(bits);
+        let each = (32 / bits.max(1)).max(1);
+        let first = offset - offset % each;
+        let word = if bits < 32 { first..first.saturating_add(each) } else { 0..0 };
+        let word = word.filter_map(|mate| tiled.index_of(mate).ok().flatten()).collect();
+        Self { located, byte: at / 8, bit: at % 8, bits, word }
+    }
+}
+
 impl WriteText for Located {
     fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let physical = match &self.physical_index {

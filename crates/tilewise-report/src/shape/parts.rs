@@ -15,6 +15,8 @@ pub struct NotationPart {
     pub kind: &'static str,
     /// Which dimension or tile.
     pub number: Option<usize>,
+    /// How many elements a tile holds; `None` where it merges dimensions, and for other parts.
+    pub elements: Option<u64>,
     /// What it says.
     pub meaning: String,
 }
@@ -26,10 +28,13 @@ pub fn notation_parts(shape: &Shape) -> Vec<NotationPart> {
     let text = shape.to_string();
     let mut parts = Vec::new();
     let mut at = 0;
-    let mut find = |written: &str, kind, number, meaning: String| {
+    let tiles = array.layout().map_or(&[][..], |layout| layout.tiles());
+    let mut find = |written: &str, kind, number: Option<usize>, meaning: String| {
         if let Some(start) = text.get(at..).and_then(|rest| rest.find(written)).map(|found| at + found) {
             at = start + written.len();
-            parts.push(NotationPart { start, end: at, kind, number, meaning });
+            let tile = number.filter(|_| kind == "tile").and_then(|number| tiles.get(number));
+            let elements = tile.and_then(|tile| tile.dimensions().iter().map(|size| size.size()).product());
+            parts.push(NotationPart { start, end: at, kind, number, elements, meaning });
         }
     };
     let bits = array.element_type().natural_bits();
@@ -43,11 +48,11 @@ pub fn notation_parts(shape: &Shape) -> Vec<NotationPart> {
         };
         find(&dimension.to_string(), "dimension", Some(number), meaning);
     }
-    let mut tiles = 0..;
+    let mut levels = 0..;
     for part in array.layout_in_words() {
         let (kind, number) = match part.kind {
             LayoutPartKind::Order => ("order", None),
-            LayoutPartKind::Tile => ("tile", tiles.next()),
+            LayoutPartKind::Tile => ("tile", levels.next()),
             _ => ("attribute", None),
         };
         find(&part.text, kind, number, part.meaning);

@@ -52,13 +52,13 @@ struct ArrayFields {
 
 /// Null where sizes can't be computed; `sizes_unavailable` says why.
 #[derive(Clone, Debug, Default, Serialize)]
-struct Sizes {
+pub(super) struct Sizes {
     physical_dimensions: Option<Vec<u64>>,
     physical_elements: Option<u64>,
     logical_bytes: Option<u64>,
-    physical_bytes: Option<u64>,
+    pub(super) physical_bytes: Option<u64>,
     padding_bytes: Option<u64>,
-    expansion: Option<f64>,
+    pub(super) expansion: Option<f64>,
     xla_array_size: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sizes_unavailable: Option<Unavailable>,
@@ -83,6 +83,10 @@ impl ShapeSummary {
     #[must_use]
     pub fn shape(&self) -> &str {
         &self.shape
+    }
+
+    pub(super) fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     /// The summary of a shape.

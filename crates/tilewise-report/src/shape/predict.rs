@@ -1,0 +1,76 @@
+//! The layout that a TPU generation gives an array.
+
+use super::show::ShapeSummary;
+use crate::{
+    Terminal, WriteText,
+    style::{FAINT, bytes, bytes_both, styled, times, waste_style},
+};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise::{
+    Error, Shape,
+    tpu::{self, Generation},
+};
+
+/// What `tilewise predict` answers: the summary of the predicted shape, and the rule it follows.
+#[derive(Clone, Debug, Serialize)]
+pub struct PredictedShape {
+    tpu: &'static str,
+    policy: &'static str,
+    checked_with: &'static str,
+    hbm_bytes: u64,
+    #[serde(flatten)]
+    summary: ShapeSummary,
+}
+
+impl PredictedShape {
+    /// What a generation makes of a shape without a layout, or with an order alone.
+    ///
+    /// # Errors
+    /// Those of [`tpu::predict`].
+    pub fn of(shape: &Shape, generation: Generation) -> Result<Self, Error> {
+        let prediction = tpu::predict(shape, generation)?;
+        Ok(Self {
+            tpu: generation.name(),
+            policy: prediction.policy.as_str(),
+            checked_with: tpu::CHECKED_WITH,
+            hbm_bytes: generation.hbm_bytes(),
+            summary: ShapeSummary::of(&prediction.shape),
+        })
+    }
+
+    /// The predicted shape's canonical text.
+    #[must_use]
+    pub fn shape(&self) -> &str {
+        self.summary.shape()
+    }
+
+    /// Its line in a table of generations: what it takes, and the shape.
+    #[must_use]
+    pub fn row(&self) -> String {
+        let sizes = self.summary.sizes();
+        let (size, expansion) = match (sizes.physical_bytes, sizes.expansion) {
+            (Some(physical), Some(expansion)) => (bytes(physical), expansion),
+            _ => ("-".to_owned(), 1.0),
+        };
+        let numbers = styled(waste_style(expansion), format!("{size:>12}  {:>7}", times(expansion)));
+        format!("  {:<4}{numbers}  {}", self.tpu, self.summary.shape())
+    }
+}
+
+impl WriteText for PredictedShape {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let why = match self.policy {
+            "default" => "default layout",
+            _ => "tiles for the given order",
+        };
+        let heading = format!("TPU {}: {why}, checked with {}", self.tpu, self.checked_with);
+        writeln!(out, "{}", styled(FAINT, heading))?;
+        if let Some(takes) = self.summary.sizes().physical_bytes.filter(|takes| *takes > self.hbm_bytes) {
+            let (takes, holds) = (bytes_both(takes), bytes_both(self.hbm_bytes));
+            let words = format!("Does not fit: it takes {takes}, and HBM has {holds}.");
+            writeln!(out, "{}", styled(waste_style(f64::INFINITY), words))?;
+        }
+        self.summary.write_text(terminal, out)
+    }
+}
