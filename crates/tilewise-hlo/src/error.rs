@@ -83,7 +83,7 @@ pub enum ErrorKind {
     Shape,
     /// The bytes are neither UTF-8 nor UTF-16 text.
     NotUtf8,
-    /// The decompressed text passes the limit.
+    /// The decompressed text passes the limit, or is out of proportion to the compressed data.
     GzipTooLarge,
     /// The file is gzip, and this build has no `gzip` feature.
     GzipUnsupported,

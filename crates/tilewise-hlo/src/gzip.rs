@@ -5,7 +5,17 @@ use std::io::Read as _;
 
 use crate::error::{Error, ErrorKind};
 
-/// Bytes, gzip or not, without their compression.
+/// Gzip data that takes more than [`SMALL`] may be this many times as long as it is compressed. Programs, dumps and logs
+/// shrink to a twentieth of their length, the most repetitive of 200 to a 25th; what repeats one byte, to a thousandth.
+#[cfg(feature = "gzip")]
+const MOST_EXPANSION: u64 = 100;
+
+/// Bytes that may come of any gzip data, however short.
+#[cfg(feature = "gzip")]
+const SMALL: u64 = 16 << 20;
+
+/// Bytes, gzip or not, without their compression: at most `limit`, and of gzip data no more than 16 MiB or a hundred
+/// times its length.
 ///
 /// # Errors
 ///
@@ -22,6 +32,8 @@ pub fn decompressed(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, Error> {
 #[cfg(feature = "gzip")]
 fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
     let mut plain = Vec::new();
+    let expansion = MOST_EXPANSION.saturating_mul(bytes.len() as u64).max(SMALL);
+    let (limit, is_bomb) = (limit.min(expansion), expansion < limit);
     let read = flate2::read::MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain);
     read.map_err(|error| {
         if error.kind() == std::io::ErrorKind::UnexpectedEof {
@@ -32,8 +44,13 @@ fn decompress(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
         Error::new(ErrorKind::Io, None, message).caused_by(error)
     })?;
     if plain.len() as u64 > limit {
-        let message =
-            format!("the gzip data decompresses to more than {limit} bytes; raise the limit or decompress it yourself");
+        let message = if is_bomb {
+            format!(
+                "the gzip data decompresses to more than {MOST_EXPANSION} times its length, as no program does; decompress it yourself"
+            )
+        } else {
+            format!("the gzip data decompresses to more than {limit} bytes; raise the limit or decompress it yourself")
+        };
         return Err(Error::new(ErrorKind::GzipTooLarge, None, message));
     }
     Ok(plain)

@@ -47,8 +47,8 @@ pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
 ///
 /// [`NotUtf8`](ErrorKind::NotUtf8), [`Truncated`](ErrorKind::Truncated) for gzip or a proto that ends too early,
 /// [`InvalidProto`](ErrorKind::InvalidProto) for a proto that makes no program, [`TooLarge`](ErrorKind::TooLarge) for
-/// one whose text would be unreasonably long, [`GzipTooLarge`](ErrorKind::GzipTooLarge) for more than `limit` bytes,
-/// [`GzipUnsupported`](ErrorKind::GzipUnsupported) without the `gzip` feature, [`NotHlo`](ErrorKind::NotHlo) for a
+/// one whose text would be unreasonably long, [`GzipTooLarge`](ErrorKind::GzipTooLarge) for more than `limit` bytes, or
+/// for more than 16 MiB and a hundred times the compressed data, [`GzipUnsupported`](ErrorKind::GzipUnsupported) without the `gzip` feature, [`NotHlo`](ErrorKind::NotHlo) for a
 /// memory-usage report's proto, [`Io`](ErrorKind::Io) for gzip that is damaged.
 ///
 /// ```
@@ -108,6 +108,23 @@ mod tests {
         assert_eq!(decode(two, u64::MAX).unwrap().len(), 2000, "members are concatenated");
         assert_eq!(decode(bytes[..bytes.len() / 2].to_vec(), 1000).unwrap_err().kind(), ErrorKind::Truncated);
         assert_eq!(decode(gzip(b"\xff"), 10).unwrap_err().kind(), ErrorKind::NotUtf8);
+    }
+
+    #[test]
+    fn gzip_out_of_proportion_is_refused() {
+        let mut text = vec![b' '; 16 << 20];
+        assert!(decode(gzip(&text), u64::MAX).is_ok(), "16 MiB may come of anything");
+        text.push(b' ');
+        let error = decode(gzip(&text), u64::MAX).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::GzipTooLarge);
+        assert!(error.to_string().contains("100 times its length"), "{error}");
+        // What shrinks to a 60th, as no program does, is read.
+        let line: Vec<u8> = (0..24_u8).map(|at| b'a' + at).collect();
+        let lines: Vec<u8> =
+            (0..700_000_u32).flat_map(|at| [&line[..], &(at / 64).to_le_bytes()[..3]].concat()).collect();
+        let small = gzip(&lines.iter().map(|byte| byte % 128).collect::<Vec<_>>());
+        assert!((30..90).contains(&(lines.len() / small.len())), "{}", lines.len() / small.len());
+        assert!(decode(small, u64::MAX).is_ok());
     }
 
     #[test]
