@@ -22,14 +22,14 @@ impl Report {
     pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
         self.plan.as_ref().ok()?;
         let rows = self.temporary_rows().filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
-        let ours: HashMap<(&str, &[usize]), Option<u64>> =
-            rows.map(|row| ((row.instruction.name(), row.value.shape_index.as_slice()), row.value.offset)).collect();
+        let ours: HashMap<(&str, Vec<usize>), Option<u64>> =
+            rows.map(|row| ((row.instruction.name(), row.value.shape_index()), row.value.offset)).collect();
         let mut agreement = Agreement::default();
         for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;
             for value in allocation.values.iter().filter(|value| value.size > 0) {
                 let name = value.instruction.as_str();
-                let Some(&Some(offset)) = ours.get(&(name, value.shape_index.as_slice())) else { continue };
+                let Some(&Some(offset)) = ours.get(&(name, value.shape_index.clone())) else { continue };
                 agreement.values += 1;
                 let here = i128::from(offset) - i128::from(value.offset);
                 let expected = *base.get_or_insert(here);

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::HashMap;
 use tilewise::{Shape, tpu::UNTILED_BLOCK_BYTES};
-use tilewise_hlo::{Instruction, Module};
+use tilewise_hlo::Module;
 use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
 
 /// The moment at which one memory space holds the most, and what it holds then.
@@ -146,13 +146,11 @@ fn row<'m>(
 ) -> Option<(Key, PeakRow)> {
     let value = values.get(live.value)?;
     let instruction = module.instruction(value.instruction)?;
-    let leaves = sizer.leaves(&instruction)?;
-    let leaf = leaves.iter().find(|(path, _)| *path == value.shape_index);
-    let array = leaf.and_then(|(_, array)| array.as_ref().ok().copied());
+    let array = sizer.of_value(value);
     let (shape, logical_bytes, causes) = match array.map(|id| sizer.array(id)) {
         Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, value.bytes, live.bytes)),
         // A table, or a shape without layout, holds what it takes.
-        None => (part(&instruction, &value.shape_index)?, value.bytes, Vec::new()),
+        None => (value.shape()?, value.bytes, Vec::new()),
     };
     let (op_name, source) = (op_name(&instruction), source_line(&instruction));
     let is_unnamed = source.is_none() || array.is_none();
@@ -162,7 +160,7 @@ fn row<'m>(
         instruction: instruction.name().to_owned(),
         computation: instruction.computation().name().to_owned(),
         opcode: instruction.opcode_text().to_owned(),
-        shape_index: value.shape_index.clone(),
+        shape_index: value.shape_index(),
         shape,
         role: value.role,
         count: 1,
@@ -190,12 +188,6 @@ fn causes(array: &Array, allocated: u64, taken: u64) -> Vec<String> {
         causes.push(format!("it lies in memory that at another time holds {taken} bytes"));
     }
     causes
-}
-
-/// The part of an instruction's shape at this path.
-fn part(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
-    let shape = instruction.shape().ok()?;
-    path.iter().try_fold(shape, |shape, element| shape.elements().nth(*element))
 }
 
 impl PeakRow {

@@ -50,8 +50,7 @@ impl PlanRow<'_> {
     /// The array, or whatever lies there.
     #[must_use]
     pub fn shape(&self) -> Option<Shape> {
-        let shape = self.instruction.shape().ok()?;
-        self.value.shape_index.iter().try_fold(shape, |shape, k| shape.elements().nth(*k))
+        self.value.shape()
     }
 
     /// The framework's name of the operation and the line of the user's program; those of what it copies, for a copy

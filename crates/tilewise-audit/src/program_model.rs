@@ -101,7 +101,7 @@ impl<'m> ProgramModel<'m> {
         let mut arrays = Vec::new();
         for value in hbm.values.iter().filter(|value| value.bytes > total_bytes / NEGLIGIBLE) {
             let Some(instruction) = module.instruction(value.instruction) else { continue };
-            let Some(shape) = part(&instruction, &value.shape_index) else { continue };
+            let Some(shape) = value.shape() else { continue };
             let Some(array) = shape.as_array() else { continue };
             let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
             let Some(bounds) = bounds else { continue };
@@ -207,10 +207,4 @@ impl<'m> ProgramModel<'m> {
             is_at_peak: true,
         })
     }
-}
-
-/// The part of an instruction's shape at this path.
-fn part(instruction: &Instruction<'_>, path: &[usize]) -> Option<Shape> {
-    let shape = instruction.shape().ok()?;
-    path.iter().try_fold(shape, |shape, element| shape.elements().nth(*element))
 }

@@ -157,7 +157,7 @@ fields!(Agreement, agreement, {
 
 fields!(PlanRow<'_>, row, {
     instruction: row.instruction.name(),
-    shape_index: row.value.shape_index,
+    shape_index: row.value.shape_index(),
     memory_space: row.memory_space,
     offset: row.value.offset,
     bytes: row.value.bytes,

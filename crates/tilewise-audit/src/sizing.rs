@@ -3,7 +3,8 @@
 use crate::causes;
 use std::{collections::HashMap, rc::Rc};
 use tilewise::{Shape, ShapeKind, Sizes, Tiled};
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, dataflow::NodeId};
+use tilewise_memory::AssignedValue;
 
 /// An array: what it holds and takes, and why.
 #[derive(Clone, Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Sizer<'m> {
     arrays: Vec<Array>,
     by_shape: HashMap<Shape, Result<ArrayId, tilewise::Error>>,
     by_text: HashMap<&'m str, Option<Rc<[Leaf]>>>,
+    by_node: HashMap<NodeId, Option<ArrayId>>,
 }
 
 impl<'m> Sizer<'m> {
@@ -59,6 +61,17 @@ impl<'m> Sizer<'m> {
         });
         self.by_text.insert(text, leaves.clone());
         leaves
+    }
+
+    /// The array that a plan's value is, if it is one.
+    pub(crate) fn of_value(&mut self, value: &AssignedValue) -> Option<ArrayId> {
+        let node = value.node();
+        if let Some(known) = self.by_node.get(&node) {
+            return *known;
+        }
+        let array = value.shape().and_then(|shape| self.size(&shape).ok());
+        self.by_node.insert(node, array);
+        array
     }
 
     pub(crate) fn array(&self, id: ArrayId) -> &Array {

@@ -128,12 +128,11 @@ impl Report {
         let plan = self.plan.as_ref().ok()?;
         let space = plan.space(memory_space);
         let (mut owners, mut shapes) = (Owners::default(), Numbered::default());
-        // By their texts: a program repeats a few.
+        // A program repeats a few.
         let mut arrays = HashMap::new();
         let pieces = self.pieces(memory_space).into_iter().map(|PlanPiece { row, offset, first, last }| {
-            let text = (row.instruction.shape_text(), &*row.value.shape_index, row.value.bytes);
             let (shape, padding_bytes) = *arrays
-                .entry(text)
+                .entry((row.value.node(), row.value.bytes))
                 .or_insert_with(|| (row.shape().map(|shape| shapes.number(shape.to_string())), row.padding_bytes()));
             TimelinePiece {
                 owner: owners.of(&row),

@@ -1,7 +1,10 @@
 //! The plan: assigned values, totals, the peak.
 
-use tilewise::tpu::Generation;
-use tilewise_hlo::Module;
+use tilewise::{Shape, tpu::Generation};
+use tilewise_hlo::{
+    Module,
+    dataflow::{Dataflow, NodeId, Position},
+};
 
 use crate::{Error, Packing, Role, planner::Planner};
 
@@ -127,8 +130,6 @@ pub struct LiveBuffer {
 pub struct AssignedValue {
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that makes it.
     pub instruction: usize,
-    /// The path to it within the tuples of the instruction's shape.
-    pub shape_index: Vec<usize>,
     /// Whether an instruction makes it that the text leaves out, as it does the computation of a `slice-start`:
     /// [`instruction`](Self::instruction) is then the start, whose element 1 it is.
     pub is_hidden: bool,
@@ -144,6 +145,31 @@ pub struct AssignedValue {
     pub first: usize,
     /// The logical time at which it is last used.
     pub last: usize,
+    pub(crate) flow: Dataflow,
+    pub(crate) position: Position,
+}
+
+impl AssignedValue {
+    /// The path to it within the tuples of the instruction's shape. Worked out each time: a plan of deeply nested tuples
+    /// would be larger than its text if it had them all.
+    #[must_use]
+    pub fn shape_index(&self) -> Vec<usize> {
+        let path = self.flow.shape_index(self.position);
+        // The result of an instruction that the text leaves out is element 1 of its start.
+        if self.is_hidden { [&[1], &path[..]].concat() } else { path }
+    }
+
+    /// Its shape.
+    #[must_use]
+    pub fn shape(&self) -> Option<Shape> {
+        self.flow.shape(self.position)
+    }
+
+    /// The node of the module's distinct shapes that it has: values of one node are alike.
+    #[must_use]
+    pub fn node(&self) -> NodeId {
+        self.flow.node(self.position)
+    }
 }
 
 impl MemoryPlan {

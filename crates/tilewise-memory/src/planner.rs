@@ -216,7 +216,6 @@ impl Planner {
         let range = self.buffers.ranges[value];
         Some(AssignedValue {
             instruction: self.flow.instruction_index(op),
-            shape_index: self.path(position),
             is_hidden: self.flow[op].is_hidden,
             role: assignment.roles[buffer],
             buffer: buffer.index(),
@@ -224,13 +223,9 @@ impl Planner {
             bytes: self.storages[position].bytes,
             first: range.start,
             last: range.end.min(self.timeline.len().saturating_sub(1)),
+            flow: self.flow.clone(),
+            position,
         })
-    }
-
-    /// The path within what the text shows: the result of a hidden instruction is element 1 of its start.
-    fn path(&self, position: Position) -> Vec<usize> {
-        let path = self.flow.shape_index(position);
-        if self.flow[self.flow.op_at(position)].is_hidden { [&[1], &path[..]].concat() } else { path }
     }
 
     fn lay_out(&self, assignment: &Assignment, packing: Packing, memory_space: u8) -> Option<Layout> {

@@ -358,6 +358,29 @@ impl Shape {
         })
     }
 
+    /// The part of the shape at a place in its pre-order, in which a tuple comes before its elements: 0 is all of it.
+    ///
+    /// ```
+    /// # use tilewise::Shape;
+    /// let shape: Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let part = |place| shape.part(place).map(|part| part.to_string());
+    /// assert_eq!((part(0), part(2)), (Some(shape.to_string()), Some("(token[], s8[])".into())));
+    /// assert_eq!((part(4), part(5)), (Some("s8[]".into()), None));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn part(&self, place: usize) -> Option<Self> {
+        let (nodes, range) = match &self.0 {
+            Repr::Leaf(_) => return (place == 0).then(|| self.clone()),
+            Repr::Tuple(nodes, range) => (nodes, range),
+        };
+        let at = range.start.checked_add(place).filter(|at| *at < range.end)?;
+        Some(match &nodes[at] {
+            Node::Tuple(descendants) => Self(Repr::Tuple(nodes.clone(), at..at + 1 + descendants)),
+            leaf => Self(Repr::Leaf(leaf.clone())),
+        })
+    }
+
     /// Whether the two print alike: stricter than `==`, which leaves out the dynamic shape metadata prefix.
     #[must_use]
     pub fn identical(&self, other: &Self) -> bool {

@@ -7,7 +7,10 @@ mod load;
 mod positions;
 mod values;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use crate::Module;
 use chains::Chains;
@@ -36,17 +39,22 @@ pub type ValueId = Id<Value>;
 /// What runs in a module, and how values flow through it: XLA's dataflow analysis, for any machine.
 ///
 /// Clones share everything.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Dataflow {
     data: Arc<Data>,
 }
 
-#[derive(Debug)]
 struct Data {
     module: Module,
     graph: Graph,
     chains: OnceLock<Chains>,
     values: OnceLock<Values>,
+}
+
+impl fmt::Debug for Dataflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dataflow").field("module", &self.module().name()).finish_non_exhaustive()
+    }
 }
 
 impl Dataflow {

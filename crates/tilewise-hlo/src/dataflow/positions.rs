@@ -125,6 +125,16 @@ impl Dataflow {
         &self.graph().shapes.nodes[self.node(position)]
     }
 
+    /// The shape of what is at a position; `None` where the instruction's shape can't be read.
+    #[must_use]
+    pub fn shape(&self, position: Position) -> Option<Shape> {
+        let node = self.node(position);
+        let shapes = &self.graph().shapes.shapes;
+        let at = shapes.partition_point(|(first, _)| *first <= node).checked_sub(1)?;
+        let (first, shape) = &shapes[at];
+        shape.part(node.since(*first))
+    }
+
     /// The instruction whose result it is in.
     #[must_use]
     pub fn op_at(&self, position: Position) -> OpId {

@@ -99,7 +99,7 @@ ENTRY e (x: f32[512,512], n: s32[]) -> f32[512,512] {
     let space = plan.space(0).unwrap();
     let of = |name: &str, path: &[usize]| {
         let mut all = space.values.iter();
-        all.find(|a| module.instruction(a.instruction).unwrap().name() == name && a.shape_index == path).unwrap()
+        all.find(|a| module.instruction(a.instruction).unwrap().name() == name && a.shape_index() == path).unwrap()
     };
     // What comes in, what goes round and what comes out lie together; the loop's own value beside them.
     assert_eq!(of("a", &[]).buffer, of("u", &[]).buffer);
@@ -107,7 +107,7 @@ ENTRY e (x: f32[512,512], n: s32[]) -> f32[512,512] {
     assert_eq!(of("loop", &[0]).offset, of("a", &[]).offset);
     assert_ne!(of("w", &[]).offset, of("a", &[]).offset);
     // The counter isn't changed: it is the argument all along, and takes nothing.
-    assert!(!space.values.iter().any(|a| a.shape_index == [1] && a.role == Role::Temporary));
+    assert!(!space.values.iter().any(|a| a.shape_index() == [1] && a.role == Role::Temporary));
     // Two arrays and the carry's table, each of which begins at a multiple of 16384.
     assert_eq!(plan.temporary_bytes(), 2 * MIB + 16384);
     let names: Vec<&str> = plan.order().map(|at| module.instruction(at).unwrap().name()).collect();
@@ -170,7 +170,7 @@ fn the_result_of_a_slice_start_is_alive_until_its_done() {
     let module = Module::parse(&*text).unwrap();
     let plan = MemoryPlan::new(&module, &PlanOptions::new(Generation::V5e)).unwrap();
     let hidden = plan.space(0).unwrap().values.iter().find(|a| a.is_hidden).unwrap();
-    assert_eq!((module.instruction(hidden.instruction).unwrap().name(), &hidden.shape_index[..]), ("s", &[1][..]));
+    assert_eq!((module.instruction(hidden.instruction).unwrap().name(), &hidden.shape_index()[..]), ("s", &[1][..]));
     assert_eq!(offsets(&text).into_iter().map(|(_, offset)| offset).collect::<Vec<_>>(), [0, 1]);
 }
 

@@ -32,7 +32,7 @@ fn offsets_are_the_compilers() {
         let mut found = HashMap::new();
         for allocation in plan.spaces.iter().flat_map(|space| &space.values) {
             let name = module.instruction(allocation.instruction).unwrap().name();
-            let path: Vec<String> = allocation.shape_index.iter().map(usize::to_string).collect();
+            let path: Vec<String> = allocation.shape_index().iter().map(usize::to_string).collect();
             found.insert((name, path.join(".")), allocation.offset);
         }
         // Each of the compiler's allocations starts somewhere; within it, offsets are to agree.

@@ -70,7 +70,7 @@ fn entry(pickle: &mut Pickle<'_>, action: &str, moment: usize, block: &Block<'_>
 fn frames(pickle: &mut Pickle<'_>, block: &Block<'_>) -> io::Result<()> {
     let (op_name, source) = block.row.origin();
     let (file, line) = source.as_ref().map_or(("", 0), |source| (&*source.file, source.line));
-    let path: String = block.row.value.shape_index.iter().map(|element| format!("{{{element}}}")).collect();
+    let path: String = block.row.value.shape_index().iter().map(|element| format!("{{{element}}}")).collect();
     let name = format!("{}{path}", block.row.instruction.name());
     let frames = [Some((name, file, line)), op_name.map(|name| (name, "", 0))];
     pickle.text("frames")?;
