@@ -1,10 +1,9 @@
 //! `cargo xtask fuzz`: runs the fuzz targets, then the tests with inputs of a gigabyte; packs and unpacks the corpora.
 
-use crate::tools::install;
+use crate::{corpus, tools::install};
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use std::path::Path;
-use tilewise_testing::corpus;
 use xshell::{Shell, cmd};
 
 /// How long, and what.

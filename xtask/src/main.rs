@@ -4,6 +4,12 @@ mod aarch64;
 mod advice;
 mod bench;
 mod conformance;
+#[path = "../../testing/src/corpus.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "the testing crate's; by its path, so that xtask, which is built first, waits for no crate"
+)]
+mod corpus;
 mod coverage;
 mod cross;
 mod debian;
@@ -32,8 +38,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Every check a change must pass: formatting, lints, tests, documentation, builds without features
-    Test,
+    /// Every check a change must pass: Rust, Python, the web page, live XLA, the TPU compiler
+    Test {
+        /// Rust alone, in a few minutes: formatting, lints, tests
+        #[arg(long)]
+        quick: bool,
+    },
     /// Compares tilewise with the XLA inside jaxlib on generated shapes
     Conformance(conformance::Options),
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
@@ -72,7 +82,8 @@ fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     shell.change_dir(root);
     match Cli::parse().verb {
-        Verb::Test => test::run(&shell),
+        Verb::Test { quick: true } => test::quick(&shell),
+        Verb::Test { quick: false } => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),

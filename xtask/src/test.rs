@@ -15,6 +15,22 @@ use xshell::{Cmd, Shell, cmd};
 /// How many TPU programs are compiled: a minute's worth.
 const TPU_PROGRAMS: u64 = 12;
 
+/// What of the workspace `--quick` leaves out: the comparisons with others, and the page's side of WebAssembly.
+const NOT_QUICK: [&str; 6] =
+    ["--exclude", "tilewise-bench", "--exclude", "tilewise-conformance", "--exclude", "tilewise-wasm"];
+
+/// The checks of Rust that need nothing but its toolchain. Parquet is left out: it takes a minute to build.
+pub(crate) fn quick(shell: &Shell) -> anyhow::Result<()> {
+    let mut checks = Checks::default();
+    checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
+    // What tests need beside the features that the crates ask of each other.
+    let set = ["--workspace", "--features", "tilewise/serde"].into_iter().chain(NOT_QUICK);
+    let lints = cmd!(shell, "cargo clippy").args(set.clone());
+    checks.run("lints", lints.args(["--all-targets", "--", "--deny", "warnings"]));
+    checks.run("tests", cmd!(shell, "cargo test --quiet").args(set));
+    checks.finish()
+}
+
 /// Runs every check even if one fails, so that one run shows every failure.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let mut checks = Checks::default();
