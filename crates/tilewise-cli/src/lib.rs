@@ -12,8 +12,7 @@ mod output;
 mod values;
 
 use clap::Parser;
-use cli::{Cli, Command};
-use output::Output;
+use cli::Cli;
 use std::ffi::OsString;
 
 /// Runs the command line with these arguments, the program's name first, on the process's standard streams.
@@ -30,22 +29,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
     };
     color.write_global();
-    let run = match command {
-        Command::Show(args) => Output::run(args.format.into(), |output| commands::show::run(&args, output)),
-        Command::Index(args) => Output::run(args.format.format, |output| commands::index::run(&args, output)),
-        Command::Bitcast(args) => Output::run(args.format.format, |output| commands::bitcast::run(&args, output)),
-        Command::Diff(args) => Output::run(args.format.format, |output| commands::diff::run(&args, output)),
-        Command::Steps(args) => Output::run(args.format.format, |output| commands::steps::run(&args, output)),
-        Command::Draw(args) => Output::run(args.format.format, |output| commands::draw::run(&args, output)),
-        Command::Predict(args) => Output::run(args.format.format, |output| commands::predict::run(&args, output)),
-        Command::Relayout(args) => Output::run(args.format.format, |output| commands::relayout::run(&args, output)),
-        Command::Audit(args) => Output::run(args.format.into(), |output| commands::audit::run(&args, output)),
-        Command::Explain(args) => Output::run(args.format.format, |output| commands::explain::run(&args, output)),
-        Command::Tiles(args) => Output::run(args.format.format, commands::tiles::run),
-        Command::Completions(args) => commands::completions::run(&args),
-        Command::Man => commands::man::run(),
-    };
-    match run {
+    match command.run() {
         Ok(status) => status.code(),
         // The reader closed the pipe: `tilewise … | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,

@@ -1,6 +1,8 @@
-//! Values of options: limits, sizes, slices.
+//! Values of options: limits, sizes, machines, slices.
 
+use clap::ValueEnum;
 use std::{fmt, str::FromStr};
+use tilewise::tpu::Generation;
 use tilewise_audit::SpaceTotal;
 use tilewise_report::style::{bytes, percent};
 
@@ -76,6 +78,26 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
         reason = "a limit given by a person"
     )]
     Ok((value * scale as f64) as u64)
+}
+
+/// `--tpu TPU`.
+pub(crate) fn parse_generation(text: &str) -> Result<Generation, String> {
+    text.parse().map_err(|error: tilewise::Error| match error.help() {
+        Some(help) => format!("{error}: {help}"),
+        None => error.to_string(),
+    })
+}
+
+/// Colours of a picture.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrawTheme {
+    /// Follow the viewer's colour scheme (SVG); otherwise light
+    #[default]
+    Auto,
+    /// Dark on light
+    Light,
+    /// Light on dark
+    Dark,
 }
 
 /// `--slice DIM=N`.

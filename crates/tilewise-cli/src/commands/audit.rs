@@ -6,17 +6,85 @@ mod programs;
 mod sink;
 
 use crate::{
-    cli::AuditArgs,
-    output::{Output, Status},
+    output::{Format, Output, Status},
+    values::{DrawTheme, Limit, parse_generation, parse_size},
 };
+use clap::ValueEnum;
 use programs::Input;
 use sink::Sink;
-use std::io;
-use tilewise::tpu::Generation;
+use std::{io, path::PathBuf};
+use tilewise::tpu::{Generation, memory_space_name};
 use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, ViewOptions, generation_in_name};
 use tilewise_report::AuditOutput;
 
-pub(crate) fn run(args: &AuditArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+#[command(after_help = "The exit status is 1 if the limit of --fail-above is exceeded, and 2 if a file can't be read.")]
+pub(crate) struct Args {
+    /// Compiled programs: HLO text, protos, buffer assignments, plain or gzip, or a folder of them; - reads one from
+    /// standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Write a file: .svg or .png draws the memory plan, .html is the whole report as a page
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Memory space to draw: hbm, vmem, … or its number
+    #[arg(long, default_value = "hbm", value_name = "SPACE", value_parser = parse_memory_space, requires = "out")]
+    memory_space: u8,
+    /// Colours of the picture, for a light or dark background
+    #[arg(long, value_enum, default_value_t, value_name = "THEME", requires = "out")]
+    theme: DrawTheme,
+    /// List every buffer, not only those with the most padding
+    #[arg(long)]
+    all: bool,
+    /// TPU generation, to check whether the program fits: v2 v3 v4 v5e v5p v6e v7x
+    #[arg(long, value_name = "TPU", value_parser = parse_generation)]
+    tpu: Option<Generation>,
+    /// Exit with status 1 if the padding in HBM exceeds a share of its physical bytes (10%) or a size (1GiB)
+    #[arg(long, value_name = "LIMIT")]
+    fail_above: Option<Limit>,
+    /// Size of HBM that the program must fit, such as 16GiB [default: that of --tpu]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    hbm_limit: Option<u64>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: AuditFormat,
+}
+
+fn parse_memory_space(text: &str) -> Result<u8, String> {
+    let by_name = || (0..=u8::MAX).find(|space| memory_space_name(*space) == text);
+    text.parse().ok().or_else(by_name).ok_or_else(|| format!("`{text}` is no memory space such as hbm or vmem"))
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditFormat {
+    /// Text for people
+    #[default]
+    Human,
+    /// JSON Lines: one object per program
+    Json,
+    /// One row per buffer
+    Csv,
+    /// One row per buffer, as a Parquet file
+    #[cfg(feature = "parquet")]
+    Parquet,
+    /// A page in one file, to look at in a browser
+    Html,
+    /// The memory plan as a trace, for Perfetto and chrome://tracing
+    Trace,
+    /// The memory plan as a snapshot (pickle), for pytorch.org/memory_viz
+    MemoryViz,
+}
+
+impl From<AuditFormat> for Format {
+    fn from(format: AuditFormat) -> Self {
+        match format {
+            AuditFormat::Json => Self::Json,
+            _ => Self::Human,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let inputs = dump::inputs(&args.paths);
     let mut sink = match Sink::of(args, inputs.len()) {
         Ok(sink) => sink,
@@ -42,7 +110,7 @@ enum Found {
 
 /// What is asked of each file.
 struct Request<'a> {
-    args: &'a AuditArgs,
+    args: &'a Args,
     /// Whether there is something to say of a plan without its program.
     takes_plans: bool,
 }
@@ -61,7 +129,7 @@ impl Request<'_> {
     }
 
     fn audit(&self, content: Content, input: &Input) -> Result<Found, Failure> {
-        let &AuditArgs { tpu, all, hbm_limit, fail_above, .. } = self.args;
+        let &Args { tpu, all, hbm_limit, fail_above, .. } = self.args;
         let source = input.path.to_string_lossy();
         match content {
             Content::Program(program) => {
@@ -90,7 +158,7 @@ impl Request<'_> {
 fn show(
     source: &str,
     found: Result<Found, Failure>,
-    args: &AuditArgs,
+    args: &Args,
     sink: &mut Sink<'_>,
     output: &mut Output,
 ) -> io::Result<()> {

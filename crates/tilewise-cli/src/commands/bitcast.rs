@@ -1,14 +1,64 @@
 //! `tilewise bitcast`: whether the bytes of one array can be read as another.
 
 use crate::{
-    cli::BitcastArgs,
     input::{each_item, each_pair},
-    output::{Output, Status},
+    output::{FormatArgs, Output, Status},
 };
+use clap::ValueEnum;
 use std::io;
+use tilewise::BitcastAs;
 use tilewise_report::{BitcastAnswer, FreeLayouts};
 
-pub(crate) fn run(args: &BitcastArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise bitcast 'bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}' 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}'
+  tilewise bitcast 'f32[64,128]{1,0:T(8,128)}' 'f32[64,128]{0,1:T(8,128)}' --as reshape
+  tilewise bitcast 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}' --reshape 8,512,12,64
+  printf 'f32[8]\\tf32[2,4]\\n' | tilewise bitcast -
+
+The exit status is 1 if it is no bitcast.")]
+pub(crate) struct Args {
+    /// The array whose bytes there are; - reads lines FROM<TAB>TO
+    #[arg(value_name = "FROM")]
+    from: String,
+    /// The array to read them as
+    #[arg(value_name = "TO", conflicts_with_all = ["reshape", "transpose"])]
+    to: Option<String>,
+    /// What the second array is wanted as
+    #[arg(long = "as", value_enum, default_value_t, value_name = "WHAT", conflicts_with_all = ["reshape", "transpose"])]
+    reading: Reading,
+    /// Find the layouts in which a reshape to these dimensions is free
+    #[arg(long, value_name = "DIMENSIONS", conflicts_with = "transpose")]
+    reshape: Option<String>,
+    /// Find the layout in which a transpose is free, given the order of the dimensions
+    #[arg(long, value_name = "ORDER")]
+    transpose: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Reading {
+    /// Anything that needs no bytes to move
+    #[default]
+    Any,
+    /// The same elements in the same row-major order
+    Reshape,
+    /// The same elements with the dimensions in another order
+    Transpose,
+}
+
+impl From<Reading> for BitcastAs {
+    fn from(reading: Reading) -> Self {
+        match reading {
+            Reading::Any => Self::Any,
+            Reading::Reshape => Self::Reshape,
+            Reading::Transpose => Self::Transpose,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if args.reshape.is_some() || args.transpose.is_some() {
         return each_item(std::slice::from_ref(&args.from), |input, readable| {
             let free = readable.and_then(|()| match &args.reshape {

@@ -1,10 +1,11 @@
 //! `tilewise draw`: the picture of a layout, in the terminal or in a file.
 
 use crate::{
-    cli::{DrawArgs, DrawTheme, DrawView},
     input::each_item,
-    output::{Output, file, terminal::terminal},
+    output::{FormatArgs, Output, file, terminal::terminal},
+    values::{DrawTheme, Slice},
 };
+use clap::ValueEnum;
 use serde::Serialize;
 use std::{
     io,
@@ -15,7 +16,52 @@ use tilewise_audit::Failure;
 use tilewise_draw::{Options, Scene, Theme, View};
 use tilewise_report::{PictureFormat, parse_index, parse_shape};
 
-pub(crate) fn run(args: &DrawArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise draw 'f32[3,5]{1,0:T(2,2)}' --highlight 2,3
+  tilewise draw 'bf16[16,256]{1,0:T(8,128)(2,1)}' --view word -o words.svg
+  tilewise draw 'f32[8,128]{1,0}' 'f32[8,128]{0,1}'     two layouts of one array compared")]
+pub(crate) struct Args {
+    /// A shape with its layout, of a tuple each array; give a second one to compare them
+    #[arg(required = true, num_args = 1..=2, value_name = "SHAPE")]
+    shapes: Vec<String>,
+    /// Write the picture to a file, .svg or .png; - is standard output, SVG
+    #[arg(short, long = "out", value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// What to draw [default: both, or compare if there are two shapes]
+    #[arg(long, value_enum, value_name = "VIEW")]
+    view: Option<DrawView>,
+    /// Draw the plane at this index of a dimension, such as 0=3 or -1=3
+    #[arg(long = "slice", value_name = "DIM=N", allow_hyphen_values = true)]
+    slices: Vec<Slice>,
+    /// Follow one element, such as 2,3: its tile, its index in the tile, its offset
+    #[arg(long, value_name = "INDEX")]
+    highlight: Option<String>,
+    /// Colours for a light or dark background
+    #[arg(long, value_enum, default_value_t, value_name = "THEME")]
+    theme: DrawTheme,
+    /// Pixels of a PNG per unit of the picture
+    #[arg(long, default_value_t = 2.0, value_name = "FACTOR")]
+    scale: f32,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DrawView {
+    /// The array, with the offset of each element
+    Logical,
+    /// Memory in order, with the index of each element
+    Memory,
+    /// The array and memory
+    Both,
+    /// Which elements share a 32-bit word
+    Word,
+    /// Two layouts of one array
+    Compare,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
     let drawn = options(args, others).and_then(|options| {
         let shape = parse_shape(input)?;
@@ -110,7 +156,7 @@ fn tiled(text: &str) -> Result<Tiled, Failure> {
     Tiled::new(&parse_shape(text)?).map_err(|error| Failure::from(error).within(0..text.len()))
 }
 
-fn options(args: &DrawArgs, others: &[String]) -> Result<Options, Failure> {
+fn options(args: &Args, others: &[String]) -> Result<Options, Failure> {
     let view = match (args.view, others) {
         (Some(DrawView::Compare) | None, [other]) => View::Compare(Box::new(tiled(other)?)),
         (Some(DrawView::Compare), _) | (_, [_, ..]) => {

@@ -1,13 +1,32 @@
 //! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
 
-use crate::{cli::ExplainArgs, input::read_bytes, output::Output};
-use std::{io, path::Path};
+use crate::{
+    input::read_bytes,
+    output::{FormatArgs, Output},
+    values::parse_generation,
+};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Explanation, Failure, decode_log};
 use tilewise_oom::Message;
 use tilewise_report::style::{FAINT, styled};
 
-pub(crate) fn run(args: &ExplainArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Files that contain a message each, among other text or alone; - reads standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// TPU generation, where the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
+    #[arg(long, value_name = "TPU", value_parser = parse_generation)]
+    tpu: Option<Generation>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     for file in &args.files {
         let input = file.to_string_lossy();
         let explanation = explanation(file, args.tpu);

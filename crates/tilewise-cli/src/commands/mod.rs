@@ -1,15 +1,70 @@
-//! One module a verb: arguments in, results to the output.
+//! One module a verb: its arguments, and what it answers. A new one is a module, and its lines here.
 
-pub(crate) mod audit;
-pub(crate) mod bitcast;
-pub(crate) mod completions;
-pub(crate) mod diff;
-pub(crate) mod draw;
-pub(crate) mod explain;
-pub(crate) mod index;
-pub(crate) mod man;
-pub(crate) mod predict;
-pub(crate) mod relayout;
-pub(crate) mod show;
-pub(crate) mod steps;
-pub(crate) mod tiles;
+mod audit;
+mod bitcast;
+mod completions;
+mod diff;
+mod draw;
+mod explain;
+mod index;
+mod man;
+mod predict;
+mod relayout;
+mod show;
+mod steps;
+mod tiles;
+
+use crate::output::{Output, Status};
+use clap::Subcommand;
+use std::io;
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Explain a shape and its layout in words and numbers
+    Show(show::Args),
+    /// Find the offset of an element, or the element at an offset
+    Index(index::Args),
+    /// Decide whether the bytes of one array can be read as another
+    Bitcast(bitcast::Args),
+    /// Say in words how two shapes and their layouts differ
+    Diff(diff::Args),
+    /// Show how the buffer is made from the logical array: pad, reshape, transpose
+    Steps(steps::Args),
+    /// Draw a layout, in the terminal or as SVG or PNG
+    Draw(draw::Args),
+    /// Predict the layout a TPU generation picks for an array, and its physical size
+    Predict(predict::Args),
+    /// Convert a real buffer from one layout to another
+    Relayout(relayout::Args),
+    /// Find the padding waste of a compiled program
+    Audit(audit::Args),
+    /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
+    Explain(explain::Args),
+    /// List the tile formats of other machines that SHAPE@NAME can name
+    Tiles(tiles::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the manual page
+    Man,
+}
+
+impl Command {
+    /// Runs the verb on the process's standard streams.
+    pub(crate) fn run(&self) -> io::Result<Status> {
+        match self {
+            Self::Show(args) => Output::run(args.format.into(), |output| show::run(args, output)),
+            Self::Index(args) => Output::run(args.format.format, |output| index::run(args, output)),
+            Self::Bitcast(args) => Output::run(args.format.format, |output| bitcast::run(args, output)),
+            Self::Diff(args) => Output::run(args.format.format, |output| diff::run(args, output)),
+            Self::Steps(args) => Output::run(args.format.format, |output| steps::run(args, output)),
+            Self::Draw(args) => Output::run(args.format.format, |output| draw::run(args, output)),
+            Self::Predict(args) => Output::run(args.format.format, |output| predict::run(args, output)),
+            Self::Relayout(args) => Output::run(args.format.format, |output| relayout::run(args, output)),
+            Self::Audit(args) => Output::run(args.format.into(), |output| audit::run(args, output)),
+            Self::Explain(args) => Output::run(args.format.format, |output| explain::run(args, output)),
+            Self::Tiles(args) => Output::run(args.format.format, tiles::run),
+            Self::Completions(args) => completions::run(args),
+            Self::Man => man::run(),
+        }
+    }
+}

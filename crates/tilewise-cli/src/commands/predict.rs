@@ -1,11 +1,11 @@
 //! `tilewise predict`: the layout a TPU generation picks, and the physical size.
 
 use crate::{
-    cli::{PredictArgs, Tpu},
     input::each_item,
-    output::Output,
+    output::{FormatArgs, Output},
+    values::parse_generation,
 };
-use std::io;
+use std::{io, str::FromStr};
 use tilewise::{Shape, tpu::Generation};
 use tilewise_audit::Failure;
 use tilewise_report::{
@@ -13,7 +13,40 @@ use tilewise_report::{
     style::{STRONG, styled},
 };
 
-pub(crate) fn run(args: &PredictArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise predict 'bf16[2048,1,2048,128]' --tpu v5e
+  tilewise predict 'f32[400000,12]{1,0}' --tpu all     tiles for the given order")]
+pub(crate) struct Args {
+    /// Shapes without a layout, or with an order such as {0,1}; - reads one per line
+    #[arg(required = true, value_name = "SHAPE")]
+    shapes: Vec<String>,
+    /// TPU generation: v2 v3 v4 v5e v5p v6e v7x, or all
+    #[arg(long, value_name = "TPU")]
+    tpu: Tpu,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+/// One generation, or all of them, a row each.
+#[derive(Clone, Copy)]
+enum Tpu {
+    One(Generation),
+    All,
+}
+
+impl FromStr for Tpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        parse_generation(text).map(Self::One)
+    }
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
         let shape = match readable.and_then(|()| Ok(Shape::parse_as_written(input)?)) {
             Ok(shape) => shape,

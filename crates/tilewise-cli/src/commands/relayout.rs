@@ -1,16 +1,15 @@
 //! `tilewise relayout`: a real buffer, from one layout to another.
 
 use crate::{
-    cli::RelayoutArgs,
     container::{Container, Header, METADATA, SameBytes, Stored},
-    output::{Output, file::Draft, progress},
+    output::{FormatArgs, Output, file::Draft, progress},
 };
 use serde::Serialize;
 use std::{
     fs::{self, File},
     io::{self, Write},
     ops::Range,
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::Ordering::Relaxed,
     thread,
     time::Instant,
@@ -23,7 +22,44 @@ use tilewise_report::{
     style::{FAINT, STRONG, bytes_both, cut, styled},
 };
 
-pub(crate) fn run(args: &RelayoutArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise relayout rows.bin tiles.bin --from 'f32[300,500]' --to 'f32[300,500]{1,0:T(8,128)}'
+  tilewise relayout rows.npy tiles.bin --to 'f32[300,500]{1,0:T(8,128)}' --check
+  tilewise relayout model.safetensors w.npy --name w --to 'f32[300,500]{0,1}'
+
+Files named .npy and .safetensors have headers; all others are raw bytes.
+OUT is replaced only after everything is written.")]
+pub(crate) struct Args {
+    /// The file to read: raw bytes, .npy or .safetensors
+    #[arg(value_name = "IN")]
+    source: PathBuf,
+    /// The file to write: raw bytes, .npy or .safetensors
+    #[arg(value_name = "OUT")]
+    destination: PathBuf,
+    /// Shape and layout of the array in IN [default: from the header of IN]
+    #[arg(long, value_name = "SHAPE")]
+    from: Option<String>,
+    /// The same shape with the layout to write to OUT
+    #[arg(long, value_name = "SHAPE")]
+    to: String,
+    /// Name of the tensor in a .safetensors file
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Number of threads, at most one per CPU [default: one per CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Verify every element before replacing OUT
+    #[arg(long)]
+    check: bool,
+    /// Print the plan: the loops around the kernel
+    #[arg(short, long)]
+    verbose: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let request = Request::new(args);
     let moved = request.answer();
     output.item_as(&request.input, moved, Moved::write)
@@ -31,7 +67,7 @@ pub(crate) fn run(args: &RelayoutArgs, output: &mut Output) -> io::Result<()> {
 
 /// The arguments, and both shapes as one text that errors point into.
 struct Request<'a> {
-    args: &'a RelayoutArgs,
+    args: &'a Args,
     /// `FROM<TAB>TO`, or TO alone.
     input: String,
     from: Option<Range<usize>>,
@@ -39,7 +75,7 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn new(args: &'a RelayoutArgs) -> Self {
+    fn new(args: &'a Args) -> Self {
         let input = match &args.from {
             Some(from) => format!("{from}\t{}", args.to),
             None => args.to.clone(),

@@ -1,15 +1,58 @@
 //! `tilewise show`: a shape and its layout in words and numbers.
 
 use crate::{
-    cli::{ShowArgs, ShowFormat},
     input::each_item,
-    output::Output,
+    output::{Format, Output},
+};
+use clap::{
+    ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use std::io;
+use tilewise::interop::Notation;
 use tilewise_audit::Failure;
 use tilewise_report::{Rendered, ShapeSummary, parse_shape, understand};
 
-pub(crate) fn run(args: &ShowArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', SHAPE@NAME with a
+    /// name that `tilewise tiles` lists, or proto:HEX; - reads one per line
+    #[arg(required = true, value_name = "SHAPE")]
+    shapes: Vec<String>,
+    /// Print the layout in another system's notation
+    #[arg(long = "as", value_parser = notations(), value_name = "NOTATION")]
+    notation: Option<Notation>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: ShowFormat,
+}
+
+fn notations() -> impl TypedValueParser<Value = Notation> {
+    let value = |notation: &Notation| PossibleValue::new(notation.as_str()).help(notation.in_words());
+    PossibleValuesParser::new(Notation::ALL.iter().map(value)).try_map(|name| name.parse())
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// Text for people
+    #[default]
+    Human,
+    /// JSON Lines: one object per item
+    Json,
+    /// One ShapeProto per line, in hexadecimal
+    Proto,
+}
+
+impl From<ShowFormat> for Format {
+    fn from(format: ShowFormat) -> Self {
+        match format {
+            ShowFormat::Json => Self::Json,
+            ShowFormat::Human | ShowFormat::Proto => Self::Human,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
         if let Some(notation) = args.notation {
             let rendered = readable.and_then(|()| {

@@ -1,11 +1,57 @@
 //! `tilewise steps`: how the buffer is made from the logical array.
 
 use super::draw::run_steps;
-use crate::{cli::StepsArgs, input::each_item, output::Output};
-use std::io;
-use tilewise_report::{Derived, parse_shape};
+use crate::{
+    input::each_item,
+    output::{FormatArgs, Output},
+};
+use clap::ValueEnum;
+use std::{io, path::PathBuf};
+use tilewise_report::{Derived, StepLanguage, parse_shape};
 
-pub(crate) fn run(args: &StepsArgs, output: &mut Output) -> io::Result<()> {
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Shapes with their layout; - reads one per line
+    #[arg(required = true, value_name = "SHAPE")]
+    shapes: Vec<String>,
+    /// Language of the steps
+    #[arg(long = "as", value_enum, default_value_t, value_name = "LANGUAGE")]
+    rendering: Rendering,
+    /// Draw the steps as a strip of pictures
+    #[arg(long, conflicts_with = "rendering")]
+    draw: bool,
+    /// Write the strip to a file, .svg or .png; - is standard output, SVG
+    #[arg(short, long = "out", value_name = "FILE", requires = "draw")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum Rendering {
+    /// One line per step, in words
+    #[default]
+    Text,
+    /// A NumPy program, in both directions
+    Numpy,
+    /// An einops program, in both directions
+    Einops,
+    /// MLIR affine maps from the logical index to the physical index and to the offset
+    Mlir,
+}
+
+impl From<Rendering> for StepLanguage {
+    fn from(rendering: Rendering) -> Self {
+        match rendering {
+            Rendering::Text => Self::Text,
+            Rendering::Numpy => Self::Numpy,
+            Rendering::Einops => Self::Einops,
+            Rendering::Mlir => Self::Mlir,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if args.draw {
         return run_steps(&args.shapes, args.out.as_ref(), output);
     }

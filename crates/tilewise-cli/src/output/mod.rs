@@ -5,7 +5,7 @@ pub(crate) mod progress;
 pub(crate) mod terminal;
 
 use anstream::AutoStream;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use terminal::terminal;
@@ -20,6 +20,14 @@ pub(crate) enum Format {
     Human,
     /// JSON Lines: one object per item
     Json,
+}
+
+/// `--format`, of most verbs.
+#[derive(Args)]
+pub(crate) struct FormatArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
 }
 
 /// How a run ended; of several, the greatest counts.

@@ -1,7 +1,7 @@
 //! Where audits go, and in which format: chosen once, from the arguments.
 
+use super::{Args, AuditFormat};
 use crate::{
-    cli::{AuditArgs, AuditFormat},
     commands::draw,
     output::{Output, file, terminal::terminal},
 };
@@ -31,7 +31,7 @@ enum Destination<'a> {
 
 impl<'a> Sink<'a> {
     /// What the arguments ask for, of so many files.
-    pub(super) fn of(args: &'a AuditArgs, inputs: usize) -> Result<Self, Failure> {
+    pub(super) fn of(args: &'a Args, inputs: usize) -> Result<Self, Failure> {
         let is_page = args.out.as_ref().is_some_and(|path| path.extension() == Some("html".as_ref()));
         let destination = match &args.out {
             Some(path) => Destination::File(path),
