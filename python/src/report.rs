@@ -190,7 +190,7 @@ impl PyReport {
     fn buffers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBuffer>>> {
         let buffers = self.buffers.get_or_try_init(py, || {
             let AuditOutput { report, .. } = &*self.audited;
-            let values: Vec<_> = py.detach(|| report.buffers().map(|row| BufferValue::new(row)).collect());
+            let values: Vec<_> = py.detach(|| report.buffers().map(BufferValue::new).collect());
             values.into_iter().map(|value| Ok(PyBuffer::of(py, value)?.unbind())).collect::<PyResult<Vec<_>>>()
         })?;
         Ok(buffers.iter().map(|buffer| buffer.clone_ref(py)).collect())
