@@ -41,6 +41,7 @@ mod flow;
 mod generation;
 #[cfg(feature = "serde")]
 mod json_line;
+mod message_model;
 mod origin;
 mod peak;
 mod plan_row;

@@ -54,7 +54,7 @@ def audit(
             - a list of these, for a list of reports.
         args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
-            price the fixes, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
+            price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
         hbm_limit: the HBM that the program has to fit into, in bytes.
         topology, jit_options: for a function, as `compile_for` takes them.
 

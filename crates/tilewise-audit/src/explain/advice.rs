@@ -1,9 +1,11 @@
 //! What to do, best first: each piece of advice with what it frees, or at most frees.
 
-use super::{Explanation, interface, kernel, run_time, temporaries};
+use super::{Explanation, kernel, run_time};
 use crate::{
-    Recommendation,
+    Recommendation, bytes_in_words,
+    message_model::MessageModel,
     recommendation::{Change, Target},
+    rules::MESSAGE_RULES,
 };
 use tilewise_oom::{Budget, Form, Framework, Verdict};
 
@@ -39,9 +41,8 @@ impl Explanation {
     #[must_use]
     pub fn advice(&self) -> Vec<Recommendation> {
         let message = &self.message;
-        let budget = message.budget();
-        // Where nothing tells, the code is JAX's.
-        let framework = message.framework.unwrap_or(Framework::Jax);
+        let model = MessageModel::new(self);
+        let framework = model.framework;
         match message.verdict() {
             Verdict::NotTpu => {
                 vec![Recommendation::new(
@@ -56,21 +57,21 @@ impl Explanation {
                 run_time::of(message, framework)
             }
             Verdict::Unknown => vec![run_time::unknown(message)],
-            verdict => program(self, &budget, framework, verdict),
+            verdict => program(&model, verdict),
         }
     }
 }
 
 /// About a program that does not fit into HBM.
-fn program(explanation: &Explanation, budget: &Budget, framework: Framework, verdict: Verdict) -> Vec<Recommendation> {
+fn program(message: &MessageModel<'_>, verdict: Verdict) -> Vec<Recommendation> {
+    let MessageModel { explanation, budget, framework, .. } = message;
     let matters = |piece: &Recommendation| {
         let saved = u128::from(piece.saving.bytes().unwrap_or_default());
         saved * OF_MISSING >= u128::from(budget.missing_bytes.unwrap_or_default())
             && saved * OF_USED >= u128::from(budget.used_bytes.unwrap_or_default())
             && saved > 0
     };
-    let mut advice = interface::of(explanation, framework);
-    advice.extend(temporaries::of(explanation, budget, framework));
+    let mut advice: Vec<Recommendation> = MESSAGE_RULES.iter().flat_map(|rule| rule.recommend(message)).collect();
     advice.retain(matters);
     let best = advice.iter().filter_map(|piece| piece.saving.bytes()).max().unwrap_or_default();
     advice.retain(|piece| u128::from(piece.saving.bytes().unwrap_or_default()) * OF_BEST >= u128::from(best));
@@ -86,14 +87,14 @@ fn program(explanation: &Explanation, budget: &Budget, framework: Framework, ver
     let are_most = |arguments: u64| arguments > budget.used_bytes.unwrap_or_default() / 2;
     let is_size = verdict == Verdict::Size && budget.argument_bytes.is_some_and(are_most);
     if verdict == Verdict::Arguments || is_size {
-        advice.insert(0, interface::shard(budget, framework));
+        advice.insert(0, shard(budget, *framework));
     }
     advice.truncate(MOST);
     if explanation.message.form == Form::Cores {
         return vec![run_time::cores(&explanation.message)];
     }
     if advice.is_empty() || explanation.allocations.is_empty() {
-        advice.push(look_inside(framework, explanation.allocations.is_empty()));
+        advice.push(look_inside(*framework, explanation.allocations.is_empty()));
     }
     advice
 }
@@ -108,4 +109,34 @@ fn look_inside(framework: Framework, is_bare: bool) -> Recommendation {
         _ => "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
     };
     Recommendation::new(Change::Audit, Target::Process, sentence).snippet(None, code)
+}
+
+/// Where the arguments alone do not fit.
+fn shard(budget: &Budget, framework: Framework) -> Recommendation {
+    let taken = budget.argument_bytes.unwrap_or_default();
+    // Half of the memory is for the program itself.
+    let least = |capacity: u64| taken.saturating_mul(2).div_ceil(capacity.max(1)).max(2);
+    let devices = budget.capacity_bytes.map_or(2, least);
+    let devices = devices.checked_next_power_of_two().unwrap_or(devices);
+    let sentence = format!(
+        "Divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them \
+         in a narrower type (bf16, int8), or optimizer state in the host's memory",
+        bytes_in_words(taken),
+        bytes_in_words(taken / devices)
+    );
+    let found = Recommendation::new(Change::Shard, Target::Argument, sentence);
+    match framework {
+        Framework::Jax => found.snippet(
+            "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec",
+            format!(
+                "mesh = jax.make_mesh(({devices},), ('x',))\n\
+                 params = jax.device_put(params, NamedSharding(mesh, PartitionSpec('x')))"
+            ),
+        ),
+        Framework::TorchXla => found.snippet(
+            "from torch_xla.distributed.fsdp import XlaFullyShardedDataParallel",
+            "model = XlaFullyShardedDataParallel(model)",
+        ),
+        _ => found,
+    }
 }

@@ -2,11 +2,9 @@
 
 mod advice;
 mod decode;
-mod interface;
 mod kernel;
 mod run_time;
 mod stack;
-mod temporaries;
 mod verdict;
 
 pub use decode::decode_log;

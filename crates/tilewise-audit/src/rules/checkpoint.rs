@@ -1,14 +1,17 @@
 //! What loops keep for their gradient, stacked over their trips: all but what the loop carries can be recomputed.
 
-use super::{Proposal, Rule, naming::at_line};
+use super::{MessageRule, Proposal, Rule, naming::at_line};
 use crate::{
+    Allocation, Recommendation,
+    message_model::{MessageModel, total},
     program_model::{BufferChanges, LiveArray, ProgramModel},
-    recommendation::{Change, Target},
+    recommendation::{Change, Saving, Target},
     snippet::JAX,
 };
 use std::{cmp::Reverse, collections::HashSet};
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode};
+use tilewise_oom::Framework;
 
 pub(crate) struct LoopKeepsValues;
 
@@ -73,4 +76,35 @@ fn carried(forward: &Instruction<'_>, bounds: &[u64]) -> usize {
         leaf.as_array().is_some() && dimensions.as_deref() == Some(bounds)
     };
     shape.leaves().filter(|(_, leaf)| is_one(leaf)).count().max(1)
+}
+
+impl MessageRule for LoopKeepsValues {
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
+        of_message(message).into_iter().collect()
+    }
+}
+
+fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
+    let kept: Vec<&Allocation> = message.temporaries.iter().copied().filter(|row| is_kept(row)).collect();
+    let sentence = format!(
+        "Put a checkpoint around the layer or the loop's step that makes what is kept for the gradient{}: those values are \
+         then recomputed",
+        kept.first()?.at_line()
+    );
+    let saving = Saving::AtMost(total(kept, Allocation::taken_bytes));
+    let found = Recommendation::new(Change::Checkpoint, Target::Value, sentence).saving(saving);
+    Some(match message.framework {
+        Framework::Jax => found.snippet(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
+        Framework::TorchXla => {
+            found.snippet("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
+        }
+        Framework::TensorFlow => found.snippet("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
+        _ => found,
+    })
+}
+
+/// Whether an array is kept for the gradient: names of operations say so.
+fn is_kept(row: &Allocation) -> bool {
+    let name = row.op_name();
+    name.contains("transpose(jvp") || name.contains("/while/body") && row.operation().contains("dynamic_update_slice")
 }

@@ -1,18 +1,25 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    Proposal, Rule,
+    MessageRule, Proposal, Rule,
     naming::{begins_with, bounds_text, is_name, root},
+    narrow::is_converted,
     upstream::FEW,
 };
 use crate::{
+    Allocation, Recommendation,
+    message_model::{MessageModel, share_of_all, total},
     origin::op_name,
     program_model::{BufferChanges, LiveArray, ProgramModel},
-    recommendation::{Change, Target},
+    recommendation::{Change, Saving, Target},
     snippet::JAX,
 };
-use std::collections::{HashMap, HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 use tilewise::{Shape, tpu};
+use tilewise_oom::Framework;
 
 /// Below this a dimension can't be halved to any use.
 const LEAST: u64 = 4;
@@ -189,4 +196,80 @@ fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: u64) -> Opt
     return jax.lax.scan(add, zero, batch)[0]  # divide by parts, if it is a mean"
         )
     })
+}
+
+impl MessageRule for OneLargeDimension {
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
+        of_message(message).into_iter().collect()
+    }
+}
+
+fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
+    let rows: Vec<&Allocation> = message.temporaries.iter().copied().filter(|row| !is_converted(row)).collect();
+    let size = common_size(&rows)?;
+    let with_it = || rows.iter().copied().filter(|row| row.bounds().contains(&size));
+    let (listed, held) =
+        (total(rows.iter().copied(), Allocation::taken_bytes), total(with_it(), Allocation::taken_bytes));
+    if u128::from(held) * 2 < u128::from(listed) {
+        return None;
+    }
+    let largest = with_it().max_by_key(|row| row.taken_bytes())?;
+    let shape = largest.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
+    let at = largest.bounds().iter().position(|bound| *bound == size).unwrap_or(0);
+    let has_gradient = message.has_gradient();
+    let sentence = format!(
+        "Process dimension {at} of {shape}{}, of size {size}, in parts, one after the other, if it is one of your batch: \
+         most of what is listed has it{}; {PARTS} parts free this much at most",
+        largest.at_line(),
+        if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
+    );
+    let held = share_of_all(held, listed, message.budget.temporary_bytes);
+    let found = Recommendation::new(Change::Chunk, Target::Value, sentence)
+        .about(shape)
+        .saving(Saving::AtMost(held / PARTS * (PARTS - 1)));
+    Some(match message.framework {
+        Framework::Jax if has_gradient => found.snippet(
+            JAX,
+            "def add(total, part):
+    return jax.tree.map(lambda t, g: t + g, total, jax.grad(loss)(params, part)), None
+total, _ = jax.lax.scan(add, jax.tree.map(lambda p: 0 * p, params), parts)  # parts: the batch, [8, …]",
+        ),
+        Framework::Jax => {
+            let batch = (size / PARTS).max(1);
+            found.snippet(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
+        }
+        Framework::TorchXla => found.snippet(
+            "import torch_xla.core.xla_model as xm",
+            format!("for part in batch.chunk({PARTS}):\n    (loss_of(part) / {PARTS}).backward()\n    xm.mark_step()"),
+        ),
+        Framework::TensorFlow => found.snippet(
+            "import tensorflow as tf",
+            format!("y = tf.concat([f(part) for part in tf.split(x, {PARTS}, axis={at})], axis={at})"),
+        ),
+        _ => found,
+    })
+}
+
+/// The size of a dimension that most have. Of those that nearly as much has as of any, the leading one, which is the
+/// batch; then the longest.
+fn common_size(rows: &[&Allocation]) -> Option<u64> {
+    // By size: what all with it take, and the largest of them with the place of the dimension.
+    let mut sizes: HashMap<u64, (u64, u64, usize)> = HashMap::new();
+    for row in rows {
+        let bounds = row.bounds();
+        for (at, size) in bounds.iter().enumerate().filter(|(_, size)| **size >= PARTS) {
+            if bounds[..at].contains(size) {
+                continue;
+            }
+            let (held, largest, place) = sizes.entry(*size).or_default();
+            *held = held.saturating_add(row.taken_bytes());
+            if row.taken_bytes() >= *largest {
+                (*largest, *place) = (row.taken_bytes(), at);
+            }
+        }
+    }
+    let most = sizes.values().map(|(held, ..)| *held).max()?;
+    let is_common = |held: u64| u128::from(held) * 10 >= u128::from(most) * 9;
+    let common = sizes.into_iter().filter(|(_, (held, ..))| is_common(*held));
+    common.max_by_key(|(size, (.., place))| (Reverse(*place), *size)).map(|(size, _)| size)
 }

@@ -2,13 +2,15 @@
 //! elementwise, as an optimizer's state; else an array for each column.
 
 use super::{
-    Proposal, Rule,
+    MessageRule, Proposal, Rule,
     naming::{bounds_text, name},
     upstream::FEW,
 };
 use crate::{
+    Recommendation,
+    message_model::{ListedArrays, MessageModel},
     program_model::{BufferChanges, LiveArray, ProgramModel},
-    recommendation::{Change, Target},
+    recommendation::{Change, Saving, Target},
     snippet::{JAX, NUMPY, unstack_columns},
 };
 use tilewise::{
@@ -85,7 +87,7 @@ fn is_padded(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
 }
 
 /// Whether an array is in the default order, and its last dimension too short for the lanes.
-pub(crate) fn has_short_rows(array: &ArrayShape, generation: Generation) -> bool {
+fn has_short_rows(array: &ArrayShape, generation: Generation) -> bool {
     let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
     let Some(bounds) = bounds.filter(|bounds| bounds.len() >= 2) else { return false };
     let is_short = bounds.last().is_some_and(|columns| (2..LANES).contains(columns));
@@ -93,25 +95,29 @@ pub(crate) fn has_short_rows(array: &ArrayShape, generation: Generation) -> bool
     is_short && default.is_some_and(|default| default.layout() == array.layout())
 }
 
-/// An array of two dimensions, taken apart into its columns.
-pub(crate) struct Columns {
-    pub(crate) count: u64,
-    /// How many elements each has.
-    pub(crate) rows: u64,
-    /// What all of them take.
-    pub(crate) bytes: u64,
+impl MessageRule for PaddedColumns {
+    /// Nobody knows what reads an array, so none is kept flat.
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
+        message.interface().iter().filter_map(|arrays| of_listed(message, arrays)).collect()
+    }
 }
 
-/// The columns of an array that is padded for having few.
-pub(crate) fn columns(array: &ArrayShape, generation: Generation) -> Option<Columns> {
-    let sizes = array.sizes().ok()?;
+fn of_listed(message: &MessageModel<'_>, arrays: &ListedArrays<'_>) -> Option<Recommendation> {
+    let (array, sizes) = (arrays.row.shape.as_ref()?.as_array()?, arrays.row.sizes?);
+    let generation = message.generation_of(array);
+    let &[rows, columns] = &arrays.row.bounds()[..] else { return None };
     let is_padded = sizes.padding_bytes() > sizes.physical_bytes / 16;
-    let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
-    let &[rows, count] = &bounds[..] else { return None };
-    if !is_padded || count > FEW || !has_short_rows(array, generation) {
+    if !is_padded || columns > FEW || !has_short_rows(array, generation) {
         return None;
     }
     let column = tpu::default_layout(array.element_type(), &[rows], generation).ok()?;
-    let bytes = column.as_array()?.sizes().ok()?.physical_bytes.checked_mul(count)?;
-    Some(Columns { count, rows, bytes })
+    let after = column.as_array()?.sizes().ok()?.physical_bytes.checked_mul(columns)?;
+    let saved = sizes.physical_bytes.checked_sub(after).filter(|saved| *saved > 0)?;
+    let (pass, name) = arrays.in_words();
+    let sentence =
+        format!("{pass} as {columns} arrays of [{rows}], one for each column, if the program can keep them separate");
+    let found = Recommendation::new(Change::Split, arrays.target(), sentence)
+        .about(arrays.shape_text())
+        .saving(Saving::AtMost(saved.saturating_mul(arrays.count)));
+    Some(message.with_jax(found, NUMPY, unstack_columns(&name, columns)))
 }

@@ -1,14 +1,18 @@
 //! A result that could take the memory of the argument it is made of, if the caller donated that.
 
 use super::{
-    Proposal, Rule,
+    MessageRule, Proposal, Rule,
     naming::{name, root},
 };
 use crate::{
+    Recommendation,
+    message_model::MessageModel,
     program_model::{BufferChanges, LiveArray, ProgramModel},
-    recommendation::{Change, Target},
+    recommendation::{Change, Saving, Target},
     snippet::{JAX, tuple},
 };
+use std::collections::HashMap;
+use tilewise_oom::Role;
 
 pub(crate) struct UndonatedState;
 
@@ -57,4 +61,32 @@ fn is_donated(program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> bool {
         || program.module.input_output_aliases().is_ok_and(|aliases| {
             aliases.iter().any(|alias| Some(alias.parameter_number) == argument.instruction.parameter_number())
         })
+}
+
+impl MessageRule for UndonatedState {
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
+        of_message(message).into_iter().collect()
+    }
+}
+
+fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
+    let own = message.budget.output_bytes?.min(message.budget.argument_bytes?);
+    let mut results: HashMap<(String, u64), u64> = HashMap::new();
+    for result in message.arrays(|role| matches!(role, Role::Output(_))) {
+        *results.entry(result).or_default() += 1;
+    }
+    let is_listed = !results.is_empty();
+    let mut matched = 0_u64;
+    for argument in message.arrays(|role| matches!(role, Role::Argument(..))) {
+        if let Some(left) = results.get_mut(&argument).filter(|left| **left > 0) {
+            *left -= 1;
+            matched = matched.saturating_add(argument.1);
+        }
+    }
+    let saved = if is_listed { own.min(matched) } else { own };
+    let sentence = "Donate arguments that the caller no longer needs, such as the state before a step: results of the same \
+                    shape take their place";
+    let found = Recommendation::new(Change::Donate, Target::Argument, sentence).saving(Saving::AtMost(saved));
+    let code = "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number";
+    (saved > 0).then(|| message.with_jax(found, JAX, code))
 }

@@ -1,26 +1,29 @@
-//! What to change in a program so that it holds less at its peak: one file a rule, with the sign that it looks for, what
-//! buffers then take, and its words.
+//! What to change in a program so that it holds less at its peak: one file a rule, with the signs that it looks for in a
+//! program and in a message, what buffers then take, and its words.
 //!
 //! A TPU compiler chooses the layouts of values inside a program from the operations around them, and undoes what a
 //! program asks for there. So only two sorts of change are proposed: of what crosses the program's interface, whose
 //! layout is the caller's, and of which arrays exist at all.
 //!
-//! A rule is a type that implements [`Rule`], and a line of [`RULES`]. What its proposals free, and whether they are
-//! worth a line, is worked out for all rules alike ([`crate::pricing`]).
+//! A rule is a type that implements [`Rule`] or [`MessageRule`], and a line of [`RULES`] or [`MESSAGE_RULES`]. What it
+//! frees of a program, and whether that is worth a line, is worked out for all rules alike ([`crate::pricing`]).
 
 mod checkpoint;
 mod chunk;
-pub(crate) mod columns;
+mod columns;
+mod cut_off;
 mod donate;
 mod kernel;
 pub(crate) mod layout_request;
 mod naming;
+mod narrow;
 mod nothing_helps;
-pub(crate) mod pinned_order;
-pub(crate) mod upstream;
+mod pinned_order;
+mod upstream;
 
 use crate::{
     Recommendation,
+    message_model::MessageModel,
     origin::traced,
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{AdvisedArray, Change, Saving, Snippet, Target},
@@ -38,6 +41,19 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &chunk::OneLargeDimension,
 ];
 
+/// Every rule for messages about programs that do not fit into HBM, in that order, too.
+pub(crate) const MESSAGE_RULES: &[&dyn MessageRule] = &[
+    &pinned_order::PinnedOrder,
+    &columns::PaddedColumns,
+    &upstream::GatheredRows,
+    &narrow::WidePredicates,
+    &cut_off::CutOffShapes,
+    &chunk::OneLargeDimension,
+    &narrow::ConvertedArguments,
+    &checkpoint::LoopKeepsValues,
+    &donate::UndonatedState,
+];
+
 /// What is said where no rule finds anything that helps.
 pub(crate) const OTHERWISE: &dyn Rule = &nothing_helps::LittlePadding;
 
@@ -45,6 +61,12 @@ pub(crate) const OTHERWISE: &dyn Rule = &nothing_helps::LittlePadding;
 pub(crate) trait Rule {
     /// The changes that may help; what they free isn't known yet.
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>>;
+}
+
+/// Finds one sign in a message, and what to change where it is found.
+pub(crate) trait MessageRule {
+    /// What may help. There is no program to plan again: what it frees is what the message tells of it, mostly a bound.
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation>;
 }
 
 /// A change that may help.

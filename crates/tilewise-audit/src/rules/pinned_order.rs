@@ -1,13 +1,15 @@
 //! An argument or a result in another order than the default one, which takes less: the caller pins it.
 
 use super::{
-    Proposal, Rule,
+    MessageRule, Proposal, Rule,
     naming::{listed, name},
 };
 use crate::{
+    Recommendation,
     flow::{does, is_elementwise},
+    message_model::{ListedArrays, MessageModel},
     program_model::{BufferChanges, LiveArray, ProgramModel},
-    recommendation::{Change, Snippet, Target},
+    recommendation::{Change, Saving, Snippet, Target},
     snippet::{LAYOUT, put_in_order, results_in_any_order},
 };
 use std::collections::{HashMap, HashSet};
@@ -85,12 +87,12 @@ fn of_result(program: &ProgramModel<'_>) -> (String, Option<Snippet>) {
 }
 
 /// The order of a shape's dimensions, the slowest-varying first.
-pub(crate) fn major_to_minor(shape: &Shape) -> Vec<usize> {
+fn major_to_minor(shape: &Shape) -> Vec<usize> {
     shape.as_array().map(|array| array.major_to_minor().collect()).unwrap_or_default()
 }
 
 /// The array as the compiler would lay it out, if it is in another order.
-pub(crate) fn default_order(array: &ArrayShape, generation: Generation) -> Option<Shape> {
+fn default_order(array: &ArrayShape, generation: Generation) -> Option<Shape> {
     let bounds: Vec<u64> = array.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
     let default = tpu::default_layout(array.element_type(), &bounds, generation).ok()?;
     (default.layout()?.minor_to_major() != array.layout()?.minor_to_major()).then_some(default)
@@ -121,4 +123,37 @@ fn moves_elements(instruction: &Instruction<'_>) -> bool {
         instruction.opcode(),
         Opcode::Copy | Opcode::Slice | Opcode::Bitcast | Opcode::GetTupleElement | Opcode::Transpose | Opcode::Reshape
     ) || instruction.opcode() == Opcode::Fusion && (does(instruction, Opcode::Slice) || is_elementwise(instruction))
+}
+
+impl MessageRule for PinnedOrder {
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
+        message.interface().iter().filter_map(|arrays| of_listed(message, arrays)).collect()
+    }
+}
+
+fn of_listed(message: &MessageModel<'_>, arrays: &ListedArrays<'_>) -> Option<Recommendation> {
+    let array = arrays.row.shape.as_ref()?.as_array()?;
+    let default = default_order(array, message.generation_of(array))?;
+    let after = default.as_array()?.sizes().ok()?.physical_bytes;
+    let saved = arrays.row.sizes?.physical_bytes.checked_sub(after).filter(|saved| *saved > 0)?;
+    let (pass, name) = arrays.in_words();
+    let order: Vec<String> = array.layout()?.minor_to_major().iter().map(usize::to_string).collect();
+    let why = if arrays.is_argument() {
+        "so the caller or the program pins it; this assumes that no kernel needs it"
+    } else {
+        "so it is pinned, or follows from the operation that makes it: `Layout.AUTO` leaves it to the compiler"
+    };
+    let sentence = format!(
+        "{pass} in the default order of dimensions: the order {{{}}} is not the default one, {why}",
+        order.join(",")
+    );
+    let code = if arrays.is_argument() {
+        put_in_order(&name, &major_to_minor(&default))
+    } else {
+        format!("{}  # f: the function compiled", results_in_any_order("f"))
+    };
+    let found = Recommendation::new(Change::Order, arrays.target(), sentence)
+        .about(arrays.shape_text())
+        .saving(Saving::Exact(saved.saturating_mul(arrays.count)));
+    Some(message.with_jax(found, LAYOUT, code))
 }

@@ -1,19 +1,24 @@
 //! Rows of a few columns: a gather makes, and a scatter reads, each row in 128 lanes of its own.
 
 use super::{
-    Proposal, Rule,
+    MessageRule, Proposal, Rule,
     naming::{at_line, name},
 };
 use crate::{
+    Allocation, Recommendation,
     flow::does,
+    message_model::{MessageModel, share_of_all, total},
     program_model::{BufferChanges, LiveArray, ProgramModel},
-    recommendation::{Change, Target},
+    recommendation::{Change, Saving, Target},
     snippet::{NUMPY, SCATTER_COLUMNS, gather_columns},
 };
+use std::collections::HashMap;
 use tilewise_hlo::{Instruction, Opcode};
 
 /// More columns than this are an embedding, not components, and nobody keeps each as an array.
 pub(crate) const FEW: u64 = 16;
+/// A message tells less of what an array is: dimensions up to this size are columns, one of 128 lanes for each.
+const FEW_IN_MESSAGES: u64 = 32;
 /// Fewer rows than this are no table.
 const MANY: u64 = 1024;
 
@@ -102,4 +107,83 @@ fn is_gather(instruction: &Instruction<'_>) -> bool {
 fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
     let table = gather.operands().next()?.instruction()?;
     program.flow.source(&table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
+}
+
+impl MessageRule for GatheredRows {
+    /// Columns of arrays with as many rows go together.
+    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
+        let mut found: Vec<(&Allocation, u64, u64)> = Vec::new();
+        let mut known: HashMap<(u64, u64), usize> = HashMap::new();
+        for row in &message.temporaries {
+            let (Some(columns), padding) = (columns_of(row), row.told_padding()) else { continue };
+            let &[rows, _, ..] = &row.bounds()[..] else { continue };
+            if columns > FEW_IN_MESSAGES || padding == 0 {
+                continue;
+            }
+            let at = *known.entry((columns, rows)).or_insert(found.len());
+            match found.get_mut(at) {
+                Some((_, _, saved)) => *saved = saved.saturating_add(padding),
+                None => found.push((row, columns, padding)),
+            }
+        }
+        // A list that is cut off leaves others like these out.
+        let listed = total(message.temporaries.iter().copied(), Allocation::told_padding);
+        let all = message.temporary_padding();
+        let found = found.into_iter();
+        found.map(|(row, columns, saved)| separate(message, row, columns, share_of_all(saved, listed, all))).collect()
+    }
+}
+
+/// The size of the dimension on the lanes.
+fn columns_of(row: &Allocation) -> Option<u64> {
+    let array = row.shape.as_ref()?.as_array()?;
+    let minor = *array.layout()?.minor_to_major().first()?;
+    array.dimensions().get(minor)?.bound()
+}
+
+fn separate(message: &MessageModel<'_>, row: &Allocation, columns: u64, saved: u64) -> Recommendation {
+    const LANES: &str = "each row takes 128 lanes, whatever it holds";
+    let shape = row.shape.as_ref().map(ToString::to_string).unwrap_or_default();
+    let place = row.at_line();
+    let is_of = |words: &[&str]| {
+        let same = |other: &&&Allocation| other.bounds().first() == row.bounds().first();
+        let mut operations = message.temporaries.iter().filter(same).map(|other| other.operation());
+        operations.any(|operation| words.iter().any(|word| operation.contains(word)))
+    };
+    let (sentence, code) = if columns == 1 {
+        let sentence = format!(
+            "Leave the dimension of size 1 out where {shape}{place} is made (no `keepdims`, no `[:, None]`), and add it \
+             where it is used: the array has one number a row, and {LANES}"
+        );
+        (sentence, None)
+    } else if is_of(&["gather", "take"]) {
+        let sentence = format!(
+            "Gather each column separately, and keep the columns separate from there on: {shape}{place} comes from a \
+             gather of rows of {columns}, and {LANES}; splitting what was gathered frees nothing"
+        );
+        (sentence, Some(gather_columns("table")))
+    } else if is_of(&["scatter"]) {
+        let sentence = format!(
+            "Scatter each column separately: {shape}{place} goes through a scatter of rows of {columns}, and {LANES}"
+        );
+        (sentence, Some(SCATTER_COLUMNS.to_owned()))
+    } else if is_of(&["conv"]) {
+        let sentence = format!(
+            "Fold neighbouring positions into the channels before the convolution, or work through it in parts: \
+             {shape}{place} is of a convolution over {columns} channels, and {LANES}"
+        );
+        (sentence, None)
+    } else {
+        let sentence = format!(
+            "Make {columns} arrays, one for each column, where {shape}{place} is made, and keep them separate from there \
+             on: it has rows of {columns}, and {LANES}; another layout requested inside the program is undone"
+        );
+        (sentence, None)
+    };
+    let found =
+        Recommendation::new(Change::Split, Target::Upstream, sentence).saving(Saving::AtMost(saved)).about(shape);
+    match code {
+        Some(code) => message.with_jax(found, NUMPY, code),
+        None => found,
+    }
 }
