@@ -2,6 +2,7 @@
 
 mod exports;
 mod inputs;
+mod json;
 mod limits;
 mod messages;
 mod relayout;

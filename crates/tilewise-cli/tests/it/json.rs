@@ -1,0 +1,152 @@
+//! `docs/json.md` lists what is printed: every field that is, and no other, each of its type, null and absent only where
+//! it says so.
+
+use serde_json::{Map, Value};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
+use tilewise_testing::programs;
+
+/// A row of the document: `number`, `list of text`, `` list of [`Leaf`](#leaf) ``, …, and when it is null or absent.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    /// The type whose table it is in.
+    owner: &'a str,
+    kind: &'a str,
+    missing: &'a str,
+}
+
+impl<'a> Field<'a> {
+    fn is_of_its_type(self, value: &Value) -> bool {
+        match self.kind {
+            _ if value.is_null() => self.missing.contains("null"),
+            "number" => value.is_u64(),
+            "ratio" => value.is_number(),
+            "text" => value.is_string(),
+            "flag" => value.is_boolean(),
+            kind if kind.starts_with("list of ") => value.is_array(),
+            kind => kind.starts_with('[') && value.is_object(),
+        }
+    }
+
+    /// The type of the objects in it.
+    fn of_objects(self) -> Option<&'a str> {
+        linked(self.kind)
+    }
+}
+
+/// What ``[`Leaf`](#leaf)`` links.
+fn linked(text: &str) -> Option<&str> {
+    text.split_once("[`")?.1.split_once("`]").map(|(name, _)| name)
+}
+
+/// The fields of each type, those of the type that it includes among them.
+fn types(document: &str) -> BTreeMap<&str, BTreeMap<&str, Field<'_>>> {
+    let sections = document.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
+    let sections: Vec<(&str, &str)> = sections.collect();
+    let rows = |name: &str| {
+        let &(owner, body) = sections.iter().find(|(section, _)| *section == name).expect("a type");
+        body.lines().filter(|line| line.starts_with("| `")).map(move |line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let [_, field, kind, _, missing, _] = cells[..] else { panic!("{line}") };
+            (field.trim_matches('`'), Field { owner, kind, missing })
+        })
+    };
+    let all = sections.iter().map(|&(name, body)| {
+        let included = body.lines().find(|line| line.starts_with("All of ")).and_then(linked);
+        (name, included.into_iter().flat_map(rows).chain(rows(name)).collect())
+    });
+    all.collect()
+}
+
+struct Checker<'a> {
+    types: BTreeMap<&'a str, BTreeMap<&'a str, Field<'a>>>,
+    seen: BTreeSet<(&'a str, &'a str)>,
+}
+
+impl<'a> Checker<'a> {
+    fn check(&mut self, name: &'a str, object: &Map<String, Value>) {
+        let fields = self.types.get(name).unwrap_or_else(|| panic!("{name} is no type")).clone();
+        for (field, value) in object {
+            let Some((&field, kind)) = fields.get_key_value(field.as_str()) else { panic!("{name} has no {field}") };
+            assert!(kind.is_of_its_type(value), "{name}: {field} is {value}");
+            self.seen.insert((kind.owner, field));
+            let Some(objects) = kind.of_objects() else { continue };
+            let listed = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            listed.iter().filter_map(Value::as_object).for_each(|object| self.check(objects, object));
+        }
+        for (field, kind) in fields.iter().filter(|(field, _)| !object.contains_key(**field)) {
+            assert!(kind.missing.contains("absent"), "{name}: {field} is missing");
+        }
+    }
+
+    /// What the command line prints for these arguments, each line an object of that type, or an error.
+    fn run(&mut self, name: &'a str, arguments: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args(arguments);
+        let output = command.args(["--format", "json"]).output().expect("the program runs");
+        assert!(!output.stdout.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        for line in String::from_utf8(output.stdout).expect("text").lines() {
+            let Ok(Value::Object(object)) = serde_json::from_str(line) else { panic!("{line}") };
+            let is_line = |field: &str| ["schema", "input", "error"].contains(&field);
+            let (line, rest): (Map<_, _>, Map<_, _>) = object.into_iter().partition(|(field, _)| is_line(field));
+            self.check("Line", &line);
+            if line.contains_key("error") {
+                assert!(rest.is_empty(), "{rest:?}");
+            } else {
+                self.check(name, &rest);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_document_lists_what_is_printed() {
+    let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md"));
+    let document = document.expect("docs/json.md");
+    let mut checker = Checker { types: types(&document), seen: BTreeSet::new() };
+    let path = |name: &str| programs::path(name).display().to_string();
+    let out = |name: &str| Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).display().to_string();
+
+    let tuple = "(f32[3,5]{1,0:T(2,2)}, token[], s32[])";
+    checker
+        .run("Show", &["show", "f32[3,?]{1,0}", "bf16[300,<=500]{1,0:T(8,128)(2,1)}", "opaque[]", tuple, "f32[", "x"]);
+    checker.run("Rendered", &["show", "f32[3,5]{1,0:T(2,2)}", "--as", "pjrt"]);
+    checker.run("Index", &["index", "f32[3,5]{1,0:T(2,2)}", "2,3", "--offset", "9"]);
+    checker.run("Index", &["index", "f32[3]{0:L(8)}", "--offset", "7"]);
+    checker.run("Bitcast", &["bitcast", "f32[64,128]{1,0:T(8,128)}", "f32[64,128]{0,1:T(8,128)}"]);
+    checker.run("Bitcast", &["bitcast", "f32[8,3]{1,0:T(8,128)}", "f32[8,128]{1,0:T(8,128)}"]);
+    checker.run("Bitcast", &["bitcast", "f32[8,128]{1,0}", "f32[128,8]{0,1}"]);
+    checker.run("FreeLayouts", &["bitcast", "f32[8,128]{1,0}", "--reshape", "1024"]);
+    checker.run("Diff", &["diff", "f32[3,5]{1,0:T(2,2)}", "bf16[3,5]{0,1}"]);
+    checker.run("Diff", &["diff", "(f32[3], s8[])", "(f32[4], s8[])"]);
+    checker.run("Steps", &["steps", "f32[3,5]{0,1:T(2,2)}"]);
+    checker.run("Draw", &["draw", "f32[3,5]{1,0:T(2,2)}"]);
+    checker.run("Draw", &["draw", "f32[3,5]{1,0:T(2,2)}", "-o", &out("json.svg")]);
+    checker.run("Predict", &["predict", "f32[400000,12]", "f32[4,5]{0,1}", "--tpu", "v5e"]);
+    fs::write(out("json.bin"), [0; 60]).expect("a folder");
+    let layouts = ["--from", "f32[3,5]{1,0}", "--to", "f32[3,5]{1,0:T(2,2)}", "--check", "--verbose"];
+    checker.run("Relayout", &[&["relayout", &out("json.bin"), &out("json.tiles")][..], &layouts].concat());
+    checker.run("TileFormat", &["tiles"]);
+
+    let dump = path("dump");
+    for program in ["examples/gnn_large.v5e.hlo", "testing/programs/cases/cpu.hlo", &path("copies.hlo.gz"), &dump] {
+        checker.run("Audit", &["audit", "--all", program, "--hbm-limit", "16GiB"]);
+    }
+    checker.run("Audit", &["audit", "examples/kv_decode_row_major.v5e.hlo", "README.md"]);
+    let cut = "HloModule m\n\nENTRY e {\n  x = f33[8]{0} parameter(0)\n}\n";
+    fs::write(out("json.hlo"), cut).expect("a folder");
+    checker.run("Audit", &["audit", &out("json.hlo")]);
+    let mut files = fs::read_dir(&dump).expect("the dump").map(|file| file.expect("an entry").path());
+    let plan = files.find(|file| file.to_string_lossy().ends_with("buffer-assignment.txt")).expect("a plan");
+    checker.run("Plan", &["audit", &plan.display().to_string()]);
+
+    checker.run("Explain", &["explain", "examples/out_of_memory.txt", "examples/README.md"]);
+
+    let all = checker.types.values().flatten().map(|(&name, field)| (field.owner, name));
+    let never: Vec<_> = all.filter(|field| !checker.seen.contains(field)).collect();
+    assert!(never.is_empty(), "never printed: {never:?}");
+}
