@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    env, fs,
     path::Path,
     process::Command,
 };
@@ -149,4 +149,28 @@ fn the_document_lists_what_is_printed() {
     let all = checker.types.values().flatten().map(|(&name, field)| (field.owner, name));
     let never: Vec<_> = all.filter(|field| !checker.seen.contains(field)).collect();
     assert!(never.is_empty(), "never printed: {never:?}");
+}
+
+/// What is printed of a program and of a message, in `tests/json`. `TRYCMD=overwrite` renews it.
+#[test]
+fn objects_are_as_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/json");
+    for (name, arguments) in [
+        ("audit.json", ["audit", "examples/gnn_large.v5e.hlo"]),
+        ("explain.json", ["explain", "crates/tilewise-oom/tests/data/smem_prefetch.txt"]),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
+        command.current_dir(folder.join("../../../..")).args(arguments).args(["--format", "json"]);
+        let output = command.output().expect("the program runs");
+        let printed: Value = serde_json::from_slice(&output.stdout).expect("an object");
+        let file = folder.join(name);
+        if env::var_os("TRYCMD").is_some_and(|value| value == "overwrite") {
+            fs::write(&file, format!("{printed:#}\n")).expect("the folder");
+        }
+        let recorded: Value = serde_json::from_slice(&fs::read(&file).expect("a record")).expect("an object");
+        for (field, value) in printed.as_object().expect("an object") {
+            assert_eq!(value, &recorded[field], "{name}: {field}");
+        }
+        assert_eq!(printed, recorded, "{name} has another field");
+    }
 }
