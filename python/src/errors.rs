@@ -111,6 +111,17 @@ impl From<tilewise_hlo::Error> for Error {
     }
 }
 
+impl From<tilewise_audit::Failure> for Error {
+    /// Of a program that can't be read.
+    fn from(failure: tilewise_audit::Failure) -> Self {
+        let error = Self::new(Class::Hlo, failure.kind, failure.message);
+        match failure.help {
+            Some(help) => error.with_help(help),
+            None => error,
+        }
+    }
+}
+
 impl From<tilewise_oom::Error> for Error {
     fn from(error: tilewise_oom::Error) -> Self {
         Self::new(Class::Message, error.as_str(), error.to_string())

@@ -46,11 +46,10 @@ pub(crate) fn audit_text<'py>(
     let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
     let options = AuditOptions::default().with_tpu(tpu).with_hbm_limit(limit);
     let audited = interruptible(py, move || {
-        let module = Module::parse(text)?;
-        if tpu.is_some() && !module.has_tiles() {
-            return Err(not_a_tpu_program(module.is_scheduled()));
+        let program = tilewise_audit::Program::parse(text)?;
+        if tpu.is_some() && !program.module.has_tiles() {
+            return Err(not_a_tpu_program(program.module.is_scheduled()));
         }
-        let program = tilewise_audit::Program::from(module);
         let report = program.audit(options);
         Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
     })?;

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::OnceLock};
 use tilewise::{Shape, ShapeKind, tpu::Generation};
-use tilewise_hlo::{Instruction, Module, Opcode};
+use tilewise_hlo::{Instruction, Module, Opcode, WarningKind};
 use tilewise_memory::{Error as PlanError, MemoryPlan, PlanOptions};
 
 /// What an audit depends on beside the program.
@@ -55,9 +55,18 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         message: warning.to_string(),
         span: Some(warning.span()),
     }));
+    if module.leaves_layouts_out() {
+        auditor.warnings.push(Warning {
+            kind: "default_layouts",
+            message: "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in"
+                .to_owned(),
+            span: None,
+        });
+    }
     for computation in module.computations().filter(|computation| computation.owns_buffers()) {
         for instruction in computation.instructions() {
             if let Err(error) = auditor.add(&instruction) {
+                auditor.lacks_any = true;
                 auditor.warnings.push(Warning {
                     kind: error.kind().as_str(),
                     message: error.to_string(),
@@ -73,10 +82,12 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     // Another compiler packs memory in ways of its own.
     let is_for_another = module.is_scheduled() && !module.has_tiles();
     let plan = if is_for_another { Err(PlanError::NotTpu) } else { MemoryPlan::new(module, &plan_options) };
-    let memory_bounds = match &plan {
+    let mut memory_bounds = match &plan {
         Ok(plan) => MemoryBounds::of_plan(plan),
         Err(_) => memory_bounds(module, &mut auditor),
     };
+    let is_bounded = matches!(plan, Ok(_) | Err(PlanError::Unscheduled | PlanError::NotTpu));
+    memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module);
     let mut memory_spaces = auditor.totals();
     for space in plan.iter().flat_map(|plan| &plan.spaces) {
         let number = space.memory_space;
@@ -103,6 +114,12 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     }
 }
 
+/// Whether the text is all of a program, and nothing in it is unknown.
+fn is_whole(module: &Module) -> bool {
+    let is_aside = |warning: &tilewise_hlo::Warning| warning.kind() == WarningKind::SeveralModules;
+    !module.is_part() && module.warnings().iter().all(is_aside)
+}
+
 /// Devices that run the program together, each on its part (`num_partitions`).
 fn partitions(module: &Module) -> u64 {
     module.attribute("num_partitions").and_then(|count| count.parse().ok()).unwrap_or(1)
@@ -115,6 +132,8 @@ struct Auditor<'m> {
     buffers: Buffers,
     /// Per kind of error: how many buffers it kept from being sized, and the first of them.
     unsized_buffers: Vec<(tilewise::Error, String, usize)>,
+    /// Whether anything could not be read or sized.
+    lacks_any: bool,
     warnings: Vec<Warning>,
 }
 
@@ -163,6 +182,7 @@ impl<'m> Auditor<'m> {
     }
 
     fn report_unsized(&mut self) {
+        self.lacks_any |= !self.unsized_buffers.is_empty();
         for (error, first, count) in self.unsized_buffers.drain(..) {
             let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
             self.warnings.push(Warning {

@@ -1,7 +1,7 @@
 //! What a file's bytes hold: programs, or the compiler's plan of one.
 
 use crate::{AuditOptions, Failure, Report, Warning, audit_with};
-use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Module, WarningKind};
+use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Module};
 
 /// What [`read`](Content::read) finds in a file.
 #[derive(Debug)]
@@ -52,27 +52,11 @@ impl Content {
         if BufferAssignment::is_text(&text) {
             return vec![BufferAssignment::parse(&text).map(Self::BufferAssignment).map_err(Failure::from)];
         }
-        let mut program = |module| {
-            // The plan came with a proto, which holds one program.
-            Self::Program(Program { module, buffer_assignment: buffer_assignment.take() })
-        };
-        Module::parse_all(text).into_iter().map(|module| whole(module?).map(&mut program)).collect()
+        // The plan came with a proto, which holds one program.
+        let mut plan = || buffer_assignment.take();
+        let program = |module| Ok(Self::Program(Program { buffer_assignment: plan(), ..Program::checked(module)? }));
+        Module::parse_all(text).into_iter().map(program).collect()
     }
-}
-
-/// The module, unless it is cut off: it would be audited as if the rest held nothing.
-fn whole(module: Module) -> Result<Module, Failure> {
-    if !module.is_truncated() {
-        return Ok(module);
-    }
-    let lines = module.source().lines().count();
-    let open = module.warnings().iter().find(|warning| warning.kind() == WarningKind::UnterminatedComputation);
-    let place = match open.and_then(|warning| module.source().get(warning.span())) {
-        Some(computation) => format!("within computation `{computation}`"),
-        None => "before the entry computation".to_owned(),
-    };
-    let message = format!("the HLO text is cut off: it ends in line {lines}, {place}");
-    Err(Failure::new("truncated", message).with_help("dump or copy the module again, whole"))
 }
 
 impl From<Module> for Program {
@@ -83,6 +67,23 @@ impl From<Module> for Program {
 }
 
 impl Program {
+    /// The first program of a text.
+    ///
+    /// # Errors
+    /// Those of [`Module::parse`] and [`Module::check`].
+    pub fn parse(text: impl Into<String>) -> Result<Self, Failure> {
+        Self::checked(Module::parse(text))
+    }
+
+    /// A program that is whole: another would be audited as if the rest held nothing.
+    fn checked(module: Result<Module, tilewise_hlo::Error>) -> Result<Self, Failure> {
+        let module = module?;
+        match module.check() {
+            Ok(()) => Ok(module.into()),
+            Err(error) => Err(Failure::from(error).with_help("dump or copy the module again, whole")),
+        }
+    }
+
     /// [`audit_with`], with a warning first if the program is none for a TPU, and with how far the compiler's own plan
     /// [agrees](Report::agreement).
     #[must_use]

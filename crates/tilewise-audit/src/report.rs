@@ -104,6 +104,8 @@ pub struct MemoryBounds {
     pub temporary_bytes: Option<u64>,
     /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, what it holds.
     pub at_most_bytes: u64,
+    /// Whether all of the program was read and sized; else it may hold more than is said here.
+    pub is_complete: bool,
 }
 
 impl MemoryBounds {
@@ -114,6 +116,7 @@ impl MemoryBounds {
             alias_bytes: plan.alias_bytes,
             temporary_bytes: Some(plan.temporary_bytes()),
             at_most_bytes: plan.total_bytes(),
+            is_complete: true,
         }
     }
 
@@ -124,17 +127,16 @@ impl MemoryBounds {
         standing.saturating_add(self.temporary_bytes.unwrap_or(0))
     }
 
-    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share.
+    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share, or on parts that
+    /// could not be read or sized.
     ///
     /// Code and the compiler's own reserve are not counted.
     #[must_use]
     pub fn fits(&self, limit: u64) -> Option<bool> {
-        if self.at_most_bytes <= limit {
-            Some(true)
-        } else if self.at_least_bytes() > limit {
+        if self.at_least_bytes() > limit {
             Some(false)
         } else {
-            None
+            (self.is_complete && self.at_most_bytes <= limit).then_some(true)
         }
     }
 }

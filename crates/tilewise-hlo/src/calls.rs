@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::computation::Computation;
 use crate::instruction::Instruction;
+use crate::operands::OperandTexts;
 use crate::record::Data;
-use crate::scan::{bare, trim};
+use crate::scan::bare;
 
 /// What a computation is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ impl CallRole {
         }
     }
 
-    fn of(name: &str) -> Option<Self> {
+    pub(crate) fn of(name: &str) -> Option<Self> {
         use CallRole::*;
         [Calls, ToApply, Body, Condition, Branch, True, False, Called, Select, Scatter]
             .into_iter()
@@ -68,8 +69,9 @@ impl CallRole {
 pub struct Call<'m> {
     /// What for.
     pub role: CallRole,
-    /// The computation's name, without `%`.
+    /// The computation's name, without `%`; one made up for a computation within the instruction.
     pub name: &'m str,
+    index: Option<usize>,
     data: &'m Data,
 }
 
@@ -77,7 +79,10 @@ impl<'m> Call<'m> {
     /// The computation, if the text has it.
     #[must_use]
     pub fn computation(&self) -> Option<Computation<'m>> {
-        Computation::named(self.data, self.name)
+        match self.index {
+            Some(index) => Some(Computation { data: self.data, index }),
+            None => Computation::named(self.data, self.name),
+        }
     }
 }
 
@@ -93,11 +98,28 @@ impl<'m> Instruction<'m> {
         let data = self.data;
         let attributes = self.attributes().filter_map(|found| Some((CallRole::of(found.name)?, found.value)));
         attributes.flat_map(move |(role, value)| {
-            let names = value.strip_prefix('{').and_then(|value| value.strip_suffix('}')).unwrap_or(value);
-            let names = names.split(',').map(|name| bare(trim(name))).filter(|name| !name.is_empty());
-            names.map(move |name| Call { role, name, data })
+            called(data, value).map(move |(name, index)| Call { role, name, index, data })
         })
     }
+}
+
+/// The computations of an attribute's value: one or a list in braces, each by its name, or as a whole in braces of its
+/// own, and then which it is.
+pub(crate) fn called<'m>(data: &'m Data, value: &'m str) -> impl Iterator<Item = (&'m str, Option<usize>)> {
+    let inline = move |item: &'m str| {
+        let position = u32::try_from(data.offset_of(item)).ok()?;
+        let found = data.inline.binary_search_by_key(&position, |(position, _)| *position).ok()?;
+        Some(data.inline[found].1 as usize)
+    };
+    let is_inline = move |item: &'m str| !data.inline.is_empty() && item.starts_with('{') && inline(item).is_some();
+    let names = match value.strip_prefix('{').and_then(|value| value.strip_suffix('}')) {
+        Some(names) if !is_inline(value) => names,
+        _ => value,
+    };
+    OperandTexts::new(names).map(move |item| match inline(item).filter(|_| is_inline(item)) {
+        Some(index) => (data.text(data.computations[index].name), Some(index)),
+        None => (bare(item), None),
+    })
 }
 
 #[cfg(test)]

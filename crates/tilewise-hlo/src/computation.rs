@@ -20,9 +20,8 @@ impl<'m> Computation<'m> {
     /// The computation of this name; the first if several share it.
     pub(crate) fn named(data: &'m Data, name: &str) -> Option<Self> {
         let name_of = |index: usize| data.text(data.computations[index].name);
-        let names = || (0..data.computations.len()).map(|index| (index, name_of(index)));
-        let index = data.computations_by_name.get_or_init(|| NameIndex::new(names()));
-        let index = index.find(name, |index| name_of(index) == name)?;
+        let names = || NameIndex::new(0..data.computations.len(), name_of);
+        let index = data.computations_by_name.get_or_init(names).find(name, name_of)?;
         Some(Self { data, index })
     }
 
@@ -82,9 +81,8 @@ impl<'m> Computation<'m> {
         let data = self.data;
         let name_of = |index: usize| data.text(data.instructions[index].name);
         let all = data.instructions_by_name.get_or_init(|| vec![OnceLock::new(); data.computations.len()]);
-        let names = || (self.record().first..self.record().end).map(|index| (index, name_of(index)));
-        let here = all.get(self.index)?.get_or_init(|| NameIndex::new(names()));
-        let index = here.find(name, |index| name_of(index) == name)?;
+        let names = || NameIndex::new(self.record().first..self.record().end, name_of);
+        let index = all.get(self.index)?.get_or_init(names).find(name, name_of)?;
         Some(Instruction { data, index })
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
+use crate::span::Span;
+
 /// Why a text can't be read.
 ///
 /// Ask it for its [`kind`](Error::kind), for the bytes it is about ([`span`](Error::span)), and print it for a
@@ -56,9 +58,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
+        // Those about a module as a whole name the line.
         match &self.span {
-            Some(span) => write!(f, " (bytes {}..{})", span.start, span.end),
-            None => Ok(()),
+            Some(span) if !matches!(self.kind, ErrorKind::Refused(_) | ErrorKind::Truncated) => {
+                write!(f, " (bytes {}..{})", span.start, span.end)
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -91,6 +96,8 @@ pub enum ErrorKind {
     InvalidProto,
     /// The data ends too early, as of a file that is cut off or still being written.
     Truncated,
+    /// The text is no program: XLA's own parser refuses it.
+    Refused(WarningKind),
     /// The file can't be read.
     Io,
 }
@@ -113,6 +120,7 @@ impl ErrorKind {
             Self::GzipUnsupported => "gzip_unsupported",
             Self::InvalidProto => "invalid_proto",
             Self::Truncated => "truncated",
+            Self::Refused(kind) => kind.as_str(),
             Self::Io => "io",
         }
     }
@@ -136,6 +144,10 @@ pub struct Warning {
 }
 
 impl Warning {
+    pub(crate) fn new(kind: WarningKind, span: Span) -> Self {
+        Self { kind, start: span.start, end: span.end }
+    }
+
     /// What kind of warning this is.
     #[must_use]
     pub fn kind(&self) -> WarningKind {
@@ -151,23 +163,7 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = match self.kind {
-            WarningKind::UnreadLines => {
-                "not read: neither an instruction (`name = shape opcode(operands)`) nor a computation"
-            }
-            WarningKind::UnterminatedComputation => "the computation has no closing brace; the text may be truncated",
-            WarningKind::UnterminatedAttributes => "the instruction's attributes have an unclosed bracket or quote",
-            WarningKind::UnterminatedComment => "the comment is never closed; everything after it was skipped",
-            WarningKind::SeveralModules => {
-                "another HloModule starts here; only the first was read (`Module::parse_all` reads all)"
-            }
-            WarningKind::NoEntry => "no computation is marked ENTRY; the last one is used as the entry, as in XLA",
-            WarningKind::EntryMissing => {
-                "no computation is marked ENTRY and the text is truncated, so there is no entry computation"
-            }
-            WarningKind::NestedInstruction => "not read: an instruction within the operands of another; give it a line",
-        };
-        write!(f, "{message} (bytes {}..{})", self.start, self.end)
+        write!(f, "{} (bytes {}..{})", self.kind.message(), self.start, self.end)
     }
 }
 
@@ -175,12 +171,10 @@ impl fmt::Display for Warning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WarningKind {
-    /// Lines that are neither an instruction, nor a computation, nor a table.
+    /// Lines, or a part of one, that are neither an instruction, nor a computation, nor a table.
     UnreadLines,
     /// A computation without a closing brace.
     UnterminatedComputation,
-    /// An instruction whose attributes open a bracket or a quote that is never closed.
-    UnterminatedAttributes,
     /// A comment without its end.
     UnterminatedComment,
     /// A second `HloModule`: reading stopped before it.
@@ -189,8 +183,30 @@ pub enum WarningKind {
     NoEntry,
     /// A truncated text that lost its entry computation.
     EntryMissing,
-    /// An operand that is an instruction itself, as XLA reads but never prints: it was not read.
-    NestedInstruction,
+    /// A second computation marked `ENTRY`: the first is used.
+    SeveralEntries,
+    /// A second `ROOT` in a computation: the last is used.
+    SeveralRoots,
+    /// An instruction or a computation of a name that another has.
+    DuplicateName,
+    /// An operand that its computation doesn't define above.
+    UndefinedOperand,
+    /// A computation that is called and isn't defined above.
+    UndefinedComputation,
+    /// Parameters that aren't numbered 0, 1, 2 ….
+    ParameterNumbers,
+    /// A root whose shape isn't the one that the line above its computation says.
+    RootMismatch,
+    /// An entry whose parameters or result aren't those that the header says, or the line above it.
+    HeaderMismatch,
+    /// An instruction without an attribute that it can't do without: a `fusion` without `calls`.
+    MissingAttribute,
+    /// An attribute that is nearly one of those that a plan of memory depends on.
+    MisspeltAttribute,
+    /// An instruction without shape, where none can be inferred.
+    NoShape,
+    /// An instruction that does what isn't known.
+    UnknownOpcode,
 }
 
 impl WarningKind {
@@ -204,12 +220,57 @@ impl WarningKind {
         match self {
             Self::UnreadLines => "unread_lines",
             Self::UnterminatedComputation => "unterminated_computation",
-            Self::UnterminatedAttributes => "unterminated_attributes",
             Self::UnterminatedComment => "unterminated_comment",
             Self::SeveralModules => "several_modules",
             Self::NoEntry => "no_entry",
             Self::EntryMissing => "entry_missing",
-            Self::NestedInstruction => "nested_instruction",
+            Self::SeveralEntries => "several_entries",
+            Self::SeveralRoots => "several_roots",
+            Self::DuplicateName => "duplicate_name",
+            Self::UndefinedOperand => "undefined_operand",
+            Self::UndefinedComputation => "undefined_computation",
+            Self::ParameterNumbers => "parameter_numbers",
+            Self::RootMismatch => "root_mismatch",
+            Self::HeaderMismatch => "header_mismatch",
+            Self::MissingAttribute => "missing_attribute",
+            Self::MisspeltAttribute => "misspelt_attribute",
+            Self::NoShape => "no_shape",
+            Self::UnknownOpcode => "unknown_opcode",
+        }
+    }
+
+    /// Whether XLA's own parser refuses such a text. The others it takes, or they are of a newer compiler.
+    #[must_use]
+    pub fn is_refused_by_xla(self) -> bool {
+        !matches!(self, Self::SeveralModules | Self::NoEntry | Self::HeaderMismatch | Self::UnknownOpcode)
+    }
+
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Self::UnreadLines => "not read: neither an instruction (`name = shape opcode(operands)`) nor a computation",
+            Self::UnterminatedComputation => "the computation has no closing brace; the text may be truncated",
+            Self::UnterminatedComment => "the comment is never closed; everything after it was skipped",
+            Self::SeveralModules => {
+                "another HloModule starts here; only the first was read (`Module::parse_all` reads all)"
+            }
+            Self::NoEntry => "no computation is marked ENTRY; the last one is used as the entry, as in XLA",
+            Self::EntryMissing => {
+                "no computation is marked ENTRY and the text is truncated, so there is no entry computation"
+            }
+            Self::SeveralEntries => "a second computation is marked ENTRY",
+            Self::SeveralRoots => "a second instruction of the computation is marked ROOT",
+            Self::DuplicateName => "the name is given a second time",
+            Self::UndefinedOperand => "the operand isn't defined above",
+            Self::UndefinedComputation => "the computation isn't defined above",
+            Self::ParameterNumbers => "the computation's parameters aren't numbered 0, 1, 2 …",
+            Self::RootMismatch => "the root's shape isn't the one that the line above its computation says",
+            Self::HeaderMismatch => {
+                "the entry's parameters or its result aren't those that the header says, or the line above the entry"
+            }
+            Self::MissingAttribute => "the instruction lacks an attribute that it can't do without",
+            Self::MisspeltAttribute => "the attribute is nearly one that is known",
+            Self::NoShape => "the instruction has no shape, and none can be inferred",
+            Self::UnknownOpcode => "the instruction does what isn't known",
         }
     }
 }

@@ -99,7 +99,8 @@ impl<'m> Instruction<'m> {
         self.data.text(self.record().shape)
     }
 
-    /// The shape of its result. A layout that isn't written stays absent.
+    /// The shape of its result. A layout that isn't written stays absent, but in a module without tiles, where XLA's
+    /// default layout [stands in](crate::Module::leaves_layouts_out).
     ///
     /// # Errors
     ///
@@ -113,7 +114,8 @@ impl<'m> Instruction<'m> {
     /// # Ok::<(), tilewise_hlo::Error>(())
     /// ```
     pub fn shape(&self) -> Result<Shape, tilewise::Error> {
-        Shape::parse_as_written(self.shape_text())
+        let text = self.shape_text();
+        if self.data.has_tiles() { Shape::parse_as_written(text) } else { text.parse() }
     }
 
     /// What is between the parentheses: operands, a constant's literal, a parameter's number.
@@ -211,7 +213,10 @@ impl<'m> Instruction<'m> {
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         let record = self.record();
-        record.name.start as usize..record.attributes.end as usize
+        // An operand that is an instruction has a name that the text leaves out, and perhaps no shape.
+        let parts = [record.name, record.shape, record.opcode_text];
+        let start = parts.into_iter().map(|part| part.start as usize).find(|start| *start < self.data.length);
+        start.unwrap_or_default()..record.attributes.end as usize
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::alias::InputOutputAlias;
 use crate::attributes::Attributes;
 use crate::computation::Computation;
-use crate::error::{Error, Warning, WarningKind};
+use crate::error::{Error, ErrorKind, Warning, WarningKind};
 use crate::instruction::Instruction;
 use crate::record::Data;
 
@@ -43,7 +43,8 @@ impl Module {
     ///
     /// Text before the `HloModule` line is skipped. Instructions outside any computation go into an
     /// unnamed one. Of several modules only the first is read. A truncated text yields what is there. Whatever could
-    /// not be read is in [`warnings`](Self::warnings). Time is linear in the text, whatever the text.
+    /// not be read, or isn't defined, is in [`warnings`](Self::warnings): ask [`check`](Self::check) before you believe
+    /// what a module says as a whole. Time is linear in the text, whatever the text.
     ///
     /// # Errors
     ///
@@ -78,13 +79,69 @@ impl Module {
         modules.map(|data| Ok(Self { data: Arc::new(data?) })).collect()
     }
 
+    /// Refuses a text that is cut, and whatever else XLA's own parser refuses: names that are defined twice, or that are
+    /// used and not defined above, a second `ENTRY`, and so on. Only then the text is what a compiler printed.
+    ///
+    /// Lines without an `HloModule` line are a [part](Self::is_part) of a program and never refused.
+    ///
+    /// # Errors
+    ///
+    /// [`Truncated`](ErrorKind::Truncated) if the text ends within the module, else [`Refused`](ErrorKind::Refused) with
+    /// the first place that is wrong.
+    ///
+    /// ```
+    /// # use tilewise_hlo::{ErrorKind, Module, WarningKind};
+    /// let text = "HloModule m\nENTRY e {\n  a = f32[8] parameter(0)\n  b = f32[8] negate(c)\n}";
+    /// let error = Module::parse(text)?.check().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Refused(WarningKind::UndefinedOperand));
+    /// assert_eq!((error.to_string().as_str(), error.span()), ("line 4: the operand isn't defined above: `c`", Some(68..69)));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    pub fn check(&self) -> Result<(), Error> {
+        let refused = || self.warnings().iter().filter(|warning| warning.kind().is_refused_by_xla());
+        if self.is_part() {
+            return Ok(());
+        }
+        if self.is_truncated() {
+            let open = refused().find(|warning| warning.kind() == WarningKind::UnterminatedComputation);
+            let place = match open.and_then(|warning| self.source().get(warning.span())) {
+                Some(computation) => format!("within computation `{computation}`"),
+                None => "before the entry computation".to_owned(),
+            };
+            let lines = self.source().lines().count();
+            let message = format!("the HLO text is cut off: it ends in line {lines}, {place}");
+            return Err(Error::new(ErrorKind::Truncated, open.map(Warning::span), message));
+        }
+        let Some(first) = refused().min_by_key(|warning| warning.span().start) else { return Ok(()) };
+        Err(Error::new(ErrorKind::Refused(first.kind()), Some(first.span()), self.describe(first)))
+    }
+
+    /// A warning with its line and the text it is about.
+    fn describe(&self, warning: &Warning) -> String {
+        /// What of a text fits a message.
+        const SHOWN: usize = 60;
+        // What the text leaves out stands behind it.
+        let start = warning.span().start.min(self.data.length);
+        let line = memchr::memchr_iter(b'\n', &self.data.source.as_bytes()[..start]).count() + 1;
+        let text = self.data.source.get(warning.span()).and_then(|text| text.lines().next()).unwrap_or_default();
+        let shown: String = text.chars().take(SHOWN).collect();
+        let cut = if shown.len() < text.len() { "…" } else { "" };
+        format!("line {line}: {}: `{shown}{cut}`", warning.kind().message())
+    }
+
     /// Whether the text ends within the module: a part of it, perhaps its entry, is missing. Lines without an
     /// `HloModule` line are no truncated module.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         use WarningKind::{EntryMissing, UnterminatedComment, UnterminatedComputation};
         let is_cut = |kind| matches!(kind, UnterminatedComputation | UnterminatedComment | EntryMissing);
-        self.data.has_header && self.data.warnings.iter().any(|warning| is_cut(warning.kind))
+        !self.is_part() && self.warnings().iter().any(|warning| is_cut(warning.kind()))
+    }
+
+    /// Whether there is no `HloModule` line: the text is a part of a program, or one that nobody compiled.
+    #[must_use]
+    pub fn is_part(&self) -> bool {
+        !self.data.has_header
     }
 
     /// Whether any instruction has a tiled layout, as all that is compiled for a TPU has.
@@ -96,13 +153,32 @@ impl Module {
     /// ```
     #[must_use]
     pub fn has_tiles(&self) -> bool {
-        self.instructions().any(|instruction| instruction.shape_text().contains(":T("))
+        self.data.has_tiles()
+    }
+
+    /// Whether arrays are written without layouts where no array has tiles: then they have XLA's default layouts, as in
+    /// its parser. No compiler prints such a text.
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let module = Module::parse("x = f32[8,128] parameter(0)")?;
+    /// assert!(module.leaves_layouts_out());
+    /// assert_eq!(module.instructions().next().unwrap().shape().unwrap().to_string(), "f32[8,128]{1,0}");
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn leaves_layouts_out(&self) -> bool {
+        let lacks_layout = |shape: &str| {
+            let bytes = shape.as_bytes();
+            memchr::memchr_iter(b']', bytes).any(|at| bytes.get(at + 1) != Some(&b'{') && !bytes[..at].ends_with(b"["))
+        };
+        !self.has_tiles() && self.instructions().any(|instruction| lacks_layout(instruction.shape_text()))
     }
 
     /// The text.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.data.source
+        self.data.source.get(..self.data.length).unwrap_or_default()
     }
 
     /// The module's name; empty if there is no `HloModule` line.
@@ -194,7 +270,7 @@ impl Module {
         (index < self.data.instructions.len()).then_some(Instruction { data: &self.data, index })
     }
 
-    /// What was skipped, or isn't as XLA writes it. Empty for what a compiler printed.
+    /// What was skipped, isn't defined, or contradicts itself. Empty for what a compiler printed.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.data.warnings

@@ -1,19 +1,18 @@
 //! The operands of an instruction.
 
-use crate::computation::Computation;
+use std::slice;
+
 use crate::instruction::Instruction;
 use crate::opcode::Opcode;
-use crate::scan::{bare, is_identifier, trim, value_end};
+use crate::record::Data;
+use crate::scan::{bare, identifier_end, is_identifier, peek, trim, value_end};
 
 impl<'m> Instruction<'m> {
     /// The instructions whose results it reads. A `constant`'s literal and a `parameter`'s number are no operands.
     #[must_use]
     pub fn operands(&self) -> Operands<'m> {
-        let rest = match self.opcode() {
-            Opcode::Constant | Opcode::Parameter => "",
-            _ => self.operands_text(),
-        };
-        Operands { rest, computation: self.computation() }
+        let texts = OperandTexts::new(if has_operands(self.opcode()) { self.operands_text() } else { "" });
+        Operands { texts, instructions: self.data.operands_of(self.index).iter(), data: self.data }
     }
 
     /// The names of the [`operands`](Self::operands), without `%`.
@@ -22,28 +21,78 @@ impl<'m> Instruction<'m> {
     }
 }
 
+/// Whether what stands between the parentheses of such an instruction are operands.
+pub(crate) fn has_operands(opcode: Opcode) -> bool {
+    !matches!(opcode, Opcode::Constant | Opcode::Parameter)
+}
+
+/// The texts between commas.
+#[derive(Clone, Debug)]
+pub(crate) struct OperandTexts<'m> {
+    rest: &'m str,
+}
+
+impl<'m> OperandTexts<'m> {
+    pub(crate) fn new(text: &'m str) -> Self {
+        Self { rest: text }
+    }
+
+    /// The next name, where nothing but a space and a sigil is before it, as mostly.
+    fn next_name(&mut self) -> Option<&'m str> {
+        let bytes = self.rest.as_bytes();
+        let text = usize::from(peek(bytes, 0) == b' ');
+        let name = text + usize::from(peek(bytes, text) == b'%');
+        let end = identifier_end(bytes, name);
+        let is_name = end > name && (end == bytes.len() || bytes[end] == b',');
+        let found = self.rest.get(name..end).filter(|_| is_name)?;
+        self.rest = self.rest.get(end + 1..).unwrap_or_default();
+        Some(found)
+    }
+
+    /// The next operand's name; `Err` with its text where that is none.
+    pub(crate) fn next_operand(&mut self) -> Option<Result<&'m str, &'m str>> {
+        if let Some(name) = self.next_name() {
+            return Some(Ok(name));
+        }
+        let text = self.next()?;
+        let start = name_start(text);
+        let follows_shape = start == 0 || text[..start].trim_ascii_end().ends_with([']', '}', ')']);
+        Some(if follows_shape { Ok(bare(&text[start..])) } else { Err(text) })
+    }
+}
+
+impl<'m> Iterator for OperandTexts<'m> {
+    type Item = &'m str;
+
+    fn next(&mut self) -> Option<&'m str> {
+        while !self.rest.is_empty() {
+            let end = value_end(self.rest.as_bytes(), 0, false);
+            let text = trim(&self.rest[..end]);
+            self.rest = self.rest.get(end + 1..).unwrap_or_default();
+            if !text.is_empty() {
+                return Some(text);
+            }
+        }
+        None
+    }
+}
+
 /// Iterates over an instruction's [`Operand`]s.
 #[derive(Clone, Debug)]
 pub struct Operands<'m> {
-    rest: &'m str,
-    computation: Computation<'m>,
+    texts: OperandTexts<'m>,
+    instructions: slice::Iter<'m, u32>,
+    data: &'m Data,
 }
 
 impl<'m> Iterator for Operands<'m> {
     type Item = Operand<'m>;
 
     fn next(&mut self) -> Option<Operand<'m>> {
-        loop {
-            if self.rest.is_empty() {
-                return None;
-            }
-            let end = value_end(self.rest.as_bytes(), 0, false);
-            let text = trim(&self.rest[..end]);
-            self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            if !text.is_empty() {
-                return Some(Operand { text, computation: self.computation });
-            }
-        }
+        let text = self.texts.next()?;
+        let index = self.instructions.next().map(|index| *index as usize);
+        let instruction = index.filter(|index| *index < self.data.instructions.len());
+        Some(Operand { text, instruction: instruction.map(|index| Instruction { data: self.data, index }) })
     }
 }
 
@@ -51,16 +100,10 @@ impl<'m> Iterator for Operands<'m> {
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'m> {
     text: &'m str,
-    computation: Computation<'m>,
+    instruction: Option<Instruction<'m>>,
 }
 
 impl<'m> Operand<'m> {
-    fn name_start(&self) -> usize {
-        let name = self.text.bytes().rev().take_while(|byte| is_identifier(*byte)).count();
-        let start = self.text.len() - name;
-        start - usize::from(self.text[..start].ends_with('%'))
-    }
-
     /// The text.
     #[must_use]
     pub fn text(&self) -> &'m str {
@@ -70,18 +113,25 @@ impl<'m> Operand<'m> {
     /// The name of the instruction, without `%`.
     #[must_use]
     pub fn name(&self) -> &'m str {
-        bare(&self.text[self.name_start()..])
+        bare(&self.text[name_start(self.text)..])
     }
 
     /// The shape in front of the name, if there is one.
     #[must_use]
     pub fn shape_text(&self) -> Option<&'m str> {
-        Some(self.text[..self.name_start()].trim_ascii_end()).filter(|shape| !shape.is_empty())
+        Some(self.text[..name_start(self.text)].trim_ascii_end()).filter(|shape| !shape.is_empty())
     }
 
-    /// The instruction, if the text has it.
+    /// The instruction, if the text defines it above.
     #[must_use]
     pub fn instruction(&self) -> Option<Instruction<'m>> {
-        self.computation.instruction(self.name())
+        self.instruction
     }
+}
+
+/// Where the name of an operand begins, with its sigil.
+pub(crate) fn name_start(operand: &str) -> usize {
+    let name = operand.bytes().rev().take_while(|byte| is_identifier(*byte)).count();
+    let start = operand.len() - name;
+    start - usize::from(operand[..start].ends_with('%'))
 }

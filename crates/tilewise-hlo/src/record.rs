@@ -1,6 +1,6 @@
 //! What parsing leaves: ranges of the text, which modules, computations and instructions look into.
 
-use crate::error::{Warning, WarningKind};
+use crate::error::Warning;
 use crate::name_index::NameIndex;
 use crate::opcode::Opcode;
 use crate::source_table::SourceTable;
@@ -40,21 +40,28 @@ impl ComputationRecord {
     pub(crate) fn is_implicit(&self) -> bool {
         self.name == Span::default()
     }
-
-    /// Ends the computation before the instruction `end`.
-    pub(crate) fn close(&mut self, end: usize) {
-        self.end = end;
-    }
 }
+
+/// No instruction.
+pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Data {
+    /// The text, and behind it what it leaves out.
     pub(crate) source: String,
+    /// The length of the text.
+    pub(crate) length: usize,
     pub(crate) name: Span,
     pub(crate) header: Span,
     pub(crate) has_header: bool,
     pub(crate) computations: Vec<ComputationRecord>,
     pub(crate) instructions: Vec<InstructionRecord>,
+    /// Where computations within instructions begin, and which they are, in rising order.
+    pub(crate) inline: Vec<(u32, u32)>,
+    /// What each operand is: an instruction, or [`NONE`].
+    pub(crate) operands: Vec<u32>,
+    /// For each instruction, where its `operands` begin.
+    pub(crate) first_operands: Vec<u32>,
     pub(crate) table: SourceTable,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) entry: Option<usize>,
@@ -62,6 +69,7 @@ pub(crate) struct Data {
     /// The instructions of each computation.
     pub(crate) instructions_by_name: OnceLock<Vec<OnceLock<NameIndex>>>,
     pub(crate) owning: OnceLock<Vec<bool>>,
+    pub(crate) has_tiles: OnceLock<bool>,
 }
 
 impl Data {
@@ -74,25 +82,21 @@ impl Data {
         (part.as_ptr() as usize).saturating_sub(self.source.as_ptr() as usize)
     }
 
-    /// Finds the entry computation: the one marked so, else the last one, as in XLA
-    /// (`HloParserImpl::ParseComputations` in xla/hlo/parser/hlo_parser.cc). XLA prints `ENTRY` last, and the entry's
-    /// layout in the header: a module with that layout and without `ENTRY` is truncated, and has none.
-    pub(crate) fn choose_entry(&mut self) {
-        let marked = self.computations.iter().position(|computation| computation.is_entry);
-        let truncated = self.warnings.iter().any(|warning| warning.kind == WarningKind::UnterminatedComputation);
-        let end = Span::new(self.source.len(), self.source.len());
-        let prints_entry = truncated || self.text(self.header).contains("entry_computation_layout=");
-        let mut warn = |kind| self.warnings.push(Warning { kind, start: end.start, end: end.end });
-        self.entry = marked.or_else(|| {
-            if self.has_header && prints_entry {
-                warn(WarningKind::EntryMissing);
-                return None;
-            }
-            if self.computations.len() > 1 {
-                warn(WarningKind::NoEntry);
-            }
-            self.computations.len().checked_sub(1)
-        });
+    pub(crate) fn span_of(&self, part: &str) -> Span {
+        let start = self.offset_of(part);
+        Span::new(start, start + part.len())
+    }
+
+    /// Whether any layout has tiles.
+    pub(crate) fn has_tiles(&self) -> bool {
+        let is_tiled = |instruction: &InstructionRecord| self.text(instruction.shape).contains(":T(");
+        *self.has_tiles.get_or_init(|| self.instructions.iter().any(is_tiled))
+    }
+
+    /// For each operand of an instruction, what it is: an instruction, or [`NONE`].
+    pub(crate) fn operands_of(&self, instruction: usize) -> &[u32] {
+        let at = |index: usize| self.first_operands.get(index).map_or(self.operands.len(), |first| *first as usize);
+        self.operands.get(at(instruction)..at(instruction + 1)).unwrap_or_default()
     }
 }
 

@@ -86,33 +86,29 @@ pub(crate) fn line_end(bytes: &[u8], at: usize) -> usize {
     memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |offset| at + offset)
 }
 
-/// The end of the comment that starts at `at`, if one does. It ends with its line at the latest: XLA prints only
-/// `/*index=5*/`, and a comment left open must not make every later one search the rest of the text.
+/// The end of the comment that starts at `at`, if one does. One that is left open ends before the next line that looks
+/// like an instruction.
 pub(crate) fn comment_end(bytes: &[u8], at: usize) -> Option<usize> {
     match peek(bytes, at + 1) {
         b'/' => Some(line_end(bytes, at)),
         b'*' => {
             let mut from = at + 2;
-            loop {
-                let Some(offset) = memchr2(b'*', b'\n', &bytes[from..]) else {
-                    return Some(bytes.len());
-                };
-                let end = from + offset;
-                if bytes[end] == b'\n' {
-                    return Some(end);
+            while let Some(offset) = memchr2(b'*', b'\n', bytes.get(from..).unwrap_or(&[])) {
+                let found = from + offset;
+                match bytes[found] {
+                    b'*' if peek(bytes, found + 1) == b'/' => return Some(found + 2),
+                    b'\n' if looks_like_instruction(bytes, found + 1) => return Some(found),
+                    _ => from = found + 1,
                 }
-                if peek(bytes, end + 1) == b'/' {
-                    return Some(end + 2);
-                }
-                from = end + 1;
             }
+            Some(bytes.len())
         }
         _ => None,
     }
 }
 
 /// The position after the closing quote of the string that opens at `at`, or where the search gave up.
-fn string_end(bytes: &[u8], at: usize, guarded: bool) -> Result<usize, usize> {
+pub(crate) fn string_end(bytes: &[u8], at: usize, guarded: bool) -> Result<usize, usize> {
     let mut from = at + 1;
     loop {
         let Some(offset) = memchr3(b'"', b'\\', b'\n', bytes.get(from..).unwrap_or(&[])) else {
@@ -167,44 +163,11 @@ pub(crate) fn balanced_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result
     }
 }
 
-/// The end of the line on which everything opened since `at` is closed again, or where the search gave up.
-///
-/// If `guarded`, a line that looks like an instruction ends the search, as in [`balanced_end`].
-pub(crate) fn closed_line_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result<usize, usize> {
-    let mut depth = 0_usize;
-    loop {
-        while at < bytes.len() && class(bytes[at]) & STOP == 0 {
-            at += 1;
-        }
-        if at >= bytes.len() {
-            return if depth == 0 { Ok(at) } else { Err(at) };
-        }
-        match bytes[at] {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => {
-                at = string_end(bytes, at, guarded)?;
-                continue;
-            }
-            b'\n' if depth == 0 && !ends_with_comma(&bytes[..at]) => return Ok(at),
-            b'\n' if guarded && looks_like_instruction(bytes, at + 1) => {
-                return if depth == 0 { Ok(at) } else { Err(at) };
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-}
-
-fn ends_with_comma(bytes: &[u8]) -> bool {
-    bytes.iter().rev().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) == Some(&b',')
-}
-
 /// Whether the line at `at` reads `[ROOT] name = shape…`. An attribute on a line of its own (`calls=f`) doesn't.
 pub(crate) fn looks_like_instruction(bytes: &[u8], at: usize) -> bool {
     let mut at = skip_blank(bytes, at);
-    if bytes[at.min(bytes.len())..].starts_with(b"ROOT ") {
-        at = skip_blank(bytes, at + 5);
+    if bytes[at.min(bytes.len())..].starts_with(b"ROOT") && matches!(peek(bytes, at + 4), b' ' | b'\t' | b'%') {
+        at = skip_blank(bytes, at + 4);
     }
     if peek(bytes, at) == b'%' {
         at += 1;
@@ -216,7 +179,7 @@ pub(crate) fn looks_like_instruction(bytes: &[u8], at: usize) -> bool {
     }
     let shape = skip_blank(bytes, equals + 1);
     let word = identifier_end(bytes, shape);
-    match peek(bytes, word) {
+    match peek(bytes, skip_blank(bytes, word)) {
         b'(' => true,
         b'[' => word > shape,
         _ => false,
@@ -329,10 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn comments_end_with_their_line() {
+    fn comments_end_before_instructions() {
         assert_eq!(comment_end(b"/*index=5*/x", 0), Some(11));
         assert_eq!(comment_end(b"/***/x", 0), Some(5));
-        assert_eq!(comment_end(b"/* \n */", 0), Some(3));
+        assert_eq!(comment_end(b"/* \n */", 0), Some(7));
+        assert_eq!(comment_end(b"/* \n a = f32[] add() */", 0), Some(3));
         assert_eq!(comment_end(b"/*", 0), Some(2));
         assert_eq!(comment_end(b"// a\nb", 0), Some(4));
         assert_eq!(comment_end(b"/", 0), None);

@@ -39,24 +39,6 @@ ENTRY e {
 }
 ";
 
-/// A handwritten form that XLA's parser takes.
-const INLINE_PARAM: &str = r"HloModule m
-
-ENTRY e {
-  ROOT r = f32[8]{0} negate(f32[8]{0} parameter(0))
-}
-";
-
-/// A handwritten form that XLA's parser takes.
-const NO_SHAPE: &str = r"HloModule m
-
-ENTRY e {
-  p = f32[8]{0} parameter(0)
-  r = negate(p)
-  ROOT s = f32[8]{0} negate(r)
-}
-";
-
 /// As XLA prints it: a module inside a string.
 const ORIGIN: &str = r#"HloModule module, entry_computation_layout={(f32[4]{0})->f32[4]{0}}, origin_recovery_table={
   {"orig"} : {"orig__ovp0"},
@@ -150,14 +132,6 @@ fn comments_hold_no_modules() {
     ] {
         assert_eq!(modules(&text).iter().map(Module::name).collect::<Vec<_>>(), ["b"], "{text}");
     }
-}
-
-#[test]
-fn handwritten_forms_are_named() {
-    assert_eq!(kinds(&only(NO_SHAPE)), [WarningKind::UnreadLines]);
-    let module = only(INLINE_PARAM);
-    assert_eq!(kinds(&module), [WarningKind::NestedInstruction]);
-    assert_eq!(&module.source()[module.warnings()[0].span()], "f32[8]{0} parameter(0)");
 }
 
 #[test]

@@ -28,8 +28,8 @@ short {
   ROOT %p.1 = f32[42]{0} parameter(0)
 }
 
-%tuple (p: (f32[2], (s8[], /*index=5*/token[]))) -> (f32[2], token[]) { // remark
-  %p = ((f32[2], (s8[], /*index=5*/token[]))) parameter(0)
+%tuple (p: (f32[2], (s8[], /*index=5*/token[]))) -> (f32[2], (s8[], token[])) { // remark
+  %p = (f32[2]{0}, (s8[], /*index=5*/token[])) parameter(0)
 }, execution_thread=\"sparsecore\"
 
 ENTRY %main.2-3 () -> f32[] {
@@ -48,7 +48,7 @@ ENTRY %main.2-3 () -> f32[] {
 
 #[test]
 fn carriage_returns_marks_and_prefixes() {
-    let text = "\u{feff}I0101 compiler.cc:12] dumping\n\nI0101 compiler.cc:13] HloModule m.1, a={1}\r\n\r\nENTRY e {\r\n  x = f32[] add(a, b), k=v\r\n}\r\n";
+    let text = "\u{feff}I0101 compiler.cc:12] dumping\n\nI0101 compiler.cc:13] HloModule m.1, a={1}\r\n\r\nENTRY e {\r\n  x = f32[] constant(1), k=v\r\n}\r\n";
     let module = clean(text);
     assert_eq!((module.name(), module.attribute("a")), ("m.1", Some("{1}")));
     assert_eq!(module.instructions().next().unwrap().attribute("k"), Some("v"));

@@ -1,6 +1,7 @@
 //! Programs as compilers print them, and texts that nobody printed.
 
 mod cases;
+mod forms;
 mod grammar;
 mod malformed;
 #[cfg(all(feature = "gzip", feature = "proto"))]

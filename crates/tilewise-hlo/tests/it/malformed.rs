@@ -163,19 +163,19 @@ fn warnings(text: &str) -> Vec<(WarningKind, &str)> {
 fn nothing_is_lost_in_silence() {
     let unread = WarningKind::UnreadLines;
     assert_eq!(
-        warnings("ENTRY f {\n x = f32[2] add(a)\n what?\n\n ever\n y = f32[] junk\n}\n"),
+        warnings("ENTRY f {\n x = f32[2] add()\n what?\n\n ever\n y = f32[] junk\n}\n"),
         [(unread, "what?\n\n ever\n y = f32[] junk")]
     );
-    assert_eq!(warnings("ENTRY f {\n x = f32[2] add(a)\n"), [(WarningKind::UnterminatedComputation, "f")]);
+    assert_eq!(warnings("ENTRY f {\n x = f32[2] add()\n"), [(WarningKind::UnterminatedComputation, "f")]);
     assert_eq!(
-        warnings("HloModule m\nf {\n x = f32[2] add(a)\n"),
+        warnings("HloModule m\nf {\n x = f32[2] add()\n"),
         [(WarningKind::UnterminatedComputation, "f"), (WarningKind::EntryMissing, "")]
     );
-    assert_eq!(warnings("HloModule m\nf {\n x = f32[2] add(a)\n}\ng {\n}"), [(WarningKind::NoEntry, "")]);
+    assert_eq!(warnings("HloModule m\nf {\n x = f32[2] add()\n}\ng {\n}"), [(WarningKind::NoEntry, "")]);
     assert_eq!(
-        warnings("HloModule m\nENTRY f {\n x = f32[2] add(a)\n}\nHloModule n\nENTRY g {\n}"),
+        warnings("HloModule m\nENTRY f {\n x = f32[2] add()\n}\nHloModule n\nENTRY g {\n}"),
         [(WarningKind::SeveralModules, "HloModule n")]
     );
-    assert_eq!(warnings("x = f32[2] add(a), b={\ny = f32[2] add(a)"), [(WarningKind::UnterminatedAttributes, ", b={")]);
-    assert_eq!(warnings("x = f32[2] add(a)\n/* y\n"), [(WarningKind::UnterminatedComment, "/* y\n")]);
+    assert_eq!(warnings("x = f32[2] add(), b={\ny = f32[2] add()"), [(unread, "x = f32[2] add(), b={")]);
+    assert_eq!(warnings("x = f32[2] add()\n/* y\n"), [(WarningKind::UnterminatedComment, "/* y\n")]);
 }

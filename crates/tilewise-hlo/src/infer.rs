@@ -1,0 +1,219 @@
+//! The shapes that XLA's parser infers where a text leaves them out.
+//!
+//! The rules are those of `ShapeInference` (xla/service/shape_inference.cc). Where bounds or types change, the result has
+//! no layout, as in XLA.
+
+use tilewise::{Dimension, ElementType, Shape};
+
+use crate::opcode::Opcode;
+use crate::resolve::Pairs;
+use crate::scan::trim;
+
+/// An instruction without shape.
+pub(crate) struct Operation<'t> {
+    pub(crate) opcode: Opcode,
+    /// The shapes of its operands.
+    pub(crate) operands: Vec<&'t str>,
+    pub(crate) attributes: &'t str,
+    /// An element of its first operand.
+    pub(crate) element: &'t dyn Fn(usize) -> Option<&'t str>,
+    /// The shape that the computation of this attribute results in.
+    pub(crate) result_of: &'t dyn Fn(&str) -> Option<&'t str>,
+}
+
+/// The text of the shape of its result; `None` where XLA infers none, or this doesn't.
+pub(crate) fn infer(operation: &Operation<'_>) -> Option<String> {
+    use Opcode::*;
+    let at = |number: usize| operation.operands.get(number).map(|shape| (*shape).to_owned());
+    let text = |shape: Shape| Some(shape.to_string());
+    match operation.opcode {
+        Acos | Acosh | AddDependency | Asin | Asinh | Atanh | BatchNormInference | Cbrt | Ceil | Cholesky | Copy
+        | Cosine | Cosh | CountLeadingZeros | Domain | Erf | Exponential | ExponentialMinusOne | Floor | Log
+        | LogPlusOne | Logistic | Negate | Not | OptimizationBarrier | Popcnt | Reverse | RoundNearestAfz
+        | RoundNearestEven | Rsqrt | SelectAndScatter | SetDimensionSize | Sign | Sine | Sinh | Sqrt | Tan | Tanh
+        | While => at(0),
+        Add | And | Atan2 | Divide | Maximum | Minimum | Multiply | Or | Power | Remainder | ShiftLeft
+        | ShiftRightArithmetic | ShiftRightLogical | Subtract | Xor => operation.are_alike(2).and_then(|()| at(0)),
+        Clamp | Select | TriangularSolve => at(1),
+        AfterAll => Some("token[]".to_owned()),
+        PartitionId | ReplicaId => Some("u32[]".to_owned()),
+        GetDimensionSize => Some("s32[]".to_owned()),
+        Tuple => Some(tuple(&operation.operands)),
+        Sort => one_or_tuple(&operation.operands),
+        Scatter => one_or_tuple(operation.operands.get(..operation.operands.len().checked_sub(1)? / 2)?),
+        BatchNormGrad | BatchNormTraining => {
+            Some(tuple(&[operation.operands.first()?, operation.operands.get(1)?, operation.operands.get(1)?]))
+        }
+        GetTupleElement => (operation.element)(operation.number("index")?).map(str::to_owned),
+        Call => (operation.result_of)("to_apply").map(str::to_owned),
+        Conditional => {
+            ["branch_computations", "true_computation"].into_iter().find_map(operation.result_of).map(str::to_owned)
+        }
+        Abs | Real | Imag => {
+            let operand = operation.operand(0)?;
+            let component = match operand.element_type()? {
+                ElementType::C64 => ElementType::F32,
+                ElementType::C128 => ElementType::F64,
+                _ => return at(0),
+            };
+            text(array(component, operand.dimensions())?)
+        }
+        Complex => {
+            let operand = operation.operand(0)?;
+            let pair = match operand.element_type()? {
+                ElementType::F32 => ElementType::C64,
+                ElementType::F64 => ElementType::C128,
+                _ => return None,
+            };
+            text(array(pair, operand.dimensions())?)
+        }
+        IsFinite | Compare => text(array(ElementType::Pred, operation.operand(0)?.dimensions())?),
+        Map => {
+            let result = shape((operation.result_of)("to_apply")?)?;
+            text(array(result.element_type()?, operation.operand(0)?.dimensions())?)
+        }
+        Broadcast => {
+            let operand = operation.operand(0)?;
+            let broadcast: Option<Vec<Dimension>> =
+                operation.numbers("dimensions")?.into_iter().map(|size| Dimension::fixed(size as u64).ok()).collect();
+            text(array(operand.element_type()?, &[&broadcast?, operand.dimensions()].concat())?)
+        }
+        Transpose => {
+            let operand = operation.operand(0)?;
+            let dimension = |number: usize| operand.dimensions().get(number).copied();
+            let dimensions: Option<Vec<Dimension>> =
+                operation.numbers("dimensions")?.into_iter().map(dimension).collect();
+            text(array(operand.element_type()?, &dimensions?)?)
+        }
+        Concatenate => {
+            let first = operation.operand(0)?;
+            let [along] = operation.numbers("dimensions")?[..] else { return None };
+            let mut sum = 0_u64;
+            for operand in &operation.operands {
+                sum = sum.checked_add(shape(operand)?.dimensions().get(along)?.bound()?)?;
+            }
+            let mut dimensions = first.dimensions().to_vec();
+            *dimensions.get_mut(along)? = Dimension::fixed(sum).ok()?;
+            text(array(first.element_type()?, &dimensions)?)
+        }
+        Pad => {
+            let operand = operation.operand(0)?;
+            let padding: Vec<&str> = operation.attribute("padding")?.split('x').collect();
+            let mut dimensions = Vec::new();
+            for (at, dimension) in operand.dimensions().iter().enumerate() {
+                let mut parts = padding.get(at)?.split('_').map(|part| part.parse::<i64>().ok());
+                let (low, high, interior) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+                let size = i64::try_from(dimension.bound()?).ok()?;
+                let inside = interior.checked_mul((size - 1).max(0))?;
+                let padded = size.checked_add(low)?.checked_add(high)?.checked_add(inside)?;
+                dimensions.push(Dimension::fixed(u64::try_from(padded).ok()?).ok()?);
+            }
+            text(array(operand.element_type()?, &dimensions)?)
+        }
+        Reduce => {
+            let count = operation.operands.len() / 2;
+            let reduced = operation.numbers("dimensions")?;
+            let mut results = Vec::new();
+            for number in 0..count {
+                let (operand, start) = (operation.operand(number)?, operation.operand(count + number)?);
+                let kept = operand.dimensions().iter().enumerate().filter(|(at, _)| !reduced.contains(at));
+                results.push(
+                    array(start.element_type()?, &kept.map(|(_, dimension)| *dimension).collect::<Vec<_>>())?
+                        .to_string(),
+                );
+            }
+            one_or_tuple(&results.iter().map(String::as_str).collect::<Vec<_>>())
+        }
+        Dot => {
+            let (left, right) = (operation.operand(0)?, operation.operand(1)?);
+            let numbers = |name: &str| operation.numbers(name).unwrap_or_default();
+            let (left_batch, right_batch) = (numbers("lhs_batch_dims"), numbers("rhs_batch_dims"));
+            let (left_summed, right_summed) = (numbers("lhs_contracting_dims"), numbers("rhs_contracting_dims"));
+            let free = |shape: &Shape, batch: &[usize], summed: &[usize]| -> Vec<Dimension> {
+                let is_free = |at: &usize| !batch.contains(at) && !summed.contains(at);
+                shape.dimensions().iter().enumerate().filter(|(at, _)| is_free(at)).map(|(_, size)| *size).collect()
+            };
+            let batch: Option<Vec<Dimension>> =
+                left_batch.iter().map(|at| left.dimensions().get(*at).copied()).collect();
+            let dimensions =
+                [batch?, free(&left, &left_batch, &left_summed), free(&right, &right_batch, &right_summed)].concat();
+            text(array(left.element_type()?, &dimensions)?)
+        }
+        Gather => {
+            let (operand, indices) = (operation.operand(0)?, operation.operand(1)?);
+            let offsets = operation.numbers("offset_dims")?;
+            let collapsed = operation.numbers("collapsed_slice_dims").unwrap_or_default();
+            let batched = operation.numbers("operand_batching_dims").unwrap_or_default();
+            let vector = operation.number("index_vector_dim")?;
+            let sizes = operation.numbers("slice_sizes")?;
+            let is_kept = |at: &usize| !collapsed.contains(at) && !batched.contains(at);
+            let mut kept = sizes.iter().enumerate().filter(|(at, _)| is_kept(at)).map(|(_, size)| *size as u64);
+            let mut batch = indices.dimensions().iter().enumerate().filter(|(at, _)| *at != vector);
+            let rank = offsets.len() + indices.dimensions().len() - usize::from(vector < indices.dimensions().len());
+            let mut dimensions = Vec::new();
+            for at in 0..rank {
+                dimensions.push(if offsets.contains(&at) {
+                    Dimension::fixed(kept.next()?).ok()?
+                } else {
+                    *batch.next()?.1
+                });
+            }
+            text(array(operand.element_type()?, &dimensions)?)
+        }
+        TopK => {
+            let operand = operation.operand(0)?;
+            let mut dimensions = operand.dimensions().to_vec();
+            *dimensions.last_mut()? = Dimension::fixed(operation.number("k")? as u64).ok()?;
+            let values = array(operand.element_type()?, &dimensions)?;
+            text(Shape::tuple([values, array(ElementType::S32, &dimensions)?]))
+        }
+        _ => None,
+    }
+}
+
+impl Operation<'_> {
+    fn operand(&self, number: usize) -> Option<Shape> {
+        shape(self.operands.get(number)?)
+    }
+
+    /// Nothing unless the first operands have the same bounds.
+    fn are_alike(&self, count: usize) -> Option<()> {
+        let first = self.operand(0)?;
+        let is_alike = |number: usize| Some(self.operand(number)?.dimensions() == first.dimensions());
+        (1..count).all(|number| is_alike(number).unwrap_or(false)).then_some(())
+    }
+
+    fn attribute(&self, name: &str) -> Option<&str> {
+        Pairs::new(self.attributes).find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        trim(self.attribute(name)?).parse().ok()
+    }
+
+    fn numbers(&self, name: &str) -> Option<Vec<usize>> {
+        let inside = self.attribute(name)?.strip_prefix('{')?.strip_suffix('}')?;
+        let parts = inside.split(',').map(trim).filter(|part| !part.is_empty());
+        parts.map(|part| part.parse().ok()).collect()
+    }
+}
+
+fn shape(text: &str) -> Option<Shape> {
+    Shape::parse_as_written(text).ok()
+}
+
+fn array(element_type: ElementType, dimensions: &[Dimension]) -> Option<Shape> {
+    Shape::dynamic_array(element_type, dimensions.iter().copied()).ok()
+}
+
+fn tuple(elements: &[&str]) -> String {
+    format!("({})", elements.join(", "))
+}
+
+fn one_or_tuple(shapes: &[&str]) -> Option<String> {
+    match shapes {
+        [] => None,
+        [one] => Some((*one).to_owned()),
+        several => Some(tuple(several)),
+    }
+}
