@@ -8,18 +8,19 @@
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
-//! - An [`Error`] means that nothing could be read; a [`Warning`] is about a part that was skipped.
+//! - An [`Error`] means that nothing could be read; a [`Warning`] is about a part that was skipped, or contradicts another.
 //!
 //! # How it reads
 //!
 //! A module owns its text and keeps ranges into it. One pass finds, for each instruction, its name, shape, opcode and
-//! operands; the rest of the line, mostly `backend_config`, is skipped. Shapes and attributes are read from
-//! their ranges when asked for. So reading costs little, keeping costs 44 bytes an instruction beside the text, and a
-//! module can be shared between threads.
+//! operands; the rest of the line, mostly `backend_config`, is only made sure to be whole. Shapes and attributes are read
+//! from their ranges when asked for. So reading costs little, keeping costs 44 bytes an instruction and 4 for each of its
+//! operands beside the text, and a module can be shared between threads.
 //!
-//! One instruction takes one line, or several if a bracket or a string is open at the end of a line, or if the next
-//! line starts with a comma. A computation's closing brace stands at the start of a line. This is how XLA prints; its
-//! own parser also reads several instructions on one line, which this one does not.
+//! A line as compilers print it is recognised at a glance; all else is read by the grammar of XLA's own parser: several
+//! instructions on a line, operands and computations within instructions, shapes that are left out. A second pass
+//! resolves names, which must be defined above where they are used, and once. [`Module::warnings`] has whatever was not
+//! understood, [`Module::check`] refuses what XLA's parser refuses.
 //!
 //! Reading is linear in the length of the text, whatever the text, and never recurses.
 //!

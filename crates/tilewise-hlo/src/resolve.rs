@@ -105,6 +105,10 @@ impl<'d> Resolver<'d> {
             }
         }
         if record.is_implicit() {
+            if data.has_header && record.first < record.end {
+                // A line on its own is no part of a module.
+                self.warn(WarningKind::UnreadLines, data.instructions[record.first].name);
+            }
             return;
         }
         self.parameters(&parameters);
@@ -138,8 +142,8 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Reads the attributes, but for those behind what is needed, which say where an instruction comes from and how it
-    /// is compiled.
+    /// Reads the attributes, but for those printed last, which say where an instruction comes from and how it is
+    /// compiled.
     fn attributes(&mut self, at: usize) {
         let data = self.data;
         let instruction = &data.instructions[at];
@@ -150,13 +154,9 @@ impl<'d> Resolver<'d> {
         };
         let text = data.text(instruction.attributes);
         let mut has = Has::default();
-        // As printed where there is nothing else.
-        if text.starts_with(", metadata={") && has.what_needs(opcode) {
-            return;
-        }
         let mut pairs = Pairs::new(text);
         while let Some((name, value)) = pairs.next_name() {
-            if matches!(name, "metadata" | "backend_config") && has.what_needs(opcode) {
+            if is_last(name, &text[value..]) && has.what_needs(opcode) {
                 return;
             }
             let value = pairs.skip_value(value);
@@ -351,6 +351,21 @@ fn instruction_name<'d>(data: &'d Data) -> impl Fn(usize) -> &'d str {
 
 fn computation_name<'d>(data: &'d Data) -> impl Fn(usize) -> &'d str {
     move |at| data.text(data.computations[at].name)
+}
+
+/// Whether attributes go on with nothing that needs to be read: with `metadata` and `backend_config`, which are printed
+/// last, and whose brackets the parser has counted.
+fn is_last(name: &str, values: &str) -> bool {
+    match name {
+        "metadata" => {
+            let Some(end) = memchr::memchr(b'}', values.as_bytes()) else { return false };
+            let rest = values[end + 1..].trim_ascii_end();
+            rest.is_empty()
+                || rest.strip_prefix(", backend_config=").is_some_and(|value| is_last("backend_config", value))
+        }
+        "backend_config" => values.trim_ascii_end().ends_with(['}', '"']),
+        _ => false,
+    }
 }
 
 /// What the attributes of an instruction have.

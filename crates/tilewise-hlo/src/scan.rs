@@ -5,11 +5,8 @@
 use memchr::{memchr, memchr2, memchr3};
 
 const IDENTIFIER: u8 = 1;
-const OPEN: u8 = 2;
-const CLOSE: u8 = 4;
-const SPECIAL: u8 = 8;
-/// Bytes at which a scan for the end of a bracket has something to do.
-const STOP: u8 = OPEN | CLOSE | SPECIAL;
+/// Bytes at which a scan for the end of a bracket may have something to do.
+const STOP: u8 = 2;
 
 static CLASS: [u8; 256] = classes();
 
@@ -21,9 +18,7 @@ const fn classes() -> [u8; 256] {
         let character = byte as u8;
         table[byte] = match character {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-' => IDENTIFIER,
-            b'(' | b'[' | b'{' => OPEN,
-            b')' | b']' | b'}' => CLOSE,
-            b'"' | b'/' | b'\n' => SPECIAL,
+            b'(' | b'[' | b'{' | b')' | b']' | b'}' | b'"' | b'/' | b'\n' => STOP,
             _ => 0,
         };
         byte += 1;
@@ -124,12 +119,18 @@ pub(crate) fn string_end(bytes: &[u8], at: usize, guarded: bool) -> Result<usize
     }
 }
 
-/// Where a scan stands: how many brackets are open.
+/// Where the bracket that opens at `at` is closed; brackets of other kinds within it aren't looked at, as XLA's lexer
+/// doesn't in a `backend_config`.
 ///
-/// `Ok(end)`: the brackets are balanced at `end`. `Err(stop)`: they were not when the text ended or, if `guarded`,
-/// when a line began that looks like an instruction. That guard keeps one bad line from swallowing the rest, and the
-/// whole reading linear.
+/// `Err(stop)`: it isn't before the text ends or, if `guarded`, before a line that looks like an instruction. That guard
+/// keeps one bad line from swallowing the rest, and the whole reading linear.
 pub(crate) fn balanced_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result<usize, usize> {
+    let opening = peek(bytes, at);
+    let closing = match opening {
+        b'(' => b')',
+        b'[' => b']',
+        _ => b'}',
+    };
     let mut depth = 0_usize;
     loop {
         while at < bytes.len() && class(bytes[at]) & STOP == 0 {
@@ -139,8 +140,8 @@ pub(crate) fn balanced_end(bytes: &[u8], mut at: usize, guarded: bool) -> Result
             return Err(bytes.len());
         }
         match bytes[at] {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => {
+            byte if byte == opening => depth += 1,
+            byte if byte == closing => {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
                     return Ok(at + 1);
@@ -189,29 +190,16 @@ pub(crate) fn looks_like_instruction(bytes: &[u8], at: usize) -> bool {
 /// The end of the value that starts at `at`: the first comma (or, if `blank_ends`, white space) outside brackets and
 /// strings.
 pub(crate) fn value_end(bytes: &[u8], mut at: usize, blank_ends: bool) -> usize {
-    let mut depth = 0_usize;
     while at < bytes.len() {
         match bytes[at] {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => {
-                at = string_end(bytes, at, false).unwrap_or_else(|stop| stop);
-                continue;
-            }
-            b',' if depth == 0 => return at,
-            b' ' | b'\t' | b'\r' | b'\n' if depth == 0 && blank_ends => return at,
-            b'/' => {
-                if depth == 0 && peek(bytes, at + 1) == b'/' {
-                    return at;
-                }
-                if let Some(end) = comment_end(bytes, at) {
-                    at = end;
-                    continue;
-                }
-            }
-            _ => {}
+            b'(' | b'[' | b'{' => at = balanced_end(bytes, at, false).unwrap_or(bytes.len()),
+            b'"' => at = string_end(bytes, at, false).unwrap_or_else(|stop| stop),
+            b',' => return at,
+            b' ' | b'\t' | b'\r' | b'\n' if blank_ends => return at,
+            b'/' if peek(bytes, at + 1) == b'/' => return at,
+            b'/' => at = comment_end(bytes, at).unwrap_or(at + 1),
+            _ => at += 1,
         }
-        at += 1;
     }
     at.min(bytes.len())
 }

@@ -3,4 +3,7 @@
 mod advice;
 mod copies;
 mod explain;
+mod fix;
+mod fix_properties;
+mod mutated;
 mod sizes;

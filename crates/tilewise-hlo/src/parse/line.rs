@@ -82,8 +82,9 @@ fn are_whole(line: &[u8]) -> bool {
         for (&one, &next) in ones.iter().zip(nexts) {
             depth_here += i8::from(next == b'{') - i8::from(next == b'}');
             quotes ^= u8::from(next == b'"');
-            // ` =` of a further instruction; a comment.
-            odd |= u8::from(next == b'=') & u8::from(one <= b' ');
+            // ` =` of a further instruction, `)=` of a name that is none; a comment.
+            let ends_name = one > b' ' && !matches!(one, b'"' | b')' | b',' | b']' | b'}');
+            odd |= u8::from(next == b'=') & u8::from(!ends_name);
             odd |= u8::from(one == b'/') & (u8::from(next == b'/') | u8::from(next == b'*'));
         }
         depth += i64::from(depth_here);

@@ -307,7 +307,9 @@ impl<'s> Parser<'s> {
             _ if end == start => Err(end),
             b'=' if !is_entry => self.begin_instruction(Some(name), is_root, next + 1),
             b'(' | b'{' if !is_root => self.computation(name, next, is_entry),
-            _ if self.open.is_empty() => self.table.read(self.bytes, start, end).ok_or(end),
+            _ if self.open.is_empty() && self.computations.is_empty() => {
+                self.table.read(self.bytes, start, end).ok_or(end)
+            }
             _ => Err(end),
         };
         if read.is_err() && find_header(&self.bytes[at..line_end(self.bytes, at)]).is_some() {

@@ -1,0 +1,145 @@
+//! Programs that were cut or changed: what is no longer understood as a whole is never said to fit, nor has it other
+//! figures than the whole.
+
+use std::{fs, path::Path};
+use tilewise_audit::{AuditOptions, Content, MemoryBounds, Program};
+use tilewise_hlo::Module;
+use tilewise_testing::Random;
+
+const PROGRAMS: [&str; 8] = [
+    "hlo/tests/data/gnn.v6e",
+    "hlo/tests/data/pallas_kernel.v5e",
+    "hlo/tests/data/rigid_frames.v5e",
+    "hlo/tests/data/sampler_loop.v6e",
+    "memory/tests/programs/host_weights_scan.v5e",
+    "memory/tests/programs/int4_weights.v4",
+    "memory/tests/programs/pallas_prefetch_alias.v7x",
+    "memory/tests/programs/reductions_kinds.v4",
+];
+
+fn program(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tilewise-{name}.hlo"));
+    fs::read_to_string(path).expect("a program")
+}
+
+/// The program of a text, if it holds one and nothing else.
+fn read(text: String) -> Option<Program> {
+    match <[_; 1]>::try_from(Content::read(text.into_bytes())) {
+        Ok([Ok(Content::Program(program))]) => Some(program),
+        _ => None,
+    }
+}
+
+/// What a text is said to hold, if that is said to be all.
+fn passes(text: String) -> Option<MemoryBounds> {
+    let program = read(text)?;
+    program.for_tpu().ok()?;
+    let bounds = program.audit(AuditOptions::default()).memory_bounds;
+    bounds.fits(u64::MAX).map(|_| bounds)
+}
+
+#[test]
+fn a_cut_program_has_the_figures_of_the_whole_or_none() {
+    let mut random = Random::new(29);
+    let mut passed = 0;
+    for name in PROGRAMS {
+        let text = program(name);
+        let whole = passes(text.clone()).expect(name);
+        for cut in 0..90 {
+            let (one, other) = (random.below(text.len()), random.below(text.len()));
+            let (start, end) = match cut % 3 {
+                0 => (0, one),
+                1 => (one, text.len()),
+                _ => (one.min(other), one.max(other)),
+            };
+            if !text.is_char_boundary(start) || !text.is_char_boundary(end) {
+                continue;
+            }
+            let rest = [&text[..start], &text[end..]].concat();
+            if let Some(bounds) = passes(rest) {
+                assert_eq!(bounds, whole, "{name} without {start}..{end}");
+                passed += 1;
+            }
+        }
+    }
+    // Some cuts take nothing but blanks, or where an instruction comes from.
+    assert!(passed < 40, "{passed} of 720 pass");
+}
+
+/// The text of a module as it was read: written again, from what is known of each part.
+fn written_again(module: &Module) -> String {
+    let source = module.source();
+    let first = module.computations().next().map_or("", |computation| computation.name());
+    let before = &source[..first.as_ptr() as usize - source.as_ptr() as usize];
+    let tables = &before[before.find('\n').expect("a header")..before.rfind('\n').expect("a line")];
+    let attributes = |attributes: tilewise_hlo::Attributes<'_>| -> String {
+        attributes.map(|attribute| format!(", {}={}", attribute.name, attribute.value)).collect()
+    };
+    let mut text = format!("HloModule {}{}{tables}", module.name(), attributes(module.attributes()));
+    for computation in module.computations() {
+        let mark = if computation.is_entry() { "ENTRY " } else { "" };
+        text += &format!("\n\n{mark}%{} {} {{", computation.name(), computation.signature());
+        for instruction in computation.instructions() {
+            let mark = if instruction.is_root() { "ROOT " } else { "" };
+            let (name, shape) = (instruction.name(), instruction.shape_text());
+            let operands = match instruction.operands().count() {
+                0 => instruction.operands_text().to_owned(),
+                _ => instruction.operands().map(|operand| operand.text()).collect::<Vec<_>>().join(","),
+            };
+            let attributes = attributes(instruction.attributes());
+            text += &format!("\n{mark}%{name} = {shape} {}({operands}){attributes}", instruction.opcode_text());
+        }
+        let thread = computation.execution_thread().map(|thread| format!(", execution_thread=\"{thread}\""));
+        text += &format!("\n}}{}", thread.unwrap_or_default());
+    }
+    text
+}
+
+/// Without blanks, comments and sigils.
+fn bare(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let first = parts.next().unwrap_or_default();
+    let rest = parts.map(|part| part.split_once("*/").map_or("", |(_, rest)| rest));
+    std::iter::once(first).chain(rest).flat_map(str::chars).filter(|c| !c.is_whitespace() && *c != '%').collect()
+}
+
+#[test]
+fn what_passes_is_understood_to_the_last_byte() {
+    let mut random = Random::new(30);
+    let (mut passed, mut refused) = (0, 0);
+    for name in PROGRAMS {
+        let text = program(name);
+        assert_eq!(bare(&written_again(&Module::parse(text.clone()).expect(name))), bare(&text), "{name}");
+        let lines: Vec<&str> = text.lines().collect();
+        for _ in 0..60 {
+            let at = random.below(lines.len());
+            let line = lines[at];
+            let changed = match random.below(5_u32) {
+                // Gone, there twice, in another's place, or with a byte that is another.
+                0 => String::new(),
+                1 => format!("{line}\n{line}"),
+                2 => lines[random.below(lines.len())].to_owned(),
+                _ if line.is_empty() => continue,
+                _ => {
+                    let mut bytes = line.as_bytes().to_vec();
+                    let place = random.below(bytes.len());
+                    bytes[place] = random.choose(b"{}()[]\"=,%#x0 \n");
+                    let Ok(line) = String::from_utf8(bytes) else { continue };
+                    line
+                }
+            };
+            let changed = [&lines[..at], &[&changed], &lines[at + 1..]].concat().join("\n");
+            if passes(changed.clone()).is_none() {
+                refused += 1;
+                continue;
+            }
+            passed += 1;
+            let program = read(changed.clone()).expect("a program that passes");
+            let (again, given) = (bare(&written_again(&program.module)), bare(&changed));
+            let same = again.bytes().zip(given.bytes()).take_while(|(one, other)| one == other).count();
+            let around = |text: &str| text.get(same.saturating_sub(60)..(same + 60).min(text.len())).map(str::to_owned);
+            assert!(again == given, "{name}, line {}: {:?} is read as {:?}", at + 1, around(&given), around(&again));
+        }
+    }
+    assert!(passed > 50 && refused > 50, "{passed} pass, {refused} do not");
+}
