@@ -55,8 +55,7 @@ impl NameIndex {
 
     /// The index of a name, or the slot where it belongs, and the part of its hash that stands there.
     fn slot<'n>(&self, name: &str, name_of: impl Fn(usize) -> &'n str) -> Result<usize, (usize, u32)> {
-        let hash = self.hasher.hash(name.as_bytes());
-        let tag = (hash >> 32) as u32;
+        let (hash, tag) = self.hasher.hash(name.as_bytes());
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -82,20 +81,25 @@ impl NameHasher {
         Self { seed: random.hash_one(0), factor: random.hash_one(1) | 1 }
     }
 
-    fn hash(self, name: &[u8]) -> u64 {
+    /// Two hashes.
+    fn hash(self, name: &[u8]) -> (u32, u32) {
         let mut state = self.seed ^ name.len() as u64;
         let mut rest = name;
         while let Some((word, more)) = rest.split_first_chunk::<8>().filter(|(_, more)| !more.is_empty()) {
             state = self.fold(state ^ u64::from_le_bytes(*word));
             rest = more;
         }
-        self.fold(state ^ last_word(name, rest))
+        let hash = self.fold(state ^ last_word(name, rest));
+        let [low, high] = [hash & u64::from(u32::MAX), hash >> 32].map(|half| u32::try_from(half).unwrap_or_default());
+        (low, high)
     }
 
     /// The halves of a product mixed: each bit of the state reaches most bits of the result.
     fn fold(self, state: u64) -> u64 {
         let product = u128::from(state) * u128::from(self.factor);
-        (product as u64) ^ ((product >> 64) as u64)
+        let [low, high] =
+            [product & u128::from(u64::MAX), product >> 64].map(|half| u64::try_from(half).unwrap_or_default());
+        low ^ high
     }
 }
 

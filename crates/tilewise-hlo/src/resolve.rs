@@ -419,7 +419,7 @@ fn is_nearly_any(name: &str, known: &[&str]) -> bool {
     let may_be = |known: &&str| {
         name.as_bytes().first() == known.as_bytes().first() || name.as_bytes().last() == known.as_bytes().last()
     };
-    !known.contains(&name) && known.iter().filter(|known| may_be(known)).any(|known| is_near(&known))
+    !known.contains(&name) && known.iter().filter(|known| may_be(known)).any(is_near)
 }
 
 /// How many letters must be put in, left out or changed to get from one name to the other.

@@ -3,7 +3,5 @@
 mod advice;
 mod copies;
 mod explain;
-mod fix;
-mod fix_properties;
 mod mutated;
 mod sizes;

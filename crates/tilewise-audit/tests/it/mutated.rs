@@ -1,26 +1,20 @@
 //! Programs that were cut or changed: what is no longer understood as a whole is never said to fit, nor has it other
 //! figures than the whole.
 
-use std::{fs, path::Path};
 use tilewise_audit::{AuditOptions, Content, MemoryBounds, Program};
 use tilewise_hlo::Module;
-use tilewise_testing::Random;
+use tilewise_testing::{Random, programs::text as program};
 
 const PROGRAMS: [&str; 8] = [
-    "hlo/tests/data/gnn.v6e",
-    "hlo/tests/data/pallas_kernel.v5e",
-    "hlo/tests/data/rigid_frames.v5e",
-    "hlo/tests/data/sampler_loop.v6e",
-    "memory/tests/programs/host_weights_scan.v5e",
-    "memory/tests/programs/int4_weights.v4",
-    "memory/tests/programs/pallas_prefetch_alias.v7x",
-    "memory/tests/programs/reductions_kinds.v4",
+    "gnn.v6e.hlo",
+    "host_weights_scan.v5e.hlo",
+    "int4_weights.v4.hlo",
+    "pallas_kernel.v5e.hlo",
+    "pallas_prefetch_alias.v7x.hlo",
+    "reductions_kinds.v4.hlo",
+    "rigid_frames.v5e.hlo",
+    "sampler_loop.v6e.hlo",
 ];
-
-fn program(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tilewise-{name}.hlo"));
-    fs::read_to_string(path).expect("a program")
-}
 
 /// The program of a text, if it holds one and nothing else.
 fn read(text: String) -> Option<Program> {

@@ -514,11 +514,8 @@ mod tests {
 
     #[test]
     fn the_shortcut_reads_what_the_grammar_does() {
-        let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
-        for name in
-            ["gnn.v6e", "sampler_loop.v6e", "rigid_frames.v5e", "pallas_kernel.v5e", "protos/host_weights_scan.v7x"]
-        {
-            let text = std::fs::read_to_string(format!("{data}/{name}.hlo")).expect("a program");
+        for name in ["gnn.v6e", "sampler_loop.v6e", "rigid_frames.v5e", "pallas_kernel.v5e", "host_weights_scan.v7x"] {
+            let text = tilewise_testing::programs::text(&format!("{name}.hlo"));
             let printed = read(&text, true);
             assert!(printed.ends_with("\n[]"), "{name} is as printed");
             assert!(printed == read(&text, false), "{name}");
