@@ -78,10 +78,22 @@ struct Allocation<'f> {
     bytes: u64,
     memory_space: u8,
     buffers: Vec<BufferId>,
-    /// Its values by start. Since none conflicts with another, they are by end, too; but for work areas.
-    values: Vec<(LiveRange, ValueId)>,
-    /// The SparseCores whose work area it is.
-    cores: Option<BTreeSet<&'f str>>,
+    /// Its values by the cores whose work area they are, and of those by start. Since none conflicts with another of no
+    /// core, those are by end, too.
+    values: BTreeMap<Cores<'f>, BTreeSet<(usize, usize, ValueId)>>,
+    /// Whether it is SparseCores' work area.
+    is_work_area: bool,
+}
+
+/// The SparseCores whose work area a value is; none for other values.
+type Cores<'f> = BTreeSet<&'f str>;
+
+/// What is asked of a buffer again and again.
+struct Traits<'f> {
+    bytes: u64,
+    memory_space: u8,
+    range: LiveRange,
+    cores: Cores<'f>,
 }
 
 struct Assigner<'f> {
@@ -90,6 +102,7 @@ struct Assigner<'f> {
     buffers: &'f Buffers,
     is_output: Table<Buffer, bool>,
     roles: Table<Buffer, Role>,
+    traits: Table<Buffer, Traits<'f>>,
     allocations: Vec<Allocation<'f>>,
     /// Which of the allocations each buffer is in.
     allocation_of: Table<Buffer, Option<usize>>,
@@ -109,13 +122,15 @@ impl<'f> Assigner<'f> {
             storages,
             buffers,
             roles: Table::new(),
+            traits: Table::new(),
             allocations: Vec::new(),
             allocation_of: Table::filled(buffers.members.len(), None),
             is_output,
         };
         for buffer in buffers.members.ids() {
-            let role = this.role(buffer);
+            let (role, traits) = (this.role(buffer), this.traits_of(buffer));
             this.roles.push(role);
+            this.traits.push(traits);
         }
         this
     }
@@ -142,7 +157,7 @@ impl<'f> Assigner<'f> {
                 self.roles[buffer] = Role::Output;
             }
         }
-        let areas = self.allocations.into_iter().filter(|allocation| allocation.cores.is_some());
+        let areas = self.allocations.into_iter().filter(|allocation| allocation.is_work_area);
         let areas: Vec<_> = areas.map(|area| (area.bytes, area.buffers)).collect();
         let has_work_area = !areas.is_empty();
         separate.extend(areas);
@@ -184,25 +199,31 @@ impl<'f> Assigner<'f> {
             .any(|value| self.is_argument(*value) && self.buffers.donated.contains(&self.flow.values()[*value]))
     }
 
-    fn bytes(&self, buffer: BufferId) -> u64 {
-        self.buffers.bytes(self.flow, self.storages, buffer)
-    }
-
-    fn memory_space(&self, buffer: BufferId) -> u8 {
-        let first = self.members(buffer).first();
-        first.map_or(0, |value| self.storages[self.flow.values()[*value]].memory_space)
-    }
-
-    fn range(&self, buffer: BufferId) -> LiveRange {
-        let ranges = || self.members(buffer).iter().map(|value| self.buffers.ranges[*value]);
-        LiveRange {
-            start: ranges().map(|range| range.start).min().unwrap_or(0),
-            end: ranges().map(|range| range.end).max().unwrap_or(0),
+    fn traits_of(&self, buffer: BufferId) -> Traits<'f> {
+        let members = self.members(buffer);
+        let ranges = || members.iter().map(|value| self.buffers.ranges[*value]);
+        let first = members.first();
+        Traits {
+            bytes: self.buffers.bytes(self.flow, self.storages, buffer),
+            memory_space: first.map_or(0, |value| self.storages[self.flow.values()[*value]].memory_space),
+            range: LiveRange {
+                start: ranges().map(|range| range.start).min().unwrap_or(0),
+                end: ranges().map(|range| range.end).max().unwrap_or(0),
+            },
+            cores: members.iter().find_map(|value| work_area(self.flow, self.storages, *value)).unwrap_or_default(),
         }
     }
 
-    fn cores(&self, buffer: BufferId) -> Option<BTreeSet<&'f str>> {
-        self.members(buffer).iter().find_map(|value| work_area(self.flow, self.storages, *value))
+    fn bytes(&self, buffer: BufferId) -> u64 {
+        self.traits[buffer].bytes
+    }
+
+    fn memory_space(&self, buffer: BufferId) -> u8 {
+        self.traits[buffer].memory_space
+    }
+
+    fn is_work_area(&self, buffer: BufferId) -> bool {
+        !self.traits[buffer].cores.is_empty()
     }
 
     /// The largest first, outputs before others of their size.
@@ -217,7 +238,7 @@ impl<'f> Assigner<'f> {
     /// In the order of definition.
     fn assign_by_time(&mut self) -> BTreeMap<u8, Vec<BufferId>> {
         let mut singles: Vec<BufferId> = self.singles().collect();
-        singles.sort_by_cached_key(|buffer| (self.range(*buffer).start, self.size_key(*buffer), *buffer));
+        singles.sort_by_cached_key(|buffer| (self.traits[*buffer].range.start, self.size_key(*buffer), *buffer));
         let mut packed: BTreeMap<u8, Vec<BufferId>> = BTreeMap::new();
         let mut areas: Vec<usize> = Vec::new();
         // Allocations made here, by the end of what is in them; then those whose end has passed, by size.
@@ -225,13 +246,14 @@ impl<'f> Assigner<'f> {
         let mut free: BTreeMap<u8, BTreeSet<(u64, usize)>> = BTreeMap::new();
         let given = self.allocations.len();
         for buffer in singles {
-            let (memory_space, range, cores) = (self.memory_space(buffer), self.range(buffer), self.cores(buffer));
+            let Traits { memory_space, range, .. } = self.traits[buffer];
+            let is_work_area = self.is_work_area(buffer);
             if memory_space == VMEM {
                 packed.entry(memory_space).or_default().push(buffer);
                 continue;
             }
             let mut found = self.operand_allocation(buffer);
-            if cores.is_some() {
+            if is_work_area {
                 found = found.or_else(|| areas.iter().copied().find(|area| self.fits(*area, buffer)));
             }
             if found.is_none() {
@@ -256,11 +278,11 @@ impl<'f> Assigner<'f> {
                         active.push(Reverse((range.end, at)));
                     }
                 }
-                None if self.is_output[buffer] || cores.is_some() => {
+                None if self.is_output[buffer] || is_work_area => {
                     let at = self.allocate(buffer);
                     active.push(Reverse((range.end, at)));
                     if !self.is_output[buffer] {
-                        self.allocations[at].cores = cores;
+                        self.allocations[at].is_work_area = is_work_area;
                         areas.push(at);
                     }
                 }
@@ -290,24 +312,25 @@ impl<'f> Assigner<'f> {
                 met.push(at);
                 continue;
             }
-            let (memory_space, cores) = (self.memory_space(buffer), self.cores(buffer));
+            let (memory_space, is_work_area) = (self.memory_space(buffer), self.is_work_area(buffer));
             if memory_space == VMEM {
                 packed.entry(memory_space).or_default().push(buffer);
                 continue;
             }
-            let candidates = if cores.is_some() { areas.iter() } else { met.iter() };
+            let candidates = if is_work_area { areas.iter() } else { met.iter() };
             let mut found = self.operand_allocation(buffer);
-            found = match cores {
-                Some(_) => found.or_else(|| candidates.copied().find(|at| self.fits(*at, buffer))),
-                None => found.or_else(|| candidates.rev().copied().find(|at| self.fits(*at, buffer))),
+            found = if is_work_area {
+                found.or_else(|| candidates.copied().find(|at| self.fits(*at, buffer)))
+            } else {
+                found.or_else(|| candidates.rev().copied().find(|at| self.fits(*at, buffer)))
             };
             match found {
                 Some(at) => self.add(at, buffer),
-                None if self.is_output[buffer] || cores.is_some() => {
+                None if self.is_output[buffer] || is_work_area => {
                     let at = self.allocate(buffer);
                     met.push(at);
                     if !self.is_output[buffer] {
-                        self.allocations[at].cores = cores;
+                        self.allocations[at].is_work_area = is_work_area;
                         areas.push(at);
                     }
                 }
@@ -363,7 +386,8 @@ impl<'f> Assigner<'f> {
 
     fn allocate(&mut self, buffer: BufferId) -> usize {
         let (bytes, memory_space) = (self.bytes(buffer), self.memory_space(buffer));
-        let allocation = Allocation { bytes, memory_space, buffers: Vec::new(), values: Vec::new(), cores: None };
+        let allocation =
+            Allocation { bytes, memory_space, buffers: Vec::new(), values: BTreeMap::new(), is_work_area: false };
         self.allocations.push(allocation);
         self.add(self.allocations.len() - 1, buffer);
         self.allocations.len() - 1
@@ -371,12 +395,13 @@ impl<'f> Assigner<'f> {
 
     fn add(&mut self, at: usize, buffer: BufferId) {
         self.allocation_of[buffer] = Some(at);
-        let ranges = &self.buffers.ranges;
-        let values = self.buffers.members[buffer].iter().map(|value| (ranges[*value], *value));
+        let values = self.buffers.members[buffer].iter().map(|value| {
+            let LiveRange { start, end } = self.buffers.ranges[*value];
+            (start, end, *value)
+        });
         let allocation = &mut self.allocations[at];
         allocation.buffers.push(buffer);
-        allocation.values.extend(values);
-        allocation.values.sort_by_cached_key(|(range, value)| (range.start, range.end, value.index()));
+        allocation.values.entry(self.traits[buffer].cores.clone()).or_default().extend(values);
     }
 
     /// The first allocation of an operand that the buffer fits.
@@ -398,23 +423,18 @@ impl<'f> Assigner<'f> {
         {
             return false;
         }
-        let cores = self.cores(buffer);
+        let cores = &self.traits[buffer].cores;
         // One core runs its calls one after the other.
-        let runs_apart = |other: ValueId| {
-            let others = || self.buffers.of(other).and_then(|buffer| self.cores(buffer));
-            cores.as_ref().is_some_and(|cores| others().is_some_and(|others| !cores.is_disjoint(&others)))
-        };
+        let may_conflict = || allocation.values.iter().filter(|(others, _)| cores.is_disjoint(others));
         self.members(buffer).iter().all(|value| {
             let range = self.buffers.ranges[*value];
-            let first = match allocation.cores {
-                Some(_) => 0,
-                None => allocation.values.partition_point(|(other, _)| other.end < range.start),
-            };
-            let others = allocation.values[first..].iter().take_while(|(other, _)| other.start <= range.end);
-            others
-                .map(|(_, other)| *other)
-                .filter(|other| !runs_apart(*other))
-                .all(|other| !interfere(self.flow, self.buffers, *value, other) && !self.is_copy_of(*value, other))
+            may_conflict().all(|(others, values)| {
+                let begun = values.range(..(range.end.saturating_add(1), 0, ValueId::new(0))).rev();
+                let alive = begun.take_while(|(_, end, _)| !others.is_empty() || *end >= range.start);
+                alive
+                    .map(|(_, _, other)| *other)
+                    .all(|other| !interfere(self.flow, self.buffers, *value, other) && !self.is_copy_of(*value, other))
+            })
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tilewise_hlo::{
     CallRole, Opcode,
-    dataflow::{Dataflow, Id, OpId, Position, Table, Value, ValueId},
+    dataflow::{Dataflow, Id, Op, OpId, Position, Table, Value, ValueId},
 };
 
 use crate::{Error, in_place::InPlace, storage::Storages, timeline::Timeline};
@@ -117,16 +117,26 @@ impl Buffers {
             let range = &mut self.ranges[value];
             range.end = range.end.max(end);
         };
+        // Of each result, when all of it is read last: many may read a wide tuple.
+        let mut last_reads: Table<Op, Option<usize>> = Table::filled(flow.ops().len(), None);
         for &op in &timeline.order {
             if let Some(end) = timeline.end(flow, op) {
                 for value in flow.positions(op).filter_map(|position| flow.value_at(position)) {
                     extend(value, end);
                 }
             }
-            for (position, time) in uses(flow, timeline, op) {
-                if let Some(value) = flow.value_at(position) {
+            let Some((time, reads_all)) = reads(flow, timeline, op) else { continue };
+            for &operand in flow.operands(op) {
+                if reads_all {
+                    last_reads[operand] = last_reads[operand].max(Some(time));
+                } else if let Some(value) = flow.value_at(flow[operand].position) {
                     extend(value, time);
                 }
+            }
+        }
+        for (op, time) in last_reads.iter().filter_map(|(op, time)| Some((op, (*time)?))) {
+            for value in flow.positions(op).filter_map(|position| flow.value_at(position)) {
+                extend(value, time);
             }
         }
         for members in self.members.ids() {
@@ -146,25 +156,17 @@ pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<Value, LiveRa
     values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, value.index()));
 }
 
-/// The positions of its operands that an instruction reads, and when.
-fn uses<'a>(flow: &'a Dataflow, timeline: &'a Timeline, op: OpId) -> impl Iterator<Item = (Position, usize)> + use<'a> {
-    let reads_all = !matches!(flow[op].opcode, Opcode::GetTupleElement | Opcode::Copy);
+/// When an instruction reads its operands, and whether all that is in them; else it is their outermost positions.
+fn reads(flow: &Dataflow, timeline: &Timeline, op: OpId) -> Option<(usize, bool)> {
     let reader = match flow[op].opcode {
-        Opcode::Tuple | Opcode::Domain | Opcode::Call => None,
+        Opcode::Tuple | Opcode::Domain | Opcode::Call => return None,
         Opcode::While => {
             let body = flow.callee(op, CallRole::Body);
-            body.and_then(|body| flow[body].parameters.first().copied()).or(Some(op))
+            body.and_then(|body| flow[body].parameters.first().copied()).unwrap_or(op)
         }
-        _ => Some(op),
+        _ => op,
     };
-    let time = reader.and_then(|reader| timeline.logical_time(reader));
-    time.into_iter().flat_map(move |time| {
-        let operands = flow.operands(op).iter();
-        operands.flat_map(move |operand| {
-            let positions = flow.positions(*operand).take(if reads_all { usize::MAX } else { 1 });
-            positions.map(move |position| (position, time))
-        })
-    })
+    Some((timeline.logical_time(reader)?, !matches!(flow[op].opcode, Opcode::GetTupleElement | Opcode::Copy)))
 }
 
 /// Disjoint sets of values.

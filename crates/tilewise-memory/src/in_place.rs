@@ -3,7 +3,7 @@
 //! The rules are those of `HloDataflowAnalysis::GetInPlaceInputOutputPairs` and `AliasInfo`
 //! (xla/hlo/analysis/alias_info.cc), fusions included.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use tilewise_hlo::{
     CallRole, Opcode,
@@ -31,6 +31,7 @@ impl Pair {
 #[derive(Debug)]
 pub(crate) struct InPlace<'f> {
     flow: &'f Dataflow,
+    /// By where they are in the result: one a place.
     fusions: HashMap<OpId, Vec<Pair>>,
     /// Instructions that may still be walked back over: no more than a few for each position.
     left: usize,
@@ -156,20 +157,24 @@ impl<'f> InPlace<'f> {
         let Some(body) = flow.callee(op, CallRole::Calls) else { return Ok(Vec::new()) };
         let (root, result) = (flow[body].root, flow[op].position);
         let mut pairs = Vec::new();
+        let mut of_others: HashMap<OpId, HashMap<usize, Pair>> = HashMap::new();
         for leaf in flow.positions(op).filter(|position| !flow.is_tuple(*position)) {
             let to = leaf.since(result);
             let (producer, node) = self.back(root, to)?;
-            let of_producer = match flow[producer].opcode {
-                Opcode::Fusion => self.fusions.get(&producer).cloned().unwrap_or_default(),
-                _ => self.pairs(producer)?,
+            let pair = if flow[producer].opcode == Opcode::Fusion {
+                self.of_fusion(producer, node)
+            } else {
+                let by_place = match of_others.entry(producer) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    // Of several for one output, the last counts.
+                    Entry::Vacant(new) => new.insert(self.pairs(producer)?.into_iter().map(|p| (p.to, p)).collect()),
+                };
+                by_place.get(&node).copied()
             };
-            // Of several for one output, the last counts.
-            let Some(pair) = of_producer.iter().rev().find(|pair| pair.to == node) else { continue };
+            let Some(pair) = pair else { continue };
             let Some(&operand) = flow.operands(producer).get(pair.operand) else { continue };
             let (mut source, mut from) = self.back(operand, pair.from)?;
-            let through =
-                self.fusions.get(&source).and_then(|pairs| pairs.iter().find(|pair| pair.to == from)).copied();
-            if let Some(pair) = through {
+            if let Some(pair) = self.of_fusion(source, from) {
                 let Some(&operand) = flow.operands(source).get(pair.operand) else { continue };
                 (source, from) = self.back(operand, pair.from)?;
             }
@@ -178,6 +183,12 @@ impl<'f> InPlace<'f> {
             }
         }
         Ok(pairs)
+    }
+
+    /// The pair of a fusion that was looked at, for a place in its result.
+    fn of_fusion(&self, op: OpId, to: usize) -> Option<Pair> {
+        let pairs = self.fusions.get(&op)?;
+        pairs.binary_search_by_key(&to, |pair| pair.to).ok().map(|at| pairs[at])
     }
 
     /// From a node of a result in a fusion's body back to the one it is another name of.
