@@ -3,7 +3,6 @@
 use crate::{
     builtins::{in_python, tuple},
     errors::{Error, Result},
-    html,
     recommendation::PyRecommendation,
     row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
@@ -24,7 +23,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{Allocation, Explanation, explain};
 use tilewise_oom::{Message, PrintedSize};
-use tilewise_report::WriteText;
+use tilewise_report::{WriteText, notebook};
 
 /// Explains the out-of-memory message in a text.
 #[pyfunction]
@@ -184,7 +183,7 @@ impl PyExplanation {
 
     /// For notebooks: the explanation, and pictures of the arrays with the most padding.
     fn _repr_html_(&self) -> String {
-        html::explanation(&self.explained)
+        notebook::explanation(&self.explained, &self.table(100))
     }
 
     fn __len__(&self) -> usize {

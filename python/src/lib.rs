@@ -13,7 +13,6 @@ mod element_type;
 mod errors;
 mod explanation;
 mod files;
-mod html;
 mod index;
 mod integers;
 mod layout;

@@ -6,7 +6,6 @@ use crate::{
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
     errors::{Class, Error, Result},
-    html,
     recommendation::PyRecommendation,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
@@ -29,7 +28,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{AuditOptions, BufferRow, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
 use tilewise_hlo::Module;
-use tilewise_report::{AuditOutput, WriteText};
+use tilewise_report::{AuditOutput, WriteText, notebook};
 
 /// Audits HLO text.
 #[pyfunction]
@@ -493,8 +492,8 @@ impl PyReport {
     }
 
     /// For notebooks: the report, and pictures of the arrays with the most padding.
-    fn _repr_html_(&self) -> String {
-        html::report(&self.audited)
+    fn _repr_html_(&self, py: Python<'_>) -> String {
+        notebook::report(&self.audited, &self.table(py, false, 100))
     }
 
     fn __str__(&self, py: Python<'_>) -> String {

@@ -5,7 +5,7 @@ use crate::{
     drawing::{PyDrawing, Request},
     element_type::{PyElementType, element_type},
     errors::{Class, Error, Result},
-    html, index,
+    index,
     layout::{PyLayout, layout_of},
     predict::open_shape_of,
     relation::{PyRelation, reading_of},
@@ -20,6 +20,7 @@ use pyo3::{
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tilewise::{Shape, interop::Notation};
+use tilewise_report::notebook;
 
 #[pymethods]
 impl PyShape {
@@ -544,7 +545,7 @@ impl PyShape {
 
     /// For notebooks: the text, its meaning, and the picture.
     fn _repr_html_(&self) -> String {
-        html::shape(self.as_shape(), self.tiled().ok())
+        notebook::shape(self.as_shape())
     }
 
     fn __str__(&self) -> String {

@@ -8,6 +8,7 @@ import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { messageView, type Explained } from "./message/view";
 import { audit, type Report } from "./program/data";
 import { programView } from "./program/view";
+import type { Generation } from "./shape/data";
 import { failure, shapeView } from "./shape/view";
 import { decode, encode, type State } from "./state";
 
@@ -222,9 +223,9 @@ async function takePlan(plans: Entry[], mine: number): Promise<string | undefine
 
 async function program(at: number, count: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
   const shown = await ask("audit", at);
-  document.title = `${shown.report.module || input.name} – tilewise`;
+  document.title = `${shown.summary?.title ?? input.name} – tilewise`;
   const chosen = options.tpu ?? "";
-  const tpus = ["", "v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x"];
+  const tpus = (await json<Generation[]>("tpus")).map(({ name }) => name);
   const tpu = el(
     "select",
     {
@@ -234,7 +235,7 @@ async function program(at: number, count: number, input: Input & { kind: "progra
         void remember(next).then(() => showProgram(input, { tpu: tpu.value }, ++opening));
       },
     },
-    tpus.map((name) => el("option", { value: name, selected: name === chosen }, name || "fits …?")),
+    ["", ...tpus].map((name) => el("option", { value: name, selected: name === chosen }, name || "fits …?")),
   );
   // A line a program, as the command line prints them.
   const lines = async () => {

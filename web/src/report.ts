@@ -2,22 +2,22 @@
 
 import "./style.css";
 import { el, fill } from "./dom";
-import { audit, type Audit, type Report, type TimelineJson } from "./program/data";
+import { audit, type Report, type Summary, type TimelineJson } from "./program/data";
 import { programView } from "./program/view";
 
 interface Embedded {
   report: Report;
   timeline: TimelineJson | null;
-  facts: Audit["facts"];
+  summary: Summary;
   /// Pictures of the shapes that rows may be asked for.
   pictures: Record<string, string>;
 }
 
 const page = document.querySelector("#page")!;
-const { report, timeline, facts, pictures } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
-document.title = `${report.module || report.input}: memory`;
+const { report, summary, timeline, pictures } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
+document.title = `${summary.title}: memory`;
 fill(
   page,
-  programView(audit(report, timeline, facts), { pictures: async (shape) => pictures[shape] ?? null }),
+  programView(audit(report, summary, timeline), { pictures: async (shape) => pictures[shape] ?? null }),
   el("footer", { class: "muted" }, "Made by tilewise; this file needs no network."),
 );

@@ -6,7 +6,7 @@ import programsInit, * as programs from "../pkg/programs/tilewise_wasm";
 import programsUrl from "../pkg/programs/tilewise_wasm_bg.wasm?url";
 import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
 import shapesUrl from "../pkg/shapes/tilewise_wasm_bg.wasm?url";
-import { audit, buffers, type Audit, type Report, type TimelineJson } from "./program/data";
+import { audit, buffers, type Audit, type Report, type Summary, type TimelineJson } from "./program/data";
 
 /// The programs of the file that is shown; what was shown before is freed.
 let opened: programs.Program[] = [];
@@ -24,6 +24,7 @@ const ofShapes = {
 const ofMessages = { isMessage: messages.isMessage, explain: messages.explain };
 
 const ofPrograms = {
+  tpus: programs.generations,
   recognise: programs.recognise,
   select: programs.select,
   open(name: string, bytes: Uint8Array, tpu?: string): number {
@@ -35,8 +36,8 @@ const ofPrograms = {
   takePlan: (plan: Uint8Array) => opened[0]!.takePlan(plan),
   json: (at: number, all: boolean) => opened[at]!.json(all),
   audit(at: number): Audit {
-    const [report, timeline, facts] = [opened[at]!.json(false), opened[at]!.timeline(0), opened[at]!.facts()];
-    return audit(JSON.parse(report) as Report, JSON.parse(timeline) as TimelineJson | null, JSON.parse(facts) as Audit["facts"]);
+    const [report, summary, timeline] = [opened[at]!.json(false), opened[at]!.summary(), opened[at]!.timeline(0)];
+    return audit(JSON.parse(report) as Report, JSON.parse(summary) as Summary, JSON.parse(timeline) as TimelineJson | null);
   },
 };
 

@@ -12,7 +12,7 @@ async function paste(page: import("@playwright/test").Page, text: string): Promi
 test("from a pasted message to its cause", async ({ quiet: page }) => {
   await page.goto("./");
   await paste(page, readFileSync(`${MESSAGES}/gnn_edges_f32.txt`, "utf8"));
-  await expect(page.locator(".lead")).toContainText("Padding is the matter");
+  await expect(page.locator(".lead")).toContainText("Padding is the cause");
   await expect(page.locator(".budget").first()).toBeVisible();
   await expect(page.locator("tbody tr").first()).toContainText("f32[");
   await page.locator("tbody tr button").first().click();
@@ -23,7 +23,7 @@ test("from a pasted message to its cause", async ({ quiet: page }) => {
 test("a log in gzip", async ({ quiet: page }) => {
   await page.goto("./");
   await open(page, "log.gz", gzipSync(readFileSync(`${MESSAGES}/gnn_edges_f32.txt`)));
-  await expect(page.locator(".lead")).toContainText("Padding is the matter");
+  await expect(page.locator(".lead")).toContainText("Padding is the cause");
 });
 
 test("verdicts are the command line's", async ({ quiet: page }) => {

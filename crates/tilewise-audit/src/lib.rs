@@ -10,8 +10,8 @@
 //!   compiler's plans of them.
 //! - [`Report::advice`] says what to change in the program: [`Recommendation`]s, priced by planning its memory again.
 //!   [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
-//! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, what
-//!   fills the memory ([`BudgetStack`]), and what to do, as [`Recommendation`]s.
+//! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, and
+//!   what to do, as [`Recommendation`]s.
 //! - [`causes`] says in words what pads an array.
 //! - A [`ReportView`] is what is shown of a report. Rows are [`table`] rows: their fields are spelled once, for JSON,
 //!   CSV and data frames.
@@ -66,7 +66,7 @@ pub use causes::causes;
 pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
-pub use explain::{Allocation, BudgetPart, BudgetStack, Explanation, decode_log, explain};
+pub use explain::{Allocation, Explanation, decode_log, explain};
 pub use failure::Failure;
 pub use generation::{generation_in_name, infer_generation};
 #[cfg(feature = "serde")]

@@ -9,6 +9,7 @@
 //! | CSV | [`Csv`] | | | `csv` |
 //! | Parquet | `Parquet` | | | `parquet` |
 //! | a page in one file | [`Html`] | | | `html` |
+//! | a notebook's cell | [`notebook::report`] | [`notebook::explanation`] | [`notebook::shape`] | `html` |
 //! | a trace for <https://ui.perfetto.dev> | [`Trace`] | | | |
 //! | a snapshot for <https://pytorch.org/memory_viz> | [`MemoryViz`] | | | |
 //! | SVG, PNG | [`Picture`] | | | `png` |
@@ -20,9 +21,12 @@
 
 mod export;
 mod failure;
+#[cfg(feature = "html")]
+pub mod notebook;
 mod output;
 mod shape;
 pub mod style;
+pub mod summary;
 mod text;
 
 #[cfg(feature = "csv")]
@@ -39,4 +43,5 @@ pub use shape::{
     ShapeSummary, StepLanguage, TileFormatRow, Understood, answer_line, notation_parts, parse_index, parse_shape,
     understand,
 };
+pub use summary::{MessageSummary, Remark, Summary};
 pub use text::{ProgramLines, Terminal, Text, WriteText};

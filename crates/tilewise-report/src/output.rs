@@ -1,5 +1,6 @@
 //! A report with what is asked of it.
 
+use crate::Summary;
 use serde::{Serialize, Serializer};
 use tilewise::tpu::Generation;
 use tilewise_audit::{Report, ReportView, ViewOptions};
@@ -25,6 +26,12 @@ impl AuditOutput {
     #[must_use]
     pub fn view(&self) -> ReportView<'_> {
         self.view_of(ViewOptions::LISTED)
+    }
+
+    /// What is said of it first.
+    #[must_use]
+    pub fn summary(&self) -> Summary<'_> {
+        Summary::of(&self.view())
     }
 
     /// Every buffer if `all` is set, else so many of those with the most padding.

@@ -1,5 +1,6 @@
 //! Numbers, styles and widths for people.
 
+use crate::summary::Tone;
 use anstyle::{AnsiColor, Style};
 pub use tilewise_audit::bytes_in_words as bytes;
 
@@ -8,15 +9,23 @@ pub const STRONG: Style = Style::new().bold();
 /// For details.
 pub const FAINT: Style = Style::new().dimmed();
 
-/// The colour for an expansion: yellow from 1.5, red from 4.
+/// The style of a tone: yellow warns.
 #[must_use]
-pub fn waste_style(expansion: f64) -> Style {
-    let color = match expansion {
-        e if e >= 4.0 => AnsiColor::Red,
-        e if e >= 1.5 => AnsiColor::Yellow,
-        _ => return Style::new(),
+pub fn style_of(tone: Tone) -> Style {
+    let color = match tone {
+        Tone::Faint => return FAINT,
+        Tone::Strong => return STRONG,
+        Tone::Warning => AnsiColor::Yellow,
+        Tone::Bad => AnsiColor::Red,
+        Tone::Plain => return Style::new(),
     };
     Style::new().fg_color(Some(color.into()))
+}
+
+/// The style for an array that takes so many times its data.
+#[must_use]
+pub fn waste_style(expansion: f64) -> Style {
+    style_of(Tone::of_expansion(expansion))
 }
 
 /// The text in a style; pad it to its width first.
@@ -66,6 +75,19 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{kept}…")
 }
 
+/// A path without its first folders, where it is long: its end and the line are what people look for.
+pub(crate) fn shortened(path: &str) -> String {
+    const LONGEST: usize = 32;
+    let mut rest = path;
+    while rest.chars().count() > LONGEST {
+        match rest.trim_start_matches('/').split_once('/') {
+            Some((_, shorter)) => rest = shorter,
+            None => break,
+        }
+    }
+    if rest.len() == path.len() { path.to_owned() } else { format!("…/{rest}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +107,14 @@ mod tests {
         assert_eq!((percent(0.5), percent(0.0001), percent(0.0)), ("50.0 %".into(), "<0.1 %".into(), "0.0 %".into()));
         assert_eq!((times(10.666), times(1.0)), ("10.7x".into(), "1.00x".into()));
         assert_eq!(cut("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn long_paths_keep_their_end() {
+        assert_eq!(shortened("model.py"), "model.py");
+        assert_eq!(shortened("/home/someone/projects/network/layers/attention.py"), "…/network/layers/attention.py");
+        let name = "a".repeat(80);
+        assert_eq!(shortened(&format!("/b/{name}")), format!("…/{name}"));
+        assert_eq!(shortened("/".repeat(80).as_str()), "/".repeat(80));
     }
 }

@@ -1,11 +1,11 @@
 //! Programs: from the bytes of a file to the audit that the command line prints.
 
 use crate::answer::{Answer, json, thrown};
-use serde::Serialize;
 use tilewise::tpu::Generation;
 use tilewise_audit::dump::{self, FileKind};
 use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Report, ViewOptions, generation_in_name};
 use tilewise_hlo::Document;
+use tilewise_report::Summary;
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
@@ -102,17 +102,11 @@ impl Program {
         json(&self.report.timeline(memory_space))
     }
 
-    /// Beside the report: how much memory there is of each kind, and what the program is compiled for.
+    /// What is said of it first, as JSON: a [`Summary`].
     ///
     /// # Errors
     /// None that is known.
-    pub fn facts(&self) -> Answer {
-        #[derive(Serialize)]
-        struct Facts {
-            generation: &'static str,
-            hbm_bytes: u64,
-        }
-        let generation = self.report.generation;
-        json(&Facts { generation: generation.name(), hbm_bytes: generation.hbm_bytes() })
+    pub fn summary(&self) -> Answer {
+        json(&Summary::of(&self.report.view(&self.name, self.options)))
     }
 }

@@ -1,9 +1,14 @@
 // An out-of-memory message: how the memory is filled, what is the matter, and what to do.
 
-import { bytes, copy, el, percent, shortPath, sourceLabel, type Source } from "../dom";
-import type { Pictures } from "../program/view";
+import { bytes, el, percent, shortPath, sourceLabel, type Source } from "../dom";
+import type { Remark } from "../program/data";
+import { code, said, type Pictures } from "../program/view";
 
-type Part = [name: string, bytes: number];
+interface Part {
+  kind: string;
+  name: string;
+  bytes: number;
+}
 
 /// What fills the memory: parts side by side, what of them is lost, and what there is.
 interface Stack {
@@ -13,6 +18,15 @@ interface Stack {
   room: Part[];
 }
 
+/// What is said of a message first, as `tilewise_report::MessageSummary` is printed.
+interface Summary {
+  headline: string;
+  verdict: string;
+  stack: Stack | null;
+  shortfall: Remark | null;
+  notes: Remark[];
+}
+
 interface Hint {
   target: string;
   shape: string | null;
@@ -20,7 +34,7 @@ interface Hint {
   is_bound: boolean;
   sentence: string;
   code: string | null;
-  imports: string[] | string | null;
+  imports: string | null;
 }
 
 interface Allocation {
@@ -42,20 +56,18 @@ export interface Explanation {
   exceeded_bytes: number | null;
   budget: { missing_bytes: number | null };
   advice: Hint[];
-  truncated: boolean;
   allocations: Allocation[];
 }
 
-/// That, and what it prints for people.
+/// That, and what is said first.
 export interface Explained {
   explanation: Explanation;
-  headline: string;
-  sentence: string;
-  stack: Stack | null;
+  summary: Summary;
 }
 
-export function messageView({ explanation, headline, sentence, stack }: Explained, text: string, pictures: Pictures): HTMLElement {
+export function messageView({ explanation, summary }: Explained, text: string, pictures: Pictures): HTMLElement {
   const missing = explanation.exceeded_bytes ?? explanation.budget.missing_bytes;
+  const { headline, verdict, stack, shortfall, notes } = summary;
   return el(
     "article",
     { class: "message", "data-verdict": explanation.verdict },
@@ -63,11 +75,11 @@ export function messageView({ explanation, headline, sentence, stack }: Explaine
       "header",
       { class: "story" },
       el("h1", {}, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
-      el("p", { class: "lead" }, sentence),
+      el("p", { class: "lead" }, verdict),
       stack && budget(stack),
-      explanation.truncated && el("p", { class: "muted" }, "The message is cut off: only what it contains is explained."),
+      notes.map((note) => el("p", {}, said(note))),
     ),
-    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint) => advice(hint, missing)))),
+    explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint) => advice(hint, missing))), shortfall && el("p", {}, said(shortfall))),
     allocations(explanation, pictures),
     text && el("details", {}, el("summary", {}, "The message"), el("pre", { class: "scroll", tabindex: "0" }, text)),
   );
@@ -77,24 +89,23 @@ const COLORS: Record<string, string> = {
   arguments: "--standing",
   results: "--tile-7",
   temporaries: "--tile-0",
-  "held by arrays and programs": "--tile-3",
-  "code and the like": "--tile-2",
-  "lost in packing": "--tile-4",
+  others: "--tile-3",
+  program: "--tile-2",
+  fragmentation: "--tile-4",
+  padding: "--raised",
+  available: "--muted",
 };
 
 /// The parts side by side; under them what of it is lost, and what there is.
 function budget({ parts, total_bytes, within, room }: Stack): HTMLElement {
-  const whole = Math.max(total_bytes, ...room.map(([, amount]) => amount), 1);
-  const span = ([name, amount]: Part) => {
-    const color = COLORS[name] ?? (name === "padding" ? "--raised" : name === "available" ? "--muted" : "--other");
-    return { name, amount, color, class: name === "padding" ? "hatched" : "" };
-  };
+  const whole = Math.max(total_bytes, ...room.map((part) => part.bytes), 1);
+  const fill = ({ kind }: Part) => ({ class: kind === "padding" ? "hatched" : "", color: `background-color:var(${COLORS[kind] ?? "--other"})` });
   const bar = (all: Part[]) =>
     all.length > 0 &&
     el(
       "div",
-      { class: "budget", role: "img", "aria-label": all.map(([name, amount]) => `${bytes(amount)} ${name}`).join(", ") },
-      all.map(span).map(({ amount, color, ...rest }) => el("span", { class: rest.class, style: `width:${(100 * amount) / whole}%;background-color:var(${color})` })),
+      { class: "budget", role: "img", "aria-label": all.map((part) => `${bytes(part.bytes)} ${part.name}`).join(", ") },
+      all.map((part) => el("span", { class: fill(part).class, style: `width:${(100 * part.bytes) / whole}%;${fill(part).color}` })),
     );
   return el(
     "div",
@@ -105,22 +116,19 @@ function budget({ parts, total_bytes, within, room }: Stack): HTMLElement {
     el(
       "p",
       { class: "keys" },
-      [...parts, ...within, ...room].map(span).map(({ name, amount, color, ...rest }) => el("span", {}, el("i", { class: rest.class, style: `background-color:var(${color})` }), `${bytes(amount)} ${name}`, within.some(([other]) => other === name) && `, ${percent(amount, total_bytes)}`)),
+      [...parts, ...within, ...room].map((part) => el("span", {}, el("i", { class: fill(part).class, style: fill(part).color }), `${bytes(part.bytes)} ${part.name}`, within.includes(part) && `, ${percent(part.bytes, total_bytes)}`)),
     ),
   );
 }
 
 function advice(hint: Hint, missing: number | null): HTMLElement {
   const saved = hint.bytes_saved;
-  const imports = Array.isArray(hint.imports) ? hint.imports.join("\n") : hint.imports;
-  const text = hint.code && (imports ? `${imports}\n\n${hint.code}` : hint.code);
-  const button = el("button", { type: "button", onclick: () => text && copy(button, text) }, "Copy");
   return el(
     "li",
     {},
     saved !== null && el("div", { class: "row" }, el("strong", {}, `${hint.is_bound ? "up to " : ""}${bytes(saved)}`), missing !== null && missing > 0 && el("span", { class: "muted" }, saved >= missing ? "enough to fit, by itself" : `${percent(saved, missing)} of what is missing`)),
-    el("p", {}, hint.sentence),
-    text && el("div", { class: "code" }, el("pre", { tabindex: "0" }, text), button),
+    el("p", {}, `${hint.sentence}.`),
+    code(hint),
   );
 }
 

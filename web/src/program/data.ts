@@ -4,7 +4,6 @@ import { sourceLabel, type Source } from "../dom";
 
 export interface PeakRow {
   instruction: string;
-  opcode: string;
   shape: string;
   role: "argument" | "output" | "constant" | "table" | "temporary";
   count: number;
@@ -15,30 +14,17 @@ export interface PeakRow {
 }
 
 export interface Advice {
-  kind: string;
   target: string;
-  instruction: string;
-  shape: string;
-  peak_bytes_saved: number | null;
-  is_bound: boolean;
+  instruction: string | null;
+  shape: string | null;
   sentence: string;
   code: string | null;
-  imports: string[] | string | null;
+  imports: string | null;
   source: Source | null;
 }
 
 export interface Space {
   memory_space: number;
-  memory_space_name: string;
-  physical_bytes: number;
-  padding_bytes: number;
-  buffers: number;
-  peak_live_bytes: number | null;
-  peak_temporary_bytes: number | null;
-  peak_padding_bytes: number | null;
-  peak_fragmentation_bytes: number | null;
-  peak_instruction: string | null;
-  peak_source: Source | null;
   peak_buffers: PeakRow[] | null;
 }
 
@@ -46,50 +32,23 @@ export interface Buffer {
   instruction: string;
   opcode: string;
   shape: string;
-  memory_space: number;
   physical_bytes: number;
   padding_bytes: number;
   cause: string | null;
-  fix: string | null;
   op_name: string | null;
   source: Source | null;
 }
 
-export interface CopyRow {
-  instruction: string;
-  from: string;
-  to: string;
-  class: string;
-  trips: number | null;
-  moved_bytes: number;
-  why: string;
-  fix: { sentence: string } | null;
-  op_name: string | null;
-  source: Source | null;
-}
-
-/// What `tilewise audit --format json` prints.
+/// What `tilewise audit --format json` prints, as far as it is drawn.
 export interface Report {
   input: string;
   module: string;
-  entry: string | null;
-  is_scheduled: boolean;
-  partitions: number;
-  argument_bytes: number;
-  output_bytes: number;
-  alias_bytes: number;
-  temporary_bytes: number | null;
   memory_spaces: Space[];
   advice: Advice[];
   buffers: Buffer[];
-  copies: CopyRow[];
-  at_least_bytes: number;
   at_most_bytes: number;
-  no_plan: string | null;
-  compiler_plan: { values: number; differences: string[] } | null;
   hbm_limit_bytes: number | null;
-  fits: boolean | null;
-  warnings: { kind: string; message: string }[];
+  warnings: { message: string }[];
 }
 
 /// What lies in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.
@@ -138,40 +97,66 @@ export interface Pieces {
   last: Uint32Array<ArrayBuffer>;
 }
 
+/// What is said of a program first, as `tilewise_report::Summary` is printed.
+export interface Summary {
+  title: string;
+  origin: string;
+  headline: string;
+  parts: { kind: "arguments" | "results" | "temporaries"; bytes: number; words: string }[];
+  machine: string;
+  verdict: Remark | null;
+  peak: Remark[];
+  notes: Remark[];
+  recommendations: Recommended[];
+  copies: Copies | null;
+}
+
+export interface Remark {
+  words: string;
+  tone: "faint" | "plain" | "strong" | "warning" | "bad";
+}
+
+export interface Recommended extends Advice {
+  lead: string;
+}
+
 /// Copies, and the lines of the user's program that move the most by them.
 export interface Copies {
-  count: number;
+  moved_bytes: number;
+  copies: number;
   lines: CopyLine[];
+  needless: string[];
 }
 
 export interface CopyLine {
-  owner: string;
+  source: Source | null;
+  instruction: string;
   copies: number;
   moved_bytes: number;
-  /// Some run an unknown number of times.
   is_lower_bound: boolean;
-  /// The one that moves the most.
-  most: CopyRow;
+  share: number;
+  purpose: string;
+  why: string | null;
 }
 
 /// What a view of a program is made of.
 export interface Audit {
-  /// Its copies are in `copies`; of what is alive at the peak it has what stands, the timeline the rest.
+  /// Of what is alive at the peak it has what stands, the timeline the rest.
   report: Report;
-  copies: Copies;
+  /// Null where the program isn't there.
+  summary: Summary | null;
   timeline: Timeline | null;
-  facts: { generation: string; hbm_bytes: number } | null;
 }
 
 /// An audit as it was printed, made ready to be shown: what a view doesn't use stays behind. Where programs are large
 /// this is done off the page's thread.
-export function audit(report: Report, timeline: TimelineJson | null, facts: Audit["facts"]): Audit {
+export function audit(report: Report, summary: Summary | null, timeline: TimelineJson | null): Audit {
   const memory_spaces = report.memory_spaces.map((space) => {
     // The timeline has what is temporary.
     const shown = space.memory_space === 0 && space.peak_buffers?.filter((row) => !timeline || stands(row));
     return { ...space, peak_buffers: shown || null };
   });
-  return { report: { ...report, memory_spaces, copies: [] }, copies: copiesByLine(report.copies), timeline: timeline && columns(timeline), facts };
+  return { report: { ...report, memory_spaces }, summary, timeline: timeline && columns(timeline) };
 }
 
 /// Whether it is there for the whole run.
@@ -203,24 +188,6 @@ function columns({ order, order_owners, pieces, ...others }: TimelineJson): Time
       last: Uint32Array.from(pieces.last),
     },
   };
-}
-
-/// Lines of the table of copies.
-const COPY_LINES = 20;
-
-function copiesByLine(rows: CopyRow[]): Copies {
-  const lines = new Map<string, CopyLine>();
-  for (const row of rows) {
-    const owner = sourceLabel(row.source) ?? row.op_name ?? row.instruction;
-    const line = lines.get(owner) ?? { owner, copies: 0, moved_bytes: 0, is_lower_bound: false, most: row };
-    line.copies += 1;
-    line.moved_bytes += row.moved_bytes;
-    line.is_lower_bound ||= row.trips === null;
-    if (row.moved_bytes > line.most.moved_bytes) line.most = row;
-    lines.set(owner, line);
-  }
-  const sorted = [...lines.values()].sort((a, b) => b.moved_bytes - a.moved_bytes);
-  return { count: rows.length, lines: sorted.slice(0, COPY_LINES) };
 }
 
 const split = new WeakMap<object, string[]>();

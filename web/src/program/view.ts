@@ -1,7 +1,7 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
 import { bytes, copy, el, fill, grouped, percent, shortPath, sourceLabel, tabs } from "../dom";
-import { aliveAt, byOwner, colorOf, colors, hbm, names, type Advice, type Audit, type Row } from "./data";
+import { aliveAt, byOwner, colorOf, colors, names, type Audit, type Recommended, type Remark, type Row } from "./data";
 import { timelineView, type TimelineView } from "./timeline";
 import { treemap } from "./treemap";
 
@@ -71,7 +71,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     "article",
     { class: "program" },
     story(audit, options.actions ?? []),
-    advice(report.advice, choose, audit),
+    advice(audit, choose),
     view && el("section", { "aria-label": "Memory over the program's order" }, el("h2", {}, "Memory over the program’s order"), view.element, legend(colored, audit)),
     el("div", { class: "beside" }, alive, detail),
     others,
@@ -80,66 +80,35 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   return element;
 }
 
-function story({ report, facts }: Audit, actions: HTMLElement[]): HTMLElement {
-  const space = hbm(report);
-  const results = Math.max(report.output_bytes - report.alias_bytes, 0);
-  const parts: [string, number, string][] = [
-    ["arguments", report.argument_bytes, "--standing"],
-    [report.alias_bytes > 0 ? `results beside ${bytes(report.alias_bytes)} in donated arguments` : "results", results, "--tile-7"],
-    ["temporaries", report.temporary_bytes ?? 0, "--tile-0"],
-  ];
-  const held = report.no_plan === null ? report.at_most_bytes : null;
-  const limit = report.hbm_limit_bytes ?? facts?.hbm_bytes ?? null;
-  const whole = Math.max(held ?? 0, 1);
-  const padding = space?.peak_padding_bytes ?? 0;
-  const source = sourceLabel(space?.peak_source ?? null);
-  const verdict = report.fits === false ? el("strong", { class: "bad" }, " It does not fit.") : report.fits === true ? " It fits." : "";
+const COLORS = { arguments: "--standing", results: "--tile-7", temporaries: "--tile-0" };
+
+function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement {
+  const parts = summary?.parts.filter((part) => part.bytes > 0) ?? [];
+  const whole = parts.reduce((sum, part) => sum + part.bytes, 0);
   return el(
     "header",
     { class: "story" },
-    el("div", { class: "row" }, el("h1", {}, report.module || "Program", " ", el("span", { class: "muted" }, report.input)), el("div", { class: "actions" }, actions)),
-    held === null
-      ? el("p", { class: "lead" }, `No memory plan: ${report.no_plan ?? ""}. All it defines is ${bytes(space?.physical_bytes ?? 0)}, ${bytes(space?.padding_bytes ?? 0)} of it padding.`)
-      : el(
-          "p",
-          { class: "lead" },
-          "Holds ",
-          el("strong", {}, bytes(held)),
-          report.partitions > 1 ? ` on each of ${report.partitions} devices` : "",
-          " of HBM at most",
-          limit && facts ? `, of ${bytes(limit)} that a TPU ${facts.generation} has` : "",
-          ".",
-          verdict,
-          padding > 0 ? el("span", {}, " ", el("strong", { class: padding * 4 > held ? "bad" : "" }, `${bytes(padding)} of it is padding, ${percent(padding, held)}.`)) : " Nothing of it is padding.",
-        ),
-    held !== null &&
-      el(
-        "div",
-        { class: "budget", role: "img", "aria-label": parts.map(([name, amount]) => `${bytes(amount)} ${name}`).join(", ") },
-        parts.filter(([, amount]) => amount > 0).map(([, amount, color]) => el("span", { style: `width:${(100 * amount) / whole}%;background:var(${color})` })),
-      ),
-    held !== null &&
-      el("p", { class: "keys" }, parts.filter(([, amount]) => amount > 0).map(([name, amount, color]) => el("span", {}, el("i", { style: `background:var(${color})` }), `${bytes(amount)} ${name}`))),
-    source && space?.peak_instruction
-      ? el("p", {}, "The peak is at ", el("code", { title: source }, shortPath(source)), ", while ", el("code", {}, space.peak_instruction), " runs.")
-      : null,
-    (space?.peak_fragmentation_bytes ?? 0) * 50 > (held ?? 0)
-      ? el("p", {}, `${bytes(space?.peak_fragmentation_bytes ?? 0)} of the temporaries’ memory is gaps between them at that moment.`)
-      : null,
-    report.memory_spaces
-      .filter((other) => other.memory_space !== 0 && (other.peak_live_bytes ?? 0) >= 4096)
-      .map((other) => el("p", { class: "muted" }, `In ${other.memory_space_name}: ${bytes(other.peak_live_bytes ?? 0)} at most${other.peak_padding_bytes ? `, ${bytes(other.peak_padding_bytes)} of it padding` : ""}.`)),
-    report.compiler_plan && report.compiler_plan.values > 0
-      ? el("p", { class: "muted" }, report.compiler_plan.differences.length ? `The dump’s own plan differs in ${report.compiler_plan.differences.length} of ${report.compiler_plan.values} temporaries.` : `The dump’s own plan agrees: ${report.compiler_plan.values} temporaries lie where the compiler put them.`)
-      : null,
+    el("div", { class: "row" }, el("h1", {}, summary?.title ?? report.module, " ", el("span", { class: "muted" }, summary?.origin ?? report.input)), el("div", { class: "actions" }, actions)),
+    el("p", { class: "lead" }, el("strong", {}, summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`), ". ", summary?.verdict && said(summary.verdict), summary && el("span", { class: "muted" }, ` ${summary.machine}`)),
+    parts.length > 0 && [
+      el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),
+      el("p", { class: "keys" }, parts.map((part) => el("span", {}, el("i", { style: `background:var(${COLORS[part.kind]})` }), part.words))),
+    ],
+    summary && [...summary.peak, ...summary.notes].map((remark) => el("p", {}, said(remark))),
     report.warnings.map((warning) => el("p", { class: "warning" }, warning.message)),
   );
 }
 
+/// A sentence, as loud as it is.
+export function said({ words, tone }: Remark): HTMLElement {
+  const classes = { faint: "muted", plain: "", strong: "", warning: "bad", bad: "bad" };
+  return el(tone === "plain" || tone === "faint" ? "span" : "strong", { class: classes[tone] }, words);
+}
+
 /// What to change, best first, priced at the peak.
-function advice(all: Advice[], choose: (row: Row) => void, audit: Audit): HTMLElement | null {
+function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
+  const all = recommended(audit);
   if (!all.length) return null;
-  const total = audit.report.at_most_bytes;
   return el(
     "section",
     { class: "advice", "aria-label": "What to change" },
@@ -148,29 +117,33 @@ function advice(all: Advice[], choose: (row: Row) => void, audit: Audit): HTMLEl
       "ol",
       {},
       all.map((one) => {
-        const saved = one.peak_bytes_saved;
+        const shape = one.shape ?? "";
         const open = () => {
-          const row = aliveAt(audit, audit.timeline?.peak_moment ?? 0).find((row) => row.shape === one.shape);
-          const owner = sourceLabel(one.source) ?? one.instruction;
-          choose(row ?? { owner, instruction: one.instruction, shape: one.shape, role: one.target, count: 1, bytes: 0, padding: 0 });
+          const row = aliveAt(audit, audit.timeline?.peak_moment ?? 0).find((row) => row.shape === shape);
+          const owner = sourceLabel(one.source) ?? one.instruction ?? "";
+          choose(row ?? { owner, instruction: one.instruction ?? "", shape, role: one.target, count: 1, bytes: 0, padding: 0 });
         };
         return el(
           "li",
           {},
-          el("div", { class: "row" }, saved !== null && el("strong", {}, `${one.is_bound ? "up to " : ""}${bytes(saved)}`), el("span", { class: "muted" }, saved !== null && `${percent(saved, total)} of the peak`, one.source && ` · ${shortPath(sourceLabel(one.source) ?? "")}`)),
-          el("p", {}, one.sentence),
+          el("div", { class: "row" }, one.lead && el("strong", {}, one.lead), el("span", { class: "muted" }, shortPath(sourceLabel(one.source) ?? ""))),
+          el("p", {}, `${one.sentence}.`),
           code(one),
-          one.shape && el("button", { type: "button", class: "link", onclick: open }, el("code", {}, one.shape)),
+          shape && el("button", { type: "button", class: "link", onclick: open }, el("code", {}, shape)),
         );
       }),
     ),
   );
 }
 
-function code(one: { code: string | null; imports: string[] | string | null }): HTMLElement | null {
-  if (!one.code) return null;
-  const imports = Array.isArray(one.imports) ? one.imports.join("\n") : one.imports;
-  const text = imports ? `${imports}\n\n${one.code}` : one.code;
+/// What the summary recommends; of a report alone, its advice.
+function recommended({ report, summary }: Audit): Recommended[] {
+  return summary?.recommendations ?? report.advice.map((one) => ({ lead: "", ...one }));
+}
+
+export function code({ code, imports }: { code: string | null; imports: string | null }): HTMLElement | null {
+  if (!code) return null;
+  const text = imports ? `${imports}\n\n${code}` : code;
   const button = el("button", { type: "button", onclick: () => copy(button, text) }, "Copy");
   return el("div", { class: "code" }, el("pre", { tabindex: "0" }, text), button);
 }
@@ -218,26 +191,28 @@ function rowTable(rows: Row[], colored: Map<string, number>, total: number, all:
 }
 
 /// Tables of the whole program: copies by line, buffers by padding.
-function otherTables({ report, copies }: Audit, choose: (row: Row) => void): HTMLElement | null {
-  if (!copies.count && !report.buffers.length) return null;
+function otherTables({ report, summary }: Audit, choose: (row: Row) => void): HTMLElement | null {
+  const copies = summary?.copies;
+  if (!copies && !report.buffers.length) return null;
   return el(
     "div",
     {},
-    copies.count > 0 &&
+    copies &&
       el(
         "details",
         {},
-        el("summary", {}, `Copies by line (${grouped(copies.count)})`),
+        el("summary", {}, `Copies by line (${grouped(copies.copies)})`),
         table(
           ["moves", "copies", "what for", "line", "why"],
-          copies.lines.map(({ owner, copies, moved_bytes, is_lower_bound, most }) => [
-            `${bytes(moved_bytes)}${is_lower_bound ? "+" : ""}`,
-            grouped(copies),
-            most.class,
-            shortPath(owner),
-            el("span", {}, most.why, most.fix && el("strong", {}, `. To be rid of it: ${most.fix.sentence}`)),
+          copies.lines.map((line) => [
+            `${bytes(line.moved_bytes)}${line.is_lower_bound ? "+" : ""}`,
+            grouped(line.copies),
+            line.purpose,
+            shortPath(sourceLabel(line.source) ?? line.instruction),
+            line.why ?? "",
           ]),
         ),
+        copies.needless.length > 0 && [el("h3", {}, "Copies that another layout makes needless"), el("ul", {}, copies.needless.map((sentence) => el("li", {}, sentence)))],
       ),
     report.buffers.length > 0 &&
       el(
@@ -265,8 +240,9 @@ function table(names: string[], rows: (string | HTMLElement)[][]): HTMLElement {
   );
 }
 
-async function showDetail(panel: HTMLElement, row: Row, { report }: Audit, pictures: Pictures): Promise<void> {
-  const fixes = report.advice.filter((one) => one.shape === row.shape || one.instruction === row.instruction);
+async function showDetail(panel: HTMLElement, row: Row, audit: Audit, pictures: Pictures): Promise<void> {
+  const { report } = audit;
+  const advised = recommended(audit).filter((one) => one.shape === row.shape || one.instruction === row.instruction);
   const buffer = report.buffers.find((buffer) => buffer.instruction === row.instruction) ?? report.buffers.find((buffer) => buffer.shape === row.shape);
   const picture = el("div", { class: "picture" });
   const close = el("button", { type: "button", "aria-label": "Close", onclick: () => (panel.hidden = true) }, "×");
@@ -275,9 +251,9 @@ async function showDetail(panel: HTMLElement, row: Row, { report }: Audit, pictu
     el("div", { class: "row" }, el("h2", {}, el("code", {}, row.shape)), close),
     el("p", {}, `${row.count > 1 ? `${row.count} arrays, ` : ""}${bytes(row.bytes)}, `, row.padding > 0 ? el("strong", {}, `${bytes(row.padding)} padding`) : "no padding", ` · ${row.role} of `, el("code", { title: row.owner }, shortPath(row.owner)), row.instruction && ` (${row.instruction})`),
     buffer?.cause && el("p", {}, `${buffer.cause[0]?.toUpperCase()}${buffer.cause.slice(1)}.`),
-    fixes.length
-      ? fixes.map((one) => el("div", { class: "fix" }, el("p", {}, el("strong", {}, one.peak_bytes_saved !== null ? `${one.is_bound ? "Up to " : ""}${bytes(one.peak_bytes_saved)} at the peak: ` : ""), one.sentence), code(one)))
-      : el("p", { class: "muted" }, buffer?.fix ? `${buffer.fix}` : row.padding > 0 ? "No change of this array alone lowers the peak." : ""),
+    advised.length
+      ? advised.map((one) => el("div", { class: "fix" }, el("p", {}, one.lead && el("strong", {}, `${one.lead}: `), `${one.sentence}.`), code(one)))
+      : el("p", { class: "muted" }, row.padding > 0 && "No change of this array alone lowers the peak."),
     picture,
   );
   panel.scrollIntoView({ block: "nearest", behavior: "smooth" });

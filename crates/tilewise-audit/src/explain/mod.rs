@@ -4,11 +4,8 @@ mod advice;
 mod decode;
 mod kernel;
 mod run_time;
-mod stack;
-mod verdict;
 
 pub use decode::decode_log;
-pub use stack::{BudgetPart, BudgetStack};
 
 use crate::{SourceLine, causes};
 use tilewise::{

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use terminal::terminal;
 use tilewise_audit::{Failure, JsonLine};
-use tilewise_report::{WriteText, failure_text};
+use tilewise_report::{Terminal, WriteText, failure_text};
 
 /// The output format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -55,6 +55,8 @@ impl Status {
 /// The two streams of one run, and its status so far.
 pub(crate) struct Output {
     format: Format,
+    /// Asked once: a batch has many items.
+    terminal: Terminal,
     stdout: BufWriter<AutoStream<StdoutLock<'static>>>,
     status: Status,
 }
@@ -63,7 +65,7 @@ impl Output {
     /// Opens standard output for the run of one verb, and closes it with everything written.
     pub(crate) fn run(format: Format, verb: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<Status> {
         let stdout = BufWriter::with_capacity(1 << 16, AutoStream::auto(io::stdout().lock()));
-        let mut output = Self { format, stdout, status: Status::Fine };
+        let mut output = Self { format, terminal: terminal(), stdout, status: Status::Fine };
         verb(&mut output)?;
         output.stdout.flush()?;
         Ok(output.status)
@@ -71,7 +73,8 @@ impl Output {
 
     /// Writes one item's result.
     pub(crate) fn item<T: Serialize + WriteText>(&mut self, input: &str, result: Result<T, Failure>) -> io::Result<()> {
-        self.item_as(input, result, |body, out| body.write_text(&terminal(), out))
+        let terminal = self.terminal;
+        self.item_as(input, result, |body, out| body.write_text(&terminal, out))
     }
 
     /// Writes what is wrong with an item.

@@ -1,7 +1,7 @@
 //! A report as one HTML file: the page of `web/`, with the report's data in place of the core.
 
 use super::Exporter;
-use crate::AuditOutput;
+use crate::{AuditOutput, Summary};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -25,14 +25,8 @@ const PICTURES: usize = 24;
 struct Embedded<'a> {
     report: JsonLine<'a, ReportView<'a>>,
     timeline: Option<Timeline>,
-    facts: Facts,
+    summary: Summary<'a>,
     pictures: BTreeMap<String, String>,
-}
-
-#[derive(Serialize)]
-struct Facts {
-    generation: &'static str,
-    hbm_bytes: u64,
 }
 
 /// A page of one program.
@@ -50,11 +44,10 @@ impl AuditOutput {
     /// pictures of the layouts.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let generation = self.report.generation;
         let embedded = Embedded {
             report: JsonLine::of(&self.source, self.view()),
             timeline: self.report.timeline(0),
-            facts: Facts { generation: generation.name(), hbm_bytes: generation.hbm_bytes() },
+            summary: self.summary(),
             pictures: pictures(&self.report),
         };
         // Only strings have this character in JSON, and no element can end inside one without it. Maps have string

@@ -1,32 +1,8 @@
-//! What to change in a program and what to do about a message, best first, each with what it frees and its code.
+//! Recommendations, each with what it frees and its code.
 
 use crate::style::{FAINT, STRONG, bytes, styled};
 use std::io::{self, Write};
-use tilewise_audit::{
-    Recommendation, Report,
-    recommendation::{Change, Saving},
-};
-
-/// The advice on a program: what each piece brings its memory down to.
-pub(super) fn write_of_program(report: &Report, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let list = report.advice();
-    if list.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\n{}", styled(STRONG, "What to change"))?;
-    let mut held = report.memory_bounds.at_most_bytes;
-    for advice in list {
-        let before = held;
-        held = held.saturating_sub(advice.saving.bytes().unwrap_or_default());
-        let at_best = if advice.saving.is_bound() { " at best" } else { "" };
-        let lead = match advice.change {
-            Change::None => String::new(),
-            _ => format!("{} → {}{at_best}: ", bytes(before), bytes(held)),
-        };
-        write_recommendation(advice, "  ", &lead, true, width, out)?;
-    }
-    Ok(())
-}
+use tilewise_audit::{Recommendation, recommendation::Saving};
 
 /// The advice on a message: what each piece frees.
 pub(super) fn write_of_message(advice: &[Recommendation], width: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Rows of padded arrays for people, two to four lines each: sizes, source line and causes.
 
-use crate::style::{FAINT, bytes, cut, styled, times, waste_style};
+use crate::style::{FAINT, bytes, cut, listed, shortened, styled, times, waste_style};
 use std::io::{self, Write};
 use tilewise_audit::SourceLine;
 
@@ -46,29 +46,10 @@ pub(crate) fn who(source: Option<&SourceLine>, name: &str, op_name: Option<&str>
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
 }
 
-/// A path without its first folders, where it is long: its end and the line are what people look for.
-pub(crate) fn shortened(path: &str) -> String {
-    const LONGEST: usize = 32;
-    let mut rest = path;
-    while rest.chars().count() > LONGEST {
-        match rest.trim_start_matches('/').split_once('/') {
-            Some((_, shorter)) => rest = shorter,
-            None => break,
-        }
-    }
-    if rest.len() == path.len() { path.to_owned() } else { format!("…/{rest}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shortened;
-
-    #[test]
-    fn long_paths_keep_their_end() {
-        assert_eq!(shortened("model.py"), "model.py");
-        assert_eq!(shortened("/home/someone/projects/network/layers/attention.py"), "…/network/layers/attention.py");
-        let name = "a".repeat(80);
-        assert_eq!(shortened(&format!("/b/{name}")), format!("…/{name}"));
-        assert_eq!(shortened("/".repeat(80).as_str()), "/".repeat(80));
+/// An instruction with the place in its result, `fusion.6{0,1}`.
+pub(crate) fn name(instruction: &str, shape_index: &[usize]) -> String {
+    match shape_index {
+        [] => instruction.to_owned(),
+        path => format!("{instruction}{{{}}}", listed(path)),
     }
 }

@@ -3,7 +3,6 @@
 mod advice;
 pub(crate) mod array_row;
 mod assignment;
-mod copies;
 mod explanation;
 mod program;
 mod programs;
@@ -11,6 +10,8 @@ mod summary;
 
 pub use programs::{ProgramLines, Text};
 
+use crate::style::styled;
+use anstyle::Style;
 use std::io::{self, Write};
 use tilewise_draw::{ColorMode, Options};
 
@@ -75,4 +76,16 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     // Writing to memory can't fail.
     let _ = write(&mut styled);
     anstream::adapter::strip_bytes(&styled).into_vec().try_into().unwrap_or_default()
+}
+
+/// Writes words in lines of at most `width` columns, the first behind one indent, the others behind another.
+fn write_wrapped(
+    words: &str,
+    style: Style,
+    [first, next]: [&str; 2],
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let options = textwrap::Options::new(width).initial_indent(first).subsequent_indent(next);
+    textwrap::wrap(words, options).into_iter().try_for_each(|line| writeln!(out, "{}", styled(style, line)))
 }

@@ -1,64 +1,109 @@
-//! A report for people: totals by memory space, then the buffers with the most padding, each with its source line and
-//! cause.
+//! A report for people: the summary, what is alive at the peak, and all buffers or those with the most padding.
 
 use super::{
     SHOWN, Terminal,
-    array_row::{Row, who, write_header},
-    copies::write_copies,
-    summary,
+    array_row::{Row, name, who, write_header},
+    summary::{write_copies, write_head, write_recommendations, write_remarks},
 };
 use crate::{
     AuditOutput, WriteText,
-    style::{FAINT, STRONG, bytes, bytes_both, percent, styled, waste_style},
+    export::sparkline,
+    style::{FAINT, STRONG, bytes, percent, styled, waste_style},
+    summary::of_all_arrays,
 };
 use std::io::{self, Write};
-use tilewise_audit::{BufferRow, ReportView, SpaceTotal};
+use tilewise_audit::{BufferRow, PeakRow, Report, ReportView, Role, SpacePeak};
+
+/// Columns of the line of memory's rise and fall.
+const SPARKLINE: usize = 64;
 
 impl WriteText for AuditOutput {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        write(&self.view_of(SHOWN), terminal, out)
+        let (report, summary, all) = (&self.report, self.summary(), self.all);
+        write_head(&summary, out)?;
+        if report.plan.is_err() {
+            write_totals(report, terminal, out)?;
+        }
+        write_remarks(&summary.verdict, terminal, out)?;
+        write_remarks(&summary.peak, terminal, out)?;
+        let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).filter(|peak| !peak.rows.is_empty());
+        if peak.is_some_and(SpacePeak::has_temporaries) {
+            let lines = sparkline(report, &terminal.options(), terminal.width.min(SPARKLINE));
+            lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+        }
+        if report.plan.is_ok() {
+            write_remarks(&summary.notes, terminal, out)?;
+        }
+        if let Some(peak) = peak {
+            write_recommendations(&summary, terminal, out)?;
+            write_peak(peak, all, terminal.width, out)?;
+        }
+        if let Some(copies) = &summary.copies {
+            write_copies(copies, all, terminal, out)?;
+        }
+        writeln!(out)?;
+        match &report.plan {
+            Ok(_) if !all => return Ok(()),
+            Ok(_) => {
+                write_totals(report, terminal, out)?;
+                writeln!(out)?;
+            }
+            Err(_) => {}
+        }
+        write_buffers(&self.view_of(SHOWN), terminal.width, out)
     }
 }
 
-fn write(view: &ReportView<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-    let width = terminal.width;
-    let report = view.report;
-    let lists_all = view.options.most_buffers.is_none();
-    let entry =
-        report.entry.as_deref().filter(|entry| !entry.is_empty()).map_or(String::new(), |e| format!(", entry {e}"));
-    let module = if report.module_name.is_empty() { "HLO without a module" } else { &report.module_name };
-    writeln!(out, "{}  {}", styled(STRONG, module), styled(FAINT, format!("{}{entry}", view.source)))?;
-    writeln!(out)?;
-    match &report.plan {
-        Ok(plan) => {
-            summary::write_total(report, plan, out)?;
-            write_fit(view, out)?;
-            summary::write(view, plan, terminal, out)?;
-            write_copies(view, width, out)?;
-            writeln!(out)?;
-            if !lists_all {
-                return Ok(());
-            }
-            write_totals(view, out)?;
-        }
-        Err(error) => {
-            writeln!(out, "No memory plan: {error}.")?;
-            write_totals(view, out)?;
-            write_fit(view, out)?;
-            write_copies(view, width, out)?;
-        }
+/// What is alive at the peak.
+fn write_peak(peak: &SpacePeak, all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let title = if peak.has_temporaries() { "What is alive at the peak" } else { "What it holds" };
+    writeln!(out, "\n{}", styled(STRONG, title))?;
+    write_header(out)?;
+    let (shown, left) = peak.rows.split_at(if all { peak.rows.len() } else { SHOWN.min(peak.rows.len()) });
+    for row in shown {
+        peak_row(row).write(width, out)?;
     }
+    if !left.is_empty() {
+        let bytes_left = left.iter().map(|row| row.bytes).fold(0, u64::saturating_add);
+        let arrays = left.iter().map(|row| row.count).sum::<usize>();
+        let plural = if arrays == 1 { "array" } else { "arrays" };
+        writeln!(out, "  {arrays} more {plural} with {}; --all lists all", bytes(bytes_left))?;
+    }
+    Ok(())
+}
 
-    let rows: Vec<_> = view.buffers().collect();
-    let (padded, padding) = report.padded();
-    writeln!(out)?;
+fn peak_row(row: &PeakRow) -> Row<'_> {
+    let role = match row.role {
+        Role::Argument => "argument  ",
+        Role::Output => "result  ",
+        Role::Constant => "constant  ",
+        Role::Table => "table of a tuple  ",
+        _ => "",
+    };
+    let times = if row.count > 1 { format!("{} × ", row.count) } else { String::new() };
+    let who = who(row.source.as_ref(), &name(&row.instruction, &row.shape_index), row.op_name.as_deref());
+    Row {
+        padding: Some(row.padding_bytes),
+        takes: bytes(row.bytes),
+        expansion: row.expansion(),
+        shape: format!("{times}{}", row.shape),
+        who: format!("{role}{who}"),
+        causes: &row.causes,
+    }
+}
+
+/// Every buffer, or those with the most padding.
+fn write_buffers(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let (padded, padding) = view.report.padded();
     if padded == 0 {
         return writeln!(out, "No buffer is padded.\n");
     }
+    let lists_all = view.options.most_buffers.is_none();
     writeln!(out, "{}", styled(STRONG, if lists_all { "Every buffer" } else { "Most padding" }))?;
     write_header(out)?;
+    let rows: Vec<_> = view.buffers().collect();
     for row in &rows {
-        write_row(row, width, out)?;
+        buffer_row(row).write(width, out)?;
     }
     if !lists_all && padded > rows.len() {
         let shown = rows.iter().map(|row| row.sizes.padding_bytes()).fold(0, u64::saturating_add);
@@ -69,11 +114,23 @@ fn write(view: &ReportView<'_>, terminal: &Terminal, out: &mut dyn Write) -> io:
     writeln!(out)
 }
 
+fn buffer_row(buffer: &BufferRow) -> Row<'_> {
+    let name = name(&buffer.instruction, &buffer.shape_index);
+    Row {
+        padding: Some(buffer.sizes.padding_bytes()),
+        takes: bytes(buffer.sizes.physical_bytes),
+        expansion: buffer.sizes.expansion(),
+        shape: buffer.shape.to_string(),
+        who: who(buffer.source.as_ref(), &name, buffer.op_name.as_deref()),
+        causes: &buffer.causes,
+    }
+}
+
 /// The sums are over everything the program defines, as if no two buffers shared memory.
-fn write_totals(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_totals(report: &Report, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
     let header = format!("  {:<10}{:>8}{:>13}{:>13}{:>13}", "memory", "buffers", "data", "takes", "padding");
     writeln!(out, "{}", styled(FAINT, header))?;
-    for total in &view.report.memory_spaces {
+    for total in &report.memory_spaces {
         let expansion = 1.0 / (1.0 - total.padding_share()).max(f64::EPSILON);
         let padding = format!("{:>13} {:>7}", bytes(total.padding_bytes()), percent(total.padding_share()));
         writeln!(
@@ -86,59 +143,10 @@ fn write_totals(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
             styled(waste_style(expansion), padding),
         )?;
     }
-    if let Some(hbm) = view.report.memory_space(0).filter(|hbm| hbm.padding_bytes() > 0) {
+    if let Some(remark) = of_all_arrays(report) {
         writeln!(out)?;
-        writeln!(out, "{}", headline(hbm))?;
+        write_remarks([&remark], terminal, out)?;
     }
     let note = "Sums over all buffers; those that are never live at the same time share memory.";
     writeln!(out, "{}", styled(FAINT, note))
-}
-
-/// Whether the program fits the memory it was asked about.
-fn write_fit(view: &ReportView<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let Some(limit) = view.options.hbm_limit else { return Ok(()) };
-    let bounds = view.report.memory_bounds;
-    let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
-    let (bad, holds) = (waste_style(f64::INFINITY), bytes(limit));
-    let (style, verdict) = match bounds.fits(limit) {
-        Some(true) => (STRONG, format!("Fits {holds} of HBM with {} left.", bytes(limit - most))),
-        Some(false) if view.report.plan.is_ok() => {
-            (bad, format!("Does not fit {holds} of HBM: {} too much.", bytes(least - limit)))
-        }
-        Some(false) => {
-            let short = bytes(least - limit);
-            (bad, format!("Does not fit {holds} of HBM: arguments and results alone are {short} too much."))
-        }
-        None => {
-            let (least, most) = (bytes(least), bytes(most));
-            let words =
-                format!("May or may not fit {holds} of HBM: needs {least} to {most}, as temporaries share memory.");
-            (waste_style(2.0), words)
-        }
-    };
-    writeln!(out, "{}", styled(style, verdict))
-}
-
-fn write_row(buffer: &BufferRow, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let row = Row {
-        padding: Some(buffer.sizes.padding_bytes()),
-        takes: bytes(buffer.sizes.physical_bytes),
-        expansion: buffer.sizes.expansion(),
-        shape: buffer.shape.to_string(),
-        who: who_of(buffer),
-        causes: &buffer.causes,
-    };
-    row.write(width, out)
-}
-
-fn headline(hbm: &SpaceTotal) -> String {
-    let share = percent(hbm.padding_share());
-    let padding = bytes_both(hbm.padding_bytes());
-    format!("{padding} in HBM is padding, {share} of the {} its arrays take.", bytes_both(hbm.physical_bytes))
-}
-
-fn who_of(buffer: &BufferRow) -> String {
-    let path: Vec<String> = buffer.shape_index.iter().map(usize::to_string).collect();
-    let place = if path.is_empty() { String::new() } else { format!("{{{}}}", path.join(",")) };
-    who(buffer.source.as_ref(), &format!("{}{place}", buffer.instruction), buffer.op_name.as_deref())
 }

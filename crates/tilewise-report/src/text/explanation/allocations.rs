@@ -1,9 +1,11 @@
 //! What a message lists, equal rows together.
 
-use super::budget::write_wrapped;
 use crate::{
     style::{FAINT, STRONG, bytes, styled, waste_style},
-    text::array_row::{Row, write_header},
+    text::{
+        array_row::{Row, write_header},
+        write_wrapped,
+    },
 };
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -117,10 +119,10 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
             size_in_words(reported),
             bytes(sizes.physical_bytes)
         );
-        write_wrapped(&styled(waste_style(2.0), doubt), "      ", width, out)?;
+        write_wrapped(&doubt, waste_style(2.0), ["      "; 2], width, out)?;
     }
     if let Some(words) = window_of(row) {
-        write_wrapped(&styled(FAINT, words), "      ", width, out)?;
+        write_wrapped(&words, FAINT, ["      "; 2], width, out)?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! What fills the memory, a line each.
 
-use crate::style::{FAINT, STRONG, bytes, percent, styled};
+use crate::{
+    style::{FAINT, STRONG, bytes, percent, styled},
+    summary::BudgetStack,
+};
 use std::io::{self, Write};
-use tilewise_audit::BudgetStack;
 
 pub(super) fn write(stack: &BudgetStack, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
@@ -16,10 +18,4 @@ pub(super) fn write(stack: &BudgetStack, out: &mut dyn Write) -> io::Result<()> 
         writeln!(out, "{}", styled(FAINT, format!("  {:>11}  {:>7}  {}", bytes(part.bytes), "", part.name)))?;
     }
     Ok(())
-}
-
-/// Words in lines of at most `width` columns, all behind `indent`.
-pub(super) fn write_wrapped(words: &str, indent: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent(indent);
-    textwrap::wrap(words, options).into_iter().try_for_each(|line| writeln!(out, "{line}"))
 }

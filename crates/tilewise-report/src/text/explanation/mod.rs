@@ -4,11 +4,11 @@ mod allocations;
 mod budget;
 
 use crate::{
-    Terminal, WriteText,
-    style::{FAINT, STRONG, bytes, styled},
-    text::advice::write_of_message,
+    MessageSummary, Terminal, WriteText,
+    style::{STRONG, style_of, styled},
+    text::{advice::write_of_message, write_wrapped},
 };
-use budget::write_wrapped;
+use anstyle::Style;
 use std::io::{self, Write};
 use tilewise_audit::Explanation;
 
@@ -26,33 +26,19 @@ use tilewise_audit::Explanation;
 /// ```
 impl WriteText for Explanation {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        let width = terminal.width;
-        let budget = self.message.budget();
-        writeln!(out, "{}", styled(STRONG, self.headline()))?;
-        write_wrapped(&self.verdict_in_words(), "", width, out)?;
-        if let Some(stack) = self.budget_stack() {
-            budget::write(&stack, out)?;
+        let summary = MessageSummary::of(self);
+        writeln!(out, "{}", styled(STRONG, summary.headline))?;
+        write_wrapped(&summary.verdict, Style::new(), [""; 2], terminal.width, out)?;
+        if let Some(stack) = &summary.stack {
+            budget::write(stack, out)?;
         }
-        let advice = self.advice();
-        write_of_message(&advice, width, out)?;
-        let together = advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
-        if let Some(missing) = budget.missing_bytes.filter(|missing| together > 0 && together < *missing) {
-            let (frees, missing) = (bytes(together), bytes(missing));
-            let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
-            write_wrapped(&words, "  ", width, out)?;
+        write_of_message(&self.advice(), terminal.width, out)?;
+        if let Some(shortfall) = &summary.shortfall {
+            write_wrapped(&shortfall.words, style_of(shortfall.tone), ["  "; 2], terminal.width, out)?;
         }
-        allocations::write(self, width, out)?;
-        if budget.unread > 0 {
-            let arrays = if budget.unread == 1 { "array" } else { "arrays" };
-            let words = format!(
-                "The shape of {} listed {arrays} could not be read; padding there counts only in totals that the message \
-                 prints.",
-                budget.unread
-            );
-            write_wrapped(&words, "", width, out)?;
-        }
-        if self.message.truncated {
-            writeln!(out, "{}", styled(FAINT, "The message is truncated: only what it contains is explained."))?;
+        allocations::write(self, terminal.width, out)?;
+        for note in &summary.notes {
+            write_wrapped(&note.words, style_of(note.tone), [""; 2], terminal.width, out)?;
         }
         writeln!(out)
     }

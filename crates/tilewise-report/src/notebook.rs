@@ -1,19 +1,19 @@
-//! The HTML that notebooks show.
+//! HTML for notebooks: text and pictures in one cell's output.
 
-use crate::{builtins::in_python, drawing::arrays};
+use crate::AuditOutput;
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
 use tilewise_draw::{Options, Scene, View};
-use tilewise_report::{AuditOutput, WriteText};
 
-/// Width of the tables, in columns of text.
-const WIDTH: usize = 100;
 /// The number of arrays that are drawn.
 const PICTURES: usize = 3;
 
 /// A shape: its text, its layout in words, its sizes, and its picture.
-pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
+#[must_use]
+pub fn shape(shape: &Shape) -> String {
+    let tiled = Tiled::new(shape).ok();
+    let tiled = tiled.as_ref();
     let mut html = format!("<div><code>{}</code>", escaped(&shape.to_string()));
     let mut rows: Vec<(String, String)> = Vec::new();
     if let Some(array) = shape.as_array() {
@@ -32,7 +32,9 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
         }
         html.push_str("</table>");
     }
-    let arrays = arrays(shape).unwrap_or_default();
+    let leaves = shape.leaves().filter(|(path, leaf)| !path.is_empty() && leaf.as_array().is_some());
+    let arrays: Option<Vec<_>> = leaves.map(|(path, leaf)| Some((path, Tiled::new(&leaf).ok()?))).collect();
+    let arrays = arrays.unwrap_or_default();
     if let Some(tiled) = tiled {
         html.push_str(&picture(tiled, View::Both));
     } else if !arrays.is_empty() {
@@ -41,24 +43,25 @@ pub(crate) fn shape(shape: &Shape, tiled: Option<&Tiled>) -> String {
     html + "</div>"
 }
 
-/// A report: its text, and pictures of the arrays with the most padding.
-pub(crate) fn report(audited: &AuditOutput) -> String {
-    let padded = audited.report.largest_padding();
+/// A report: its text as it was made for the notebook, and pictures of the arrays with the most padding.
+#[must_use]
+pub fn report(output: &AuditOutput, text: &str) -> String {
     // Equal shapes are one picture; a program repeats a few.
-    let shapes: Vec<Shape> = padded.take(16 * PICTURES).map(|buffer| buffer.shape).collect();
-    with_pictures(&audited.to_text(WIDTH), shapes.iter())
+    let shapes: Vec<Shape> = output.report.largest_padding().take(16 * PICTURES).map(|buffer| buffer.shape).collect();
+    with_pictures(text, shapes.iter())
 }
 
-/// An explanation: its text, and pictures of the arrays with the most padding.
-pub(crate) fn explanation(explained: &Explanation) -> String {
+/// An explanation: its text as it was made for the notebook, and pictures of the arrays with the most padding.
+#[must_use]
+pub fn explanation(explained: &Explanation, text: &str) -> String {
     let mut padded: Vec<_> = explained.allocations.iter().filter(|row| row.padding_bytes() > 0).collect();
     padded.sort_by_key(|row| std::cmp::Reverse(row.padding_bytes()));
-    with_pictures(&explained.to_text(WIDTH), padded.into_iter().filter_map(|row| row.shape.as_ref()))
+    with_pictures(text, padded.into_iter().filter_map(|row| row.shape.as_ref()))
 }
 
 fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> String {
     // Notebooks set `pre` inside HTML output in another font.
-    let mut html = format!("<div><pre style=\"font-family:monospace\">{}</pre>", escaped(in_python(text).trim_end()));
+    let mut html = format!("<div><pre style=\"font-family:monospace\">{}</pre>", escaped(text.trim_end()));
     let mut shown: Vec<&Shape> = Vec::new();
     for shape in shapes {
         if shown.len() == PICTURES {

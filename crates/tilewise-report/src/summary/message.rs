@@ -1,32 +1,77 @@
-//! What ran out, and what is the cause, in sentences.
+//! What is said first of a message: what ran out, what is the cause, and what fills the memory.
 
-use super::Explanation;
-use crate::{bytes_in_words, size_in_words};
+use super::{BudgetStack, Remark, Tone};
+use serde::Serialize;
+use tilewise_audit::{Explanation, bytes_in_words, size_in_words};
 use tilewise_oom::{Budget, Form, Message, Verdict, meaning_of_code};
 
-impl Explanation {
-    /// What ran out, in a sentence: `Out of memory in hbm: 294.50M needed, 250.00M available, 44.50M over.`
-    #[must_use]
-    pub fn headline(&self) -> String {
-        headline(&self.message)
-    }
+/// What ran out and why, as data: the terminal prints it, the page draws it.
+///
+/// ```
+/// use tilewise_report::MessageSummary;
+///
+/// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
+///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
+/// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
+/// let sentence = "Enough is free, but not in one piece: 6.48G of 6.78G free, at most 3.33G of it together.";
+/// assert_eq!(MessageSummary::of(&explained).verdict, sentence);
+/// # Ok::<(), tilewise_oom::Error>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct MessageSummary {
+    /// What ran out: `Out of memory in hbm: 294.50M needed, 250.00M available, 44.50M over.`
+    pub headline: String,
+    /// What is the cause: the message's [`verdict`](Message::verdict) with its figures.
+    pub verdict: String,
+    /// What fills the memory.
+    pub stack: Option<BudgetStack>,
+    /// How much is missing if all advice is followed; `None` where it may be enough.
+    pub shortfall: Option<Remark>,
+    /// What of the message could not be read.
+    pub notes: Vec<Remark>,
+}
 
-    /// What is the cause, in a sentence: the message's [`verdict`](Message::verdict) with its figures.
-    ///
-    /// ```
-    /// use tilewise_oom::Message;
-    ///
-    /// let text = "Attempting to reserve 6.48G at the bottom of memory. That was not possible. \
-    ///             There are 6.78G free, 0B reserved, and 3.33G reservable.";
-    /// let explained = tilewise_audit::explain(Message::parse(text)?, None);
-    /// let sentence = "Enough is free, but not in one piece: 6.48G of 6.78G free, at most 3.33G of it together.";
-    /// assert_eq!(explained.verdict_in_words(), sentence);
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
+impl MessageSummary {
+    /// The summary of an explanation.
     #[must_use]
-    pub fn verdict_in_words(&self) -> String {
-        verdict(&self.message, &self.message.budget())
+    pub fn of(explanation: &Explanation) -> Self {
+        let message = &explanation.message;
+        let budget = message.budget();
+        Self {
+            headline: headline(message),
+            verdict: verdict(message, &budget),
+            stack: BudgetStack::of(explanation),
+            shortfall: shortfall(explanation, &budget),
+            notes: notes(message, &budget),
+        }
     }
+}
+
+fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
+    let together = explanation.advice().iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
+    let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
+    let (frees, missing) = (bytes_in_words(together), bytes_in_words(missing));
+    let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
+    Some(Remark { words, tone: Tone::Plain })
+}
+
+fn notes(message: &Message, budget: &Budget) -> Vec<Remark> {
+    let mut notes = Vec::new();
+    if budget.unread > 0 {
+        let arrays = if budget.unread == 1 { "array" } else { "arrays" };
+        let words = format!(
+            "The shape of {} listed {arrays} could not be read; padding there counts only in totals that the message \
+             prints.",
+            budget.unread
+        );
+        notes.push(Remark { words, tone: Tone::Plain });
+    }
+    if message.truncated {
+        let words = "The message is truncated: only what it contains is explained.".to_owned();
+        notes.push(Remark { words, tone: Tone::Faint });
+    }
+    notes
 }
 
 fn headline(message: &Message) -> String {

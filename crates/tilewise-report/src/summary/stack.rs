@@ -1,10 +1,11 @@
 //! What fills the memory, part upon part.
 
-use super::Explanation;
+use serde::Serialize;
+use tilewise_audit::Explanation;
 use tilewise_oom::{Budget, Verdict};
 
 /// What fills the memory, as the message's totals say; parts under 1 % are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BudgetStack {
     /// What lies side by side.
@@ -18,44 +19,41 @@ pub struct BudgetStack {
 }
 
 /// A part of what fills the memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BudgetPart {
-    /// What it is, such as `temporaries`.
+    /// A stable name: `arguments`, `results`, `temporaries`, `program`, `others`, `padding`, `fragmentation`, `available` or
+    /// `reserved`.
+    pub kind: &'static str,
+    /// What it is, for people.
     pub name: &'static str,
     /// What it takes.
     pub bytes: u64,
 }
 
-impl Explanation {
+impl BudgetStack {
     /// What fills the memory; `None` where the message tells of no parts, and where what ran out is of one kernel,
     /// whose own blocks count.
-    ///
-    /// ```
-    /// let text = "Program hbm requirement 10.96G:
-    ///     HLO temp  10.96G (1.2% utilization: Unpadded (140.25M) Padded (10.96G), 0.0% fragmentation (0B))";
-    /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
-    /// let stack = explained.budget_stack().expect("parts");
-    /// assert_eq!((stack.parts[0].name, stack.within[0].name), ("temporaries", "padding"));
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn budget_stack(&self) -> Option<BudgetStack> {
-        let is_of_kernel = matches!(self.message.verdict(), Verdict::KernelMemory | Verdict::Spills);
-        if is_of_kernel { None } else { stack(&self.message.budget()) }
+    pub(super) fn of(explanation: &Explanation) -> Option<Self> {
+        let is_of_kernel = matches!(explanation.message.verdict(), Verdict::KernelMemory | Verdict::Spills);
+        if is_of_kernel { None } else { stack(&explanation.message.budget()) }
     }
 }
 
 fn stack(budget: &Budget) -> Option<BudgetStack> {
     // Where others hold memory, arguments and results are a part of that.
     let is_part = budget.others_bytes.is_some();
-    let interface = [("arguments", budget.argument_bytes), ("results", budget.output_bytes)];
+    let interface = [("arguments", "arguments", budget.argument_bytes), ("results", "results", budget.output_bytes)];
     let (beside, inside): (&[_], &[_]) = if is_part { (&[], &interface) } else { (&interface, &[]) };
-    let others = [("held by arrays and programs", budget.others_bytes)];
-    let own = [("temporaries", budget.temporary_bytes), ("program code", budget.program_bytes)];
-    let lost = [("padding", budget.padding_bytes), ("lost in packing", budget.fragmentation_bytes)];
+    let others = [("others", "held by arrays and programs", budget.others_bytes)];
+    let own =
+        [("temporaries", "temporaries", budget.temporary_bytes), ("program", "program code", budget.program_bytes)];
+    let lost = [
+        ("padding", "padding", budget.padding_bytes),
+        ("fragmentation", "lost in packing", budget.fragmentation_bytes),
+    ];
     let reserved = if is_part { "reserved of that" } else { "also reserved" };
-    let room = [("available", budget.capacity_bytes), (reserved, budget.reserved_bytes)];
+    let room = [("available", "available", budget.capacity_bytes), ("reserved", reserved, budget.reserved_bytes)];
     let parts = known([&others, beside, &own]);
     let total_bytes = parts.iter().map(|part| part.bytes).fold(0, u64::saturating_add);
     let worth_a_line = |mut parts: Vec<BudgetPart>| {
@@ -68,7 +66,8 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
 }
 
 /// Those that the message tells of, unless they are nothing.
-fn known<const N: usize>(lists: [&[(&'static str, Option<u64>)]; N]) -> Vec<BudgetPart> {
+fn known<const N: usize>(lists: [&[(&'static str, &'static str, Option<u64>)]; N]) -> Vec<BudgetPart> {
     let all = lists.into_iter().flatten();
-    all.filter_map(|&(name, bytes)| Some(BudgetPart { name, bytes: bytes.filter(|bytes| *bytes > 0)? })).collect()
+    all.filter_map(|&(kind, name, bytes)| Some(BudgetPart { kind, name, bytes: bytes.filter(|bytes| *bytes > 0)? }))
+        .collect()
 }

@@ -1,0 +1,123 @@
+//! Copies that cost.
+
+use crate::style::bytes;
+use serde::{Serialize, Serializer};
+use std::cmp::Reverse;
+use tilewise_audit::{CopyClass, CopyReason, CopyRow, Recommendation, Report, SourceLine, copies_by_line};
+
+/// Copies, by the line of the user's program.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct CopySummary<'a> {
+    /// Bytes that the program moves in all.
+    pub moved_bytes: u64,
+    /// How many copies it has.
+    pub copies: usize,
+    /// The lines whose copies move more than a hundredth of that, those that move the most first.
+    pub lines: Vec<CopiesOfLine<'a>>,
+    /// What the caller can change so that copies are no longer needed, what moves the most first.
+    pub needless: Vec<NeedlessCopies<'a>>,
+}
+
+/// Copies of one sort that come from one line.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct CopiesOfLine<'a> {
+    /// The line; `None` for copies that the compiler gives no line.
+    pub source: Option<SourceLine>,
+    /// The instruction that moves the most of them.
+    pub instruction: String,
+    /// How many instructions.
+    pub copies: usize,
+    /// Bytes they read and write.
+    pub moved_bytes: u64,
+    /// Whether some run an unknown number of times, and are counted once.
+    pub is_lower_bound: bool,
+    /// Their part of what the program moves, 0 … 1.
+    pub share: f64,
+    /// What they are for.
+    pub purpose: &'static str,
+    /// Why the largest is there; a transfer needs no reason.
+    pub why: Option<&'a str>,
+}
+
+/// Copies that a change at the interface makes needless.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NeedlessCopies<'a> {
+    /// `12.00 MiB in 7 turns of a loop`
+    pub lead: String,
+    /// The change.
+    pub recommendation: &'a Recommendation,
+    /// Whether it frees memory as well, and so is among the program's recommendations.
+    pub is_repeated: bool,
+}
+
+impl Serialize for NeedlessCopies<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        format!("{}: {}.", self.lead, self.recommendation.sentence).serialize(serializer)
+    }
+}
+
+impl<'a> CopySummary<'a> {
+    pub(super) fn of(report: &'a Report) -> Option<Self> {
+        if report.copies.is_empty() {
+            return None;
+        }
+        let moved_bytes = report.moved_bytes();
+        let lines = copies_by_line(&report.copies, moved_bytes);
+        if lines.is_empty() {
+            return None;
+        }
+        let copies: Vec<(&CopyRow, &CopyReason)> = report.copies.iter().zip(report.copy_reasons()).collect();
+        let lines = lines.into_iter().map(|line| {
+            let is_about = |row: &CopyRow| row.instruction == line.instruction && row.class != CopyClass::Transfer;
+            let about = copies.iter().find(|(row, _)| is_about(row));
+            CopiesOfLine {
+                why: about.map(|(_, reason)| &*reason.why),
+                source: line.source,
+                instruction: line.instruction,
+                copies: line.copies,
+                moved_bytes: line.moved_bytes,
+                is_lower_bound: line.is_lower_bound,
+                share: line.share,
+                purpose: purpose(line.class),
+            }
+        });
+        let lines = lines.collect();
+        Some(Self { moved_bytes, copies: report.copies.len(), lines, needless: needless(report, &copies, moved_bytes) })
+    }
+}
+
+/// Of copies that cost more than a hundredth of what the program moves.
+fn needless<'a>(report: &Report, copies: &[(&'a CopyRow, &'a CopyReason)], moved: u64) -> Vec<NeedlessCopies<'a>> {
+    let mut found: Vec<(u64, &CopyRow, &Recommendation)> = Vec::new();
+    for (row, fix) in copies.iter().filter_map(|(row, reason)| Some((*row, reason.fix.as_ref()?))) {
+        match found.iter_mut().find(|(_, _, known)| known.sentence == fix.sentence) {
+            Some((bytes, ..)) => *bytes = bytes.saturating_add(row.moved_bytes),
+            None => found.push((row.moved_bytes, row, fix)),
+        }
+    }
+    found.retain(|(bytes, ..)| *bytes > moved / 100);
+    found.sort_by_key(|(bytes, ..)| Reverse(*bytes));
+    let needless = found.into_iter().map(|(count, row, recommendation)| {
+        let turns = match row.trips {
+            Some(1) => String::new(),
+            Some(trips) => format!(" in {trips} turns of a loop"),
+            None => " at every turn of a loop".to_owned(),
+        };
+        let is_repeated = report.advice().iter().any(|advice| advice.sentence == recommendation.sentence);
+        NeedlessCopies { lead: format!("{}{turns}", bytes(count)), recommendation, is_repeated }
+    });
+    needless.collect()
+}
+
+fn purpose(class: CopyClass) -> &'static str {
+    match class {
+        CopyClass::Relayout => "relayout: elements into another order or type",
+        CopyClass::Transfer => "transfer: the same bytes into another memory",
+        CopyClass::Duplicate => "duplicate: the same layout in the same memory",
+        CopyClass::Bitcast => "bitcast: every byte stays where it is, no copy is needed",
+        _ => "copy",
+    }
+}

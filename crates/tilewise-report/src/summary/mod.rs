@@ -1,0 +1,269 @@
+//! What is said first of a program or a message, as data: the terminal prints it, the page draws it.
+
+mod copies;
+mod message;
+mod stack;
+
+pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
+pub use message::MessageSummary;
+pub use stack::{BudgetPart, BudgetStack};
+
+use crate::style::{bytes, bytes_both, percent, shortened};
+use serde::Serialize;
+use tilewise_audit::{MemoryPlan, Recommendation, Report, ReportView, SpacePeak, recommendation::Change};
+
+/// Memory spaces that hold less aren't worth a line.
+const WORTH_A_LINE: u64 = 4096;
+
+/// What a program holds at its peak, whether that fits, what to change, and what it copies. It serialises.
+///
+/// ```
+/// use tilewise_report::AuditOutput;
+///
+/// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0) }";
+/// let report = tilewise_audit::audit(&tilewise_hlo::Module::parse(text)?);
+/// let output = AuditOutput { source: "m.hlo".to_owned(), report, all: false, tpu: None, limit: Some(1 << 30) };
+/// let summary = output.summary();
+/// assert_eq!(summary.headline, "Holds 4.00 KiB (4096) of HBM at most");
+/// assert_eq!(summary.verdict.expect("a limit").words, "Fits 1.00 GiB of HBM with 1024.00 MiB left.");
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Summary<'a> {
+    /// The module's name, or what stands for it.
+    pub title: &'a str,
+    /// Where it comes from: its source, and the entry computation.
+    pub origin: String,
+    /// How much it holds, or why that is not known.
+    pub headline: String,
+    /// What adds up to that; nothing where it is not known.
+    pub parts: Vec<SummaryPart>,
+    /// How much HBM the TPU has that it is compiled for.
+    pub machine: String,
+    /// Whether it fits the memory it was asked about.
+    pub verdict: Option<Remark>,
+    /// Of the peak: its padding, its fragmentation, when it is.
+    pub peak: Vec<Remark>,
+    /// What else is known: of other memory spaces, of the plan, or of all arrays where there is no plan.
+    pub notes: Vec<Remark>,
+    /// What to change, the best first.
+    pub recommendations: Vec<Recommended<'a>>,
+    /// The copies that cost; `None` where none does.
+    pub copies: Option<CopySummary<'a>>,
+}
+
+/// A part of what a program holds.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SummaryPart {
+    /// `arguments`, `results` or `temporaries`.
+    pub kind: &'static str,
+    /// How much.
+    pub bytes: u64,
+    /// That for people.
+    pub words: String,
+}
+
+/// A sentence.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Remark {
+    /// What it says.
+    pub words: String,
+    /// How loud.
+    pub tone: Tone,
+}
+
+/// How loud something is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Tone {
+    /// A detail.
+    Faint,
+    /// As it is.
+    Plain,
+    /// What matters.
+    Strong,
+    /// Not good.
+    Warning,
+    /// Bad.
+    Bad,
+}
+
+impl Tone {
+    /// That of an array that takes so many times its data.
+    #[must_use]
+    pub fn of_expansion(expansion: f64) -> Self {
+        match expansion {
+            e if e >= 4.0 => Self::Bad,
+            e if e >= 1.5 => Self::Warning,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// A recommendation, and what it brings the program down to once those before it are followed.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Recommended<'a> {
+    /// `311.37 MiB → 45.90 MiB`; empty for what frees nothing.
+    pub lead: String,
+    /// What to change.
+    #[serde(flatten)]
+    pub recommendation: &'a Recommendation,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of a report.
+    #[must_use]
+    pub fn of(view: &ReportView<'a>) -> Self {
+        let report = view.report;
+        let plan = report.plan.as_ref().ok();
+        let hbm = report.memory_space(0);
+        let entry = report.entry.as_deref().filter(|entry| !entry.is_empty());
+        Self {
+            title: if report.module_name.is_empty() { "HLO without a module" } else { &report.module_name },
+            origin: entry.map_or(view.source.to_owned(), |entry| format!("{}, entry {entry}", view.source)),
+            headline: headline(report),
+            parts: plan.map_or(Vec::new(), parts),
+            machine: format!("A TPU {} has {} of HBM.", report.generation.name(), bytes(report.generation.hbm_bytes())),
+            verdict: view.options.hbm_limit.map(|limit| verdict(report, limit)),
+            peak: plan
+                .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
+                .map_or(Vec::new(), |(plan, peak)| of_peak(plan, peak)),
+            notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
+            recommendations: plan.map_or(Vec::new(), |_| recommended(report)),
+            copies: CopySummary::of(report),
+        }
+    }
+}
+
+/// `Holds 311.37 MiB (326497280) of HBM at most`
+fn headline(report: &Report) -> String {
+    let plan = match &report.plan {
+        Ok(plan) => plan,
+        Err(error) => return format!("No memory plan: {error}"),
+    };
+    let per_device = match report.partitions {
+        0 | 1 => String::new(),
+        count => format!(" on each of {count} devices"),
+    };
+    format!("Holds {} of HBM at most{per_device}", bytes_both(plan.total_bytes()))
+}
+
+fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
+    let results = plan.output_bytes.saturating_sub(plan.alias_bytes);
+    let donated = match plan.alias_bytes {
+        0 => String::new(),
+        alias => format!(" beside {} in donated arguments", bytes(alias)),
+    };
+    let part =
+        |kind, count, more: &str| SummaryPart { kind, bytes: count, words: format!("{} {kind}{more}", bytes(count)) };
+    vec![
+        part("arguments", plan.argument_bytes, ""),
+        part("results", results, &donated),
+        part("temporaries", plan.temporary_bytes(), ""),
+    ]
+}
+
+fn verdict(report: &Report, limit: u64) -> Remark {
+    let bounds = report.memory_bounds;
+    let (least, most, holds) = (bounds.at_least_bytes(), bounds.at_most_bytes, bytes(limit));
+    let (tone, words) = match bounds.fits(limit) {
+        Some(true) => (Tone::Strong, format!("Fits {holds} of HBM with {} left.", bytes(limit - most))),
+        Some(false) => {
+            let alone = if report.plan.is_ok() { "" } else { "arguments and results alone are " };
+            (Tone::Bad, format!("Does not fit {holds} of HBM: {alone}{} too much.", bytes(least - limit)))
+        }
+        None => {
+            let (least, most) = (bytes(least), bytes(most));
+            let needs = format!("needs {least} to {most}, as temporaries share memory");
+            (Tone::Warning, format!("May or may not fit {holds} of HBM: {needs}."))
+        }
+    };
+    Remark { words, tone }
+}
+
+fn of_peak(plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut say = |tone, words| remarks.push(Remark { words, tone });
+    let share = peak.padding_share();
+    match peak.padding_bytes {
+        0 => say(Tone::Plain, "None of it is padding.".to_owned()),
+        padding => {
+            let tone = Tone::of_expansion(1.0 / (1.0 - share).max(f64::EPSILON));
+            say(tone, format!("{} of it is padding, {}.", bytes(padding), percent(share)));
+        }
+    }
+    if peak.fragmentation_bytes > peak.live_bytes / 50 {
+        let gaps = bytes(peak.fragmentation_bytes);
+        say(Tone::Plain, format!("{gaps} of the temporaries' memory is fragmentation at the peak."));
+    }
+    if peak.has_temporaries() {
+        let line = peak.source.as_ref().map(|source| format!("{}:{}, ", shortened(&source.file), source.line));
+        let operation = peak.op_name.as_ref().map(|name| format!(" ({name})"));
+        let (line, operation) = (line.unwrap_or_default(), operation.unwrap_or_default());
+        let step = format!("step {} of {}", peak.moment + 1, plan.order().len());
+        say(Tone::Plain, format!("The peak: {line}while {} runs{operation}, {step}.", peak.instruction));
+    }
+    remarks
+}
+
+fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut say = |tone, words| remarks.push(Remark { words, tone });
+    for total in report.memory_spaces.iter().filter(|total| total.memory_space != 0) {
+        let Some(peak) = total.peak.as_ref().filter(|peak| peak.live_bytes >= WORTH_A_LINE) else { continue };
+        let padding = match peak.padding_bytes {
+            0 => String::new(),
+            padding => format!(", {} of it padding", bytes(padding)),
+        };
+        let space = total.memory_space_name();
+        say(Tone::Faint, format!("In {space}: {} at most{padding}.", bytes(peak.live_bytes)));
+    }
+    if let Some((_, other)) = plan.other_packing {
+        let (kept, other) = (bytes(plan.temporary_bytes()), bytes(other));
+        let why = "So near the limit the compiler tries two packings of temporaries and keeps the smaller";
+        say(Tone::Plain, format!("{why}: {kept}, not {other}."));
+    }
+    let compared = report.compiler_plan.as_ref().filter(|agreement| agreement.values > 0);
+    if let Some(agreement) = compared {
+        let (values, count) = (agreement.values, agreement.differences.len());
+        match agreement.differences.first() {
+            None => {
+                let words = "The dump's own plan agrees";
+                say(Tone::Faint, format!("{words}: {values} temporaries lie where the compiler put them."));
+            }
+            Some(first) => {
+                say(Tone::Plain, format!("The dump's own plan differs in {count} of {values} temporaries: {first}."));
+            }
+        }
+    }
+    remarks
+}
+
+/// The padding of everything in HBM, as if no two arrays shared memory.
+pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
+    let hbm = report.memory_space(0).filter(|hbm| hbm.padding_bytes() > 0)?;
+    let (padding, takes) = (bytes_both(hbm.padding_bytes()), bytes_both(hbm.physical_bytes));
+    let share = percent(hbm.padding_share());
+    let words = format!("{padding} in HBM is padding, {share} of the {takes} its arrays take.");
+    Some(Remark { words, tone: Tone::Plain })
+}
+
+fn recommended(report: &Report) -> Vec<Recommended<'_>> {
+    let mut held = report.memory_bounds.at_most_bytes;
+    let recommended = |recommendation: &'_ Recommendation| {
+        let before = held;
+        held = held.saturating_sub(recommendation.saving.bytes().unwrap_or_default());
+        let at_best = if recommendation.saving.is_bound() { " at best" } else { "" };
+        match recommendation.change {
+            Change::None => String::new(),
+            _ => format!("{} → {}{at_best}", bytes(before), bytes(held)),
+        }
+    };
+    let leads: Vec<String> = report.advice().iter().map(recommended).collect();
+    leads.into_iter().zip(report.advice()).map(|(lead, recommendation)| Recommended { lead, recommendation }).collect()
+}
