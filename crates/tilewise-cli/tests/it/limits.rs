@@ -213,7 +213,7 @@ fn gzip_bomb(name: &str, megabytes: usize, memory: usize) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut bomb = fs::File::create(&path).unwrap();
     (0..megabytes).for_each(|_| bomb.write_all(&member).unwrap());
-    assert_eq!(audit(&path, memory), (Some(2), "not_hlo".to_owned()));
+    assert_eq!(audit(&path, memory), (Some(2), "gzip_too_large".to_owned()));
     fs::remove_file(path).unwrap();
 }
 
