@@ -22,10 +22,10 @@ const WORTH_A_LINE: u64 = 4096;
 ///
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0) }";
 /// let report = tilewise_audit::audit(&tilewise_hlo::Module::parse(text)?);
-/// let output = AuditOutput { source: "m.hlo".to_owned(), report, all: false, tpu: None, limit: Some(1 << 30) };
+/// let output = AuditOutput { source: "m.hlo".to_owned(), report, all: false, tpu: None, limit: Some(65536) };
 /// let summary = output.summary();
-/// assert_eq!(summary.headline, "Holds 4.00 KiB (4096) of HBM at most");
-/// assert_eq!(summary.verdict.expect("a limit").words, "Fits 1.00 GiB of HBM with 1024.00 MiB left.");
+/// assert_eq!(summary.headline, "Holds 8.00 KiB (8192) of HBM at most");
+/// assert_eq!(summary.verdict.expect("a limit").words, "Fits 64.00 KiB of HBM with 56.00 KiB left.");
 /// # Ok::<(), tilewise_hlo::Error>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
