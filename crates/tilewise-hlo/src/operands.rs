@@ -4,7 +4,7 @@ use std::slice;
 
 use crate::instruction::Instruction;
 use crate::opcode::Opcode;
-use crate::record::Data;
+use crate::record::{Data, NONE};
 use crate::scan::{bare, identifier_end, is_identifier, peek, trim, value_end};
 
 impl<'m> Instruction<'m> {
@@ -13,6 +13,11 @@ impl<'m> Instruction<'m> {
     pub fn operands(&self) -> Operands<'m> {
         let texts = OperandTexts::new(if has_operands(self.opcode()) { self.operands_text() } else { "" });
         Operands { texts, instructions: self.data.operands_of(self.index).iter(), data: self.data }
+    }
+
+    /// The [indices](Self::index) of the operands that the text defines above.
+    pub(crate) fn operand_indices(&self) -> impl Iterator<Item = Option<usize>> + use<'m> {
+        self.data.operands_of(self.index).iter().map(|index| Some(*index as usize).filter(|_| *index != NONE))
     }
 
     /// The names of the [`operands`](Self::operands), without `%`.

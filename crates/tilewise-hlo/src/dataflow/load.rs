@@ -61,7 +61,6 @@ impl<'m> Loader<'m> {
         let instructions = computation.instructions();
         let root = computation.root();
         let id = self.graph.bodies.next_id();
-        let mut by_name: HashMap<&str, OpId> = HashMap::with_capacity(instructions.len());
         let first_instruction = instructions.clone().next().map_or(0, |first| first.index());
         let mut parameters = Vec::new();
         let first = self.graph.ops.next_id();
@@ -69,13 +68,16 @@ impl<'m> Loader<'m> {
             let op = self.graph.ops.next_id();
             let opcode = instruction.opcode();
             let operands = self.graph.operands.len();
-            for operand in instruction.operand_names() {
-                let found = by_name.get(operand).copied();
+            for (number, index) in instruction.operand_indices().enumerate() {
+                let found = index.and_then(|index| index.checked_sub(first_instruction));
                 if found.is_none() {
                     self.missing.push(self.graph.operands.len());
-                    self.note(|| Gap::Operand { instruction: instruction.name().into(), operand: operand.into() });
+                    self.note(|| {
+                        let operand = instruction.operand_names().nth(number).unwrap_or_default();
+                        Gap::Operand { instruction: instruction.name().into(), operand: operand.into() }
+                    });
                 }
-                self.graph.operands.push(found.unwrap_or(op));
+                self.graph.operands.push(found.map_or(op, |offset| first.plus(offset)));
             }
             let number = match opcode {
                 Opcode::Parameter => instruction.parameter_number(),
@@ -85,7 +87,6 @@ impl<'m> Loader<'m> {
             if opcode == Opcode::Parameter {
                 parameters.push((number.unwrap_or(usize::MAX), op));
             }
-            by_name.insert(instruction.name(), op);
             let position = self.add_positions(op, &instruction);
             self.graph.ops.push(Op {
                 opcode,
