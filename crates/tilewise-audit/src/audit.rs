@@ -10,8 +10,8 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::OnceLock};
 use tilewise::{Shape, ShapeKind, tpu::Generation};
-use tilewise_hlo::{Instruction, Module, Opcode, WarningKind};
-use tilewise_memory::{Error as PlanError, MemoryPlan, PlanOptions};
+use tilewise_hlo::{Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
+use tilewise_memory::{Error as PlanError, PlanOptions, Planner};
 
 /// What an audit depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,12 +76,15 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         }
     }
     auditor.report_unsized();
-    let copies = copies(module, &mut auditor.sizer);
+    let flow = Dataflow::new(module);
+    let copies = copies(module, &flow, &mut auditor.sizer);
     let mut plan_options = PlanOptions::new(options.tpu.unwrap_or_else(|| infer_generation(module)));
     plan_options.hbm_limit = options.hbm_limit;
     // Another compiler packs memory in ways of its own.
     let is_for_another = module.is_scheduled() && !module.has_tiles();
-    let plan = if is_for_another { Err(PlanError::NotTpu) } else { MemoryPlan::new(module, &plan_options) };
+    let planner =
+        if is_for_another { Err(PlanError::NotTpu) } else { Planner::of_dataflow(flow.clone(), plan_options) };
+    let plan = planner.as_ref().map_err(PlanError::clone).and_then(Planner::plan);
     let mut memory_bounds = match &plan {
         Ok(plan) => MemoryBounds::of_plan(plan),
         Err(_) => memory_bounds(module, &mut auditor),
@@ -92,7 +95,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     for space in plan.iter().flat_map(|plan| &plan.spaces) {
         let number = space.memory_space;
         let total = memory_spaces.entry(number).or_insert_with(|| SpaceTotal::empty(number));
-        total.peak = peak(module, space, &mut auditor.sizer);
+        total.peak = peak(&flow, space, &mut auditor.sizer);
     }
     let Auditor { mut buffers, sizer, warnings, .. } = auditor;
     buffers.finish(sizer.into_arrays());
@@ -111,6 +114,8 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         buffers,
         findings: OnceLock::new(),
         module: module.clone(),
+        flow,
+        planner: planner.ok(),
     }
 }
 

@@ -1,17 +1,15 @@
 //! Why a program has each of its copies, and which of them another layout at the interface makes needless.
 
 use crate::{
-    CopyClass, CopyRow, Recommendation, Report, bytes_in_words,
-    copies::{
-        interface::Obstacle,
-        trace::{Place, Tracer, Use},
-    },
-    origin::op_name,
+    CopyClass, CopyRow, Recommendation, Report, bytes_in_words, copies::interface::Obstacle, origin::op_name,
     rules::layout_request::LayoutRequests,
 };
 use std::collections::HashMap;
 use tilewise::{Shape, tpu};
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{Dataflow, OpId, Position, Source, Use},
+};
 
 /// Why a copy is there.
 #[derive(Clone, Debug)]
@@ -75,31 +73,25 @@ impl CopyEndKind {
 }
 
 /// Why each of a program's copies is there, in their order.
-pub(crate) fn reasons<'m>(
-    report: &'m Report,
-    tracer: &Tracer<'m>,
-    layout_requests: Option<&LayoutRequests<'m>>,
-) -> Vec<CopyReason> {
-    let undone = undone(report, tracer);
-    let explained = Explained { report, tracer, layout_requests, undone };
+pub(crate) fn reasons(report: &Report, layout_requests: Option<&LayoutRequests<'_>>) -> Vec<CopyReason> {
+    let explained = Explained { report, flow: &report.flow, layout_requests, undone: undone(report) };
     report.copies.iter().map(|row| explained.reason(row)).collect()
 }
 
 /// What is known of a program's copies.
 struct Explained<'a, 'm> {
-    report: &'m Report,
-    tracer: &'a Tracer<'m>,
+    report: &'a Report,
+    flow: &'a Dataflow,
     layout_requests: Option<&'a LayoutRequests<'m>>,
     /// By the index of either of a pair of copies, the other's.
     undone: HashMap<usize, usize>,
 }
 
-impl<'m> Explained<'_, 'm> {
+impl Explained<'_, '_> {
     fn reason(&self, row: &CopyRow) -> CopyReason {
-        let copy = self.report.module.instruction(row.index);
-        let copied = copy.and_then(|copy| copy.operands().next()?.instruction()).map(Place::new);
-        let origin = copied.map(|copied| self.tracer.origin(&copied)).map(|origin| (self.origin(&origin), origin));
-        let Some(origin) = origin else {
+        let copy = self.report.module.instruction(row.index).and_then(|copy| self.flow.op(&copy));
+        let copied = copy.and_then(|copy| self.flow.operand(copy, 0)).map(|copied| self.flow.origin(copied));
+        let Some(origin) = copied.and_then(|origin| Some((self.origin(origin)?, origin))) else {
             let kind = CopyEndKind::Instruction;
             let origin =
                 CopyEnd { kind, number: None, instruction: row.instruction.clone(), op_name: row.op_name.clone() };
@@ -111,9 +103,8 @@ impl<'m> Explained<'_, 'm> {
                 fix: None,
             };
         };
-        let made = copy.and_then(|copy| self.made(&copy));
-        let readers = made.map(|made| self.tracer.readers(&made)).unwrap_or_default();
-        let reader = readers.first().map(|reader| self.reader(reader));
+        let made = copy.and_then(|copy| self.made(copy));
+        let reader = made.and_then(|made| self.reader(self.flow.readers(made).next()?));
         let obstacle = self.layout_requests.and_then(|requests| requests.obstacle(row.index));
         let cancels = self.undone.get(&row.index).and_then(|other| self.report.module.instruction(*other));
         let mut why = self.why(row, &origin, reader.as_ref());
@@ -128,19 +119,24 @@ impl<'m> Explained<'_, 'm> {
             reader,
             why,
             cancels: cancels.map(|other| other.name().to_owned()),
-            fix: self.layout_requests.and_then(|requests| requests.fix(row.index)),
+            fix: self.layout_requests.and_then(|requests| requests.fix(self.flow, row.index)),
         }
     }
 
     /// What a copy makes.
-    fn made(&self, copy: &Instruction<'m>) -> Option<Place<'m>> {
-        if copy.opcode() == Opcode::Copy { Some(Place::new(*copy)) } else { self.tracer.done(copy).map(Place::new) }
+    fn made(&self, copy: OpId) -> Option<Position> {
+        let result = self.flow[copy].position;
+        match self.flow[copy].opcode {
+            Opcode::Copy => Some(result),
+            Opcode::CopyStart => self.flow.element(result, 0),
+            _ => self.flow.element(result, 1),
+        }
     }
 
-    fn origin(&self, place: &Place<'m>) -> CopyEnd {
+    fn origin(&self, position: Position) -> Option<CopyEnd> {
+        let op = self.flow.op_at(position);
         // What a loop carries is the loop's.
-        let around = self.tracer.around(&place.instruction);
-        let instruction = around.as_ref().unwrap_or(&place.instruction);
+        let instruction = &self.flow.instruction(self.flow.loop_around(op).unwrap_or(op))?;
         let is_entry = instruction.computation().is_entry();
         let (kind, number) = match instruction.opcode() {
             Opcode::Parameter if is_entry => (CopyEndKind::Argument, instruction.parameter_number()),
@@ -148,40 +144,41 @@ impl<'m> Explained<'_, 'm> {
             Opcode::Constant => (CopyEndKind::Constant, None),
             _ => (CopyEndKind::Instruction, None),
         };
-        end(kind, number, instruction)
+        Some(end(kind, number, instruction))
     }
 
-    fn reader(&self, reader: &Use<'m>) -> CopyEnd {
+    fn reader(&self, reader: Use) -> Option<CopyEnd> {
         match reader {
-            Use::Read(instruction) if instruction.opcode() == Opcode::While => {
-                end(CopyEndKind::Loop, None, instruction)
+            Use::Read(op) => {
+                let is_loop = self.flow[op].opcode == Opcode::While;
+                let kind = if is_loop { CopyEndKind::Loop } else { CopyEndKind::Instruction };
+                Some(end(kind, None, &self.flow.instruction(op)?))
             }
-            Use::Read(instruction) => end(CopyEndKind::Instruction, None, instruction),
-            Use::Passed(place) | Use::Bitcast(place) | Use::Copied(_, place) => {
-                end(CopyEndKind::Instruction, None, &place.instruction)
+            Use::Result(position) => {
+                let root = self.flow.instruction(self.flow.op_at(position))?;
+                let number = Some(self.flow.leaves_before(position));
+                Some(CopyEnd { op_name: None, ..end(CopyEndKind::Result, number, &root) })
             }
-            Use::Result(path) => {
-                let root = self.report.module.entry().and_then(|entry| entry.root());
-                let leaf = |root: &Instruction<'m>| root.shape().ok()?.leaves().position(|(leaf, _)| *leaf == path[..]);
-                let instruction = root.map(|root| root.name().to_owned()).unwrap_or_default();
-                let number = root.as_ref().and_then(leaf);
-                CopyEnd { kind: CopyEndKind::Result, number, instruction, op_name: None }
-            }
+            _ => None,
         }
     }
 
-    fn why(&self, row: &CopyRow, (origin, place): &(CopyEnd, Place<'m>), reader: Option<&CopyEnd>) -> String {
+    fn shape(&self, position: Position) -> Option<Shape> {
+        self.flow.shape(position).filter(|shape| shape.as_array().is_some())
+    }
+
+    fn why(&self, row: &CopyRow, (origin, position): &(CopyEnd, Position), reader: Option<&CopyEnd>) -> String {
         let (from, to) = (layout(&row.from), layout(&row.to));
         let of = named(origin);
         let read = reader.map_or_else(|| "what follows".to_owned(), named);
         match row.class {
             CopyClass::Relayout => {
                 // Behind other copies or a bitcast, what the origin has isn't what is copied.
-                let is_own = place
-                    .shape()
+                let is_own = self
+                    .shape(*position)
                     .is_some_and(|shape| layout(&shape) == from && shape.dimensions() == row.from.dimensions());
                 let begin = match origin.kind {
-                    CopyEndKind::Argument if is_own && self.is_default(place) => {
+                    CopyEndKind::Argument if is_own && self.is_default(*position) => {
                         format!("{of} is in {from}, its default order")
                     }
                     CopyEndKind::Argument if is_own => format!("{of} is in {from}, pinned by the caller"),
@@ -211,9 +208,9 @@ impl<'m> Explained<'_, 'm> {
         }
     }
 
-    fn is_default(&self, place: &Place<'m>) -> bool {
+    fn is_default(&self, position: Position) -> bool {
         let is_default = || {
-            let shape = place.shape()?;
+            let shape = self.shape(position)?;
             let bounds: Vec<u64> =
                 shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
             let default = tpu::default_layout(shape.element_type()?, &bounds, self.report.generation).ok()?;
@@ -266,39 +263,27 @@ fn in_words(obstacle: Obstacle) -> String {
 }
 
 /// Pairs of copies of which the second undoes what the first did.
-fn undone<'m>(report: &'m Report, tracer: &Tracer<'m>) -> HashMap<usize, usize> {
-    /// Copies further apart aren't seen as a pair.
-    const STEPS: usize = 16;
+fn undone(report: &Report) -> HashMap<usize, usize> {
+    let flow = &report.flow;
     let known: HashMap<usize, &CopyRow> = report.copies.iter().map(|row| (row.index, row)).collect();
+    let relayout = |copy: OpId| {
+        known.get(&flow.instruction_index(copy)).filter(|first| first.class == CopyClass::Relayout).copied()
+    };
     let mut pairs = HashMap::new();
     for row in report.copies.iter().filter(|row| row.class == CopyClass::Relayout) {
-        let Some(operand) = report.module.instruction(row.index).and_then(|copy| copy.operands().next()?.instruction())
-        else {
-            continue;
-        };
-        let mut at = Place::new(operand);
-        for _ in 0..STEPS {
-            // Through a bitcast it is another array.
-            let source = tracer.source(&at).filter(|_| at.instruction.opcode() != Opcode::Bitcast);
-            let Some((copy, copied)) = tracer.copied(&at) else {
-                match source {
-                    Some(source) => at = source,
-                    None => break,
-                }
-                continue;
-            };
-            let first = known.get(&copy.index()).filter(|first| first.class == CopyClass::Relayout);
-            if let Some(first) = first {
-                let is_back = first.from.element_type() == row.to.element_type()
-                    && first.from.dimensions() == row.to.dimensions()
-                    && first.from.same_bytes(&row.to).is_ok_and(|same| same);
-                if is_back {
-                    pairs.insert(row.index, first.index);
-                    pairs.insert(first.index, row.index);
-                }
-                break;
-            }
-            at = copied;
+        let Some(copy) = report.module.instruction(row.index).and_then(|copy| flow.op(&copy)) else { continue };
+        let Some(copied) = flow.operand(copy, 0) else { continue };
+        // Through a bitcast it is another array.
+        let sources = flow.sources(copied).take_while(|source| !matches!(source, Source::Bitcast(_)));
+        let mut copies =
+            sources.filter_map(|source| if let Source::Copied(copy, _) = source { Some(copy) } else { None });
+        let Some(first) = copies.find_map(relayout) else { continue };
+        let is_back = first.from.element_type() == row.to.element_type()
+            && first.from.dimensions() == row.to.dimensions()
+            && first.from.same_bytes(&row.to).is_ok_and(|same| same);
+        if is_back {
+            pairs.insert(row.index, first.index);
+            pairs.insert(first.index, row.index);
         }
     }
     pairs

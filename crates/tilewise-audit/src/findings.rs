@@ -1,8 +1,7 @@
 //! What to change in a program, and why it has its copies: worked out together, since both look at what its caller passes.
 
 use crate::{
-    CopyReason, Recommendation, Report, copies::trace::Tracer, copy_reasons::reasons, pricing::recommend,
-    program_model::ProgramModel,
+    CopyReason, Recommendation, Report, copy_reasons::reasons, pricing::recommend, program_model::ProgramModel,
 };
 
 #[derive(Clone, Debug)]
@@ -14,11 +13,10 @@ pub(crate) struct Findings {
 impl Findings {
     fn new(report: &Report) -> Self {
         match ProgramModel::new(report) {
-            Some(program) => Self {
-                advice: recommend(&program),
-                copy_reasons: reasons(report, &program.tracer, Some(program.layout_requests())),
-            },
-            None => Self { advice: Vec::new(), copy_reasons: reasons(report, &Tracer::new(&report.module), None) },
+            Some(program) => {
+                Self { advice: recommend(&program), copy_reasons: reasons(report, Some(program.layout_requests())) }
+            }
+            None => Self { advice: Vec::new(), copy_reasons: reasons(report, None) },
         }
     }
 }

@@ -34,10 +34,10 @@ mod content;
 mod copies;
 mod copy_reasons;
 pub mod dump;
+mod elementwise;
 mod explain;
 mod failure;
 mod findings;
-mod flow;
 mod generation;
 #[cfg(feature = "serde")]
 mod json_line;

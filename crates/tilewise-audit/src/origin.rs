@@ -1,6 +1,11 @@
 //! Where an instruction comes from, as reports say it.
 
-use tilewise_hlo::{Instruction, Opcode};
+use crate::elementwise::passes_on;
+use std::iter;
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{Dataflow, OpId, REACH},
+};
 
 /// A line of the user's program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,29 +48,22 @@ fn is_installed(file: &str) -> bool {
 
 /// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds
 /// don't. An argument has a name, if no line.
-pub(crate) fn traced(instruction: &Instruction<'_>) -> (Option<String>, Option<SourceLine>) {
-    const STEPS: usize = 8;
-    let mut name = None;
-    let mut at = *instruction;
-    for _ in 0..STEPS {
+pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> (Option<String>, Option<SourceLine>) {
+    let mut name = op_name(instruction);
+    if let Some(source) = source_line(instruction) {
+        return (name, Some(source));
+    }
+    let copied = |op: &OpId| {
+        let is_copy = flow.instruction(*op).is_some_and(|at| {
+            passes_on(&at) || matches!(at.opcode(), Opcode::Convert | Opcode::Reshape | Opcode::Transpose)
+        });
+        flow.operands(*op).first().filter(|_| is_copy).copied()
+    };
+    let way = iter::successors(flow.op(instruction), copied).skip(1).take(REACH);
+    for at in way.filter_map(|op| flow.instruction(op)) {
         name = name.or_else(|| op_name(&at));
         if let Some(source) = source_line(&at) {
             return (name, Some(source));
-        }
-        let passes_on = matches!(
-            at.opcode(),
-            Opcode::Copy
-                | Opcode::CopyStart
-                | Opcode::CopyDone
-                | Opcode::Bitcast
-                | Opcode::Convert
-                | Opcode::Reshape
-                | Opcode::Transpose
-                | Opcode::GetTupleElement
-        ) || at.wrapped_opcode() == Some(Opcode::Slice);
-        match at.operands().next().filter(|_| passes_on).and_then(|operand| operand.instruction()) {
-            Some(operand) => at = operand,
-            None => break,
         }
     }
     (name, None)

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::HashMap;
 use tilewise::{Shape, tpu::UNTILED_BLOCK_BYTES};
-use tilewise_hlo::Module;
+use tilewise_hlo::{Module, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
 
 /// The moment at which one memory space holds the most, and what it holds then.
@@ -95,7 +95,8 @@ impl PeakRow {
 const TRACED: usize = 32;
 
 /// The peak of one memory space of a plan.
-pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<'m>) -> Option<SpacePeak> {
+pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<'m>) -> Option<SpacePeak> {
+    let module = flow.module();
     let peak = space.peak.as_ref()?;
     let instruction = module.instruction(peak.instruction)?;
     let mut rows: Vec<PeakRow> = Vec::new();
@@ -112,7 +113,7 @@ pub(crate) fn peak<'m>(module: &'m Module, space: &SpacePlan, sizer: &mut Sizer<
     }
     rows.sort_by_cached_key(|row| std::cmp::Reverse(row.bytes));
     for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
-        row.trace(module);
+        row.trace(flow);
     }
     Some(SpacePeak {
         live_bytes: space.peak_live_bytes(),
@@ -204,9 +205,9 @@ impl PeakRow {
     }
 
     /// Takes the line and name of what it is a copy of, if it has none.
-    fn trace(&mut self, module: &Module) {
-        if let Some(instruction) = module.instruction(self.index) {
-            let (name, source) = traced(&instruction);
+    fn trace(&mut self, flow: &Dataflow) {
+        if let Some(instruction) = flow.module().instruction(self.index) {
+            let (name, source) = traced(flow, &instruction);
             self.op_name = self.op_name.take().or(name);
             self.source = source;
         }

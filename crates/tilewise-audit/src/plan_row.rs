@@ -2,7 +2,7 @@
 
 use crate::{Report, SourceLine, origin::traced};
 use tilewise::Shape;
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, Role};
 
 /// A value in memory: where it lies, and when.
@@ -15,6 +15,7 @@ pub struct PlanRow<'a> {
     pub value: &'a AssignedValue,
     /// The memory space's number.
     pub memory_space: u8,
+    pub(crate) flow: &'a Dataflow,
 }
 
 /// A place in memory and one stretch of time, whatever lies there during it: values that take over from one another are
@@ -57,7 +58,7 @@ impl PlanRow<'_> {
     /// that the compiler added.
     #[must_use]
     pub fn origin(&self) -> (Option<String>, Option<SourceLine>) {
-        traced(&self.instruction)
+        traced(self.flow, &self.instruction)
     }
 }
 
@@ -67,7 +68,7 @@ impl Report {
         self.plan.iter().flat_map(|plan| &plan.spaces).flat_map(|space| {
             space.values.iter().filter_map(|value| {
                 let instruction = self.module.instruction(value.instruction)?;
-                Some(PlanRow { instruction, value, memory_space: space.memory_space })
+                Some(PlanRow { instruction, value, memory_space: space.memory_space, flow: &self.flow })
             })
         })
     }

@@ -41,5 +41,5 @@ pub(crate) fn recommend(program: &ProgramModel<'_>) -> Vec<Recommendation> {
     if kept.is_empty() {
         kept.extend(OTHERWISE.propose(program).into_iter().map(|proposal| (0, proposal)));
     }
-    kept.into_iter().map(|(saved, proposal)| proposal.recommendation(saved)).collect()
+    kept.into_iter().map(|(saved, proposal)| proposal.recommendation(program, saved)).collect()
 }

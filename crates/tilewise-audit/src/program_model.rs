@@ -1,24 +1,25 @@
 //! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
 
 use crate::{
-    CopyClass, Report,
-    copies::{interface::InterfaceArray, trace::Tracer},
-    flow::Flow,
-    rules::layout_request::LayoutRequests,
-    sizing::share,
+    CopyClass, Report, copies::interface::InterfaceArray, rules::layout_request::LayoutRequests, sizing::share,
 };
 use std::{
-    cell::{OnceCell, RefCell},
+    cell::OnceCell,
     collections::{HashMap, HashSet},
 };
 use tilewise::{ElementType, Shape, tpu};
-use tilewise_hlo::{Instruction, Module, Opcode};
-use tilewise_memory::{Packing, PlanOptions, Planner, Role};
+use tilewise_hlo::{
+    Instruction, Module, Opcode,
+    dataflow::{Dataflow, OpId, Position},
+};
+use tilewise_memory::{Packing, Planner, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveArray<'m> {
     pub(crate) instruction: Instruction<'m>,
+    pub(crate) op: OpId,
+    pub(crate) position: Position,
     pub(crate) shape: Shape,
     pub(crate) bounds: Vec<u64>,
     pub(crate) bytes: u64,
@@ -67,8 +68,7 @@ pub(crate) struct ProgramModel<'m> {
     pub(crate) generation: tpu::Generation,
     /// Devices that run the program together.
     pub(crate) partitions: u64,
-    pub(crate) flow: Flow<'m>,
-    pub(crate) tracer: Tracer<'m>,
+    pub(crate) flow: &'m Dataflow,
     /// What is large enough to matter, in the order of definition.
     pub(crate) arrays: Vec<LiveArray<'m>>,
     pub(crate) total_bytes: u64,
@@ -80,7 +80,7 @@ pub(crate) struct ProgramModel<'m> {
     /// Whether anything is copied into another layout.
     pub(crate) has_relayouts: bool,
     layout_requests: OnceCell<LayoutRequests<'m>>,
-    planner: RefCell<Planner>,
+    planner: &'m Planner,
     packing: Packing,
 }
 
@@ -91,9 +91,6 @@ impl<'m> ProgramModel<'m> {
         const NEGLIGIBLE: u64 = 1000;
 
         let (plan, module) = (report.plan.as_ref().ok()?, &report.module);
-        let mut options = PlanOptions::new(report.generation).with_packing(plan.packing);
-        options.hbm_limit = None;
-        let planner = Planner::new(module, options).ok()?;
         let hbm = plan.space(0)?;
         let total_bytes = plan.total_bytes();
         let at_peak: HashSet<usize> =
@@ -101,12 +98,14 @@ impl<'m> ProgramModel<'m> {
         let mut arrays = Vec::new();
         for value in hbm.values.iter().filter(|value| value.bytes > total_bytes / NEGLIGIBLE) {
             let Some(instruction) = module.instruction(value.instruction) else { continue };
-            let Some(shape) = value.shape() else { continue };
+            let (Some(op), Some(shape)) = (report.flow.op(&instruction), value.shape()) else { continue };
             let Some(array) = shape.as_array() else { continue };
             let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
             let Some(bounds) = bounds else { continue };
             arrays.push(LiveArray {
                 instruction,
+                op,
+                position: value.position,
                 bounds,
                 bytes: value.bytes,
                 role: value.role,
@@ -124,8 +123,7 @@ impl<'m> ProgramModel<'m> {
             module,
             generation: report.generation,
             partitions: report.partitions,
-            flow: Flow::new(module),
-            tracer: Tracer::new(module),
+            flow: &report.flow,
             arrays,
             total_bytes,
             temporary_bytes: plan.temporary_bytes(),
@@ -133,7 +131,7 @@ impl<'m> ProgramModel<'m> {
             buffers,
             has_relayouts: report.copies.iter().any(|copy| copy.class == CopyClass::Relayout),
             layout_requests: OnceCell::new(),
-            planner: RefCell::new(planner),
+            planner: report.planner.as_ref()?,
             packing: plan.packing,
         })
     }
@@ -187,7 +185,7 @@ impl<'m> ProgramModel<'m> {
             all.exactly.extend(&change.exactly);
             all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
         }
-        let plan = self.planner.borrow_mut().plan_resized(self.packing, |buffer, bytes| {
+        let plan = self.planner.plan_resized(self.packing, |buffer, bytes| {
             let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
             all.exactly.get(&buffer).copied().or_else(at_most)
         });
@@ -199,6 +197,8 @@ impl<'m> ProgramModel<'m> {
         let bounds = array.from.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
         Some(LiveArray {
             instruction: array.instruction,
+            op: array.op,
+            position: self.flow[array.op].position,
             shape: array.from.clone(),
             bounds,
             bytes: array.bytes(),

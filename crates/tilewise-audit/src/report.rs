@@ -14,8 +14,8 @@ use tilewise::{
     Shape, Sizes,
     tpu::{Generation, memory_space_name},
 };
-use tilewise_hlo::Module;
-use tilewise_memory::MemoryPlan;
+use tilewise_hlo::{Module, dataflow::Dataflow};
+use tilewise_memory::{MemoryPlan, Planner};
 
 /// An audit of one module.
 #[derive(Clone, Debug)]
@@ -48,6 +48,10 @@ pub struct Report {
     pub(crate) findings: OnceLock<Findings>,
     /// The program, whose instructions the plan and the buffers speak of.
     pub(crate) module: Module,
+    /// How its values flow.
+    pub(crate) flow: Dataflow,
+    /// What made the plan, and plans it otherwise.
+    pub(crate) planner: Option<Planner>,
 }
 
 /// The buffers of one memory space together. Their sum is what the program defines; what it holds at once is the peak.
@@ -187,7 +191,7 @@ impl Report {
     /// updates count only what they move.
     #[must_use]
     pub fn moved_bytes(&self) -> u64 {
-        copies::moved_bytes(&self.module)
+        copies::moved_bytes(&self.flow)
     }
 
     /// The total of a memory space, if the module has buffers there.

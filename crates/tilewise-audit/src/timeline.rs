@@ -2,7 +2,7 @@
 
 use crate::{PlanPiece, PlanRow, Report, origin::traced};
 use std::collections::HashMap;
-use tilewise_hlo::Instruction;
+use tilewise_hlo::{Instruction, dataflow::Dataflow};
 
 /// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the
 /// `serde` feature it serialises.
@@ -75,7 +75,7 @@ impl Numbered {
 impl<'a> Owners<'a> {
     /// The number of the line that a value belongs to.
     pub fn of(&mut self, row: &PlanRow<'a>) -> usize {
-        self.number(&row.instruction)
+        self.number(row.flow, &row.instruction)
     }
 
     /// The labels of the numbers given.
@@ -84,12 +84,12 @@ impl<'a> Owners<'a> {
         self.numbered.labels
     }
 
-    fn number(&mut self, instruction: &Instruction<'a>) -> usize {
+    fn number(&mut self, flow: &Dataflow, instruction: &Instruction<'a>) -> usize {
         let metadata = instruction.attribute("metadata").unwrap_or_default();
         if let Some(known) = self.of_metadata.get(metadata) {
             return *known;
         }
-        let number = self.numbered.number(match traced(instruction) {
+        let number = self.numbered.number(match traced(flow, instruction) {
             (_, Some(source)) => {
                 let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
                 format!("{}:{}{function}", source.file, source.line)
@@ -147,7 +147,7 @@ impl Report {
         });
         let pieces = pieces.collect();
         let order = plan.order().filter_map(|at| self.module.instruction(at));
-        let (order, order_owners) = order.map(|run| (run.name().to_owned(), owners.number(&run))).unzip();
+        let (order, order_owners) = order.map(|run| (run.name().to_owned(), owners.number(&self.flow, &run))).unzip();
         Some(Timeline {
             memory_space,
             standing_bytes: space.map_or(0, |space| space.resident_bytes),

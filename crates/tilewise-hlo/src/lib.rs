@@ -58,7 +58,6 @@ mod resolve;
 mod scan;
 mod source_table;
 mod span;
-mod trips;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};

@@ -53,8 +53,8 @@ impl Buffers {
         let mut donated = HashSet::new();
         for alias in flow.module().input_output_aliases()? {
             let parameters = &flow[entry].parameters;
-            let parameter = parameters.iter().find(|op| flow[**op].number == alias.parameter_number);
-            let parameter = parameter.and_then(|op| flow.at(flow[*op].position, &alias.parameter_index));
+            let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok();
+            let parameter = parameter.and_then(|at| flow.at(flow[parameters[at]].position, &alias.parameter_index));
             let output = flow.at(flow.result(entry), &alias.output_index);
             if let (Some(parameter), Some(output)) = (parameter, output) {
                 donated.insert(parameter);
@@ -207,8 +207,7 @@ impl<'f> Union<'f> {
         let result = flow[op].position;
         match flow[op].opcode {
             Opcode::While => {
-                let callees = flow.callees(op, &[CallRole::Condition, CallRole::Body]);
-                let parameters = callees.filter_map(|callee| flow[callee].parameters.first());
+                let parameters = flow.calls(op).iter().filter_map(|call| flow[call.1].parameters.first());
                 for parameter in parameters {
                     self.join_nodes(result, flow[*parameter].position);
                 }
@@ -218,8 +217,8 @@ impl<'f> Union<'f> {
                 }
             }
             Opcode::Conditional => {
-                for branch in flow.branches(op) {
-                    self.join_nodes(result, flow.result(branch));
+                for (_, branch) in flow.calls(op) {
+                    self.join_nodes(result, flow.result(*branch));
                 }
             }
             _ => {}

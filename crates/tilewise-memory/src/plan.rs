@@ -145,8 +145,9 @@ pub struct AssignedValue {
     pub first: usize,
     /// The logical time at which it is last used.
     pub last: usize,
+    /// Where in the program it is made.
+    pub position: Position,
     pub(crate) flow: Dataflow,
-    pub(crate) position: Position,
 }
 
 impl AssignedValue {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tilewise_hlo::{
-    CallRole, Opcode,
+    Opcode,
     dataflow::{Body, BodyId, Dataflow, Op, OpId, Table},
 };
 
@@ -29,37 +29,39 @@ impl Timeline {
             starts: Table::filled(flow.bodies().len(), None),
         };
         let mut is_entered = Table::filled(flow.bodies().len(), false);
+        // Each with the instruction that it is at, and which of that's callees is next.
         let mut stack = Vec::new();
         if let Some(entry) = flow.entry() {
             is_entered[entry] = true;
-            stack.push((entry, 0));
+            stack.push((entry, 0, 0));
         }
-        while let Some((body, k)) = stack.pop() {
+        while let Some((body, k, from)) = stack.pop() {
             let Some(op) = flow[body].op(k) else {
                 this.spans[body].end = this.order.len();
                 continue;
             };
             let mut start = this.starts[body];
             let is_new = |callee: &BodyId| !is_entered[*callee];
-            let callee = match flow[op].opcode {
-                Opcode::Call => flow.callees(op, &[CallRole::ToApply, CallRole::Calls]).find(is_new),
-                Opcode::Conditional => flow.branches(op).find(is_new),
-                Opcode::While => flow.callees(op, &[CallRole::Condition, CallRole::Body]).find(is_new),
+            let next = match flow[op].opcode {
+                Opcode::Call | Opcode::Conditional | Opcode::While => {
+                    let calls = flow.calls(op).iter().enumerate().skip(from);
+                    calls.map(|(number, call)| (number, call.1)).find(|(_, callee)| is_new(callee))
+                }
                 opcode if opcode.is_async() => {
                     start = flow.chain(op).map(|chain| chain.start);
-                    flow.ready(op).filter(is_new)
+                    flow.ready(op).filter(is_new).map(|callee| (0, callee))
                 }
                 _ => None,
             };
-            if let Some(callee) = callee {
+            if let Some((number, callee)) = next {
                 is_entered[callee] = true;
                 this.starts[callee] = start;
                 this.spans[callee] = this.order.len()..this.order.len();
-                stack.extend([(body, k), (callee, 0)]);
+                stack.extend([(body, k, number + 1), (callee, 0, 0)]);
             } else {
                 this.logical_times[op] = Some(this.order.len());
                 this.order.push(op);
-                stack.push((body, k + 1));
+                stack.push((body, k + 1, 0));
             }
         }
         this

@@ -1,23 +1,17 @@
 //! Arguments and results that the program copies into another layout: which one it wants, and which copies that is.
 
-use super::{
-    CopyClass,
-    correspondence::Correspondence,
-    trace::{Place, Tracer, Use},
-};
-use crate::flow::is_reduction;
-use std::collections::HashMap;
+use super::{CopyClass, correspondence::Correspondence};
+use crate::elementwise::is_reduction;
+use std::collections::{HashMap, HashSet};
 use tilewise::{
     Shape,
     tpu::{self, Generation},
 };
-use tilewise_hlo::{Instruction, Module, Opcode};
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{Dataflow, OpId, Position, REACH, Source, Use},
+};
 use tilewise_memory::Role;
-
-/// More copies of copies aren't followed.
-const COPIES: usize = 4;
-/// Values passed on more often aren't followed.
-const PLACES: usize = 256;
 
 /// An argument or a result that is copied.
 #[derive(Clone, Debug)]
@@ -25,6 +19,7 @@ pub(crate) struct InterfaceArray<'m> {
     pub(crate) role: Role,
     /// The parameter, or the instruction that is the result.
     pub(crate) instruction: Instruction<'m>,
+    pub(crate) op: OpId,
     /// Among the arguments, or among the arrays of the result.
     pub(crate) number: usize,
     /// As it is passed or returned.
@@ -80,25 +75,25 @@ pub(crate) enum Obstacle {
 pub(crate) type Copied<'m> = Result<InterfaceArray<'m>, (Vec<usize>, Obstacle)>;
 
 /// What a program copies at its interface.
-pub(crate) struct CopiedInterface<'a, 'm> {
-    pub(crate) module: &'m Module,
-    pub(crate) tracer: &'a Tracer<'m>,
+pub(crate) struct CopiedInterface<'m> {
+    pub(crate) flow: &'m Dataflow,
     pub(crate) generation: Generation,
 }
 
-impl<'m> CopiedInterface<'_, 'm> {
+impl<'m> CopiedInterface<'m> {
     /// Arguments that are copied, by number.
     pub(crate) fn arguments(&self) -> HashMap<usize, Copied<'m>> {
-        let Some(entry) = self.module.entry() else { return HashMap::new() };
-        let parameters = entry.instructions().filter(|instruction| instruction.opcode() == Opcode::Parameter);
-        let found = parameters.filter_map(|parameter| {
-            let place = Place::new(parameter);
-            let from = place.shape().filter(|shape| memory_space(shape) == 0)?;
-            let number = parameter.parameter_number()?;
-            let found = self.wanted(&place, &from)?;
+        let flow = self.flow;
+        let parameters = flow.entry().into_iter().flat_map(|entry| flow[entry].parameters.iter().copied());
+        let found = parameters.filter_map(|op| {
+            let (position, instruction) = (flow[op].position, flow.instruction(op)?);
+            let from = array(self.flow, position).filter(|shape| memory_space(shape) == 0)?;
+            let number = instruction.parameter_number()?;
+            let found = self.wanted(position, &from)?;
             let array = |(to, copies)| InterfaceArray {
                 role: Role::Argument,
-                instruction: parameter,
+                instruction,
+                op,
                 number,
                 from,
                 to,
@@ -112,8 +107,8 @@ impl<'m> CopiedInterface<'_, 'm> {
     }
 
     /// The layout in which all want an argument, and the copies that bring it there; `None` where it isn't copied.
-    fn wanted(&self, place: &Place<'m>, from: &Shape) -> Option<Wanted> {
-        let mut stage = Stage::after(self.tracer, place, Correspondence::identity(from.dimensions().len()));
+    fn wanted(&self, position: Position, from: &Shape) -> Option<Wanted> {
+        let mut stage = Stage::after(self.flow, position, Correspondence::identity(from.dimensions().len()));
         let mut copies = stage.indices();
         if copies.is_empty() {
             return None;
@@ -123,15 +118,14 @@ impl<'m> CopiedInterface<'_, 'm> {
             Err(obstacle) => return Some(Err((copies, obstacle))),
         };
         // A copy may itself be copied, and nothing else be made of it.
-        for _ in 0..COPIES {
-            let [CopyOf { place, elements: Some(elements), .. }] = &stage.copies[..] else { break };
-            let next = Stage::after(self.tracer, place, elements.clone());
+        for _ in 0..REACH {
+            let [CopyOf { position, elements: Some(elements), .. }] = &stage.copies[..] else { break };
+            let next = Stage::after(self.flow, *position, elements.clone());
             let Some(layout) = next.wanted(self.generation, from).ok().filter(|layout| layout != from) else { break };
             copies.extend(next.indices());
             (stage, to) = (next, layout);
         }
-        let is_result =
-            |copy: &CopyOf<'m>| self.tracer.readers(&copy.place).iter().any(|reader| matches!(reader, Use::Result(_)));
+        let is_result = |copy: &CopyOf| self.flow.readers(copy.position).any(|reader| matches!(reader, Use::Result(_)));
         if stage.copies.iter().any(is_result) {
             return Some(Err((copies, Obstacle::IsArgument)));
         }
@@ -140,65 +134,69 @@ impl<'m> CopiedInterface<'_, 'm> {
 
     /// Results that are copied, by the way to them.
     pub(crate) fn results(&self) -> HashMap<Vec<usize>, Copied<'m>> {
-        let Some(root) = self.module.entry().and_then(|entry| entry.root()) else { return HashMap::new() };
-        let Ok(shape) = root.shape() else { return HashMap::new() };
+        let Some(root) = self.flow.entry().map(|entry| self.flow[entry].root) else { return HashMap::new() };
+        let Some(shape) = self.flow.shape(self.flow[root].position) else { return HashMap::new() };
+        let leaves = self.flow.positions(root).filter(|position| !self.flow.is_tuple(*position)).zip(shape.leaves());
         let arrays =
-            shape.leaves().enumerate().filter(|(_, (_, leaf))| leaf.as_array().is_some() && memory_space(leaf) == 0);
-        let found = arrays.filter_map(|(number, (path, leaf))| {
-            let place = Place { instruction: root, path: path.to_vec() };
-            Some((path.to_vec(), self.made(place, number, leaf)?))
-        });
+            leaves.enumerate().filter(|(_, (_, (_, leaf)))| leaf.as_array().is_some() && memory_space(leaf) == 0);
+        let found =
+            arrays.filter_map(|(number, (position, (path, leaf)))| Some((path, self.made(position, number, leaf)?)));
         found.collect()
     }
 
     /// In which layout a result is made, if it is copied then.
-    fn made(&self, result: Place<'m>, number: usize, from: Shape) -> Option<Copied<'m>> {
-        let tracer = self.tracer;
+    fn made(&self, result: Position, number: usize, from: Shape) -> Option<Copied<'m>> {
+        let flow = self.flow;
         let mut elements = Correspondence::identity(from.dimensions().len());
-        let (mut at, mut last, mut to) = (result.clone(), None, None);
+        let (mut at, mut last, mut to) = (result, None, None);
         let mut copies = Vec::new();
-        for _ in 0..PLACES {
-            if let Some(source) = tracer.source(&at) {
-                if at.instruction.opcode() == Opcode::Bitcast {
-                    let Some(seen) = elements.clone().bitcast(&at.shape()?, &source.shape()?) else { break };
+        for source in flow.sources(result) {
+            match source {
+                Source::Bitcast(source) => {
+                    let Some(seen) = elements.clone().bitcast(&array(self.flow, at)?, &array(self.flow, source)?)
+                    else {
+                        break;
+                    };
                     elements = seen;
                 }
-                at = source;
-                continue;
-            }
-            let Some((copy, source)) = tracer.copied(&at) else { break };
-            last = last.or(Some(copy));
-            if class(&source, &at) == Some(CopyClass::Relayout) {
-                let is_only_this = matches!(&tracer.readers(&at)[..], [Use::Result(_)]);
-                let layout = elements.layout(&from, &source.shape()?, self.generation);
-                match layout.filter(|_| is_only_this) {
-                    Some(layout) if layout != from => to = Some(layout),
-                    _ if copies.is_empty() => {
-                        let obstacle = if is_only_this { Obstacle::Order } else { Obstacle::Readers };
-                        return Some(Err((vec![copy.index()], obstacle)));
+                Source::Copied(copy, source) => {
+                    last = last.or(Some(copy));
+                    if class(self.flow, source, at) == Some(CopyClass::Relayout) {
+                        let mut readers = flow.readers(at);
+                        let is_only_this = matches!((readers.next(), readers.next()), (Some(Use::Result(_)), None));
+                        let layout = elements.layout(&from, &array(self.flow, source)?, self.generation);
+                        match layout.filter(|_| is_only_this) {
+                            Some(layout) if layout != from => to = Some(layout),
+                            _ if copies.is_empty() => {
+                                let obstacle = if is_only_this { Obstacle::Order } else { Obstacle::Readers };
+                                return Some(Err((vec![flow.instruction_index(copy)], obstacle)));
+                            }
+                            _ => break,
+                        }
+                        copies.push(flow.instruction_index(copy));
                     }
-                    _ => break,
                 }
-                copies.push(copy.index());
+                _ => {}
             }
-            at = source;
+            at = source.position();
         }
-        let (Some(to), Some(instruction)) = (to, last) else { return None };
+        let (Some(to), Some(op)) = (to, last) else { return None };
         if !self.has_default_tiles(&to) {
             return Some(Err((copies, Obstacle::Tiles)));
         }
-        let origin = tracer.origin(&result).instruction;
-        if matches!(origin.opcode(), Opcode::Parameter | Opcode::Constant) {
+        let origin = flow.op_at(flow.origin(result));
+        if matches!(flow[origin].opcode, Opcode::Parameter | Opcode::Constant) {
             return Some(Err((copies, Obstacle::IsArgument)));
         }
         Some(Ok(InterfaceArray {
             role: Role::Output,
-            instruction,
+            instruction: flow.instruction(op)?,
+            op,
             number,
             from,
             to,
             copies,
-            made: Some(at.instruction.index()),
+            made: Some(flow.instruction_index(flow.op_at(at))),
             donated_to: None,
         }))
     }
@@ -212,47 +210,50 @@ type Wanted = Result<(Shape, Vec<usize>), (Vec<usize>, Obstacle)>;
 
 /// The copies into another order that are made of a value, and whether it is read otherwise, too.
 struct Stage<'m> {
-    copies: Vec<CopyOf<'m>>,
+    flow: &'m Dataflow,
+    copies: Vec<CopyOf>,
     is_read: bool,
 }
 
-struct CopyOf<'m> {
-    copy: Instruction<'m>,
+struct CopyOf {
+    copy: OpId,
     /// What it makes.
-    place: Place<'m>,
+    position: Position,
     /// Its elements among those of the argument.
     elements: Option<Correspondence>,
 }
 
 impl<'m> Stage<'m> {
-    fn after(tracer: &Tracer<'m>, place: &Place<'m>, elements: Correspondence) -> Self {
-        let mut stage = Self { copies: Vec::new(), is_read: false };
-        let mut waiting = vec![(place.clone(), Some(elements))];
-        let mut looked_at = 0;
+    fn after(flow: &'m Dataflow, position: Position, elements: Correspondence) -> Self {
+        let mut stage = Self { flow, copies: Vec::new(), is_read: false };
+        let mut seen = HashSet::new();
+        let mut waiting = vec![(position, Some(elements))];
         while let Some((at, elements)) = waiting.pop() {
-            looked_at += 1;
-            let Some(uses) = tracer.uses(&at).filter(|_| looked_at < PLACES) else {
+            if !seen.insert(at) {
+                continue;
+            }
+            if seen.len() > REACH {
                 stage.is_read = true;
                 break;
-            };
-            for found in uses {
+            }
+            for found in flow.uses(at) {
                 match found {
                     Use::Passed(next) => waiting.push((next, elements.clone())),
                     Use::Bitcast(next) => {
-                        let seen = elements.clone().zip(at.shape()).zip(next.shape());
+                        let seen = elements.clone().zip(array(flow, at)).zip(array(flow, next));
                         let elements = seen.and_then(|((elements, from), to)| elements.bitcast(&from, &to));
                         waiting.push((next, elements));
                     }
-                    Use::Copied(copy, next) => match class(&at, &next) {
+                    Use::Copied(copy, next) => match class(flow, at, next) {
                         Some(CopyClass::Relayout) => {
-                            stage.copies.push(CopyOf { copy, place: next, elements: elements.clone() });
+                            stage.copies.push(CopyOf { copy, position: next, elements: elements.clone() });
                         }
                         Some(_) => waiting.push((next, elements.clone())),
                         None => stage.is_read = true,
                     },
                     // In any order.
-                    Use::Read(reader) if is_reduction(&reader) => {}
-                    Use::Result(_) | Use::Read(_) => stage.is_read = true,
+                    Use::Read(reader) if flow.instruction(reader).is_some_and(|at| is_reduction(&at)) => {}
+                    _ => stage.is_read = true,
                 }
             }
         }
@@ -260,12 +261,13 @@ impl<'m> Stage<'m> {
     }
 
     fn indices(&self) -> Vec<usize> {
-        self.copies.iter().map(|copy| copy.copy.index()).collect()
+        self.copies.iter().map(|copy| self.flow.instruction_index(copy.copy)).collect()
     }
 
     /// The one layout of the argument whose bytes all the copies have.
     fn wanted(&self, generation: Generation, argument: &Shape) -> Result<Shape, Obstacle> {
-        let layout = |copy: &CopyOf<'m>| copy.elements.as_ref()?.layout(argument, &copy.place.shape()?, generation);
+        let layout =
+            |copy: &CopyOf| copy.elements.as_ref()?.layout(argument, &array(self.flow, copy.position)?, generation);
         let (Some(first), false) = (self.copies.first(), self.is_read) else { return Err(Obstacle::Readers) };
         let wanted = layout(first).ok_or(Obstacle::Order)?;
         let is_common = self.copies.iter().all(|copy| layout(copy).is_some_and(|layout| layout == wanted));
@@ -273,8 +275,13 @@ impl<'m> Stage<'m> {
     }
 }
 
-fn class(from: &Place<'_>, to: &Place<'_>) -> Option<CopyClass> {
-    CopyClass::of(&from.shape()?, &to.shape()?)
+/// The shape of what is at a position, if that is an array.
+fn array(flow: &Dataflow, position: Position) -> Option<Shape> {
+    flow.shape(position).filter(|shape| shape.as_array().is_some())
+}
+
+fn class(flow: &Dataflow, from: Position, to: Position) -> Option<CopyClass> {
+    CopyClass::of(&array(flow, from)?, &array(flow, to)?)
 }
 
 fn memory_space(shape: &Shape) -> u8 {

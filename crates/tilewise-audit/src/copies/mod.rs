@@ -2,7 +2,6 @@
 
 mod correspondence;
 pub(crate) mod interface;
-pub(crate) mod trace;
 
 use crate::{
     origin::{SourceLine, op_name, source_line},
@@ -10,7 +9,7 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise::{ErrorKind, Shape, ShapeKind, Tiled};
-use tilewise_hlo::{CallRole, Instruction, Module, Opcode};
+use tilewise_hlo::{Instruction, Module, Opcode, dataflow::Dataflow};
 
 /// One instruction that copies an array: a `copy`, a `copy-start`, or a `slice-start` of the whole.
 #[derive(Clone, Debug)]
@@ -30,7 +29,7 @@ pub struct CopyRow {
     pub read_bytes: u64,
     /// Bytes that `to` takes.
     pub written_bytes: u64,
-    /// How often it runs: the [trip counts](Instruction::trip_count) of the loops around it, multiplied. `None` if one
+    /// How often it runs: the [trip counts](Dataflow::trip_count) of the loops around it, multiplied. `None` if one
     /// of them can't be told.
     pub trips: Option<u64>,
     /// Bytes read and written in all its runs; in one where [`trips`](Self::trips) is unknown.
@@ -168,26 +167,24 @@ pub fn copies_by_line(copies: &[CopyRow], moved: u64) -> Vec<CopyLine> {
 }
 
 /// Bytes that the program moves: see [`Report::moved_bytes`](crate::Report::moved_bytes).
-pub(crate) fn moved_bytes(module: &Module) -> u64 {
+pub(crate) fn moved_bytes(flow: &Dataflow) -> u64 {
     let mut bytes = Bytes::default();
-    let runs = runs(module);
     let mut moved = 0u64;
-    for computation in module.computations().filter(|computation| computation.owns_buffers()) {
+    for computation in flow.module().computations().filter(|computation| computation.owns_buffers()) {
         let once = computation.instructions().map(|instruction| bytes.moved(&instruction));
         let once = once.fold(0, u64::saturating_add);
-        let trips = runs.get(computation.index()).copied().flatten().unwrap_or(1);
+        let trips = flow.body(&computation).and_then(|body| flow.executions(body)).unwrap_or(1);
         moved = moved.saturating_add(once.saturating_mul(trips));
     }
     moved
 }
 
 /// Every copy in computations that own buffers, in the order of the text.
-pub(crate) fn copies<'m>(module: &'m Module, sizer: &mut Sizer<'m>) -> Vec<CopyRow> {
-    let runs = runs(module);
+pub(crate) fn copies<'m>(module: &'m Module, flow: &Dataflow, sizer: &mut Sizer<'m>) -> Vec<CopyRow> {
     let mut pairs = Pairs::default();
     let mut rows = Vec::new();
     for computation in module.computations().filter(|computation| computation.owns_buffers()) {
-        let trips = runs.get(computation.index()).copied().flatten();
+        let trips = flow.body(&computation).and_then(|body| flow.executions(body));
         rows.extend(computation.instructions().filter_map(|instruction| row(&instruction, trips, &mut pairs, sizer)));
     }
     rows
@@ -258,31 +255,6 @@ fn row<'m>(
         from: pair.from,
         to: pair.to,
     })
-}
-
-/// How often each computation runs that the entry reaches; `None` where a loop's trip count can't be told.
-fn runs(module: &Module) -> Vec<Option<u64>> {
-    let mut runs: Vec<Option<Option<u64>>> = vec![None; module.computations().len()];
-    let mut waiting: Vec<_> = module.entry().map(|entry| (entry, Some(1))).into_iter().collect();
-    while let Some((computation, trips)) = waiting.pop() {
-        // A scheduled program calls each computation from one place.
-        let Some(slot) = runs.get_mut(computation.index()).filter(|slot| slot.is_none()) else { continue };
-        *slot = Some(trips);
-        for caller in computation.instructions() {
-            if !matches!(caller.opcode(), Opcode::While | Opcode::Conditional | Opcode::Call | Opcode::AsyncStart) {
-                continue;
-            }
-            for call in caller.calls() {
-                let each = match call.role {
-                    CallRole::Body | CallRole::Condition => caller.trip_count(),
-                    _ => Some(1),
-                };
-                let trips = trips.zip(each).map(|(trips, each)| trips.saturating_mul(each));
-                waiting.extend(call.computation().map(|callee| (callee, trips)));
-            }
-        }
-    }
-    runs.into_iter().map(Option::flatten).collect()
 }
 
 /// Bytes that shapes take, by their text.

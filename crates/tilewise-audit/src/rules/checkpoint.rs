@@ -23,7 +23,7 @@ impl Rule for LoopKeepsValues {
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<Proposal<'m>> {
-    let trips = forward.trip_count().filter(|trips| *trips > 1)?;
+    let trips = program.flow.trip_count(program.flow.op(forward)?).filter(|trips| *trips > 1)?;
     let of_loop: HashSet<usize> = program
         .arrays
         .iter()

@@ -141,7 +141,7 @@ fn input_sizes(program: &ProgramModel<'_>) -> HashSet<u64> {
 
 /// How often loops run: along such a dimension the program takes parts already.
 fn trips(program: &ProgramModel<'_>) -> HashSet<u64> {
-    program.module.instructions().filter_map(|at| at.trip_count()).collect()
+    program.flow.ops().ids().filter_map(|op| program.flow.trip_count(op)).collect()
 }
 
 /// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size. `None`

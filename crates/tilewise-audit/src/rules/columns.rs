@@ -41,7 +41,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, group: &[&LiveArray<'m>]) -> Option<
     let largest = *group.iter().filter(|array| array.is_parameter()).max_by_key(|array| array.bytes)?;
     let (columns, rows) = largest.bounds.split_last()?;
     let is_read_elementwise =
-        |array: &&LiveArray<'m>| !array.is_parameter() || program.flow.is_elementwise_to_the_end(&array.instruction);
+        |array: &&LiveArray<'m>| !array.is_parameter() || program.is_elementwise_to_the_end(array);
     let (name, element_type) = (name(&largest.instruction), largest.element_type());
     let others = match group.iter().filter(|array| array.buffer != largest.buffer).count() {
         0 => String::new(),

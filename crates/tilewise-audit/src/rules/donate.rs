@@ -21,9 +21,8 @@ impl Rule for UndonatedState {
         let mut free: Vec<&LiveArray<'m>> = program.arguments().filter(|array| !is_donated(program, array)).collect();
         let mut pairs: Vec<(&LiveArray<'m>, &LiveArray<'m>)> = Vec::new();
         for result in program.results() {
-            let is_its_own = |argument: &&LiveArray<'m>| {
-                argument.shape == result.shape && program.flow.updates(&result.instruction, &argument.instruction)
-            };
+            let is_its_own =
+                |argument: &&LiveArray<'m>| argument.shape == result.shape && program.updates(result, argument);
             if let Some(at) = free.iter().position(is_its_own) {
                 pairs.push((free.swap_remove(at), result));
             }

@@ -6,7 +6,7 @@ use super::{
     upstream::of_few,
 };
 use crate::{
-    flow::target,
+    elementwise::target,
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Target},
     snippet::NUMPY,
@@ -70,7 +70,7 @@ fn kernel_of<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<In
     if is_kernel(&array.instruction) {
         return Some(array.instruction);
     }
-    program.flow.readers(&array.instruction).into_iter().find(is_kernel)
+    program.readers(array.position).filter_map(|op| program.flow.instruction(op)).find(is_kernel)
 }
 
 /// The bounds with the columns before the rows, which then lie along the lanes; at least two.

@@ -17,6 +17,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 use tilewise::{Shape, Tiled, tpu};
+use tilewise_hlo::dataflow::Dataflow;
 use tilewise_memory::Role;
 
 /// How many times the memory a layout may take: the caller keeps arguments and results beyond the call.
@@ -91,11 +92,11 @@ impl<'m> LayoutRequests<'m> {
     }
 
     /// What makes a copy needless.
-    pub(crate) fn fix(&self, copy: usize) -> Option<Recommendation> {
+    pub(crate) fn fix(&self, flow: &Dataflow, copy: usize) -> Option<Recommendation> {
         let (request, array) = self.by_copy.get(&copy)?;
         let request = self.list.get(*request)?;
         let array = request.arrays.get(*array)?;
-        let (op_name, source) = traced(&array.instruction);
+        let (op_name, source) = traced(flow, &array.instruction);
         Some(Recommendation {
             change: request.proposal.change,
             target: if array.role == Role::Argument { Target::Argument } else { Target::Result },
@@ -172,8 +173,7 @@ impl<'m> LayoutRequests<'m> {
 
     /// Arguments alone, and what belongs together: each result, with the argument whose memory it takes.
     fn pair(&mut self, program: &ProgramModel<'m>) -> (Vec<InterfaceArray<'m>>, Vec<Vec<InterfaceArray<'m>>>) {
-        let ProgramModel { module, tracer, generation, .. } = program;
-        let interface = CopiedInterface { module, tracer, generation: *generation };
+        let interface = CopiedInterface { flow: program.flow, generation: program.generation };
         let (mut arguments, mut results) = (interface.arguments(), interface.results());
         let aliases = program.module.input_output_aliases().unwrap_or_default();
         let mut together = Vec::new();

@@ -88,8 +88,8 @@ pub(crate) struct Proposal<'m> {
 
 impl Proposal<'_> {
     /// What is recommended, once it is known that it frees so much.
-    pub(crate) fn recommendation(self, bytes_saved: u64) -> Recommendation {
-        let (op_name, source) = traced(&self.about.instruction);
+    pub(crate) fn recommendation(self, program: &ProgramModel<'_>, bytes_saved: u64) -> Recommendation {
+        let (op_name, source) = traced(program.flow, &self.about.instruction);
         Recommendation {
             change: self.change,
             target: self.target,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Recommendation,
-    flow::{does, is_elementwise},
+    elementwise::{does, is_elementwise},
     message_model::{ListedArrays, MessageModel},
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Saving, Snippet, Target},
@@ -17,11 +17,8 @@ use tilewise::{
     ArrayShape, Shape,
     tpu::{self, Generation},
 };
-use tilewise_hlo::{Instruction, Opcode};
+use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 use tilewise_memory::Role;
-
-/// How far copies of an argument are followed.
-const STEPS: usize = 6;
 
 pub(crate) struct PinnedOrder;
 
@@ -107,13 +104,10 @@ fn in_default_order(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option
 /// The padded arrays that are made of an argument by moving its elements, and what each takes in the default order:
 /// they are in the argument's order because it is.
 fn copies<'m>(program: &ProgramModel<'m>, argument: &LiveArray<'m>) -> HashMap<usize, u64> {
-    let mut made: HashSet<usize> = HashSet::from([argument.instruction.index()]);
-    let mut front: Vec<Instruction<'m>> = vec![argument.instruction];
-    for _ in 0..STEPS {
-        let users = front.iter().flat_map(|at| program.flow.users(at));
-        front = users.filter(|user| moves_elements(user) && made.insert(user.index())).collect();
-    }
-    let padded = program.temporaries().filter(|array| made.contains(&array.instruction.index()));
+    let moves_elements = |op: &OpId| program.flow.instruction(*op).is_some_and(|at| moves_elements(&at));
+    let next = |op: OpId| program.flow.users(op).iter().map(|user| user.op).filter(moves_elements);
+    let made: HashSet<OpId> = program.flow.reached([argument.op], next).collect();
+    let padded = program.temporaries().filter(|array| made.contains(&array.op));
     let padded = padded.filter(|array| array.bytes >= array.logical_bytes().saturating_mul(2));
     padded.filter_map(|array| Some((array.buffer, in_default_order(program, array)?))).collect()
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Allocation, Recommendation,
-    flow::does,
+    elementwise::does,
     message_model::{MessageModel, share_of_all, total},
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Saving, Target},
@@ -30,8 +30,8 @@ impl Rule for GatheredRows {
         let mut proposals = Vec::new();
         for array in program.peak_temporaries() {
             let Some((rows, columns)) = of_few(array).filter(|_| !done.contains(&&array.bounds[..])) else { continue };
-            let gather = program.flow.source(&array.instruction, is_gather);
-            let is_scattered = program.flow.leads_to(&array.instruction, |user| does(user, Opcode::Scatter));
+            let gather = program.made_by(array.op, is_gather);
+            let is_scattered = program.leads_to(array, |user| does(user, Opcode::Scatter));
             if gather.is_none() && !is_scattered {
                 continue;
             }
@@ -105,8 +105,8 @@ fn is_gather(instruction: &Instruction<'_>) -> bool {
 
 /// The argument that a gather's rows come from, if it does nothing but take them.
 fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
-    let table = gather.operands().next()?.instruction()?;
-    program.flow.source(&table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
+    let table = *program.flow.operands(program.flow.op(gather)?).first()?;
+    program.made_by(table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
 }
 
 impl MessageRule for GatheredRows {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{CallRole, Opcode};
+use crate::Opcode;
 
 use super::{BodyId, Dataflow, OpId};
 
@@ -43,7 +43,7 @@ impl Chains {
             let operands = flow.operands(op);
             match data.opcode {
                 Opcode::AsyncStart => {
-                    let wrapped = flow.callees(op, &[CallRole::Calls, CallRole::ToApply]).next();
+                    let wrapped = flow.calls(op).first().map(|call| call.1);
                     this.links.insert(op, (this.chains.len(), operands.len()));
                     let operands = operands.to_vec();
                     this.chains.push(Chain { start: op, done: None, wrapped, operands, last: op });

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, Range};
 
-use crate::{CallRole, Instruction, Module, Opcode};
+use crate::{CallRole, Computation, Instruction, Module, Opcode};
 
 use super::{BodyId, Dataflow, NodeId, OpId, Position, Table, load, positions::Shapes};
 
@@ -158,11 +158,16 @@ impl Dataflow {
         self[op].instruction as usize
     }
 
+    /// The body of a computation of the text, if it runs.
+    #[must_use]
+    pub fn body(&self, computation: &Computation<'_>) -> Option<BodyId> {
+        *self.graph().of_computation.get(computation.index())?
+    }
+
     /// The op of an instruction of the text, if it runs.
     #[must_use]
     pub fn op(&self, instruction: &Instruction<'_>) -> Option<OpId> {
-        let computation = instruction.computation();
-        let body = &self[(*self.graph().of_computation.get(computation.index())?)?];
+        let body = &self[self.body(&instruction.computation())?];
         body.op(instruction.index().checked_sub(body.first_instruction)?)
     }
 
@@ -185,22 +190,18 @@ impl Dataflow {
         self.operands(op).get(number).map(|operand| self[*operand].position)
     }
 
-    /// The computations that an instruction calls as one of these, in the order of the roles.
-    pub fn callees(&self, op: OpId, roles: &[CallRole]) -> impl Iterator<Item = BodyId> {
+    /// The computations that it calls, with what for, in the order in which they run: those that run at all, and the body
+    /// of a fusion whose result may lie in an operand.
+    #[must_use]
+    pub fn calls(&self, op: OpId) -> &[(CallRole, BodyId)] {
         let range = &self[op].calls;
-        let calls = &self.graph().calls[range.start as usize..range.end as usize];
-        roles.iter().flat_map(move |role| calls.iter().filter(move |call| call.0 == *role).map(|call| call.1))
+        &self.graph().calls[range.start as usize..range.end as usize]
     }
 
     /// The first computation that an instruction calls as this.
     #[must_use]
     pub fn callee(&self, op: OpId, role: CallRole) -> Option<BodyId> {
-        self.callees(op, &[role]).next()
-    }
-
-    /// The branches of a `conditional`, in order.
-    pub fn branches(&self, op: OpId) -> impl Iterator<Item = BodyId> {
-        self.callees(op, &[CallRole::Branch, CallRole::True, CallRole::False])
+        self.calls(op).iter().find(|call| call.0 == role).map(|call| call.1)
     }
 
     /// What a computation results in.

@@ -83,7 +83,7 @@ impl<'m> Loader<'m> {
                 _ => None,
             };
             if opcode == Opcode::Parameter {
-                parameters.push((number, op));
+                parameters.push((number.unwrap_or(usize::MAX), op));
             }
             by_name.insert(instruction.name(), op);
             let position = self.add_positions(op, &instruction);
@@ -144,13 +144,17 @@ impl<'m> Loader<'m> {
     /// Notes which computations the instructions of one call, those that are loaded.
     fn add_calls(&mut self, body: BodyId) {
         for op in self.graph.bodies[body].ops() {
-            let opcode = self.graph.ops[op].opcode;
-            if !matches!(opcode, Opcode::While | Opcode::Conditional | Opcode::Call | Opcode::AsyncStart) {
-                continue;
-            }
-            let Some(instruction) = self.instruction(op) else { continue };
+            let Some(instruction) = self.instruction(op).filter(Instruction::runs_callees) else { continue };
+            // In the order in which they run.
+            let roles: &[CallRole] = match instruction.wrapped_opcode().unwrap_or(instruction.opcode()) {
+                Opcode::While => &[CallRole::Condition, CallRole::Body],
+                Opcode::Conditional => &[CallRole::Branch, CallRole::True, CallRole::False],
+                Opcode::Call => &[CallRole::ToApply, CallRole::Calls],
+                _ => &[CallRole::Calls, CallRole::ToApply],
+            };
             let first = self.graph.calls.len();
-            for call in instruction.calls() {
+            let called: Vec<_> = instruction.calls().collect();
+            for call in roles.iter().flat_map(|role| called.iter().filter(move |call| call.role == *role)) {
                 let callee = call.computation().and_then(|callee| self.graph.of_computation[callee.index()]);
                 self.graph.calls.extend(callee.map(|callee| (call.role, callee)));
             }

@@ -1,10 +1,13 @@
 //! Where values come from, and where they go.
 
 mod chains;
+mod executions;
 mod graph;
 mod index;
 mod load;
 mod positions;
+mod trace;
+mod users;
 mod values;
 
 use std::{
@@ -14,13 +17,18 @@ use std::{
 
 use crate::Module;
 use chains::Chains;
+use executions::Executions;
 use graph::Graph;
+use trace::{Callers, Origins};
+use users::Users;
 use values::Values;
 
 pub use chains::Chain;
 pub use graph::{Body, Gap, Op, Slot};
 pub use index::{Id, Table};
 pub use positions::Node;
+pub use trace::{REACH, Source, Use};
+pub use users::User;
 pub use values::Value;
 
 /// An instruction.
@@ -44,11 +52,21 @@ pub struct Dataflow {
     data: Arc<Data>,
 }
 
+#[derive(Default)]
+struct Known {
+    chains: OnceLock<Chains>,
+    values: OnceLock<Values>,
+    users: OnceLock<Users>,
+    callers: OnceLock<Callers>,
+    origins: OnceLock<Origins>,
+    executions: OnceLock<Executions>,
+}
+
 struct Data {
     module: Module,
     graph: Graph,
-    chains: OnceLock<Chains>,
-    values: OnceLock<Values>,
+    /// What is worked out when it is first asked for.
+    known: Known,
 }
 
 impl fmt::Debug for Dataflow {
@@ -63,7 +81,7 @@ impl Dataflow {
     pub fn new(module: &Module) -> Self {
         let graph = Graph::new(module);
         let module = module.clone();
-        Self { data: Arc::new(Data { module, graph, chains: OnceLock::new(), values: OnceLock::new() }) }
+        Self { data: Arc::new(Data { module, graph, known: Known::default() }) }
     }
 
     /// The module.
@@ -77,10 +95,26 @@ impl Dataflow {
     }
 
     fn chains(&self) -> &Chains {
-        self.data.chains.get_or_init(|| Chains::new(self))
+        self.data.known.chains.get_or_init(|| Chains::new(self))
+    }
+
+    fn all_users(&self) -> &Users {
+        self.data.known.users.get_or_init(|| Users::new(self))
+    }
+
+    fn all_callers(&self) -> &Callers {
+        self.data.known.callers.get_or_init(|| Callers::new(self))
+    }
+
+    fn all_origins(&self) -> &Origins {
+        self.data.known.origins.get_or_init(|| Origins::new(self))
+    }
+
+    fn all_executions(&self) -> &Executions {
+        self.data.known.executions.get_or_init(|| Executions::new(self))
     }
 
     fn analysed(&self) -> &Values {
-        self.data.values.get_or_init(|| Values::new(self))
+        self.data.known.values.get_or_init(|| Values::new(self))
     }
 }

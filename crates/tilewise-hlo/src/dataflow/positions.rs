@@ -13,6 +13,8 @@ pub struct Node {
     back: u32,
     /// Which element of that tuple it is.
     element: u32,
+    /// How many leaves of the shape come before it.
+    leaves_before: u32,
     /// Where in `Shapes::elements` a tuple's own begin, and how many they are.
     elements: (u32, u32),
     is_tuple: bool,
@@ -50,6 +52,7 @@ impl Shapes {
     /// Adds a shape and returns its first node.
     pub(super) fn add(&mut self, shape: Shape) -> NodeId {
         let first = self.nodes.next_id();
+        let mut leaves = 0;
         // Each with the node of its tuple, and which element of that it is.
         let mut waiting = vec![(shape.clone(), first, 0_u32)];
         while let Some((shape, parent, element)) = waiting.pop() {
@@ -68,7 +71,8 @@ impl Shapes {
                 elements = (number(self.elements.len()), number(waiting.len() - next));
                 self.elements.resize(self.elements.len() + waiting.len() - next, 0);
             }
-            self.nodes.push(Node { extent: 1, back, element, elements, is_tuple });
+            self.nodes.push(Node { extent: 1, back, element, leaves_before: leaves, elements, is_tuple });
+            leaves += u32::from(!is_tuple);
         }
         for at in (first.index() + 1..self.nodes.len()).rev().map(Id::new) {
             let Node { extent, back, .. } = self.nodes[at];
@@ -80,7 +84,7 @@ impl Shapes {
 
     /// Adds a leaf of which nothing is known.
     pub(super) fn add_unknown(&mut self) -> NodeId {
-        self.nodes.push(Node { extent: 1, back: 0, element: 0, elements: (0, 0), is_tuple: false })
+        self.nodes.push(Node { extent: 1, back: 0, element: 0, leaves_before: 0, elements: (0, 0), is_tuple: false })
     }
 
     /// For each element of a tuple, how many nodes after it that lies.
@@ -173,6 +177,13 @@ impl Dataflow {
     #[must_use]
     pub fn is_tuple(&self, position: Position) -> bool {
         self.node_at(position).is_tuple
+    }
+
+    /// How many leaves of its instruction's result come before a position.
+    #[must_use]
+    pub fn leaves_before(&self, position: Position) -> usize {
+        let top = self[self.op_at(position)].position;
+        (self.node_at(position).leaves_before - self.node_at(top).leaves_before) as usize
     }
 
     /// The elements of a tuple, in order.

@@ -82,35 +82,39 @@ impl Analysis<'_> {
     fn run(&mut self) {
         let Some(entry) = self.flow.entry() else { return };
         self.is_done[entry] = true;
-        let mut stack = vec![(entry, 0)];
-        while let Some((computation, k)) = stack.pop() {
-            let Some(op) = self.flow[computation].op(k) else { continue };
-            match self.enter(op) {
-                Some(callee) => stack.extend([(computation, k), (callee, 0)]),
+        // Each with the instruction that it is at, and which of that's callees is next.
+        let mut stack = vec![(entry, 0, 0)];
+        while let Some((body, k, call)) = stack.pop() {
+            let Some(op) = self.flow[body].op(k) else { continue };
+            match self.enter(op, call) {
+                Some((call, callee)) => stack.extend([(body, k, call + 1), (callee, 0, 0)]),
                 None => {
-                    stack.push((computation, k + 1));
+                    stack.push((body, k + 1, 0));
                     self.hold(op);
                 }
             }
         }
     }
 
-    /// The next callee whose values aren't known yet, its parameters bound.
-    fn enter(&mut self, op: OpId) -> Option<BodyId> {
+    /// Of the callees from this one on, the next whose values aren't known yet, its parameters bound.
+    fn enter(&mut self, op: OpId, from: usize) -> Option<(usize, BodyId)> {
         let flow = self.flow;
         let operands = flow.operands(op);
         let fresh = |callee: &BodyId| !self.is_done[*callee];
-        let (callee, arguments) = match flow[op].opcode {
-            Opcode::Call => (flow.callees(op, &[CallRole::ToApply, CallRole::Calls]).next().filter(fresh)?, operands),
-            Opcode::Conditional => {
-                let (branch, callee) = flow.branches(op).enumerate().find(|(_, callee)| fresh(callee))?;
-                (callee, operands.get(branch + 1..=branch + 1).unwrap_or_default())
+        let (call, callee) = match flow[op].opcode {
+            Opcode::While | Opcode::Conditional => {
+                let calls = flow.calls(op).iter().enumerate().skip(from);
+                calls.map(|(number, call)| (number, call.1)).find(|(_, callee)| fresh(callee))?
             }
-            Opcode::While => (flow.callees(op, &[CallRole::Condition, CallRole::Body]).find(fresh)?, &[][..]),
-            Opcode::AsyncStart | Opcode::AsyncUpdate | Opcode::AsyncDone => {
-                (flow.ready(op).filter(fresh)?, flow.bound(op))
-            }
+            Opcode::Call => (0, flow.calls(op).first().map(|call| call.1).filter(fresh)?),
+            opcode if opcode.is_async() => (0, flow.ready(op).filter(fresh)?),
             _ => return None,
+        };
+        let arguments = match flow[op].opcode {
+            Opcode::While => &[],
+            Opcode::Conditional => operands.get(call + 1..=call + 1).unwrap_or_default(),
+            Opcode::Call => operands,
+            _ => flow.bound(op),
         };
         self.is_done[callee] = true;
         for &parameter in &flow[callee].parameters {
@@ -121,7 +125,7 @@ impl Analysis<'_> {
                 self.forward(flow[*argument].position, position);
             }
         }
-        Some(callee)
+        Some((call, callee))
     }
 
     /// Gives each of these positions a value that joins; what it joins is said later.
@@ -202,14 +206,14 @@ impl Analysis<'_> {
             Opcode::RecvDone => self.forward_if(element_of_operand(0), flow.element(position, 0)),
             Opcode::AsyncStart | Opcode::AsyncUpdate | Opcode::AsyncDone => self.hold_async(op),
             Opcode::Call => {
-                let callee = flow.callees(op, &[CallRole::ToApply, CallRole::Calls]).next();
-                self.forward_if(callee.map(|callee| flow.result(callee)), Some(position));
+                let callee = flow.calls(op).first();
+                self.forward_if(callee.map(|call| flow.result(call.1)), Some(position));
             }
             Opcode::While => self.hold_while(op),
             Opcode::Conditional => {
                 self.join(flow.positions(op));
                 for (k, position) in flow.positions(op).enumerate() {
-                    let sources = flow.branches(op).map(|branch| self.held_within(flow.result(branch), k));
+                    let sources = flow.calls(op).iter().map(|branch| self.held_within(flow.result(branch.1), k));
                     let sources: Vec<_> = sources.collect();
                     self.join_sources(position, sources.into_iter());
                 }
@@ -255,9 +259,7 @@ impl Analysis<'_> {
         let begin = flow.operand(op, 0);
         let round = flow.callee(op, CallRole::Body).map(|body| flow.result(body));
         self.join(flow.positions(op));
-        let parameters = flow
-            .callees(op, &[CallRole::Condition, CallRole::Body])
-            .filter_map(|callee| flow[callee].parameters.first().copied());
+        let parameters = flow.calls(op).iter().filter_map(|call| flow[call.1].parameters.first().copied());
         for carrier in parameters.chain([op]) {
             for (k, position) in flow.positions(carrier).enumerate() {
                 let sources = [begin, round].map(|position| self.held_within(position?, k));

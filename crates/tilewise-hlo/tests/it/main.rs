@@ -1,6 +1,7 @@
 //! Programs as compilers print them, and texts that nobody printed.
 
 mod cases;
+mod dataflow;
 mod forms;
 mod grammar;
 mod malformed;

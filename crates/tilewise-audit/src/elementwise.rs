@@ -1,136 +1,76 @@
-//! Where values come from and go to.
+//! What instructions do to the elements of arrays, and to which others they lead.
 
-use std::{
-    cell::RefCell,
-    collections::{HashMap, HashSet},
+use crate::program_model::{LiveArray, ProgramModel};
+use std::collections::HashSet;
+use tilewise_hlo::{
+    Instruction, Opcode,
+    dataflow::{OpId, Position, REACH, Use},
 };
-use tilewise_hlo::{Instruction, Module, Opcode};
 
-/// Longer chains of copies and elementwise operations aren't followed.
-const STEPS: usize = 12;
-/// Nor are more than so many readers looked at.
-pub(crate) const READERS: usize = 256;
-
-/// Who reads what, worked out for a computation when it is first asked about.
-pub(crate) struct Flow<'m> {
-    module: &'m Module,
-    /// By computation, then by instruction.
-    users: RefCell<HashMap<usize, HashMap<usize, Vec<usize>>>>,
-}
-
-impl<'m> Flow<'m> {
-    pub(crate) fn new(module: &'m Module) -> Self {
-        Self { module, users: RefCell::default() }
+impl<'m> ProgramModel<'m> {
+    /// The instructions that read a value, looking through what only passes it on.
+    pub(crate) fn readers(&self, position: Position) -> impl Iterator<Item = OpId> {
+        self.flow.readers(position).filter_map(|found| if let Use::Read(op) = found { Some(op) } else { None })
     }
 
-    /// The instructions of its computation that read its result.
-    pub(crate) fn users(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
-        let computation = instruction.computation();
-        let mut known = self.users.borrow_mut();
-        let users = known.entry(computation.index()).or_insert_with(|| {
-            let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
-            for user in computation.instructions() {
-                for operand in user.operands().filter_map(|operand| operand.instruction()) {
-                    users.entry(operand.index()).or_default().push(user.index());
-                }
-            }
-            users
-        });
-        let of_this = users.get(&instruction.index()).map_or(&[][..], Vec::as_slice);
-        of_this.iter().take(READERS).filter_map(|user| self.module.instruction(*user)).collect()
-    }
-
-    /// The instructions that read its result, seen through what only passes it on.
-    pub(crate) fn readers(&self, instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
-        let (mut readers, mut seen) = (Vec::new(), HashSet::new());
-        let mut waiting = vec![*instruction];
+    /// Whether nothing but elementwise operations lies between an array and the program's results.
+    pub(crate) fn is_elementwise_to_the_end(&self, array: &LiveArray<'m>) -> bool {
+        let (mut waiting, mut seen) = (vec![array.position], HashSet::new());
+        let mut is_read = false;
         while let Some(at) = waiting.pop() {
-            for user in self.users(&at) {
-                if readers.len() < READERS && seen.insert(user.index()) {
-                    if passes_on(&user) { waiting.push(user) } else { readers.push(user) }
+            for found in self.flow.readers(at) {
+                is_read = true;
+                match found {
+                    Use::Result(_) => {}
+                    Use::Read(op) if seen.len() < REACH && self.is_op(op, is_elementwise) => {
+                        if seen.insert(op) {
+                            waiting.extend(self.flow.positions(op));
+                        }
+                    }
+                    _ => return false,
                 }
             }
         }
-        readers
+        is_read
     }
 
-    /// Whether nothing but elementwise operations lies between this and the program's results.
-    pub(crate) fn is_elementwise_to_the_end(&self, from: &Instruction<'m>) -> bool {
-        let mut seen = HashSet::new();
-        let mut front = vec![*from];
-        while let Some(at) = front.pop() {
-            for user in self.users(&at) {
-                if seen.len() > READERS || !(passes_on(&user) || is_elementwise(&user)) {
-                    return false;
-                }
-                if seen.insert(user.index()) && !user.is_root() {
-                    front.push(user);
-                }
-            }
-        }
-        !seen.is_empty()
-    }
-
-    /// Whether a chain of operations on the same rows leads from here down to such an instruction.
-    pub(crate) fn leads_to(&self, from: &Instruction<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
-        self.reached(from, |at| self.readers(at), is).is_some()
+    /// Whether a chain of operations on the same rows leads from an array to such an instruction.
+    pub(crate) fn leads_to(&self, array: &LiveArray<'m>, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
+        let rows = self.rows(array.op);
+        let next = |op: OpId| {
+            let positions = self.flow.positions(op).filter(|_| self.rows(op) == rows);
+            positions.flat_map(|position| self.readers(position)).collect::<Vec<_>>()
+        };
+        self.flow.reached(self.readers(array.position), next).any(|op| self.is_op(op, &is))
     }
 
     /// Such an instruction, if it makes this, or if a chain of operations on the same rows begins with it.
-    pub(crate) fn source(
-        &self,
-        to: &Instruction<'m>,
-        is: impl Fn(&Instruction<'m>) -> bool,
-    ) -> Option<Instruction<'m>> {
-        if is(to) { Some(*to) } else { self.reached(to, operands, is) }
+    pub(crate) fn made_by(&self, op: OpId, is: impl Fn(&Instruction<'m>) -> bool) -> Option<Instruction<'m>> {
+        let rows = self.rows(op);
+        let next = |op: OpId| if self.rows(op) == rows { self.flow.operands(op).to_vec() } else { Vec::new() };
+        self.flow.reached([op], next).filter_map(|op| self.flow.instruction(op)).find(is)
     }
 
-    /// Whether this is made of another's elements, each of the same, or of it with some of them replaced.
-    pub(crate) fn updates(&self, this: &Instruction<'m>, other: &Instruction<'m>) -> bool {
+    /// Whether one array is made of another's elements, each of the same, or of it with some of them replaced.
+    pub(crate) fn updates(&self, this: &LiveArray<'m>, other: &LiveArray<'m>) -> bool {
+        let rows = self.rows(this.op);
         let keeps = |at: &Instruction<'m>| {
             passes_on(at) || is_elementwise(at) || does(at, Opcode::DynamicUpdateSlice) || does(at, Opcode::Scatter)
         };
-        let next = |at: &Instruction<'m>| if keeps(at) { operands(at) } else { Vec::new() };
-        self.reached(this, next, |at| at.index() == other.index()).is_some()
+        let keeps = |op: OpId| self.rows(op) == rows && self.is_op(op, keeps);
+        let next = |op: OpId| if keeps(op) { self.flow.operands(op).to_vec() } else { Vec::new() };
+        self.flow.reached([this.op], next).any(|op| op == other.op)
     }
 
-    fn reached(
-        &self,
-        from: &Instruction<'m>,
-        next: impl Fn(&Instruction<'m>) -> Vec<Instruction<'m>>,
-        is: impl Fn(&Instruction<'m>) -> bool,
-    ) -> Option<Instruction<'m>> {
-        let bounds = bounds(from)?;
-        let mut seen = HashSet::new();
-        let mut front = vec![*from];
-        for _ in 0..STEPS {
-            let mut onward = Vec::new();
-            for at in front.iter().flat_map(&next) {
-                if seen.len() > READERS || !seen.insert(at.index()) {
-                    continue;
-                }
-                if is(&at) {
-                    return Some(at);
-                }
-                if self::bounds(&at).is_some_and(|at| at == bounds) {
-                    onward.push(at);
-                }
-            }
-            front = onward;
-        }
-        None
+    fn is_op(&self, op: OpId, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
+        self.flow.instruction(op).is_some_and(|instruction| is(&instruction))
     }
-}
 
-fn operands<'m>(instruction: &Instruction<'m>) -> Vec<Instruction<'m>> {
-    instruction.operands().filter_map(|operand| operand.instruction()).collect()
-}
-
-/// The first array of a result.
-fn bounds(instruction: &Instruction<'_>) -> Option<Vec<u64>> {
-    let shape = instruction.shape().ok()?;
-    let (_, first) = shape.leaves().next()?;
-    first.dimensions().iter().map(|dimension| dimension.bound()).collect()
+    /// The bounds of the first array of a result.
+    fn rows(&self, op: OpId) -> Option<Vec<u64>> {
+        let first = self.flow.positions(op).find(|position| !self.flow.is_tuple(*position))?;
+        self.flow.shape(first)?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+    }
 }
 
 /// Whether an instruction hands its operand on as it is.
@@ -139,12 +79,7 @@ pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
         instruction.opcode(),
         Opcode::Copy | Opcode::CopyStart | Opcode::CopyDone | Opcode::Bitcast | Opcode::GetTupleElement
     ) || instruction.wrapped_opcode() == Some(Opcode::Slice)
-        || is_concatenation(instruction)
-}
-
-/// Whether an instruction puts slices of an array together again.
-pub(crate) fn is_concatenation(instruction: &Instruction<'_>) -> bool {
-    instruction.opcode() == Opcode::CustomCall && target(instruction).is_some_and(|target| target.contains("Concat"))
+        || instruction.joins_slices()
 }
 
 /// What a `custom-call` calls.
