@@ -1,11 +1,11 @@
-//! What is the matter, in a word.
+//! What is wrong, in a word.
 
 use crate::entry::Entry;
 use crate::forms::{Form, Judged};
 use crate::message::Message;
 use crate::text::size::PrintedSize;
 
-/// What is the matter, and so what can help.
+/// What is wrong, and so what can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -76,7 +76,7 @@ const SMALL: u64 = 64 << 20;
 /// No GPU of today has more.
 const LARGEST_GPU: u64 = 288 << 30;
 
-/// Where nothing says how much is missing, padding is the matter from this part of what is used on: 1 in 4.
+/// Where nothing says how much is missing, padding is the cause from this part of what is used on: 1 in 4.
 const MUCH_PADDING: u128 = 4;
 
 impl Verdict {
@@ -104,7 +104,7 @@ impl Verdict {
 }
 
 impl Message {
-    /// What is the matter.
+    /// What is wrong.
     ///
     /// ```
     /// use tilewise_oom::{Message, Verdict};
@@ -141,7 +141,7 @@ impl Message {
         }
     }
 
-    /// What is the matter on a machine without tiles, in the words for TPUs; `None` where the message doesn't tell, and
+    /// What is wrong on a machine without tiles, in the words for TPUs; `None` where the message doesn't tell, and
     /// for TPUs.
     ///
     /// ```

@@ -254,9 +254,8 @@ fn apart(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = HEADS.iter().filter_map(|head| memchr::memmem::find(rest.as_bytes(), head.as_bytes())).min() {
         out.push_str(&rest[..at]);
-        if out.ends_with(|c: char| c.is_ascii_alphanumeric() || ".;):".contains(c)) {
-            out.push('\n');
-        } else if rest[at..].starts_with("Largest") && out.ends_with(") ") {
+        let is_joined = out.ends_with(|c: char| c.is_ascii_alphanumeric() || ".;):".contains(c));
+        if is_joined || rest[at..].starts_with("Largest") && out.ends_with(") ") {
             out.push('\n');
         }
         let end = at + 8; // within any head
