@@ -508,7 +508,7 @@ impl PyReport {
     }
 }
 
-/// A part of a program's text that could not be read or sized; or, first, that the program is none for a TPU.
+/// A part of a program's text that could not be read or sized; or, first, that the program was not compiled for a TPU.
 ///
 /// Examples:
 ///     >>> [first, second] = audit("x = b16[3] parameter(0)").warnings

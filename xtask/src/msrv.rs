@@ -20,7 +20,9 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     shell.remove_path(&workspace)?;
     let files = cmd!(shell, "git ls-files -- crates/tilewise testing conformance/facts").quiet().read()?;
     for file in files.lines() {
-        shell.copy_file(file, workspace.join(file))?;
+        let copy = workspace.join(file);
+        shell.create_dir(copy.parent().unwrap_or(&workspace))?;
+        shell.copy_file(file, copy)?;
     }
     let manifest = shell.read_file("Cargo.toml")?;
     let lines = manifest.lines().filter(|line| !line.starts_with("default-members"));

@@ -84,7 +84,7 @@ impl Program {
         }
     }
 
-    /// [`audit_with`], with a warning first if the program is none for a TPU, and with how far the compiler's own plan
+    /// [`audit_with`], with a warning first if the program was not compiled for a TPU, and with how far the compiler's own plan
     /// [agrees](Report::agreement).
     #[must_use]
     pub fn audit(&self, options: AuditOptions) -> Report {

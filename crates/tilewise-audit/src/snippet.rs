@@ -1,4 +1,4 @@
-//! The JAX that advice and fixes are given with, and what it imports.
+//! The JAX that recommendations are given with, and what it imports.
 
 pub(crate) const JAX: &str = "import jax";
 pub(crate) const NUMPY: &str = "import jax.numpy as jnp";
@@ -27,12 +27,12 @@ pub(crate) fn results_in_any_order(function: &str) -> String {
     format!("{function} = jax.jit({function}, out_shardings=Format(Layout.AUTO))")
 }
 
-/// Gathers each column of a table on its own.
+/// Gathers each column of a table separately.
 pub(crate) fn gather_columns(table: &str) -> String {
     format!("columns = [column[indices] for column in jnp.unstack({table}, axis=-1)]")
 }
 
-/// Scatters each column on its own.
+/// Scatters each column separately.
 pub(crate) const SCATTER_COLUMNS: &str =
     "result = jnp.stack([zeros.at[indices].add(column) for column in columns], axis=-1)";
 

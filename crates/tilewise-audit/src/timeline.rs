@@ -11,7 +11,7 @@ use tilewise_hlo::{Instruction, dataflow::Dataflow};
 pub struct Timeline {
     /// The memory space's number.
     pub memory_space: u8,
-    /// Bytes that stand for the whole run: arguments, and results that don't lie in them.
+    /// Bytes that are live for the whole program: arguments, and results that don't lie in them.
     pub standing_bytes: u64,
     /// The moment at which the most is held.
     pub peak_moment: Option<usize>,

@@ -1,8 +1,9 @@
 //! What the memory holds, added up.
 
 use crate::entry::{Entry, Role, Section};
-use crate::message::{Form, Message};
-use crate::size::PrintedSize;
+use crate::forms::Form;
+use crate::message::Message;
+use crate::text::size::PrintedSize;
 
 /// What the memory holds, in bytes, as exact as the message prints it. A part is `None` where the message doesn't say.
 ///

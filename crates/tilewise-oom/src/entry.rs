@@ -5,8 +5,8 @@ use tilewise::{
     tpu::{self, Generation},
 };
 
-use crate::instruction::{quotation_length, shape_length};
-use crate::size::PrintedSize;
+use crate::text::instruction::{quotation_length, shape_length};
+use crate::text::size::PrintedSize;
 
 /// The list that an entry is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +43,19 @@ impl WrittenShape {
     pub(crate) fn new(text: String) -> Self {
         let parsed = Shape::parse_as_written(&text);
         Self { text, parsed }
+    }
+
+    /// A shape that was printed in other words than XLA's, which are `hlo`.
+    pub(crate) fn of(text: String, hlo: &str) -> Self {
+        Self { parsed: Shape::parse_as_written(hlo), text }
+    }
+
+    /// What its elements take without padding.
+    pub(crate) fn logical_bytes(&self) -> Option<u64> {
+        let array = self.parsed.as_ref().ok()?.as_array()?;
+        let mut bounds = array.dimensions().iter().map(|dimension| dimension.bound());
+        let elements = bounds.try_fold(1_u64, |all, bound| all.checked_mul(bound?))?;
+        Some(elements.checked_mul(u64::from(array.element_type().bits()))?.div_ceil(8))
     }
 
     /// Completes a layout that was cut with the tiles that a TPU gives such an array, if what is there begins them and
@@ -193,6 +206,10 @@ impl Entry {
             tag: None,
             complete: false,
         }
+    }
+
+    pub(crate) fn is_scoped(&self) -> bool {
+        self.allocation_type.as_deref() == Some("scoped")
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -31,21 +31,22 @@
 #![forbid(unsafe_code)]
 
 mod budget;
-mod clean;
 mod code;
+mod drafts;
 mod entry;
 mod error;
+mod facts;
+mod forms;
 mod framework;
-mod headline;
-mod instruction;
-mod json_lines;
+mod level;
 mod list;
+mod memory;
 mod message;
-mod other;
 mod parse;
-mod reader;
-mod size;
+mod pattern;
+mod prose;
 mod tables;
+mod text;
 mod verdict;
 mod window;
 
@@ -53,9 +54,12 @@ pub use budget::Budget;
 pub use code::meaning_of_code;
 pub use entry::{Entry, Operator, Role, Section, WrittenShape};
 pub use error::Error;
+pub use facts::{Fact, Facts, Value};
+pub use forms::Form;
 pub use framework::Framework;
-pub use message::{Form, Message};
-pub use size::{PrintedSize, format_size};
+pub use level::Level;
+pub use message::Message;
 pub use tables::{Output, Persistent, Requirement, Row, Usage, Utilization};
-pub use verdict::Verdict;
+pub use text::size::{PrintedSize, format_size};
+pub use verdict::{Machine, Verdict};
 pub use window::{Window, WindowKind};

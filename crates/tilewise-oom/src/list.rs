@@ -1,8 +1,9 @@
 //! The lists of allocations.
 
-use crate::clean::TAIL;
 use crate::entry::{Entry, Operator, Section, WrittenShape};
-use crate::reader::{Reader, find_words, match_words};
+use crate::text::clean::TAIL;
+use crate::text::instruction::fold;
+use crate::text::reader::{Reader, find_words, match_words};
 
 /// What begins an entry, a field or another part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +26,19 @@ enum Field {
     Tag,
     Label,
     Type,
+    /// Of a GPU's list: the buffer is an argument.
+    Parameter,
 }
 
-const WORDS: [(&str, Marker); 11] = [
+const WORDS: [(&str, Marker); 13] = [
     ("Operator:", Marker::Field(Field::Operator)),
     ("Shape:", Marker::Field(Field::Shape)),
     ("Unpadded size:", Marker::Field(Field::Unpadded)),
     ("Extra memory due to padding:", Marker::Field(Field::Padding)),
     ("Tag:", Marker::Field(Field::Tag)),
     ("XLA label:", Marker::Field(Field::Label)),
+    ("XLA Label:", Marker::Field(Field::Label)),
+    ("Entry Parameter Subshape:", Marker::Field(Field::Parameter)),
     ("Allocation type:", Marker::Field(Field::Type)),
     ("Largest program arguments and outputs in", Marker::Heading(Section::ArgumentsAndOutputs)),
     ("Largest program allocations in", Marker::Heading(Section::Allocations)),
@@ -63,7 +68,10 @@ pub(crate) fn read(text: &str) -> List {
         || !events.iter().any(|event| is_field(event) && event.starts_line);
     events.retain(|event| folded || event.starts_line || event.marker == Marker::End);
 
+    // Before 2020 entries had no sizes, and began with their label.
+    let is_sizeless = !events.iter().any(|event| event.marker == Marker::Entry);
     let begins = |event: &&Event| matches!(event.marker, Marker::Heading(_) | Marker::Entry);
+    let begins = |event: &&Event| begins(event) || is_sizeless && event.marker == Marker::Field(Field::Label);
     let start = events.iter().find(begins).map_or(text.len(), |event| event.start);
     let mut list = List { entries: Vec::new(), start, ended: false };
     let mut section = Section::Allocations;
@@ -75,12 +83,17 @@ pub(crate) fn read(text: &str) -> List {
             Marker::Heading(heading) => section = heading,
             Marker::Entry => {
                 list.push(open.take());
-                let digits = text[event.start..event.end].split('.').next().unwrap_or("");
-                let mut entry = Entry::new(section, digits.parse().ok());
+                let digits =
+                    text[event.start..event.end].split(|c: char| !c.is_ascii_digit()).find(|part| !part.is_empty());
+                let mut entry = Entry::new(section, digits.and_then(|digits| digits.parse().ok()));
                 entry.size = Reader::new(value, 0).size();
                 open = Some(entry);
             }
             Marker::Field(field) => {
+                if is_sizeless && field == Field::Label {
+                    list.push(open.take());
+                    open = Some(Entry::new(section, None));
+                }
                 if let Some(entry) = &mut open {
                     set(entry, field, value, next.is_some());
                 }
@@ -132,6 +145,13 @@ fn marker(text: &str) -> Option<(usize, Marker)> {
         let length = match_words(&text[digits..], ". Size:")?;
         return Some((digits + length, Marker::Entry));
     }
+    if let Some(digits) =
+        text.strip_prefix("Buffer ").map(|rest| rest.bytes().take(10).take_while(u8::is_ascii_digit).count())
+        && digits > 0
+    {
+        let length = "Buffer ".len() + digits;
+        return Some((length + match_words(&text[length..], ": Size:")?, Marker::Entry));
+    }
     if first == b'=' {
         let length = text.bytes().take_while(|byte| *byte == b'=').count();
         return (length >= 4).then_some((length, Marker::Rule));
@@ -151,6 +171,11 @@ fn set(entry: &mut Entry, field: Field, value: &str, terminated: bool) {
         Field::Tag => entry.tag = some(whole()),
         Field::Label => entry.label = some(whole()),
         Field::Type => entry.allocation_type = some(without_partial_marker(line()).to_owned()),
+        Field::Parameter => {
+            entry.section = Section::ArgumentsAndOutputs;
+            let text = without_partial_marker(line());
+            entry.shape = entry.shape.take().or_else(|| some(text.to_owned()).map(WrittenShape::new));
+        }
         Field::Unpadded => entry.unpadded = Reader::new(value, 0).size(),
         Field::Shape => {
             let text = without_partial_marker(line());
@@ -166,18 +191,6 @@ fn set(entry: &mut Entry, field: Field, value: &str, terminated: bool) {
             }
         }
     }
-}
-
-/// The text on one line: line ends and the blanks around them become one space.
-pub(crate) fn fold(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(line);
-    }
-    out
 }
 
 fn balanced(text: &str) -> bool {

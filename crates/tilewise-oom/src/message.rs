@@ -1,63 +1,13 @@
 //! What a message says.
 
 use crate::entry::Entry;
+use crate::facts::Facts;
+use crate::forms::Form;
 use crate::framework::Framework;
-use crate::size::PrintedSize;
 use crate::tables::{Output, Persistent, Requirement, Usage};
+use crate::text::size::PrintedSize;
 
-/// What a message reports, which decides the parts that it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Form {
-    /// Even the lower bound of what the program needs exceeds HBM (E1000): two figures, no lists.
-    Bound,
-    /// The final assignment of a memory space does not fit (E1000 for HBM): all tables and lists.
-    Assignment,
-    /// One instruction needs more scoped VMEM than it may have (E1001): the instruction, three figures.
-    Scoped,
-    /// One allocation is larger than its memory: one line, sizes in bytes.
-    Allocation,
-    /// The compiler gave up early: two figures.
-    EarlyAbort,
-    /// The program compiled, but at run time there was no memory for a buffer or for the program (E0100, E0101).
-    RunTime,
-    /// What the TensorCore and the SparseCores need together exceeds HBM (E1000, E1002): three figures, no lists.
-    Cores,
-    /// A SparseCore's memory can't hold what its program allocates (E3000, E3001).
-    SparseCore,
-    /// Tables or lists without the headline that says what was exceeded.
-    Excerpt,
-    /// Resources were exhausted, or XLA's error code says what happened, but not in words that tell of memory.
-    Other,
-    /// A GPU, or the host, ran out of memory: nothing there is tiled.
-    NotTpu,
-}
-
-impl Form {
-    /// A stable name in snake case, for machines.
-    ///
-    /// ```
-    /// assert_eq!(tilewise_oom::Form::EarlyAbort.as_str(), "early_abort");
-    /// ```
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bound => "bound",
-            Self::Assignment => "assignment",
-            Self::Scoped => "scoped",
-            Self::Allocation => "allocation",
-            Self::EarlyAbort => "early_abort",
-            Self::RunTime => "run_time",
-            Self::Cores => "cores",
-            Self::SparseCore => "sparse_core",
-            Self::Excerpt => "excerpt",
-            Self::Other => "other",
-            Self::NotTpu => "not_tpu",
-        }
-    }
-}
-
-/// A TPU out-of-memory message, read.
+/// A message about memory or layout, read.
 ///
 /// Fields are `None` where the message has no such part, or was cut before it.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,9 +19,11 @@ pub struct Message {
     pub code: Option<String>,
     /// The name of the memory that ran out: `hbm`, `vmem`, `smem`, …
     pub memory_space: Option<String>,
-    /// What is needed: at [`RunTime`](Form::RunTime), what was asked for.
+    /// What is needed: at [`RunTime`](Form::RunTime) and on a GPU, what was asked for; of what fits, what is used; what
+    /// [`Rematerialization`](Form::Rematerialization) reached.
     pub used: Option<PrintedSize>,
-    /// What there is: at [`RunTime`](Form::RunTime), what was free.
+    /// What there is: at [`RunTime`](Form::RunTime), what was free; the target of
+    /// [`Rematerialization`](Form::Rematerialization), unless that is negative.
     pub limit: Option<PrintedSize>,
     /// The difference, where the message prints it.
     pub exceeded: Option<PrintedSize>,
@@ -91,10 +43,16 @@ pub struct Message {
     pub requirement: Option<Requirement>,
     /// The lists' entries, in the message's order.
     pub entries: Vec<Entry>,
+    /// What else it says; which fields there are depends on the form.
+    pub facts: Facts,
+    /// Whether someone told it in other words than a compiler or run time prints.
+    pub is_retold: bool,
     /// Whether parts are missing: the text ends before the message does, or begins after its headline.
     pub truncated: bool,
     /// The framework that compiled the program, where names or wordings tell.
     pub framework: Option<Framework>,
+    /// What else the text has, in the order of what matters.
+    pub others: Vec<Self>,
 }
 
 impl Message {
@@ -115,8 +73,11 @@ impl Message {
             output: None,
             requirement: None,
             entries: Vec::new(),
+            facts: Facts::default(),
+            is_retold: false,
             truncated: true,
             framework: None,
+            others: Vec::new(),
         }
     }
 

@@ -1,74 +1,277 @@
-//! From a text to the message it holds: surroundings are removed, headlines found, and the fullest message read.
+//! From a text to the message it holds: surroundings are removed, sentences found, tables and lists read, and of several
+//! messages the one that matters most is told first.
 
-use crate::clean;
+use crate::drafts::{self, Draft};
+use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
+use crate::forms::{Form, Judged};
 use crate::framework::Framework;
-use crate::headline;
-use crate::list;
-use crate::message::{Form, Message};
-use crate::other;
+use crate::level::Level;
+use crate::list::{self, List};
+use crate::memory;
+use crate::message::Message;
+use crate::prose;
 use crate::tables::{Output, Persistent, Requirement, Usage};
+use crate::text::clean;
+use crate::text::instruction::{brackets_end, shape_length};
+use crate::text::reader::Reader;
+use crate::text::size::PrintedSize;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// What the compiler's own log has in front of its lines.
+const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
 
 impl Message {
-    /// Reads the message that a text holds.
+    /// Reads the message that a text holds; of several the one that matters most, with the [`others`](Self::others).
+    ///
+    /// An error comes before a warning, a warning before a log; of two errors the last one of the text first, since the
+    /// program went on after the other. One that was printed several times is one, and the fullest of them.
     ///
     /// # Errors
     ///
     /// [`Error`], if it holds none; its text says what is looked for.
+    ///
+    /// ```
+    /// use tilewise_oom::{Level, Message, Verdict};
+    ///
+    /// let log = "W hlo_rematerialization.cc:1363] Can't reduce memory use below 13.58GiB (14583876403 bytes) by \
+    ///            rematerialization; only reduced to 15.22GiB (16339342336 bytes)
+    /// Compilation failure: Ran out of memory in memory space hbm. Used 18.56G of 16.00G hbm.";
+    /// let message = Message::parse(log)?;
+    /// assert_eq!((message.verdict(), message.form.level()), (Verdict::Size, Level::Error));
+    /// assert_eq!(message.others[0].verdict(), Verdict::RematLimit);
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, Error> {
+        let is_log = text.contains(COMPILERS_LOG);
+        let is_tpu = text.contains("TPU") || text.contains("tpu");
         let text = clean::clean(text);
-        let starts = headline::find_all(&text);
-        let mut best: Option<(Self, (usize, usize))> = None;
-        let mut previous = 0;
-        for (number, &start) in starts.iter().enumerate() {
-            let end = starts.get(number + 1).copied().unwrap_or(text.len());
-            let message = Self::of_chunk(&text[previous..start], &text[start..end], true);
-            previous = start;
-            if message.used.is_none() && !headline::is_telling(&text[start..]) {
-                continue;
-            }
-            let figures = [&message.used, &message.limit, &message.exceeded];
-            let score = (message.entries.len(), figures.into_iter().flatten().count());
-            if best.as_ref().is_none_or(|(_, least)| score > *least) {
-                best = Some((message, score));
-            }
-        }
-        let message = best.map(|(message, _)| message).or_else(|| Self::excerpt(&text)).or_else(|| other::read(&text));
-        let mut message = message.ok_or_else(|| Error::of(&text))?;
-        message.framework = Framework::of(&text);
-        Ok(message)
+        let mut messages = read_all(&text, is_log, is_tpu);
+        messages.sort_by_key(|(start, message)| {
+            (Reverse(message.form.level()), message.form.rule().is_vague(), message.is_retold, Reverse(*start))
+        });
+        let framework = Framework::of(&text);
+        let mut messages = messages.into_iter().map(|(_, message)| Self { framework, ..message });
+        let first = messages.next().ok_or_else(|| Error::of(&text))?;
+        Ok(Self { others: messages.collect(), ..first })
     }
+}
 
-    /// Tables and lists alone.
-    fn excerpt(text: &str) -> Option<Self> {
-        let message = Self::of_chunk("", text, false);
-        let is_list = message.entries.iter().any(|entry| entry.label.is_some() || entry.shape.is_some());
-        (is_list || message.requirement.is_some() || message.usage.is_some()).then_some(message)
+/// All messages of a text that is clean, with their places.
+fn read_all(text: &str, is_log: bool, is_tpu: bool) -> Vec<(usize, Message)> {
+    let drafts = drafts::read(text);
+    let tables: Vec<usize> = drafts.iter().filter(|draft| draft.rule.has_tables()).map(|draft| draft.start).collect();
+    let mut messages: Vec<(usize, Message)> = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let start = draft.start;
+        let after = tables.partition_point(|other| *other <= start);
+        let chunk = start..tables.get(after).copied().unwrap_or(text.len());
+        let before = if tables.first() == Some(&start) { &text[..start] } else { "" };
+        messages.push((start, message(draft, text, before, chunk, is_tpu)));
     }
+    if tables.is_empty()
+        && let Some(excerpt) = excerpt(text)
+    {
+        attach(excerpt, &mut messages, is_log);
+    }
+    let has_error = messages.iter().any(|(_, message)| is_telling(message));
+    messages.retain(|(_, message)| !has_error || message.form.level() < Level::Error || is_telling(message));
+    without_repeats(messages)
+}
 
-    /// `before` is the text since the previous headline.
-    fn of_chunk(before: &str, text: &str, has_headline: bool) -> Self {
-        let mut message = Self { code: headline::code(before, text), ..Self::new(Form::Excerpt) };
-        let after = if has_headline { headline::read(text, &mut message) } else { 0 };
-        if message.form == Form::RunTime {
-            message.module = headline::loaded_program(before);
+/// Whether an error says what happened, not only that something did.
+fn is_telling(message: &Message) -> bool {
+    let rule = message.form.rule();
+    let has_figures = message.used.is_some() || message.limit.is_some() || !message.entries.is_empty();
+    match rule.judged {
+        _ if rule.level < Level::Error || rule.is_vague() => false,
+        Judged::Memory | Judged::RunTime | Judged::Kernel => has_figures || message.usage.is_some(),
+        _ if message.form == Form::Lowering => false,
+        _ => true,
+    }
+}
+
+/// Tables and lists alone: of a GPU they belong to its message, and the compiler's log prints tables of what fits.
+fn attach(excerpt: Message, messages: &mut Vec<(usize, Message)>, is_log: bool) {
+    let has_list = !excerpt.entries.is_empty();
+    let gpu = messages.iter_mut().find(|(_, message)| message.form == Form::Gpu);
+    let usage = |(_, message): &&mut (usize, Message)| message.form == Form::Usage;
+    if let Some((_, message)) = gpu {
+        message.entries = excerpt.entries;
+    } else if let Some((_, message)) = messages.iter_mut().find(usage).filter(|_| !has_list) {
+        message.usage = excerpt.usage;
+    } else if is_log && !has_list {
+        messages.push((0, Message { form: Form::Usage, ..excerpt }));
+    } else {
+        messages.push((0, excerpt));
+    }
+}
+
+/// Of messages that may be one, the fullest.
+fn without_repeats(messages: Vec<(usize, Message)>) -> Vec<(usize, Message)> {
+    let mut kept: Vec<(usize, Message)> = Vec::new();
+    for (start, message) in messages {
+        match kept.iter_mut().find(|(_, other)| is_repeated(&message, other)) {
+            Some((place, other)) => {
+                if fullness(&message) >= fullness(other) {
+                    *other = message;
+                }
+                *place = start;
+            }
+            None => kept.push((start, message)),
         }
-        let body = text.get(after..).unwrap_or("");
-        let list = list::read(body);
-        let tables = &body[..list.start];
-        message.usage = message.usage.or_else(|| Usage::read(tables));
-        message.persistent = Persistent::read_all(tables);
-        message.output = Output::read(tables);
-        message.requirement = Requirement::read(tables);
-        let is_closed = list.entries.last().is_some_and(|entry| entry.complete);
-        message.entries.extend(list.entries);
-        // Newer messages say so at their end; of others, the last entry's last line must do.
-        let is_ended = list.ended || (message.code.is_none() && is_closed);
-        let needs_end = message.form == Form::Assignment;
-        message.truncated = !(headline::is_whole(&message) && (is_ended || !needs_end));
-        if message.memory_space.is_none() {
-            message.memory_space = list::memory_space(body);
+    }
+    kept
+}
+
+fn fullness(message: &Message) -> (usize, usize) {
+    let figures = [&message.used, &message.limit, &message.exceeded].into_iter().flatten().count();
+    (message.entries.len(), figures + usize::from(message.usage.is_some()) + message.facts.iter().count())
+}
+
+fn is_repeated(a: &Message, b: &Message) -> bool {
+    let same = |a: &Option<PrintedSize>, b: &Option<PrintedSize>| match (a, b) {
+        (Some(a), Some(b)) => a.is_same(b),
+        _ => true,
+    };
+    a.form == b.form
+        && same(&a.used, &b.used)
+        && same(&a.limit, &b.limit)
+        && same(&a.exceeded, &b.exceeded)
+        && a.memory_space == b.memory_space
+        && a.facts.agree(&b.facts.0)
+}
+
+/// Tables and lists without a headline.
+fn excerpt(text: &str) -> Option<Message> {
+    let mut message = Message::new(Form::Excerpt);
+    read_tables(&mut message, text);
+    let is_list = message.entries.iter().any(|entry| entry.label.is_some() || entry.shape.is_some());
+    if !is_list && message.requirement.is_none() && message.usage.is_none() {
+        return None;
+    }
+    message.used = message.usage.as_ref().map(|usage| usage.total.clone());
+    complete(&mut message);
+    Some(message)
+}
+
+/// What stands behind a headline; says whether the lists are seen to end.
+fn read_tables(message: &mut Message, text: &str) -> bool {
+    let List { entries, start, ended } = list::read(text);
+    let tables = &text[..start];
+    message.usage = message.usage.take().or_else(|| Usage::read(tables));
+    message.persistent = Persistent::read_all(tables);
+    message.output = Output::read(tables);
+    message.requirement = Requirement::read(tables);
+    let is_closed = entries.last().is_some_and(|entry| entry.complete);
+    message.entries.extend(entries);
+    if message.memory_space.is_none() {
+        message.memory_space = list::memory_space(text);
+    }
+    // Newer messages say so at their end; of others, the last entry's last line must do.
+    ended || message.code.is_none() && is_closed
+}
+
+/// The message of a draft, whose tables and lists lie in `chunk`, or `before` where a log prints them first.
+fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, is_tpu: bool) -> Message {
+    let Draft { rule, mut facts, code, is_retold, is_open, end, .. } = draft;
+    let mut message = Message::new(rule.form);
+    message.is_retold = is_retold;
+    message.code = code.map(str::to_owned);
+    message.memory_space = facts.take_text("space");
+    message.used = facts.take_size("used");
+    message.limit = facts.take_size("limit");
+    message.exceeded = facts.take_size("exceeded");
+    message.contiguous = facts.take_size("contiguous");
+    message.capacity = facts.take_size("capacity");
+    // A name without a full stop may be cut short.
+    let is_named = rule.form != Form::Bound || text[end..].starts_with('.');
+    message.module = facts.take_text("module").filter(|_| is_named);
+    if rule.form == Form::Scoped {
+        message.entries.extend(facts.take_text("instruction").map(|label| of_instruction(label, &message.used)));
+    }
+    message.facts = facts;
+    if let Some(then) = rule.then {
+        then(&mut Reader::new(text, end), &mut message);
+    }
+    let mut is_ended = false;
+    if rule.has_tables() {
+        is_ended = read_tables(&mut message, &text[chunk.clone()]);
+        if message.usage.is_none() && message.entries.is_empty() {
+            message.usage = Usage::read(before);
+            message.requirement = message.requirement.take().or_else(|| Requirement::read(before));
         }
-        message
+        if message.entries.is_empty() {
+            message.entries = prose::entries(&text[chunk]);
+        }
+    }
+    let is_over =
+        message.used.as_ref().zip(message.limit.as_ref()).is_some_and(|(used, limit)| used.low() > limit.high());
+    if !is_open && rule.form == Form::Assignment && !is_over {
+        message.form = Form::Usage;
+    }
+    // Before 2022 this wording was a TPU's, too.
+    if message.form == Form::Gpu && is_tpu && message.usage.is_none() && message.facts.has("ordinal") {
+        message.form = Form::RunTime;
+    }
+    complete(&mut message);
+    message.truncated = !is_whole(&message, is_ended);
+    message
+}
+
+/// `%NAME = SHAPE OPCODE(…), …, metadata={…}`
+fn of_instruction(label: String, used: &Option<PrintedSize>) -> Entry {
+    let mut entry = Entry::new(Section::Allocations, None);
+    if let Some((_, definition)) = label.split_once(" = ") {
+        let length = shape_length(definition);
+        let is_whole = length > 0 && definition[length..].starts_with(' ');
+        entry.shape = is_whole.then(|| WrittenShape::new(definition[..length].to_owned()));
+    }
+    entry.operator = label.rfind("metadata={").and_then(|at| {
+        let brace = at + "metadata=".len();
+        let end = brackets_end(&label, brace)?;
+        Some(Operator::new(label[brace + 1..end - 1].to_owned()))
+    });
+    entry.complete = used.is_some();
+    entry.size.clone_from(used);
+    entry.allocation_type = Some("scoped".to_owned());
+    entry.label = Some(label);
+    entry
+}
+
+/// What follows from the rest.
+fn complete(message: &mut Message) {
+    let rule = message.form.rule();
+    if message.memory_space.is_none() {
+        let capacity = message.limit.as_ref().filter(|_| matches!(rule.judged, Judged::Memory | Judged::Kernel));
+        let sizeless = message.entries.iter().all(|entry| entry.size.is_none() && entry.is_scoped());
+        let space =
+            rule.memory.or_else(|| capacity.and_then(|limit| memory::of_capacity(limit.bytes()))).or_else(|| {
+                match message.code.as_deref() {
+                    Some("E1001") => Some("vmem"),
+                    Some("E0100" | "E0101" | "E1000" | "E1002") => Some("hbm"),
+                    _ => (sizeless && !message.entries.is_empty()).then_some("vmem"),
+                }
+            });
+        message.memory_space = space.map(str::to_owned);
+    }
+    // Where only what can be reserved is told, that is what is free.
+    message.limit = message.limit.take().or_else(|| message.contiguous.clone());
+    message.contiguous = message.contiguous.take().filter(|piece| message.limit.as_ref() != Some(piece));
+}
+
+/// Whether nothing shows that parts are missing; `is_ended` says whether the lists are seen to end.
+fn is_whole(message: &Message, is_ended: bool) -> bool {
+    let known = |size: &Option<PrintedSize>| size.is_some();
+    let (used, limit, exceeded) = (known(&message.used), known(&message.limit), known(&message.exceeded));
+    match message.form {
+        Form::Assignment => used && limit && exceeded && is_ended,
+        Form::Scoped => used && limit && exceeded,
+        Form::Bound => used && limit && (message.code.is_none() || message.module.is_some()),
+        Form::Allocation => used && limit && message.entries.first().is_some_and(|entry| entry.complete),
+        Form::EarlyAbort | Form::RunTime | Form::Cores | Form::SparseCore => used && limit,
+        Form::Excerpt | Form::Other => false,
+        _ => true,
     }
 }

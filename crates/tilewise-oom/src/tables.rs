@@ -1,7 +1,11 @@
 //! The tables between the headline and the lists.
 
-use crate::reader::{Reader, find_words};
-use crate::size::PrintedSize;
+use crate::facts::Facts;
+use crate::pattern::Pattern;
+use crate::text::reader::{Reader, find_words};
+use crate::text::size::PrintedSize;
+use crate::text::word;
+use std::sync::LazyLock;
 
 /// A row of a table: `program 299.19M`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,8 +133,11 @@ impl Usage {
     }
 
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let mut reader = first(text, "usage >=")?;
-        let total = reader.size()?;
+        let printed = || {
+            let mut reader = first(text, "usage >=")?;
+            Some((reader.size()?, reader))
+        };
+        let (total, mut reader) = printed().or_else(|| retold(text, &RETOLD[0]))?;
         reader.eat(":");
         Some(Self { total, rows: rows(&mut reader).0 })
     }
@@ -139,8 +146,15 @@ impl Usage {
 impl Output {
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut reader = first(text, "Output size")?;
-        let size = reader.size()?;
-        Some(Self { size, shared: reader.eat("; shares").then(|| reader.size()).flatten() })
+        reader.eat(":");
+        let size = reader.figure()?;
+        let shared = if reader.eat("; shares") {
+            reader.size()
+        } else {
+            // As people tell it: all of it.
+            (reader.eat(", shared with arguments") || reader.eat(", all shared with arguments")).then(|| size.clone())
+        };
+        Some(Self { size, shared })
     }
 }
 
@@ -152,7 +166,12 @@ impl Requirement {
     }
 
     pub(crate) fn read(text: &str) -> Option<Self> {
-        Self::of_table(text).or_else(|| Self::of_utilization(text))
+        Self::of_table(text).or_else(|| Self::of_utilization(text)).or_else(|| {
+            let (total, mut reader) = retold(text, &RETOLD[1])?;
+            reader.eat(":");
+            let (rows, utilization) = rows(&mut reader);
+            Some(Self { total, rows, utilization })
+        })
     }
 
     fn of_table(text: &str) -> Option<Self> {
@@ -188,6 +207,22 @@ fn get<'a>(rows: &'a [Row], name: &str) -> Option<&'a PrintedSize> {
     rows.iter().find(|row| row.name == name).map(|row| &row.size)
 }
 
+/// Heads of tables in people's words: of usage and requirement.
+static RETOLD: LazyLock<[Pattern; 2]> = LazyLock::new(|| {
+    [
+        Pattern::new("total {:memory} usage [reported by XLA] [is] [at least|about|of] {size:size}"),
+        Pattern::new("program {:memory} requirement [is] [of] {size:size}"),
+    ]
+});
+
+/// The size in the first head like this, and a reader behind it.
+fn retold<'a>(text: &'a str, head: &Pattern) -> Option<(PrintedSize, Reader<'a>)> {
+    let first = head.first_words();
+    let mut starts = word::all(text).filter(|(start, end)| text[*start..*end].eq_ignore_ascii_case(first[0]));
+    let (end, facts) = starts.find_map(|(start, _)| head.matches(text, start))?;
+    Some((Facts(facts).take_size("size")?, Reader::new(text, end)))
+}
+
 fn first<'a>(text: &'a str, words: &str) -> Option<Reader<'a>> {
     find_words(text, 0, words).map(|(_, end)| Reader::new(text, end))
 }
@@ -200,7 +235,7 @@ fn rows(reader: &mut Reader<'_>) -> (Vec<Row>, Option<Utilization>) {
         if reader.eat("unknown size") {
             continue;
         }
-        let Some(size) = reader.size() else { break };
+        let Some(size) = reader.figure() else { break };
         rows.push(Row { name, size });
         let mut brackets = *reader;
         if brackets.eat("(") {
@@ -227,11 +262,13 @@ fn name(reader: &mut Reader<'_>) -> Option<String> {
         ahead.skip_space();
         let rest = ahead.rest();
         let mut probe = ahead;
-        if !name.is_empty() && (probe.eat("unknown size") || probe.size().is_some()) {
+        if !name.is_empty() && (probe.eat("unknown size") || probe.figure().is_some()) {
             *reader = ahead;
             return Some(name);
         }
         let word = rest.split(char::is_whitespace).next().filter(|word| !word.is_empty() && word.len() < 64)?;
+        let length = word.len();
+        let word = word.trim_end_matches(':');
         if name.is_empty() && !word.starts_with(|c: char| c.is_ascii_lowercase()) && word != "HLO" {
             return None;
         }
@@ -239,7 +276,7 @@ fn name(reader: &mut Reader<'_>) -> Option<String> {
             name.push(' ');
         }
         name.push_str(word);
-        ahead.at += word.len();
+        ahead.at += length;
     }
     None
 }

@@ -1,10 +1,11 @@
-//! What is the matter, in a word.
+//! What is wrong, in a word.
 
 use crate::entry::Entry;
-use crate::message::{Form, Message};
-use crate::size::PrintedSize;
+use crate::forms::{Form, Judged};
+use crate::message::Message;
+use crate::text::size::PrintedSize;
 
-/// What is the matter, and so what can help.
+/// What is wrong, and so what can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -22,13 +23,60 @@ pub enum Verdict {
     KernelMemory,
     /// Values that did not fit into registers fill VMEM.
     Spills,
-    /// A GPU, or the host, ran out of memory.
+    /// The text reports memory, and nothing in it failed.
+    Fits,
+    /// A warning: rematerialization stopped above its target. The program may still run.
+    RematLimit,
+    /// A warning: donated arrays found no output to live in.
+    Donation,
+    /// A result ends in host memory, and the program's signature says device.
+    HostPlacement,
+    /// An argument has another size, type, layout or memory than it was compiled for.
+    InputMismatch,
+    /// A kernel's block, layout, index or type can't be compiled; no memory ran out.
+    Mosaic,
+    /// Another machine ran out of memory, of which nothing is tiled: [`Message::machine`] and [`Message::cause`] say
+    /// more.
     NotTpu,
     /// The message does not tell.
     Unknown,
 }
 
-/// Where nothing says how much is missing, padding is the matter from this part of what is used on: 1 in 4.
+/// A machine without tiles that a message may be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Machine {
+    /// A GPU.
+    Gpu,
+    /// The host.
+    Host,
+    /// A device of Tenstorrent's.
+    Tenstorrent,
+}
+
+impl Machine {
+    /// A stable name in snake case, for machines.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_oom::Machine::Gpu.as_str(), "gpu");
+    /// ```
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::Host => "host",
+            Self::Tenstorrent => "tenstorrent",
+        }
+    }
+}
+
+/// A request below this is small: if it fails, others hold the memory.
+const SMALL: u64 = 64 << 20;
+
+/// No GPU of today has more.
+const LARGEST_GPU: u64 = 288 << 30;
+
+/// Where nothing says how much is missing, padding is the cause from this part of what is used on: 1 in 4.
 const MUCH_PADDING: u128 = 4;
 
 impl Verdict {
@@ -43,6 +91,12 @@ impl Verdict {
             Self::Reservation => "reservation",
             Self::KernelMemory => "kernel_memory",
             Self::Spills => "spills",
+            Self::Fits => "fits",
+            Self::RematLimit => "remat_limit",
+            Self::Donation => "donation",
+            Self::HostPlacement => "host_placement",
+            Self::InputMismatch => "input_mismatch",
+            Self::Mosaic => "mosaic",
             Self::NotTpu => "not_tpu",
             Self::Unknown => "unknown",
         }
@@ -50,7 +104,7 @@ impl Verdict {
 }
 
 impl Message {
-    /// What is the matter.
+    /// What is wrong.
     ///
     /// ```
     /// use tilewise_oom::{Message, Verdict};
@@ -62,18 +116,89 @@ impl Message {
     /// ```
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        match self.form {
-            Form::NotTpu => Verdict::NotTpu,
-            Form::RunTime => self.verdict_at_run_time(),
+        match self.form.rule().judged {
+            Judged::As(Verdict::Fits) if self.is_over() => Verdict::Size,
+            Judged::As(verdict) => verdict,
+            Judged::Elsewhere(_) => Verdict::NotTpu,
+            Judged::RunTime => self.verdict_at_run_time(),
             _ if self.is_spilled() => Verdict::Spills,
-            Form::SparseCore | Form::Scoped => Verdict::KernelMemory,
-            _ => match self.memory_space.as_deref() {
+            Judged::Kernel => Verdict::KernelMemory,
+            Judged::Memory => match self.memory_space.as_deref() {
                 Some("hbm" | "host") => self.verdict_on_hbm(),
                 Some(_) => Verdict::KernelMemory,
                 None if self.entries.iter().any(|entry| entry.window().is_some()) => Verdict::KernelMemory,
                 None => self.verdict_on_hbm(),
             },
         }
+    }
+
+    /// The machine that the message is of, if it has no tiles.
+    #[must_use]
+    pub fn machine(&self) -> Option<Machine> {
+        match self.form.rule().judged {
+            Judged::Elsewhere(machine) => Some(machine),
+            _ => None,
+        }
+    }
+
+    /// What is wrong on a machine without tiles, in the words for TPUs; `None` where the message doesn't tell, and
+    /// for TPUs.
+    ///
+    /// ```
+    /// use tilewise_oom::{Message, Verdict};
+    ///
+    /// let text = "Out of memory while trying to allocate 34912723376 bytes.
+    /// BufferAssignment stats:
+    ///      preallocated temp allocation:   32.51GiB";
+    /// let message = Message::parse(text)?;
+    /// assert_eq!((message.verdict(), message.cause()), (Verdict::NotTpu, Some(Verdict::Size)));
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn cause(&self) -> Option<Verdict> {
+        let used = self.used.as_ref();
+        match self.machine()? {
+            Machine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),
+            Machine::Gpu => self.cause_on_gpu(),
+            Machine::Host => used.filter(|used| used.bytes() <= SMALL).map(|_| Verdict::Reservation),
+            Machine::Tenstorrent => {
+                let fact = |name| self.facts.size(name).map(PrintedSize::bytes);
+                let (needed, bank) = (fact("needed"), fact("bank"));
+                match (needed, bank, fact("free"), fact("largest")) {
+                    (Some(needed), Some(bank), ..) if needed > bank => Some(Verdict::Size),
+                    (Some(needed), _, Some(free), Some(largest)) if free >= needed && needed > largest => {
+                        Some(Verdict::Fragmentation)
+                    }
+                    (Some(_), Some(_), ..) => Some(Verdict::Reservation),
+                    _ => self.is_over().then_some(Verdict::Size),
+                }
+            }
+        }
+    }
+
+    fn cause_on_gpu(&self) -> Option<Verdict> {
+        // The module lies outside the pool that the process set aside for itself.
+        if self.facts.has("loaded") {
+            return Some(Verdict::Reservation);
+        }
+        let used = self.used.as_ref()?;
+        let row = |name: &str| self.usage.as_ref()?.get(name);
+        // The figures are rounded, and the allocator rounds up.
+        let is = |size: &PrintedSize| size.bytes().abs_diff(used.bytes()) <= used.bytes() / 128;
+        if self.facts.size("free").is_some_and(|free| free.bytes() >= used.bytes()) {
+            Some(Verdict::Fragmentation)
+        } else if row("results").is_some_and(is) || used.bytes() <= SMALL {
+            Some(Verdict::Reservation)
+        } else if row("temporaries").is_some_and(is) || used.bytes() > LARGEST_GPU {
+            Some(Verdict::Size)
+        } else {
+            None
+        }
+    }
+
+    /// Whether more is used than there is.
+    fn is_over(&self) -> bool {
+        self.used.as_ref().zip(self.limit.as_ref()).is_some_and(|(used, limit)| used.low() > limit.high())
     }
 
     fn verdict_at_run_time(&self) -> Verdict {
@@ -83,8 +208,11 @@ impl Message {
         }
     }
 
-    /// Whether spilled registers are what is missing, or the largest part.
+    /// Whether spilled registers are what is missing, or the largest part; of a list without sizes, its first entry.
     fn is_spilled(&self) -> bool {
+        if self.entries.iter().all(|entry| entry.size.is_none()) {
+            return self.entries.first().is_some_and(Entry::is_spill);
+        }
         let size = |entry: &Entry| entry.size.as_ref().map_or(0, PrintedSize::bytes);
         let (spilled, others) = self.entries.iter().fold((0_u64, 0_u64), |(spilled, others), entry| {
             let size = size(entry);
@@ -116,6 +244,7 @@ impl Message {
         if budget.missing_bytes.is_some_and(|missing| fragmentation > 0 && fragmentation >= missing) {
             return Verdict::Fragmentation;
         }
-        if used == 0 && budget.missing_bytes.is_none() { Verdict::Unknown } else { Verdict::Size }
+        let is_told = used > 0 || budget.missing_bytes.is_some() || self.form != Form::Excerpt;
+        if is_told { Verdict::Size } else { Verdict::Unknown }
     }
 }

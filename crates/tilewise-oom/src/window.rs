@@ -1,7 +1,7 @@
 //! What a kernel needs an allocation for.
 
 use crate::entry::{Entry, WrittenShape};
-use crate::instruction::shape_length;
+use crate::text::instruction::shape_length;
 
 /// What a kernel needs an allocation of VMEM or SMEM for, as its tag and label tell.
 ///

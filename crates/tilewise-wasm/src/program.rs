@@ -63,7 +63,7 @@ fn read(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> 
                 programs.push(Program { name: name.to_owned(), report, options });
             }
             Ok(_) => {
-                let message = "a buffer assignment alone tells no shapes, lines or padding; give its program, too";
+                let message = "a buffer assignment has no shapes, source lines or padding; give its program, too";
                 failure = Some(Failure::new("no_program", message));
             }
             Err(error) => failure = Some(error),

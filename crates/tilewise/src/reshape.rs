@@ -47,7 +47,7 @@ pub enum Obstacle {
         /// The size of the parts more minor than the cut.
         size: u64,
     },
-    /// The two dimensions are no neighbours in memory.
+    /// The two dimensions are not adjacent in memory.
     Apart {
         /// The major dimension to merge.
         major: usize,
@@ -91,7 +91,7 @@ impl fmt::Display for Obstacle {
                 write!(f, "splitting dimension {dimension} by {size}: tiles of another dimension lie between the parts")
             }
             Self::Apart { major, minor } => {
-                write!(f, "merging dimensions {major} and {minor}: they are no neighbours in memory")
+                write!(f, "merging dimensions {major} and {minor}: they are not adjacent in memory")
             }
             Self::Padded { major, minor, bound, padded } => write!(
                 f,

@@ -1,4 +1,4 @@
-// An out-of-memory message: how the memory is filled, what is the matter, and what to do.
+// An out-of-memory message: how the memory is filled, what is wrong, and what to do.
 
 import { bytes, el, percent, shortPath, sourceLabel, type Source } from "../dom";
 import type { Remark } from "../program/data";

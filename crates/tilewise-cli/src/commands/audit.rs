@@ -147,7 +147,7 @@ impl Request<'_> {
                 Ok(Found::Plan(AssignmentReport::of(&assignment, &source, most)))
             }
             _ => {
-                let message = "a buffer assignment alone tells no shapes, lines or padding; give its program";
+                let message = "a buffer assignment has no shapes, source lines or padding; give its program";
                 Err(Failure::new("no_program", message).in_file(&input.path))
             }
         }

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// The array to read them as
     #[arg(value_name = "TO", conflicts_with_all = ["reshape", "transpose"])]
     to: Option<String>,
-    /// What the second array is wanted as
+    /// Which relation to test
     #[arg(long = "as", value_enum, default_value_t, value_name = "WHAT", conflicts_with_all = ["reshape", "transpose"])]
     reading: Reading,
     /// Find the layouts in which a reshape to these dimensions is free

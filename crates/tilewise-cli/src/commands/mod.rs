@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Predict(predict::Args),
     /// Convert a real buffer from one layout to another
     Relayout(relayout::Args),
-    /// Find the padding waste of a compiled program
+    /// Say what a compiled program holds in memory at its peak, and what to change
     Audit(audit::Args),
     /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
     Explain(explain::Args),

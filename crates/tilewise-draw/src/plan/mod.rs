@@ -23,7 +23,7 @@ const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 
 /// What a program holds in one memory space, ready to be drawn as SVG, terminal text or PNG.
 ///
-/// Above, memory over the program's order: what stands for the whole run, and on top of it the owners, usually lines
+/// Above, memory over the program's order: what is live for the whole program, and on top of it the owners, usually lines
 /// of the source, that hold the most at the peak. Below, each allocation as a rectangle: when and where it lies.
 /// Padding is striped in both. Of many allocations the picture stays small, and never misses the peak. Of the options,
 /// those that are about arrays have no effect.
@@ -57,7 +57,7 @@ pub struct MemoryPicture<'a> {
     pub title: String,
     /// The length of the program's order: moments are 0 up to this, exclusive.
     pub moments: usize,
-    /// Bytes that stand for the whole run: arguments and outputs.
+    /// Bytes that are live for the whole program: arguments and outputs.
     pub standing_bytes: u64,
     /// What lies in memory for a part of the run, in any order.
     pub pieces: Vec<Piece<'a>>,
@@ -96,7 +96,7 @@ pub struct Peak {
     pub moment: usize,
     /// The instruction that runs then.
     pub instruction: String,
-    /// Bytes in use then, those that stand for the whole run included.
+    /// Bytes in use then, those that are live for the whole program included.
     pub bytes: u64,
 }
 

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
+use tilewise_oom::{Form, Framework, Machine, Message, PrintedSize, Verdict};
 
 fn parse(name: &str) -> Message {
     let path = format!("{}/tests/data/public/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -28,11 +28,11 @@ fn headlines() {
         ("run_time_reserve", Form::RunTime, "hbm", "3.95G", "1.92G", "", false),
         ("run_time_program", Form::RunTime, "hbm", "29.49G", "147.64M", "", false),
         ("run_time_buffer", Form::RunTime, "hbm", "129.50M", "78.17M", "", false),
-        ("run_time_ordinal", Form::RunTime, "", "33554432B", "", "", true),
+        ("run_time_ordinal", Form::Gpu, "", "33554432", "", "", false),
         ("allocation_hbm", Form::Allocation, "hbm", "107374182400", "17179869184", "", false),
         ("no_headline", Form::Excerpt, "hbm", "", "", "", true),
-        ("deep_indent", Form::Excerpt, "hbm", "", "", "", true),
-        ("wrapped_operator", Form::Excerpt, "hbm", "", "", "", true),
+        ("deep_indent", Form::Excerpt, "hbm", "8.74G", "", "", true),
+        ("wrapped_operator", Form::Excerpt, "hbm", "11.47G", "", "", true),
     ] {
         let message = parse(name);
         assert_eq!(message.form, form, "{name}");
@@ -143,7 +143,7 @@ fn verdicts() {
         ("run_time_reserve", Verdict::Reservation),
         ("run_time_program", Verdict::Reservation),
         ("run_time_buffer", Verdict::Reservation),
-        ("run_time_ordinal", Verdict::Reservation),
+        ("run_time_ordinal", Verdict::NotTpu),
     ] {
         assert_eq!(parse(name).verdict(), verdict, "{name}");
     }
@@ -237,7 +237,7 @@ fn codes_and_frameworks() {
     assert_eq!(figures(&alloca), (Some(4 * 140_704), Some(4 * 131_071)));
     assert_eq!(figures(&one("error_3001")), (Some(410_880 + 1_696_224), Some(524_288)));
     let other = one("error_2003");
-    assert_eq!((other.form, other.code.as_deref()), (Form::Other, Some("E2003")));
+    assert_eq!((other.form, other.code.as_deref()), (Form::Index, Some("E2003")));
     assert_eq!(one("jax7913").contiguous.unwrap().text(), "250.62M");
     for (name, framework) in [
         ("hf22328", Some(Framework::TorchXla)),
@@ -252,16 +252,28 @@ fn codes_and_frameworks() {
 
 #[test]
 fn messages_of_other_machines_are_told_from_a_tpu_s() {
-    for (text, used) in [
-        ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 214748364800 bytes.", Some(200 << 30)),
-        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00MiB", None),
-        ("failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", None),
-        ("OOM when allocating tensor with shape[8,128] and type float on /device:GPU:0 by allocator GPU_0_bfc", None),
-        ("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.45 GiB for an array", None),
+    for (text, machine, used) in [
+        (
+            "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 214748364800 bytes.",
+            Machine::Gpu,
+            Some(200 << 30),
+        ),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00MiB", Machine::Gpu, Some(20 << 20)),
+        ("failed to allocate 2.00G from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory", Machine::Gpu, None),
+        (
+            "OOM when allocating tensor with shape[8,128] and type float on /device:GPU:0 by allocator GPU_0_bfc",
+            Machine::Gpu,
+            None,
+        ),
+        (
+            "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB for an array",
+            Machine::Host,
+            Some(8 << 30),
+        ),
     ] {
         let message = Message::parse(text).unwrap();
-        assert_eq!((message.form, message.verdict()), (Form::NotTpu, Verdict::NotTpu), "{text}");
-        assert!(used.is_none() || message.used.map(|used| used.bytes()) == used, "{text}");
+        assert_eq!((message.machine(), message.verdict()), (Some(machine), Verdict::NotTpu), "{text}");
+        assert_eq!(message.used.map(|used| used.bytes()), used, "{text}");
     }
     let message = Message::parse("RESOURCE_EXHAUSTED: something else").unwrap();
     assert_eq!((message.form, message.verdict()), (Form::Other, Verdict::Unknown));

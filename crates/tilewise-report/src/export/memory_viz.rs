@@ -93,7 +93,7 @@ struct Segment<'s, 'a> {
     blocks: Vec<&'s Block<'a>>,
 }
 
-/// What stands for the whole run, and the temporaries' memory.
+/// What is live for the whole program, and the temporaries' memory.
 fn segments<'s, 'a>(space: &'s Space<'a>) -> impl Iterator<Item = Segment<'s, 'a>> {
     let left = space.left();
     let stretches = [(0, space.temporaries), (space.temporaries, space.end)];

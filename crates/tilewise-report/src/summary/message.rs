@@ -82,18 +82,23 @@ fn headline(message: &Message) -> String {
         return format!("{code}: {meaning}.");
     }
     let place = message.memory_space.as_deref().map_or(String::new(), |space| format!(" in {space}"));
-    let mut words = format!("Out of memory{place}");
+    let mut words = match message.verdict() {
+        Verdict::Fits => format!("Nothing ran out of memory{place}"),
+        Verdict::RematLimit | Verdict::Donation => "A warning, not a failure".to_owned(),
+        Verdict::HostPlacement | Verdict::InputMismatch => "The program can't run like this".to_owned(),
+        Verdict::Mosaic => "A kernel can't be compiled".to_owned(),
+        _ => format!("Out of memory{place}"),
+    };
     let names = match message.form {
         Form::RunTime => ["asked for", "free", "over"],
         _ => ["needed", "available", "over"],
     };
+    // A table's total is a lower bound.
+    let least = if message.form == Form::Excerpt { "at least " } else { "" };
     let figures = [&message.used, &message.limit, &message.exceeded].into_iter().zip(names);
-    let figures = figures.filter_map(|(size, what)| Some(format!("{} {what}", size_in_words(size.as_ref()?))));
+    let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", size_in_words(size.as_ref()?))));
     let mut figures: Vec<String> = figures.collect();
     figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", size_in_words(piece))));
-    if let (None, Some(total)) = (&message.used, &message.usage) {
-        figures.insert(0, format!("at least {} needed", size_in_words(&total.total)));
-    }
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));
     }
@@ -144,6 +149,22 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             "This is a message of a GPU or of the host, not of a TPU: nothing there is tiled, so padding is \
                             not the cause."
                 .to_owned()
+        }
+        Verdict::Fits => "The text reports memory, and nothing in it failed.".to_owned(),
+        Verdict::RematLimit => {
+            "Rematerialization stopped above its target; the program may still fit and run.".to_owned()
+        }
+        Verdict::Donation => {
+            "Donated arrays found no result of their shape and layout to live in, so they free nothing.".to_owned()
+        }
+        Verdict::HostPlacement => {
+            "A result ends in host memory, and the program's signature says device memory.".to_owned()
+        }
+        Verdict::InputMismatch => {
+            "An argument has another size, type, layout or memory than the program was compiled for.".to_owned()
+        }
+        Verdict::Mosaic => {
+            "One of its blocks, layouts, indices or types isn't supported; no memory ran out.".to_owned()
         }
         Verdict::Unknown if message.form == Form::Other && message.code.is_some() => {
             "This is not about how much memory the program takes.".to_owned()

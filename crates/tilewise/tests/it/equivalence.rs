@@ -379,7 +379,7 @@ fn obstacles_are_named() {
     );
     assert_eq!(
         obstacles("f32[16,16,128]{2,0,1:T(8,128)}", &[256, 128]),
-        ["merging dimensions 0 and 1: they are no neighbours in memory"]
+        ["merging dimensions 0 and 1: they are not adjacent in memory"]
     );
 }
 

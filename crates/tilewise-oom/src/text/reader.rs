@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use crate::size::PrintedSize;
+use crate::text::size::PrintedSize;
 
 /// A position in a text.
 #[derive(Clone, Copy)]
@@ -41,9 +41,9 @@ impl<'a> Reader<'a> {
         self.number(PrintedSize::prefix)
     }
 
-    /// A number of bytes without a unit, after white space; or stays.
-    pub(crate) fn plain_size(&mut self) -> Option<PrintedSize> {
-        self.number(PrintedSize::plain_prefix)
+    /// A size as people write it, too, after white space; or stays.
+    pub(crate) fn figure(&mut self) -> Option<PrintedSize> {
+        self.number(PrintedSize::figure)
     }
 
     fn number(&mut self, read: fn(&str) -> Option<(PrintedSize, usize)>) -> Option<PrintedSize> {
@@ -72,14 +72,6 @@ impl<'a> Reader<'a> {
         let end = rest.find(|c: char| c.is_whitespace() || ",'\"()[]".contains(c)).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
-    }
-
-    /// What stands before `words`, stepping over both; or stays.
-    pub(crate) fn until(&mut self, words: &str) -> Option<&'a str> {
-        let found = find_words(self.text, self.at, words)?;
-        let before = &self.text[self.at..found.0];
-        self.at = found.1;
-        Some(before)
     }
 }
 

@@ -43,6 +43,24 @@ fn decimals(unit: usize) -> u64 {
     if unit == 1 { 10 } else { 100 }
 }
 
+/// The power of 1024 of the unit that `text` begins with, and the unit's length.
+fn unit(text: &str, by_people: bool) -> Option<(usize, usize)> {
+    let gap = usize::from(by_people && text.starts_with(' '));
+    let word = &text[gap..];
+    let length = word.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    let (first, more) = word[..length].split_at_checked(1)?;
+    let power = UNITS.iter().position(|unit| first.starts_with(*unit));
+    let power = match more {
+        "" => power?,
+        "iB" => power.filter(|power| *power > 0)?,
+        // Nobody means powers of 1000 where the compiler's figures are retold.
+        "B" if by_people => power.filter(|power| *power > 0)?,
+        "ytes" | "yte" if by_people && first.eq_ignore_ascii_case("b") => 0,
+        _ => return None,
+    };
+    Some((power, gap + length))
+}
+
 /// A size as a message prints it: `195.31M`, `512B`, or plain bytes (`4000256`) in a one-line message.
 ///
 /// The text stands for many numbers of bytes; [`low`](PrintedSize::low) and [`high`](PrintedSize::high) are the least
@@ -78,22 +96,31 @@ impl PrintedSize {
 
     /// Reads the size that `text` begins with, and says where it ends.
     pub(crate) fn prefix(text: &str) -> Option<(Self, usize)> {
+        Self::read(text, false)
+    }
+
+    /// As [`prefix`](Self::prefix), as people write sizes, too: `19.12 GiB`, `1,048,576 bytes`, `48 GB`.
+    pub(crate) fn figure(text: &str) -> Option<(Self, usize)> {
+        Self::read(text, true)
+    }
+
+    fn read(text: &str, by_people: bool) -> Option<(Self, usize)> {
         let bytes = text.as_bytes();
         let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let whole = digits(0);
+        let mut whole = digits(0);
+        while by_people && whole > 0 && bytes.get(whole) == Some(&b',') && digits(whole + 1) == 3 {
+            whole += 4;
+        }
         let point = whole > 0 && bytes.get(whole) == Some(&b'.');
         let fraction = if point { digits(whole + 1) } else { 0 };
         let number = whole + usize::from(point) + fraction;
-        let unit = UNITS.iter().position(|unit| bytes.get(number) == Some(&(*unit as u8)))?;
-        let mut end = number + 1;
-        if unit > 0 && bytes[end..].starts_with(b"iB") {
-            end += 2;
-        }
-        let ends = bytes.get(end).is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_');
-        if whole == 0 || whole > 20 || fraction > 4 || (point && fraction == 0) || !ends || (unit == 0 && point) {
+        let (unit, length) = unit(&text[number..], by_people)?;
+        let is_odd = fraction > if by_people { 6 } else { 4 } || (point && fraction == 0) || (unit == 0 && point);
+        if whole == 0 || whole > 20 || is_odd {
             return None;
         }
-        let value: u128 = text[..number].replace('.', "").parse().ok()?;
+        let value: u128 = text[..number].replace(['.', ','], "").parse().ok()?;
+        let end = number + length;
         Self::new(&text[..end], value, u32::try_from(fraction).ok()?, unit).map(|size| (size, end))
     }
 
@@ -112,6 +139,16 @@ impl PrintedSize {
     /// So many bytes, printed as the compiler would.
     pub(crate) fn rounded(bytes: u64) -> Self {
         Self { text: format_size(bytes), ..Self::exact(bytes) }
+    }
+
+    /// Whether it is one number of bytes, not a rounded one.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.low == self.high
+    }
+
+    /// Whether it may be the same number of bytes as another.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.low <= other.high && other.low <= self.high
     }
 
     /// Two sizes together, printed as the compiler would.

@@ -1,12 +1,14 @@
-//! Removes what terminals, logs, web pages and `repr` add to a message.
+//! Removes what terminals, logs, web pages, Markdown and `repr` add to a message.
 
-use crate::json_lines;
-use crate::reader::find_words;
+use super::json_lines;
+use super::line::without_noise;
+use super::reader::find_words;
 
 /// How the raw proto behind a message begins.
 pub(crate) const TAIL: &str = "[type.googleapis.com/";
 
-/// The text with line feeds alone as line ends, without escapes, entities, line prefixes, fences and proto tails.
+/// The text with line feeds alone as line ends, without escapes, entities, marks of Markdown, line prefixes, fences and
+/// proto tails.
 pub(crate) fn clean(text: &str) -> String {
     let objects = json_lines::texts(text);
     let mut text = without_tails(&plain(objects.as_deref().unwrap_or(text)));
@@ -16,7 +18,7 @@ pub(crate) fn clean(text: &str) -> String {
         }
         text = unescape(&text);
     }
-    without_prefixes(&text)
+    without_prefixes(&apart(&without_marks(&text)))
 }
 
 /// Drops terminal colours and carriage returns, and replaces HTML entities and hard spaces.
@@ -84,7 +86,7 @@ fn without_tails(text: &str) -> String {
 
 /// Whether line ends or quotes are written with backslashes, as in the `repr` of an exception or in JSON.
 fn is_escaped(text: &str) -> bool {
-    const ANCHORS: [&str; 7] = [
+    const ANCHORS: [&str; 9] = [
         "Ran out of memory",
         "Allocation (size=",
         "HLO temporaries (",
@@ -92,6 +94,8 @@ fn is_escaped(text: &str) -> bool {
         "That was not possible",
         "Largest program",
         "Allocation type:",
+        "usage >=",
+        "BufferAssignment",
     ];
     ANCHORS.iter().filter_map(|anchor| find_words(text, 0, anchor)).any(|(at, _)| {
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
@@ -128,12 +132,51 @@ fn unescape(text: &str) -> String {
     out
 }
 
+/// Drops Markdown's bold marks, code marks, and the backslash of `1\.`; `<br>` in a table is a line end; and drops what
+/// ray says of repeated lines.
+fn without_marks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['*', '`', '\\', '<', '[']) {
+        out.push_str(&rest[..at]);
+        let (before, mark) = (&rest[..at], &rest[at..]);
+        let line_end = ["<br>", "<br/>", "<br />"].into_iter().find(|tag| mark.starts_with(tag));
+        let length = if let Some(tag) = line_end {
+            out.push('\n');
+            tag.len()
+        } else if mark.starts_with("**") || mark.starts_with("\\.") && before.ends_with(|c: char| c.is_ascii_digit()) {
+            if mark.starts_with('*') { 2 } else { 1 }
+        } else if mark.starts_with('`') && !mark.starts_with("```") {
+            1
+        } else if mark.starts_with("```") {
+            out.push_str("```");
+            3
+        } else if let Some(end) = repeated(mark) {
+            end
+        } else {
+            out.push_str(&mark[..1]);
+            1
+        };
+        rest = &mark[length..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The length of `[repeated 5x across cluster]`.
+fn repeated(text: &str) -> Option<usize> {
+    let count = text.strip_prefix("[repeated ")?.bytes().take(8).take_while(u8::is_ascii_digit).count();
+    let after = text.get("[repeated ".len() + count..)?.strip_prefix("x across cluster")?;
+    let end = after.bytes().take(128).position(|byte| byte == b']')?;
+    Some(text.len() - after.len() + end + 1)
+}
+
 /// Drops code fences, and what a log, a quotation or a box puts in front of every line.
 fn without_prefixes(text: &str) -> String {
     let prefix = prefix(text).unwrap_or("");
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let line = strip(line, prefix);
+        let line = without_noise(strip(line, prefix));
         let line = if line.trim_start().starts_with("```") { "\n" } else { line };
         out.push_str(line.trim_end_matches(['\n', '│', ' ']));
         out.push_str(if line.ends_with('\n') { "\n" } else { "" });
@@ -198,6 +241,31 @@ fn strip<'a>(line: &'a str, prefix: &str) -> &'a str {
     rest
 }
 
+/// Puts tables and headings that lost their line ends back on lines of their own: `arguments 0BOutput size 0B;`.
+fn apart(text: &str) -> String {
+    const HEADS: [&str; 5] = [
+        "Output size ",
+        "Program hbm requirement ",
+        "Total hbm usage ",
+        "Largest program a",
+        "Program vmem requirement ",
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = HEADS.iter().filter_map(|head| memchr::memmem::find(rest.as_bytes(), head.as_bytes())).min() {
+        out.push_str(&rest[..at]);
+        let is_joined = out.ends_with(|c: char| c.is_ascii_alphanumeric() || ".;):".contains(c));
+        if is_joined || rest[at..].starts_with("Largest") && out.ends_with(") ") {
+            out.push('\n');
+        }
+        let end = at + 8; // within any head
+        out.push_str(&rest[at..end]);
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,15 +274,25 @@ mod tests {
     fn surroundings_go() {
         assert_eq!(clean("a\r\n&lt;b&gt; \x1b[31mred\x1b[0m &amp;\u{a0}c"), "a\n<b> red & c");
         assert_eq!(clean("x [type.googleapis.com/a='\\n...[truncated]']\ny"), "x [type.googleapis.com/\ny");
-        assert_eq!(clean("'Ran out of memory.\\n  op=\\'a\\' \\\\n'"), "'Ran out of memory.\n  op='a' \\n'");
+        assert_eq!(clean("'Ran out of memory.\\n  op=\\'a\\' \\\\n'"), "'Ran out of memory.\nop='a' \\n'");
         assert_eq!(clean("Ran out of memory \\u003e\\n\\"), "Ran out of memory >\n\\");
     }
 
     #[test]
     fn prefixes_are_learnt() {
         let text = "a\n10:59 x.cc:7]   1. Size: 4.0K\n11:00 x.cc:12]      Shape: s8[]\n```\nz\n";
-        assert_eq!(clean(text), "a\n   1. Size: 4.0K\n      Shape: s8[]\n\nz\n");
+        assert_eq!(clean(text), "a\n1. Size: 4.0K\nShape: s8[]\n\nz\n");
         assert_eq!(strip("> a", ">"), " a");
         assert_eq!(strip("[process 13]\n", "[process 2]"), "\n");
+    }
+
+    #[test]
+    fn marks_go() {
+        assert_eq!(clean("**Used `1.0K`** of 2 * 3<br>1\\. Size"), "Used 1.0K of 2 * 3\n1. Size");
+        assert_eq!(clean("a 5.0K [repeated 19x across cluster]\nb [x]"), "a 5.0K\nb [x]");
+        assert_eq!(
+            clean("arguments 0BOutput size 0B; shares 0B with arguments.Program hbm requirement 1.0K"),
+            "arguments 0B\nOutput size 0B; shares 0B with arguments.\nProgram hbm requirement 1.0K"
+        );
     }
 }

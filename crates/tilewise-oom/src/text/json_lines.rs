@@ -31,7 +31,7 @@ fn value(line: &str) -> Option<&str> {
     let (mut key, mut rest) = ("", line);
     while let Some(start) = rest.find('"') {
         let quoted = &rest[start + 1..];
-        let string = &quoted[..crate::instruction::quotation_length(quoted)];
+        let string = &quoted[..crate::text::instruction::quotation_length(quoted)];
         rest = quoted.get(string.len() + 1..).unwrap_or("");
         if rest.trim_start().starts_with(':') {
             key = string;

@@ -46,6 +46,23 @@ pub(crate) fn quotation_length(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
+/// The text on one line: line ends and the blanks around them become one space.
+pub(crate) fn fold(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+/// The text without the beginning of `words` at its end, where it was cut.
+pub(crate) fn without_beginning<'a>(text: &'a str, words: &str) -> &'a str {
+    (1..=words.len()).rev().find_map(|length| text.strip_suffix(words.get(..length)?)).unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

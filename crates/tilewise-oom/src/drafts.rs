@@ -1,0 +1,162 @@
+//! From a text to the messages in it: which sentences of the catalogue it has, and which of them belong together.
+
+use crate::code::{Code, Mention, mentioned};
+use crate::facts::{Fact, Facts};
+use crate::forms::{CATALOGUE, Rule, Sentence, rules};
+use crate::text::word;
+
+/// A sentence tells of the message before it up to this distance, in bytes.
+const NEAR: usize = 4096;
+
+/// A code stands in front of its message, with a name and perhaps a line end between.
+const NEAR_CODE: usize = 512;
+
+/// Sentences that belong together.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) rule: &'static Rule,
+    pub(crate) facts: Facts,
+    pub(crate) code: Option<&'static str>,
+    pub(crate) is_retold: bool,
+    /// Where its first sentence begins, and its last one ends.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    /// Whether there is a sentence that makes a message alone, or a code.
+    pub(crate) is_open: bool,
+    wordings: Vec<&'static str>,
+}
+
+/// A sentence at its place.
+struct Found {
+    sentence: &'static Sentence,
+    start: usize,
+    end: usize,
+    facts: Vec<Fact>,
+}
+
+impl Draft {
+    fn new(rule: &'static Rule, start: usize, end: usize) -> Self {
+        let (facts, wordings) = (Facts::default(), Vec::new());
+        Self { rule, facts, code: None, is_retold: false, start, end, is_open: false, wordings }
+    }
+
+    /// Whether the sentence tells of this message: it says nothing that the message has otherwise, and for the first
+    /// time.
+    fn takes(&self, found: &Found) -> bool {
+        let is_new = found.sentence.repeats || !self.wordings.contains(&found.sentence.wording);
+        self.rule.form == found.sentence.rule.form
+            && found.start.saturating_sub(self.end) <= NEAR
+            && is_new
+            && self.facts.agree(&found.facts)
+    }
+
+    fn take(&mut self, found: Found) {
+        if !self.wordings.contains(&found.sentence.wording) {
+            self.wordings.push(found.sentence.wording);
+        }
+        self.facts.extend(found.facts);
+        self.is_open |= found.sentence.opens;
+        self.is_retold |= found.sentence.is_retold;
+        self.end = self.end.max(found.end);
+    }
+
+    /// Whether it is a message: a sentence that tells something alone, or all the fields that do so together.
+    pub(crate) fn is_message(&self) -> bool {
+        let suffices = self.rule.suffices;
+        self.is_open || !suffices.is_empty() && suffices.iter().all(|name| self.facts.has(name))
+    }
+}
+
+/// The messages of a text that is clean, in its order.
+pub(crate) fn read(text: &str) -> Vec<Draft> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut code: Option<(&'static Code, usize)> = None;
+    let mut at = 0;
+    while let Some((start, end)) = next_word(text, at) {
+        at = end;
+        let word = &text[start..end];
+        if let Some((mention, how)) = mentioned(word, &text[end..]) {
+            let is_of = |draft: &&mut Draft| draft.rule.codes.contains(&mention.code);
+            match drafts.last_mut().filter(is_of) {
+                Some(draft) if how == Mention::Link && draft.code.is_none() => draft.code = Some(mention.code),
+                Some(draft) if how == Mention::Link && draft.code == Some(mention.code) => {}
+                _ => {
+                    if let Some((other, place)) = code.replace((mention, start))
+                        && other.code != mention.code
+                    {
+                        alone(&mut drafts, other, place);
+                    }
+                }
+            }
+        }
+        let Some(found) = sentence(text, start, word, &drafts) else { continue };
+        at = found.end;
+        let before = drafts.iter_mut().rev().find(|draft| draft.rule.form == found.sentence.rule.form);
+        if let Some(draft) = before.filter(|draft| draft.takes(&found)) {
+            draft.take(found);
+            continue;
+        }
+        // What is retold otherwise a second time is about the same message.
+        let sentence = found.sentence;
+        if sentence.is_retold
+            && !sentence.opens
+            && drafts.iter().any(|draft| draft.rule.form == sentence.rule.form && start - draft.end.min(start) <= NEAR)
+        {
+            continue;
+        }
+        // Without a message in front it tells something if a code does.
+        let is_coded = code.is_some_and(|(code, place)| is_near(found.sentence.rule, code, place, start));
+        if found.sentence.only_adds && !is_coded {
+            continue;
+        }
+        let mut draft = Draft::new(found.sentence.rule, found.start, found.end);
+        if let Some((mention, place)) = code.filter(|_| is_coded) {
+            (draft.code, draft.is_open, draft.start) = (Some(mention.code), true, place);
+            code = None;
+        }
+        draft.take(found);
+        drafts.push(draft);
+    }
+    if let Some((mention, place)) = code {
+        alone(&mut drafts, mention, place);
+    }
+    drafts.retain(Draft::is_message);
+    drafts
+}
+
+fn is_near(rule: &Rule, code: &Code, place: usize, start: usize) -> bool {
+    rule.codes.contains(&code.code) && start.saturating_sub(place) <= NEAR_CODE
+}
+
+/// A code behind which nothing follows: of the message before it, if that has none, else a message itself.
+fn alone(drafts: &mut Vec<Draft>, code: &'static Code, place: usize) {
+    let has = |draft: &&mut Draft| draft.rule.codes.contains(&code.code);
+    match drafts.iter_mut().rev().find(has) {
+        Some(draft) => draft.code = draft.code.or(Some(code.code)),
+        None => {
+            let Some(rule) = rules().find(|rule| rule.form == code.form) else { return };
+            let mut draft = Draft::new(rule, place, place + code.code.len());
+            (draft.code, draft.is_open) = (Some(code.code), true);
+            drafts.push(draft);
+        }
+    }
+}
+
+fn next_word(text: &str, at: usize) -> Option<(usize, usize)> {
+    word::all(&text[at..]).next().map(|(start, end)| (at + start, at + end))
+}
+
+/// The longest sentence that begins with this word; of equals one of the last message's form.
+fn sentence(text: &str, start: usize, word: &str, drafts: &[Draft]) -> Option<Found> {
+    let last = drafts.last().map(|draft| draft.rule.form);
+    let matches = |sentence: &'static Sentence| {
+        let (end, facts) = sentence.pattern.matches(text, start)?;
+        Some(Found { sentence, start, end, facts })
+    };
+    let rank = |found: &Found| (found.end, last == Some(found.sentence.rule.form), found.sentence.opens);
+    CATALOGUE.beginning_with(word).filter_map(matches).reduce(
+        |best, other| {
+            if rank(&other) > rank(&best) { other } else { best }
+        },
+    )
+}

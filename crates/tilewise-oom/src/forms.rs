@@ -1,0 +1,307 @@
+//! The catalogue: every form of message that is read, its wordings beside what it means.
+//!
+//! A [`Rule`] says all that reading has to know of a form. To add a form, add a variant to [`Form`] and a rule to the
+//! family it belongs to; to add a wording, add a line to its rule.
+
+mod elsewhere;
+mod hbm;
+mod interface;
+mod kernel;
+mod report;
+mod run_time;
+
+use crate::level::Level;
+use crate::message::Message;
+use crate::pattern::Pattern;
+use crate::text::reader::Reader;
+use crate::verdict::{Machine, Verdict};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What a message reports, which decides the parts that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// Even the lower bound of what the program needs exceeds HBM (E1000): two figures, no lists.
+    Bound,
+    /// The final assignment of a memory space does not fit (E1000 for HBM): all tables and lists.
+    Assignment,
+    /// One instruction needs more scoped VMEM than it may have (E1001): the instruction, three figures.
+    Scoped,
+    /// One allocation is larger than its memory: one line, sizes in bytes.
+    Allocation,
+    /// The compiler gave up early: two figures.
+    EarlyAbort,
+    /// The program compiled, but at run time there was no memory for a buffer or for the program (E0100, E0101).
+    RunTime,
+    /// What the TensorCore and the SparseCores need together exceeds HBM (E1000, E1002): three figures, no lists.
+    Cores,
+    /// A SparseCore's memory can't hold what its program allocates (E3000, E3001).
+    SparseCore,
+    /// Tables or lists without the headline that says what was exceeded.
+    Excerpt,
+    /// A server has no room for the cache of keys and values that it was asked for.
+    CacheRoom,
+    /// A server's pages of keys and values take more than it counted, because the kernel pads them.
+    CachePage,
+    /// Rematerialization stopped above its target: a warning, on TPUs and GPUs.
+    Rematerialization,
+    /// Donated arrays found no output to live in: a warning.
+    Donation,
+    /// A result ends in host memory, and the program's signature says device (E1200).
+    HostPlacement,
+    /// An argument has another size, type, layout or memory than it was compiled for (E0102).
+    InputMismatch,
+    /// A kernel multiplies matrices of types that this TPU's matrix unit can't read (E2001).
+    MatmulType,
+    /// A kernel's block does not fit the tiles of its array (E2002, and JAX's check before it).
+    Block,
+    /// A kernel's index can't be proved to be a multiple of a tile (E2003).
+    Index,
+    /// A kernel's slice is no whole number of tiles.
+    Slice,
+    /// A kernel has an operation or a layout that can't be compiled.
+    Lowering,
+    /// The compiler's log says what a program takes: nothing failed.
+    Usage,
+    /// Statistics of an allocator at run time.
+    AllocatorStatistics,
+    /// A server's log of its memory.
+    ServerStatistics,
+    /// A dump of XLA's buffer assignment.
+    BufferAssignment,
+    /// A GPU ran out of memory.
+    Gpu,
+    /// A GPU's scheduler says that the arguments leave no room: a warning.
+    GpuArguments,
+    /// The host ran out of memory.
+    Host,
+    /// A Tenstorrent device ran out of memory.
+    Tenstorrent,
+    /// A core stopped (E0200).
+    CoreHalt,
+    /// Resources were exhausted, but not in words that tell of memory.
+    Other,
+}
+
+impl Form {
+    /// A stable name in snake case, for machines.
+    ///
+    /// ```
+    /// assert_eq!(tilewise_oom::Form::EarlyAbort.as_str(), "early_abort");
+    /// ```
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Assignment => "assignment",
+            Self::Scoped => "scoped",
+            Self::Allocation => "allocation",
+            Self::EarlyAbort => "early_abort",
+            Self::RunTime => "run_time",
+            Self::Cores => "cores",
+            Self::SparseCore => "sparse_core",
+            Self::Excerpt => "excerpt",
+            Self::CacheRoom => "cache_room",
+            Self::CachePage => "cache_page",
+            Self::Rematerialization => "rematerialization",
+            Self::Donation => "donation",
+            Self::HostPlacement => "host_placement",
+            Self::InputMismatch => "input_mismatch",
+            Self::MatmulType => "matmul_type",
+            Self::Block => "block",
+            Self::Index => "index",
+            Self::Slice => "slice",
+            Self::Lowering => "lowering",
+            Self::Usage => "usage",
+            Self::AllocatorStatistics => "allocator_statistics",
+            Self::ServerStatistics => "server_statistics",
+            Self::BufferAssignment => "buffer_assignment",
+            Self::Gpu => "gpu",
+            Self::GpuArguments => "gpu_arguments",
+            Self::Host => "host",
+            Self::Tenstorrent => "tenstorrent",
+            Self::CoreHalt => "core_halt",
+            Self::Other => "other",
+        }
+    }
+
+    /// How much a message of this form matters.
+    #[must_use]
+    pub fn level(self) -> Level {
+        self.rule().level
+    }
+
+    /// The name of the page about it in `docs/errors`, without its ending: XLA's code where it has one.
+    ///
+    /// ```
+    /// use tilewise_oom::Form;
+    ///
+    /// assert_eq!((Form::Scoped.page(), Form::Donation.page()), ("E1001", "donation"));
+    /// ```
+    #[must_use]
+    pub fn page(self) -> &'static str {
+        self.rule().page
+    }
+
+    pub(crate) fn rule(self) -> &'static Rule {
+        rules().find(|rule| rule.form == self).unwrap_or(&hbm::OTHER)
+    }
+}
+
+/// All that reading knows of a form.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) form: Form,
+    pub(crate) level: Level,
+    /// How the verdict follows.
+    pub(crate) judged: Judged,
+    /// The page in `docs/errors`.
+    pub(crate) page: &'static str,
+    /// The memory it is about, where the wording itself doesn't say.
+    pub(crate) memory: Option<&'static str>,
+    /// XLA's codes that may stand in front; of a code alone, the first rule that has it.
+    pub(crate) codes: &'static [&'static str],
+    /// Sentences that are a message of this form each. `~` marks one that retells, `*` one that a message may repeat.
+    pub(crate) opens: &'static [&'static str],
+    /// Sentences that tell more of it. `+` marks one that tells something only where a message is known to be there.
+    pub(crate) adds: &'static [&'static str],
+    /// The fields that together make a message even where no sentence opened one.
+    pub(crate) suffices: &'static [&'static str],
+    /// Reads on behind a sentence, for what no wording can say.
+    pub(crate) then: Option<fn(&mut Reader<'_>, &mut Message)>,
+}
+
+impl Rule {
+    const fn new(form: Form, level: Level, judged: Judged, page: &'static str) -> Self {
+        let (codes, opens, adds, suffices) = (&[], &[], &[], &[]);
+        Self { form, level, judged, page, memory: None, codes, opens, adds, suffices, then: None }
+    }
+
+    /// Whether tables and lists may follow it.
+    pub(crate) fn has_tables(&self) -> bool {
+        matches!(self.judged, Judged::Memory | Judged::RunTime | Judged::Kernel)
+    }
+
+    /// Whether it says little: any other error tells more.
+    pub(crate) fn is_vague(&self) -> bool {
+        self.form == Form::Other
+    }
+}
+
+/// How a verdict follows from a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// By the memory, the tables and the lists.
+    Memory,
+    /// By what was asked for and what was free.
+    RunTime,
+    /// A kernel's own memory, unless it is spilled registers.
+    Kernel,
+    /// Always so.
+    As(Verdict),
+    /// Of a machine that has no tiles.
+    Elsewhere(Machine),
+}
+
+/// All rules, those of the more telling forms first.
+pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
+    [hbm::RULES, kernel::RULES, run_time::RULES, interface::RULES, elsewhere::RULES, report::RULES]
+        .into_iter()
+        .flatten()
+}
+
+/// One sentence of a rule, compiled.
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    pub(crate) rule: &'static Rule,
+    pub(crate) wording: &'static str,
+    pub(crate) pattern: Pattern,
+    /// Whether it makes a message alone.
+    pub(crate) opens: bool,
+    /// Whether it tells something only where a message is known to be there.
+    pub(crate) only_adds: bool,
+    pub(crate) is_retold: bool,
+    pub(crate) repeats: bool,
+}
+
+impl Sentence {
+    fn new(rule: &'static Rule, wording: &'static str, opens: bool) -> Self {
+        Self {
+            rule,
+            wording,
+            pattern: Pattern::new(wording),
+            opens,
+            only_adds: wording.starts_with('+'),
+            is_retold: wording.starts_with('~'),
+            repeats: wording.starts_with('*'),
+        }
+    }
+}
+
+/// All sentences, by the words that they may begin with.
+pub(crate) struct Catalogue {
+    sentences: Vec<Sentence>,
+    first: HashMap<String, Vec<usize>>,
+    /// For each first letter, a bit for each length of a first word.
+    lengths: [u64; 128],
+}
+
+impl Catalogue {
+    /// The sentences that may begin with this word.
+    pub(crate) fn beginning_with(&self, word: &str) -> impl Iterator<Item = &Sentence> {
+        let letter = word.bytes().next().map_or(0, |byte| byte.to_ascii_lowercase());
+        let lengths = self.lengths.get(usize::from(letter)).copied().unwrap_or(0);
+        let may_be = word.len() < 64 && lengths >> word.len() & 1 == 1;
+        let numbers = may_be.then(|| self.first.get(&word.to_ascii_lowercase())).flatten();
+        numbers.into_iter().flatten().map(|number| &self.sentences[*number])
+    }
+}
+
+pub(crate) static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
+    let of_rule = |rule: &'static Rule| {
+        let opens = rule.opens.iter().map(move |wording| Sentence::new(rule, wording, true));
+        opens.chain(rule.adds.iter().map(move |wording| Sentence::new(rule, wording, false)))
+    };
+    let sentences: Vec<Sentence> = rules().flat_map(of_rule).collect();
+    let mut first: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut lengths = [0; 128];
+    for (number, sentence) in sentences.iter().enumerate() {
+        for word in sentence.pattern.first_words() {
+            let numbers = first.entry(word.to_owned()).or_default();
+            numbers.retain(|other| *other != number);
+            numbers.push(number);
+            lengths[usize::from(word.as_bytes()[0])] |= 1 << word.len();
+        }
+    }
+    Catalogue { sentences, first, lengths }
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_has_one_rule_and_every_wording_compiles() {
+        let mut forms: Vec<&str> = rules().map(|rule| rule.form.as_str()).collect();
+        forms.sort_unstable();
+        let count = forms.len();
+        forms.dedup();
+        assert_eq!((forms.len(), count), (30, 30));
+        for sentence in &CATALOGUE.sentences {
+            let wording = sentence.wording;
+            let count = |c: char| wording.matches(c).count();
+            for (open, close) in [('[', ']'), ('(', ')'), ('{', '}')] {
+                assert_eq!(count(open), count(close), "{wording}");
+            }
+            let words = sentence.pattern.first_words();
+            assert!(!words.is_empty() && words.iter().all(|word| word.len() < 64 && word.is_ascii()), "{wording}");
+            let kinds = wording.split('{').skip(1).map(|field| field.split('}').next().unwrap());
+            for field in kinds {
+                let (name, kind) = field.split_once(':').unwrap();
+                let known = "size below_zero bytes number memory name line instruction bounds shape shapes";
+                assert!(name.is_ascii() && known.split(' ').any(|known| known == kind), "{wording}");
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Kernels: memory of one instruction (VMEM, SMEM, a SparseCore's), and what Mosaic can't compile.
+
+use super::{Form, Judged, Rule};
+use crate::facts::{Fact, Value};
+use crate::level::Level::Error;
+use crate::message::Message;
+use crate::text::reader::Reader;
+use crate::text::size::PrintedSize;
+use crate::verdict::Verdict;
+
+/// What follows most of Mosaic's messages.
+const OPERATION: &[&str] = &["MLIR operation involved {operation:line}"];
+
+const MOSAIC: Judged = Judged::As(Verdict::Mosaic);
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        memory: Some("vmem"),
+        codes: &["E1001"],
+        opens: &[
+            "Ran out of memory in memory space {space:memory} while allocating on stack for [{instruction:instruction}]",
+            "Scoped allocation with size {used:size} [and limit {limit:size} [exceeded scoped [{space:memory}] [limit] [by {exceeded:size}]]]",
+            "~Scoped allocation (with size|of size|of|size) {used:size} [(exceeds|exceeded|exceeding|over|against|vs) [the] [scoped] [{space:memory}] [limit] [of] [{limit:bytes}]]",
+            "~Insufficient scoped {space:memory} {used:size} {limit:size}",
+            "~CompileTimeScopedVmemOom [needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds|available] {limit:size}",
+        ],
+        adds: &[
+            "~scoped {space:memory} [needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds|limit] {limit:size}",
+            "~(exceeded|exceeds|exceeding) [the] scoped {space:memory} limit [by {exceeded:size}|of {limit:size}]",
+            "+(limit|default) [of|is] {limit:size}",
+        ],
+        suffices: &["used", "limit"],
+        ..Rule::new(Form::Scoped, Error, Judged::Kernel, "E1001")
+    },
+    Rule {
+        codes: &["E3000", "E3001"],
+        opens: &[
+            "current allocation offset upper bound {used_words:bytes} words[ exceeds … {limit_words:bytes} words[ in memory space {space_number:number}]]",
+            "No viable logical replica count",
+        ],
+        adds: &[
+            "fixed_size_allocation_bytes {fixed:bytes}",
+            "row_dependent_size_allocation_bytes {rows:bytes}",
+            "total_spmem_size_bytes {limit:bytes}",
+        ],
+        then: Some(sparse_core),
+        ..Rule::new(Form::SparseCore, Error, Judged::Kernel, "E3000")
+    },
+    Rule {
+        codes: &["E2001"],
+        opens: &[
+            "Unsupported matmul (RHS|LHS|acc|result|output) type on target [{type:shape}]",
+            "Bad (lhs|rhs|acc) type",
+        ],
+        adds: OPERATION,
+        ..Rule::new(Form::MatmulType, Error, MOSAIC, "E2001")
+    },
+    Rule {
+        codes: &["E2002"],
+        opens: &[
+            "Failed to set window params for {side:name} {operand:number}",
+            "Operand of shape {array:bounds} has tiling {tiling:bounds}, but its block shape {block:bounds}",
+            "Pallas TPU lowering currently requires that",
+        ],
+        adds: &[
+            "Block spec for {argument:name} in pallas_call {kernel:name} … has block shape {block:bounds}[, array shape {array:bounds}]",
+            "Block spec for {argument:name} in pallas_call … block shape {block:bounds}[, array shape {array:bounds}]",
+            "block spec {block:bounds} for array shape {array:bounds}",
+            "rank {rank:number} block shapes",
+            "multiple of the tiling size {multiple:number}",
+        ],
+        ..Rule::new(Form::Block, Error, MOSAIC, "E2002")
+    },
+    Rule {
+        codes: &["E2003"],
+        opens: &["statically prove that index in dimension {dimension:number} is a multiple of {multiple:number}"],
+        adds: OPERATION,
+        ..Rule::new(Form::Index, Error, MOSAIC, "E2003")
+    },
+    Rule {
+        opens: &[
+            "Slice shape along dimension {dimension:number} must be aligned to tiling {multiple:number}[, but is {size:number}]",
+        ],
+        adds: OPERATION,
+        ..Rule::new(Form::Slice, Error, MOSAIC, "mosaic")
+    },
+    Rule {
+        opens: &[
+            "Mosaic failed to compile TPU kernel",
+            "infer vector layout",
+            "apply vector layout",
+            "failed to legalize operation {operation:name}",
+            "Invalid input layout",
+            "unsupported shape cast",
+            "*MosaicError",
+        ],
+        adds: OPERATION,
+        then: Some(lowering),
+        ..Rule::new(Form::Lowering, Error, MOSAIC, "mosaic")
+    },
+];
+
+/// What Mosaic could not do: the rest of the sentence.
+fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
+    let rest = reader.rest().lines().next().unwrap_or("");
+    let rest = rest.trim_matches(|c: char| c.is_whitespace() || ":'\"`*".contains(c));
+    if !rest.is_empty() {
+        message.facts.0.push(Fact { name: "what", value: Value::Text(rest.to_owned()) });
+    }
+}
+
+/// Bytes of a SparseCore's word.
+const WORD: u64 = 4;
+
+fn sparse_core(_: &mut Reader<'_>, message: &mut Message) {
+    let facts = &mut message.facts;
+    let mut words = |name| {
+        let words = facts.take_size(name)?;
+        Some(PrintedSize::exact(words.bytes().checked_mul(WORD)?))
+    };
+    if let Some(used) = words("used_words") {
+        (message.used, message.limit) = (Some(used), words("limit_words"));
+    }
+    if let (Some(fixed), Some(rows)) = (facts.take_size("fixed"), facts.take_size("rows")) {
+        message.used = Some(PrintedSize::exact(fixed.bytes().saturating_add(rows.bytes())));
+    }
+    let space = match facts.number("space_number") {
+        Some(0) => Some("smem"),
+        Some(202) => Some("spmem"),
+        Some(203) => Some("hbm"),
+        Some(204) => Some("sflag"),
+        Some(201) => Some("tile_spmem"),
+        _ => (message.code.as_deref() == Some("E3001") || message.limit.is_some()).then_some("tile_spmem"),
+    };
+    message.memory_space = space.map(str::to_owned);
+}

@@ -1,0 +1,33 @@
+//! Run time: the program compiled, and its buffers or the program itself find no place.
+
+use super::{Form, Judged, Rule};
+use crate::level::Level::Error;
+use crate::verdict::Verdict;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        memory: Some("hbm"),
+        codes: &["E0101", "E0100"],
+        opens: &[
+            "Attempting to (allocate|reserve) {used:size} [at the bottom of memory]",
+            "Could not allocate {used:bytes} in memory {:name}[; {contiguous:bytes} allocatable[, {limit:bytes} available]]",
+            "Error loading program {module:name}",
+            "Error allocating device buffer",
+            "~(trying|tried|attempted|failed|unable) to (reserve|allocate|load) {used:size} [of] [HBM] [with|when|but|while|where] [only] [there are|there is|there was] ({contiguous:size} reservable|{limit:size} [HBM] free|{limit:size} [HBM] available)",
+            "~RuntimeProgramAllocationFailure {used:size} (needed|required|requested|asked) {limit:size} (free|available|reservable)",
+        ],
+        adds: &[
+            "There (are|is) {limit:size} free[, {reserved:size} reserved[, and {contiguous:size} reservable]]",
+            "largest contiguous region of free memory is {contiguous:size}",
+            "HBM capacity {capacity:size}",
+            "+(with|only|but|where) {limit:size} (free|available)",
+            "+Graph output size {graph_output:line}",
+        ],
+        ..Rule::new(Form::RunTime, Error, Judged::RunTime, "E0101")
+    },
+    Rule {
+        codes: &["E0200"],
+        opens: &["Accelerator device halted prematurely", "halted unexpectedly at tag", "core halted unexpectedly"],
+        ..Rule::new(Form::CoreHalt, Error, Judged::As(Verdict::Unknown), "E0200")
+    },
+];

@@ -1,0 +1,93 @@
+//! Arrays that a text tells of outside the compiler's lists: `the logits, bf16[5,8192,151936], 11.59 GiB`.
+
+use crate::entry::{Entry, Operator, Section, WrittenShape};
+use crate::pattern::shape_at;
+use crate::text::size::PrintedSize;
+use crate::text::word;
+
+/// Behind a headline people tell what is largest within this many bytes.
+const LOOKED_AT: usize = 4096;
+
+/// More are not told of.
+const MOST: usize = 20;
+
+/// Words between a shape and its size.
+const NEAR: usize = 4;
+
+/// The arrays that the beginning of `text` tells of, each once.
+pub(crate) fn entries(text: &str) -> Vec<Entry> {
+    let end = (0..=LOOKED_AT.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let text = &text[..end];
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut sizes: Vec<(usize, PrintedSize)> = Vec::new();
+    let (mut count, mut past) = (0, 0);
+    for (start, _) in word::all(text) {
+        if start < past {
+            continue;
+        }
+        count += 1;
+        if let Some((size, length)) = PrintedSize::figure(&text[start..]) {
+            past = start + length;
+            sizes.push((count, size));
+        }
+        if let Some((shape, length)) = shape_at(&text[start..]) {
+            past = start + length;
+            if entries.iter().all(|entry| entry.shape.as_ref().is_none_or(|other| other.text != shape.text)) {
+                let before = sizes.last().filter(|(place, _)| count - place <= NEAR).map(|(_, size)| size);
+                entries.push(entry(shape, before, &text[past..]));
+            }
+            sizes.clear();
+        }
+        if entries.len() == MOST {
+            break;
+        }
+    }
+    entries
+}
+
+fn entry(shape: WrittenShape, before: Option<&PrintedSize>, after: &str) -> Entry {
+    let mut entry = Entry::new(Section::Allocations, None);
+    let mut near = word::all(after).take(NEAR).map(|(start, _)| &after[start..]);
+    let after_it = near.find_map(PrintedSize::figure).map(|(size, _)| size);
+    let least = shape.logical_bytes();
+    let is_its = |size: &PrintedSize| least.is_some_and(|least| size.high() >= least && size.low() / 256 <= least);
+    entry.size = after_it.filter(is_its).or_else(|| before.filter(|size| is_its(size)).cloned());
+    let line: String = after.chars().take(512).collect();
+    let path = line.find("jit(").filter(|at| shape_is_far(&line[..*at]));
+    entry.operator = path.map(|at| {
+        let from = line[..at].rfind(|c: char| !word::is_part(c)).map_or(0, |before| before + 1);
+        let name = line[from..].split(|c: char| c.is_whitespace() || "`'\",;".contains(c)).next().unwrap_or("");
+        Operator::new(format!("op_name=\"{}\"", name.trim_end_matches('.')))
+    });
+    entry.shape = Some(shape);
+    entry
+}
+
+/// Whether what stands between a shape and a path is about that shape alone.
+fn shape_is_far(between: &str) -> bool {
+    !word::all(between).any(|(start, _)| shape_at(&between[start..]).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_with_their_sizes() {
+        let of = |text: &str| {
+            let one = |entry: Entry| {
+                let size = entry.size.map(|size| size.text().to_owned()).unwrap_or_default();
+                let name =
+                    entry.operator.and_then(|operator| operator.op_name().map(str::to_owned)).unwrap_or_default();
+                format!("{} {size} {name}", entry.shape.unwrap().text)
+            };
+            entries(text).into_iter().map(one).collect::<Vec<_>>()
+        };
+        let text = "largest: bf16[5,8192,151936], 11.59 GiB, labelled fusion.1 from\njit(step)/dot_general.";
+        assert_eq!(of(text), ["bf16[5,8192,151936] 11.59 GiB jit(step)/dot_general"]);
+        let text = "- 18.55 GiB f32[4,8192,151936] from jit(f)/x.\n- 1.0K f32[256] of 15.75 GiB, f32[256] again";
+        assert_eq!(of(text), ["f32[4,8192,151936] 18.55 GiB jit(f)/x", "f32[256] 1.0K "]);
+        assert_eq!(of("repeated bf16[8,4096,4096] allocations of 3 kinds"), ["bf16[8,4096,4096]  "]);
+        assert!(of("args[3] of x[1]").is_empty());
+    }
+}
