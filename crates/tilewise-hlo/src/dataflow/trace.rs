@@ -108,7 +108,7 @@ impl Origins {
 /// Where values come from.
 impl Dataflow {
     /// Where the value at a position comes from, one step back; `None` where it is made, and where one of several may
-    /// come.
+    /// come. An asynchronous pair makes and reads values itself: it has the framework's name, what it wraps mostly none.
     #[must_use]
     pub fn source(&self, position: Position) -> Option<Source> {
         let op = self.op_at(position);
@@ -153,7 +153,6 @@ impl Dataflow {
                 let callee = self.calls(op).first()?.1;
                 self.same(position, self.inside(self.result(callee), offset)?)
             }
-            Opcode::AsyncDone => self.same(position, self.inside(self.result(self.chain(op)?.wrapped?), offset)?),
             Opcode::Parameter => self.same(position, self.inside(self.argument(op)?, offset)?),
             _ => None,
         }
@@ -267,7 +266,7 @@ impl Dataflow {
                 Some(whole) => uses.push(Use::Passed(self[whole].position)),
                 None => uses.push(Use::Bitcast(result)),
             },
-            Opcode::Call | Opcode::AsyncStart => {
+            Opcode::Call => {
                 let parameter = self.calls(user).first().and_then(|(_, callee)| self.parameter(*callee, operand));
                 let inside = parameter.and_then(|parameter| self.inside(parameter, offset));
                 uses.push(inside.map_or(Use::Read(user), Use::Passed));
