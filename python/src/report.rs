@@ -511,10 +511,10 @@ impl PyReport {
 /// A part of a program's text that could not be read or sized; or, first, that the program was not compiled for a TPU.
 ///
 /// Examples:
-///     >>> [first, second] = audit("x = b16[3] parameter(0)").warnings
+///     >>> first, *_, last = audit("x = b16[3] parameter(0)").warnings
 ///     >>> first.kind
 ///     'not_tpu'
-///     >>> second
+///     >>> last
 ///     <ReportWarning shape: the shape of `x` isn't valid: `b16` is not an element type ...>
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "ReportWarning")]
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
