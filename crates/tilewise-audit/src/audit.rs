@@ -6,7 +6,7 @@ use crate::{
     generation::infer_generation,
     peak::peak,
     report::{MemoryBounds, Report, SpaceTotal, Warning},
-    sizing::{ArrayId, Sizer},
+    sizing::{Array, ArrayId, Sizer},
 };
 use std::{collections::BTreeMap, sync::OnceLock};
 use tilewise::{Shape, ShapeKind, tpu::Generation};
@@ -49,19 +49,15 @@ pub fn audit(module: &Module) -> Report {
 /// no [plan](Report::plan).
 #[must_use]
 pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
-    let mut auditor = Auditor::default();
+    let mut auditor = Auditor { must_be_tiled: module.has_tiles(), ..Auditor::default() };
     auditor.warnings.extend(module.warnings().iter().map(|warning| Warning {
         kind: warning.kind().as_str(),
         message: warning.to_string(),
         span: Some(warning.span()),
     }));
     if module.leaves_layouts_out() {
-        auditor.warnings.push(Warning {
-            kind: "default_layouts",
-            message: "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in"
-                .to_owned(),
-            span: None,
-        });
+        let message = "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in";
+        auditor.warnings.push(Warning::new("default_layouts", message));
     }
     for computation in module.computations().filter(|computation| computation.owns_buffers()) {
         for instruction in computation.instructions() {
@@ -75,6 +71,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
             }
         }
     }
+    auditor.check_result(module);
     auditor.report_unsized();
     let flow = Dataflow::new(module);
     let copies = copies(module, &flow, &mut auditor.sizer);
@@ -137,6 +134,10 @@ struct Auditor<'m> {
     buffers: Buffers,
     /// Per kind of error: how many buffers it kept from being sized, and the first of them.
     unsized_buffers: Vec<(tilewise::Error, String, usize)>,
+    /// Whether arrays in HBM have tiles, as those of the program at hand.
+    must_be_tiled: bool,
+    /// The first array in HBM that has none where it must, and how many there are.
+    untiled: Option<(String, usize)>,
     /// Whether anything could not be read or sized.
     lacks_any: bool,
     warnings: Vec<Warning>,
@@ -153,10 +154,37 @@ impl<'m> Auditor<'m> {
             // Says what is wrong with the shape.
             return instruction.buffers().map(|_| ());
         };
+        let is_hosts = instruction.computation().execution_thread() == Some("host");
         for (path, array) in leaves.iter().filter(|(path, _)| definitions.include(path)) {
             self.push(instruction, path, array);
+            if let (false, Ok(array)) = (is_hosts, array) {
+                self.check_tiles(instruction, *array);
+            }
         }
         Ok(())
+    }
+
+    /// A compiler lays every array in HBM out in tiles, but for scalars and empty ones: of another, the size can't be
+    /// told.
+    fn check_tiles(&mut self, instruction: &Instruction<'_>, array: ArrayId) {
+        let Array { shape, memory_space, .. } = self.sizer.array(array);
+        let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
+        let is_empty = shape.dimensions().iter().any(|dimension| dimension.bound() == Some(0));
+        if self.must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
+            let name = || (instruction.name().to_owned(), 0);
+            self.untiled.get_or_insert_with(name).1 += 1;
+        }
+    }
+
+    /// A result that was printed without layouts has no size, though what makes it may have.
+    fn check_result(&mut self, module: &'m Module) {
+        let Some(root) = module.entry().and_then(|entry| entry.root()) else { return };
+        for (_, array) in self.sizer.leaves(&root).iter().flat_map(|leaves| leaves.iter()) {
+            match array {
+                Err(error) => self.note_unsized(error.clone(), root.name()),
+                Ok(array) => self.check_tiles(&root, *array),
+            }
+        }
     }
 
     fn push(&mut self, instruction: &Instruction<'m>, path: &[usize], array: &Result<ArrayId, tilewise::Error>) {
@@ -187,7 +215,12 @@ impl<'m> Auditor<'m> {
     }
 
     fn report_unsized(&mut self) {
-        self.lacks_any |= !self.unsized_buffers.is_empty();
+        self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some();
+        if let Some((first, count)) = self.untiled.take() {
+            let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
+            let message = format!("`{first}`{others} lies in HBM without tiles, as no TPU's compiler lays arrays out");
+            self.warnings.push(Warning::new("untiled", message));
+        }
         for (error, first, count) in self.unsized_buffers.drain(..) {
             let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
             self.warnings.push(Warning {
@@ -209,9 +242,12 @@ fn memory_bounds(module: &Module, auditor: &mut Auditor<'_>) -> MemoryBounds {
         if array.memory_space == 0 {
             let bytes = array.sizes.physical_bytes;
             bounds.at_most_bytes = bounds.at_most_bytes.saturating_add(bytes);
-            if arguments.binary_search(&instruction).is_ok() {
-                bounds.argument_bytes = bounds.argument_bytes.saturating_add(bytes);
-            }
+            let part = match module.instruction(instruction).map(|instruction| instruction.opcode()) {
+                Some(Opcode::Constant) => &mut bounds.constant_bytes,
+                _ if arguments.binary_search(&instruction).is_ok() => &mut bounds.argument_bytes,
+                _ => continue,
+            };
+            *part = part.saturating_add(bytes);
         }
     }
     let Some(Ok(result)) = entry.root().map(|root| root.shape()) else { return bounds };

@@ -162,6 +162,7 @@ pub fn select<P: AsRef<str>>(files: &[(P, FileKind)]) -> Selection {
     let mut members = Vec::new();
     for (file, (path, kind)) in files.iter().enumerate() {
         match kind {
+            _ if path.as_ref().contains(WRAPPER) => selection.leave(OTHER_STAGES),
             FileKind::Program | FileKind::Proto | FileKind::BufferAssignment => {
                 members.push(Member::new(file, path.as_ref(), *kind));
             }
@@ -178,7 +179,7 @@ pub fn select<P: AsRef<str>>(files: &[(P, FileKind)]) -> Selection {
         };
         let is_same = |other: &&Member<'_>| other.stage == program.stage;
         for other in others {
-            selection.leave(if is_same(&other) { "the same programs again" } else { "other stages of programs" });
+            selection.leave(if is_same(&other) { "the same programs again" } else { OTHER_STAGES });
         }
         let same = assignments.iter().filter(is_same);
         let plans = same.chain(assignments.iter().filter(|other| !is_same(other)));
@@ -247,6 +248,11 @@ fn family_and_stage(stem: &str) -> Option<(&str, &str)> {
     let (name, rest) = rest.split_once('.')?;
     Some((stem.get(..module.len() + 1 + name.len())?, rest.rsplit('.').next()?))
 }
+
+/// What files are called of the computations that a host program waits for: they are compiled within it.
+const WRAPPER: &str = "hlo_device_type_async_wrapper";
+
+const OTHER_STAGES: &str = "other stages of programs";
 
 /// The stages of a dump at which a program is final, the best first.
 const FINAL: [&str; 4] = [

@@ -104,6 +104,8 @@ pub struct MemoryBounds {
     pub output_bytes: u64,
     /// Bytes of the results that donated arguments provide.
     pub alias_bytes: u64,
+    /// Bytes of constants, each an allocation of its own.
+    pub constant_bytes: u64,
     /// Bytes of temporaries as the compiler reports them (`temp_size`); `None` without a plan.
     pub temporary_bytes: Option<u64>,
     /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, what it holds.
@@ -118,17 +120,18 @@ impl MemoryBounds {
             argument_bytes: plan.argument_bytes,
             output_bytes: plan.output_bytes,
             alias_bytes: plan.alias_bytes,
+            constant_bytes: plan.constant_bytes,
             temporary_bytes: Some(plan.temporary_bytes()),
             at_most_bytes: plan.total_bytes(),
             is_complete: true,
         }
     }
 
-    /// Bytes the program holds at the least: arguments, results, and temporaries where they are known.
+    /// Bytes the program holds at the least: arguments, results, constants, and temporaries where they are known.
     #[must_use]
     pub fn at_least_bytes(&self) -> u64 {
         let standing = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
-        standing.saturating_add(self.temporary_bytes.unwrap_or(0))
+        standing.saturating_add(self.constant_bytes).saturating_add(self.temporary_bytes.unwrap_or(0))
     }
 
     /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share, or on parts that
@@ -142,6 +145,12 @@ impl MemoryBounds {
         } else {
             (self.is_complete && self.at_most_bytes <= limit).then_some(true)
         }
+    }
+
+    /// What is left of a memory of so many bytes that it [fits](Self::fits).
+    #[must_use]
+    pub fn headroom(&self, limit: u64) -> Option<u64> {
+        self.fits(limit).filter(|fits| *fits).and_then(|_| limit.checked_sub(self.at_most_bytes))
     }
 }
 
@@ -181,6 +190,14 @@ pub struct Warning {
     pub message: String,
     /// The bytes of the module's text it is about.
     pub span: Option<Range<usize>>,
+}
+
+impl Warning {
+    /// A warning about the program as a whole.
+    #[must_use]
+    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), span: None }
+    }
 }
 
 impl Report {

@@ -31,6 +31,7 @@ fields!(ReportView<'_>, view, {
     argument_bytes: view.report.memory_bounds.argument_bytes,
     output_bytes: view.report.memory_bounds.output_bytes,
     alias_bytes: view.report.memory_bounds.alias_bytes,
+    constant_bytes: view.report.memory_bounds.constant_bytes,
     // Null for a module without plan.
     temporary_bytes: view.report.memory_bounds.temporary_bytes,
     memory_spaces: view.report.memory_spaces,
@@ -46,10 +47,10 @@ fields!(ReportView<'_>, view, {
     // Where a dump has the compiler's own plan.
     compiler_plan: view.report.compiler_plan,
     hbm_limit_bytes: view.options.hbm_limit,
-    // Null where no limit was given, or where it depends on how temporaries share memory.
+    // Null where no limit was given, where it depends on how temporaries share memory, and where not all was read or sized.
     fits: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.fits(limit)),
     // What is left if nothing shares memory; null unless that fits.
-    headroom_bytes: view.options.hbm_limit.and_then(|limit| limit.checked_sub(view.report.memory_bounds.at_most_bytes)),
+    headroom_bytes: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.headroom(limit)),
     warnings: view.report.warnings,
 });
 

@@ -46,8 +46,8 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, String> {
         let share = text.strip_suffix('%').map(|number| number.trim().parse::<f64>());
         match share {
-            Some(Ok(percent)) if percent >= 0.0 => Ok(Self::Share(percent / 100.0)),
-            Some(_) => Err(format!("`{text}` is not a share such as 10%")),
+            Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => Ok(Self::Share(percent / 100.0)),
+            Some(_) => Err(format!("`{text}` is not a share from 0% to 100%, such as 10%")),
             None if text.trim().parse::<f64>().is_ok_and(|number| number != 0.0) => {
                 Err(format!("`{text}` has no unit: write {text}% or {text}MiB"))
             }
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!("10%".parse(), Ok(Limit::Share(0.1)));
         assert_eq!("1.5GiB".parse(), Ok(Limit::Bytes(3 << 29)));
         assert_eq!("0".parse(), Ok(Limit::Bytes(0)));
-        for bad in ["", "x", "10", "0.5", "10 %%", "-1%", "5 furlongs"] {
+        for bad in ["", "x", "10", "0.5", "10 %%", "-1%", "inf%", "NaN%", "100.1%", "5 furlongs"] {
             assert!(bad.parse::<Limit>().is_err(), "{bad}");
         }
     }

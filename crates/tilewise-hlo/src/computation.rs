@@ -67,6 +67,34 @@ impl<'m> Computation<'m> {
         Some(text.trim_matches('"'))
     }
 
+    /// Whether it is a function of scalars, or what a `custom-call` calls: called, but neither [run with buffers of its
+    /// own](Self::owns_buffers) nor the body of a fusion. Its values take no memory of the program's, but its constants
+    /// do: XLA gives each an allocation (`BufferAssigner::AssignBuffersForComputations` in
+    /// xla/service/buffer_assignment.cc).
+    ///
+    /// ```
+    /// # use tilewise_hlo::Module;
+    /// let module = Module::parse("\
+    /// HloModule m
+    /// sum { a = f32[] parameter(0)
+    ///   b = f32[] parameter(1)
+    ///   ROOT c = f32[] add(a, b)
+    /// }
+    /// ENTRY e { x = f32[8] parameter(0)
+    ///   zero = f32[] constant(0)
+    ///   ROOT r = f32[] reduce(x, zero), dimensions={0}, to_apply=sum
+    /// }
+    /// ")?;
+    /// assert!(module.computation("sum").unwrap().is_function());
+    /// assert!(!module.computation("e").unwrap().is_function());
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn is_function(&self) -> bool {
+        let uses = self.data.uses.get(self.index).copied().unwrap_or_default();
+        uses.otherwise && !uses.by_fusion && !self.owns_buffers()
+    }
+
     /// Its instructions, in the order of the text.
     pub fn instructions(
         &self,

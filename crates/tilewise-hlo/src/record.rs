@@ -42,6 +42,13 @@ impl ComputationRecord {
     }
 }
 
+/// What calls a computation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Uses {
+    pub(crate) by_fusion: bool,
+    pub(crate) otherwise: bool,
+}
+
 /// No instruction.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -62,6 +69,8 @@ pub(crate) struct Data {
     pub(crate) operands: Vec<u32>,
     /// For each instruction, where its `operands` begin.
     pub(crate) first_operands: Vec<u32>,
+    /// For each computation, what calls it.
+    pub(crate) uses: Vec<Uses>,
     pub(crate) table: SourceTable,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) entry: Option<usize>,

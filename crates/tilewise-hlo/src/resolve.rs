@@ -12,7 +12,7 @@ use crate::infer::{Operation, infer};
 use crate::name_index::NameIndex;
 use crate::opcode::{Opcode, wrapped};
 use crate::operands::{OperandTexts, has_operands};
-use crate::record::{ComputationRecord, Data, NONE};
+use crate::record::{ComputationRecord, Data, NONE, Uses};
 use crate::scan::{balanced_end, identifier_end, peek, skip_trivia, trim, value_end};
 use crate::span::Span;
 
@@ -28,7 +28,8 @@ pub(crate) fn resolve(data: &mut Data) -> Result<(), Error> {
     }
     resolver.header();
     let entry = resolver.choose_entry();
-    let Resolver { operands, first_operands, inferred, warnings, .. } = resolver;
+    let Resolver { operands, first_operands, uses, inferred, warnings, .. } = resolver;
+    data.uses = uses;
     data.entry = entry;
     data.operands = operands;
     data.first_operands = first_operands;
@@ -49,6 +50,8 @@ struct Resolver<'d> {
     instructions: NameIndex,
     operands: Vec<u32>,
     first_operands: Vec<u32>,
+    /// What calls each computation.
+    uses: Vec<Uses>,
     /// The shapes that the text leaves out.
     inferred: HashMap<usize, String>,
     inferred_bytes: usize,
@@ -65,6 +68,7 @@ impl<'d> Resolver<'d> {
             instructions: NameIndex::with_capacity(0),
             operands: Vec::with_capacity(data.instructions.len() * 2),
             first_operands: Vec::with_capacity(data.instructions.len()),
+            uses: vec![Uses::default(); data.computations.len()],
             inferred: HashMap::new(),
             inferred_bytes: 0,
             elements: HashMap::new(),
@@ -162,7 +166,7 @@ impl<'d> Resolver<'d> {
             let value = pairs.skip_value(value);
             if let Some(role) = CallRole::of(name) {
                 has.roles |= 1 << role as u32;
-                self.check_called(value);
+                self.note_called(value, opcode == Opcode::Fusion && role == CallRole::Calls);
             } else if name == "index" {
                 has.index = trim(value).parse::<usize>().is_ok();
             } else if is_nearly_any(name, &ATTRIBUTES) {
@@ -177,11 +181,16 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    fn check_called(&mut self, value: &'d str) {
+    fn note_called(&mut self, value: &'d str, by_fusion: bool) {
         for (name, inline) in called(self.data, value) {
-            let is_defined = inline.is_some() || self.computations.find(name, computation_name(self.data)).is_some();
-            if !is_defined && self.data.has_header {
-                self.warn(WarningKind::UndefinedComputation, self.data.span_of(name));
+            let found = inline.or_else(|| self.computations.find(name, computation_name(self.data)));
+            match found.and_then(|index| self.uses.get_mut(index)) {
+                Some(uses) if by_fusion => uses.by_fusion = true,
+                Some(uses) => uses.otherwise = true,
+                None if self.data.has_header => {
+                    self.warn(WarningKind::UndefinedComputation, self.data.span_of(name));
+                }
+                None => {}
             }
         }
     }

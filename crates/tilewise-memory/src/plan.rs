@@ -1,5 +1,6 @@
 //! The plan: assigned values, totals, the peak.
 
+use std::collections::BTreeMap;
 use tilewise::{Shape, tpu::Generation};
 use tilewise_hlo::{
     Module,
@@ -57,6 +58,9 @@ pub struct MemoryPlan {
     pub host_output_bytes: u64,
     /// Bytes of results in host memory that lie in donated arguments (`host_alias_size`).
     pub host_alias_bytes: u64,
+    /// Bytes of constants in the default memory space, each an allocation of its own, those of reducers and the like
+    /// included.
+    pub constant_bytes: u64,
     /// The memory spaces that hold anything, the default one first.
     pub spaces: Vec<SpacePlan>,
     /// How the heap of the default memory space is packed.
@@ -95,10 +99,21 @@ impl SpacePlan {
         self.resident_bytes.saturating_add(self.peak_temporary_live_bytes)
     }
 
+    /// Bytes of constants, each an allocation of its own.
+    pub(crate) fn constant_bytes(&self) -> u64 {
+        let constants = self.values.iter().filter(|value| value.role == Role::Constant);
+        let mut largest: BTreeMap<usize, u64> = BTreeMap::new();
+        for constant in constants {
+            let bytes = largest.entry(constant.buffer).or_default();
+            *bytes = constant.bytes.max(*bytes);
+        }
+        largest.into_values().fold(0, u64::saturating_add)
+    }
+
     /// Bytes of the temporaries' memory that nothing uses at the peak: gaps of alignment, and holes.
     #[must_use]
     pub fn fragmentation_bytes(&self) -> u64 {
-        self.layout_bytes.saturating_sub(self.peak_temporary_live_bytes)
+        self.layout_bytes.min(self.temporary_bytes).saturating_sub(self.peak_temporary_live_bytes)
     }
 }
 
@@ -196,12 +211,12 @@ impl MemoryPlan {
         self.space(0).map_or(0, |space| space.temporary_bytes)
     }
 
-    /// Bytes of the device's default memory that the program holds: arguments, results that don't lie in them, and
-    /// temporaries. Its code isn't counted.
+    /// Bytes of the device's default memory that the program holds: arguments, results that don't lie in them, constants,
+    /// and temporaries. Its code isn't counted.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         let interface = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
-        interface.saturating_add(self.temporary_bytes())
+        interface.saturating_add(self.constant_bytes).saturating_add(self.temporary_bytes())
     }
 
     /// The [index](tilewise_hlo::Instruction::index) of the instruction that runs at each logical time.

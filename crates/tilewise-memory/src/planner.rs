@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use tilewise_hlo::{
-    Module, Opcode,
+    Computation, Module, Opcode,
     dataflow::{Dataflow, Position, Table, Value, ValueId},
 };
 
@@ -12,6 +12,7 @@ use crate::{
     assign::Assignment,
     buffers::Buffers,
     heap::{Heap, alignment},
+    size,
     storage::{Storages, storages},
     timeline::Timeline,
 };
@@ -57,6 +58,8 @@ pub struct Planner {
     storages: Storages,
     timeline: Arc<Timeline>,
     buffers: Arc<Buffers>,
+    /// Bytes of the constants that reducers and the like have.
+    function_constants: u64,
 }
 
 /// Where the temporaries of a memory space lie.
@@ -68,6 +71,21 @@ struct Layout {
     separate: Vec<(ValueId, u64)>,
     layout_bytes: u64,
     temporary_bytes: u64,
+}
+
+impl Layout {
+    /// Whether any of it needs memory: where the compiler reports no temporaries, all of them lie in registers.
+    fn takes_memory(&self) -> bool {
+        self.temporary_bytes > 0
+    }
+
+    /// The most bytes that are live at one time.
+    fn peak_live_bytes(&self) -> Option<u64> {
+        if !self.takes_memory() {
+            return Some(0);
+        }
+        self.separate.iter().try_fold(self.heap.peak_bytes, |sum, (_, bytes)| sum.checked_add(*bytes))
+    }
 }
 
 impl Planner {
@@ -96,7 +114,9 @@ impl Planner {
         let storages = storages(&flow, options.generation)?;
         let timeline = Timeline::new(&flow);
         let buffers = Buffers::new(&flow, &timeline)?;
-        Ok(Self { options, flow, storages, timeline: Arc::new(timeline), buffers: Arc::new(buffers) })
+        let function_constants = function_constants(flow.module())?;
+        let (timeline, buffers) = (Arc::new(timeline), Arc::new(buffers));
+        Ok(Self { options, flow, storages, timeline, buffers, function_constants })
     }
 
     /// The plan of the module as it is.
@@ -147,14 +167,17 @@ impl Planner {
         let arguments = || entry.parameters.iter().flat_map(|op| self.flow.positions(*op));
         let results = || self.flow.positions(entry.root);
         let donated = || self.buffers.donated.iter().copied();
+        let spaces = self.spaces(&assignment, packing)?;
+        let constants = spaces.iter().find(|space| space.memory_space == 0).map_or(0, SpacePlan::constant_bytes);
         Some(MemoryPlan {
+            constant_bytes: constants.checked_add(self.function_constants)?,
             argument_bytes: self.sum(arguments(), false)?,
             output_bytes: self.sum(results(), false)?,
             alias_bytes: self.sum(donated(), false)?,
             host_argument_bytes: self.sum(arguments(), true)?,
             host_output_bytes: self.sum(results(), true)?,
             host_alias_bytes: self.sum(donated(), true)?,
-            spaces: self.spaces(&assignment, packing)?,
+            spaces,
             packing,
             other_packing: None,
             order: self.timeline.order.iter().map(|op| self.flow.instruction_index(*op)).collect(),
@@ -200,10 +223,7 @@ impl Planner {
             resident_bytes: resident.iter().try_fold(0_u64, |sum, buffer| sum.checked_add(buffer.bytes))?,
             temporary_bytes: layout.temporary_bytes,
             layout_bytes: layout.layout_bytes,
-            peak_temporary_live_bytes: layout
-                .separate
-                .iter()
-                .try_fold(layout.heap.peak_bytes, |sum, (_, bytes)| sum.checked_add(*bytes))?,
+            peak_temporary_live_bytes: layout.peak_live_bytes()?,
             peak: self.peak(&layout, &values, resident),
             values: assigned,
         })
@@ -278,9 +298,10 @@ impl Planner {
             let value = values.binary_search_by_key(&order(&value), order).ok()?;
             Some(LiveBuffer { value, bytes })
         };
-        let event = layout.heap.peak_event;
+        let event = layout.heap.peak_event.filter(|_| layout.takes_memory());
+        let separate = layout.separate.iter().filter(|_| layout.takes_memory());
         let alive = event.into_iter().flat_map(|event| layout.heap.alive_at(event));
-        let alive = alive.map(|(group, member)| (member.value, group.bytes)).chain(layout.separate.iter().copied());
+        let alive = alive.map(|(group, member)| (member.value, group.bytes)).chain(separate.copied());
         let live: Vec<LiveBuffer> = resident.into_iter().chain(alive.filter_map(buffer)).collect();
         let value = event.and_then(|event| layout.heap.value_at(event));
         let op = match value {
@@ -293,6 +314,20 @@ impl Planner {
         let op = self.timeline.order.get(logical_time).map_or(op, |op| *op);
         Some(Peak { logical_time, instruction: self.flow.instruction_index(op), live })
     }
+}
+
+/// Bytes of the constants in HBM that the functions of a module have, each an allocation of its own.
+fn function_constants(module: &Module) -> Result<u64, Error> {
+    let functions = module.computations().filter(Computation::is_function);
+    let mut constants =
+        functions.flat_map(|function| function.instructions()).filter(|i| i.opcode() == Opcode::Constant);
+    constants.try_fold(0_u64, |sum, constant| {
+        let shape = constant.shape().map_err(|_| Error::InvalidShape(constant.name().to_owned()))?;
+        let leaves = shape.leaves().filter(|(_, leaf)| leaf.as_array().is_some_and(|array| array.memory_space() == 0));
+        leaves
+            .map(|(_, leaf)| size::leaf(&leaf))
+            .try_fold(sum, |sum, bytes| sum.checked_add(bytes?).ok_or(Error::Overflow))
+    })
 }
 
 /// Whether an array of one element that this makes lies in a register rather than in memory. Seen alone in programs that

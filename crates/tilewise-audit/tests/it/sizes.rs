@@ -67,6 +67,90 @@ fn bytes_are_data_and_padding() {
     assert!(rows > 1_000, "{rows} rows");
 }
 
+#[test]
+fn headline_peak_and_chart_are_one_sum() {
+    for (path, report) in &reports() {
+        let bounds = report.memory_bounds;
+        let place = format!("{} of {}", report.module_name, path.display());
+        let Ok(plan) = &report.plan else { continue };
+        let parts = plan.argument_bytes + plan.output_bytes - plan.alias_bytes;
+        assert_eq!(bounds.at_most_bytes, parts + bounds.constant_bytes + plan.temporary_bytes(), "{place}");
+        let Some(peak) = report.memory_space(0).and_then(|total| total.peak.as_ref()) else { continue };
+        assert!(peak.live_bytes <= bounds.at_most_bytes, "{place}: {} of {}", peak.live_bytes, bounds.at_most_bytes);
+        assert!(peak.padding_share() <= 1.0, "{place}");
+    }
+}
+
+/// The sizes that the parts of this program have in the compiler's own buffer assignments: an array of 2048 bytes is an
+/// allocation, and so is a constant of a reducer; one within a fusion is none.
+#[test]
+fn constants_are_allocations_of_their_own() {
+    let text = "HloModule m, is_scheduled=true
+
+sum {
+  a = f32[]{:T(128)} parameter(0)
+  b = f32[]{:T(128)} parameter(1)
+  half = f32[]{:T(128)} constant(0.5)
+  c = f32[]{:T(128)} multiply(b, half)
+  ROOT d = f32[]{:T(128)} add(a, c)
+}
+
+body {
+  p = f32[8,128]{1,0:T(8,128)} parameter(0)
+  two = f32[]{:T(128)} constant(2)
+  t = f32[8,128]{1,0:T(8,128)} broadcast(two), dimensions={}
+  ROOT m = f32[8,128]{1,0:T(8,128)} multiply(p, t)
+}
+
+ENTRY e {
+  x = f32[8,128]{1,0:T(8,128)} parameter(0)
+  k = f32[80,128]{1,0:T(8,128)} constant({...})
+  v = f32[8,128]{1,0:T(8,128)S(1)} constant({...})
+  zero = f32[]{:T(128)} constant(0)
+  f = f32[8,128]{1,0:T(8,128)} fusion(x), kind=kLoop, calls=body
+  r = f32[8]{0:T(256)} reduce(f, zero), dimensions={1}, to_apply=sum
+  ROOT s = f32[8,128]{1,0:T(8,128)} custom-call(r, k, v), custom_call_target=\"t\"
+}
+";
+    let report = tilewise_audit::audit(&Module::parse(text).expect("a module"));
+    let bounds = report.memory_bounds;
+    assert_eq!(bounds.constant_bytes, 40_960 + 512 + 512);
+    assert_eq!(bounds.at_least_bytes(), bounds.at_most_bytes);
+    assert_eq!(bounds.fits(49_000), Some(false));
+}
+
+#[test]
+fn what_has_no_size_fits_nothing() {
+    let program = |lines: &str| {
+        let text = format!(
+            "HloModule m, is_scheduled=true\n\nENTRY e {{\n  a = f32[8,128]{{1,0:T(8,128)}} parameter(0)\n{lines}\n}}\n"
+        );
+        let module = Module::parse(text).expect("a module");
+        module.check().expect("a program");
+        tilewise_audit::audit(&module)
+    };
+    let root = "  ROOT r = f32[8,128]{1,0:T(8,128)} custom-call(b), custom_call_target=\"t\"";
+    let fits = |shape: &str| {
+        program(&format!("  b = {shape} custom-call(a), custom_call_target=\"s\"\n{root}")).memory_bounds.fits(1 << 40)
+    };
+    for shape in [
+        "bf17[8,128]{1,0:T(8,128)}",
+        "f32[?,128]{1,0:T(8,128)}",
+        "f32[1000000000000000000,128]{1,0:T(8,128)}",
+        "f32[-400000,128]{1,0:T(8,128)}",
+        "f32[8,128]{1,0}",
+        "f32[8,128]",
+        "(f32[8,128]{1,0:T(8,128)}, f32[8]{0})",
+    ] {
+        assert_eq!(fits(shape), None, "{shape}");
+    }
+    for shape in ["f32[8,128]{1,0:T(8,128)}", "u32[]{:S(2)}", "f32[]", "f32[0,4]{1,0}", "f32[8,128]{1,0:S(5)}"] {
+        assert_eq!(fits(shape), Some(true), "{shape}");
+    }
+    let result = "  b = f32[8,128]{1,0:T(8,128)} negate(a)\n  ROOT r = (f32[8,128], f32[8,128]) tuple(a, b)";
+    assert_eq!(program(result).memory_bounds.fits(1 << 40), None);
+}
+
 /// What no tile of the first level alone, and no layout at all, tells.
 #[test]
 fn all_levels_and_blocks_are_counted() {

@@ -14,11 +14,14 @@ use programs::Input;
 use sink::Sink;
 use std::{io, path::PathBuf};
 use tilewise::tpu::{Generation, memory_space_name};
-use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, ViewOptions, generation_in_name};
-use tilewise_report::AuditOutput;
+use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, ViewOptions, Warning, generation_in_name};
+use tilewise_report::{AuditOutput, style::bytes};
 
 #[derive(clap::Args)]
-#[command(after_help = "The exit status is 1 if the limit of --fail-above is exceeded, and 2 if a file can't be read.")]
+#[command(
+    after_help = "The exit status is 1 if a program does not fit --tpu or --hbm-limit, or if that can't be known, and if the limit \
+                  of --fail-above is exceeded; it is 2 if a file can't be read."
+)]
 pub(crate) struct Args {
     /// Compiled programs: HLO text, protos, buffer assignments, plain or gzip, or a folder of them; - reads one from
     /// standard input
@@ -36,10 +39,10 @@ pub(crate) struct Args {
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     all: bool,
-    /// TPU generation, to check whether the program fits: v2 v3 v4 v5e v5p v6e v7x
+    /// TPU generation, which the program must fit: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
-    /// Exit with status 1 if the padding in HBM exceeds a share of its physical bytes (10%) or a size (1GiB)
+    /// Exit with status 1 if the padding in HBM at the peak exceeds a share of what is live then (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     fail_above: Option<Limit>,
     /// Size of HBM that the program must fit, such as 16GiB [default: that of --tpu]
@@ -139,7 +142,8 @@ impl Request<'_> {
                 let named = || generation_in_name(input.path.file_name()?.to_str()?);
                 let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
                 let options = AuditOptions::default().with_tpu(tpu.or_else(named)).with_hbm_limit(limit);
-                let report = program.audit(options);
+                let mut report = program.audit(options);
+                report.warnings.extend(tpu.and_then(|tpu| of_another(tpu, named())));
                 Ok(Found::Program(Box::new(AuditOutput { source: source.into_owned(), report, all, tpu, limit })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {
@@ -164,15 +168,48 @@ fn show(
 ) -> io::Result<()> {
     let audited = match found {
         Ok(Found::Program(audited)) => audited,
-        Ok(Found::Plan(report)) => return output.item(source, Ok(report)),
+        Ok(Found::Plan(report)) => {
+            let held =
+                report.memory_spaces.iter().find(|space| space.memory_space == 0).map_or(0, |hbm| hbm.total_bytes());
+            let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
+            if let Some(limit) = limit.filter(|limit| held > *limit) {
+                let words = too_large(held, limit);
+                anstream::eprintln!("{source}: {words}");
+                output.raise(Status::Flagged);
+            }
+            return output.item(source, Ok(report));
+        }
         Err(failure) => return output.failure(source, failure),
     };
     for warning in &audited.report.warnings {
         anstream::eprintln!("warning: {source}: {}", warning.message);
     }
-    if let Some(excess) = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0))) {
-        anstream::eprintln!("{source}: {excess}");
+    let bounds = &audited.report.memory_bounds;
+    let is_unknown = !bounds.is_complete && (args.fail_above.is_some() || audited.limit.is_some());
+    let misfit = audited.limit.and_then(|limit| match bounds.fits(limit) {
+        Some(true) => None,
+        Some(false) => Some(too_large(bounds.at_least_bytes(), limit)),
+        None if is_unknown => None,
+        None => Some("whether it fits depends on how temporaries share memory".to_owned()),
+    });
+    let unknown = is_unknown.then(|| "what it holds can't be known: not all of it could be read or sized".to_owned());
+    let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
+    for reason in [misfit, unknown, excess].into_iter().flatten() {
+        anstream::eprintln!("{source}: {reason}");
         output.raise(Status::Flagged);
     }
     sink.write(&audited, output)
+}
+
+fn too_large(held: u64, limit: u64) -> String {
+    format!("does not fit {} of HBM: it needs {} more", bytes(limit), bytes(held - limit))
+}
+
+/// The warning for a file that is named after another generation than the one that was asked about.
+fn of_another(tpu: Generation, named: Option<Generation>) -> Option<Warning> {
+    let named = named.filter(|named| *named != tpu)?;
+    let message = format!(
+        "the file is named after {named}, and is audited as if compiled for {tpu}: compile it for {tpu} to know its layouts there"
+    );
+    Some(Warning::new("other_generation", message))
 }

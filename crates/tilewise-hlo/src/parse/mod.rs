@@ -100,6 +100,7 @@ impl Parsed {
             inline,
             operands: Vec::new(),
             first_operands: Vec::new(),
+            uses: Vec::new(),
             table,
             warnings,
             has_header: header.is_some(),

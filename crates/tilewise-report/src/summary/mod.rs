@@ -57,7 +57,7 @@ pub struct Summary<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SummaryPart {
-    /// `arguments`, `results` or `temporaries`.
+    /// `arguments`, `results`, `constants` or `temporaries`.
     pub kind: &'static str,
     /// How much.
     pub bytes: u64,
@@ -150,7 +150,8 @@ fn headline(report: &Report) -> String {
         0 | 1 => String::new(),
         count => format!(" on each of {count} devices"),
     };
-    format!("Holds {} of HBM at most{per_device}", bytes_both(plan.total_bytes()))
+    let bound = if report.memory_bounds.is_complete { "at most" } else { "at least" };
+    format!("Holds {} of HBM {bound}{per_device}", bytes_both(plan.total_bytes()))
 }
 
 fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
@@ -161,11 +162,11 @@ fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
     };
     let part =
         |kind, count, more: &str| SummaryPart { kind, bytes: count, words: format!("{} {kind}{more}", bytes(count)) };
-    vec![
-        part("arguments", plan.argument_bytes, ""),
-        part("results", results, &donated),
-        part("temporaries", plan.temporary_bytes(), ""),
-    ]
+    let constants = (plan.constant_bytes > 0).then(|| part("constants", plan.constant_bytes, ""));
+    let mut parts = vec![part("arguments", plan.argument_bytes, ""), part("results", results, &donated)];
+    parts.extend(constants);
+    parts.push(part("temporaries", plan.temporary_bytes(), ""));
+    parts
 }
 
 fn verdict(report: &Report, limit: u64) -> Remark {
@@ -176,6 +177,10 @@ fn verdict(report: &Report, limit: u64) -> Remark {
         Some(false) => {
             let alone = if report.plan.is_ok() { "" } else { "arguments and results alone are " };
             (Tone::Bad, format!("Does not fit {holds} of HBM: {alone}{} too much.", bytes(least - limit)))
+        }
+        None if !bounds.is_complete => {
+            let why = "not all of it could be read or sized";
+            (Tone::Bad, format!("Whether it fits {holds} of HBM can't be known: {why}."))
         }
         None => {
             let (least, most) = (bytes(least), bytes(most));
@@ -224,9 +229,14 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
         say(Tone::Faint, format!("In {space}: {} at most{padding}.", bytes(peak.live_bytes)));
     }
     if let Some((_, other)) = plan.other_packing {
-        let (kept, other) = (bytes(plan.temporary_bytes()), bytes(other));
+        let kept = plan.temporary_bytes();
+        let smaller = match bytes(kept) == bytes(other) {
+            _ if kept == other => "here both take the same".to_owned(),
+            true => format!("{kept} bytes, not {other}"),
+            false => format!("{}, not {}", bytes(kept), bytes(other)),
+        };
         let why = "So near the limit the compiler tries two packings of temporaries and keeps the smaller";
-        say(Tone::Plain, format!("{why}: {kept}, not {other}."));
+        say(Tone::Plain, format!("{why}: {smaller}."));
     }
     let compared = report.compiler_plan.as_ref().filter(|agreement| agreement.values > 0);
     if let Some(agreement) = compared {

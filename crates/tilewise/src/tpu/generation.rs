@@ -88,8 +88,12 @@ impl Generation {
 
     /// HBM one device offers to programs, in bytes.
     ///
-    /// The figure is the compiler's own (libtpu 0.0.51), from its out-of-memory messages ("exceeds available HBM (15.75G)"), on v4 that of
-    /// the topology with eight devices. Messages cut it to two decimals, so it is good to 0.01 GiB.
+    /// The figure is the compiler's own (libtpu 0.0.51), from its out-of-memory messages ("exceeds available HBM (15.75G)").
+    /// Messages cut it to two decimals, so it is good to 0.01 GiB.
+    ///
+    /// A device is a chip on v4, whose two cores JAX drives as one ("megacore"), as public messages have it ("of 30.75G
+    /// hbm"); compiled for single cores, as `get_topology_desc("v4:2x2x1")` without `chip_config_name="megacore"` does, a
+    /// program has 15.25 GiB.
     ///
     /// ```
     /// use tilewise::tpu::Generation;
@@ -101,7 +105,7 @@ impl Generation {
         let hundredths_of_gib = match self {
             Self::V2 => 7_48,
             Self::V3 => 15_48,
-            Self::V4 => 15_25,
+            Self::V4 => 30_75,
             Self::V5e => 15_75,
             Self::V5p => 95_73,
             Self::V6e => 31_24,
