@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::opcode::Opcode;
 use crate::record::{Data, InstructionRecord};
 use crate::scan::trim;
+use crate::steps;
 
 /// An instruction of a [`Module`](crate::Module): `[ROOT] name = shape opcode(operands), attributes`.
 ///
@@ -44,6 +45,7 @@ pub struct Instruction<'m> {
 
 impl<'m> Instruction<'m> {
     pub(crate) fn record(&self) -> &'m InstructionRecord {
+        steps::take(1);
         &self.data.instructions[self.index]
     }
 
@@ -96,7 +98,9 @@ impl<'m> Instruction<'m> {
     /// The text of its result's shape.
     #[must_use]
     pub fn shape_text(&self) -> &'m str {
-        self.data.text(self.record().shape)
+        let text = self.data.text(self.record().shape);
+        steps::take(text.len());
+        text
     }
 
     /// The shape of its result. A layout that isn't written stays absent, but in a module without tiles, where XLA's
@@ -133,7 +137,9 @@ impl<'m> Instruction<'m> {
     /// The text after the operands, from the comma on.
     #[must_use]
     pub fn attributes_text(&self) -> &'m str {
-        self.data.text(self.record().attributes).trim()
+        let text = self.data.text(self.record().attributes).trim();
+        steps::take(text.len());
+        text
     }
 
     /// Its attributes.

@@ -58,6 +58,7 @@ mod resolve;
 mod scan;
 mod source_table;
 mod span;
+mod steps;
 
 pub use alias::{AliasKind, InputOutputAlias, OperandAlias};
 pub use attributes::{Attribute, Attributes, Metadata, unquote};
@@ -75,3 +76,6 @@ pub use module::Module;
 pub use opcode::Opcode;
 pub use operands::{Operand, Operands};
 pub use read::{DECOMPRESSION_LIMIT, decode, read, read_head, read_text};
+#[cfg(feature = "unstable-testing")]
+#[doc(hidden)]
+pub use steps::steps;

@@ -8,6 +8,8 @@ use std::{
     ops::{Index, IndexMut},
 };
 
+use crate::steps;
+
 /// The number of one of many `T`, in 32 bits.
 pub struct Id<T> {
     number: u32,
@@ -172,12 +174,14 @@ impl<T, V> Index<Id<T>> for Table<T, V> {
     type Output = V;
 
     fn index(&self, id: Id<T>) -> &V {
+        steps::take(1);
         &self.items[id.index()]
     }
 }
 
 impl<T, V> IndexMut<Id<T>> for Table<T, V> {
     fn index_mut(&mut self, id: Id<T>) -> &mut V {
+        steps::take(1);
         &mut self.items[id.index()]
     }
 }

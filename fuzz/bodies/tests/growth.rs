@@ -1,0 +1,338 @@
+//! An audit costs what its text does: of each shape of program, four times the text takes about four times the steps
+//! and the memory.
+//!
+//! Steps are looks at instructions, positions and values, and bytes of shapes and attributes that are read
+//! (`tilewise_hlo::steps`); memory is all bytes that are ever allocated. Time is not measured.
+//!
+//! A program of its own, since its allocator counts.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    fmt::Write as _,
+};
+use tilewise_audit::{AuditOptions, Content};
+
+thread_local! {
+    static ALLOCATED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Counts the bytes that a thread allocates.
+struct Counting;
+
+// SAFETY: all is done by the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // While a thread ends, nobody counts.
+        let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + layout.size() as u64));
+        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises, the pointer is of `alloc` above with the same layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const A: &str = "f32[16,128]{1,0:T(8,128)}";
+/// The same in another order: between the two a copy moves bytes.
+const B: &str = "f32[16,128]{0,1:T(8,128)}";
+
+/// Lines, one for each number.
+fn each(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).fold(String::new(), |mut lines, k| {
+        let _ = writeln!(lines, "  {}", line(k));
+        lines
+    })
+}
+
+fn list(count: usize, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect::<Vec<_>>().join(", ")
+}
+
+fn tuple(count: usize) -> String {
+    format!("({})", list(count, |_| A.to_owned()))
+}
+
+fn program(head: &str, computations: &str, entry: &str) -> String {
+    format!("HloModule m, is_scheduled=true{head}\n\n{computations}ENTRY e {{\n{entry}}}\n")
+}
+
+/// A loop that passes on a tuple of so many arrays, each worked out anew by `made`.
+fn loop_of(name: &str, width: usize, made: impl Fn(usize) -> String) -> String {
+    let wide = tuple(width);
+    let got = each(width, |k| format!("g{k} = {A} get-tuple-element(b), index={k}"));
+    let results = list(width, |k| format!("m{k}"));
+    format!(
+        "{name} {{\n  b = {wide} parameter(0)\n{got}{}  ROOT t = {wide} tuple({results})\n}}\n\
+         {name}_goes_on {{\n  d = {wide} parameter(0)\n  ROOT p = pred[]{{:T(512)}} custom-call(d)\n}}\n",
+        each(width, made)
+    )
+}
+
+fn repeat_in_entry(count: usize, line: impl Fn(usize) -> String) -> String {
+    program("", "", &format!("  a = {A} parameter(0)\n{}  ROOT r = {A} add(a, a)\n", each(count, line)))
+}
+
+/// Each with a name, a program by its size, and that size.
+type Growing = (&'static str, fn(usize) -> String, usize);
+
+const SHAPES: &[Growing] = &[
+    (
+        "deep tuples",
+        |n| repeat_in_entry(n, |k| format!("t{k} = {}{A}{} custom-call(a)", "(".repeat(200), ")".repeat(200))),
+        10,
+    ),
+    (
+        "arguments",
+        |n| {
+            program(
+                "",
+                "",
+                &format!(
+                    "{}  ROOT r = {A} add(p0, p0)\n",
+                    each(n, |k| format!(
+                        "p{k} = f32[400,12]{{1,0:T(8,128)}} parameter({k}), metadata={{op_name=\"p[{k}]\"}}"
+                    ))
+                ),
+            )
+        },
+        200,
+    ),
+    (
+        "donated arguments",
+        |n| {
+            let aliases = list(n, |k| format!("{{{k}}}: ({k}, {{}}, may-alias)"));
+            let lines =
+                each(n, |k| format!("p{k} = {A} parameter({k})")) + &each(n, |k| format!("v{k} = {A} add(p{k}, p{k})"));
+            let root = format!("  ROOT r = {} tuple({})\n", tuple(n), list(n, |k| format!("v{k}")));
+            program(&format!(", input_output_alias={{ {aliases} }}"), "", &(lines + &root))
+        },
+        200,
+    ),
+    (
+        "results",
+        |n| {
+            let root = format!("  ROOT r = {} tuple({})\n", tuple(n), list(n, |k| format!("v{k}")));
+            program(
+                "",
+                "",
+                &format!("  a = {A} parameter(0)\n{}{root}", each(n, |k| format!("v{k} = {A} custom-call(a)"))),
+            )
+        },
+        200,
+    ),
+    (
+        "readers of a wide argument",
+        |n| {
+            program(
+                "",
+                "",
+                &format!(
+                    "  a = {} parameter(0)\n{}  ROOT r = {A} add(u0, u0)\n",
+                    tuple(n),
+                    each(n, |k| format!("u{k} = {A} custom-call(a)"))
+                ),
+            )
+        },
+        200,
+    ),
+    (
+        "updates in place",
+        |n| {
+            let updates =
+                each(n, |k| format!("u{} = f32[4096,128]{{1,0:T(8,128)}} dynamic-update-slice(u{k}, a, i, i)", k + 1));
+            program(
+                "",
+                "",
+                &format!(
+                    "  a = {A} parameter(0)\n  i = s32[]{{:T(128)}} parameter(1)\n  u0 = f32[4096,128]{{1,0:T(8,128)}} custom-call(a)\n{updates}  ROOT r = {A} custom-call(u{n})\n"
+                ),
+            )
+        },
+        200,
+    ),
+    (
+        "a fusion of many updates",
+        |n| {
+            let (wide, aliases) = (tuple(n), list(n, |k| format!("{{{k}}}: ({k}, {{}})")));
+            let body = format!(
+                "f {{\n{}  ROOT d = {wide} custom-call({}), output_to_operand_aliasing={{{aliases}}}\n}}\n",
+                each(n, |k| format!("p{k} = {A} parameter({k})")),
+                list(n, |k| format!("p{k}"))
+            );
+            program(
+                "",
+                &body,
+                &format!(
+                    "  a = {A} parameter(0)\n{}  u = {wide} fusion({}), kind=kLoop, calls=f\n  ROOT r = {A} get-tuple-element(u), index=0\n",
+                    each(n, |k| format!("z{k} = {A} custom-call(a)")),
+                    list(n, |k| format!("z{k}"))
+                ),
+            )
+        },
+        100,
+    ),
+    (
+        "branches",
+        |n| {
+            let bodies: String =
+                (0..n).map(|k| format!("c{k} {{\n  p = {A} parameter(0)\n  ROOT r = {A} add(p, p)\n}}\n")).collect();
+            program(
+                "",
+                &bodies,
+                &format!(
+                    "  a = {A} parameter(0)\n  i = s32[]{{:T(128)}} parameter(1)\n  ROOT r = {A} conditional(i, {}), branch_computations={{{}}}\n",
+                    list(n, |_| "a".to_owned()),
+                    list(n, |k| format!("c{k}"))
+                ),
+            )
+        },
+        400,
+    ),
+    (
+        "a chain of calls",
+        |n| {
+            let bodies: String = (1..n)
+                .map(|k| format!("c{k} {{\n  p = {A} parameter(0)\n  ROOT r = {A} call(p), to_apply=c{}\n}}\n", k - 1))
+                .collect();
+            program(
+                "",
+                &format!("c0 {{\n  p = {A} parameter(0)\n  ROOT r = {A} add(p, p)\n}}\n{bodies}"),
+                &format!("  a = {A} parameter(0)\n  ROOT r = {A} call(a), to_apply=c{}\n", n - 1),
+            )
+        },
+        200,
+    ),
+    (
+        "loops in a row",
+        |n| {
+            let loops: String =
+                (0..n).map(|k| loop_of(&format!("l{k}"), 2, |at| format!("m{at} = {A} negate(g{at})"))).collect();
+            let runs = each(n, |k| format!("w{} = {} while(w{k}), condition=l{k}_goes_on, body=l{k}", k + 1, tuple(2)));
+            program(
+                "",
+                &loops,
+                &format!("  w0 = {} parameter(0)\n{runs}  ROOT r = {A} get-tuple-element(w{n}), index=0\n", tuple(2)),
+            )
+        },
+        100,
+    ),
+    (
+        "a wide loop",
+        |n| {
+            let wide = tuple(n);
+            program(
+                "",
+                &loop_of("l", n, |k| format!("m{k} = {A} negate(g{k})")),
+                &format!("  p = {wide} parameter(0)\n  ROOT w = {wide} while(p), condition=l_goes_on, body=l\n"),
+            )
+        },
+        100,
+    ),
+    (
+        "copies in a wide loop",
+        |n| {
+            let wide = tuple(n);
+            program(
+                "",
+                &loop_of("l", n, |k| format!("m{k} = {A} copy(g{k})")),
+                &format!("  p = {wide} parameter(0)\n  ROOT w = {wide} while(p), condition=l_goes_on, body=l\n"),
+            )
+        },
+        100,
+    ),
+    (
+        "asynchronous copies",
+        |n| {
+            let pair = format!("({}, {A}, u32[]{{:S(2)}})", A.replace("8,128)}", "8,128)S(1)}"));
+            let lines = each(n, |k| format!("s{k} = {pair} copy-start(a)"))
+                + &each(n, |k| format!("d{k} = {} copy-done(s{k})", A.replace("8,128)}", "8,128)S(1)}")));
+            program("", "", &format!("  a = {A} parameter(0)\n{lines}  ROOT r = {A} add(d0, d0)\n"))
+        },
+        200,
+    ),
+    (
+        "work areas of SparseCores",
+        |n| {
+            let pair = format!("(({A}), {A}, ({A}))");
+            let lines = each(n, |k| {
+                format!(
+                    "s{k} = {pair} fusion-start(a), calls=f, backend_config={{\"core_ids\":[\"0\"],\"core_type\":\"CORE_TYPE_SC\"}}"
+                )
+            }) + &each(n, |k| format!("d{k} = {A} fusion-done(s{k})"));
+            program(
+                "",
+                &format!("f {{\n  p = {A} parameter(0)\n  ROOT r = {A} add(p, p)\n}}\n"),
+                &format!("  a = {A} parameter(0)\n{lines}  ROOT r = {A} add(d0, d0)\n"),
+            )
+        },
+        100,
+    ),
+    ("copies of an argument", |n| repeat_in_entry(n, |k| format!("k{k} = {B} copy(a)")), 200),
+    (
+        "a chain of copies",
+        |n| {
+            repeat_in_entry(n, |k| {
+                format!(
+                    "k{k} = {} copy({})",
+                    if k % 2 == 0 { B } else { A },
+                    if k == 0 { "a".to_owned() } else { format!("k{}", k - 1) }
+                )
+            })
+        },
+        200,
+    ),
+    (
+        "long names",
+        |n| {
+            let name = "x".repeat(20 * n);
+            repeat_in_entry(2, |k| format!("{name}{k} = {A} negate(a)"))
+        },
+        400,
+    ),
+    (
+        "long metadata",
+        |n| {
+            let name = "jit(f)/".repeat(n);
+            repeat_in_entry(2, |k| format!("x{k} = {A} negate(a), metadata={{op_name=\"{name}\"}}"))
+        },
+        400,
+    ),
+];
+
+/// The steps and the bytes that an audit takes, with all that a report shows of it.
+fn cost(text: String) -> (u64, u64) {
+    let before = (tilewise_hlo::steps(), ALLOCATED.get());
+    for content in Content::read(text.into_bytes()) {
+        let Ok(Content::Program(program)) = content else { panic!("a program") };
+        let report = program.audit(AuditOptions::default());
+        assert!(report.plan.is_ok(), "{:?}", report.plan.err());
+        assert!(report.timeline(0).is_some() && report.copy_reasons().len() == report.copies.len());
+        let _ = report.advice();
+    }
+    (tilewise_hlo::steps() - before.0, ALLOCATED.get() - before.1)
+}
+
+#[test]
+fn four_times_the_text_costs_four_times_as_much() {
+    let mut superlinear = Vec::new();
+    for (name, program, size) in SHAPES {
+        let (small, large) = (program(*size), program(4 * size));
+        // What is the same for every size must not hide the growth.
+        let text = large.len() as f64 / small.len() as f64;
+        let ((steps, bytes), (more_steps, more_bytes)) = (cost(small), cost(large));
+        for (what, few, many) in [("steps", steps, more_steps), ("bytes", bytes, more_bytes)] {
+            let growth = many as f64 / few as f64;
+            if growth > 1.3 * text {
+                superlinear
+                    .push(format!("{name}: {text:.1} times the text takes {growth:.1} times the {what}, {many}"));
+            }
+        }
+    }
+    assert!(superlinear.is_empty(), "{}", superlinear.join("\n"));
+}
