@@ -15,7 +15,8 @@ pub const UNTILED_BLOCK_BYTES: u64 = 4096;
 /// What of them holds no data is this minus [`Sizes::logical_bytes`](crate::Sizes::logical_bytes), which is never more.
 ///
 /// Source: `argument_size` and `output_size` of `memory_analysis()`, and the sizes of values in dumped buffer assignments, of
-/// 347 programs compiled by [`CHECKED_WITH`](super::CHECKED_WITH) for v2 to v7x; this gives all of them. Tuples are no arrays:
+/// 347 programs compiled by [`CHECKED_WITH`](super::CHECKED_WITH) for v2 to v7x; this gives all of them. There each later tile
+/// divides the first; where one does not, as in `f32[7,130]{1,0:T(4,128)(3,1)}`, all levels count. Tuples are no arrays:
 /// for the tables that they are see [`Generation::tuple_table_granule_bytes`](super::Generation::tuple_table_granule_bytes).
 ///
 /// # Errors
