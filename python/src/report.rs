@@ -245,6 +245,12 @@ impl PyReport {
         self.audited.report.memory_bounds.alias_bytes
     }
 
+    /// Bytes of constants in HBM, each an allocation of its own: `memory_analysis()` doesn't count them.
+    #[getter]
+    fn constant_bytes(&self) -> u64 {
+        self.audited.report.memory_bounds.constant_bytes
+    }
+
     /// Bytes of temporaries in HBM, as the compiler reports them (`temp_size_in_bytes` of `memory_analysis()`); `None` for
     /// a program that isn't scheduled.
     ///
@@ -257,7 +263,8 @@ impl PyReport {
         self.audited.report.memory_bounds.temporary_bytes
     }
 
-    /// The least HBM the program can need, in bytes: its arguments, its results, and temporaries where they are known.
+    /// The least HBM the program can need, in bytes: its arguments, its results, its constants, and temporaries where they
+    /// are known.
     #[getter]
     fn at_least_bytes(&self) -> u64 {
         self.audited.report.memory_bounds.at_least_bytes()
@@ -269,14 +276,14 @@ impl PyReport {
         self.audited.report.memory_bounds.at_most_bytes
     }
 
-    /// The HBM that arguments, results that don't lie in them, and temporaries take together, in bytes: what advice lets
-    /// fall. `None` for a program that isn't scheduled.
+    /// The HBM that arguments, results that don't lie in them, constants and temporaries take together, in bytes: what
+    /// advice lets fall. `None` for a program that isn't scheduled.
     ///
     /// Examples:
     ///     >>> import pathlib
     ///     >>> report = audit(pathlib.Path("../examples/gnn_large.v5e.hlo"))
     ///     >>> report.peak_bytes, report.peak_instruction, str(report.peak_source)
-    ///     (326497280, 'fusion.6', 'model.py:439')
+    ///     (326497792, 'fusion.6', 'model.py:439')
     #[getter]
     fn peak_bytes(&self) -> Option<u64> {
         let bounds = &self.audited.report.memory_bounds;

@@ -171,7 +171,7 @@ def test_frames_have_every_field(program: Path, message: str) -> None:
 def test_text_and_html(program: Path) -> None:
     report = tw.audit(program)
     assert str(report) == report.table()
-    assert "Holds 311.37 MiB (326497280) of HBM at most" in report.table(width=70)
+    assert "Holds 311.37 MiB (326497792) of HBM at most" in report.table(width=70)
     assert "The peak: model.py:439, while fusion.6 runs" in report.table(width=70)
     assert len(report.table(all=True).splitlines()) > len(report.table().splitlines())
     assert "\x1b" not in report.table()

@@ -204,4 +204,4 @@ def test_a_message_without_arrays_is_explained_from_a_dump() -> None:
     with pytest.raises(RuntimeError) as caught:
         step()
     assert len(tw.explain(SHORT)) == 0
-    assert "Holds 311.37 MiB (326497280) of HBM at most" in printed(caught.value)
+    assert "Holds 311.37 MiB (326497792) of HBM at most" in printed(caught.value)

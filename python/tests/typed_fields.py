@@ -115,6 +115,7 @@ def report_fields(report: tw.Report) -> None:
         report.argument_bytes,
         report.output_bytes,
         report.alias_bytes,
+        report.constant_bytes,
         report.at_least_bytes,
         report.at_most_bytes,
         report.partitions,

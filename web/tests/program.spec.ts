@@ -24,7 +24,7 @@ test("the story at the peak, and the line to change", async ({ quiet: page }) =>
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));
   await expect(page.getByRole("heading", { level: 1 })).toContainText("jit_f");
-  await expect(page.locator(".lead")).toContainText("Holds 311.37 MiB (326497280) of HBM at most");
+  await expect(page.locator(".lead")).toContainText("Holds 311.37 MiB (326497792) of HBM at most");
   await expect(page.locator(".story")).toContainText("268.58 MiB of it is padding, 86.3 %.");
   await expect(page.locator(".advice li").first()).toContainText("→ 45.90 MiB");
   await expect(page.locator(".advice li").first()).toContainText("model.py:439");

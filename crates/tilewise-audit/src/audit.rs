@@ -8,9 +8,12 @@ use crate::{
     report::{MemoryBounds, Report, SpaceTotal, Warning},
     sizing::{Array, ArrayId, Sizer},
 };
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::OnceLock,
+};
 use tilewise::{Shape, ShapeKind, tpu::Generation};
-use tilewise_hlo::{Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
+use tilewise_hlo::{Computation, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
 use tilewise_memory::{Error as PlanError, PlanOptions, Planner};
 
 /// What an audit depends on beside the program.
@@ -233,7 +236,7 @@ impl<'m> Auditor<'m> {
 }
 
 /// The bounds of what the program holds in the default memory.
-fn memory_bounds(module: &Module, auditor: &mut Auditor<'_>) -> MemoryBounds {
+fn memory_bounds<'m>(module: &'m Module, auditor: &mut Auditor<'m>) -> MemoryBounds {
     let mut bounds = MemoryBounds::default();
     let Some(entry) = module.entry() else { return bounds };
     let arguments: Vec<usize> =
@@ -250,13 +253,25 @@ fn memory_bounds(module: &Module, auditor: &mut Auditor<'_>) -> MemoryBounds {
             *part = part.saturating_add(bytes);
         }
     }
+    // Each is an allocation, too.
+    let functions = module.computations().filter(Computation::is_function);
+    for constant in functions.flat_map(|it| it.instructions()).filter(|it| it.opcode() == Opcode::Constant) {
+        for array in
+            auditor.sizer.leaves(&constant).iter().flat_map(|leaves| leaves.iter()).flat_map(|(_, array)| array)
+        {
+            let Array { memory_space, sizes, .. } = auditor.sizer.array(*array);
+            let bytes = if *memory_space == 0 { sizes.physical_bytes } else { 0 };
+            bounds.constant_bytes = bounds.constant_bytes.saturating_add(bytes);
+            bounds.at_most_bytes = bounds.at_most_bytes.saturating_add(bytes);
+        }
+    }
     let Some(Ok(result)) = entry.root().map(|root| root.shape()) else { return bounds };
-    let donated: Vec<Vec<usize>> =
+    let donated: HashSet<Vec<usize>> =
         module.input_output_aliases().unwrap_or_default().into_iter().map(|alias| alias.output_index).collect();
     for (path, leaf) in result.leaves().filter(|(_, leaf)| memory_space(leaf) == 0) {
         let bytes = auditor.sizer.physical_bytes(&leaf).unwrap_or(0);
         bounds.output_bytes = bounds.output_bytes.saturating_add(bytes);
-        if donated.iter().any(|donated| path.starts_with(donated)) {
+        if (0..=path.len()).any(|depth| donated.contains(&path[..depth])) {
             bounds.alias_bytes = bounds.alias_bytes.saturating_add(bytes);
         }
     }

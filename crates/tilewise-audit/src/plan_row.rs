@@ -73,12 +73,21 @@ impl Report {
         })
     }
 
+    /// Those that take memory: where the compiler reports no temporaries, all lie in registers.
+    pub fn memory_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
+        self.plan_rows().filter(|row| {
+            let space = self.plan.as_ref().ok().and_then(|plan| plan.space(row.memory_space));
+            row.value.role.is_resident() || space.is_some_and(|space| space.temporary_bytes > 0)
+        })
+    }
+
     /// Those that are temporaries, tuples' tables included.
     pub fn temporary_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
         self.plan_rows().filter(|row| matches!(row.value.role, Role::Temporary | Role::Table))
     }
 
-    /// What temporaries lie in, so that no byte is in two pieces at one moment; none without a plan.
+    /// What temporaries lie in, so that no byte is in two pieces at one moment; none without a plan, or where
+    /// temporaries take no memory.
     ///
     /// What takes over a place does so at the moment that the other ends: together they are one piece. A table is live
     /// for the whole run, since its place is never reused.
@@ -87,7 +96,8 @@ impl Report {
         let moments = self.plan.as_ref().map_or(0, |plan| plan.order().len());
         // Each with the place it lies in: its offset, or where that isn't known its buffer.
         let mut pieces: Vec<((Option<u64>, usize), PlanPiece<'_>)> = Vec::new();
-        for row in self.temporary_rows().filter(|row| row.memory_space == memory_space) {
+        let temporaries = self.memory_rows().filter(|row| !row.value.role.is_resident());
+        for row in temporaries.filter(|row| row.memory_space == memory_space) {
             let AssignedValue { offset, first, last, buffer, .. } = *row.value;
             let piece = match row.value.role {
                 Role::Table => PlanPiece { row, offset: None, first: 0, last: moments.saturating_sub(1) },

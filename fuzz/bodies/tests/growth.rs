@@ -285,7 +285,8 @@ const SHAPES: &[Growing] = &[
                 )
             })
         },
-        200,
+        // Each is followed back to its origin, as far as `REACH`.
+        2 * tilewise_hlo::dataflow::REACH,
     ),
     (
         "long names",

@@ -14,6 +14,7 @@ _NUMBERS = (
     "argument_bytes",
     "output_bytes",
     "alias_bytes",
+    "constant_bytes",
     "temporary_bytes",
     "padding_bytes",
     "peak_live_bytes",

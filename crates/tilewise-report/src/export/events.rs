@@ -53,7 +53,7 @@ pub(super) struct Space<'a> {
 /// The memory spaces of a report's plan, by rising number; none without a plan.
 pub(super) fn spaces(report: &Report) -> Vec<Space<'_>> {
     let mut rows: BTreeMap<u8, Vec<PlanRow<'_>>> = BTreeMap::new();
-    for row in report.plan_rows().filter(|row| row.value.bytes > 0) {
+    for row in report.memory_rows().filter(|row| row.value.bytes > 0) {
         rows.entry(row.memory_space).or_default().push(row);
     }
     rows.into_iter().map(|(number, rows)| Space::of(number, rows)).collect()

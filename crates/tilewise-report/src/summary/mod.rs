@@ -15,6 +15,9 @@ use tilewise_audit::{MemoryPlan, Recommendation, Report, ReportView, SpacePeak, 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
 
+/// Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in 140, and 28 MiB at most.
+const CODE: &str = "Program code is not in the text: it adds mostly less than 4 MiB.";
+
 /// What a program holds at its peak, whether that fits, what to change, and what it copies. It serialises.
 ///
 /// ```
@@ -140,7 +143,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// `Holds 311.37 MiB (326497280) of HBM at most`
+/// `Holds 311.37 MiB (326497792) of HBM at most`
 fn headline(report: &Report) -> String {
     let plan = match &report.plan {
         Ok(plan) => plan,
@@ -251,6 +254,7 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
             }
         }
     }
+    say(Tone::Faint, CODE.to_owned());
     remarks
 }
 

@@ -40,6 +40,7 @@ PROGRAMS = pa.schema(
         ("argument_bytes", pa.int64()),
         ("output_bytes", pa.int64()),
         ("alias_bytes", pa.int64()),
+        ("constant_bytes", pa.int64()),
         ("temporary_bytes", pa.int64()),
         ("peak_bytes", pa.int64()),
         ("padding_bytes", pa.int64()),
@@ -262,7 +263,14 @@ def _row(entry: Input, report: Mapping[str, Any]) -> dict[str, Any]:
         "version": entry.version,
         **{
             name: report[name]
-            for name in ("module", "argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes")
+            for name in (
+                "module",
+                "argument_bytes",
+                "output_bytes",
+                "alias_bytes",
+                "constant_bytes",
+                "temporary_bytes",
+            )
         },
         "peak_bytes": hbm.get("peak_live_bytes"),
         "padding_bytes": hbm.get("padding_bytes"),
