@@ -1,8 +1,12 @@
 //! How two layouts relate: whether the bytes of one array can be read as another.
 
 use crate::{Error, Shape, Tiled, checked, positions::Positions};
-use alloc::{collections::BTreeSet, vec, vec::Vec};
-use core::fmt;
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec,
+    vec::Vec,
+};
+use core::{cmp::Reverse, fmt};
 
 /// What the bytes are wanted as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -33,10 +37,15 @@ pub enum Relation {
         /// Dimension k of the second array is this dimension of the first, as in XLA's `transpose`.
         permutation: Vec<usize>,
     },
-    /// The same cells if the first array is transposed, then reshaped.
+    /// The same cells if the first array is transposed, then reshaped, then transposed again. One of the two transposes changes nothing
+    /// where that is possible.
     TransposeReshape {
-        /// The dimensions of the first array in the order to transpose it to; dimensions of size 1 as low as they can be.
+        /// The first transpose, as in XLA's `transpose`; dimensions of size 1 as low as they can be.
         permutation: Vec<usize>,
+        /// The bounds of the reshape.
+        bounds: Vec<u64>,
+        /// The second transpose.
+        then: Vec<usize>,
     },
     /// Arrays of other bounds in the same padded ones: the expanded bounds are equal, and every index inside both has the same cell.
     /// Also an array of any type and the bytes of its buffer.
@@ -121,11 +130,11 @@ impl Relation {
         !matches!(self, Self::None { .. })
     }
 
-    /// The permutation of a transpose.
+    /// The permutation of a transpose; of two, the first.
     #[must_use]
     pub fn permutation(&self) -> Option<&[usize]> {
         match self {
-            Self::Transpose { permutation } | Self::TransposeReshape { permutation } => Some(permutation),
+            Self::Transpose { permutation } | Self::TransposeReshape { permutation, .. } => Some(permutation),
             _ => None,
         }
     }
@@ -273,7 +282,8 @@ impl Pair<'_> {
             return Ok(none(widths, None));
         }
         let Some(smallest) = self.smallest_permutation() else { return Ok(none(Mismatch::Dimensions, None)) };
-        let found = self.order()?.and_then(|order| self.permutation(&order));
+        let orders = self.orders()?.filter(|[_, others]| others.is_sorted());
+        let found = orders.and_then(|[own, _]| self.permutation(&own));
         let mut answer = None;
         // What the cells call for, else what the bounds allow.
         for permutation in found.into_iter().chain([smallest]) {
@@ -293,15 +303,19 @@ impl Pair<'_> {
         if self.sizes_differ().is_some() || self.from.logical_elements() != self.to.logical_elements() {
             return Ok(None);
         }
-        let Some(order) = self.order()? else { return Ok(None) };
-        let from = Positions::in_order(self.from, order.iter().copied());
-        if from.first_difference(&Positions::new(self.to))?.is_some() {
+        let Some([own, others]) = self.orders()? else { return Ok(None) };
+        let from = Positions::in_order(self.from, own.iter().copied());
+        let to = Positions::in_order(self.to, others.iter().copied());
+        if from.first_difference(&to)?.is_some() {
             return Ok(None);
         }
-        Ok(Some(match self.permutation(&order) {
-            Some(permutation) => transposed(permutation),
-            None => Relation::TransposeReshape { permutation: self.with_units(&order) },
-        }))
+        if let Some(permutation) = self.permutation(&own).filter(|_| others.is_sorted()) {
+            return Ok(Some(transposed(permutation)));
+        }
+        let others = with_units(self.to, &others);
+        let bounds = others.iter().map(|&dimension| self.to.logical_dimensions()[dimension]).collect();
+        let permutation = with_units(self.from, &own);
+        Ok(Some(Relation::TransposeReshape { permutation, bounds, then: inverse(&others) }))
     }
 
     /// [`Relation::ExposesPadding`] of equal expanded bounds, if it holds.
@@ -336,44 +350,43 @@ impl Pair<'_> {
         }
     }
 
-    /// The only order of the first array's dimensions, major → minor, in which its cells can be the second's row by row. Dimensions of
-    /// size 1 are left out.
+    /// Orders of the dimensions of both arrays, major → minor, in which a cell can hold the same position of both: there are no others, but
+    /// for the order of what is independent. Dimensions of size 1 are left out.
     ///
-    /// In memory no two elements share an offset. So the offset of the second's position 1 tells the most minor dimension of the
-    /// first, that of the position after its bound the next, and so on.
-    fn order(self) -> Result<Option<Vec<usize>>, Error> {
-        let bounds = self.from.logical_dimensions();
-        if bounds.contains(&0) || self.to.logical_elements() == 0 {
+    /// In memory no two elements share an offset. So whether a dimension of each can be the most minor one is told by the offsets of their
+    /// elements 1, and where the one ends before the other, the next offset tells what dimension follows it, until both end together.
+    fn orders(self) -> Result<Option<[Vec<usize>; 2]>, Error> {
+        let [own, others] = [steps(self.from)?, steps(self.to)?];
+        let mut groups = Vec::new();
+        for (step, &dimension) in &others {
+            let Some(&first) = own.get(step) else { continue };
+            let [mut from, mut to] = [Run::of(self.from, first), Run::of(self.to, dimension)];
+            while from.count != to.count {
+                let (behind, steps, ahead) =
+                    if from.count < to.count { (&mut from, &own, &to) } else { (&mut to, &others, &from) };
+                let Some(&next) = steps.get(&ahead.offset(behind.count)?) else { return Ok(None) };
+                behind.push(next);
+            }
+            groups.push([from.dimensions, to.dimensions]);
+        }
+        let count = |side: usize| groups.iter().map(|group| group[side].len()).sum::<usize>();
+        if [count(0), count(1)] != [own.len(), others.len()] {
             return Ok(None);
         }
-        let mut steps = Vec::new();
-        let mut index = vec![0; bounds.len()];
-        for (dimension, _) in bounds.iter().enumerate().filter(|(_, bound)| **bound > 1) {
-            index[dimension] = 1;
-            steps.push((dimension, self.from.offset_of(&index)?));
-            index[dimension] = 0;
-        }
-        let to = Positions::new(self.to);
-        let (mut order, mut weight) = (Vec::new(), 1);
-        while !steps.is_empty() {
-            if weight >= to.count() {
-                return Ok(None);
-            }
-            let offset = to.offset(weight)?;
-            let Some(found) = steps.iter().position(|&(_, step)| u128::from(step) == offset) else { return Ok(None) };
-            let (dimension, _) = steps.swap_remove(found);
-            weight *= u128::from(bounds[dimension]);
-            order.push(dimension);
-        }
-        order.reverse();
-        Ok(Some(order))
+        // What is independent goes by the dimensions of one array, so that its transpose changes nothing: preferably the second's.
+        let mut orders_by = |side: usize| {
+            groups.sort_by_key(|group| Reverse(group[side][0]));
+            [0, 1].map(|side| groups.iter().flat_map(|group| &group[side]).rev().copied().collect::<Vec<_>>())
+        };
+        let orders = orders_by(1);
+        Ok(Some(if orders[1].is_sorted() { orders } else { orders_by(0) }))
     }
 
     /// The transpose that puts the dimensions into that order and those of size 1 where the second array has them, if its bounds are the
     /// second's.
     fn permutation(self, order: &[usize]) -> Option<Vec<usize>> {
         let bounds = self.from.logical_dimensions();
-        let (mut units, mut others) = (self.units(), order.iter().copied());
+        let (mut units, mut others) = (units(self.from), order.iter().copied());
         let mut permutation = Vec::with_capacity(bounds.len());
         for &bound in self.to.logical_dimensions() {
             let dimension = if bound == 1 { units.next()? } else { others.next()? };
@@ -383,22 +396,6 @@ impl Pair<'_> {
             permutation.push(dimension);
         }
         (permutation.len() == bounds.len()).then_some(permutation)
-    }
-
-    /// The order with dimensions of size 1 put in, the smallest that way.
-    fn with_units(self, order: &[usize]) -> Vec<usize> {
-        let (mut units, mut others) = (self.units().peekable(), order.iter().copied().peekable());
-        let next = || match (units.peek(), others.peek()) {
-            (Some(unit), Some(other)) if unit > other => others.next(),
-            (Some(_), _) => units.next(),
-            (None, _) => others.next(),
-        };
-        core::iter::from_fn(next).collect()
-    }
-
-    fn units(&self) -> impl Iterator<Item = usize> + '_ {
-        let bounds = self.from.logical_dimensions().iter().enumerate();
-        bounds.filter(|(_, bound)| **bound == 1).map(|(dimension, _)| dimension)
     }
 
     /// The first permutation, in dictionary order, that gives the second array's bounds.
@@ -446,6 +443,61 @@ impl Pair<'_> {
         };
         Ok(none(reason, counterexample))
     }
+}
+
+/// Dimensions of one array, minor → major, as one number.
+struct Run<'a> {
+    tiled: &'a Tiled,
+    dimensions: Vec<usize>,
+    /// The product of their bounds.
+    count: u64,
+}
+
+impl<'a> Run<'a> {
+    fn of(tiled: &'a Tiled, dimension: usize) -> Self {
+        Self { tiled, dimensions: vec![dimension], count: tiled.logical_dimensions()[dimension] }
+    }
+
+    fn push(&mut self, dimension: usize) {
+        self.dimensions.push(dimension);
+        self.count = self.count.saturating_mul(self.tiled.logical_dimensions()[dimension]);
+    }
+
+    /// The offset of the element whose index counts to that number.
+    fn offset(&self, mut number: u64) -> Result<u64, Error> {
+        let bounds = self.tiled.logical_dimensions();
+        let mut index = vec![0; bounds.len()];
+        for &dimension in &self.dimensions {
+            index[dimension] = number % bounds[dimension];
+            number /= bounds[dimension];
+        }
+        self.tiled.offset_of(&index)
+    }
+}
+
+/// Dimensions above 1 by the offsets of their elements 1; none of an array without elements.
+fn steps(tiled: &Tiled) -> Result<BTreeMap<u64, usize>, Error> {
+    if tiled.logical_elements() == 0 {
+        return Ok(BTreeMap::new());
+    }
+    let dimensions = tiled.logical_dimensions().iter().enumerate().filter(|(_, bound)| **bound > 1);
+    dimensions.map(|(dimension, _)| Ok((Run::of(tiled, dimension).offset(1)?, dimension))).collect()
+}
+
+fn units(tiled: &Tiled) -> impl Iterator<Item = usize> + '_ {
+    let bounds = tiled.logical_dimensions().iter().enumerate();
+    bounds.filter(|(_, bound)| **bound == 1).map(|(dimension, _)| dimension)
+}
+
+/// The order with dimensions of size 1 put in, the smallest that way.
+fn with_units(tiled: &Tiled, order: &[usize]) -> Vec<usize> {
+    let (mut units, mut others) = (units(tiled).peekable(), order.iter().copied().peekable());
+    let next = || match (units.peek(), others.peek()) {
+        (Some(unit), Some(other)) if unit > other => others.next(),
+        (Some(_), _) => units.next(),
+        (None, _) => others.next(),
+    };
+    core::iter::from_fn(next).collect()
 }
 
 fn none(reason: Mismatch, counterexample: Option<Counterexample>) -> Relation {

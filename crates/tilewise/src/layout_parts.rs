@@ -1,6 +1,11 @@
 //! What each part of a layout means, in a sentence.
 
-use crate::{ArrayShape, Layout, Tile, TileDimension, text::join, tpu::memory_space_name};
+use crate::{
+    ArrayShape, Layout, Tile, TileDimension, Tiled,
+    covering::{Cut, Origin},
+    text::join,
+    tpu::memory_space_name,
+};
 use alloc::{
     format,
     string::{String, ToString},
@@ -46,7 +51,8 @@ pub enum LayoutPartKind {
 impl ArrayShape {
     /// What each part of the layout means, in the order of the text; empty without a layout.
     ///
-    /// Tiles are told as what they do to memory: `(8,128)` cuts blocks, and on a TPU `(2,1)` after it interleaves rows.
+    /// Tiles are told as what they do to memory: `(8,128)` cuts blocks, on a TPU `(2,1)` after it interleaves rows, and `(2,1,1,1)` joins
+    /// two blocks.
     ///
     /// ```
     /// let shape: tilewise::Shape = "bf16[300,500]{1,0:T(8,128)(2,1)}".parse()?;
@@ -66,9 +72,14 @@ impl ArrayShape {
         if self.rank() > 0 {
             part(Order, listed(layout.minor_to_major()), order_in_words(layout));
         }
+        // Without bounds, or with too large ones, tiles are told by their sizes alone.
+        let coverings = Tiled::of_array(self).map(|tiled| tiled.coverings()).unwrap_or_default();
+        let mut previous = None;
         for (level, tile) in layout.tiles().iter().enumerate() {
             let prefix = if level == 0 { "T" } else { "" };
-            part(Tile, format!("{prefix}{tile}"), self.tile_in_words(level, tile));
+            let cuts = coverings.get(level).map_or(&[][..], Vec::as_slice);
+            part(Tile, format!("{prefix}{tile}"), self.tile_in_words(previous, tile, cuts));
+            previous = Some(tile);
         }
         if layout.tail_padding_alignment() != 1 {
             let n = layout.tail_padding_alignment();
@@ -122,31 +133,97 @@ impl ArrayShape {
         }
     }
 
-    fn tile_in_words(&self, level: usize, tile: &Tile) -> String {
+    /// A tile behind another one, or the first; with its cuts where bounds are known.
+    fn tile_in_words(&self, previous: Option<&Tile>, tile: &Tile, cuts: &[Cut]) -> String {
         let sizes: Option<Vec<u64>> = tile.dimensions().iter().map(|d| d.size()).collect();
-        let Some(sizes) = sizes else { return combined_in_words(tile) };
         let bits = self.stored_bits();
-        match (level, &sizes[..]) {
-            (0, [n]) if self.rank() == 0 => format!("the scalar is padded to {n} elements"),
-            (0, [n]) => format!("the minor dimension is cut into blocks of {n}"),
-            (0, [rows, columns]) if self.rank() >= 2 => {
-                format!("the two minor dimensions are cut into blocks of {rows} rows × {columns} columns")
-            }
-            (0, [rows, columns]) => {
-                format!("blocks of {rows} rows × {columns} columns, for an array of fewer dimensions")
-            }
-            (0, sizes) => format!("the {} minor dimensions are cut into blocks of {}", sizes.len(), times(sizes)),
-            // Interleaving k elements of 32/k bits is what fills the words of a TPU's registers.
-            (_, [rows, 1]) if *rows > 1 && rows.saturating_mul(bits) == 32 => {
-                format!("{rows} rows are interleaved, so each 32-bit word holds one column of {rows} rows")
-            }
-            (_, [rows, 1]) if *rows > 1 => {
-                format!("{rows} rows are interleaved: each column of {rows} rows lies together")
-            }
-            (_, [n]) => format!("each block is cut again into runs of {n}"),
-            (_, sizes) => format!("each block is cut again into blocks of {}", times(sizes)),
+        match (previous, sizes) {
+            (None, Some(sizes)) => self.first_tile_in_words(&sizes),
+            (None, None) => combined_in_words(tile, cuts, None),
+            (Some(previous), Some(sizes)) => later_tile_in_words(previous, &sizes, cuts, bits),
+            (Some(previous), None) => combined_in_words(tile, cuts, Some(previous)),
         }
     }
+
+    fn first_tile_in_words(&self, sizes: &[u64]) -> String {
+        match *sizes {
+            [n] if self.rank() == 0 => format!("the scalar is padded to {n} elements"),
+            [n] => format!("the minor dimension is cut into blocks of {n}"),
+            [rows, columns] if self.rank() >= 2 => {
+                format!("the two minor dimensions are cut into blocks of {}", rows_and_columns(rows, columns))
+            }
+            [rows, columns] => {
+                format!("blocks of {}, for an array of fewer dimensions", rows_and_columns(rows, columns))
+            }
+            _ if sizes.len() > self.rank() => format!("blocks of {}, for an array of fewer dimensions", times(sizes)),
+            _ => format!("the {} minor dimensions are cut into blocks of {}", sizes.len(), times(sizes)),
+        }
+    }
+}
+
+/// A tile without `*` behind another one: no longer than it, it cuts each block again; longer, it joins neighbouring ones.
+fn later_tile_in_words(previous: &Tile, sizes: &[u64], cuts: &[Cut], bits: u64) -> String {
+    let inside: Vec<u64> = previous.dimensions().iter().filter_map(|d| d.size()).collect();
+    // Interleaving k elements of 32/k bits is what fills the words of a TPU's registers.
+    let fills_word = |count: u64| count.saturating_mul(bits) == 32;
+    let across = sizes.len().saturating_sub(inside.len());
+    let joined = &sizes[..across];
+    let sizes = &sizes[across..];
+    if joined.iter().all(|&size| size == 1) {
+        return match *sizes {
+            [rows, 1] if rows > 1 && fills_word(rows) => {
+                format!("{rows} rows are interleaved, so each 32-bit word holds one column of {rows} rows")
+            }
+            [rows, 1] if rows > 1 => format!("{rows} rows are interleaved: each column of {rows} rows lies together"),
+            [n] => format!("each block is cut again into runs of {n}"),
+            _ => format!("each block is cut again into blocks of {}", times(sizes)),
+        };
+    }
+    let count = product(joined);
+    if let ([row], [1], [rows]) = (&inside[..], sizes, joined) {
+        let what = format!("{rows} rows of {row} are interleaved");
+        return match fills_word(*rows) {
+            true => format!("{what}, so each 32-bit word holds one column of {rows} rows"),
+            false => format!("{what}: each column of {rows} rows lies together"),
+        };
+    }
+    let which = cuts.iter().zip(joined).filter(|(_, size)| **size > 1).filter_map(|(cut, _)| cut.axes.last());
+    let counts: Vec<u64> = joined.iter().copied().filter(|&size| size > 1).collect();
+    let taken = match *sizes {
+        _ if sizes.iter().all(|&size| size == 1) && fills_word(count) => {
+            "each 32-bit word holds the elements at the same place of each".into()
+        }
+        _ if sizes.iter().all(|&size| size == 1) => "the elements at the same place of each lie together".into(),
+        _ if sizes == inside => "each is whole, one behind the other".into(),
+        [rows, columns] => format!("{} of each lie together", rows_and_columns(rows, columns)),
+        [n] => format!("{n} elements of each lie together"),
+        _ => format!("{} elements of each lie together", times(sizes)),
+    };
+    format!(
+        "{} neighbouring tiles {previous}{} are joined: {taken}",
+        times(&counts),
+        along(which.map(|axis| axis.origin))
+    )
+}
+
+/// `1 row × 128 columns`
+fn rows_and_columns(rows: u64, columns: u64) -> String {
+    let s = |count: u64| if count == 1 { "" } else { "s" };
+    format!("{rows} row{} × {columns} column{}", s(rows), s(columns))
+}
+
+/// ` along dimensions 0 and 1`
+fn along(origins: impl Iterator<Item = Origin>) -> String {
+    let dimensions: Option<Vec<usize>> = origins.map(Origin::dimension).collect();
+    match dimensions.as_deref() {
+        None | Some([]) => String::new(),
+        Some([dimension]) => format!(" along dimension {dimension}"),
+        Some([first @ .., last]) => format!(" along dimensions {} and {last}", listed(first)),
+    }
+}
+
+fn product(sizes: &[u64]) -> u64 {
+    sizes.iter().copied().fold(1, u64::saturating_mul)
 }
 
 fn order_in_words(layout: &Layout) -> String {
@@ -159,11 +236,59 @@ fn order_in_words(layout: &Layout) -> String {
     }
 }
 
-fn combined_in_words(tile: &Tile) -> String {
-    let merged = tile.dimensions().iter().filter(|d| **d == TileDimension::Combined).count();
+/// Axes that are named one by one; more are counted.
+const MOST_NAMED: usize = 8;
+
+/// A tile with `*`: what is merged, what is cut then, and whether that joins blocks of the tile before.
+fn combined_in_words(tile: &Tile, cuts: &[Cut], previous: Option<&Tile>) -> String {
     let sizes: Vec<u64> = tile.dimensions().iter().filter_map(|d| d.size()).collect();
-    let dimensions = if merged == 1 { "dimension is" } else { "dimensions are" };
-    format!("{merged} {dimensions} merged into the next more minor, then cut into blocks of {}", times(&sizes))
+    let merges: Vec<&Cut> = cuts.iter().filter(|cut| cut.axes.len() > 1).collect();
+    if merges.is_empty() || merges.iter().map(|cut| cut.axes.len()).sum::<usize>() > MOST_NAMED {
+        let merged = tile.dimensions().iter().filter(|d| **d == TileDimension::Combined).count();
+        let dimensions = if merged == 1 { "dimension is" } else { "dimensions are" };
+        return format!(
+            "{merged} {dimensions} merged into the next more minor, then cut into blocks of {}",
+            times(&sizes)
+        );
+    }
+    let merges: Vec<String> =
+        merges.iter().map(|cut| format!("{} merge into one of {}", names(cut, previous), cut.bound())).collect();
+    let cut_then = format!("{}, then blocks of {} are cut", merges.join(", "), times(&sizes));
+    let Some(previous) = previous else { return cut_then };
+    let joined: Option<u64> =
+        cuts.iter().map(Cut::joins).try_fold(1, |count, cut| Some(u64::saturating_mul(count, cut?)));
+    match joined {
+        Some(1) => cut_then,
+        Some(count) => format!("{cut_then}: each joins {count} neighbouring tiles {previous}"),
+        None => format!("{cut_then}: they end inside tiles {previous}"),
+    }
+}
+
+/// The axes of a cut: `dimensions 0 and 1`, or behind a tile `the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile`.
+fn names(cut: &Cut, previous: Option<&Tile>) -> String {
+    let name = |of: &str, origin: Origin| match origin.dimension() {
+        Some(dimension) => format!("{of}dimension {dimension}"),
+        None if origin == Origin::Added => format!("{of}an added dimension"),
+        None => format!("{of}merged dimensions"),
+    };
+    let Some(previous) = previous else {
+        let dimensions: Option<Vec<usize>> = cut.axes.iter().map(|axis| axis.origin.dimension()).collect();
+        return match dimensions.as_deref() {
+            Some([first @ .., last]) => format!("dimensions {} and {last}", listed(first)),
+            _ => cut.axes.iter().map(|axis| name("", axis.origin)).collect::<Vec<_>>().join(" and "),
+        };
+    };
+    let of_tile = format!("the number of the tile {previous} along ");
+    let all: Vec<String> = cut
+        .axes
+        .iter()
+        .map(
+            |axis| {
+                if axis.is_across { name(&of_tile, axis.origin) } else { name("", axis.origin) + " inside the tile" }
+            },
+        )
+        .collect();
+    all.join(" and ")
 }
 
 fn times(sizes: &[u64]) -> String {
@@ -200,6 +325,63 @@ mod tests {
     #[test]
     fn merging_is_told() {
         let parts = words("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}");
-        assert_eq!(parts[1].1, "3 dimensions are merged into the next more minor, then cut into blocks of 2 × 3");
+        let merged = "dimensions 0,1 and 2 merge into one of 112, dimensions 3 and 4 merge into one of 110";
+        assert_eq!(parts[1].1, alloc::format!("{merged}, then blocks of 2 × 3 are cut"));
+        let parts = words("f32[?,8]{1,0:T(*,6)}");
+        assert_eq!(parts[1].1, "1 dimension is merged into the next more minor, then cut into blocks of 6");
+    }
+
+    /// What a later tile reaches beyond the one before: its tiles, side by side or one below the other.
+    #[test]
+    fn joined_tiles_are_told() {
+        for (text, meaning) in [
+            (
+                "f32[4,8]{1,0:T(2,4)(2,2,1)}",
+                "2 neighbouring tiles (2,4) along dimension 1 are joined: 2 rows × 1 column of each lie together",
+            ),
+            (
+                "f32[8,8]{1,0:T(2,4)(4,2,2,4)}",
+                "4 × 2 neighbouring tiles (2,4) along dimensions 0 and 1 are joined: each is whole, one behind the other",
+            ),
+            (
+                "f32[4,8]{0,1:T(2,4)(2,2,1,1)}",
+                "2 × 2 neighbouring tiles (2,4) along dimensions 1 and 0 are joined: the elements at the same place of each lie \
+                 together",
+            ),
+            (
+                "bf16[32,256]{1,0:T(8,128)(2,1,1,1)}",
+                "2 neighbouring tiles (8,128) along dimension 0 are joined: each 32-bit word holds the elements at the same place of each",
+            ),
+            (
+                "f32[3,4,8]{2,1,0:T(2,4)(3,1,1,2,4)}",
+                "3 neighbouring tiles (2,4) along dimension 0 are joined: each is whole, one behind the other",
+            ),
+            ("f32[4,8]{1,0:T(2,4)(1,2,1)}", "2 rows are interleaved: each column of 2 rows lies together"),
+            (
+                "bf16[5000]{0:T(1024)(128)(2,1)}",
+                "2 rows of 128 are interleaved, so each 32-bit word holds one column of 2 rows",
+            ),
+            (
+                "f32[4,8]{1,0:T(2,4)(*,4,1)}",
+                "the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
+                 4 × 1 are cut: each joins 2 neighbouring tiles (2,4)",
+            ),
+            (
+                "f32[4,8]{1,0:T(2,4)(*,2,1)}",
+                "the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
+                 2 × 1 are cut",
+            ),
+            (
+                "f32[4,8]{1,0:T(2,4)(*,3,1)}",
+                "the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
+                 3 × 1 are cut: they end inside tiles (2,4)",
+            ),
+            (
+                "f32[4,8]{1,0:T(2,4)(2,*,1)}",
+                "dimension 0 inside the tile and dimension 1 inside the tile merge into one of 8, then blocks of 2 × 1 are cut: each joins 2 neighbouring tiles (2,4)",
+            ),
+        ] {
+            assert_eq!(words(text).last().map(|(_, words)| &**words), Some(meaning), "{text}");
+        }
     }
 }

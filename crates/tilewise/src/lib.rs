@@ -10,6 +10,7 @@ mod array;
 mod blocks;
 mod bulk;
 mod checked;
+mod covering;
 mod digits;
 mod dimension;
 mod element_type;
@@ -38,6 +39,7 @@ mod tiled;
 pub mod tpu;
 
 pub use array::ArrayShape;
+pub use covering::JoinedTiles;
 pub use digits::{Digit, DigitSource, NestedAxis};
 pub use dimension::Dimension;
 pub use element_type::{ElementKind, ElementType};

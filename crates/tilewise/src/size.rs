@@ -52,6 +52,8 @@ pub struct PaddedAxis {
     pub from_minor: usize,
     /// Which tile of the layout, 0 the first.
     pub level: usize,
+    /// Whether the axis numbers the blocks of the tile before: a later tile joins some, and their number is no multiple.
+    pub is_across: bool,
 }
 
 impl PaddedAxis {
@@ -67,8 +69,26 @@ impl fmt::Display for PaddedAxis {
     /// One sentence: `dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bound, padded, tile, .. } = self;
+        if self.dimensions.is_empty() && self.level == 0 {
+            let unit = if self.from_minor == 0 { "elements" } else { "rows" };
+            return write!(f, "the array has fewer dimensions than its tile: {bound} of {tile} {unit} used");
+        }
+        if self.is_across {
+            let blocks = if *bound == 1 { "tile" } else { "tiles" };
+            write!(f, "the {bound} {blocks}")?;
+            match self.dimensions[..] {
+                [] => {}
+                [dimension] => write!(f, " along dimension {dimension}")?,
+                ref merged => {
+                    f.write_str(" along dimensions ")?;
+                    crate::text::join(f, merged)?;
+                }
+            }
+            let are = if *bound == 1 { "is" } else { "are" };
+            return write!(f, " {are} padded to {padded}, a multiple of the {tile} that a later tile joins");
+        }
         match self.dimensions[..] {
-            [] => write!(f, "the array has fewer dimensions than its tile")?,
+            [] => write!(f, "a dimension added by the tile (size {bound})")?,
             [dimension] if self.level == 0 => write!(f, "dimension {dimension} (size {bound})")?,
             [dimension] => write!(f, "dimension {dimension} inside its tile (size {bound})")?,
             ref merged => {
@@ -83,9 +103,6 @@ impl fmt::Display for PaddedAxis {
             (0, 1, 2 | 4 | 8 | 16 | 32 | 64 | 128 | 256) => "rows of a tile",
             _ => "tile",
         };
-        if self.dimensions.is_empty() {
-            return write!(f, ": {bound} of {tile} rows used");
-        }
         match place {
             "128 lanes" if padded == tile => write!(f, " lies on the 128 lanes: {bound} of 128 used"),
             "128 lanes" => write!(f, " lies on the 128 lanes: padded to {padded}"),
@@ -140,37 +157,49 @@ impl Tiled {
             origin.push(number);
         }
         let mut padded = Vec::new();
-        for (at, step) in self.steps.iter().enumerate() {
-            match step {
-                Step::Prepend { .. } => {}
-                Step::Merge { parts, merged } => {
-                    let mut dimensions: Vec<usize> = parts.iter().flat_map(|&part| origins[part].clone()).collect();
-                    dimensions.sort_unstable();
-                    dimensions.dedup();
-                    origins[*merged] = dimensions;
-                }
-                &Step::Split { axis, tile, outer, inner } => {
-                    let bound = self.bounds[axis];
-                    let whole = self.bounds[outer].saturating_mul(tile);
-                    if whole != bound {
-                        let (level, from_minor) = self.place_of(at);
-                        let dimensions = origins[axis].clone();
-                        padded.push(PaddedAxis { dimensions, bound, padded: whole, tile, from_minor, level });
+        // The tile behind which an axis lies inside a block.
+        let mut inside = vec![None; self.bounds.len()];
+        let mut start = 0;
+        for (level, &end) in self.tile_ends.iter().enumerate() {
+            let steps = &self.steps[start..end];
+            start = end;
+            let mut from_minor = steps.iter().filter(|step| matches!(step, Step::Split { .. })).count();
+            for step in steps {
+                match step {
+                    Step::Prepend { .. } => {}
+                    Step::Merge { parts, merged } => {
+                        let mut dimensions: Vec<usize> = parts.iter().flat_map(|&part| origins[part].clone()).collect();
+                        dimensions.sort_unstable();
+                        dimensions.dedup();
+                        origins[*merged] = dimensions;
+                        inside[*merged] = parts.last().and_then(|&part| inside[part]);
                     }
-                    origins[outer] = origins[axis].clone();
-                    origins[inner] = core::mem::take(&mut origins[axis]);
+                    &Step::Split { axis, tile, outer, inner } => {
+                        from_minor -= 1;
+                        let bound = self.bounds[axis];
+                        let whole = self.bounds[outer].saturating_mul(tile);
+                        if whole != bound {
+                            let is_across = level > 0 && inside[axis] != Some(level - 1);
+                            let dimensions = origins[axis].clone();
+                            padded.push(PaddedAxis {
+                                dimensions,
+                                bound,
+                                padded: whole,
+                                tile,
+                                from_minor,
+                                level,
+                                is_across,
+                            });
+                        }
+                        inside[inner] = Some(level);
+                        origins[outer] = origins[axis].clone();
+                        origins[inner] = core::mem::take(&mut origins[axis]);
+                    }
                 }
             }
         }
         padded.sort_by(|a, b| b.expansion().total_cmp(&a.expansion()));
         padded
-    }
-
-    /// Which tile made this step, and how many of the tile's axes are more minor than the step's.
-    fn place_of(&self, step: usize) -> (usize, usize) {
-        let level = self.tile_ends.partition_point(|&end| end <= step);
-        let behind = &self.steps[step + 1..self.tile_ends.get(level).copied().unwrap_or(self.steps.len())];
-        (level, behind.iter().filter(|step| matches!(step, Step::Split { .. })).count())
     }
 }
 

@@ -31,7 +31,8 @@ impl Correspondence {
         }
         match relation {
             Relation::Identical | Relation::Transpose { .. } => {}
-            Relation::Reshape | Relation::TransposeReshape { .. } => self.is_reshaped = true,
+            Relation::Reshape => self.is_reshaped = true,
+            Relation::TransposeReshape { then, .. } if then.is_sorted() => self.is_reshaped = true,
             _ => return None,
         }
         Some(self)

@@ -18,6 +18,11 @@ pub struct BitcastAnswer {
     bitcast: bool,
     relation: &'static str,
     permutation: Option<Vec<usize>>,
+    /// The bounds of a reshape behind the permutation, and the permutation behind that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reshape: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    then: Option<Vec<usize>>,
     /// Elements, where padding is exposed.
     #[serde(skip_serializing_if = "Option::is_none")]
     exposed: Option<u64>,
@@ -68,6 +73,10 @@ impl BitcastAnswer {
             Relation::ExposesPadding { exposed, hidden } => (Some(exposed), Some(hidden)),
             _ => (None, None),
         };
+        let (reshape, then) = match &found {
+            Relation::TransposeReshape { bounds, then, .. } => (Some(bounds.clone()), Some(then.clone())),
+            _ => (None, None),
+        };
         let reason = match &found {
             Relation::None { reason, .. } => Some(reason.to_string()),
             _ => None,
@@ -79,6 +88,8 @@ impl BitcastAnswer {
             bitcast: found.is_bitcast(),
             relation: found.as_str(),
             permutation: found.permutation().map(<[usize]>::to_vec),
+            reshape,
+            then,
             exposed,
             hidden,
             reason,
@@ -206,8 +217,13 @@ pub(super) fn in_words(relation: &Relation) -> String {
         Relation::Transpose { permutation } => {
             format!("only if you wanted the transpose ({})", listed(permutation))
         }
-        Relation::TransposeReshape { permutation } => {
-            format!("only if you wanted the transpose ({}), then a reshape", listed(permutation))
+        Relation::TransposeReshape { permutation, bounds, then } => {
+            let transpose =
+                |order: &[usize]| (!order.is_sorted()).then(|| format!("the transpose ({})", listed(order)));
+            let reshape = Some(format!("the reshape to [{}]", listed(bounds)));
+            let steps: Vec<String> =
+                [transpose(permutation), reshape, transpose(then)].into_iter().flatten().collect();
+            format!("only if you wanted {}", steps.join(", then "))
         }
         Relation::ExposesPadding { exposed, hidden } => match (exposed, hidden) {
             (0, 0) => "the same buffer, read as bytes".to_owned(),

@@ -3,7 +3,10 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
 use proptest::{prelude::*, test_runner::TestRunner};
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashSet},
+};
 use tilewise::{BitcastAs, ErrorKind, Layout, Mismatch, Relation, Shape, Tile, Tiled};
 use tilewise_testing::{
     Random, cases,
@@ -103,7 +106,7 @@ fn bits_by_brute_force(from: &Side, to: &Side) -> Found {
     }
 }
 
-/// A relation's name, its permutation, and how many elements it exposes and hides.
+/// A relation's name, its permutation if there is only one to choose, and how many elements it exposes and hides.
 type Found = (&'static str, Option<Vec<usize>>, Option<(usize, usize)>);
 
 fn by_brute_force(from: &Side, to: &Side) -> Found {
@@ -125,6 +128,13 @@ fn by_brute_force(from: &Side, to: &Side) -> Found {
         if let Some(permutation) = fits.into_iter().next() {
             return ("transpose_reshape", Some(permutation), None);
         }
+        // With a second transpose, preferably without the first.
+        let others: HashSet<_> = permutations(to.bounds.len()).into_iter().map(|p| to.transposed(&p)).collect();
+        if let Some(permutation) =
+            permutations(from.bounds.len()).into_iter().find(|p| others.contains(&from.transposed(p)))
+        {
+            return ("transpose_reshape", permutation.is_sorted().then_some(permutation), None);
+        }
     }
     if same_size && from.physical == to.physical && from.bounds.len() == to.bounds.len() {
         let common: Vec<usize> = from.bounds.iter().zip(&to.bounds).map(|(a, b)| *a.min(b)).collect();
@@ -144,12 +154,16 @@ fn relative(shape: &Shape, random: &mut Random) -> Option<Shape> {
     let mut bounds: Vec<u64> = array.dimensions().iter().map(|d| d.bound().expect("a bound")).collect();
     let mut order = layout.minor_to_major().to_vec();
     let mut tiles = layout.tiles().to_vec();
-    if random.percent(40) {
-        // A transpose of the dimensions that memory doesn't notice.
+    // A transpose of the dimensions that memory doesn't notice.
+    let transpose = |bounds: &mut Vec<u64>, order: &mut Vec<usize>, random: &mut Random| {
         let mut permutation: Vec<usize> = (0..bounds.len()).collect();
         random.shuffle(&mut permutation);
-        bounds = permutation.iter().map(|&d| bounds[d]).collect();
-        order = order.iter().map(|&d| permutation.iter().position(|&p| p == d).expect("a permutation")).collect();
+        *bounds = permutation.iter().map(|&d| bounds[d]).collect();
+        let place = |d: usize| permutation.iter().position(|&p| p == d).expect("a permutation");
+        order.iter_mut().for_each(|d| *d = place(*d));
+    };
+    if random.percent(40) {
+        transpose(&mut bounds, &mut order, random);
     }
     while random.percent(40) {
         // A dimension cut in two, or two made one, where they are.
@@ -169,6 +183,9 @@ fn relative(shape: &Shape, random: &mut Random) -> Option<Shape> {
             order.retain(|&d| d != low + 1);
             order.iter_mut().filter(|d| **d > low).for_each(|d| *d -= 1);
         }
+    }
+    if random.percent(30) {
+        transpose(&mut bounds, &mut order, random);
     }
     if random.percent(15) {
         random.shuffle(&mut order);
@@ -217,7 +234,14 @@ fn agrees_with_brute_force(first: &Shape, second: &Shape) -> Result<&'static str
         answer => answer?,
     };
     prop_assert_eq!(any.as_str(), name, "{} {}: {:?}", first, second, any);
-    prop_assert_eq!(any.permutation(), permutation.as_deref(), "{} {}", first, second);
+    if let Relation::TransposeReshape { permutation, bounds, then } = &any {
+        let bounds: Vec<usize> = bounds.iter().map(|&bound| bound as usize).collect();
+        let reshaped = Side { offsets: from.transposed(permutation), bounds, physical: Vec::new(), ..from };
+        prop_assert_eq!(reshaped.transposed(then), &*to.offsets, "{} {}: {:?}", first, second, any);
+        prop_assert!(then.iter().map(|&d| reshaped.bounds[d]).eq(to.bounds.iter().copied()));
+    }
+    let one_of_two = name == "transpose_reshape" && permutation.is_none();
+    prop_assert!(one_of_two || any.permutation() == permutation.as_deref(), "{} {}: {:?}", first, second, any);
     if let (Relation::ExposesPadding { exposed, hidden }, Some(padding)) = (&any, padding) {
         prop_assert_eq!((*exposed as usize, *hidden as usize), padding, "{} {}", first, second);
     }
@@ -266,7 +290,7 @@ fn agrees_with_brute_force(first: &Shape, second: &Shape) -> Result<&'static str
         }
         (found, expected) => prop_assert!(false, "{} {}: {:?}, not {:?}", first, second, found, expected),
     }
-    Ok(name)
+    Ok(if one_of_two { "one of two transposes around a reshape" } else { name })
 }
 
 /// What is special about one of the two or both.
@@ -309,7 +333,33 @@ fn relations_agree_with_brute_force() {
     compared.unwrap_or_else(|error| panic!("{error}"));
     let counts = counts.into_inner();
     println!("{counts:?}");
-    assert!(counts.len() >= 6 + 5, "{counts:?}");
+    assert!(counts.len() >= 7 + 5, "{counts:?}");
+}
+
+/// Physically [4, 6·2, 16, 8] read as [4, 3·4, 16, 8]: one bitcast to the TPU compiler.
+#[test]
+fn transposes_around_a_reshape_are_found() {
+    let relation = |from: &str, to: &str| {
+        let [from, to] = [from, to].map(|text| text.parse::<Shape>().expect(text));
+        from.bitcast(&to, BitcastAs::Any).expect("decided")
+    };
+    let around = relation("f32[4,8,6,2,16]{1,4,3,2,0:T(8,128)}", "f32[3,4,8,4,16]{2,4,3,0,1:T(8,128)}");
+    let (permutation, bounds, then) = (vec![0, 1, 2, 3, 4], vec![4, 8, 3, 4, 16], vec![2, 0, 1, 3, 4]);
+    assert_eq!(around, Relation::TransposeReshape { permutation, bounds, then });
+
+    // One transpose is enough in front of the reshape, or behind it, but not always.
+    let both = relation("f32[2,5,6]{2,0,1}", "f32[4,5,3]{2,0,1}");
+    let (permutation, bounds, then) = (vec![1, 0, 2], vec![5, 4, 3], vec![1, 0, 2]);
+    assert_eq!(both, Relation::TransposeReshape { permutation, bounds, then });
+    let before = relation("f32[6,4]{0,1}", "f32[8,3]{1,0}");
+    let then = vec![0, 1];
+    assert_eq!(before, Relation::TransposeReshape { permutation: vec![1, 0], bounds: vec![8, 3], then });
+    let behind = relation("f32[8,3]{1,0}", "f32[6,4]{0,1}");
+    let then = vec![1, 0];
+    assert_eq!(behind, Relation::TransposeReshape { permutation: vec![0, 1], bounds: vec![4, 6], then });
+
+    // The 12 are cut at 4 · 3 on one side, and are apart on the other.
+    assert!(!relation("f32[4,8,3,16]{1,3,2,0:T(8,128)}", "f32[12,8,16]{1,2,0:T(8,64)}").is_bitcast());
 }
 
 proptest! {

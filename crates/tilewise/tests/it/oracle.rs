@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use tilewise::{ErrorKind, Shape, Tiled};
 use tilewise_testing::{
     cells::{memory, unravel},
@@ -97,6 +98,47 @@ proptest! {
                 prop_assert_eq!(tiled.index_of(*offset)?, Some(index.clone()), "{} @{}", text, offset);
             }
         }
+    }
+
+    /// Tiles of the first level are joined if a block of a later tile has elements of both, or of others that are joined with both.
+    #[test]
+    fn joined_tiles_are_those_that_share_blocks(shape in small_arrays()) {
+        let tiled = Tiled::new(&shape)?;
+        let bounds: Vec<usize> = tiled.logical_dimensions().iter().map(|&b| b as usize).collect();
+        let levels = tiled.tile_levels();
+        let Some((first, later)) = levels.split_first() else { return Ok(()) };
+        let elements = bounds.iter().product();
+        let index = |position| unravel(position, &bounds).into_iter().map(|i| i as u64).collect::<Vec<_>>();
+        let tile_of = |position| first.block_of(&index(position)).expect("inside");
+        // The least tile of those joined, found by following what each is joined with.
+        let mut joined_with: BTreeMap<u64, u64> = (0..elements).map(|p| (tile_of(p), tile_of(p))).collect();
+        let least = |joined_with: &BTreeMap<u64, u64>, mut tile: u64| {
+            while joined_with[&tile] != tile {
+                tile = joined_with[&tile];
+            }
+            tile
+        };
+        for level in later {
+            let mut tile_of_block = BTreeMap::new();
+            for position in 0..elements {
+                let other = *tile_of_block.entry(level.block_of(&index(position))?).or_insert(tile_of(position));
+                let mut ends = [tile_of(position), other].map(|tile| least(&joined_with, tile));
+                ends.sort_unstable();
+                joined_with.insert(ends[1], ends[0]);
+            }
+        }
+        let Some(joined) = tiled.joined_tiles() else {
+            let merges = later.iter().any(|level| level.tile().dimensions().iter().any(|size| size.size().is_none()));
+            prop_assert!(merges || joined_with.iter().all(|(tile, other)| tile == other), "{}", shape);
+            return Ok(());
+        };
+        let mut numbers = BTreeMap::new();
+        for position in 0..elements {
+            let (number, group) = (joined.number_of(&index(position))?, least(&joined_with, tile_of(position)));
+            prop_assert_eq!(*numbers.entry(number).or_insert(group), group, "{}", shape);
+        }
+        let different: BTreeSet<_> = numbers.values().collect();
+        prop_assert_eq!(different.len(), numbers.len(), "{}", shape);
     }
 
     #[test]
