@@ -2,7 +2,7 @@
 
 use crate::{
     axis::Axis,
-    padded::{Blocks, LEVELS, NO_BLOCK},
+    padded::{Blocks, JOINED, NO_BLOCK, NO_BLOCKS, TILE},
 };
 use std::collections::HashMap;
 
@@ -89,13 +89,36 @@ pub(crate) enum Kind {
     Tail,
 }
 
-/// The border on each side: 0 is none, 1 that of a tile or of the grid, 2 and above those of tiles within tiles.
+/// The border on each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Edges {
-    pub(crate) left: u8,
-    pub(crate) top: u8,
-    pub(crate) right: u8,
-    pub(crate) bottom: u8,
+    pub(crate) left: Edge,
+    pub(crate) top: Edge,
+    pub(crate) right: Edge,
+    pub(crate) bottom: Edge,
+}
+
+/// A border; of several at one place, the first is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Edge {
+    #[default]
+    None,
+    /// Around tiles that a later one joins.
+    Joined,
+    /// Of a tile, or of the grid.
+    Tile,
+    /// Of a tile within a tile.
+    Inner,
+}
+
+impl Edge {
+    fn of(level: usize) -> Self {
+        match level {
+            JOINED => Self::Joined,
+            TILE => Self::Tile,
+            _ => Self::Inner,
+        }
+    }
 }
 
 /// Builds a grid from what its cells contain.
@@ -115,12 +138,12 @@ impl GridBuilder<'_> {
         let mut cells: Vec<Cell> = Vec::with_capacity(self.rows.tracks.len() * self.columns.tracks.len());
         let mut neighbours = Vec::with_capacity(cells.capacity());
         // Deeper tiles are outlined only where a block has cells side by side.
-        let mut outlined = [false; LEVELS];
+        let mut outlined = [false; NO_BLOCKS.len()];
         for (row, row_track) in self.rows.tracks.iter().enumerate() {
             for (column, column_track) in self.columns.tracks.iter().enumerate() {
                 let (y, x) = (row_track.position, column_track.position);
                 let Some(content) = (self.content)(y, x) else { continue };
-                let blocks = (self.blocks)(y, x).unwrap_or([NO_BLOCK; LEVELS]);
+                let blocks = (self.blocks)(y, x).unwrap_or(NO_BLOCKS);
                 let at = |y: Option<u64>, x: Option<u64>| {
                     let (y, x) = (y?, x?);
                     if y < self.rows.extent && x < self.columns.extent { (self.blocks)(y, x) } else { None }
@@ -153,17 +176,19 @@ impl GridBuilder<'_> {
         }
         for (cell, (blocks, [left, top, right, bottom])) in cells.iter_mut().zip(&neighbours) {
             let edge = |other: &Option<Blocks>, levels: usize| match other {
-                None => 1,
+                None if blocks[JOINED] != NO_BLOCK => Edge::Joined,
+                None => Edge::Tile,
                 Some(other) => {
-                    let changed = (0..levels).find(|&l| blocks[l] != other[l] && (l == 0 || outlined[l]));
-                    changed.map_or(0, |level| u8::try_from(level + 1).unwrap_or(u8::MAX))
+                    let changed = (0..levels).find(|&l| blocks[l] != other[l] && (l <= TILE || outlined[l]));
+                    changed.map_or(Edge::None, Edge::of)
                 }
             };
-            let down = if self.inner_between_rows { LEVELS } else { 1 };
+            let all = NO_BLOCKS.len();
+            let down = if self.inner_between_rows { all } else { TILE + 1 };
             cell.edges = Edges {
-                left: edge(left, LEVELS),
+                left: edge(left, all),
                 top: edge(top, down),
-                right: edge(right, LEVELS),
+                right: edge(right, all),
                 bottom: edge(bottom, down),
             };
         }
@@ -205,7 +230,7 @@ impl Grid {
     pub(crate) fn has_inner(&self) -> bool {
         self.cells.iter().any(|cell| {
             let Edges { left, top, right, bottom } = cell.edges;
-            [left, top, right, bottom].into_iter().any(|edge| edge > 1)
+            [left, top, right, bottom].contains(&Edge::Inner)
         })
     }
 }

@@ -3,23 +3,30 @@
 //!
 //! A *place* is an index of the padded array; all of it is read from [`Padded`] and [`TileLevel`].
 
-use tilewise::{Padded, TileLevel, Tiled};
+use tilewise::{JoinedTiles, Padded, TileLevel, Tiled};
 
-/// Nested tiles whose outlines are drawn differently.
+/// Nested tiles whose outlines are drawn.
 pub(crate) const LEVELS: usize = 3;
+
+/// Where [`Blocks`] have the number of the joined tiles, and that of the tile.
+pub(crate) const JOINED: usize = 0;
+pub(crate) const TILE: usize = 1;
 
 /// A first tile longer than the rank by more than this adds no dimensions to the picture.
 const MOST_ADDED: usize = 6;
 
-/// The number of the block of each tile; [`NO_BLOCK`] for deeper tiles than there are, and for padding inside tiles.
-pub(crate) type Blocks = [u64; LEVELS];
+/// The number of the tiles that a later tile joins, then that of the block of each tile; [`NO_BLOCK`] where none are joined, for deeper
+/// tiles than there are, and for padding inside tiles.
+pub(crate) type Blocks = [u64; LEVELS + 1];
 
 pub(crate) const NO_BLOCK: u64 = u64::MAX;
+pub(crate) const NO_BLOCKS: Blocks = [NO_BLOCK; LEVELS + 1];
 
 /// The padded array, and the tiles whose blocks are outlined.
 pub(crate) struct PaddedArray {
     padded: Padded,
     levels: Vec<TileLevel>,
+    joined: Option<JoinedTiles>,
 }
 
 impl PaddedArray {
@@ -27,7 +34,8 @@ impl PaddedArray {
         let padded = tiled.padded(MOST_ADDED);
         let mut levels = padded.tiled().tile_levels();
         levels.truncate(LEVELS);
-        Self { padded, levels }
+        let joined = padded.tiled().joined_tiles();
+        Self { padded, levels, joined }
     }
 
     /// The bounds with padding, by dimension number, the added ones first.
@@ -47,6 +55,19 @@ impl PaddedArray {
 
     pub(crate) fn levels(&self) -> &[TileLevel] {
         &self.levels
+    }
+
+    /// How later tiles join those of the first level.
+    pub(crate) fn joined(&self) -> Option<&JoinedTiles> {
+        self.joined.as_ref()
+    }
+
+    /// Whether each tile lies whole in memory: nothing of another one is between its elements.
+    pub(crate) fn has_whole_tiles(&self) -> bool {
+        match (&self.joined, self.levels.first()) {
+            (Some(joined), Some(first)) => joined.elements_of_each() >= first.block_elements(),
+            _ => true,
+        }
     }
 
     /// Dimension numbers from the fastest-varying to the slowest.
@@ -76,15 +97,27 @@ impl PaddedArray {
     /// Offsets from one block of the first tile to the next, the padding that later tiles put between included.
     pub(crate) fn tile_length(&self) -> u64 {
         let last: Vec<u64> = self.extents().iter().map(|extent| extent.saturating_sub(1)).collect();
-        let [tiles, ..] = self.blocks(&last);
-        let length = tiles.checked_add(1).map(|tiles| self.padded.tiled().tiled_elements() / tiles);
+        let length = self.blocks(&last)[TILE].checked_add(1).map(|tiles| self.padded.tiled().tiled_elements() / tiles);
         length.unwrap_or(self.padded.tiled().tiled_elements())
     }
 
     pub(crate) fn blocks(&self, place: &[u64]) -> Blocks {
-        let mut blocks = [NO_BLOCK; LEVELS];
-        for (block, level) in blocks.iter_mut().zip(&self.levels) {
+        let mut blocks = NO_BLOCKS;
+        blocks[JOINED] = self.joined.as_ref().and_then(|joined| joined.number_of(place).ok()).unwrap_or(NO_BLOCK);
+        for (block, level) in blocks[TILE..].iter_mut().zip(&self.levels) {
             *block = level.block_of(place).unwrap_or(NO_BLOCK);
+        }
+        blocks
+    }
+
+    /// The blocks at an offset, for borders in memory: where elements of joined tiles alternate, those are of the blocks that join them.
+    pub(crate) fn blocks_at(&self, offset: u64) -> Blocks {
+        let mut blocks = self.place_at(offset).map_or(NO_BLOCKS, |place| self.blocks(&place));
+        if let Some(joined) = self.joined.as_ref().filter(|_| offset < self.padded.tiled().tiled_elements()) {
+            blocks[JOINED] = joined.number_at(offset).unwrap_or(NO_BLOCK);
+            if !self.has_whole_tiles() {
+                blocks[TILE] = blocks[JOINED];
+            }
         }
         blocks
     }

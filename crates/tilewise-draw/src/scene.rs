@@ -76,7 +76,11 @@ pub(crate) enum Swatch {
     /// for each 32-bit word.
     Words,
     OpenTile,
+    /// Tiles that a later one joins.
+    Joined,
     Inner,
+    /// Words alone.
+    Unmarked,
     Padding,
     Highlight,
     Moved,

@@ -1,60 +1,42 @@
 //! One element followed through the tiles to its offset, in words.
 
 use crate::{
-    padded::PaddedArray,
+    padded::LEVELS,
     text::{grouped, tuple},
 };
-use tilewise::Tiled;
+use tilewise::{AxisIndex, Tiled};
 
-/// The most axes of memory in a formula.
-const LONGEST_FORMULA: usize = 9;
+/// Tiles × axes of the longest derivation that is followed.
+const LONGEST: usize = 10_000;
 
 /// The steps of the tiled-layout document's example: tile index, index within the tile, offset.
-pub(crate) fn captions(tiled: &Tiled, padded: &PaddedArray, index: &[u64]) -> Vec<String> {
-    let Ok(offset) = tiled.offset_of(index) else { return Vec::new() };
-    let place = padded.place(index);
-    let mut captions = Vec::new();
+pub(crate) fn captions(tiled: &Tiled, index: &[u64]) -> Vec<String> {
+    let tiles = tiled.array().layout().map_or(0, |layout| layout.tiles().len());
+    if tiles.saturating_mul(tiled.physical_dimensions().len()) > LONGEST {
+        return tiled.offset_of(index).map(|offset| format!("Offset {}.", grouped(offset))).into_iter().collect();
+    }
+    let Ok(worked) = tiled.worked_offset(index) else { return Vec::new() };
     let element = tuple(index);
-    for (number, level) in padded.levels().iter().enumerate() {
-        let Ok((outer, inner)) = level.index_in_block(&place) else { continue };
-        // Later tiles cut the blocks of the tile before; the axes of that one are in its caption already.
-        let new = if number == 0 { &outer[..] } else { &outer[outer.len().saturating_sub(level.block_axes())..] };
-        let (tile, count) = pairs(new);
-        let (within, _) = pairs(&inner);
-        let text = level.tile();
+    let mut captions = Vec::new();
+    for (number, tile) in worked.tiles.iter().enumerate().take(LEVELS) {
+        let ((at, count), (within, _)) = (pairs(&tile.tile_index), pairs(&tile.within));
+        let text = &tile.tile;
         captions.push(match number {
-            0 => format!("Tiles {text}: {element} is in tile {tile} of {count}, at {within} within it."),
-            _ => format!("Then {text}: in block {tile} of {count}, at {within} within it."),
+            0 => format!("Tiles {text}: {element} is in tile {at} of {count}, at {within} within it."),
+            _ => format!("Then {text}: in block {at} of {count}, at {within} within it."),
         });
     }
-    let more = tiled.array().layout().map_or(0, |layout| layout.tiles().len()) - padded.levels().len();
-    if more > 0 {
+    if let more @ 1.. = tiles.saturating_sub(LEVELS) {
         captions.push(format!("Then {more} more of the layout's tiles."));
     }
-    let Ok(Some(physical)) = tiled.physical_index_of(offset) else { return captions };
-    let bounds = tiled.physical_dimensions();
-    let counted: Vec<(u64, u64)> =
-        physical.iter().copied().zip(bounds.iter().copied()).filter(|&(_, b)| b > 1).collect();
-    let memory = format!("Memory is {}: {element} is at {} there.", tuple(bounds), tuple(&physical));
-    captions.push(memory);
-    captions.push(match &counted[..] {
-        counted if counted.len() <= LONGEST_FORMULA => format!("Offset {}.", formula(counted, offset)),
-        _ => format!("Offset {}.", grouped(offset)),
-    });
+    let combined = worked.tiles.last().map_or_else(|| worked.physical_order.clone(), |last| last.combined());
+    let (at, bounds) = pairs(&combined);
+    captions.push(format!("Memory is {bounds}: {element} is at {at} there."));
+    captions.push(format!("{}.", worked.formula()));
     captions
 }
 
-fn pairs(axes: &[(u64, u64)]) -> (String, String) {
+fn pairs(axes: &AxisIndex) -> (String, String) {
     let (index, bounds): (Vec<u64>, Vec<u64>) = axes.iter().copied().unzip();
     (tuple(&index), tuple(&bounds))
-}
-
-/// `((1·3 + 1)·2 + 0)·2 + 1 = 17`
-fn formula(axes: &[(u64, u64)], offset: u64) -> String {
-    let Some((&(first, _), rest)) = axes.split_first() else { return offset.to_string() };
-    let mut sum = first.to_string();
-    for (at, (index, bound)) in rest.iter().enumerate() {
-        sum = if at == 0 { format!("{sum}·{bound} + {index}") } else { format!("({sum})·{bound} + {index}") };
-    }
-    if rest.is_empty() { sum } else { format!("{sum} = {offset}") }
 }

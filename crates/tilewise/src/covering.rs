@@ -7,7 +7,7 @@ use crate::{
     Error, Tiled,
     tiled::{Axis, Step},
 };
-use alloc::{vec, vec::Vec};
+use alloc::{collections::BTreeSet, vec, vec::Vec};
 
 /// What one size of a tile cuts: an axis, or several that `*` merges.
 pub(crate) struct Cut {
@@ -110,28 +110,30 @@ impl Tiled {
     /// ```
     #[must_use]
     pub fn joined_tiles(&self) -> Option<JoinedTiles> {
-        let mut joining =
-            Joining { numbers: vec![Some(1); self.bounds.len()], joined: Vec::new(), levels: Vec::new(), elements: 1 };
+        let mut joining = Joining {
+            numbers: vec![Some(1); self.bounds.len()],
+            count: 1,
+            dimensions: Vec::new(),
+            levels: Vec::new(),
+            elements: 1,
+        };
         let coverings = self.coverings();
         let mut start = 0;
         for (level, (&end, cuts)) in self.tile_ends.iter().zip(&coverings).enumerate() {
             joining.tile(level, &self.steps[start..end], cuts, &self.bounds)?;
             start = end;
         }
-        let count = product(joining.joined.iter().map(|&(_, count)| count));
-        if count == 1 {
+        if joining.levels.is_empty() {
             return None;
         }
         let numbering =
             self.physical_axes.iter().enumerate().filter_map(|(at, &axis)| Some((at, joining.numbers[axis]?)));
-        let mut dimensions: Vec<usize> = joining.joined.iter().filter_map(|&(origin, _)| origin.dimension()).collect();
-        dimensions.sort_unstable();
-        dimensions.dedup();
+        let dimensions: BTreeSet<usize> = joining.dimensions.into_iter().collect();
         Some(JoinedTiles {
             numbering: numbering.collect(),
             tiled: self.clone(),
-            count,
-            dimensions,
+            count: joining.count,
+            dimensions: dimensions.into_iter().collect(),
             levels: joining.levels,
             elements_of_each: joining.elements,
         })
@@ -182,7 +184,15 @@ impl JoinedTiles {
     /// # Errors
     /// As for [`Tiled::offset_of`].
     pub fn number_of(&self, index: &[u64]) -> Result<u64, Error> {
-        let place = self.tiled.physical_index_of(self.tiled.offset_of(index)?)?.unwrap_or_default();
+        self.number_at(self.tiled.offset_of(index)?)
+    }
+
+    /// The number of the joined tiles that an offset is in, padding included.
+    ///
+    /// # Errors
+    /// As for [`Tiled::physical_index_of`].
+    pub fn number_at(&self, offset: u64) -> Result<u64, Error> {
+        let place = self.tiled.physical_index_of(offset)?.unwrap_or_default();
         let bounds = self.tiled.physical_dimensions();
         Ok(self.numbering.iter().fold(0, |number, &(axis, places)| {
             number * bounds[axis].div_ceil(places) + place.get(axis).map_or(0, |at| at / places)
@@ -195,7 +205,8 @@ struct Joining {
     /// For each axis that numbers tiles of the first level, how many places inside a tile it counts before the next one; `None` for axes
     /// inside.
     numbers: Vec<Option<u64>>,
-    joined: Vec<(Origin, u64)>,
+    count: u64,
+    dimensions: Vec<usize>,
     levels: Vec<usize>,
     elements: u64,
 }
@@ -205,12 +216,18 @@ impl Joining {
     fn tile(&mut self, level: usize, steps: &[Step], cuts: &[Cut], bounds: &[u64]) -> Option<()> {
         let mut cuts = cuts.iter();
         let (mut joins, mut elements) = (false, 1_u64);
+        let mut merging: &[Axis] = &[];
         for step in steps {
             match step {
                 Step::Prepend { .. } => {}
-                Step::Merge { parts, merged } => self.numbers[*merged] = self.merged(parts, bounds)?,
+                Step::Merge { parts, merged } => {
+                    merging = parts;
+                    self.numbers[*merged] = self.merged(parts, bounds)?;
+                }
                 &Step::Split { axis, tile, outer, inner } => {
-                    let origin = cuts.next()?.axes.last().map_or(Origin::Merged, |axis| axis.origin);
+                    let cut = cuts.next()?;
+                    let parts = if merging.is_empty() { core::slice::from_ref(&axis) } else { merging };
+                    merging = &[];
                     self.numbers[inner] = None;
                     if level == 0 {
                         continue;
@@ -225,7 +242,7 @@ impl Joining {
                             elements = elements.saturating_mul(places);
                             if tile > places && bounds[axis] > places {
                                 joins = true;
-                                self.joined.push((origin, tile / places));
+                                self.join(tile / places, parts, cut);
                             }
                         }
                         Some(places) if places % tile == 0 => {
@@ -242,6 +259,19 @@ impl Joining {
             self.elements = elements;
         }
         Some(())
+    }
+
+    /// So many tiles are neighbours along the most minor dimension that numbers them, and along the next where they are more.
+    fn join(&mut self, mut count: u64, parts: &[Axis], cut: &Cut) {
+        self.count = self.count.saturating_mul(count);
+        let numbers =
+            parts.iter().zip(&cut.axes).filter(|(part, axis)| self.numbers[**part].is_some() && axis.bound > 1);
+        for (_, axis) in numbers.rev() {
+            if count > 1 {
+                self.dimensions.extend(axis.origin.dimension());
+            }
+            count = count.div_ceil(axis.bound);
+        }
     }
 
     /// What the axes that `*` merges number together; `None` where a number would be more minor than a place inside.

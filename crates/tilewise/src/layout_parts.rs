@@ -2,7 +2,7 @@
 
 use crate::{
     ArrayShape, Layout, Tile, TileDimension, Tiled,
-    covering::{Cut, Origin},
+    covering::{CoveredAxis, Cut, Origin},
     text::join,
     tpu::memory_space_name,
 };
@@ -264,7 +264,7 @@ fn combined_in_words(tile: &Tile, cuts: &[Cut], previous: Option<&Tile>) -> Stri
     }
 }
 
-/// The axes of a cut: `dimensions 0 and 1`, or behind a tile `the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile`.
+/// The axes of a cut: `dimensions 0 and 1`, or behind a tile `the number of tiles (2,4) along dimension 1 and dimension 0 inside the tile`.
 fn names(cut: &Cut, previous: Option<&Tile>) -> String {
     let name = |of: &str, origin: Origin| match origin.dimension() {
         Some(dimension) => format!("{of}dimension {dimension}"),
@@ -278,16 +278,13 @@ fn names(cut: &Cut, previous: Option<&Tile>) -> String {
             _ => cut.axes.iter().map(|axis| name("", axis.origin)).collect::<Vec<_>>().join(" and "),
         };
     };
-    let of_tile = format!("the number of the tile {previous} along ");
-    let all: Vec<String> = cut
-        .axes
-        .iter()
-        .map(
-            |axis| {
-                if axis.is_across { name(&of_tile, axis.origin) } else { name("", axis.origin) + " inside the tile" }
-            },
-        )
-        .collect();
+    let (across, inside): (Vec<&CoveredAxis>, Vec<&CoveredAxis>) = cut.axes.iter().partition(|axis| axis.is_across);
+    let mut all = Vec::new();
+    if !across.is_empty() {
+        let s = if across.len() == 1 { "" } else { "s" };
+        all.push(format!("the number{s} of tiles {previous}{}", along(across.iter().map(|axis| axis.origin))));
+    }
+    all.extend(inside.iter().map(|axis| name("", axis.origin) + " inside the tile"));
     all.join(" and ")
 }
 
@@ -356,6 +353,11 @@ mod tests {
                 "f32[3,4,8]{2,1,0:T(2,4)(3,1,1,2,4)}",
                 "3 neighbouring tiles (2,4) along dimension 0 are joined: each is whole, one behind the other",
             ),
+            (
+                "f32[8,8]{1,0:T(2,4)(*,2,2,4)}",
+                "the numbers of tiles (2,4) along dimensions 0 and 1 merge into one of 8, then blocks of 2 × 2 × 4 are cut: each \
+                 joins 2 neighbouring tiles (2,4)",
+            ),
             ("f32[4,8]{1,0:T(2,4)(1,2,1)}", "2 rows are interleaved: each column of 2 rows lies together"),
             (
                 "bf16[5000]{0:T(1024)(128)(2,1)}",
@@ -363,17 +365,17 @@ mod tests {
             ),
             (
                 "f32[4,8]{1,0:T(2,4)(*,4,1)}",
-                "the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
+                "the number of tiles (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
                  4 × 1 are cut: each joins 2 neighbouring tiles (2,4)",
             ),
             (
                 "f32[4,8]{1,0:T(2,4)(*,2,1)}",
-                "the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
+                "the number of tiles (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
                  2 × 1 are cut",
             ),
             (
                 "f32[4,8]{1,0:T(2,4)(*,3,1)}",
-                "the number of the tile (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
+                "the number of tiles (2,4) along dimension 1 and dimension 0 inside the tile merge into one of 4, then blocks of \
                  3 × 1 are cut: they end inside tiles (2,4)",
             ),
             (

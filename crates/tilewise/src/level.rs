@@ -79,20 +79,6 @@ impl TileLevel {
         Ok(self.tiled.offset_of(index)? / self.block_elements)
     }
 
-    /// An element's place along the axes of memory behind this tile, each (index, bound): those that number the blocks, and
-    /// those inside a block.
-    ///
-    /// # Errors
-    /// As for [`Tiled::offset_of`].
-    pub fn index_in_block(&self, index: &[u64]) -> Result<(AxisIndex, AxisIndex), Error> {
-        let offset = self.tiled.offset_of(index)?;
-        let physical = self.tiled.physical_index_of(offset)?.unwrap_or_default();
-        let mut blocks: AxisIndex =
-            physical.into_iter().zip(self.tiled.physical_dimensions().iter().copied()).collect();
-        let inside = blocks.split_off(blocks.len().saturating_sub(self.block_axes));
-        Ok((blocks, inside))
-    }
-
     /// How many elements from index 0 on along a logical dimension are in the first block, at index 0 of all others.
     #[must_use]
     pub fn block_extent(&self, dimension: usize) -> u64 {
@@ -128,9 +114,6 @@ impl TileLevel {
         outside
     }
 }
-
-/// An index along axes of memory, major → minor, each with its axis' bound.
-pub type AxisIndex = Vec<(u64, u64)>;
 
 #[cfg(test)]
 mod tests {

@@ -37,6 +37,7 @@ mod tile;
 mod tile_format;
 mod tiled;
 pub mod tpu;
+mod worked;
 
 pub use array::ArrayShape;
 pub use covering::JoinedTiles;
@@ -47,7 +48,7 @@ pub use equivalence::{BitcastAs, Counterexample, Mismatch, Relation};
 pub use error::{Error, ErrorKind};
 pub use layout::{Layout, SplitConfig};
 pub use layout_parts::{LayoutPart, LayoutPartKind};
-pub use level::{AxisIndex, TileLevel};
+pub use level::TileLevel;
 pub use padded::Padded;
 pub use reshape::{FreeReshape, Obstacle};
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
@@ -57,6 +58,7 @@ pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
 pub use tile_format::TileFormat;
 pub use tiled::Tiled;
+pub use worked::{AxisIndex, WorkedOffset, WorkedTile};
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.
 pub const MAX_SIZE: u64 = i64::MAX as u64;

@@ -18,6 +18,9 @@ pub(crate) enum Class {
     OpenTile,
     /// The border of a tile inside a tile.
     Inner,
+    /// The double border of tiles that a later one joins, and what is between its lines.
+    Joined,
+    JoinedMiddle,
     /// A bracket along an axis.
     Bracket,
     /// All elements of a map.
@@ -89,6 +92,9 @@ impl Class {
         Self::Halo,
     ];
 
+    /// Those of joined tiles, which few pictures have.
+    pub(crate) const OF_JOINED: [Self; 2] = [Self::Joined, Self::JoinedMiddle];
+
     /// Those that only the picture of a plan has.
     pub(crate) const OF_PLAN: [Self; 6] =
         [Self::Part(Part::Standing), Self::Part(Part::Other), Self::Padded, Self::Crest, Self::Peak, Self::Limit];
@@ -108,6 +114,8 @@ impl Class {
             Self::Tile
             | Self::OpenTile
             | Self::Inner
+            | Self::Joined
+            | Self::JoinedMiddle
             | Self::Bracket
             | Self::Link
             | Self::MovedLink
@@ -135,6 +143,8 @@ impl Class {
             Self::OpenTile => Some((Color::Foreground, 2.2)),
             Self::Tile => Some((Color::Foreground, 2.8)),
             Self::Inner => Some((Color::Foreground, 1.3)),
+            Self::Joined => Some((Color::Foreground, 5.2)),
+            Self::JoinedMiddle => Some((Color::Background, 1.8)),
             Self::Link => Some((Color::Hatch, 1.2)),
             Self::MovedLink => Some((Color::Accent, 1.6)),
             Self::Ring => Some((Color::Accent, 3.5)),

@@ -225,7 +225,11 @@ fn legend(group: &mut Group<'_>, sheet: &Sheet, content: f64, mut y: f64) -> f64
     let mut x = 0.0;
     for (swatch, text) in &sheet.legend {
         let many = matches!(swatch, Swatch::Tiles | Swatch::Runs | Swatch::Words);
-        let sides = if many { Swatch::COLORS.len() as f64 } else { 1.0 };
+        let sides = match swatch {
+            Swatch::Unmarked => 0.0,
+            _ if many => Swatch::COLORS.len() as f64,
+            _ => 1.0,
+        };
         let text = if many { sheet.per_color(text) } else { text.clone() };
         let wide = sides * SIDE + 6.0 + width(&text, Style::Aside.size());
         if x > 0.0 && x + wide > content {
@@ -244,7 +248,12 @@ fn legend(group: &mut Group<'_>, sheet: &Sheet, content: f64, mut y: f64) -> f64
                 }
             }
             Swatch::OpenTile => square(Class::OpenTile, 1.0, 0.0),
+            Swatch::Joined => {
+                square(Class::Inner, 0.7, 0.0);
+                square(Class::Inner, 3.7, 0.0);
+            }
             Swatch::Inner => square(Class::Inner, 1.0, 0.0),
+            Swatch::Unmarked => {}
             Swatch::Padding => square(Class::Swatch(None), 0.5, 0.0),
             Swatch::Highlight => square(Class::Ring, 1.5, 2.0),
             Swatch::Moved => group.corner(Class::Accent, (left + SIDE - 1.0, top + 2.0), 9.0),

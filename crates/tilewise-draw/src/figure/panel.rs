@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     axis::{Axis, Item, Track},
-    grid::{Cell, Edges, Grid, byte_label},
+    grid::{Cell, Edge, Edges, Grid, byte_label},
     scene::Panel,
 };
 use std::collections::HashSet;
@@ -258,7 +258,7 @@ impl<'a> PanelLayout<'a> {
     }
 
     fn outline(&self, group: &mut Group<'a>) {
-        let (mut tile, mut open, mut inner) = (Vec::new(), Vec::new(), Vec::new());
+        let [mut joined, mut tile, mut open, mut inner] = [const { Vec::new() }; 4];
         // Neighbours have the same border.
         let mut drawn = HashSet::new();
         for cell in &self.panel.grid.cells {
@@ -271,10 +271,11 @@ impl<'a> PanelLayout<'a> {
                 (right, Line::down((x + w, y), h)),
             ] {
                 let lines = match edge {
-                    0 => continue,
-                    1 if cell.content.is_open => &mut open,
-                    1 => &mut tile,
-                    _ => &mut inner,
+                    Edge::None => continue,
+                    Edge::Joined => &mut joined,
+                    Edge::Tile if cell.content.is_open => &mut open,
+                    Edge::Tile => &mut tile,
+                    Edge::Inner => &mut inner,
                 };
                 #[expect(clippy::cast_possible_truncation, reason = "a position in a picture")]
                 let place = |at: f64| (at * 10.0).round() as i64;
@@ -286,6 +287,9 @@ impl<'a> PanelLayout<'a> {
         group.lines(Class::Inner, inner);
         group.lines(Class::OpenTile, open);
         group.lines(Class::Tile, tile);
+        // Two lines: a wide one, and the background along its middle.
+        group.lines(Class::Joined, joined.clone());
+        group.lines(Class::JoinedMiddle, joined);
     }
 
     fn label_gaps(&self, group: &mut Group<'a>) {

@@ -33,8 +33,12 @@ fn document(svg: &mut String, figure: &Figure<'_>, theme: Theme, marks: &str) ->
     )?;
     writeln!(svg, "<title>{}</title>", Escaped(&figure.title))?;
     writeln!(svg, "<desc>{}</desc>", Escaped(&figure.description))?;
-    let of_plan = figure.marks().any(|mark| mark.class().is_some_and(|class| Class::OF_PLAN.contains(&class)));
-    let shapes = if of_plan { [&Class::SINGLE[..], &Class::OF_PLAN].concat() } else { Class::SINGLE.to_vec() };
+    let has = |some: &[Class]| figure.marks().any(|mark| mark.class().is_some_and(|class| some.contains(&class)));
+    let of_plan = has(&Class::OF_PLAN);
+    let mut shapes = Class::SINGLE.to_vec();
+    for some in [&Class::OF_PLAN[..], &Class::OF_JOINED].into_iter().filter(|some| has(some)) {
+        shapes.extend_from_slice(some);
+    }
     writeln!(svg, "<style>{}</style>", style_sheet::css(&id, theme, &shapes))?;
     let (side, middle) = (N(HATCH_SPACING), N(HATCH_SPACING / 2.0));
     write!(

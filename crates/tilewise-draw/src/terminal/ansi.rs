@@ -2,6 +2,7 @@
 
 use crate::{
     ColorMode, Options, Theme,
+    grid::Edge,
     palette::{Color, DARK, LIGHT, Palette, Rgb},
 };
 
@@ -83,54 +84,63 @@ impl Ansi {
         }
     }
 
-    pub(crate) fn vertical(&self, edge: u8) -> char {
+    pub(crate) fn vertical(&self, edge: Edge) -> char {
         match (edge, self.ascii) {
-            (0, _) => ' ',
-            (1, false) => '│',
-            (1, true) => '|',
-            (_, false) => '┊',
-            (_, true) => ':',
+            (Edge::None, _) => ' ',
+            (Edge::Joined, false) => '║',
+            (Edge::Joined, true) => '#',
+            (Edge::Tile, false) => '│',
+            (Edge::Tile, true) => '|',
+            (Edge::Inner, false) => '┊',
+            (Edge::Inner, true) => ':',
         }
     }
 
-    pub(crate) fn horizontal(&self, edge: u8) -> char {
+    pub(crate) fn horizontal(&self, edge: Edge) -> char {
         match (edge, self.ascii) {
-            (0, _) => ' ',
-            (1, false) => '─',
-            (1, true) => '-',
-            (_, false) => '┄',
-            (_, true) => '.',
+            (Edge::None, _) => ' ',
+            (Edge::Joined, false) => '═',
+            (Edge::Joined, true) => '=',
+            (Edge::Tile, false) => '─',
+            (Edge::Tile, true) => '-',
+            (Edge::Inner, false) => '┄',
+            (Edge::Inner, true) => '.',
         }
     }
 
     /// Where borders meet: those to the left, to the right, upwards and downwards.
-    pub(crate) fn corner(&self, [left, right, up, down]: [u8; 4]) -> char {
-        let arms = [left, right, up, down].map(|edge| edge == 1);
-        let corner = match arms {
+    pub(crate) fn corner(&self, [left, right, up, down]: [Edge; 4]) -> char {
+        let [has_left, has_right, has_up, has_down] =
+            [left, right, up, down].map(|edge| matches!(edge, Edge::Joined | Edge::Tile));
+        // As lines of one stroke; with two across; with two along; with two both ways.
+        let corners = match [has_left, has_right, has_up, has_down] {
             [false, false, false, false] => {
                 let (across, along) = (left.max(right), up.max(down));
                 return match (across, along) {
-                    (0, along) => self.vertical(along),
-                    (across, 0) => self.horizontal(across),
-                    _ => self.vertical(2),
+                    (Edge::None, along) => self.vertical(along),
+                    (across, Edge::None) => self.horizontal(across),
+                    _ => self.vertical(Edge::Inner),
                 };
             }
-            [true, true, false, false] | [true, false, false, false] | [false, true, false, false] => '─',
-            [false, false, true, true] | [false, false, true, false] | [false, false, false, true] => '│',
-            [false, true, false, true] => '┌',
-            [true, false, false, true] => '┐',
-            [false, true, true, false] => '└',
-            [true, false, true, false] => '┘',
-            [false, true, true, true] => '├',
-            [true, false, true, true] => '┤',
-            [true, true, false, true] => '┬',
-            [true, true, true, false] => '┴',
-            [true, true, true, true] => '┼',
+            [_, _, false, false] => ['─', '═', '─', '═'],
+            [false, false, _, _] => ['│', '│', '║', '║'],
+            [false, true, false, true] => ['┌', '╒', '╓', '╔'],
+            [true, false, false, true] => ['┐', '╕', '╖', '╗'],
+            [false, true, true, false] => ['└', '╘', '╙', '╚'],
+            [true, false, true, false] => ['┘', '╛', '╜', '╝'],
+            [false, true, true, true] => ['├', '╞', '╟', '╠'],
+            [true, false, true, true] => ['┤', '╡', '╢', '╣'],
+            [true, true, false, true] => ['┬', '╤', '╥', '╦'],
+            [true, true, true, false] => ['┴', '╧', '╨', '╩'],
+            [true, true, true, true] => ['┼', '╪', '╫', '╬'],
         };
-        match (self.ascii, corner) {
-            (false, corner) => corner,
-            (true, '─') => '-',
-            (true, '│') => '|',
+        let is_joined = |a, b| a == Edge::Joined || b == Edge::Joined;
+        let (across, along) = (is_joined(left, right), is_joined(up, down));
+        match (self.ascii, corners[0]) {
+            (false, _) => corners[usize::from(across) + 2 * usize::from(along)],
+            (true, '─') => self.horizontal(if across { Edge::Joined } else { Edge::Tile }),
+            (true, '│') => self.vertical(if along { Edge::Joined } else { Edge::Tile }),
+            (true, _) if across || along => '#',
             (true, _) => '+',
         }
     }

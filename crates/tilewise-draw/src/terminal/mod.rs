@@ -5,6 +5,7 @@ mod table;
 
 use crate::{
     Scene,
+    grid::Edge,
     scene::{Sheet, Slider, Swatch},
     text::grouped,
 };
@@ -72,13 +73,14 @@ fn slider_text(slider: &Slider, ansi: &Ansi) -> String {
 
 fn legend(sheet: &Sheet, ansi: &Ansi) -> String {
     let colored = ansi.is_colored();
-    let (tile, inner) = (ansi.vertical(1), ansi.vertical(2));
+    let [joined, tile, inner] = [Edge::Joined, Edge::Tile, Edge::Inner].map(|edge| ansi.vertical(edge));
     let items = sheet.legend.iter().filter_map(|(swatch, text)| match swatch {
         Swatch::Tiles if colored => Some(format!("{tile} {}", sheet.per_color(text))),
         Swatch::Words if colored => Some(format!("{inner} {}", sheet.per_color(text))),
         Swatch::Runs if colored => Some(sheet.per_color(text)),
         Swatch::Tiles => Some(format!("{tile} {text}")),
-        Swatch::OpenTile => Some(text.clone()),
+        Swatch::OpenTile | Swatch::Unmarked => Some(text.clone()),
+        Swatch::Joined => Some(format!("{joined} {text}")),
         Swatch::Inner | Swatch::Words => Some(format!("{inner} {text}")),
         Swatch::Padding => Some(format!("{} {text}", ansi.padding())),
         Swatch::Highlight => Some(format!("[ ] {text}")),

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     axis::Item,
-    grid::{Cell, Grid, Kind},
+    grid::{Cell, Edge, Grid, Kind},
 };
 
 pub(crate) fn write(out: &mut String, grid: &Grid, ansi: &Ansi, width: usize) {
@@ -124,18 +124,18 @@ impl<'a> Table<'a> {
     }
 
     /// The border to the left of an item of a row; behind the last item, the one to its right.
-    fn vertical(&self, row: Option<usize>, at: usize) -> u8 {
-        let Some(row) = row else { return 0 };
-        let right = self.cell(row, self.columns.get(at)).map_or(0, |cell| cell.edges.left);
+    fn vertical(&self, row: Option<usize>, at: usize) -> Edge {
+        let Some(row) = row else { return Edge::None };
+        let right = self.cell(row, self.columns.get(at)).map_or(Edge::None, |cell| cell.edges.left);
         let before = at.checked_sub(1).and_then(|before| self.columns.get(before));
-        let left = self.cell(row, before).map_or(0, |cell| cell.edges.right);
+        let left = self.cell(row, before).map_or(Edge::None, |cell| cell.edges.right);
         strongest(left, right)
     }
 
     /// The border below one row and above the next, at an item.
-    fn horizontal(&self, upper: Option<usize>, lower: Option<usize>, item: Option<&Item>) -> u8 {
-        let above = upper.and_then(|row| self.cell(row, item)).map_or(0, |cell| cell.edges.bottom);
-        let below = lower.and_then(|row| self.cell(row, item)).map_or(0, |cell| cell.edges.top);
+    fn horizontal(&self, upper: Option<usize>, lower: Option<usize>, item: Option<&Item>) -> Edge {
+        let above = upper.and_then(|row| self.cell(row, item)).map_or(Edge::None, |cell| cell.edges.bottom);
+        let below = lower.and_then(|row| self.cell(row, item)).map_or(Edge::None, |cell| cell.edges.top);
         strongest(above, below)
     }
 
@@ -184,7 +184,7 @@ impl<'a> Table<'a> {
             let cell = self.cell(row, Some(item));
             let style = cell.map_or(CellStyle::default(), style);
             let border = self.vertical(Some(row), at);
-            let joined = border != 1 && before.color == style.color;
+            let joined = !matches!(border, Edge::Joined | Edge::Tile) && before.color == style.color;
             let ground = CellStyle { color: if joined { style.color } else { None }, ..CellStyle::default() };
             line.push_str(&self.ansi.cell(ground, &self.ansi.vertical(border).to_string()));
             let text = match (cell, item) {
@@ -209,14 +209,14 @@ impl<'a> Table<'a> {
             _ => None,
         };
         let (upper, lower) = (row(upper), row(lower));
-        let edges: Vec<u8> = self.columns.iter().map(|item| self.horizontal(upper, lower, Some(item))).collect();
-        if edges.iter().all(|&edge| edge == 0) {
+        let edges: Vec<Edge> = self.columns.iter().map(|item| self.horizontal(upper, lower, Some(item))).collect();
+        if edges.iter().all(|&edge| edge == Edge::None) {
             return;
         }
         let mut line = " ".repeat(self.gutter + 1);
         for at in 0..=self.columns.len() {
-            let left = at.checked_sub(1).and_then(|before| edges.get(before)).copied().unwrap_or(0);
-            let right = edges.get(at).copied().unwrap_or(0);
+            let left = at.checked_sub(1).and_then(|before| edges.get(before)).copied().unwrap_or_default();
+            let right = edges.get(at).copied().unwrap_or_default();
             line.push(self.ansi.corner([left, right, self.vertical(upper, at), self.vertical(lower, at)]));
             if let Some(item) = self.columns.get(at) {
                 line.extend(std::iter::repeat_n(self.ansi.horizontal(right), self.item_width(item)));
@@ -243,9 +243,9 @@ impl<'a> Table<'a> {
 }
 
 /// The outermost of two borders.
-fn strongest(a: u8, b: u8) -> u8 {
+fn strongest(a: Edge, b: Edge) -> Edge {
     match (a, b) {
-        (0, edge) | (edge, 0) => edge,
+        (Edge::None, edge) | (edge, Edge::None) => edge,
         (a, b) => a.min(b),
     }
 }

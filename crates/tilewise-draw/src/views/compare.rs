@@ -4,8 +4,8 @@ use super::{Drawing, title};
 use crate::{
     Error, ErrorKind, Options,
     axis::{Axis, Selection},
-    grid::{CellContent, Colors, Grid, GridBuilder, Kind, Link},
-    padded::{NO_BLOCK, PaddedArray},
+    grid::{CellContent, Colors, Edge, Grid, GridBuilder, Kind, Link},
+    padded::{NO_BLOCK, NO_BLOCKS, PaddedArray},
     plane::Plane,
     scene::{Panel, Sheet, Swatch},
     text::grouped,
@@ -52,7 +52,7 @@ pub(crate) fn sheet(from: &Tiled, to: &Tiled, options: &Options) -> Result<Sheet
     for (_, text) in legend.iter_mut().filter(|(swatch, _)| matches!(swatch, Swatch::Tiles | Swatch::Runs)) {
         text.push_str(" in A");
     }
-    legend.retain(|(swatch, _)| *swatch != Swatch::Inner);
+    legend.retain(|(swatch, _)| !matches!(swatch, Swatch::Inner | Swatch::Unmarked));
     if panels.iter().any(|panel| panel.grid.cells.iter().any(|cell| cell.content.moved)) {
         legend.push((Swatch::Moved, "at another offset in B".to_owned()));
     }
@@ -154,16 +154,15 @@ fn strips(before: &Drawing<'_>, after: &Drawing<'_>, colors: &mut Colors) -> Pan
         };
         Some(CellContent { note, moved, color_key, ..content })
     };
-    let blocks = |row: u64, column: u64| {
-        let drawing = both[usize::from(row > 0)];
-        let place = drawing.padded.place_at(column).filter(|_| column < drawing.tiled.physical_elements());
-        Some(place.map_or([row | (1 << 63), NO_BLOCK, NO_BLOCK], |place| drawing.padded.blocks(&place)))
+    let blocks = |row: u64, column: u64| match both[usize::from(row > 0)].padded.blocks_at(column) {
+        NO_BLOCKS => Some([NO_BLOCK, row | (1 << 63), NO_BLOCK, NO_BLOCK]),
+        blocks => Some(blocks),
     };
     let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
     let mut grid = builder.build(colors);
     for cell in &mut grid.cells {
         // The two strips have a border each.
-        (cell.edges.top, cell.edges.bottom) = (1, 1);
+        (cell.edges.top, cell.edges.bottom) = (Edge::Tile, Edge::Tile);
     }
     grid.links = links(&grid);
     let heading = "The start of memory in A and in B".to_owned();

@@ -29,10 +29,7 @@ impl Drawing<'_> {
             (offset < self.tiled.physical_elements()).then_some(offset)
         };
         let content = |row, column| Some(annotate(self.content_at(offset(row, column)?)));
-        let blocks = |row, column| {
-            let place = self.padded.place_at(offset(row, column)?);
-            Some(place.map_or([crate::padded::NO_BLOCK; crate::padded::LEVELS], |place| self.padded.blocks(&place)))
-        };
+        let blocks = |row, column| Some(self.padded.blocks_at(offset(row, column)?));
         let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
         Panel::of("memory", heading, builder.build(colors))
     }

@@ -9,13 +9,13 @@ mod word;
 use crate::{
     Error, Options, View,
     grid::{Colors, Kind},
-    padded::{NO_BLOCK, PaddedArray},
+    padded::{NO_BLOCK, PaddedArray, TILE},
     plane::Plane,
     scene::{Panel, Sheet, Slider, Swatch},
     text::{counted, grouped},
     trace,
 };
-use tilewise::{ArrayShape, Shape, Tiled};
+use tilewise::{ArrayShape, Shape, Tile, Tiled};
 
 /// A panel of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +99,13 @@ impl<'a> Drawing<'a> {
         if self.padded.levels().is_empty() {
             return Some(self.slower_dimension().map_or(0, |dimension| place[dimension]));
         }
-        Some(self.padded.blocks(place)[0])
+        Some(self.padded.blocks(place)[TILE])
     }
 
     /// The number of the tile at a place, counted along memory.
     pub(crate) fn tile(&self, place: &[u64]) -> Option<u64> {
         self.padded.levels().first()?;
-        Some(self.padded.blocks(place)[0]).filter(|&tile| tile != NO_BLOCK)
+        Some(self.padded.blocks(place)[TILE]).filter(|&tile| tile != NO_BLOCK)
     }
 
     /// Whether the tile at a place has elements outside the plane. The first and the last of them in memory are the
@@ -184,9 +184,8 @@ impl<'a> Drawing<'a> {
                 }
             }
         }
-        if !words && panels.iter().any(|panel| panel.grid.has_inner()) {
-            let inner: Vec<String> = tiles.iter().skip(1).map(|level| level.tile().to_string()).collect();
-            legend.push((Swatch::Inner, format!("tile {} inside it", inner.join(" and "))));
+        if !words && shown {
+            self.name_later_tiles(panels, &mut legend);
         }
         if cells().any(|cell| cell.content.is_open) {
             legend.push((Swatch::OpenTile, "a tile that goes on outside this plane".to_owned()));
@@ -200,6 +199,55 @@ impl<'a> Drawing<'a> {
         legend
     }
 
+    /// What later tiles join, and what they cut: every one is named, with a border or without.
+    fn name_later_tiles(&self, panels: &[Panel], legend: &mut Vec<(Swatch, String)>) {
+        /// Tiles that are named; more are counted.
+        const MOST_NAMED: usize = 6;
+        let tiles = self.tiled.array().layout().map_or(&[][..], |layout| layout.tiles());
+        let joined = self.padded.joined();
+        let (joining, cutting): (Vec<_>, Vec<_>) = tiles
+            .iter()
+            .enumerate()
+            .skip(1)
+            .take(MOST_NAMED)
+            .partition(|(level, _)| joined.is_some_and(|joined| joined.levels().contains(level)));
+        let names =
+            |tiles: &[(usize, &Tile)]| tiles.iter().map(|(_, tile)| tile.to_string()).collect::<Vec<_>>().join(" and ");
+        if let Some(joined) = joined {
+            let dimensions: Vec<String> = joined.dimensions().iter().map(|&dimension| self.named(dimension)).collect();
+            let along =
+                if dimensions.is_empty() { String::new() } else { format!(" along {}", dimensions.join(" and ")) };
+            let words = format!("{} tiles{along} joined by {}", grouped(joined.count()), names(&joining));
+            legend.push((Swatch::Joined, words));
+        }
+        let more = tiles.len().saturating_sub(1 + MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let has_inner = panels.iter().any(|panel| panel.grid.has_inner());
+        match (has_inner, cutting.is_empty()) {
+            // Inside a tile, what joins others is outlined as far as it reaches there.
+            (true, true) => legend.push((Swatch::Inner, format!("tile {}{more}", names(&joining)))),
+            (true, false) => {
+                // What `*` merges may reach from tile to tile.
+                let is_inside =
+                    cutting.iter().all(|(_, tile)| tile.dimensions().iter().all(|size| size.size().is_some()));
+                let inside = if is_inside { " inside it" } else { "" };
+                legend.push((Swatch::Inner, format!("tile {}{more}{inside}", names(&cutting))));
+            }
+            (false, true) => {}
+            (false, false) => {
+                legend.push((Swatch::Unmarked, format!("then {}{more}, without a border here", names(&cutting))));
+            }
+        }
+    }
+
+    /// A dimension of the padded array.
+    fn named(&self, dimension: usize) -> String {
+        match dimension.checked_sub(self.padded.added()) {
+            Some(own) => named(self.tiled.array(), own),
+            None => "a dimension added by the tile".to_owned(),
+        }
+    }
+
     fn captions(&self, options: &Options, parts: &[Part]) -> Vec<String> {
         let mut captions = Vec::new();
         if self.tiled.tiled_elements() == 0 {
@@ -207,7 +255,7 @@ impl<'a> Drawing<'a> {
             return captions;
         }
         if let Some(index) = &options.highlight {
-            captions.extend(trace::captions(self.tiled, &self.padded, index));
+            captions.extend(trace::captions(self.tiled, index));
             if self.plane.focus.is_none() {
                 captions.push("This element lies outside the slice that is drawn.".to_owned());
             }

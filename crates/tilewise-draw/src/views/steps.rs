@@ -4,7 +4,7 @@ use super::{Drawing, MOST_ROWS, most_columns, summary, title};
 use crate::{
     Error, Options,
     axis::{Axis, Selection},
-    grid::{CellContent, Colors, GridBuilder, Kind},
+    grid::{CellContent, Colors, Edge, GridBuilder, Kind},
     padded::NO_BLOCK,
     scene::{Panel, Sheet},
     text::{counted, list, short_index},
@@ -73,7 +73,7 @@ impl Drawing<'_> {
         };
         let blocks = |row: u64, column: u64| {
             page.position(row, column)?;
-            Some([row / page.rows_together, column / page.columns_together, NO_BLOCK])
+            Some([NO_BLOCK, row / page.rows_together, column / page.columns_together, NO_BLOCK])
         };
         let most = most_columns(super::memory::index_length(self.tiled));
         // The lines of the buffer are short enough to draw whole; narrower pictures fit side by side.
@@ -92,7 +92,7 @@ impl Drawing<'_> {
         for cell in &mut grid.cells {
             // Borders between columns are as strong as those between rows.
             for edge in [&mut cell.edges.left, &mut cell.edges.right] {
-                *edge = (*edge).min(1);
+                *edge = (*edge).min(Edge::Tile);
             }
         }
         Panel { beside: after > 0, ..Panel::of("step", heading, grid) }

@@ -4,7 +4,7 @@ use super::Drawing;
 use crate::{
     axis::{Axis, Selection},
     grid::{CellContent, Colors, GridBuilder, Kind},
-    padded::NO_BLOCK,
+    padded::{NO_BLOCK, TILE},
     scene::Panel,
     text::short_index,
 };
@@ -36,7 +36,7 @@ impl Drawing<'_> {
         let blocks = |row, column| {
             let place = self.plane.place(row, column);
             let word = self.padded.offset(&place).map_or(NO_BLOCK, word);
-            Some([self.padded.blocks(&place)[0], word, NO_BLOCK])
+            Some([NO_BLOCK, self.padded.blocks(&place)[TILE], word, NO_BLOCK])
         };
         let heading = match bits < WORD {
             true => "The array: the word and bits of each cell",
@@ -83,7 +83,7 @@ impl Drawing<'_> {
             let text = content.index.as_ref().map_or_else(String::new, |index| short_index(index));
             Some(CellContent { text, color_key: content.color_key.map(|_| words(offset, bits).0), ..content })
         };
-        let blocks = |row, column| Some([words(offset(row, column)?, bits).0, NO_BLOCK, NO_BLOCK]);
+        let blocks = |row, column| Some([NO_BLOCK, words(offset(row, column)?, bits).0, NO_BLOCK, NO_BLOCK]);
         let builder = GridBuilder { rows, columns, content: &content, blocks: &blocks, inner_between_rows: false };
         let heading = match bits <= WORD {
             true => "Memory, word by word",

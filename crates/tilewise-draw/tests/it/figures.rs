@@ -43,7 +43,7 @@ fn figure_1() {
     for cell in memory.iter().filter(|cell| cell.index.is_some()) {
         assert!(array.iter().any(|other| (&other.index, &other.class) == (&cell.index, &cell.class)));
     }
-    assert!(svg.contains("Offset ((1·3 + 1)·2 + 0)·2 + 1 = 17."));
+    assert!(svg.contains("linear_index = (1·3 + 1)·2·2 + (0·2 + 1) = 17."));
 }
 
 /// Figure 2: a 4 × 8 array in 2 × 4 tiles, each cut into 2 × 1 tiles.
@@ -101,4 +101,89 @@ fn steps() {
             "4. reshape [2,3,2,2] → [24]",
         ]
     );
+}
+
+/// Figure 4: an 8 × 8 array in 2 × 4 tiles, of which (2,1,1,1) pairs those one below the other. The element with the red dot, (6,5), is
+/// at 51.
+#[test]
+fn figure_4() {
+    let scene = Scene::of(&tiled("f32[8,8]{1,0:T(2,4)(2,1,1,1)}"), &Options::new().with_highlight([6, 5]));
+    let scene = scene.expect("an index inside");
+    let svg = scene.to_svg();
+    assert!(svg.contains("= 51.") && svg.contains("2 tiles along dimension 0 (y) joined by (2,1,1,1)"));
+    let array = "\
+  ╔═══════════════════╦═══════════════════╗
+0 ║  0    2    4    6 ║ 16   18   20   22 ║
+1 ║  8   10   12   14 ║ 24   26   28   30 ║
+  ╟───────────────────╫───────────────────╢
+2 ║  1    3    5    7 ║ 17   19   21   23 ║
+3 ║  9   11   13   15 ║ 25   27   29   31 ║
+  ╠═══════════════════╬═══════════════════╣
+4 ║ 32   34   36   38 ║ 48   50   52   54 ║
+5 ║ 40   42   44   46 ║ 56   58   60   62 ║
+  ╟───────────────────╫───────────────────╢
+6 ║ 33   35   37   39 ║ 49  [51]  53   55 ║
+7 ║ 41   43   45   47 ║ 57   59   61   63 ║
+  ╚═══════════════════╩═══════════════════╝";
+    let drawn = scene.to_terminal(80);
+    assert!(drawn.contains(array), "{drawn}");
+}
+
+/// A later tile that reaches the numbers of tiles joins some: a double border is around those, and the legend names every tile.
+#[test]
+fn joined_tiles_have_a_border() {
+    let drawn = |shape: &str| Scene::of(&tiled(shape), &Options::new()).expect(shape).to_terminal(200);
+    for (shape, lines) in [
+        (
+            "f32[4,8]{1,0:T(2,4)(2,2,1)}",
+            &[
+                "  ╔═══════════╤═══════════╗",
+                "0 ║ 0┊ 4┊ 8┊12│ 2┊ 6┊10┊14║",
+                "  ╠═══════════╪═══════════╣",
+                " 0 ║0,0 1,0 0,4 1,4┊0,1 1,1 0,5 1,5┊0,2 1,2 0,6 1,6┊0,3 1,3 0,7 1,7║",
+                "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (2,2,1)   ┊ tile (2,2,1)",
+            ][..],
+        ),
+        (
+            "f32[8,8]{1,0:T(2,4)(4,2,2,4)}",
+            &[
+                "  ╟───────────┼───────────╢",
+                " 0 ║0,0 0,1 0,2 0,3 1,0 1,1 1,2 1,3│0,4 0,5 0,6 0,7 1,4 1,5 1,6 1,7║",
+                "│ tile (2,4)   ║ 8 tiles along dimension 0 (y) and dimension 1 (x) joined by (4,2,2,4)",
+            ],
+        ),
+        (
+            "f32[4,8]{1,0:T(2,4)(2,2,1,1)}",
+            &[
+                "0 ║ 0  4  8 12│ 1  5  9 13║",
+                "  ╟───────────┼───────────╢",
+                " 0 ║0,0 0,4 2,0 2,4┊0,1 0,5 2,1 2,5┊0,2 0,6 2,2 2,6┊0,3 0,7 2,3 2,7║",
+            ],
+        ),
+        (
+            "f32[4,8]{1,0:T(2,4)(*,4,1)}",
+            &[
+                "0 ║ 0┊ 4┊ 8┊12│ 2┊ 6┊10┊14║",
+                "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (*,4,1)   ┊ tile (*,4,1)",
+            ],
+        ),
+        (
+            "f32[8,8]{1,0:T(2,4)(*,2,2,4)}",
+            &["  ╠═══════════╪═══════════╣", "│ tile (2,4)   ║ 2 tiles along dimension 1 (x) joined by (*,2,2,4)"],
+        ),
+        ("f32[4,8]{1,0:T(2,4)(*,2,1,1)}", &[" 0 ║0,0 0,4┊0,1 0,5┊0,2 0,6┊0,3 0,7┊1,0 1,4┊1,1 1,5┊1,2 1,6┊1,3 1,7║"]),
+        // Three tiles that are no rectangle, and one more with padding.
+        (
+            "f32[4,8]{1,0:T(2,4)(*,3,1,1)}",
+            &["  ╟───────────╬═══════════╣", "24 ║2,4┊  ·   ·┊2,5┊  ·   ·┊2,6┊  ·   ·┊2,7┊  ·   ·║"],
+        ),
+        // What ends inside a tile joins none; what cuts single elements has no border, and a name all the same.
+        ("f32[4,8]{1,0:T(2,4)(*,3,1)}", &["│ tile (2,4)   ┊ tile (*,3,1)"]),
+        ("f32[4,8]{1,0:T(2,4)(1,1)}", &["│ tile (2,4)   then (1,1), without a border here"]),
+    ] {
+        let drawn = drawn(shape);
+        for line in lines {
+            assert!(drawn.contains(line), "{shape}: {line}\n{drawn}");
+        }
+    }
 }

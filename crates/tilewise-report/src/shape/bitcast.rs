@@ -221,8 +221,7 @@ pub(super) fn in_words(relation: &Relation) -> String {
             let transpose =
                 |order: &[usize]| (!order.is_sorted()).then(|| format!("the transpose ({})", listed(order)));
             let reshape = Some(format!("the reshape to [{}]", listed(bounds)));
-            let steps: Vec<String> =
-                [transpose(permutation), reshape, transpose(then)].into_iter().flatten().collect();
+            let steps: Vec<String> = [transpose(permutation), reshape, transpose(then)].into_iter().flatten().collect();
             format!("only if you wanted {}", steps.join(", then "))
         }
         Relation::ExposesPadding { exposed, hidden } => match (exposed, hidden) {

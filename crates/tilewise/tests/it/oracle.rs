@@ -10,6 +10,26 @@ use tilewise_testing::{
     shapes::small_arrays,
 };
 
+/// The value of sums of products, in brackets or not.
+fn evaluated(text: &str) -> u64 {
+    let plain = |text: &str| -> u64 {
+        let product =
+            |term: &str| term.split('·').map(|factor| factor.trim().parse::<u64>().expect("a number")).product::<u64>();
+        text.split(" + ").map(product).sum()
+    };
+    match text.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((first, rest)) => {
+            let (factors, last) = rest.split_once(" + ").map_or((rest, "0"), |(factors, last)| (factors, last));
+            plain(first) * plain(factors.trim_start_matches('·'))
+                + evaluated(last.trim_start_matches('(').trim_end_matches(')'))
+        }
+        None => match text.split_once(" + (") {
+            Some((first, last)) => plain(first) + plain(last.trim_end_matches(')')),
+            None => plain(text),
+        },
+    }
+}
+
 proptest! {
     #![proptest_config(tilewise_testing::cases(3000))]
 
@@ -43,6 +63,26 @@ proptest! {
         prop_assert_eq!(tiled.physical_bytes(), (tiled.physical_elements() * stored).div_ceil(8));
         prop_assert_eq!(tiled.logical_bytes(), (elements as u64 * stored.min(natural)).div_ceil(8));
         prop_assert_eq!(tiled.padding_bytes(), tiled.physical_bytes() - tiled.logical_bytes());
+    }
+
+    /// The worked formula is the offset, whatever the tiles: each step's numbers, and their sum as it is printed.
+    #[test]
+    fn worked_offsets_are_offsets(shape in small_arrays(), position in 0..4000usize) {
+        let tiled = Tiled::new(&shape)?;
+        let bounds: Vec<usize> = tiled.logical_dimensions().iter().map(|&b| b as usize).collect();
+        let elements: usize = bounds.iter().product();
+        prop_assume!(elements > 0);
+        let index: Vec<u64> = unravel(position % elements, &bounds).into_iter().map(|i| i as u64).collect();
+        let worked = tiled.worked_offset(&index)?;
+        let combined = worked.tiles.last().map_or_else(|| worked.physical_order.clone(), |last| last.combined());
+        let (place, sizes): (Vec<u64>, Vec<u64>) = combined.into_iter().unzip();
+        prop_assert_eq!(&sizes, tiled.physical_dimensions());
+        prop_assert_eq!(Some(place), tiled.physical_index_of(worked.offset)?);
+        let printed = worked.formula();
+        let mut parts = printed.split(" = ").skip(1);
+        let (sum, offset) = (parts.next().expect("a sum"), parts.next().unwrap_or_default());
+        prop_assert_eq!(evaluated(sum), tiled.offset_of(&index)?, "{}: {}", shape, printed);
+        prop_assert!(offset.is_empty() || offset == tiled.offset_of(&index)?.to_string());
     }
 
     #[test]
