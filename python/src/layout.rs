@@ -157,9 +157,9 @@ impl PyLayout {
         self.0.dynamic_shape_metadata_prefix_bytes()
     }
 
-    /// The name of the dimension order: `'row-major'`, `'column-major'`, `'dim 1 is minor'`.
+    /// The name of the dimension order, where it has one: `'row-major'` ("dim 0 is major"), `'column-major'` ("dim 0 is minor").
     #[getter]
-    fn order_name(&self) -> String {
+    fn order_name(&self) -> Option<&'static str> {
         self.0.order_name()
     }
 

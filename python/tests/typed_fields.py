@@ -85,7 +85,7 @@ def layout_fields(layout: tw.Layout) -> None:
     assert_type(layout.tiles, "tuple[tuple[int | None, ...], ...]")
     counts: list[int] = [layout.tail_padding_alignment, layout.memory_space, layout.dynamic_shape_metadata_prefix_bytes]
     maybe_counts: list[int | None] = [layout.element_size_in_bits]
-    texts: list[str] = [layout.memory_space_name, layout.order_name]
+    texts: list[str | None] = [layout.memory_space_name, layout.order_name]
     assert_type(layout.split_configs, "tuple[tuple[int, tuple[int, ...]], ...]")
     assert_type(layout.index_primitive_type, "tw.ElementType | None")
     assert_type(layout.pointer_primitive_type, "tw.ElementType | None")

@@ -62,6 +62,20 @@ impl ArrayShape {
         self.dimensions.len()
     }
 
+    /// The dimension that a number means, 0 … N−1; negative ones count from the end, −1 being the last.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexOutOfBounds`] outside −N … N−1 (XLA aborts there).
+    pub fn dimension_number(&self, number: i64) -> Result<usize, Error> {
+        let rank = self.rank();
+        let from_end = |n: i64| usize::try_from(n.unsigned_abs()).ok().and_then(|n| rank.checked_sub(n));
+        let position = if number < 0 { from_end(number) } else { usize::try_from(number).ok() };
+        position.filter(|&position| position < rank).ok_or_else(|| {
+            let message = format!("there is no dimension {number} in an array of rank {rank}");
+            Error::new(ErrorKind::IndexOutOfBounds, message)
+        })
+    }
+
     /// The layout; `None` where the shape was read without inventing one.
     #[must_use]
     pub fn layout(&self) -> Option<&Layout> {
@@ -88,13 +102,7 @@ impl ArrayShape {
     /// The documents' letter for a dimension: rank 2 is y, x; rank 3 z, y, x; rank 4 p, z, y, x.
     #[must_use]
     pub fn dimension_letter(&self, dimension: usize) -> Option<char> {
-        let letters: &[char] = match self.rank() {
-            2 => &['y', 'x'],
-            3 => &['z', 'y', 'x'],
-            4 => &['p', 'z', 'y', 'x'],
-            _ => &[],
-        };
-        letters.get(dimension).copied()
+        letter(self.rank(), dimension)
     }
 
     /// Bits each element takes in memory: the layout's `E(n)`, or the type's natural storage size
@@ -124,6 +132,17 @@ impl ArrayShape {
     pub(crate) fn element_size_in_bits(&self) -> Option<u64> {
         self.layout.as_ref().and_then(Layout::element_size_in_bits)
     }
+}
+
+/// The documents' letter for a dimension of an array of that rank.
+pub(crate) fn letter(rank: usize, dimension: usize) -> Option<char> {
+    let letters: &[char] = match rank {
+        2 => &['y', 'x'],
+        3 => &['z', 'y', 'x'],
+        4 => &['p', 'z', 'y', 'x'],
+        _ => &[],
+    };
+    letters.get(dimension).copied()
 }
 
 pub(crate) fn rank_mismatch(named: usize, rank: usize) -> Error {

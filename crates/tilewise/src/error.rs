@@ -153,6 +153,21 @@ impl Error {
         self
     }
 
+    /// The same of a text that the parsed one is a part of, from that byte on.
+    #[must_use]
+    pub(crate) fn shifted(mut self, by: usize) -> Self {
+        self.0.span = self.0.span.map(|span| span.start + by..span.end + by);
+        self
+    }
+
+    /// The same of a part of the parsed text, so many bytes from that one on.
+    #[must_use]
+    pub(crate) fn unshifted(mut self, start: usize, length: usize) -> Self {
+        let place = |at: usize| at.saturating_sub(start).min(length);
+        self.0.span = self.0.span.map(|span| place(span.start)..place(span.end));
+        self
+    }
+
     #[must_use]
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());

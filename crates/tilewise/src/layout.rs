@@ -205,24 +205,25 @@ impl Layout {
         self.dynamic_shape_metadata_prefix_bytes
     }
 
-    /// What the order of dimensions is called.
+    /// What the order of dimensions is called, where it has a name: `row-major` from the last dimension to the first, the documents'
+    /// "dim 0 is major"; `column-major` from the first to the last, "dim 0 is minor".
     ///
     /// ```
     /// # use tilewise::Layout;
-    /// assert_eq!(Layout::new([1, 0])?.order_name(), "row-major");
-    /// assert_eq!(Layout::new([0, 1])?.order_name(), "column-major");
-    /// assert_eq!(Layout::new([0, 2, 1])?.order_name(), "dim 0 is minor");
+    /// assert_eq!(Layout::new([2, 1, 0])?.order_name(), Some("row-major"));
+    /// assert_eq!(Layout::new([0, 1, 2])?.order_name(), Some("column-major"));
+    /// assert_eq!(Layout::new([0, 2, 1])?.order_name(), None);
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     #[must_use]
-    pub fn order_name(&self) -> alloc::string::String {
+    pub fn order_name(&self) -> Option<&'static str> {
         let order = self.minor_to_major();
         if order.iter().rev().copied().eq(0..order.len()) {
-            "row-major".into()
+            Some("row-major")
         } else if order.iter().copied().eq(0..order.len()) {
-            "column-major".into()
+            Some("column-major")
         } else {
-            format!("dim {} is minor", order[0])
+            None
         }
     }
 

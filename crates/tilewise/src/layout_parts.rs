@@ -2,6 +2,7 @@
 
 use crate::{
     ArrayShape, Layout, Tile, TileDimension, Tiled,
+    array::letter,
     covering::{CoveredAxis, Cut, Origin},
     text::join,
     tpu::memory_space_name,
@@ -63,109 +64,121 @@ impl ArrayShape {
     /// ```
     #[must_use]
     pub fn layout_in_words(&self) -> Vec<LayoutPart> {
-        use LayoutPartKind::{
-            ElementSize, IndexType, MemorySpace, MetadataPrefix, Order, PointerType, Split, TailPadding, Tile,
-        };
-        let Some(layout) = self.layout() else { return Vec::new() };
-        let mut parts = Vec::new();
-        let mut part = |kind, text: String, meaning: String| parts.push(LayoutPart { kind, text, meaning });
-        if self.rank() > 0 {
-            part(Order, listed(layout.minor_to_major()), order_in_words(layout));
-        }
-        // Without bounds, or with too large ones, tiles are told by their sizes alone.
-        let coverings = Tiled::of_array(self).map(|tiled| tiled.coverings()).unwrap_or_default();
-        let mut previous = None;
-        for (level, tile) in layout.tiles().iter().enumerate() {
-            let prefix = if level == 0 { "T" } else { "" };
-            let cuts = coverings.get(level).map_or(&[][..], Vec::as_slice);
-            part(Tile, format!("{prefix}{tile}"), self.tile_in_words(previous, tile, cuts));
-            previous = Some(tile);
-        }
-        if layout.tail_padding_alignment() != 1 {
-            let n = layout.tail_padding_alignment();
-            part(TailPadding, format!("L({n})"), format!("padded at the end to a multiple of {n} elements"));
-        }
-        for (kind, sign, role, named) in [
-            (IndexType, "#", "index", layout.index_primitive_type()),
-            (PointerType, "*", "pointer", layout.pointer_primitive_type()),
-        ] {
-            if let Some(named) = named {
-                part(
-                    kind,
-                    format!("{sign}({named})"),
-                    format!("{role} type of a sparse array, which XLA no longer validates"),
-                );
-            }
-        }
-        if let Some(bits) = layout.element_size_in_bits() {
-            part(ElementSize, format!("E({bits})"), self.element_size_in_words(bits));
-        }
-        if layout.memory_space() != 0 {
-            let space = layout.memory_space();
-            part(
-                MemorySpace,
-                format!("S({space})"),
-                format!("in memory space {space}, {} on a TPU", memory_space_name(space)),
-            );
-        }
-        for split in layout.split_configs() {
-            let meaning =
-                format!("physical dimension {} is split between memories before these indices", split.dimension);
-            part(Split, format!("SC({}:{})", split.dimension, listed(&split.split_indices)), meaning);
-        }
-        if layout.dynamic_shape_metadata_prefix_bytes() != 0 {
-            let n = layout.dynamic_shape_metadata_prefix_bytes();
-            part(
-                MetadataPrefix,
-                format!("M({n})"),
-                format!("{n} bytes of run-time dimension sizes stand in front of the data"),
-            );
-        }
-        parts
+        self.layout().map_or(Vec::new(), |layout| parts(layout, Some(self)))
     }
+}
 
-    fn element_size_in_words(&self, bits: u64) -> String {
-        let natural = u64::from(self.element_type().natural_bits());
-        match bits.cmp(&natural) {
-            core::cmp::Ordering::Equal => format!("each element takes {bits} bits, its natural size"),
-            core::cmp::Ordering::Less => format!("elements are packed, {bits} bits each instead of {natural}"),
-            core::cmp::Ordering::Greater => format!("each element takes {bits} bits instead of its natural {natural}"),
+impl Layout {
+    /// What each part of the layout means, in the order of the text, whatever array has it: dimensions are told with the documents' letters.
+    ///
+    /// ```
+    /// let layout: tilewise::Layout = "3,2,0,1:T(8,128)(2,1)".parse()?;
+    /// assert_eq!(layout.in_words()[0].meaning, "dimension 3 (x) varies fastest, then 2 (y), 0 (p), 1 (z)");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn in_words(&self) -> Vec<LayoutPart> {
+        parts(self, None)
+    }
+}
+
+/// The parts of a layout, alone or of an array.
+fn parts(layout: &Layout, array: Option<&ArrayShape>) -> Vec<LayoutPart> {
+    use LayoutPartKind::{
+        ElementSize, IndexType, MemorySpace, MetadataPrefix, Order, PointerType, Split, TailPadding, Tile,
+    };
+    let mut parts = Vec::new();
+    let mut part = |kind, text: String, meaning: String| parts.push(LayoutPart { kind, text, meaning });
+    let rank = layout.minor_to_major().len();
+    if rank > 0 {
+        // Beside its array, whose dimensions are told by letters already, the numbers are enough.
+        let letter = |dimension| if array.is_some() { None } else { letter(rank, dimension) };
+        part(Order, listed(layout.minor_to_major()), order_in_words(layout, letter));
+    }
+    // Without bounds, or with too large ones, tiles are told by their sizes alone.
+    let tiled = array.and_then(|array| Tiled::of_array(array).ok());
+    let coverings = tiled.map(|tiled| tiled.coverings()).unwrap_or_default();
+    let bits = array.map(ArrayShape::stored_bits).or(layout.element_size_in_bits());
+    let mut previous = None;
+    for (level, tile) in layout.tiles().iter().enumerate() {
+        let prefix = if level == 0 { "T" } else { "" };
+        let cuts = coverings.get(level).map_or(&[][..], Vec::as_slice);
+        part(Tile, format!("{prefix}{tile}"), tile_in_words(rank, previous, tile, cuts, bits));
+        previous = Some(tile);
+    }
+    if layout.tail_padding_alignment() != 1 {
+        let n = layout.tail_padding_alignment();
+        part(TailPadding, format!("L({n})"), format!("padded at the end to a multiple of {n} elements"));
+    }
+    for (kind, sign, role, named) in [
+        (IndexType, "#", "index", layout.index_primitive_type()),
+        (PointerType, "*", "pointer", layout.pointer_primitive_type()),
+    ] {
+        if let Some(named) = named {
+            let meaning = format!("{role} type of a sparse array, which XLA no longer validates");
+            part(kind, format!("{sign}({named})"), meaning);
         }
     }
-
-    /// A tile behind another one, or the first; with its cuts where bounds are known.
-    fn tile_in_words(&self, previous: Option<&Tile>, tile: &Tile, cuts: &[Cut]) -> String {
-        let sizes: Option<Vec<u64>> = tile.dimensions().iter().map(|d| d.size()).collect();
-        let bits = self.stored_bits();
-        match (previous, sizes) {
-            (None, Some(sizes)) => self.first_tile_in_words(&sizes),
-            (None, None) => combined_in_words(tile, cuts, None),
-            (Some(previous), Some(sizes)) => later_tile_in_words(previous, &sizes, cuts, bits),
-            (Some(previous), None) => combined_in_words(tile, cuts, Some(previous)),
-        }
+    if let Some(bits) = layout.element_size_in_bits() {
+        part(ElementSize, format!("E({bits})"), element_size_in_words(bits, array));
     }
+    if layout.memory_space() != 0 {
+        let space = layout.memory_space();
+        let name = memory_space_name(space);
+        let on_tpu = if name.starts_with("space_") { String::new() } else { format!(", {name} on a TPU") };
+        part(MemorySpace, format!("S({space})"), format!("in memory space {space}{on_tpu}"));
+    }
+    for split in layout.split_configs() {
+        let meaning = format!("physical dimension {} is split between memories before these indices", split.dimension);
+        part(Split, format!("SC({}:{})", split.dimension, listed(&split.split_indices)), meaning);
+    }
+    if layout.dynamic_shape_metadata_prefix_bytes() != 0 {
+        let n = layout.dynamic_shape_metadata_prefix_bytes();
+        let meaning = format!("{n} bytes of run-time dimension sizes stand in front of the data");
+        part(MetadataPrefix, format!("M({n})"), meaning);
+    }
+    parts
+}
 
-    fn first_tile_in_words(&self, sizes: &[u64]) -> String {
-        match *sizes {
-            [n] if self.rank() == 0 => format!("the scalar is padded to {n} elements"),
-            [n] => format!("the minor dimension is cut into blocks of {n}"),
-            [rows, columns] if self.rank() >= 2 => {
-                format!("the two minor dimensions are cut into blocks of {}", rows_and_columns(rows, columns))
-            }
-            [rows, columns] => {
-                format!("blocks of {}, for an array of fewer dimensions", rows_and_columns(rows, columns))
-            }
-            _ if sizes.len() > self.rank() => format!("blocks of {}, for an array of fewer dimensions", times(sizes)),
-            _ => format!("the {} minor dimensions are cut into blocks of {}", sizes.len(), times(sizes)),
+fn element_size_in_words(bits: u64, array: Option<&ArrayShape>) -> String {
+    let Some(array) = array else { return format!("each element takes {bits} bits") };
+    let natural = u64::from(array.element_type().natural_bits());
+    match bits.cmp(&natural) {
+        core::cmp::Ordering::Equal => format!("each element takes {bits} bits, its natural size"),
+        core::cmp::Ordering::Less => format!("elements are packed, {bits} bits each instead of {natural}"),
+        core::cmp::Ordering::Greater => format!("each element takes {bits} bits instead of its natural {natural}"),
+    }
+}
+
+/// A tile behind another one, or the first; with its cuts where bounds are known, and bits where the element is.
+fn tile_in_words(rank: usize, previous: Option<&Tile>, tile: &Tile, cuts: &[Cut], bits: Option<u64>) -> String {
+    let sizes: Option<Vec<u64>> = tile.dimensions().iter().map(|d| d.size()).collect();
+    match (previous, sizes) {
+        (None, Some(sizes)) => first_tile_in_words(rank, &sizes),
+        (None, None) => combined_in_words(tile, cuts, None),
+        (Some(previous), Some(sizes)) => later_tile_in_words(previous, &sizes, cuts, bits),
+        (Some(previous), None) => combined_in_words(tile, cuts, Some(previous)),
+    }
+}
+
+fn first_tile_in_words(rank: usize, sizes: &[u64]) -> String {
+    match *sizes {
+        [n] if rank == 0 => format!("the scalar is padded to {n} elements"),
+        [n] => format!("the minor dimension is cut into blocks of {n}"),
+        [rows, columns] if rank >= 2 => {
+            format!("the two minor dimensions are cut into blocks of {}", rows_and_columns(rows, columns))
         }
+        [rows, columns] => format!("blocks of {}, for an array of fewer dimensions", rows_and_columns(rows, columns)),
+        _ if sizes.len() > rank => format!("blocks of {}, for an array of fewer dimensions", times(sizes)),
+        _ => format!("the {} minor dimensions are cut into blocks of {}", sizes.len(), times(sizes)),
     }
 }
 
 /// A tile without `*` behind another one: no longer than it, it cuts each block again; longer, it joins neighbouring ones.
-fn later_tile_in_words(previous: &Tile, sizes: &[u64], cuts: &[Cut], bits: u64) -> String {
+fn later_tile_in_words(previous: &Tile, sizes: &[u64], cuts: &[Cut], bits: Option<u64>) -> String {
     let inside: Vec<u64> = previous.dimensions().iter().filter_map(|d| d.size()).collect();
     // Interleaving k elements of 32/k bits is what fills the words of a TPU's registers.
-    let fills_word = |count: u64| count.saturating_mul(bits) == 32;
+    let fills_word = |count: u64| bits.is_some_and(|bits| count.saturating_mul(bits) == 32);
     let across = sizes.len().saturating_sub(inside.len());
     let joined = &sizes[..across];
     let sizes = &sizes[across..];
@@ -226,11 +239,21 @@ fn product(sizes: &[u64]) -> u64 {
     sizes.iter().copied().fold(1, u64::saturating_mul)
 }
 
-fn order_in_words(layout: &Layout) -> String {
+fn order_in_words(layout: &Layout, letter: impl Fn(usize) -> Option<char>) -> String {
+    let named = |&dimension: &usize| match letter(dimension) {
+        Some(letter) => format!("{dimension} ({letter})"),
+        None => format!("{dimension}"),
+    };
+    let separator = if letter(0).is_some() { ", " } else { "," };
     match layout.minor_to_major() {
         [_] => "one dimension".into(),
         [minor, rest @ ..] => {
-            format!("{}: dimension {minor} varies fastest, then {}", layout.order_name(), listed(rest))
+            let name = match layout.order_name() {
+                Some(name) => format!("{name} (dim 0 is {}): ", if name == "row-major" { "major" } else { "minor" }),
+                None => String::new(),
+            };
+            let rest: Vec<String> = rest.iter().map(named).collect();
+            format!("{name}dimension {} varies fastest, then {}", named(minor), rest.join(separator))
         }
         [] => String::new(),
     }

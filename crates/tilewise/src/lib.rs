@@ -22,6 +22,7 @@ pub mod interop;
 mod layout;
 mod layout_parts;
 mod level;
+mod operation;
 mod padded;
 mod positions;
 #[cfg(feature = "proto")]
@@ -49,6 +50,7 @@ pub use error::{Error, ErrorKind};
 pub use layout::{Layout, SplitConfig};
 pub use layout_parts::{LayoutPart, LayoutPartKind};
 pub use level::TileLevel;
+pub use operation::{Operand, OperationLine};
 pub use padded::Padded;
 pub use reshape::{FreeReshape, Obstacle};
 pub use shape::{MAX_NESTING, Shape, ShapeKind};

@@ -284,16 +284,8 @@ impl Shape {
     /// # Ok::<(), tilewise::Error>(())
     /// ```
     pub fn dimension(&self, number: i64) -> Result<Dimension, Error> {
-        let dimensions = &self.array_or_error()?.dimensions;
-        let rank = dimensions.len();
-        let from_end = |n: i64| usize::try_from(n.unsigned_abs()).ok().and_then(|n| rank.checked_sub(n));
-        let position = if number < 0 { from_end(number) } else { usize::try_from(number).ok() };
-        position.and_then(|p| dimensions.get(p).copied()).ok_or_else(|| {
-            Error::new(
-                ErrorKind::IndexOutOfBounds,
-                format!("there is no dimension {number} in an array of rank {rank}"),
-            )
-        })
+        let array = self.array_or_error()?;
+        Ok(array.dimensions[array.dimension_number(number)?])
     }
 
     /// A tuple's elements, in order; none for anything else.

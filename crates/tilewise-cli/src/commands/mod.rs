@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
     Explain(explain::Args),
-    /// List the tile formats of other machines that SHAPE@NAME can name
+    /// List the tile formats of TPUs and other machines that SHAPE@NAME can name
     Tiles(tiles::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),

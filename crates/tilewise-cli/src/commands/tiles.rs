@@ -1,4 +1,4 @@
-//! `tilewise tiles`: the tile formats of other machines, by name.
+//! `tilewise tiles`: tile formats of TPUs, other machines and libraries, by name.
 
 use crate::output::{FormatArgs, Output};
 use std::io;

@@ -10,7 +10,7 @@ use std::{
     io::{self, Write},
 };
 use tilewise::{
-    ArrayShape, Error, Shape, ShapeKind, Tiled,
+    ArrayShape, Error, Layout, Shape, ShapeKind, Tiled,
     tpu::{self, Generation, memory_space_name},
 };
 
@@ -44,7 +44,7 @@ struct ArrayFields {
     dimensions: Vec<Option<u64>>,
     dynamic_dimensions: Vec<bool>,
     minor_to_major: Vec<usize>,
-    order: Option<String>,
+    order: Option<&'static str>,
     memory_space: u8,
     memory_space_name: Cow<'static, str>,
     true_rank: usize,
@@ -118,7 +118,7 @@ impl ArrayFields {
             dimensions: array.dimensions().iter().map(|d| d.bound()).collect(),
             dynamic_dimensions: array.dimensions().iter().map(|d| d.is_dynamic()).collect(),
             minor_to_major: array.layout().map_or(Vec::new(), |layout| layout.minor_to_major().to_vec()),
-            order: array.layout().filter(|_| array.rank() > 0).map(|layout| layout.order_name()),
+            order: array.layout().filter(|_| array.rank() > 0).and_then(Layout::order_name),
             memory_space: space,
             memory_space_name: memory_space_name(space),
             true_rank: array.true_rank(),

@@ -1,4 +1,4 @@
-//! The tile formats of other machines, by name.
+//! Tile formats of TPUs, other machines and libraries, by name.
 
 use crate::{
     Terminal, WriteText,

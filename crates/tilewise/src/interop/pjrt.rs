@@ -114,12 +114,7 @@ impl Layout {
         let bounds = shape.without_layout();
         let before = format!("{bounds}").len();
         let whole = format!("{bounds}{text}");
-        let parsed: Shape = whole.parse().map_err(|error: Error| {
-            let span = error
-                .span()
-                .map_or(0..text.len(), |span| span.start.saturating_sub(before)..span.end.saturating_sub(before));
-            Error::new(error.kind(), format!("{error}")).at(span)
-        })?;
+        let parsed: Shape = whole.parse().map_err(|error: Error| error.unshifted(before, text.len()))?;
         parsed.layout().cloned().ok_or_else(|| not_expressible("only an array has a layout"))
     }
 }

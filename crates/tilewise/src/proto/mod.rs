@@ -14,6 +14,9 @@
 //! # Ok::<(), tilewise::Error>(())
 //! ```
 //!
+//! Both also go to protobuf's text format and back: [`Shape::to_text_proto`](crate::Shape::to_text_proto),
+//! [`Shape::from_text_proto`](crate::Shape::from_text_proto), and the same of [`Layout`](crate::Layout).
+//!
 //! # What is read
 //!
 //! What a text may say, under the same checks and the same [`ErrorKind`](crate::ErrorKind)s. Beyond those, in XLA's words of
@@ -41,6 +44,7 @@
 
 mod messages;
 mod read;
+mod text;
 mod write;
 
 pub use messages::{LayoutProto, ProgramShapeProto, ShapeProto, SplitConfigProto, TileProto};

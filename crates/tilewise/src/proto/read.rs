@@ -164,7 +164,7 @@ fn dimensions(proto: &ShapeProto) -> Result<InlineVec<Dimension, 6>, Error> {
 }
 
 /// The properties are checked in the order of the text; what needs the bounds is left to [`ArrayShape::new`].
-fn read_layout(proto: &LayoutProto, rank: usize) -> Result<Layout, Error> {
+pub(super) fn read_layout(proto: &LayoutProto, rank: usize) -> Result<Layout, Error> {
     let mut layout = Layout::of_order(order(&proto.minor_to_major, rank)?);
     for tile in &proto.tiles {
         let dimensions: Result<_, Error> = tile.dimensions.iter().map(|&d| TileDimension::of_signed(d)).collect();

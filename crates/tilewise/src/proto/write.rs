@@ -75,7 +75,7 @@ fn element_positions(nodes: &[Node], tuple: usize) -> impl Iterator<Item = usize
     })
 }
 
-fn without_elements(node: &Node) -> ShapeProto {
+pub(super) fn without_elements(node: &Node) -> ShapeProto {
     let of_kind = |element_type| ShapeProto { element_type, ..ShapeProto::default() };
     match node {
         Node::Tuple(_) => of_kind(kind::TUPLE),
@@ -98,7 +98,7 @@ fn array_proto(array: &ArrayShape) -> ShapeProto {
     }
 }
 
-fn layout_proto(layout: &Layout) -> LayoutProto {
+pub(super) fn layout_proto(layout: &Layout) -> LayoutProto {
     let type_number = |t: Option<crate::ElementType>| t.map_or(0, crate::ElementType::proto_number);
     LayoutProto {
         minor_to_major: layout.minor_to_major().iter().map(|&d| int64(d)).collect(),

@@ -83,7 +83,9 @@ impl<'a> Lexer<'a> {
     pub(super) fn list_ends(&mut self, close: u8, what: &str) -> Result<bool, Error> {
         let next = self.peek()?;
         if next != Some(b',') && next != Some(close) {
-            return Err(self.expected(what));
+            let error = self.expected(what);
+            let is_times = self.text[self.position..].starts_with(['x', 'X', '×', '*', '∗']);
+            return Err(if is_times { error.with_help(SEPARATE) } else { error });
         }
         self.position += 1;
         Ok(next == Some(close))
@@ -171,7 +173,9 @@ impl<'a> Lexer<'a> {
         if !ends_well {
             let span = span.start..self.end_of_identifier(span.end);
             let text = &self.text[span.clone()];
-            return Err(self.error(ErrorKind::Syntax, span, format!("`{text}` is not an integer")));
+            let is_product = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'x');
+            let error = self.error(ErrorKind::Syntax, span, format!("`{text}` is not an integer"));
+            return Err(if is_product { error.with_help(SEPARATE) } else { error });
         }
         self.position = span.end;
         self.token = (span.start, span.end);
@@ -197,6 +201,8 @@ impl<'a> Lexer<'a> {
         self.error(ErrorKind::Syntax, self.position..end, format!("expected {what}, but {found}"))
     }
 }
+
+const SEPARATE: &str = "separate sizes by commas, such as `2,3`";
 
 #[inline]
 fn continues_identifier(byte: u8) -> bool {

@@ -10,7 +10,7 @@ use crate::{
     layout::{self, first_not_in_permutation, not_a_permutation, physical_shape_not_allowed},
     shape::{MAX_NESTING, Node, invalid_buffer, nesting_too_deep},
 };
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use alloc::{collections::BTreeSet, format, vec, vec::Vec};
 use core::{ops::Range, str::FromStr};
 
 impl FromStr for Shape {
@@ -70,6 +70,35 @@ impl Shape {
         let mut shape = Self::token();
         parser.shape(&mut shape)?;
         Ok((shape, parser.lexer.position()))
+    }
+}
+
+impl FromStr for Layout {
+    type Err = Error;
+
+    /// Reads a layout alone, `{1,0:T(8,128)}`, with its braces or without: of an array with as many dimensions as it orders.
+    ///
+    /// # Errors
+    /// As for a shape's text; the span is in this one.
+    ///
+    /// ```
+    /// let layout: tilewise::Layout = "3,2,0,1:T(8,128)(2,1)".parse()?;
+    /// assert_eq!(layout.to_string(), "{3,2,0,1:T(8,128)(2,1)}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let inner = text.trim_start_matches([' ', '\t', '\n', '\r']);
+        let missing = || Error::new(ErrorKind::EmptyInput, "there is no layout here").at(0..text.len());
+        if inner.is_empty() {
+            return Err(missing());
+        }
+        let is_braced = inner.starts_with('{');
+        let order = inner.trim_start_matches('{').split([':', '}']).next().unwrap_or_default();
+        let rank = if order.trim().is_empty() { 0 } else { order.split(',').count() };
+        let before = format!("f32[{}]{}", vec!["?"; rank].join(","), if is_braced { "" } else { "{" });
+        let whole = format!("{before}{text}{}", if is_braced { "" } else { "}" });
+        let shape: Shape = whole.parse().map_err(|error: Error| error.unshifted(before.len(), text.len()))?;
+        shape.layout().cloned().ok_or_else(missing)
     }
 }
 
@@ -362,7 +391,10 @@ impl<'a> Parser<'a> {
         let start = self.lexer.position();
         if !matches!(self.lexer.peek()?, Some(b':' | b'}')) {
             loop {
-                let value = self.lexer.int("a dimension number")?;
+                let value = self.lexer.int("a dimension number").map_err(|error| match self.lexer.peek() {
+                    Ok(Some(b'[')) => error.with_help("write the order of dimensions in braces alone, such as `{1,0}`"),
+                    _ => error,
+                })?;
                 // A number that can't be a dimension's stays out of range, and is reported below.
                 layout.minor_to_major.push(usize::try_from(value).unwrap_or(usize::MAX));
                 if !self.lexer.eat(b',')? {

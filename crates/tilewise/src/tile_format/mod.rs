@@ -1,12 +1,13 @@
-//! Tile formats of other machines and libraries, by name.
+//! Tile formats of TPUs, other machines and libraries, by name.
 
 mod names;
 mod onednn;
 
 use crate::{
-    Error, ErrorKind, Layout, Shape, Tile,
+    ArrayShape, Dimension, Error, ErrorKind, Layout, Shape, Tile,
     blocks::{self, Block},
     text::distance,
+    tpu::Generation,
 };
 use alloc::{
     borrow::ToOwned,
@@ -44,6 +45,10 @@ pub struct TileFormat {
 enum Cut {
     /// With these tiles, in this order of dimensions (minor to major), or in the shape's.
     Tiles { order: Option<Vec<usize>>, tiles: Vec<Tile> },
+    /// With these tiles, and elements of so many bits.
+    Packed { tiles: Vec<Tile>, bits: u64 },
+    /// With as many rows in a tile as the second-minor dimension needs.
+    Compact,
     /// Into blocks of these dimensions, in the shape's order: (dimension, size), major → minor.
     Dimensions(Vec<(usize, u64)>),
 }
@@ -58,6 +63,52 @@ impl TileFormat {
     /// ```
     pub fn all() -> impl Iterator<Item = Self> {
         FORMATS.iter().flat_map(|entry| entry.names.iter().filter_map(|name| entry.read(name)?.ok()))
+    }
+
+    /// The format of a TPU that has these tiles, in the documents' list.
+    ///
+    /// ```
+    /// use tilewise::{Layout, TileFormat};
+    ///
+    /// let layout: Layout = "{1,0:T(8,128)(2,1)}".parse()?;
+    /// assert_eq!(TileFormat::of_tpu_tiles(layout.tiles()).expect("a format").name(), "tpu-16bit");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of_tpu_tiles(tiles: &[Tile]) -> Option<Self> {
+        let has_tiles = |format: &Self| match &format.cut {
+            Cut::Tiles { tiles: own, .. } | Cut::Packed { tiles: own, .. } => own == tiles,
+            _ => false,
+        };
+        Self::all().filter(|format| format.name.starts_with("tpu-")).find(has_tiles)
+    }
+
+    /// The format that XLA's tiled-layout document names for an array of this type and these bounds on a TPU, in this order; `None` where
+    /// it names none: below rank 2, for predicates, and for types below 8 bits. Compilers have come to choose others
+    /// ([`tpu`](crate::tpu)).
+    ///
+    /// ```
+    /// use tilewise::{Shape, TileFormat};
+    ///
+    /// let shape: Shape = "f32[1,128]".parse()?;
+    /// let format = TileFormat::documented_for_tpu(shape.as_array().expect("an array")).expect("a format");
+    /// assert_eq!(format.name(), "tpu-2x128");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn documented_for_tpu(array: &ArrayShape) -> Option<Self> {
+        let second_minor = *array.layout()?.minor_to_major().get(1)?;
+        let name = match array.element_type().bits() {
+            8 => "tpu-8bit",
+            16 => "tpu-16bit",
+            32.. => match compact_rows(array.dimensions()[second_minor].bound()) {
+                2 => "tpu-2x128",
+                4 => "tpu-4x128",
+                _ => "tpu-8x128",
+            },
+            _ => return None,
+        };
+        Self::named(name).ok()
     }
 
     /// The name, as it is written behind `@`.
@@ -90,12 +141,12 @@ impl TileFormat {
     #[must_use]
     pub fn layout(&self) -> String {
         let row_major =
-            |rank| self.layout_for(&Layout::row_major(rank)).map_or(String::new(), |layout| layout.to_string());
+            |rank| self.layout_for(&Layout::row_major(rank), &[]).map_or(String::new(), |layout| layout.to_string());
+        let written = |tiles: &[Tile]| format!("T{}", tiles.iter().map(Tile::to_string).collect::<String>());
         match &self.cut {
-            Cut::Tiles { order: None, tiles } => {
-                let tiles: String = tiles.iter().map(Tile::to_string).collect();
-                format!("T{tiles}")
-            }
+            Cut::Tiles { order: None, tiles } => written(tiles),
+            Cut::Packed { tiles, bits } => format!("{}E({bits})", written(tiles)),
+            Cut::Compact => "T(2,128), T(4,128) or T(8,128)".to_owned(),
             Cut::Tiles { order: Some(order), .. } => row_major(order.len()),
             Cut::Dimensions(blocks) => {
                 row_major(blocks.iter().map(|&(dimension, _)| dimension + 1).max().unwrap_or_default())
@@ -113,7 +164,8 @@ impl TileFormat {
         let array = shape.array_or_error()?;
         let rank = array.rank();
         let (least, most) = match &self.cut {
-            Cut::Tiles { order: None, .. } => (0, usize::MAX),
+            Cut::Tiles { order: None, .. } | Cut::Packed { .. } => (0, usize::MAX),
+            Cut::Compact => (2, usize::MAX),
             Cut::Tiles { order: Some(order), .. } => (order.len(), order.len()),
             Cut::Dimensions(blocks) => {
                 (blocks.iter().map(|&(dimension, _)| dimension + 1).max().unwrap_or(0), usize::MAX)
@@ -124,13 +176,20 @@ impl TileFormat {
             let message = format!("`{}` is for arrays of {needed}, and this one has rank {rank}", self.name);
             return Err(Error::new(ErrorKind::LayoutRankMismatch, message));
         }
+        let element_type = array.element_type();
+        if let Cut::Packed { bits, .. } = self.cut
+            && u64::from(element_type.bits()) > bits
+        {
+            let message = format!("`{}` is for elements of {bits} bits, and {element_type} has more", self.name);
+            return Err(Error::new(ErrorKind::TileFormatConflict, message));
+        }
         let given = array.layout();
         if let Some(given) = given.filter(|layout| !layout.tiles().is_empty()) {
             return Err(self.conflict(&format!("the shape has tiles of its own, {given}")));
         }
         let own_order = match &self.cut {
             Cut::Tiles { order, .. } => order.as_deref(),
-            Cut::Dimensions(_) => None,
+            Cut::Dimensions(_) | Cut::Packed { .. } | Cut::Compact => None,
         };
         let layout = match (given, own_order) {
             (Some(given), Some(order)) if given.minor_to_major() != order => {
@@ -140,7 +199,7 @@ impl TileFormat {
             (None, Some(order)) => Layout::new(order.iter().copied())?,
             (None, None) => Layout::row_major(rank),
         };
-        shape.with_layout(self.layout_for(&layout)?)
+        shape.with_layout(self.layout_for(&layout, array.dimensions())?)
     }
 
     fn conflict(&self, what: &str) -> Error {
@@ -149,8 +208,15 @@ impl TileFormat {
     }
 
     /// The layout with the format's tiles, and its order if it has one.
-    fn layout_for(&self, layout: &Layout) -> Result<Layout, Error> {
+    fn layout_for(&self, layout: &Layout, dimensions: &[Dimension]) -> Result<Layout, Error> {
         match &self.cut {
+            Cut::Packed { tiles, bits } => {
+                layout.clone().with_tiles(tiles.iter().cloned())?.with_element_size_in_bits(*bits)
+            }
+            Cut::Compact => {
+                let second_minor = layout.minor_to_major().get(1).and_then(|&second| dimensions.get(second)?.bound());
+                layout.clone().with_tiles([[compact_rows(second_minor), 128]])
+            }
             Cut::Tiles { order: None, tiles } => layout.clone().with_tiles(tiles.iter().cloned()),
             Cut::Tiles { order: Some(order), tiles } => {
                 let ordered = Layout { minor_to_major: order.iter().copied().collect(), ..layout.clone() };
@@ -167,6 +233,13 @@ impl TileFormat {
     fn named(name: &str) -> Result<Self, Error> {
         if let Some(read) = FORMATS.iter().find_map(|entry| entry.read(name)) {
             return read;
+        }
+        if name == "tpu" || name.parse::<Generation>().is_ok() {
+            let message =
+                format!("`{}` is no tile format: a TPU picks tiles by type, sizes and generation", shown(name));
+            let help =
+                "ask `tilewise predict SHAPE --tpu v5e`, or name a format: `tpu-8x128`, `tpu-16bit`, `tpu-8bit`, …";
+            return Err(Error::new(ErrorKind::UnknownTileFormat, message).with_help(help));
         }
         if let Some((_, reason)) = REFUSED
             .iter()
@@ -247,10 +320,38 @@ impl Entry {
                 .names
                 .contains(&name)
                 .then(|| Ok(format(Cut::Tiles { order: order.map(<[usize]>::to_vec), tiles: tiles(sizes)? }))),
+            Rule::Packed { tiles: sizes, bits } => {
+                self.names.contains(&name).then(|| Ok(format(Cut::Packed { tiles: tiles(sizes)?, bits: *bits })))
+            }
+            Rule::Compact => self.names.contains(&name).then(|| Ok(format(Cut::Compact))),
+            Rule::Written => {
+                Some(tiles_as_written(name.strip_prefix('T').filter(|rest| rest.starts_with('('))?).map(format))
+            }
             Rule::Block(start) => Some(of_pattern(block(name.strip_prefix(start)?))),
             Rule::Pack(start) => Some(of_pattern(pack(name.strip_prefix(start)?))),
             Rule::OneDnn(start) => Some(of_pattern(onednn::cut(name.strip_prefix(start)?))),
         }
+    }
+}
+
+/// `(8,128)(2,1)`: tiles as XLA writes them.
+fn tiles_as_written(tiles: &str) -> Result<Cut, Error> {
+    // Of what stands behind tiles in a layout, nothing is part of a format.
+    // The span would be in another text.
+    let without_span = |error: Error| Error::new(error.kind(), error.to_string());
+    let layout: Layout = format!("{{:T{tiles}}}").parse().map_err(without_span)?;
+    match layout == Layout::row_major(0).with_tiles(layout.tiles().iter().cloned())? {
+        true => Ok(Cut::Tiles { order: None, tiles: layout.tiles().to_vec() }),
+        false => Err(Error::new(ErrorKind::UnknownTileFormat, "a tile format of tiles has nothing behind them")),
+    }
+}
+
+/// The rows of a tile in the documents' compact 2nd minor layout.
+pub(crate) const fn compact_rows(second_minor: Option<u64>) -> u64 {
+    match second_minor {
+        Some(0..=2) => 2,
+        Some(3 | 4) => 4,
+        _ => 8,
     }
 }
 

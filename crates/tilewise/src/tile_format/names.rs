@@ -17,6 +17,12 @@ pub(super) struct Entry {
 pub(super) enum Rule {
     /// These tiles, in this order of dimensions (minor to major) or the shape's.
     Tiles { order: Option<&'static [usize]>, tiles: &'static [&'static [u64]] },
+    /// The same with elements of so many bits, in the shape's order.
+    Packed { tiles: &'static [&'static [u64]], bits: u64 },
+    /// A TPU's tile of fewer rows where the second-minor dimension has fewer.
+    Compact,
+    /// The tiles as XLA writes them.
+    Written,
     /// One tile of two sizes, behind this start of the name.
     Block(&'static str),
     /// The dimensions and sizes of `linalg.pack`.
@@ -25,7 +31,73 @@ pub(super) enum Rule {
     OneDnn(&'static str),
 }
 
+/// The documents' examples of formats.
+const EXAMPLES: &str = "XLA documentation, \"Tiled layout\", Examples of tiling formats";
+
 pub(super) const FORMATS: &[Entry] = &[
+    Entry {
+        names: &["tpu-8x128"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[8, 128]] },
+        used_by: "TPU: 32-bit types, a vector register of 8 × 128 words",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-compact-2nd-minor"],
+        pattern: None,
+        rule: Rule::Compact,
+        used_by: "TPU: the compact 2nd minor layout, 2 × 128 for a second-minor dimension of 1 or 2, 4 × 128 for 3 or 4",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-2x128"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[2, 128]] },
+        used_by: "TPU: the compact 2nd minor layout of a second-minor dimension of 1 or 2",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-4x128"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[4, 128]] },
+        used_by: "TPU: the compact 2nd minor layout of a second-minor dimension of 3 or 4",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-16bit"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[2, 1]] },
+        used_by: "TPU: 16-bit types, two rows of a column in one word",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-16bit-alternative"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[2, 1, 1, 1]] },
+        used_by: "TPU: 16-bit types, the same place of two tiles in one word",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-8bit"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[4, 1]] },
+        used_by: "TPU: 8-bit types, four rows of a column in one word",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["tpu-1bit"],
+        pattern: None,
+        rule: Rule::Packed { tiles: &[&[32, 128], &[32, 1]], bits: 1 },
+        used_by: "no TPU yet: predicates of one bit, 32 rows of a column in one word",
+        source: EXAMPLES,
+    },
+    Entry {
+        names: &["T(8,128)(2,1)"],
+        pattern: Some("T(SIZE,SIZE,…)…"),
+        rule: Rule::Written,
+        used_by: "XLA: tiles as it writes them",
+        source: "XLA documentation, \"Tiled layout\"",
+    },
     Entry {
         names: &["tt-tile"],
         pattern: None,

@@ -198,6 +198,68 @@ fn conventions() -> Result<(), Error> {
     Ok(())
 }
 
+/// "dim 0 is minor" and "dim 0 is major" are said of orders from one end to the other, of any number of dimensions.
+#[test]
+fn orders_have_names_of_any_rank() -> Result<(), Error> {
+    for (layout, name) in [
+        ("f32[2,3]{0,1}", Some("column-major")),
+        ("f32[4,4,4]{0,1,2}", Some("column-major")),
+        ("f32[4,4,4]{2,1,0}", Some("row-major")),
+        ("f32[4,4,4]{0,2,1}", None),
+        ("f32[4,4,4,4]{3,2,0,1}", None),
+    ] {
+        let shape: Shape = layout.parse()?;
+        assert_eq!(shape.layout().expect("a layout").order_name(), name, "{layout}");
+        let words = &shape.as_array().expect("an array").layout_in_words()[0].meaning;
+        let said = match name {
+            Some("column-major") => "column-major (dim 0 is minor): dimension 0 varies fastest",
+            Some(_) => "row-major (dim 0 is major): dimension",
+            None => "dimension",
+        };
+        assert!(words.starts_with(said), "{layout}: {words}");
+    }
+    Ok(())
+}
+
+/// "Layout (with Tiling): `3,2,0,1:T(8,128)(2,1)`", as the documents take an operation apart.
+#[test]
+fn a_layout_alone_is_read() -> Result<(), Error> {
+    for text in ["3,2,0,1:T(8,128)(2,1)", "{3,2,0,1:T(8,128)(2,1)}", " { 3,2,0,1 : T(8,128)(2,1) } "] {
+        let layout: Layout = text.parse()?;
+        assert_eq!(layout.to_string(), "{3,2,0,1:T(8,128)(2,1)}", "{text}");
+        let words: Vec<String> = layout.in_words().into_iter().map(|part| part.meaning).collect();
+        assert_eq!(words[0], "dimension 3 (x) varies fastest, then 2 (y), 0 (p), 1 (z)");
+        assert_eq!(words[2], "2 rows are interleaved: each column of 2 rows lies together");
+    }
+    for (text, layout) in [("{1,0}", "{1,0}"), ("0", "{0}"), ("{:T(128)}", "{:T(128)}"), ("{1,0:S(1)}", "{1,0:S(1)}")] {
+        assert_eq!(text.parse::<Layout>()?.to_string(), layout, "{text}");
+    }
+    for (text, span) in [("{1,1}", 3..4), ("1,0:T(0)", 6..7), ("{1,0", 4..4), ("", 0..0), ("f32", 0..0)] {
+        let error = text.parse::<Layout>().expect_err(text);
+        assert!(error.span().is_some_and(|span| span.end <= text.len()), "{text}: {error:?}");
+        if text.contains(',') {
+            assert_eq!(error.span(), Some(span), "{text}: {error:?}");
+        }
+    }
+    Ok(())
+}
+
+/// How people write what the documents say in words: sizes with times signs, an order in brackets.
+#[test]
+fn near_misses_say_what_to_write() {
+    for (text, help) in [
+        ("f32[2 x 3]", "separate sizes by commas"),
+        ("f32[2x3]", "separate sizes by commas"),
+        ("f32[2 × 3]", "separate sizes by commas"),
+        ("f32[3,5]{1,0:T(2x2)}", "separate sizes by commas"),
+        ("f32[3,5]{1,0:T(2 x 2)}", "separate sizes by commas"),
+        ("f32[2,3]{[0,1]}", "in braces alone"),
+    ] {
+        let error = text.parse::<Shape>().expect_err(text);
+        assert!(error.help().is_some_and(|found| found.contains(help)), "{text}: {error:?}");
+    }
+}
+
 #[test]
 fn equality_is_xlas() -> Result<(), Error> {
     let parse = |text: &str| text.parse::<Shape>();

@@ -138,7 +138,7 @@ fn named_tiles_come_back_from_their_strides() {
     for format in tilewise::TileFormat::all() {
         let name = format.name();
         let fits = |shape: &&str| format.apply(&Shape::parse_as_written(shape).ok()?).ok();
-        let shape = ["s8[100,70]", "s8[20,36,2,3]"].iter().find_map(fits).expect(name);
+        let shape = ["s8[100,70]", "s8[20,36,2,3]", "pred[100,70]"].iter().find_map(fits).expect(name);
         let tiled = Tiled::new(&shape).expect("small");
         let layout = tiled.cute().and_then(|cute| cute.to_string().parse::<CuTe>()?.layout());
         same_cells(&tiled, layout.expect(name));

@@ -362,6 +362,64 @@ struct UnpackedTile {
     dimensions: Vec<i64>,
 }
 
+/// As `DebugString` prints it, and as people write it.
+#[test]
+fn texts_are_protobufs() {
+    let text = "\
+element_type: F32
+dimensions: 3
+dimensions: 5
+layout {
+  minor_to_major: 1
+  minor_to_major: 0
+  tiles {
+    dimensions: 2
+    dimensions: 2
+  }
+  tail_padding_alignment_in_elements: 1
+}
+is_dynamic_dimension: false
+is_dynamic_dimension: false
+";
+    assert_eq!(shape("f32[3,5]{1,0:T(2,2)}").to_text_proto(), text);
+    assert_eq!(
+        shape("((), token[])").to_text_proto(),
+        "element_type: TUPLE\ntuple_shapes {\n  element_type: TUPLE\n}\ntuple_shapes {\n  element_type: TOKEN\n}\n"
+    );
+    for (text, expected) in [
+        ("element_type: F32 dimensions: [2, 3]", "f32[2,3]"),
+        ("element_type: 11, dimensions: 2; dimensions: 3 # a comment", "f32[2,3]"),
+        ("element_type:F32 dimensions:2 layout<minor_to_major:0 memory_space:1>", "f32[2]{0:S(1)}"),
+        (
+            "element_type: TUPLE tuple_shapes: { element_type: PRED } tuple_shapes {element_type: OPAQUE_TYPE}",
+            "(pred[], opaque[])",
+        ),
+        ("element_type: BF16 dimensions: 6 is_dynamic_dimension: true", "bf16[<=6]"),
+    ] {
+        let read = Shape::from_text_proto(text).map(|shape| shape.to_string());
+        assert_eq!(read.as_deref(), Ok(expected), "{text}");
+    }
+    for (text, span) in [
+        ("element_type: F33", 14..15),
+        ("element_tipe: F32", 0..12),
+        ("element_type F32", 0..1),
+        ("element_type: F32 layout { dimensions: 3 }", 27..37),
+        ("element_type: F32 }", 18..19),
+        ("element_type: TUPLE tuple_shapes { element_type: F32", 52..52),
+    ] {
+        let error = Shape::from_text_proto(text).expect_err(text);
+        assert_eq!((error.kind(), error.span()), (ErrorKind::InvalidProto, Some(span)), "{text}");
+    }
+    // As deep as elsewhere, and no deeper.
+    let nested = |levels: usize| {
+        format!("{}element_type: TUPLE{}", "element_type: TUPLE tuple_shapes {".repeat(levels), "}".repeat(levels))
+    };
+    assert!(Shape::from_text_proto(&nested(MAX_NESTING - 1)).is_ok());
+    for levels in [MAX_NESTING, 100_000] {
+        assert_eq!(Shape::from_text_proto(&nested(levels)).expect_err("deep").kind(), ErrorKind::NestingTooDeep);
+    }
+}
+
 proptest! {
     #![proptest_config(tilewise_testing::cases(3000))]
 
@@ -370,6 +428,27 @@ proptest! {
         let bytes = shape.encode_proto();
         prop_assert_eq!(&shape.to_proto().encode_to_vec(), &bytes);
         assert_same(&decode(&bytes)?, &shape);
+    }
+
+    #[test]
+    fn shapes_come_back_as_texts(shape in shapes()) {
+        let text = shape.to_text_proto();
+        assert_same(&Shape::from_text_proto(&text)?, &shape);
+        if let Some(layout) = shape.layout() {
+            prop_assert_eq!(&Layout::from_text_proto(&layout.to_text_proto())?, layout);
+        }
+        // However it is wrapped.
+        assert_same(&Shape::from_text_proto(&text.replace('\n', " "))?, &shape);
+    }
+
+    #[test]
+    fn no_text_does_harm(text in "[a-z_0-9:{}<>\\[\\],#\n-]{0,60}", cut in any::<prop::sample::Index>(), shape in shapes()) {
+        let whole = shape.to_text_proto();
+        for text in [&text, &whole[..cut.index(whole.len())]] {
+            if let Err(error) = Shape::from_text_proto(text) {
+                prop_assert!(error.span().is_none_or(|span| text.get(span).is_some()), "{}: {:?}", text, error);
+            }
+        }
     }
 
     #[test]

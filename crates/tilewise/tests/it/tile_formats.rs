@@ -167,6 +167,49 @@ fn the_order_is_the_shapes_unless_the_format_has_one() {
     assert_eq!(printed("f32[2]/* @tt-tile */").as_deref(), Ok("f32[2]{0}"));
 }
 
+/// XLA's tiled-layout document, "Examples of tiling formats".
+#[test]
+fn formats_of_tpus_are_the_documents() {
+    for (text, layout, bytes) in [
+        ("f32[1,128]@tpu-8x128", "T(8,128)", 4096),
+        ("f32[1,128]@tpu-2x128", "T(2,128)", 1024),
+        ("f32[1,128]@tpu-compact-2nd-minor", "T(2,128)", 1024),
+        ("f32[2,128]@tpu-compact-2nd-minor", "T(2,128)", 1024),
+        ("f32[3,128]@tpu-compact-2nd-minor", "T(4,128)", 2048),
+        ("f32[4,128]@tpu-4x128", "T(4,128)", 2048),
+        ("f32[5,128]@tpu-compact-2nd-minor", "T(8,128)", 4096),
+        ("bf16[3,5]@tpu-16bit", "T(8,128)(2,1)", 2048),
+        ("bf16[32,256]@tpu-16bit-alternative", "T(8,128)(2,1,1,1)", 16384),
+        ("s8[33,130]@tpu-8bit", "T(8,128)(4,1)", 10240),
+        ("pred[40,130]@tpu-1bit", "T(32,128)(32,1)E(1)", 2048),
+        ("f32[3,5]@T(2,2)", "T(2,2)", 96),
+        ("f32[4,4]@T(*,2)", "T(*,2)", 64),
+    ] {
+        let tiled = tiled(text);
+        let shape = Shape::from(tiled.array().clone()).to_string();
+        assert!(shape.ends_with(&format!("{{1,0:{layout}}}")), "{text}: {shape}");
+        assert_eq!(tiled.physical_bytes(), bytes, "{text}");
+    }
+    // The second-minor dimension is that of memory.
+    assert_eq!(tiled("f32[128,3]{0,1}@tpu-compact-2nd-minor").physical_dimensions(), [1, 1, 4, 128]);
+    for (shape, name) in [
+        ("f32[2,128]", Some("tpu-2x128")),
+        ("s32[4,8,128]{2,0,1}", Some("tpu-4x128")),
+        ("c64[300,500]", Some("tpu-8x128")),
+        ("f16[1,128]", Some("tpu-16bit")),
+        ("f8e5m2[320,512]", Some("tpu-8bit")),
+        ("pred[8,128]", None),
+        ("s4[8,128]", None),
+        ("f32[128]", None),
+    ] {
+        let shape: Shape = shape.parse().expect(shape);
+        let format = TileFormat::documented_for_tpu(shape.as_array().expect("an array"));
+        assert_eq!(format.as_ref().map(TileFormat::name), name, "{shape}");
+    }
+    let error = Shape::parse_with_tile_format("bf16[300,500]@tpu").expect_err("no format");
+    assert!(error.help().is_some_and(|help| help.contains("tilewise predict")), "{error:?}");
+}
+
 #[test]
 fn what_is_no_format_says_why() {
     let error = |text: &str| Shape::parse_with_tile_format(text).expect_err(text);
@@ -191,6 +234,12 @@ fn what_is_no_format_says_why() {
         ("f32[8,8]{1,0:T(8,128)}@tt-tile", ErrorKind::TileFormatConflict),
         ("f32[8,8]{1,0}@cublaslt-col32", ErrorKind::TileFormatConflict),
         ("(f32[8,8])@tt-tile", ErrorKind::NotAnArray),
+        ("f32[8,8]@tpu", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@v5e", ErrorKind::UnknownTileFormat),
+        ("f32[8]@tpu-compact-2nd-minor", ErrorKind::LayoutRankMismatch),
+        ("f32[8,8]@T(0,8)", ErrorKind::InvalidTile),
+        ("f32[8,8]@T(8,8)S(1)", ErrorKind::UnknownTileFormat),
+        ("f32[8,8]@T(8", ErrorKind::Syntax),
     ] {
         let error = error(text);
         assert_eq!(error.kind(), kind, "{text}: {error}");
