@@ -6,7 +6,7 @@ use crate::{
     TimelinePiece, Warning, table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
-use tilewise_oom::{Budget, Framework, PrintedSize};
+use tilewise_oom::{Budget, Framework, Machine, PrintedSize, Verdict};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -251,6 +251,10 @@ fields!(Warning, warning, {
 
 fields!(Explanation, explanation, {
     verdict: explanation.message.verdict().as_str(),
+    level: explanation.message.form.level().as_str(),
+    message_machine: explanation.message.machine().map(Machine::as_str),
+    cause: explanation.message.cause().map(Verdict::as_str),
+    retold: explanation.message.is_retold,
     form: explanation.message.form.as_str(),
     code: explanation.message.code,
     module: explanation.message.module,

@@ -11,6 +11,7 @@ use crate::list::{self, List};
 use crate::memory;
 use crate::message::Message;
 use crate::prose;
+use crate::scan::Scanner;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::clean;
 use crate::text::instruction::{brackets_end, shape_length};
@@ -18,6 +19,9 @@ use crate::text::reader::Reader;
 use crate::text::size::PrintedSize;
 use std::cmp::Reverse;
 use std::ops::Range;
+
+/// Texts above this are scanned for what may be a message before anything is parsed.
+const LARGE: usize = 4 << 20;
 
 /// What the compiler's own log has in front of its lines.
 const COMPILERS_LOG: &str = "deepsea_compiler_backend.cc";
@@ -44,40 +48,60 @@ impl Message {
     /// # Ok::<(), tilewise_oom::Error>(())
     /// ```
     pub fn parse(text: &str) -> Result<Self, Error> {
+        if text.len() <= LARGE {
+            return Self::parse_whole(text);
+        }
+        let mut scanner = Scanner::new(text.len() as u64);
+        let at = |at| usize::try_from(at).unwrap_or(usize::MAX).min(text.len());
+        while let Some(range) = scanner.wanted() {
+            scanner.take(&text.as_bytes()[at(range.start)..at(range.end)]);
+        }
+        scanner.finish()
+    }
+
+    /// As [`parse`](Self::parse), of a text that is looked at in one piece.
+    pub(crate) fn parse_whole(text: &str) -> Result<Self, Error> {
         let is_log = text.contains(COMPILERS_LOG);
         let is_tpu = text.contains("TPU") || text.contains("tpu");
         let text = clean::clean(text);
-        let mut messages = read_all(&text, is_log, is_tpu);
-        messages.sort_by_key(|(start, message)| {
-            (Reverse(message.form.level()), message.form.rule().is_vague(), message.is_retold, Reverse(*start))
-        });
         let framework = Framework::of(&text);
-        let mut messages = messages.into_iter().map(|(_, message)| Self { framework, ..message });
-        let first = messages.next().ok_or_else(|| Error::of(&text))?;
-        Ok(Self { others: messages.collect(), ..first })
+        let messages = read_all(&text, is_log, is_tpu);
+        in_order(messages.into_iter().map(|message| Self { framework, ..message }).collect())
+            .ok_or_else(|| Error::of(&text))
     }
 }
 
-/// All messages of a text that is clean, with their places.
-fn read_all(text: &str, is_log: bool, is_tpu: bool) -> Vec<(usize, Message)> {
+/// The message that matters most, with the others; they come in the order of the text.
+pub(crate) fn in_order(mut messages: Vec<Message>) -> Option<Message> {
+    messages.reverse();
+    messages.sort_by_key(|message| (Reverse(message.form.level()), message.form.rule().is_vague(), message.is_retold));
+    let mut messages = messages.into_iter();
+    let first = messages.next()?;
+    Some(Message { others: messages.collect(), ..first })
+}
+
+/// All messages of a text that is clean, in its order.
+fn read_all(text: &str, is_log: bool, is_tpu: bool) -> Vec<Message> {
     let drafts = drafts::read(text);
     let tables: Vec<usize> = drafts.iter().filter(|draft| draft.rule.has_tables()).map(|draft| draft.start).collect();
-    let mut messages: Vec<(usize, Message)> = Vec::with_capacity(drafts.len());
+    let mut messages: Vec<Message> = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let start = draft.start;
         let after = tables.partition_point(|other| *other <= start);
         let chunk = start..tables.get(after).copied().unwrap_or(text.len());
         let before = if tables.first() == Some(&start) { &text[..start] } else { "" };
-        messages.push((start, message(draft, text, before, chunk, is_tpu)));
+        messages.push(message(draft, text, before, chunk, is_tpu));
     }
     if tables.is_empty()
         && let Some(excerpt) = excerpt(text)
     {
         attach(excerpt, &mut messages, is_log);
     }
-    let has_error = messages.iter().any(|(_, message)| is_telling(message));
-    messages.retain(|(_, message)| !has_error || message.form.level() < Level::Error || is_telling(message));
-    without_repeats(messages)
+    let has_error = messages.iter().any(is_telling);
+    messages.retain(|message| !has_error || message.form.level() < Level::Error || is_telling(message));
+    let mut kept = Vec::with_capacity(messages.len());
+    messages.into_iter().for_each(|message| add(&mut kept, message));
+    kept
 }
 
 /// Whether an error says what happened, not only that something did.
@@ -93,36 +117,32 @@ fn is_telling(message: &Message) -> bool {
 }
 
 /// Tables and lists alone: of a GPU they belong to its message, and the compiler's log prints tables of what fits.
-fn attach(excerpt: Message, messages: &mut Vec<(usize, Message)>, is_log: bool) {
+fn attach(excerpt: Message, messages: &mut Vec<Message>, is_log: bool) {
     let has_list = !excerpt.entries.is_empty();
-    let gpu = messages.iter_mut().find(|(_, message)| message.form == Form::Gpu);
-    let usage = |(_, message): &&mut (usize, Message)| message.form == Form::Usage;
-    if let Some((_, message)) = gpu {
+    if let Some(message) = messages.iter_mut().find(|message| message.form == Form::Gpu) {
         message.entries = excerpt.entries;
-    } else if let Some((_, message)) = messages.iter_mut().find(usage).filter(|_| !has_list) {
+    } else if let Some(message) = messages.iter_mut().find(|message| message.form == Form::Usage && !has_list) {
         message.usage = excerpt.usage;
     } else if is_log && !has_list {
-        messages.push((0, Message { form: Form::Usage, ..excerpt }));
+        messages.insert(0, Message { form: Form::Usage, ..excerpt });
     } else {
-        messages.push((0, excerpt));
+        messages.insert(0, excerpt);
     }
 }
 
-/// Of messages that may be one, the fullest.
-fn without_repeats(messages: Vec<(usize, Message)>) -> Vec<(usize, Message)> {
-    let mut kept: Vec<(usize, Message)> = Vec::new();
-    for (start, message) in messages {
-        match kept.iter_mut().find(|(_, other)| is_repeated(&message, other)) {
-            Some((place, other)) => {
-                if fullness(&message) >= fullness(other) {
-                    *other = message;
-                }
-                *place = start;
-            }
-            None => kept.push((start, message)),
+/// How many of the last messages one is compared with.
+const COMPARED: usize = 256;
+
+/// Adds a message; of several that may be one, the fullest is kept, in the place of the last.
+pub(crate) fn add(messages: &mut Vec<Message>, message: Message) {
+    let from = messages.len().saturating_sub(COMPARED);
+    match messages[from..].iter().position(|other| is_repeated(&message, other)) {
+        None => messages.push(message),
+        Some(at) => {
+            let other = messages.remove(from + at);
+            messages.push(if fullness(&message) >= fullness(&other) { message } else { other });
         }
     }
-    kept
 }
 
 fn fullness(message: &Message) -> (usize, usize) {

@@ -5,7 +5,7 @@ mod decode;
 mod kernel;
 mod run_time;
 
-pub use decode::decode_log;
+pub use decode::{decode_log, read_log, read_stream};
 
 use crate::{SourceLine, causes};
 use tilewise::{

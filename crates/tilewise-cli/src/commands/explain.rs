@@ -1,7 +1,6 @@
 //! `tilewise explain`: a pasted out-of-memory message, and what to do about it.
 
 use crate::{
-    input::read_bytes,
     output::{FormatArgs, Output},
     values::parse_generation,
 };
@@ -10,8 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{Explanation, Failure, decode_log};
-use tilewise_oom::Message;
+use tilewise_audit::{Explanation, Failure, read_log, read_stream};
 use tilewise_report::style::{FAINT, styled};
 
 #[derive(clap::Args)]
@@ -39,6 +37,6 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
 }
 
 fn explanation(file: &Path, tpu: Option<Generation>) -> Result<Explanation, Failure> {
-    let text = decode_log(read_bytes(file)?).map_err(|failure| failure.in_file(file))?;
-    Ok(tilewise_audit::explain(Message::parse(&text)?, tpu))
+    let message = if file == Path::new("-") { read_stream(io::stdin().lock()) } else { read_log(file) };
+    Ok(tilewise_audit::explain(message?, tpu))
 }

@@ -50,7 +50,9 @@ pub(super) const RULES: &[Rule] = &[
         codes: &["E2001"],
         opens: &[
             "Unsupported matmul (RHS|LHS|acc|result|output) type on target [{type:shape}]",
-            "Bad (lhs|rhs|acc) type",
+            "Bad lhs type",
+            "Bad rhs type",
+            "Bad acc type",
         ],
         adds: OPERATION,
         ..Rule::new(Form::MatmulType, Error, MOSAIC, "E2001")

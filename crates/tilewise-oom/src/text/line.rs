@@ -173,7 +173,7 @@ fn rank(text: &str) -> Option<usize> {
 fn repeated_mark(text: &str) -> Option<usize> {
     let mark = ['>', '#', '/'].into_iter().find(|mark| text.starts_with(*mark))?;
     let count = text.len() - text.trim_start_matches(mark).len();
-    let after = text.as_bytes()[count..].first();
+    let after = text.as_bytes().get(count);
     let ends = after.is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n')) || mark == '>';
     (ends && !(mark == '/' && count == 1)).then_some(count)
 }

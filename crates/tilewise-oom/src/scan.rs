@@ -1,0 +1,311 @@
+//! Logs of any size: read in pieces, the end first, and parsed only where a message may be.
+
+use crate::error::Error;
+use crate::forms::Form;
+use crate::level::Level;
+use crate::message::Message;
+use crate::parse;
+use memchr::memmem::Finder;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Read at a time.
+const PIECE: u64 = 4 << 20;
+
+/// A program that died says why at the end of its log.
+const TAIL: u64 = 1 << 20;
+
+/// Of what stands around a word that messages have, so much is parsed with it.
+const BEFORE: usize = 4 << 10;
+const AFTER: usize = 64 << 10;
+
+/// A window that has grown to this size is parsed, though it goes on.
+const LARGEST_WINDOW: usize = 8 << 20;
+
+/// So many messages of a log are kept; of more the first errors and the last ones are not what anyone reads.
+const MOST: usize = 64;
+
+/// Parts of words that every message has one of; a test holds each wording to that.
+const SIGNS: [&str; 35] = [
+    "emory",
+    "EMORY",
+    "lloc",
+    "ALLOC",
+    "xhausted",
+    "EXHAUSTED",
+    "permanent error",
+    "ssignment",
+    "base limit",
+    "_bytes",
+    "usage",
+    "hbm",
+    "vmem",
+    "bytes_",
+    "temporaries",
+    "ttempting to",
+    "oading program",
+    "arameter",
+    "ayout",
+    "onat",
+    "moved to host",
+    "osaic",
+    "allas",
+    "atmul",
+    "tiling",
+    "indow params",
+    "index in dimension",
+    "hape cast",
+    "legalize",
+    "viable logical",
+    "halted",
+    "oom",
+    "KV cache",
+    "Buffer ",
+    "Bad ",
+];
+
+static FINDERS: LazyLock<Vec<Finder<'static>>> = LazyLock::new(|| SIGNS.iter().map(Finder::new).collect());
+
+/// Finds the message in a log of any size, of which it asks for one piece after the other.
+///
+/// The end comes first: if an error stands there, nothing else is read. Memory is bounded by the pieces, and time is
+/// linear in the log.
+///
+/// ```
+/// use tilewise_oom::{Scanner, Verdict};
+///
+/// let log = "step 1\n".repeat(1 << 20) + "Attempting to reserve 9.62G at the bottom of memory. That was not possible. \
+///            There are 7.14G free.\n" + &"done\n".repeat(1 << 19);
+/// let mut scanner = Scanner::new(log.len() as u64);
+/// while let Some(range) = scanner.wanted() {
+///     scanner.take(&log.as_bytes()[range.start as usize..range.end as usize]);
+/// }
+/// assert_eq!(scanner.finish()?.verdict(), Verdict::Reservation);
+/// # Ok::<(), tilewise_oom::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Scanner {
+    /// The log's length; `None` for a stream.
+    length: Option<u64>,
+    state: State,
+    /// What was read and not parsed: the beginning of a window, or what may become one.
+    carried: Vec<u8>,
+    messages: Vec<Message>,
+    /// Of a text without a message, whether it is empty, a program or a log.
+    first: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The end is wanted.
+    Tail,
+    /// What begins here is wanted.
+    From(u64),
+    Done,
+}
+
+impl Scanner {
+    /// Of a log of so many bytes, any part of which can be read.
+    #[must_use]
+    pub fn new(length: u64) -> Self {
+        let state = if length > PIECE { State::Tail } else { State::From(0) };
+        Self { length: Some(length), state, carried: Vec::new(), messages: Vec::new(), first: String::new() }
+    }
+
+    /// Of a log that can be read but once, from front to back.
+    #[must_use]
+    pub fn stream() -> Self {
+        Self { length: None, ..Self::new(0) }
+    }
+
+    /// The bytes to read next; `None` if no more are wanted.
+    #[must_use]
+    pub fn wanted(&self) -> Option<Range<u64>> {
+        match (self.state, self.length) {
+            (State::Done, _) => None,
+            (State::Tail, length) => length.map(|length| length.saturating_sub(TAIL)..length),
+            (State::From(start), None) => Some(start..start.saturating_add(PIECE)),
+            (State::From(start), Some(length)) => {
+                (start < length).then(|| start..length.min(start.saturating_add(PIECE)))
+            }
+        }
+    }
+
+    /// Takes the bytes that were [wanted](Self::wanted); fewer, or none, at the end of a stream.
+    pub fn take(&mut self, bytes: &[u8]) {
+        if self.first.is_empty() {
+            self.first = String::from_utf8_lossy(&bytes[..bytes.len().min(BEFORE)]).into_owned();
+        }
+        match self.state {
+            State::Done => {}
+            State::Tail => {
+                let end = String::from_utf8_lossy(bytes);
+                match Message::parse_whole(&end) {
+                    Ok(message) if message.form.level() == Level::Error && is_whole_at_front(&message) => {
+                        self.messages.push(message);
+                        self.state = State::Done;
+                    }
+                    _ => self.state = State::From(0),
+                }
+            }
+            State::From(start) => {
+                let end = start + bytes.len() as u64;
+                let is_last = bytes.is_empty() || self.length.is_some_and(|length| end >= length);
+                self.state = if is_last { State::Done } else { State::From(end) };
+                self.carried.extend_from_slice(bytes);
+                self.windows(is_last);
+            }
+        }
+    }
+
+    /// Parses the windows of what is carried, but for one that goes on.
+    fn windows(&mut self, is_last: bool) {
+        let text = std::mem::take(&mut self.carried);
+        let mut kept = if is_last { text.len() } else { text.len().saturating_sub(BEFORE) };
+        for window in windows(&text) {
+            let goes_on = !is_last && window.end == text.len() && window.len() < LARGEST_WINDOW;
+            if goes_on {
+                kept = kept.min(window.start);
+            } else {
+                self.parse(&text[window]);
+            }
+        }
+        self.carried = text;
+        self.carried.drain(..kept);
+    }
+
+    fn parse(&mut self, window: &[u8]) {
+        let Ok(mut message) = Message::parse_whole(&String::from_utf8_lossy(window)) else { return };
+        let others = std::mem::take(&mut message.others);
+        // The last ones come last.
+        for message in others.into_iter().rev().chain([message]) {
+            parse::add(&mut self.messages, message);
+        }
+        if self.messages.len() > 2 * MOST {
+            self.messages.sort_by_key(|message| message.form.level());
+            self.messages.drain(..MOST);
+        }
+    }
+
+    /// The message that matters most, with the others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`], if the log has none.
+    pub fn finish(self) -> Result<Message, Error> {
+        parse::in_order(self.messages).ok_or_else(|| Error::of(&self.first))
+    }
+}
+
+/// Whether the message can't have begun before the text that was read.
+fn is_whole_at_front(message: &Message) -> bool {
+    message.form != Form::Excerpt
+        && message.form != Form::Other
+        && !(message.entries.is_empty() && message.used.is_none())
+}
+
+/// Where messages may be: around each sign, on whole lines.
+fn windows(text: &[u8]) -> Vec<Range<usize>> {
+    let mut hits: Vec<usize> = Vec::new();
+    for finder in FINDERS.iter() {
+        let mut last = None;
+        for hit in finder.find_iter(text) {
+            // Of many close to each other one is enough.
+            if last.is_none_or(|last| hit - last > BEFORE / 2) {
+                hits.push(hit);
+                last = Some(hit);
+            }
+        }
+    }
+    hits.sort_unstable();
+    let mut windows: Vec<Range<usize>> = Vec::new();
+    for hit in hits {
+        let start = line_start(text, hit.saturating_sub(BEFORE));
+        let end = line_end(text, hit.saturating_add(AFTER).min(text.len()));
+        match windows.last_mut() {
+            Some(last) if start <= last.end && last.len() < LARGEST_WINDOW => last.end = last.end.max(end),
+            last => {
+                let start = start.max(last.map_or(0, |last| last.end));
+                if start < end {
+                    windows.push(start..end);
+                }
+            }
+        }
+    }
+    windows
+}
+
+/// A line is no longer than this, or may be cut.
+const LONGEST_LINE: usize = 64 << 10;
+
+fn line_start(text: &[u8], at: usize) -> usize {
+    let from = at.saturating_sub(LONGEST_LINE);
+    memchr::memrchr(b'\n', &text[from..at]).map_or(if from == 0 { 0 } else { at }, |end| from + end + 1)
+}
+
+fn line_end(text: &[u8], at: usize) -> usize {
+    let most = text.len().min(at.saturating_add(LONGEST_LINE));
+    memchr::memchr(b'\n', &text[at..most]).map_or(most, |end| at + end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wording_has_a_sign() {
+        let of_compilers = |wording: &&&str| !wording.starts_with('~');
+        for wording in crate::forms::rules().flat_map(|rule| rule.opens).filter(of_compilers) {
+            assert!(SIGNS.iter().any(|sign| wording.contains(sign)), "{wording}");
+        }
+    }
+
+    #[test]
+    fn windows_are_whole_lines() {
+        let text = format!(
+            "{}a memory b
+{}",
+            "x
+"
+            .repeat(9000),
+            "y
+"
+            .repeat(90_000)
+        );
+        let [window] = &windows(text.as_bytes())[..] else { panic!() };
+        assert!(text[window.clone()].starts_with("x\n") && text[window.clone()].ends_with("y\n"));
+        assert!(window.len() < BEFORE + AFTER + 32);
+        assert!(windows(b"nothing").is_empty());
+    }
+
+    /// Whatever the pieces and wherever they end.
+    fn scanned(mut scanner: Scanner, text: &[u8], most: usize) -> Option<String> {
+        while let Some(range) = scanner.wanted() {
+            let start = usize::try_from(range.start).unwrap().min(text.len());
+            let end = usize::try_from(range.end).unwrap().min(start.saturating_add(most)).min(text.len());
+            scanner.take(&text[start..end]);
+        }
+        let message = scanner.finish().ok()?;
+        Some(format!("{:?} {:?} {}", message.form, message.used.map(|used| used.bytes()), message.others.len()))
+    }
+
+    #[test]
+    fn a_message_anywhere_is_found() {
+        let message =
+            "Attempting to reserve 1.00G at the bottom of memory. That was not possible. There are 7.00M free.\n";
+        let warning = "Can't reduce memory use below 1.00GiB (1073741824 bytes) by rematerialization\n";
+        let filler = "step 17: loss 3.125, memory 12.0GiB\n".repeat(1000);
+        for (before, after) in [(0, 0), (0, 150), (150, 0), (150, 150)] {
+            let text = [warning, &filler.repeat(before), message, &filler.repeat(after)].concat();
+            let length = text.len() as u64;
+            let found = scanned(Scanner::new(length), text.as_bytes(), usize::MAX).unwrap();
+            assert!(found.starts_with("RunTime Some(1073741824)"), "{found}");
+            for most in [usize::MAX, 70_000, 99_991] {
+                let found = scanned(Scanner::stream(), text.as_bytes(), most);
+                assert_eq!(found.as_deref(), Some("RunTime Some(1073741824) 1"), "{before} {after} {most}");
+            }
+        }
+        assert_eq!(scanned(Scanner::stream(), b"nothing", 9), None);
+        assert_eq!(scanned(Scanner::new(0), b"", 9), None);
+    }
+}
