@@ -12,6 +12,9 @@ use std::sync::LazyLock;
 /// Read at a time.
 const PIECE: u64 = 4 << 20;
 
+/// Smaller pieces are put together.
+const LEAST: usize = 1 << 20;
+
 /// A program that died says why at the end of its log.
 const TAIL: u64 = 1 << 20;
 
@@ -19,10 +22,12 @@ const TAIL: u64 = 1 << 20;
 const BEFORE: usize = 4 << 10;
 const AFTER: usize = 64 << 10;
 
-/// A window that has grown to this size is parsed, though it goes on.
-const LARGEST_WINDOW: usize = 8 << 20;
+/// A window that has grown to this size is parsed, though it goes on: the next one begins so far before its end, that a
+/// message at the border is whole in one of them.
+const LARGEST_WINDOW: usize = 4 << 20;
+const OVERLAP: usize = 128 << 10;
 
-/// So many messages of a log are kept; of more the first errors and the last ones are not what anyone reads.
+/// Of more messages than twice so many, those that matter least are dropped, and of equals the first ones.
 const MOST: usize = 64;
 
 /// Parts of words that every message has one of; a test holds each wording to that.
@@ -90,6 +95,8 @@ pub struct Scanner {
     state: State,
     /// What was read and not parsed: the beginning of a window, or what may become one.
     carried: Vec<u8>,
+    /// How much of that was looked at already.
+    looked_at: usize,
     messages: Vec<Message>,
     /// Of a text without a message, whether it is empty, a program or a log.
     first: String,
@@ -109,7 +116,8 @@ impl Scanner {
     #[must_use]
     pub fn new(length: u64) -> Self {
         let state = if length > PIECE { State::Tail } else { State::From(0) };
-        Self { length: Some(length), state, carried: Vec::new(), messages: Vec::new(), first: String::new() }
+        let (carried, messages, first) = (Vec::new(), Vec::new(), String::new());
+        Self { length: Some(length), state, carried, looked_at: 0, messages, first }
     }
 
     /// Of a log that can be read but once, from front to back.
@@ -153,7 +161,10 @@ impl Scanner {
                 let is_last = bytes.is_empty() || self.length.is_some_and(|length| end >= length);
                 self.state = if is_last { State::Done } else { State::From(end) };
                 self.carried.extend_from_slice(bytes);
-                self.windows(is_last);
+                // However small the pieces are, no byte is looked at many times.
+                if is_last || self.carried.len() - self.looked_at >= LEAST {
+                    self.windows(is_last);
+                }
             }
         }
     }
@@ -163,15 +174,18 @@ impl Scanner {
         let text = std::mem::take(&mut self.carried);
         let mut kept = if is_last { text.len() } else { text.len().saturating_sub(BEFORE) };
         for window in windows(&text) {
-            let goes_on = !is_last && window.end == text.len() && window.len() < LARGEST_WINDOW;
-            if goes_on {
-                kept = kept.min(window.start);
-            } else {
-                self.parse(&text[window]);
+            if !is_last && window.end == text.len() {
+                if window.len() < LARGEST_WINDOW {
+                    kept = kept.min(window.start);
+                    continue;
+                }
+                kept = kept.min(line_start(&text, text.len() - OVERLAP));
             }
+            self.parse(&text[window]);
         }
         self.carried = text;
         self.carried.drain(..kept);
+        self.looked_at = self.carried.len();
     }
 
     fn parse(&mut self, window: &[u8]) {
@@ -224,12 +238,13 @@ fn windows(text: &[u8]) -> Vec<Range<usize>> {
         let end = line_end(text, hit.saturating_add(AFTER).min(text.len()));
         match windows.last_mut() {
             Some(last) if start <= last.end && last.len() < LARGEST_WINDOW => last.end = last.end.max(end),
-            last => {
-                let start = start.max(last.map_or(0, |last| last.end));
-                if start < end {
+            Some(last) => {
+                let start = if start > last.end { start } else { line_start(text, last.end - OVERLAP) };
+                if last.end < end {
                     windows.push(start..end);
                 }
             }
+            None => windows.push(start..end),
         }
     }
     windows
@@ -262,16 +277,7 @@ mod tests {
 
     #[test]
     fn windows_are_whole_lines() {
-        let text = format!(
-            "{}a memory b
-{}",
-            "x
-"
-            .repeat(9000),
-            "y
-"
-            .repeat(90_000)
-        );
+        let text = format!("{}a memory b\n{}", "x\n".repeat(9000), "y\n".repeat(90_000));
         let [window] = &windows(text.as_bytes())[..] else { panic!() };
         assert!(text[window.clone()].starts_with("x\n") && text[window.clone()].ends_with("y\n"));
         assert!(window.len() < BEFORE + AFTER + 32);
@@ -294,13 +300,13 @@ mod tests {
         let message =
             "Attempting to reserve 1.00G at the bottom of memory. That was not possible. There are 7.00M free.\n";
         let warning = "Can't reduce memory use below 1.00GiB (1073741824 bytes) by rematerialization\n";
-        let filler = "step 17: loss 3.125, memory 12.0GiB\n".repeat(1000);
-        for (before, after) in [(0, 0), (0, 150), (150, 0), (150, 150)] {
+        let filler = "step 17: loss 3.125, one of many lines\n".repeat(70_000) + "memory 12.0GiB\n";
+        for (before, after) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let text = [warning, &filler.repeat(before), message, &filler.repeat(after)].concat();
             let length = text.len() as u64;
             let found = scanned(Scanner::new(length), text.as_bytes(), usize::MAX).unwrap();
             assert!(found.starts_with("RunTime Some(1073741824)"), "{found}");
-            for most in [usize::MAX, 70_000, 99_991] {
+            for most in [usize::MAX, 99_991] {
                 let found = scanned(Scanner::stream(), text.as_bytes(), most);
                 assert_eq!(found.as_deref(), Some("RunTime Some(1073741824) 1"), "{before} {after} {most}");
             }
