@@ -1,7 +1,7 @@
 //! What instructions do to the elements of arrays, and to which others they lead.
 
 use crate::program_model::{LiveArray, ProgramModel};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{OpId, Position, REACH, Use},
@@ -51,15 +51,47 @@ impl<'m> ProgramModel<'m> {
         self.flow.reached([op], next).filter_map(|op| self.flow.instruction(op)).find(is)
     }
 
-    /// Whether one array is made of another's elements, each of the same, or of it with some of them replaced.
+    /// Whether one array is another with its elements replaced: each made of the same one, some of them overwritten, or all
+    /// by a loop that carries them.
     pub(crate) fn updates(&self, this: &LiveArray<'m>, other: &LiveArray<'m>) -> bool {
-        let rows = self.rows(this.op);
-        let keeps = |at: &Instruction<'m>| {
-            passes_on(at) || is_elementwise(at) || does(at, Opcode::DynamicUpdateSlice) || does(at, Opcode::Scatter)
-        };
-        let keeps = |op: OpId| self.rows(op) == rows && self.is_op(op, keeps);
-        let next = |op: OpId| if keeps(op) { self.flow.operands(op).to_vec() } else { Vec::new() };
-        self.flow.reached([this.op], next).any(|op| op == other.op)
+        let (mut waiting, mut seen) = (VecDeque::from([this.position]), HashSet::new());
+        while let Some(at) = waiting.pop_front() {
+            let at = self.flow.origin(at);
+            if at == other.position {
+                return true;
+            }
+            if seen.len() < REACH && seen.insert(at) {
+                waiting.extend(self.updated(at));
+            }
+        }
+        false
+    }
+
+    /// The arrays whose elements the same elements of this one are made of.
+    fn updated(&self, position: Position) -> Vec<Position> {
+        let op = self.flow.op_at(position);
+        let Some(instruction) = self.flow.instruction(op) else { return Vec::new() };
+        let operands = || self.flow.operands(op).iter();
+        let operand = |number: usize| operands().nth(number).map(|operand| self.flow[*operand].position);
+        match instruction.opcode() {
+            Opcode::While => {
+                let offset = position.since(self.flow[op].position);
+                operand(0)
+                    .filter(|carry| offset < self.flow.extent(*carry))
+                    .map(|carry| carry.plus(offset))
+                    .into_iter()
+                    .collect()
+            }
+            Opcode::Fusion => {
+                let element = self.flow.shape_index(position).first().copied();
+                fused_updates(&instruction, element, &mut { REACH }).into_iter().filter_map(operand).collect()
+            }
+            Opcode::DynamicUpdateSlice | Opcode::Scatter => operand(0).into_iter().collect(),
+            _ if passes_on(&instruction) || is_elementwise_opcode(instruction.opcode()) => {
+                operands().map(|operand| self.flow[*operand].position).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn is_op(&self, op: OpId, is: impl Fn(&Instruction<'m>) -> bool) -> bool {
@@ -89,13 +121,18 @@ pub(crate) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
 
 /// Whether an instruction, or what it fuses, is one with this opcode.
 pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
+    any_fused(instruction, |at| at.opcode() == opcode)
+}
+
+/// Whether an instruction, or one that it fuses, is such a one.
+pub(crate) fn any_fused(instruction: &Instruction<'_>, is: impl Fn(&Instruction<'_>) -> bool) -> bool {
     /// Fusions in fusions: a scatter's are three deep.
     const DEPTH: usize = 4;
     let mut front = vec![*instruction];
     for _ in 0..DEPTH {
         let mut inner = Vec::new();
         for at in &front {
-            if at.opcode() == opcode {
+            if is(at) {
                 return true;
             }
             if at.opcode() == Opcode::Fusion {
@@ -151,7 +188,37 @@ fn count(instruction: &Instruction<'_>) -> Option<u64> {
     shape.leaves().map(|(_, leaf)| elements(leaf)).try_fold(0_u64, |sum, elements| sum.checked_add(elements?))
 }
 
-fn is_elementwise_opcode(opcode: Opcode) -> bool {
+/// The operands of a fusion whose elements the same elements of its result, or of that element of it, are made of; so far
+/// as `left` instructions tell.
+fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, left: &mut usize) -> Vec<usize> {
+    let Some(root) = fusion.calls().find_map(|call| call.computation()?.root()) else { return Vec::new() };
+    let (mut waiting, mut seen, mut numbers) = (vec![(root, element)], HashSet::new(), Vec::new());
+    while let Some((at, element)) = waiting.pop() {
+        if *left == 0 || !seen.insert((at.index(), element)) {
+            continue;
+        }
+        *left -= 1;
+        let operand = |number: usize| at.operands().nth(number).and_then(|operand| operand.instruction());
+        match at.opcode() {
+            Opcode::Parameter => numbers.extend(at.parameter_number()),
+            Opcode::Tuple => waiting.extend(element.and_then(operand).map(|operand| (operand, None))),
+            Opcode::DynamicUpdateSlice | Opcode::Scatter => waiting.extend(operand(0).map(|operand| (operand, None))),
+            // One within another: of a scatter and what is done with its result.
+            Opcode::Fusion => {
+                let inner = fused_updates(&at, element, left);
+                waiting.extend(inner.into_iter().filter_map(operand).map(|operand| (operand, None)));
+            }
+            opcode if is_elementwise_opcode(opcode) => {
+                waiting
+                    .extend(at.operands().filter_map(|operand| operand.instruction()).map(|operand| (operand, None)));
+            }
+            _ => {}
+        }
+    }
+    numbers
+}
+
+pub(crate) fn is_elementwise_opcode(opcode: Opcode) -> bool {
     matches!(
         opcode,
         Opcode::Abs

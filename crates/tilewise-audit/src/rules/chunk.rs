@@ -1,15 +1,12 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    MessageRule, Proposal, Rule,
-    naming::{begins_with, bounds_text, is_name, root},
-    narrow::is_converted,
-    upstream::FEW,
+    MessageRule, Proposal, Rule, in_parts::in_parts, naming::bounds_text, narrow::is_converted, upstream::FEW,
 };
 use crate::{
     Allocation, Recommendation,
+    elementwise::any_fused,
     message_model::{MessageModel, share_of_all, total},
-    origin::op_name,
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Saving, Target},
     snippet::JAX,
@@ -19,6 +16,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 use tilewise::{Shape, tpu};
+use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 use tilewise_oom::Framework;
 
 /// Below this a dimension can't be halved to any use.
@@ -71,19 +69,22 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     let size = sizes.find(is_in_most)?;
     // One short of it: neighbours are read, which parts don't have.
     let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| array.bounds.contains(&(size - 1)));
-    if reads_neighbours {
+    if reads_neighbours || is_of_edges(program, size) {
         return None;
     }
     let halved = program.temporaries().filter(|array| is_of_input(array, size));
     let at_most = halved.filter_map(|array| Some((array.buffer, bytes_of_half(program, array, size)?))).collect();
+    let (at, bounds) = (largest.bounds.iter().position(|bound| *bound == size)?, bounds_text(&largest.bounds));
+    let (lead, then) = if program.has_gradient() {
+        ("Microbatch (gradient accumulation): take", "; add up the gradients of the parts, and update once")
+    } else {
+        ("Process", "")
+    };
     let sentence = format!(
-        "Process dimension {} of [{}], of size {size}, in parts: most of the peak has it{}; halves free this much, more \
-         parts free more",
-        largest.bounds.iter().position(|bound| *bound == size).unwrap_or(0),
-        bounds_text(&largest.bounds),
-        if program.has_gradient() { ", so take loss and gradient of each part, and add them up" } else { "" }
+        "{lead} dimension {at} of [{bounds}], of size {size}, in parts: most of the peak has it{then}; halves free this much, \
+         more parts free more"
     );
-    let code = in_parts(program, largest, size);
+    let code = in_parts(program, largest, size, PARTS);
     Some(Proposal {
         change: Change::Chunk,
         target: Target::Value,
@@ -93,6 +94,39 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         sentence,
         snippet: code.and_then(|code| program.snippet(JAX, code)),
     })
+}
+
+/// Whether so many rows are added up into others by index, and rows of what comes of that gathered again, as those of a
+/// graph's edges are: each then depends on all. A table's gradient is scattered, too, but nothing gathers it afterwards.
+fn is_of_edges(program: &ProgramModel<'_>, size: u64) -> bool {
+    let flow = program.flow;
+    let rows = |at: Option<Instruction<'_>>| at?.shape().ok()?.dimensions().first()?.bound();
+    let is_of_size = |at: Option<Instruction<'_>>| rows(at) == Some(size);
+    let adds_up = |at: &Instruction<'_>| {
+        at.opcode() == Opcode::Scatter
+            && !is_of_size(Some(*at))
+            && is_of_size(at.operands().nth(2).and_then(|operand| operand.instruction()))
+    };
+    let gathers = |at: &Instruction<'_>| {
+        at.opcode() == Opcode::Gather
+            && is_of_size(Some(*at))
+            && !is_of_size(at.operands().next().and_then(|operand| operand.instruction()))
+    };
+    let does =
+        |op: OpId, is: &dyn Fn(&Instruction<'_>) -> bool| flow.instruction(op).is_some_and(|at| any_fused(&at, is));
+    let mut waiting: Vec<OpId> = flow.ops().ids().filter(|op| does(*op, &adds_up)).collect();
+    let mut seen: HashSet<OpId> = waiting.iter().copied().collect();
+    while let Some(op) = waiting.pop() {
+        for user in flow.users(op) {
+            if seen.insert(user.op) {
+                if does(user.op, &gathers) {
+                    return true;
+                }
+                waiting.push(user.op);
+            }
+        }
+    }
+    false
 }
 
 /// Bytes with the dimension of this size halved: in the same order, or, where it lies along the lanes and fills them no
@@ -142,60 +176,6 @@ fn input_sizes(program: &ProgramModel<'_>) -> HashSet<u64> {
 /// How often loops run: along such a dimension the program takes parts already.
 fn trips(program: &ProgramModel<'_>) -> HashSet<u64> {
     program.flow.ops().ids().filter_map(|op| program.flow.trip_count(op)).collect()
-}
-
-/// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size. `None`
-/// where that alone would compute something else, or what comes of the parts can't be told.
-fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: u64) -> Option<String> {
-    // Pairs of the same array's elements: taking it apart leaves most of them out.
-    if about.bounds.iter().filter(|bound| **bound == size).count() > 1 {
-        return None;
-    }
-    let parts = (2..=PARTS).rev().find(|parts| size.is_multiple_of(*parts))?;
-    // By name: whether all of its arrays have the dimension.
-    let mut parameters: Vec<(String, bool)> = Vec::new();
-    for argument in program.parameters() {
-        let name = root(&op_name(&argument)?).to_owned();
-        let has_it = begins_with(&argument.shape().ok()?, size);
-        match parameters.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, all_have_it)) => *all_have_it &= has_it,
-            None => parameters.push((name, has_it)),
-        }
-    }
-    let all: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let batch: Vec<&str> = parameters.iter().filter(|(_, has_it)| *has_it).map(|(name, _)| name.as_str()).collect();
-    if batch.is_empty() || !all.iter().all(|name| is_name(name)) {
-        return None;
-    }
-    let result = program.module.entry()?.root()?.shape().ok()?;
-    let joins = result.leaves().all(|(_, leaf)| begins_with(&leaf, size));
-    let (function, all, batch) = (program.function(), all.join(", "), batch.join(", "));
-    let comma = if batch.contains(',') { "" } else { "," };
-    let head = format!(
-        "def {function}_in_parts({all}, parts={parts}):
-    def part(batch):
-        {batch}{comma} = batch
-        return {function}({all})"
-    );
-    let apart = format!("batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))");
-    Some(if joins && !program.has_gradient() {
-        format!(
-            "{head}
-    {apart}
-    results = jax.lax.map(part, batch)
-    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)"
-        )
-    } else {
-        format!(
-            "{head}
-    def add(total, batch):
-        return jax.tree.map(jax.numpy.add, total, part(batch)), None
-    {apart}
-    first = jax.tree.map(lambda a: a[0], batch)
-    zero = jax.tree.map(lambda r: jax.numpy.zeros(r.shape, r.dtype), jax.eval_shape(part, first))
-    return jax.lax.scan(add, zero, batch)[0]  # divide by parts, if it is a mean"
-        )
-    })
 }
 
 impl MessageRule for OneLargeDimension {

@@ -2,7 +2,7 @@
 
 use super::{
     MessageRule, Proposal, Rule,
-    naming::{name, root},
+    naming::{is_name, name, root},
 };
 use crate::{
     Recommendation,
@@ -11,27 +11,31 @@ use crate::{
     recommendation::{Change, Saving, Target},
     snippet::{JAX, tuple},
 };
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use tilewise::{Shape, tpu::allocated_bytes};
+use tilewise_hlo::{InputOutputAlias, Instruction};
 use tilewise_oom::Role;
 
 pub(crate) struct UndonatedState;
 
 impl Rule for UndonatedState {
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
-        let mut free: Vec<&LiveArray<'m>> = program.arguments().filter(|array| !is_donated(program, array)).collect();
-        let mut pairs: Vec<(&LiveArray<'m>, &LiveArray<'m>)> = Vec::new();
+        let aliases = program.module.input_output_aliases().unwrap_or_default();
+        let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
+        let is_free =
+            |argument: &Instruction<'_>| argument.parameter_number().is_some_and(|number| !taken.contains(&number));
+        let mut free: Vec<&LiveArray<'m>> = program.arguments().filter(|array| is_free(&array.instruction)).collect();
+        let mut updated: Vec<&LiveArray<'m>> = Vec::new();
         for result in program.results() {
             let is_its_own =
                 |argument: &&LiveArray<'m>| argument.shape == result.shape && program.updates(result, argument);
             if let Some(at) = free.iter().position(is_its_own) {
-                pairs.push((free.swap_remove(at), result));
+                updated.push(free.swap_remove(at));
             }
         }
-        let Some((largest, _)) = pairs.iter().max_by_key(|(argument, _)| argument.bytes) else { return Vec::new() };
-        let mut roots: Vec<String> =
-            pairs.iter().map(|(argument, _)| root(&name(&argument.instruction)).to_owned()).collect();
-        roots.sort();
-        roots.dedup();
+        let Some(largest) = updated.iter().max_by_key(|argument| argument.bytes) else { return Vec::new() };
+        let roots: BTreeSet<String> = updated.iter().map(|argument| root_of(&argument.instruction)).collect();
+        let donated_bytes = donated_bytes(program, &aliases, &roots);
         let quoted: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
         let sentence = format!(
             "Donate {}: results of the same shape can take the place of what they replace, if the caller no longer needs \
@@ -41,7 +45,6 @@ impl Rule for UndonatedState {
         let names = tuple(roots.iter().map(|root| format!("\"{root}\"")));
         let function = program.function();
         let code = format!("{function} = jax.jit({function}, donate_argnames=({names}))");
-        let donated_bytes = pairs.iter().map(|(_, result)| result.bytes).fold(0, u64::saturating_add);
         vec![Proposal {
             change: Change::Donate,
             target: Target::Argument,
@@ -49,17 +52,36 @@ impl Rule for UndonatedState {
             buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
             is_bound: true,
             sentence,
-            snippet: program.snippet(JAX, code),
+            // `args` may be `*args`, which has no name to donate by.
+            snippet: program.snippet(JAX, code).filter(|_| roots.iter().all(|root| is_name(root) && root != "args")),
         }]
     }
 }
 
-/// Whether a result lies in it already.
-fn is_donated(program: &ProgramModel<'_>, argument: &LiveArray<'_>) -> bool {
-    program.arrays.iter().any(|array| array.buffer == argument.buffer && !array.is_parameter())
-        || program.module.input_output_aliases().is_ok_and(|aliases| {
-            aliases.iter().any(|alias| Some(alias.parameter_number) == argument.instruction.parameter_number())
-        })
+/// Bytes of results that lie in arguments once these parameters of the Python function are donated: all their arrays are,
+/// and JAX finds each a result of its shape.
+fn donated_bytes(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots: &BTreeSet<String>) -> u64 {
+    let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
+    let mut shapes: HashMap<Shape, usize> = HashMap::new();
+    for argument in program.parameters().iter().filter(|argument| roots.contains(&root_of(argument))) {
+        let is_free = argument.parameter_number().is_some_and(|number| !taken.contains(&number));
+        if let (true, Ok(shape)) = (is_free, argument.shape()) {
+            *shapes.entry(shape).or_default() += 1;
+        }
+    }
+    let lies_in_one: HashSet<&[usize]> = aliases.iter().map(|alias| &*alias.output_index).collect();
+    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
+    let free = result.iter().flat_map(Shape::leaves).filter(|(index, _)| !lies_in_one.contains(&**index));
+    let matched = free.filter(|(_, leaf)| {
+        let left = shapes.get_mut(leaf).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    });
+    matched.filter_map(|(_, leaf)| allocated_bytes(leaf.as_array()?).ok()).fold(0, u64::saturating_add)
+}
+
+/// The parameter of the Python function that an argument is part of.
+fn root_of(argument: &Instruction<'_>) -> String {
+    root(&name(argument)).to_owned()
 }
 
 impl MessageRule for UndonatedState {

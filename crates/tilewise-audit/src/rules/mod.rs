@@ -13,6 +13,7 @@ mod chunk;
 mod columns;
 mod cut_off;
 mod donate;
+mod in_parts;
 mod kernel;
 pub(crate) mod layout_request;
 mod naming;

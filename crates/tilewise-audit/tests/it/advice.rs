@@ -176,6 +176,88 @@ ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
     assert!(advice(&donated).iter().all(|advice| kind(advice).0 != "donate"));
 }
 
+/// A state that a loop carries, prefetched before it and updated inside a fusion that also computes its gradient.
+#[test]
+fn a_state_is_followed_through_loops_and_fusions() {
+    let text = r#"HloModule jit_run, is_scheduled=true
+
+fused (w.2: f32[1024,1024], x.2: f32[1024,1024]) -> (f32[1024], f32[1024,1024]) {
+  w.2 = f32[1024,1024]{1,0:T(8,128)} parameter(0)
+  x.2 = f32[1024,1024]{1,0:T(8,128)} parameter(1)
+  g = f32[1024,1024]{1,0:T(8,128)} convolution(x.2, x.2), dim_labels=bf_io->bf
+  new = f32[1024,1024]{1,0:T(8,128)} subtract(w.2, g)
+  norm = f32[1024]{0:T(1024)} custom-call(g), custom_call_target="norm"
+  ROOT both = (f32[1024]{0:T(1024)}, f32[1024,1024]{1,0:T(8,128)}) tuple(norm, new)
+}
+
+body (c.1: (f32[1024,1024], f32[1024,1024])) -> (f32[1024,1024], f32[1024,1024]) {
+  c.1 = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) parameter(0)
+  w.1 = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(c.1), index=0
+  x.1 = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(c.1), index=1
+  f = (f32[1024]{0:T(1024)}, f32[1024,1024]{1,0:T(8,128)}) fusion(w.1, x.1), kind=kOutput, calls=fused
+  w.3 = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(f), index=1
+  ROOT t.1 = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(w.3, x.1)
+}
+
+condition (c.2: (f32[1024,1024], f32[1024,1024])) -> pred[] {
+  c.2 = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) parameter(0)
+  ROOT go = pred[]{:T(512)} custom-call(c.2), custom_call_target="go"
+}
+
+ENTRY main (w: f32[1024,1024], x: f32[1024,1024]) -> f32[1024,1024] {
+  w = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state.params['w']"}
+  x = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  own = f32[1024,1024]{1,0:T(8,128)} copy(w)
+  t = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(own, x)
+  l = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) while(t), condition=condition, body=body
+  ROOT r = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(l), index=0
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("donate", "argument"));
+    assert_eq!(code(&found[0]), Some("run = jax.jit(run, donate_argnames=(\"state\",))"));
+}
+
+/// A program most of whose peak has rows of the input, with an operation in its midst.
+fn of_rows(metadata: &str, result: &str, operation: &str) -> String {
+    format!(
+        r#"HloModule jit_f, is_scheduled=true
+
+max (a: f32[], b: f32[]) -> f32[] {{
+  a = f32[]{{:T(128)}} parameter(0)
+  b = f32[]{{:T(128)}} parameter(1)
+  ROOT m = f32[]{{:T(128)}} maximum(a, b)
+}}
+
+ENTRY main (x.1: f32[4096,8]) -> {result} {{
+  x.1 = f32[4096,8]{{0,1:T(8,128)}} parameter(0), metadata={{op_name="{metadata}"}}
+  wide = f32[4096,8,1024]{{0,2,1:T(8,128)}} broadcast(x.1), dimensions={{0,1}}
+  sine = f32[4096,8,1024]{{0,2,1:T(8,128)}} sine(wide)
+  zero = f32[]{{:T(128)}} constant(0)
+  {operation}
+}}"#
+    )
+}
+
+#[test]
+fn code_in_parts_computes_the_same() {
+    let by_rows = "ROOT r = f32[4096,8]{0,1:T(8,128)} reduce(sine, zero), dimensions={2}, to_apply=max";
+    let found = advice(&of_rows("x", "f32[4096,8]", by_rows));
+    assert_eq!(kind(&found[0]), ("chunk", "value"));
+    assert!(code(&found[0]).unwrap().contains("jax.lax.map(part, batch)"));
+    // Of `*args`, which are passed one by one; of a reduction over the rows; of one that depends on all rows.
+    let joined = "r.1 = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max
+  all = f32[4096,8,1024]{0,2,1:T(8,128)} broadcast(r.1), dimensions={1,2}
+  both = f32[4096,8,1024]{0,2,1:T(8,128)} add(all, sine)
+  ROOT r = f32[4096,8]{0,1:T(8,128)} reduce(both, zero), dimensions={2}, to_apply=max";
+    let reduced = "ROOT r = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max";
+    for (name, result, operation) in
+        [("args[0]", "f32[4096,8]", by_rows), ("x", "f32[8,1024]", reduced), ("x", "f32[4096,8]", joined)]
+    {
+        let found = advice(&of_rows(name, result, operation));
+        assert_eq!((kind(&found[0]), code(&found[0])), (("chunk", "value"), None), "{operation}");
+    }
+}
+
 /// Programs of other frameworks get words, not JAX.
 #[test]
 fn code_is_for_jax_alone() {
