@@ -42,8 +42,8 @@ pub(crate) fn audit_text<'py>(
     let tpu = tpu.map(generation).transpose()?;
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
-    let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
-    let options = AuditOptions::default().with_tpu(tpu).with_hbm_limit(limit);
+    let options = AuditOptions::of_file(&source, tpu, hbm_limit);
+    let limit = options.hbm_limit;
     let audited = interruptible(py, move || {
         let program = tilewise_audit::Program::parse(text)?;
         if tpu.is_some() && !program.module.has_tiles() {

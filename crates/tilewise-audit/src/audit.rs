@@ -3,7 +3,7 @@
 use crate::{
     buffers::Buffers,
     copies::copies,
-    generation::infer_generation,
+    generation::{contradiction, generation_in_name, infer_generation},
     peak::peak,
     report::{MemoryBounds, Report, SpaceTotal, Warning},
     sizing::{Array, ArrayId, Sizer},
@@ -24,9 +24,28 @@ pub struct AuditOptions {
     pub tpu: Option<Generation>,
     /// Bytes of HBM: near that limit the compiler packs memory another way.
     pub hbm_limit: Option<u64>,
+    /// The generation that the program's file is named after: what counts where none is given, and a warning where another
+    /// is.
+    pub named: Option<Generation>,
 }
 
 impl AuditOptions {
+    /// The options for a program in a file, of which the path is known, that a TPU of this generation is to run, with so
+    /// many bytes of HBM instead of all that it has.
+    ///
+    /// ```
+    /// use tilewise::tpu::Generation;
+    /// use tilewise_audit::AuditOptions;
+    ///
+    /// let options = AuditOptions::of_file("jobs/step.v6e.hlo", Some(Generation::V5e), None);
+    /// assert_eq!((options.named, options.hbm_limit), (Some(Generation::V6e), Some(Generation::V5e.hbm_bytes())));
+    /// ```
+    #[must_use]
+    pub fn of_file(path: &str, tpu: Option<Generation>, hbm_limit: Option<u64>) -> Self {
+        let named = path.rsplit(['/', '\\']).next().and_then(generation_in_name);
+        Self { tpu, hbm_limit: hbm_limit.or(tpu.map(Generation::hbm_bytes)), named }
+    }
+
     /// The options with this generation.
     #[must_use]
     pub fn with_tpu(self, tpu: impl Into<Option<Generation>>) -> Self {
@@ -78,7 +97,9 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     auditor.report_unsized();
     let flow = Dataflow::new(module);
     let copies = copies(module, &flow, &mut auditor.sizer);
-    let mut plan_options = PlanOptions::new(options.tpu.unwrap_or_else(|| infer_generation(module)));
+    let generation = options.tpu.or(options.named).unwrap_or_else(|| infer_generation(module));
+    auditor.warnings.extend(of_another(module, generation, options));
+    let mut plan_options = PlanOptions::new(generation);
     plan_options.hbm_limit = options.hbm_limit;
     // Another compiler packs memory in ways of its own.
     let is_for_another = module.is_scheduled() && !module.has_tiles();
@@ -117,6 +138,17 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         flow,
         planner: planner.ok(),
     }
+}
+
+/// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is
+/// named after another.
+fn of_another(module: &Module, generation: Generation, options: AuditOptions) -> Option<Warning> {
+    let named = options.named.filter(|named| *named != generation).map(|named| ("its file is named after", named));
+    let made = || contradiction(module, generation).map(|made| ("its text is of", made));
+    let (how, other) = named.or_else(made)?;
+    let message =
+        format!("{how} {other}, and it is audited as if for {generation}: compile it for {generation} instead");
+    Some(Warning::new("other_generation", message))
 }
 
 /// Whether the text is all of a program, and nothing in it is unknown.

@@ -51,6 +51,20 @@ pub fn generation_in_name(name: &str) -> Option<Generation> {
     name.split('.').rev().find_map(|part| part.parse().ok())
 }
 
+/// The generation that a module is surely compiled for instead, or one like it, if it can't be this one.
+pub(crate) fn contradiction(module: &Module, generation: Generation) -> Option<Generation> {
+    let is_old = matches!(generation, Generation::V2 | Generation::V3);
+    let inferred = infer_generation(module);
+    let is_possible = match inferred {
+        Generation::V3 => is_old,
+        Generation::V7x => generation == Generation::V7x,
+        // Its SparseCores are those of v5p and v7x, too.
+        Generation::V6e => !is_old && generation != Generation::V5e,
+        _ => !is_old || !module.source().contains("f32[]{:T(128)"),
+    };
+    (!is_possible).then_some(inferred)
+}
+
 /// The only side of the divide between v3 and v4 on which an array of these bounds and this order has these tiles, if
 /// there is just one: v3 or v5e.
 pub(crate) fn generation_of_tiles(array: &ArrayShape) -> Option<Generation> {

@@ -1,6 +1,7 @@
 //! `key=value` lists: after an instruction, in a module's header, in `metadata={…}`.
 
 use std::borrow::Cow;
+use tilewise::visible;
 
 use crate::scan::{identifier_end, peek, skip_trivia, value_end};
 
@@ -135,10 +136,12 @@ impl<'m> Metadata<'m> {
 
 /// The contents of a quoted string, its C escapes resolved; other text is returned as it is.
 ///
-/// XLA escapes with `absl::CEscape`, which writes bytes outside ASCII in octal. What then isn't UTF-8 becomes U+FFFD.
+/// XLA escapes with `absl::CEscape`, which writes bytes outside ASCII in octal. What then isn't UTF-8 becomes U+FFFD, and
+/// what a terminal would obey is [`visible`].
 ///
 /// ```
-/// assert_eq!(tilewise_hlo::unquote(r#""a\"b\n\303\251""#), "a\"b\né");
+/// assert_eq!(tilewise_hlo::unquote(r#""a\"b\n\303\251""#), r#"a"b\né"#);
+/// assert_eq!(tilewise_hlo::unquote(r#""\033[2J""#), r"\u{1b}[2J");
 /// assert_eq!(tilewise_hlo::unquote("kLoop"), "kLoop");
 /// ```
 #[must_use]
@@ -151,7 +154,7 @@ pub fn unquote(text: &str) -> Cow<'_, str> {
 
 pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
-        return Cow::Borrowed(text);
+        return visible(text);
     }
     let mut bytes = text.bytes().peekable();
     let mut plain = Vec::with_capacity(text.len());
@@ -188,7 +191,7 @@ pub(crate) fn unescape(text: &str) -> Cow<'_, str> {
             other => other,
         });
     }
-    Cow::Owned(String::from_utf8(plain).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Cow::Owned(visible(&String::from_utf8_lossy(&plain)).into_owned())
 }
 
 #[cfg(test)]
@@ -231,7 +234,7 @@ mod tests {
     #[test]
     fn broken_escapes_do_no_harm() {
         assert_eq!(unescape("a\\"), "a\\");
-        assert_eq!(unescape("\\x"), "\0");
+        assert_eq!(unescape("\\x"), "\\u{0}");
         assert_eq!(unescape("\\777"), "\u{fffd}");
         assert_eq!(unquote("\""), "\"");
     }

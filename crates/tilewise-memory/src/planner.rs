@@ -128,8 +128,14 @@ impl Planner {
         let plan = |packing| self.packed(packing).ok_or(Error::Overflow);
         let Some(limit) = self.options.hbm_limit else { return plan(self.options.packing) };
         let mut kept = plan(Packing::FastMerge)?;
-        if kept.total_bytes() > limit.saturating_sub(NEAR_LIMIT) {
+        // A text doesn't say whether it is compiled for one core of a chip. Then it fits the core's part.
+        let of_core = self.options.generation.core_hbm_bytes().filter(|of_core| *of_core < limit);
+        let is_near = |limit: u64| kept.total_bytes() > limit.saturating_sub(NEAR_LIMIT);
+        if is_near(limit) || of_core.is_some_and(is_near) {
             let mut other = plan(Packing::BestFit)?;
+            if !is_near(limit) && of_core.is_some_and(|of_core| other.total_bytes() > of_core) {
+                return Ok(kept);
+            }
             let layout = |plan: &MemoryPlan| plan.space(0).map_or(0, |space| space.layout_bytes);
             if layout(&other) < layout(&kept) {
                 std::mem::swap(&mut kept, &mut other);

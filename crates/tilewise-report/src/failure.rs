@@ -2,23 +2,29 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::ops::Range;
+use tilewise::visible_lines;
 use tilewise_audit::Failure;
 
 /// Bytes of the input shown around the error.
 const SHOWN: usize = 160;
 
 /// For people: the message, the text with a caret, what to write instead. Styled; the stream removes styles it can't show.
+/// What of the text a terminal would obey is [shown](visible_lines).
 #[must_use]
 pub fn failure_text(failure: &Failure, input: &str) -> String {
-    let title = Level::ERROR.primary_title(failure.message.as_str()).id(failure.kind);
+    let title = Level::ERROR.primary_title(visible_lines(&failure.message)).id(failure.kind);
     let mut group = match failure.span.clone().and_then(|span| excerpt(input, [span.start, span.end])) {
         Some((text, span)) => {
+            let [before, wrong, after] =
+                [&text[..span.start], &text[span.clone()], &text[span.end..]].map(visible_lines);
+            let span = before.len()..before.len() + wrong.len();
+            let text = [before, wrong, after].concat();
             title.element(Snippet::source(text).fold(false).annotation(AnnotationKind::Primary.span(span)))
         }
         None => Group::with_title(title),
     };
     if let Some(help) = &failure.help {
-        group = group.element(Level::HELP.message(help.as_str()));
+        group = group.element(Level::HELP.message(visible_lines(help)));
     }
     Renderer::styled().render(&[group])
 }

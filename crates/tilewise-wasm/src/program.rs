@@ -3,7 +3,7 @@
 use crate::answer::{Answer, json, thrown};
 use tilewise::tpu::Generation;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Report, ViewOptions, generation_in_name};
+use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Report, ViewOptions};
 use tilewise_hlo::Document;
 use tilewise_report::Summary;
 use wasm_bindgen::prelude::*;
@@ -50,16 +50,14 @@ pub fn programs(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u
 fn read(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> Result<Vec<Program>, Failure> {
     let document = Document::decode(bytes, DECOMPRESSION_LIMIT)?;
     let tpu: Option<Generation> = tpu.and_then(|tpu| tpu.parse().ok());
-    let limit = limit.or(tpu.map(Generation::hbm_bytes));
-    let generation = tpu.or_else(|| generation_in_name(name.rsplit('/').next()?));
-    let options = AuditOptions::default().with_tpu(generation).with_hbm_limit(limit);
+    let options = AuditOptions::of_file(name, tpu, limit);
     let mut programs = Vec::new();
     let mut failure = None;
     for content in Content::of(document) {
         match content {
             Ok(Content::Program(program)) => {
                 let report = program.audit(options);
-                let options = ViewOptions { hbm_limit: limit, most_buffers: None };
+                let options = ViewOptions { hbm_limit: options.hbm_limit, most_buffers: None };
                 programs.push(Program { name: name.to_owned(), report, options });
             }
             Ok(_) => {

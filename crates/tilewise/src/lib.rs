@@ -38,6 +38,7 @@ mod tile;
 mod tile_format;
 mod tiled;
 pub mod tpu;
+mod visible;
 mod worked;
 
 pub use array::ArrayShape;
@@ -60,6 +61,7 @@ pub use text::WithoutLayout;
 pub use tile::{Tile, TileDimension};
 pub use tile_format::TileFormat;
 pub use tiled::Tiled;
+pub use visible::{visible, visible_lines};
 pub use worked::{AxisIndex, WorkedOffset, WorkedTile};
 
 /// The largest bound, element count or byte count: XLA holds all of them in `int64`.

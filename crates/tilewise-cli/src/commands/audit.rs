@@ -6,7 +6,7 @@ mod programs;
 mod sink;
 
 use crate::{
-    output::{Format, Output, Status},
+    output::{Format, Output, Status, say},
     values::{DrawTheme, Limit, parse_generation, parse_size},
 };
 use clap::ValueEnum;
@@ -14,7 +14,7 @@ use programs::Input;
 use sink::Sink;
 use std::{io, path::PathBuf};
 use tilewise::tpu::{Generation, memory_space_name};
-use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, ViewOptions, Warning, generation_in_name};
+use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, ViewOptions};
 use tilewise_report::{AuditOutput, style::bytes};
 
 #[derive(clap::Args)]
@@ -139,11 +139,8 @@ impl Request<'_> {
                 if tpu.is_some() || fail_above.is_some() {
                     program.for_tpu().map_err(|failure| failure.in_file(&input.path))?;
                 }
-                let named = || generation_in_name(input.path.file_name()?.to_str()?);
-                let limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
-                let options = AuditOptions::default().with_tpu(tpu.or_else(named)).with_hbm_limit(limit);
-                let mut report = program.audit(options);
-                report.warnings.extend(tpu.and_then(|tpu| of_another(tpu, named())));
+                let options = AuditOptions::of_file(&source, tpu, hbm_limit);
+                let (report, limit) = (program.audit(options), options.hbm_limit);
                 Ok(Found::Program(Box::new(AuditOutput { source: source.into_owned(), report, all, tpu, limit })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {
@@ -174,7 +171,7 @@ fn show(
             let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
             if let Some(limit) = limit.filter(|limit| held > *limit) {
                 let words = too_large(held, limit);
-                anstream::eprintln!("{source}: {words}");
+                say(format!("{source}: {words}"));
                 output.raise(Status::Flagged);
             }
             return output.item(source, Ok(report));
@@ -182,7 +179,7 @@ fn show(
         Err(failure) => return output.failure(source, failure),
     };
     for warning in &audited.report.warnings {
-        anstream::eprintln!("warning: {source}: {}", warning.message);
+        say(format!("warning: {source}: {}", warning.message));
     }
     let bounds = &audited.report.memory_bounds;
     let is_unknown = !bounds.is_complete && (args.fail_above.is_some() || audited.limit.is_some());
@@ -195,7 +192,7 @@ fn show(
     let unknown = is_unknown.then(|| "what it holds can't be known: not all of it could be read or sized".to_owned());
     let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
     for reason in [misfit, unknown, excess].into_iter().flatten() {
-        anstream::eprintln!("{source}: {reason}");
+        say(format!("{source}: {reason}"));
         output.raise(Status::Flagged);
     }
     sink.write(&audited, output)
@@ -203,13 +200,4 @@ fn show(
 
 fn too_large(held: u64, limit: u64) -> String {
     format!("does not fit {} of HBM: it needs {} more", bytes(limit), bytes(held - limit))
-}
-
-/// The warning for a file that is named after another generation than the one that was asked about.
-fn of_another(tpu: Generation, named: Option<Generation>) -> Option<Warning> {
-    let named = named.filter(|named| *named != tpu)?;
-    let message = format!(
-        "the file is named after {named}, and is audited as if compiled for {tpu}: compile it for {tpu} to know its layouts there"
-    );
-    Some(Warning::new("other_generation", message))
 }

@@ -8,7 +8,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use tilewise::tpu::Generation;
+use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Explanation, Failure, read_log, read_stream};
 use tilewise_report::style::{FAINT, styled};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         let input = file.to_string_lossy();
         let explanation = explanation(file, args.tpu);
         if explanation.is_ok() && args.files.len() > 1 {
-            output.text(&format!("{}\n", styled(FAINT, &input)))?;
+            output.text(&format!("{}\n", styled(FAINT, visible(&input))))?;
         }
         output.item(&input, explanation)?;
     }

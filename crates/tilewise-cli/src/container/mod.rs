@@ -325,6 +325,32 @@ mod tests {
         }
     }
 
+    /// What the safetensors library refuses, too: <https://huggingface.co/docs/safetensors/index#format> wants all bytes to
+    /// be of one tensor each, and no key twice.
+    #[test]
+    fn tensors_fill_the_file_once() {
+        let file = |others: &str, held: usize| {
+            let text = format!(r#"{{"weight":{{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}{others}}}"#);
+            [safetensors(text.len() as u64, &text), vec![0; held]].concat()
+        };
+        let before = r#","a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}"#;
+        assert!(find(Container::Safetensors, &file(before, 8)).is_ok());
+        let metadata = r#","__metadata__":{"a":"b"}"#;
+        assert!(find(Container::Safetensors, &file(&format!("{before}{metadata}"), 8)).is_ok());
+        for (others, held, wrong) in [
+            (before, 9, "end 8 bytes after the header, the file 9"),
+            ("", 8, "`weight` at bytes 4 to 8 has a hole before it"),
+            (r#","a":{"dtype":"U8","shape":[5],"data_offsets":[0,5]}"#, 8, "`weight` at bytes 4 to 8 overlaps another"),
+            (r#","a":{"dtype":"U8","shape":[4],"data_offsets":[4,0]}"#, 8, "`a` at bytes 4 to 0 ends before it begins"),
+            (&format!("{before}{before}"), 8, "the key `a` is there twice"),
+            (&format!("{before}{metadata}{metadata}"), 8, "the key `__metadata__` is there twice"),
+            (r#","a":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}"#, 8, "duplicate field"),
+        ] {
+            let error = find(Container::Safetensors, &file(others, held)).expect_err(wrong);
+            assert!(error.contains(wrong), "{error}");
+        }
+    }
+
     #[test]
     fn other_spellings_of_one_header() {
         for text in [

@@ -1,8 +1,11 @@
 //! `.safetensors`: <https://huggingface.co/docs/safetensors/index#format>.
 
 use super::{Element, Header, Order, Stored, malformed, quoted, read_text, shortened, unfit, unreadable};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
-use std::{collections::BTreeMap, io::Read};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error as _, IgnoredAny, MapAccess, Visitor},
+};
+use std::{collections::BTreeMap, fmt, io::Read};
 use tilewise::{
     ElementType::{self, *},
     Tiled,
@@ -37,13 +40,39 @@ const LONGEST_HEADER: u64 = 100_000_000;
 /// The key of the file's metadata, so no tensor can have this name.
 pub(crate) const METADATA: &str = "__metadata__";
 
-#[derive(Deserialize)]
-struct Tensors {
-    /// Named as [`METADATA`].
-    #[serde(rename = "__metadata__", default)]
-    _metadata: IgnoredAny,
-    #[serde(flatten)]
-    by_name: BTreeMap<String, Tensor>,
+/// The header: an object of tensors, each key once.
+struct Tensors(BTreeMap<String, Tensor>);
+
+impl<'de> Deserialize<'de> for Tensors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(TensorsVisitor)
+    }
+}
+
+struct TensorsVisitor;
+
+impl<'de> Visitor<'de> for TensorsVisitor {
+    type Value = Tensors;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tensors, A::Error> {
+        let (mut tensors, mut has_metadata) = (BTreeMap::new(), false);
+        while let Some(key) = map.next_key::<String>()? {
+            let is_double = if key == METADATA {
+                map.next_value::<IgnoredAny>()?;
+                std::mem::replace(&mut has_metadata, true)
+            } else {
+                tensors.insert(key.clone(), map.next_value()?).is_some()
+            };
+            if is_double {
+                return Err(A::Error::custom(format_args!("the key {} is there twice", quoted(&key))));
+            }
+        }
+        Ok(Tensors(tensors))
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -59,9 +88,8 @@ pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Resu
     file.read_exact(&mut size).map_err(unreadable)?;
     let size = u64::from_le_bytes(size);
     let text = read_text(file, size, LONGEST_HEADER)?;
-    let tensors: Tensors = serde_json::from_str(&text)
+    let Tensors(tensors) = serde_json::from_str(&text)
         .map_err(|error| malformed(format!("its header can't be read: {}", shortened(&error.to_string()))))?;
-    let tensors = tensors.by_name;
     let Some(name) = name else {
         let message = format!("it holds {} tensors: choose one with --name", tensors.len());
         return Err(Failure::new("missing_name", message).with_help(list(&tensors)));
@@ -87,7 +115,33 @@ pub(super) fn read(mut file: impl Read, length: u64, name: Option<&str>) -> Resu
         let message = format!("the tensor ends {end} bytes after the header, the file {}", length.saturating_sub(data));
         return Err(Failure::new("buffer_length_mismatch", message));
     }
+    check_whole(&tensors, length - data)?;
     Ok(Stored { at: data + start, bytes, header: Some(header) })
+}
+
+/// Refuses a file whose bytes aren't each of one tensor: the format allows neither overlaps nor holes.
+fn check_whole(tensors: &BTreeMap<String, Tensor>, length: u64) -> Result<(), Failure> {
+    let mut places: Vec<_> = tensors.iter().map(|(name, tensor)| (tensor.data_offsets, name)).collect();
+    places.sort_unstable();
+    let mut ended = 0;
+    for ([start, end], name) in places {
+        let wrong = match start {
+            _ if end < start => "ends before it begins",
+            _ if start < ended => "overlaps another",
+            _ if start > ended => "has a hole before it",
+            _ => {
+                ended = end;
+                continue;
+            }
+        };
+        let message = format!("the tensor {} at bytes {start} to {end} {wrong}", quoted(name));
+        return Err(Failure::new("buffer_length_mismatch", message));
+    }
+    if ended != length {
+        let message = format!("its tensors end {ended} bytes after the header, the file {length}");
+        return Err(Failure::new("buffer_length_mismatch", message));
+    }
+    Ok(())
 }
 
 /// The tensors of the file, for an error's help.

@@ -9,8 +9,14 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use terminal::terminal;
+use tilewise::visible;
 use tilewise_audit::{Failure, JsonLine};
 use tilewise_report::{Terminal, WriteText, failure_text};
+
+/// Writes a line for people to standard error: what of it a terminal would obey, such as a part of a file's name, is shown.
+pub(crate) fn say(words: impl AsRef<str>) {
+    anstream::eprintln!("{}", visible(words.as_ref()));
+}
 
 /// The output format.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -114,7 +120,7 @@ impl Output {
     /// Writes a line to standard error.
     pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
         self.stdout.flush()?;
-        anstream::eprintln!("{text}");
+        say(text);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The tests of the command line, in one program. Each starts the `tilewise` that cargo has just built.
 
 mod exports;
+mod hostile;
 mod inputs;
 mod json;
 mod limits;

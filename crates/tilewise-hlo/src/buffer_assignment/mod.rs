@@ -5,6 +5,7 @@ mod parse;
 mod proto;
 
 use crate::error::Error;
+use tilewise::visible_lines;
 
 /// A buffer assignment: what XLA decided about memory (`BufferAssignment` in xla/service/buffer_assignment.h).
 ///
@@ -41,7 +42,7 @@ impl BufferAssignment {
     /// [`Syntax`](crate::ErrorKind::Syntax) for a line that isn't written as XLA does (`BufferAllocation::ToString` in
     /// xla/service/buffer_assignment.cc), [`Truncated`](crate::ErrorKind::Truncated) for a text without any allocation.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        parse::parse(text)
+        parse::parse(&visible_lines(text))
     }
 
     /// Whether a text begins as a buffer assignment does.

@@ -79,7 +79,8 @@ pub(super) fn not_hlo(source: &str, has_header: bool) -> Error {
         return of_dump("a memory-usage report");
     } else if head.contains("RESOURCE_EXHAUSTED") {
         "this is an out-of-memory message, not HLO text"
-    } else if head.bytes().any(|byte| byte < b' ' && !byte.is_ascii_whitespace()) {
+    } else if head.contains("\\u{") {
+        // Control characters, by now made visible.
         "this looks like binary data, perhaps a serialised HloProto, not HLO text"
     } else {
         "no line reads `name = shape opcode(operands)`"

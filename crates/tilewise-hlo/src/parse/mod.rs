@@ -8,6 +8,8 @@ mod grammar;
 mod line;
 
 use memchr::memmem;
+use std::borrow::Cow;
+use tilewise::visible_lines;
 
 use crate::error::{Error, ErrorKind, Warning, WarningKind};
 use crate::record::{ComputationRecord, Data, InstructionRecord};
@@ -21,8 +23,17 @@ pub(crate) use foreign::of_dump;
 use foreign::{find_header, not_hlo};
 use grammar::Pending;
 
+/// The text in which nothing is obeyed by whatever shows its names, or a part of them. XLA prints no such characters.
+fn shown(source: String) -> String {
+    if let Cow::Owned(shown) = visible_lines(&source) {
+        return shown;
+    }
+    source
+}
+
 /// Reads the first module of `source`. Only a text that is too large, or that holds no instruction at all, is an error.
 pub(crate) fn parse(source: String) -> Result<Data, Error> {
+    let source = shown(source);
     check_size(&source)?;
     let parser = Parser::read(&source, source.len(), true);
     let rest = parser.next_module;
@@ -36,6 +47,7 @@ pub(crate) fn parse(source: String) -> Result<Data, Error> {
 
 /// Reads every module of `source`, each with a text of its own. There is at least one result.
 pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
+    let source = shown(source);
     if let Err(error) = check_size(&source) {
         return vec![Err(error)];
     }

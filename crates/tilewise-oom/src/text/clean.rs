@@ -3,6 +3,7 @@
 use super::json_lines;
 use super::line::without_noise;
 use super::reader::find_words;
+use tilewise::visible_lines;
 
 /// How the raw proto behind a message begins.
 pub(crate) const TAIL: &str = "[type.googleapis.com/";
@@ -18,7 +19,9 @@ pub(crate) fn clean(text: &str) -> String {
         }
         text = unescape(&text);
     }
-    without_prefixes(&apart(&without_marks(&text)))
+    let text = without_prefixes(&apart(&without_marks(&text)));
+    // Whatever else a terminal would obey.
+    visible_lines(&text).into_owned()
 }
 
 /// Drops terminal colours and carriage returns, and replaces HTML entities and hard spaces.

@@ -3,6 +3,7 @@
 use super::Exporter;
 use crate::AuditOutput;
 use std::io::{self, Write};
+use tilewise::visible;
 use tilewise_audit::{
     BufferRow,
     table::{TableRow, Value},
@@ -11,7 +12,7 @@ use tilewise_audit::{
 /// The columns in front of a buffer's own, the same in every row of a file.
 pub(crate) const OF_FILE: [&str; 2] = ["source", "module"];
 
-/// A row for each buffer.
+/// A row for each buffer. A spreadsheet runs what begins as a formula does: such a text gets an apostrophe in front.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Csv;
 
@@ -24,10 +25,18 @@ impl Exporter for Csv {
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
         let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
         let of_file: [Value<'_>; OF_FILE.len()] =
-            [output.source.as_str().into(), output.report.module_name.as_str().into()];
+            [visible(&output.source).into(), output.report.module_name.as_str().into()].map(inert);
         for buffer in output.view().buffers() {
-            table.serialize((&of_file, buffer.cells()))?;
+            table.serialize((&of_file, buffer.cells().into_iter().map(inert).collect::<Vec<_>>()))?;
         }
         table.flush()
+    }
+}
+
+/// The value as one that is no formula, so that a table of a stranger's program can be opened.
+fn inert(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Text(text) if text.starts_with(['=', '+', '-', '@']) => format!("'{text}").into(),
+        value => value,
     }
 }

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     io::{self, Write},
 };
-use tilewise::Tiled;
+use tilewise::{Tiled, visible};
 use tilewise_audit::{JsonLine, Report, ReportView, Timeline};
 use tilewise_draw::{Options, Scene};
 
@@ -44,8 +44,12 @@ impl AuditOutput {
     /// pictures of the layouts.
     #[must_use]
     pub fn to_html(&self) -> String {
+        // A file may be called anything, and a browser turns the direction of writing where it is told to.
+        let source = visible(&self.source);
+        let mut view = self.view();
+        view.source = &source;
         let embedded = Embedded {
-            report: JsonLine::of(&self.source, self.view()),
+            report: JsonLine::of(&source, view),
             timeline: self.report.timeline(0),
             summary: self.summary(),
             pictures: pictures(&self.report),

@@ -10,6 +10,7 @@ pub use stack::{BudgetPart, BudgetStack};
 
 use crate::style::{bytes, bytes_both, percent, shortened};
 use serde::Serialize;
+use tilewise::visible;
 use tilewise_audit::{MemoryPlan, Recommendation, Report, ReportView, SpacePeak, recommendation::Change};
 
 /// Memory spaces that hold less aren't worth a line.
@@ -123,12 +124,12 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn of(view: &ReportView<'a>) -> Self {
         let report = view.report;
-        let plan = report.plan.as_ref().ok();
+        let (plan, source) = (report.plan.as_ref().ok(), visible(view.source));
         let hbm = report.memory_space(0);
         let entry = report.entry.as_deref().filter(|entry| !entry.is_empty());
         Self {
             title: if report.module_name.is_empty() { "HLO without a module" } else { &report.module_name },
-            origin: entry.map_or(view.source.to_owned(), |entry| format!("{}, entry {entry}", view.source)),
+            origin: entry.map_or(source.to_string(), |entry| format!("{source}, entry {entry}")),
             headline: headline(report),
             parts: plan.map_or(Vec::new(), parts),
             machine: format!("A TPU {} has {} of HBM.", report.generation.name(), bytes(report.generation.hbm_bytes())),
@@ -254,8 +255,20 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
             }
         }
     }
+    if let Some(words) = of_core(report) {
+        say(Tone::Plain, words);
+    }
     say(Tone::Faint, CODE.to_owned());
     remarks
+}
+
+/// What a program lacks that is compiled for one core of a chip, where it fits the chip.
+fn of_core(report: &Report) -> Option<String> {
+    let (held, all) = (report.memory_bounds.at_most_bytes, report.generation.hbm_bytes());
+    let of_core = report.generation.core_hbm_bytes().filter(|of_core| (*of_core..=all).contains(&held))?;
+    let (name, all, of_core) = (report.generation.name(), bytes(all), bytes(of_core));
+    let cores = "where both cores of a chip are one device (JAX's `megacore`)";
+    Some(format!("A TPU {name} has {all} of HBM {cores}, else {of_core} for each."))
 }
 
 /// The padding of everything in HBM, as if no two arrays shared memory.

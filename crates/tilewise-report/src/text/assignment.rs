@@ -5,11 +5,12 @@ use crate::{
     style::{FAINT, STRONG, bytes, bytes_both, styled},
 };
 use std::io::{self, Write};
+use tilewise::visible;
 use tilewise_audit::AssignmentReport;
 
 impl WriteText for AssignmentReport {
     fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}  {}\n", styled(STRONG, "Buffer assignment"), styled(FAINT, &self.source))?;
+        writeln!(out, "{}  {}\n", styled(STRONG, "Buffer assignment"), styled(FAINT, visible(&self.source)))?;
         for space in &self.memory_spaces {
             writeln!(out, "{} holds {}:", space.memory_space_name(), bytes_both(space.total_bytes()))?;
             let parts = [

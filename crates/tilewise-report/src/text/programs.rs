@@ -5,6 +5,7 @@ use crate::{
     style::{FAINT, STRONG, bytes, cut, percent, styled},
 };
 use std::io::{self, Write};
+use tilewise::visible;
 
 /// Whole reports.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ impl Exporter for ProgramLines {
             }
         };
         let room = self.width.saturating_sub(numbers.chars().count() + 2);
-        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", output.source), room))
+        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", visible(&output.source)), room))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {

@@ -92,8 +92,7 @@ impl Generation {
     /// Messages cut it to two decimals, so it is good to 0.01 GiB.
     ///
     /// A device is a chip on v4, whose two cores JAX drives as one ("megacore"), as public messages have it ("of 30.75G
-    /// hbm"); compiled for single cores, as `get_topology_desc("v4:2x2x1")` without `chip_config_name="megacore"` does, a
-    /// program has 15.25 GiB.
+    /// hbm"); of single cores see [`core_hbm_bytes`](Self::core_hbm_bytes).
     ///
     /// ```
     /// use tilewise::tpu::Generation;
@@ -112,6 +111,23 @@ impl Generation {
             Self::V7x => 94_74,
         };
         (hundredths_of_gib << 30) / 100
+    }
+
+    /// HBM a program has that is compiled for one core of a chip whose cores otherwise are one device, in bytes: on v4, where
+    /// `get_topology_desc("v4:2x2x1")` without `chip_config_name="megacore"` has eight devices with 15.25 GiB, not four.
+    ///
+    /// ```
+    /// use tilewise::tpu::Generation;
+    ///
+    /// assert_eq!(Generation::V4.core_hbm_bytes(), Some(61 << 28)); // 15.25 GiB
+    /// assert_eq!(Generation::V5e.core_hbm_bytes(), None);
+    /// ```
+    #[must_use]
+    pub const fn core_hbm_bytes(self) -> Option<u64> {
+        match self {
+            Self::V4 => Some(61 << 28),
+            _ => None,
+        }
     }
 
     /// VMEM offered to programs, in bytes; `None` where no message of the compiler was seen to say it.

@@ -1,6 +1,7 @@
 //! Folders: the files of a dump that are taken, and what is said of it.
 
 use super::programs::{self, Input};
+use crate::output::say;
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -73,17 +74,17 @@ fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>) -> Opti
 /// Says what was taken of a folder, and what was left.
 fn report(folder: &Path, taken: &[Input], left: &BTreeMap<&str, usize>) {
     let programs = if taken.len() == 1 { "program" } else { "programs" };
-    anstream::eprintln!("{}: {} {programs}", folder.display(), taken.len());
+    say(format!("{}: {} {programs}", folder.display(), taken.len()));
     for Input { path, buffer_assignment } in taken {
         let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
         match buffer_assignment {
-            Some(assignment) => anstream::eprintln!("  {}, with the plan in {}", name(path), name(assignment)),
-            None => anstream::eprintln!("  {}", name(path)),
+            Some(assignment) => say(format!("  {}, with the plan in {}", name(path), name(assignment))),
+            None => say(format!("  {}", name(path))),
         }
     }
     if !left.is_empty() {
         let left: Vec<String> = left.iter().map(|(what, count)| format!("{what} ({count})")).collect();
-        anstream::eprintln!("  left: {}", left.join(", "));
+        say(format!("  left: {}", left.join(", ")));
     }
 }
 
