@@ -66,7 +66,7 @@ pub use causes::causes;
 pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
-pub use explain::{Allocation, Explanation, decode_log, explain, read_log, read_stream};
+pub use explain::{Allocation, Answer, Explanation, decode_log, explain, read_log, read_stream};
 pub use failure::Failure;
 pub use generation::{generation_in_name, infer_generation};
 #[cfg(feature = "serde")]

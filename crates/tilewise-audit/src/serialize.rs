@@ -6,7 +6,7 @@ use crate::{
     TimelinePiece, Warning, table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
-use tilewise_oom::{Budget, Framework, Machine, PrintedSize, Verdict};
+use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
 
 /// Serialises a type as these fields, in this order.
 macro_rules! fields {
@@ -265,10 +265,27 @@ fields!(Explanation, explanation, {
     limit_bytes: explanation.message.limit.as_ref().map(PrintedSize::bytes),
     exceeded_bytes: explanation.message.exceeded.as_ref().map(PrintedSize::bytes),
     padding_bytes: explanation.padding_bytes(),
+    owner: explanation.owner(),
+    next: explanation.next_step(),
+    page: explanation.message.page(),
     budget: BudgetFields(explanation.message.budget()),
     advice: explanation.advice().into_iter().map(OfMessage).collect::<Vec<_>>(),
     truncated: explanation.message.truncated,
+    others: explanation.message.others.iter().map(OtherFields).collect::<Vec<_>>(),
     allocations: explanation.allocations,
+});
+
+/// Another message of the same text.
+struct OtherFields<'a>(&'a Message);
+
+fields!(OtherFields<'_>, fields, {
+    verdict: fields.0.verdict().as_str(),
+    level: fields.0.form.level().as_str(),
+    form: fields.0.form.as_str(),
+    code: fields.0.code,
+    memory_space_name: fields.0.memory_space,
+    used_bytes: fields.0.used.as_ref().map(PrintedSize::bytes),
+    limit_bytes: fields.0.limit.as_ref().map(PrintedSize::bytes),
 });
 
 /// Of the other crate's type, which does not serialise itself.

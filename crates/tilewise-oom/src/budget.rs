@@ -59,7 +59,8 @@ impl Message {
         let persistent = |name: &str| self.persistent.iter().find(|row| row.name == name);
         let requirement = self.requirement.as_ref();
         let program = bytes(requirement.map(|requirement| &requirement.total)).or_else(|| usage("program"));
-        let temporary_bytes = bytes(requirement.and_then(|requirement| requirement.get("HLO temp")));
+        let temporary_bytes =
+            bytes(requirement.and_then(|requirement| requirement.get("HLO temp"))).or_else(|| usage("temporaries"));
         let output_bytes = self
             .output
             .as_ref()
@@ -76,9 +77,13 @@ impl Message {
             reserved_bytes: bytes(reserved.map(|row| &row.size)),
             others_bytes: bytes(others.map(|row| &row.size)),
             argument_bytes: usage("arguments").or_else(|| bytes(persistent("arguments").map(|row| &row.size))),
-            output_bytes: output_bytes.or_else(|| bytes(persistent("output").map(|row| &row.size))),
+            output_bytes: output_bytes
+                .or_else(|| bytes(persistent("output").map(|row| &row.size)))
+                .or_else(|| usage("results")),
             temporary_bytes,
-            program_bytes: program.map(|program| program.saturating_sub(temporary_bytes.unwrap_or(0))),
+            program_bytes: program
+                .map(|program| program.saturating_sub(temporary_bytes.unwrap_or(0)))
+                .or_else(|| usage("constants")),
             padding_bytes: sum(self.temporary_padding(), argument_padding_bytes),
             argument_padding_bytes,
             fragmentation_bytes: self.fragmentation(),

@@ -132,18 +132,6 @@ impl Form {
         self.rule().level
     }
 
-    /// The name of the page about it in `docs/errors`, without its ending: XLA's code where it has one.
-    ///
-    /// ```
-    /// use tilewise_oom::Form;
-    ///
-    /// assert_eq!((Form::Scoped.page(), Form::Donation.page()), ("E1001", "donation"));
-    /// ```
-    #[must_use]
-    pub fn page(self) -> &'static str {
-        self.rule().page
-    }
-
     pub(crate) fn rule(self) -> &'static Rule {
         rules().find(|rule| rule.form == self).unwrap_or(&hbm::OTHER)
     }

@@ -38,6 +38,7 @@ mod error;
 mod facts;
 mod forms;
 mod framework;
+mod kernel_name;
 mod level;
 mod list;
 mod memory;

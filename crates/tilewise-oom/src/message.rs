@@ -6,6 +6,7 @@ use crate::forms::Form;
 use crate::framework::Framework;
 use crate::tables::{Output, Persistent, Requirement, Usage};
 use crate::text::size::PrintedSize;
+use crate::verdict::Verdict;
 
 /// A message about memory or layout, read.
 ///
@@ -51,6 +52,9 @@ pub struct Message {
     pub truncated: bool,
     /// The framework that compiled the program, where names or wordings tell.
     pub framework: Option<Framework>,
+    /// The kernel that the text names, if many programs share it, such as `splash_mha_fwd`; of messages about a core's own
+    /// memory.
+    pub kernel: Option<String>,
     /// What else the text has, in the order of what matters.
     pub others: Vec<Self>,
 }
@@ -77,8 +81,28 @@ impl Message {
             is_retold: false,
             truncated: true,
             framework: None,
+            kernel: None,
             others: Vec::new(),
         }
+    }
+
+    /// The name of the page about it in `docs/errors`, without its ending: XLA's code, which it has or would have today, or
+    /// a word.
+    ///
+    /// ```
+    /// use tilewise_oom::Message;
+    ///
+    /// let page = |text| Message::parse(text).map(|message| message.page());
+    /// assert_eq!(page("Allocation (size=17825792) would exceed memory (size=16777216)")?, "E1001");
+    /// assert_eq!(page("UserWarning: Some donated buffers were not usable: int32[128].")?, "donation");
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn page(&self) -> &'static str {
+        let rule = self.form.rule();
+        let own = rule.codes.iter().copied().find(|code| self.code.as_deref() == Some(*code) && *code != "E1002");
+        let is_of_core = matches!(self.verdict(), Verdict::KernelMemory | Verdict::Spills);
+        own.unwrap_or(if is_of_core && rule.page == "E1000" { "E1001" } else { rule.page })
     }
 
     /// The number of the memory space, as layouts write it in `S(n)`: `hbm` 0, `vmem` 1, `cmem` 3, `smem` 4, `host` 5.

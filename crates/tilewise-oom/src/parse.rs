@@ -6,6 +6,7 @@ use crate::entry::{Entry, Operator, Section, WrittenShape};
 use crate::error::Error;
 use crate::forms::{Form, Judged};
 use crate::framework::Framework;
+use crate::kernel_name;
 use crate::level::Level;
 use crate::list::{self, List};
 use crate::memory;
@@ -66,8 +67,11 @@ impl Message {
         let text = clean::clean(text);
         let framework = Framework::of(&text);
         let messages = read_all(&text, is_log, is_tpu);
-        in_order(messages.into_iter().map(|message| Self { framework, ..message }).collect())
-            .ok_or_else(|| Error::of(&text))
+        let kernel = kernel_name::of(&text);
+        let is_of_core = |message: &Self| matches!(message.memory_space.as_deref(), Some("vmem" | "smem"));
+        let with_names =
+            |message: Self| Self { framework, kernel: kernel.clone().filter(|_| is_of_core(&message)), ..message };
+        in_order(messages.into_iter().map(with_names).collect()).ok_or_else(|| Error::of(&text))
     }
 }
 
@@ -167,7 +171,8 @@ fn is_repeated(a: &Message, b: &Message) -> bool {
 fn excerpt(text: &str) -> Option<Message> {
     let mut message = Message::new(Form::Excerpt);
     read_tables(&mut message, text);
-    let is_list = message.entries.iter().any(|entry| entry.label.is_some() || entry.shape.is_some());
+    let is_told = |entry: &Entry| entry.label.is_some() || entry.shape.is_some() || entry.operator.is_some();
+    let is_list = message.entries.iter().any(is_told);
     if !is_list && message.requirement.is_none() && message.usage.is_none() {
         return None;
     }

@@ -40,17 +40,13 @@ impl Explanation {
     /// ```
     #[must_use]
     pub fn advice(&self) -> Vec<Recommendation> {
+        if let Some(answer) = self.answer() {
+            return answer.advice;
+        }
         let message = &self.message;
         let model = MessageModel::new(self);
         let framework = model.framework;
         match message.verdict() {
-            Verdict::NotTpu => {
-                vec![Recommendation::new(
-                    Change::None,
-                    Target::Process,
-                    "Ask the documentation of that device's allocator; nothing here applies",
-                )]
-            }
             Verdict::Spills => kernel::spills(self, framework),
             Verdict::KernelMemory => kernel::of(self, framework),
             Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => {
@@ -93,22 +89,71 @@ fn program(message: &MessageModel<'_>, verdict: Verdict) -> Vec<Recommendation> 
     if explanation.message.form == Form::Cores {
         return vec![run_time::cores(&explanation.message)];
     }
-    if advice.is_empty() || explanation.allocations.is_empty() {
-        advice.push(look_inside(*framework, explanation.allocations.is_empty()));
+    let is_bare = explanation.allocations.is_empty();
+    if explanation.message.form == Form::Allocation && advice.is_empty() {
+        advice.extend(one_array(budget, *framework));
+    }
+    if advice.is_empty() || is_bare {
+        advice.push(look_inside(*framework, is_bare, budget));
     }
     advice
 }
 
 /// What the message itself does not tell.
-fn look_inside(framework: Framework, is_bare: bool) -> Recommendation {
+fn look_inside(framework: Framework, is_bare: bool, budget: &Budget) -> Recommendation {
     let why =
         if is_bare { "the message lists no arrays" } else { "nothing that the message lists tells what would help" };
-    let sentence = format!("Dump the program and run `tilewise audit DIR`, which says what owns the peak: {why}");
+    let sentence = format!(
+        "Dump the program and run `tilewise audit DIR`, which says what owns the peak: {why}{}",
+        shrink(budget).unwrap_or_default()
+    );
     let code = match framework {
         Framework::TensorFlow => "TF_XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
         _ => "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
     };
     Recommendation::new(Change::Audit, Target::Process, sentence).snippet(None, code)
+}
+
+/// More than this, in percent, no smaller batch brings.
+const MOST_OF_BATCH: u128 = 60;
+
+/// By how much, rounded up, and how.
+fn shrink(budget: &Budget) -> Option<String> {
+    let missing = budget.missing_bytes?;
+    let (what, of) = match (budget.temporary_bytes.filter(|bytes| *bytes > missing), budget.used_bytes) {
+        (Some(temporaries), _) => ("The temporaries have", temporaries),
+        (None, used) => ("What is needed has", used?),
+    };
+    let percent = (u128::from(missing) * 100).div_ceil(u128::from(of.max(1)));
+    let how = if percent <= MOST_OF_BATCH {
+        "try a smaller batch meanwhile"
+    } else {
+        "an array that should be divided between devices is likelier than a batch that is too large"
+    };
+    (missing > 0 && percent < 100).then(|| format!(". {what} to shrink by {percent} %: {how}"))
+}
+
+/// Where one array is larger than the memory, and nothing tells which.
+fn one_array(budget: &Budget, framework: Framework) -> Option<Recommendation> {
+    let capacity = budget.capacity_bytes?;
+    let used = budget.used_bytes.unwrap_or(capacity);
+    let of = budget.used_bytes.map(|used| format!(" of {}", bytes_in_words(used))).unwrap_or_default();
+    let sentence = format!(
+        "Shard the array, or what it is computed from: one array{of} alone is larger than the memory, so it is most \
+         likely replicated where a sharding annotation is missing"
+    );
+    let found = Recommendation::new(Change::Shard, Target::Value, sentence);
+    let devices = used.div_ceil(capacity.max(1)).saturating_add(1).checked_next_power_of_two().unwrap_or(2);
+    Some(match framework {
+        Framework::Jax => found.snippet(
+            "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec",
+            format!(
+                "mesh = jax.make_mesh(({devices},), ('x',))\n\
+                 x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))"
+            ),
+        ),
+        _ => found,
+    })
 }
 
 /// Where the arguments alone do not fit.

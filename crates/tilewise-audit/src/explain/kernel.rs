@@ -7,7 +7,7 @@ use crate::{
     size_in_words, snippet,
 };
 use tilewise::Shape;
-use tilewise_oom::{Form, Framework, Message, PrintedSize, Window, WindowKind};
+use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
 
 /// The most VMEM that a TPU has.
 const LARGEST_VMEM: u64 = 128 << 20;
@@ -135,7 +135,7 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
         row.entry.window().is_some_and(|window| window.kind != WindowKind::Spill)
             || row.entry.instruction().is_some_and(|(_, opcode)| opcode == "custom-call")
             || label.contains("tpu_custom_call")
-    });
+    }) || message.kernel.is_some();
     let sentence = format!(
         "Raise the limit to {}{}: {} is a setting, not all there is (a v5e or v6e has 128 MiB of VMEM; kernels of 100 \
          MiB have run on a v7x)",
@@ -160,11 +160,34 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
     })
 }
 
+/// What sets the blocks of a kernel that many programs share.
+fn block_parameters(kernel: &str) -> Option<&'static str> {
+    const PARAMETERS: [(&str, &str); 6] = [
+        ("splash", "`block_q`, `block_kv` and `block_kv_compute` of splash attention's `BlockSizes`"),
+        ("ragged_paged_attention", "`num_kv_pages_per_block` and `num_queries_per_block`"),
+        ("rpa_", "`num_kv_pages_per_block` and `num_queries_per_block`"),
+        ("paged_attention", "`pages_per_compute_block`"),
+        ("flash_attention", "`block_q`, `block_k_major` and `block_k` of flash attention's `BlockSizes`"),
+        ("gmm", "`tiling`, the block of rows, of the contracted dimension and of columns"),
+    ];
+    PARAMETERS.iter().find(|(sign, _)| kernel.contains(sign)).map(|(_, parameters)| *parameters)
+}
+
 fn smaller_blocks(message: &Message, framework: Framework) -> Recommendation {
-    let is_fusion = message
-        .entries
-        .iter()
-        .any(|entry| entry.instruction().is_some_and(|(_, opcode)| !matches!(opcode, "custom-call")));
+    // An instruction may be cut off behind its name.
+    let is_named_fusion =
+        |entry: &Entry| entry.label.as_deref().is_some_and(|label| label.trim_start_matches('%').starts_with("fusion"));
+    let is_fusion = message.entries.iter().any(|entry| match entry.instruction() {
+        Some((_, opcode)) => opcode != "custom-call",
+        None => is_named_fusion(entry),
+    });
+    if let Some((kernel, parameters)) = message.kernel.as_deref().and_then(|name| Some((name, block_parameters(name)?)))
+    {
+        let sentence = format!(
+            "Choose smaller blocks for `{kernel}`: {parameters}; each block in VMEM counts twice, for double buffering"
+        );
+        return Recommendation::new(Change::Block, Target::Kernel, sentence);
+    }
     let sentence = if is_fusion {
         "Give the operation less at once (a smaller window, sort or reduction; parts of the batch), or break the fusion \
          around it: one of the compiler's own making needs more than it may have; if it is a plain operation, report it \
@@ -209,10 +232,19 @@ fn scalars(explanation: &Explanation) -> Recommendation {
         }
         None => format!(
             "Serve fewer sequences at once, a shorter context (in vLLM `--max-model-len`, `--max-num-seqs`) or larger \
-             pages: {most}, which grow with sequences × pages"
+             pages: {most}; kernels prefetch these (`PrefetchScalarGridSpec`), and they grow with sequences × \
+             pages{}",
+            largest(explanation).unwrap_or_default()
         ),
     };
     Recommendation::new(Change::Block, Target::Kernel, sentence)
+}
+
+/// `. s32[163840] alone takes 640.00 KiB`
+fn largest(explanation: &Explanation) -> Option<String> {
+    let row = explanation.allocations.iter().max_by_key(|row| row.taken_bytes()).filter(|row| row.taken_bytes() > 0)?;
+    let shape = row.shape.as_ref()?.without_layout().to_string();
+    Some(format!(". {shape} alone takes {}", bytes_in_words(row.taken_bytes())))
 }
 
 fn sparse_core(message: &Message) -> Recommendation {
@@ -240,11 +272,14 @@ pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Rec
         .filter(|(_, window)| window.kind == WindowKind::Spill)
         .map(|(row, _)| row.taken_bytes())
         .fold(0, u64::saturating_add);
+    let spilled = if spilled > 0 {
+        format!("{} are spilled registers", bytes_in_words(spilled))
+    } else {
+        "VMEM holds spilled registers".to_owned()
+    };
     let mut sentence = format!(
-        "Work on smaller blocks in a kernel of your own, unroll less, and use values soon after they are read: {} are \
-         spilled registers, of one kernel or fusion; arrays in HBM, their layouts and the batch of the model are not the \
-         cause",
-        bytes_in_words(spilled)
+        "Work on smaller blocks in a kernel of your own, unroll less, and use values soon after they are read: {spilled}, \
+         of one kernel or fusion; arrays in HBM, their layouts and the batch of the model are not the cause"
     );
     sentence.push_str(match framework {
         Framework::TorchXla => {

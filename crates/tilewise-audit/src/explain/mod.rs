@@ -1,10 +1,12 @@
 //! Why a TPU ran out of memory: a message's entries, with what their arrays take and why.
 
 mod advice;
+mod answers;
 mod decode;
 mod kernel;
 mod run_time;
 
+pub use answers::Answer;
 pub use decode::{decode_log, read_log, read_stream};
 
 use crate::{SourceLine, causes};
@@ -67,15 +69,28 @@ pub struct Allocation {
 #[must_use]
 pub fn explain(message: Message, generation: Option<Generation>) -> Explanation {
     let memory_space = message.memory_space_number();
-    let allocations = message.entries.iter().map(|entry| Allocation::of(entry, memory_space, generation)).collect();
+    let tiles = if message.machine().is_some() { Tiles::None } else { Tiles::Of(generation) };
+    let allocations = message.entries.iter().map(|entry| Allocation::of(entry, memory_space, tiles)).collect();
     Explanation { message, allocations, generation }
 }
 
+/// What arrays are tiled like whose layout isn't printed.
+#[derive(Clone, Copy)]
+enum Tiles {
+    /// As on this generation of TPU, or as their size tells.
+    Of(Option<Generation>),
+    /// Not at all.
+    None,
+}
+
 impl Allocation {
-    fn of(entry: &Entry, memory_space: Option<u8>, generation: Option<Generation>) -> Self {
+    fn of(entry: &Entry, memory_space: Option<u8>, tiles: Tiles) -> Self {
         let shape = entry.shape.as_ref().and_then(|written| written.parsed.as_ref().ok());
         let shape = shape.filter(|shape| shape.as_array().is_some()).cloned();
-        let shape = shape.map(|shape| with_tiles_of_size(shape, entry, generation));
+        let shape = shape.map(|shape| match tiles {
+            Tiles::Of(generation) => with_tiles(shape, entry, generation),
+            Tiles::None => shape.to_string().parse().unwrap_or(shape),
+        });
         let tiled = shape.as_ref().and_then(|shape| Tiled::new(shape).ok());
         let operator = entry.operator.as_ref();
         Self {
@@ -125,8 +140,12 @@ impl Allocation {
 }
 
 /// Old compilers print layouts without tiles, and reports shapes without layouts. If such a shape does not take what
-/// the message says, and does with the tiles a TPU gives it, those are its tiles.
-fn with_tiles_of_size(shape: Shape, entry: &Entry, generation: Option<Generation>) -> Shape {
+/// the message says, and does with the tiles a TPU gives it, those are its tiles; without a size the default ones.
+fn with_tiles(shape: Shape, entry: &Entry, generation: Option<Generation>) -> Shape {
+    if shape.layout().is_none() && entry.size.is_none() {
+        let default = tpu::predict(&shape, generation.unwrap_or(Generation::V5e));
+        return default.map_or(shape, |default| default.shape);
+    }
     let untiled = shape.layout().is_none_or(|layout| layout.tiles().is_empty());
     let Some(size) = entry.size.as_ref().filter(|_| untiled && entry.agrees() != Some(true)) else { return shape };
     // The old rule and the new one.
@@ -138,6 +157,34 @@ fn with_tiles_of_size(shape: Shape, entry: &Entry, generation: Option<Generation
 }
 
 impl Explanation {
+    /// Whose the largest array is that the message lists: the line of the user's program, or the framework's name of the
+    /// operation, or the compiler's of the instruction.
+    #[must_use]
+    pub fn owner(&self) -> Option<String> {
+        let largest = self.allocations.iter().rev().max_by_key(|row| row.taken_bytes())?;
+        let line = largest.source.as_ref().map(|source| format!("{}:{}", source.file, source.line));
+        let name = || Some(largest.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
+        let label = || {
+            let (name, _) = largest.entry.instruction()?;
+            Some(name.to_owned())
+        };
+        line.or_else(name).or_else(label).or_else(|| largest.entry.label.clone())
+    }
+
+    /// What to run or to write next: the code of the first piece of advice, else the command that tells more.
+    ///
+    /// ```
+    /// let text = "cannot statically prove that index in dimension 1 is a multiple of 128";
+    /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
+    /// assert_eq!(explained.next_step(), "i = pl.multiple_of(i, 128)");
+    /// # Ok::<(), tilewise_oom::Error>(())
+    /// ```
+    #[must_use]
+    pub fn next_step(&self) -> String {
+        let code = self.advice().into_iter().next().and_then(|first| first.snippet).map(|snippet| snippet.code);
+        code.unwrap_or_else(|| format!("tilewise explain {}", self.message.page()))
+    }
+
     /// Padding of all the arrays that the message lists, in bytes.
     #[must_use]
     pub fn padding_bytes(&self) -> u64 {

@@ -23,7 +23,11 @@ pub(super) fn of(message: &Message, framework: Framework) -> Vec<Recommendation>
     let sentence = format!(
         "See what else is in memory: {asked} are asked for{free}. Arrays that Python still refers to (old states, \
          results kept in a list, a second copy of the parameters), other compiled programs, and other processes on the \
-         chip count; donated arguments are freed early"
+         chip count; donated arguments are freed early{}",
+        message.facts.text("graph_output").map_or_else(String::new, |size| format!(
+            ". This program's own results take {}: look at what it returns first",
+            size.trim_end_matches('.')
+        ))
     );
     let mut advice = vec![release(Recommendation::new(Change::Free, Target::Process, sentence), framework)];
     let persistent = |name: &str| message.persistent.iter().find(|row| row.name == name);
@@ -92,8 +96,9 @@ pub(super) fn cores(message: &Message) -> Recommendation {
 
 /// A message that tells of no memory.
 pub(super) fn unknown(message: &Message) -> Recommendation {
-    let sentence = match (message.form, message.code.as_deref()) {
-        (Form::Other, Some(code)) => {
+    let code = message.code.as_deref().or((message.form == Form::CoreHalt).then_some("E0200"));
+    let sentence = match code {
+        Some(code) => {
             let number = code.trim_start_matches('E');
             format!("See https://openxla.org/xla/errors/error_{number}; sizes and layouts of arrays are not the cause")
         }

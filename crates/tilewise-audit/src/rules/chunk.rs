@@ -1,7 +1,8 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    MessageRule, Proposal, Rule, in_parts::in_parts, naming::bounds_text, narrow::is_converted, upstream::FEW,
+    MessageRule, Proposal, Rule, attention::is_scores, copied_weights::is_copied_argument, in_parts::in_parts,
+    logits::is_logits, naming::bounds_text, narrow::is_converted, upstream::FEW,
 };
 use crate::{
     Allocation, Recommendation,
@@ -184,8 +185,14 @@ impl MessageRule for OneLargeDimension {
     }
 }
 
+/// Whether another rule knows better what the array is.
+fn has_own_rule(row: &Allocation) -> bool {
+    is_copied_argument(row) || is_logits(row) || is_scores(row)
+}
+
 fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
-    let rows: Vec<&Allocation> = message.temporaries.iter().copied().filter(|row| !is_converted(row)).collect();
+    let rows: Vec<&Allocation> =
+        message.temporaries.iter().copied().filter(|row| !is_converted(row) && !has_own_rule(row)).collect();
     let size = common_size(&rows)?;
     let with_it = || rows.iter().copied().filter(|row| row.bounds().contains(&size));
     let (listed, held) =

@@ -8,14 +8,17 @@
 //! A rule is a type that implements [`Rule`] or [`MessageRule`], and a line of [`RULES`] or [`MESSAGE_RULES`]. What it
 //! frees of a program, and whether that is worth a line, is worked out for all rules alike ([`crate::pricing`]).
 
+mod attention;
 mod checkpoint;
 mod chunk;
 mod columns;
+mod copied_weights;
 mod cut_off;
 mod donate;
 mod in_parts;
 mod kernel;
 pub(crate) mod layout_request;
+mod logits;
 mod naming;
 mod narrow;
 mod nothing_helps;
@@ -46,7 +49,10 @@ pub(crate) const RULES: &[&dyn Rule] = &[
 pub(crate) const MESSAGE_RULES: &[&dyn MessageRule] = &[
     &pinned_order::PinnedOrder,
     &columns::PaddedColumns,
+    &copied_weights::CopiedWeights,
     &upstream::GatheredRows,
+    &logits::VocabularyLogits,
+    &attention::AttentionScores,
     &narrow::WidePredicates,
     &cut_off::CutOffShapes,
     &chunk::OneLargeDimension,

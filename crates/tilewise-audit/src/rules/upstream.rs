@@ -156,6 +156,12 @@ fn separate(message: &MessageModel<'_>, row: &Allocation, columns: u64, saved: u
              where it is used: the array has one number a row, and {LANES}"
         );
         (sentence, None)
+    } else if is_of(&["one_hot", "OneHot", "iota"]) {
+        let sentence = format!(
+            "Leave the one-hot array out (`one_hot`, a comparison with `iota`): {shape}{place} has {columns} numbers a row, and \
+             {LANES}; pick with `jnp.take_along_axis`, or compare where the result is used"
+        );
+        (sentence, Some("picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]".to_owned()))
     } else if is_of(&["gather", "take"]) {
         let sentence = format!(
             "Gather each column separately, and keep the columns separate from there on: {shape}{place} comes from a \

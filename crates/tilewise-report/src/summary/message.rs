@@ -28,7 +28,7 @@ pub struct MessageSummary {
     pub stack: Option<BudgetStack>,
     /// How much is missing if all advice is followed; `None` where it may be enough.
     pub shortfall: Option<Remark>,
-    /// What of the message could not be read.
+    /// What else the text has, and what of the message could not be read.
     pub notes: Vec<Remark>,
 }
 
@@ -38,12 +38,13 @@ impl MessageSummary {
     pub fn of(explanation: &Explanation) -> Self {
         let message = &explanation.message;
         let budget = message.budget();
+        let (headline, verdict) = sentences(explanation, &budget);
         Self {
-            headline: headline(message),
-            verdict: verdict(message, &budget),
+            headline,
+            verdict,
             stack: BudgetStack::of(explanation),
             shortfall: shortfall(explanation, &budget),
-            notes: notes(message, &budget),
+            notes: notes(explanation, &budget),
         }
     }
 }
@@ -56,8 +57,28 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
-fn notes(message: &Message, budget: &Budget) -> Vec<Remark> {
+/// What ran out, and what is the cause.
+fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
+    match explanation.answer() {
+        Some(answer) => (answer.headline, answer.cause),
+        None => (headline(&explanation.message), verdict(&explanation.message, budget)),
+    }
+}
+
+/// So many other messages of a text are told of.
+const OTHERS: usize = 4;
+
+fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
+    let message = &explanation.message;
     let mut notes = Vec::new();
+    for other in message.others.iter().take(OTHERS) {
+        let other = tilewise_audit::explain(other.clone(), None);
+        let (headline, _) = sentences(&other, &other.message.budget());
+        notes.push(Remark { words: format!("Also in this text: {headline}"), tone: Tone::Plain });
+    }
+    if let Some(more) = message.others.len().checked_sub(OTHERS).filter(|more| *more > 0) {
+        notes.push(Remark { words: format!("… and {more} more messages."), tone: Tone::Plain });
+    }
     if budget.unread > 0 {
         let arrays = if budget.unread == 1 { "array" } else { "arrays" };
         let words = format!(
@@ -75,20 +96,17 @@ fn notes(message: &Message, budget: &Budget) -> Vec<Remark> {
 }
 
 fn headline(message: &Message) -> String {
-    if message.form == Form::Other
+    if matches!(message.form, Form::Other | Form::CoreHalt)
         && let Some(meaning) = message.code.as_deref().and_then(meaning_of_code)
     {
         let code = message.code.as_deref().unwrap_or_default();
         return format!("{code}: {meaning}.");
     }
+    if message.form == Form::CoreHalt {
+        return "A core stopped while it ran a program.".to_owned();
+    }
     let place = message.memory_space.as_deref().map_or(String::new(), |space| format!(" in {space}"));
-    let mut words = match message.verdict() {
-        Verdict::Fits => format!("Nothing ran out of memory{place}"),
-        Verdict::RematLimit | Verdict::Donation => "A warning, not a failure".to_owned(),
-        Verdict::HostPlacement | Verdict::InputMismatch => "The program can't run like this".to_owned(),
-        Verdict::Mosaic => "A kernel can't be compiled".to_owned(),
-        _ => format!("Out of memory{place}"),
-    };
+    let mut words = format!("Out of memory{place}");
     let names = match message.form {
         Form::RunTime => ["asked for", "free", "over"],
         _ => ["needed", "available", "over"],
@@ -145,28 +163,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             "One kernel or fusion keeps more values at once than there are registers: those that don't fit fill VMEM."
                 .to_owned()
         }
-        Verdict::NotTpu => {
-            "This is a message of a GPU or of the host, not of a TPU: nothing there is tiled, so padding is \
-                            not the cause."
-                .to_owned()
-        }
-        Verdict::Fits => "The text reports memory, and nothing in it failed.".to_owned(),
-        Verdict::RematLimit => {
-            "Rematerialization stopped above its target; the program may still fit and run.".to_owned()
-        }
-        Verdict::Donation => {
-            "Donated arrays found no result of their shape and layout to live in, so they free nothing.".to_owned()
-        }
-        Verdict::HostPlacement => {
-            "A result ends in host memory, and the program's signature says device memory.".to_owned()
-        }
-        Verdict::InputMismatch => {
-            "An argument has another size, type, layout or memory than the program was compiled for.".to_owned()
-        }
-        Verdict::Mosaic => {
-            "One of its blocks, layouts, indices or types isn't supported; no memory ran out.".to_owned()
-        }
-        Verdict::Unknown if message.form == Form::Other && message.code.is_some() => {
+        Verdict::Unknown if message.code.is_some() || message.form == Form::CoreHalt => {
             "This is not about how much memory the program takes.".to_owned()
         }
         _ => "The message does not tell what takes the memory.".to_owned(),

@@ -46,8 +46,12 @@ fn stack(budget: &Budget) -> Option<BudgetStack> {
     let interface = [("arguments", "arguments", budget.argument_bytes), ("results", "results", budget.output_bytes)];
     let (beside, inside): (&[_], &[_]) = if is_part { (&[], &interface) } else { (&interface, &[]) };
     let others = [("others", "held by arrays and programs", budget.others_bytes)];
-    let own =
-        [("temporaries", "temporaries", budget.temporary_bytes), ("program", "program code", budget.program_bytes)];
+    let program = if budget.temporary_bytes.is_some() {
+        "program code"
+    } else {
+        "the program, which the message doesn't break down"
+    };
+    let own = [("temporaries", "temporaries", budget.temporary_bytes), ("program", program, budget.program_bytes)];
     let lost = [
         ("padding", "padding", budget.padding_bytes),
         ("fragmentation", "lost in packing", budget.fragmentation_bytes),

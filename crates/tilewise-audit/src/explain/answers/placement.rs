@@ -1,0 +1,37 @@
+//! A result that ends in host memory (E1200).
+
+use super::Answer;
+use crate::{
+    Recommendation,
+    recommendation::{Change, Target},
+    snippet,
+};
+use tilewise_oom::Message;
+
+pub(super) fn answer(message: &Message) -> Answer {
+    let name = message.facts.text("instruction").map(|name| name.trim_start_matches('%'));
+    let value = name.map(|name| format!(" that begins at {name}")).unwrap_or_default();
+    let result = |sentence: &str, code: &str| {
+        Recommendation::new(Change::None, Target::Result, sentence).snippet(snippet::JAX, code)
+    };
+    Answer {
+        headline: format!(
+            "A value{value} is moved to the host and returned, and the program's results are the device's."
+        ),
+        cause:
+            "The memory of each result is part of the program's signature, and this one's is device memory; no memory \
+                ran out."
+                .to_owned(),
+        advice: vec![
+            result(
+                "If the result belongs on the host, say so in `out_shardings`",
+                "step = jax.jit(step, out_shardings=sharding.with_memory_kind('pinned_host'))",
+            ),
+            result(
+                "If it belongs on the device, bring it back before it is returned; `--vmodule=host_offloader=1` in the log \
+                 shows its way",
+                "x = jax.device_put(x, sharding.with_memory_kind('device'))  # in the function, before the return",
+            ),
+        ],
+    }
+}

@@ -1,0 +1,30 @@
+//! Kernels that many programs share, found by their names anywhere in a text.
+
+use memchr::memmem;
+
+/// Parts of their names, those of the more special ones first.
+const SIGNS: [&str; 6] = ["splash_", "ragged_paged_attention", "rpa_", "paged_attention", "flash_attention", "gmm"];
+
+/// The first name with a sign in it, whole.
+pub(crate) fn of(text: &str) -> Option<String> {
+    SIGNS.iter().find_map(|sign| {
+        let begins_word = |at: &usize| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric());
+        let at = memmem::find_iter(text.as_bytes(), sign).find(begins_word)?;
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let start = text[..at].rfind(|c| !is_part(c)).map_or(0, |before| before + 1);
+        let length = text[start..].find(|c| !is_part(c)).unwrap_or(text.len() - start);
+        Some(text[start..start + length].to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of;
+
+    #[test]
+    fn names_are_whole() {
+        assert_eq!(of("on stack for %tpu_splash_mha_fwd.3 = (f32").as_deref(), Some("tpu_splash_mha_fwd"));
+        assert_eq!(of("/rpa_metadata_schedule/pallas_call").as_deref(), Some("rpa_metadata_schedule"));
+        assert_eq!(of("augmmented"), None);
+    }
+}
