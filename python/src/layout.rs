@@ -228,24 +228,8 @@ pub(crate) fn layout_of(value: &Bound<'_, PyAny>) -> Result<Layout> {
     parsed(str_of(text)?)
 }
 
-/// The layout in XLA's text, between braces.
 fn parsed(text: &str) -> Result<Layout> {
-    let missing = || {
-        Error::new(Class::Parse, "missing_layout", format!("`{text}` is no layout"))
-            .with_help("a layout is written between braces, such as `{1,0:T(8,128)}`")
-    };
-    let inner = text.trim_start().strip_prefix('{').ok_or_else(missing)?;
-    // Only in a shape has a layout's text a meaning; the array's bounds matter to splits alone.
-    let order = inner.split([':', '}']).next().unwrap_or_default();
-    let rank = if order.trim().is_empty() { 0 } else { order.split(',').count() };
-    let with_bound = |bound: u64| {
-        let array = format!("pred[{}]", vec![bound.to_string(); rank].join(","));
-        tilewise::Shape::parse_as_written(&format!("{array}{text}")).map_err(|error| (error, array.len()))
-    };
-    let large = 60_u32.checked_div(u32::try_from(rank).unwrap_or(u32::MAX)).map_or(1, |bits| 1 << bits);
-    let shape = with_bound(1).or_else(|refused| with_bound(large).map_err(|_| refused));
-    let shape = shape.map_err(|(error, before)| Error::in_part(error, text, before))?;
-    shape.layout().cloned().ok_or_else(missing)
+    text.parse().map_err(|error| Error::in_text(error, text))
 }
 
 fn tile(sizes: Vec<Option<u64>>) -> Result<Tile, tilewise::Error> {

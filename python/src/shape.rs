@@ -116,5 +116,5 @@ pub(crate) fn shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
         return Err(PyTypeError::new_err(message).into());
     };
     let text = str_of(text)?;
-    Shape::parse_with_tile_format(text).map_err(|error| Error::in_text(error, text))
+    Shape::parse_any(text).map_err(|error| Error::in_text(error, text))
 }

@@ -157,7 +157,8 @@ def test_layouts_in_xla_s_text() -> None:
     assert caught.value.text == "{1,0:T(8,x)}"
     assert caught.value.span is not None
     assert caught.value.text[slice(*caught.value.span)].startswith("x")
-    for wrong in ("", "1,0", "{1,1}", "{1,0}x", "f32[3]{0}"):
+    assert tw.Layout("1,0:T(8,128)") == tw.Layout("{1,0:T(8,128)}")
+    for wrong in ("", "1,0x", "{1,1}", "{1,0}x", "f32[3]{0}"):
         with pytest.raises(tw.Error):
             tw.Layout(wrong)
     with pytest.raises(TypeError, match="either the text or the parts"):

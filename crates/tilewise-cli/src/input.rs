@@ -1,5 +1,6 @@
 //! Items from arguments, or from standard input one a line.
 
+use crate::output::Output;
 use std::{
     fs,
     io::{self, BufRead, Read},
@@ -12,18 +13,21 @@ use tilewise_report::Pair;
 pub(crate) fn each_pair(
     first: &str,
     second: Option<&str>,
-    mut each: impl FnMut(&str, Result<Pair, Failure>) -> io::Result<()>,
+    output: &mut Output,
+    mut each: impl FnMut(&mut Output, &str, Result<Pair, Failure>) -> io::Result<()>,
 ) -> io::Result<()> {
+    let mut read = |output: &mut Output, line: &str, readable: Result<(), Failure>| {
+        let mut reader = output.reader();
+        let pair = readable.and_then(|()| Pair::read(line, &mut reader));
+        output.notes(&mut reader)?;
+        each(output, line, pair)
+    };
     match (first, second) {
-        ("-", None) => {
-            each_item(&["-".to_owned()], |line, readable| each(line, readable.and_then(|()| Pair::parse(line))))
-        }
-        (_, Some(second)) => {
-            let line = format!("{first}\t{second}");
-            each(&line, Pair::parse(&line))
-        }
+        ("-", None) => each_item(&["-".to_owned()], |line, readable| read(output, line, readable)),
+        (_, Some(second)) => read(output, &format!("{first}\t{second}"), Ok(())),
         (_, None) => {
-            each(first, Err(Failure::new("malformed_batch_line", "a second shape is needed, or `-` for lines of two")))
+            let missing = Failure::new("malformed_batch_line", "a second shape is needed, or `-` for lines of two");
+            read(output, first, Err(missing))
         }
     }
 }

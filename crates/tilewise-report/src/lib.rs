@@ -39,9 +39,9 @@ pub use export::{Exporter, Json, MemoryViz, Picture, PictureFormat, Trace};
 pub use failure::{excerpt, failure_text};
 pub use output::AuditOutput;
 pub use shape::{
-    BitcastAnswer, Derived, Differences, FreeLayouts, Located, NotationPart, Pair, Placement, PredictedShape, Rendered,
-    ShapeSummary, StepLanguage, TileFormatRow, Understood, answer_line, notation_parts, parse_index, parse_shape,
-    understand,
+    BitcastAnswer, Derived, Differences, FreeLayouts, LayoutSummary, Located, NotationPart, Pair, Placement,
+    PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,
+    parse_index, parse_shape,
 };
 pub use summary::{MessageSummary, Remark, Summary};
 pub use text::{ProgramLines, Terminal, Text, WriteText};

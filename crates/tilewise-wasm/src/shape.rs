@@ -6,7 +6,7 @@ use tilewise::{BitcastAs, ElementType, Shape, Tiled, tpu::Generation};
 use tilewise_audit::Failure;
 use tilewise_draw::{Options, Scene, Theme, View};
 use tilewise_report::{
-    BitcastAnswer, Derived, Located, NotationPart, Pair, Placement, PredictedShape, ShapeSummary, StepLanguage,
+    BitcastAnswer, Derived, Located, NotationPart, Pair, Placement, PredictedShape, Reader, ShapeSummary, StepLanguage,
     notation_parts, parse_shape,
 };
 use wasm_bindgen::prelude::*;
@@ -32,7 +32,8 @@ fn shown<T>(answer: T, shape: &Shape) -> Shown<T> {
 #[wasm_bindgen]
 pub fn show(text: &str) -> Answer {
     let shape = parse(text)?;
-    json(&shown(ShapeSummary::of(&shape), &shape))
+    let summary = ShapeSummary::read(text, &mut Reader::strict()).map_err(|failure| in_text(failure, text))?;
+    json(&shown(summary, &shape))
 }
 
 /// A shape as an SVG: `view` is `both`, `logical`, `memory`, `word`, `steps`, or `compare`, then with another shape.
@@ -119,7 +120,8 @@ pub fn compare(from: &str, to: &str) -> Answer {
     }
     // Each by itself, so that an error points into its own text.
     let (from, to) = (parse(from)?, parse(to)?);
-    let answer = Pair::parse(&format!("{from}\t{to}")).and_then(|pair| BitcastAnswer::of(&pair, BitcastAs::Any));
+    let answer = Pair::read(&format!("{from}\t{to}"), &mut Reader::strict())
+        .and_then(|pair| BitcastAnswer::of(&pair, BitcastAs::Any));
     let answer = answer.map_err(|failure| thrown(&failure))?;
     json(&Compared { clauses: answer.clauses(), answer })
 }

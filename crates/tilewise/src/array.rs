@@ -66,6 +66,12 @@ impl ArrayShape {
     ///
     /// # Errors
     /// [`ErrorKind::IndexOutOfBounds`] outside −N … N−1 (XLA aborts there).
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "f32[3,5]".parse()?;
+    /// assert_eq!(shape.as_array().expect("an array").dimension_number(-1)?, 1);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
     pub fn dimension_number(&self, number: i64) -> Result<usize, Error> {
         let rank = self.rank();
         let from_end = |n: i64| usize::try_from(n.unsigned_abs()).ok().and_then(|n| rank.checked_sub(n));

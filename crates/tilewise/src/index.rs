@@ -75,6 +75,34 @@ impl Tiled {
         Ok(Some(index))
     }
 
+    /// The offset of an index along each of [`physical_dimensions`](Tiled::physical_dimensions), an element's or padding's.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexRankMismatch`] and [`ErrorKind::IndexOutOfBounds`].
+    ///
+    /// ```
+    /// use tilewise::Tiled;
+    ///
+    /// let tiled = Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
+    /// assert_eq!(tiled.offset_of_physical(&[1, 1, 0, 1])?, 17);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn offset_of_physical(&self, index: &[u64]) -> Result<u64, Error> {
+        let bounds = self.physical_dimensions();
+        if index.len() != bounds.len() {
+            let message =
+                format!("the index in memory has {} components, memory {} dimensions", index.len(), bounds.len());
+            return Err(Error::new(ErrorKind::IndexRankMismatch, message));
+        }
+        index.iter().zip(bounds).enumerate().try_fold(0, |offset, (position, (&at, &bound))| {
+            if at < bound {
+                return Ok(offset * bound + at);
+            }
+            let message = format!("index {at} is outside dimension {position} of memory, which has bound {bound}");
+            Err(Error::new(ErrorKind::IndexOutOfBounds, message))
+        })
+    }
+
     /// Whether an offset is inside the buffer.
     pub(crate) fn check_offset(&self, offset: u64) -> Result<(), Error> {
         if offset < self.physical_elements() {

@@ -25,6 +25,7 @@ mod level;
 mod operation;
 mod padded;
 mod positions;
+mod printed;
 #[cfg(feature = "proto")]
 pub mod proto;
 mod reshape;

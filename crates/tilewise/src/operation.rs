@@ -50,20 +50,23 @@ impl FromStr for OperationLine {
     /// [`ErrorKind::Syntax`] unless the text begins with a name and `=`, and what is wrong with the shape behind it.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut cursor = Cursor { text, at: 0 };
-        let mut name = cursor.name();
-        if name == "ROOT" {
-            name = cursor.name();
-        }
-        if name.is_empty() || !cursor.eat('=') {
+        let Some(name) = cursor.defined() else {
             let at = cursor.at;
             return Err(Error::new(ErrorKind::Syntax, "an operation begins with a name and `=`").at(at..at));
-        }
+        };
         let name = name.into();
         cursor.skip();
         let result = cursor.shape()?;
         let opcode = cursor.name().into();
         let operands = if cursor.eat('(') { cursor.operands() } else { Vec::new() };
         Ok(Self { name, result, opcode, operands })
+    }
+}
+
+impl OperationLine {
+    /// Whether a text begins with a name and `=`.
+    pub(crate) fn begins(text: &str) -> bool {
+        Cursor { text, at: 0 }.defined().is_some()
     }
 }
 
@@ -95,6 +98,15 @@ impl<'a> Cursor<'a> {
         let found = self.rest().starts_with(wanted);
         self.at += if found { wanted.len_utf8() } else { 0 };
         found
+    }
+
+    /// The name that a line defines, `=` passed.
+    fn defined(&mut self) -> Option<&'a str> {
+        let mut name = self.name();
+        if name == "ROOT" {
+            name = self.name();
+        }
+        (!name.is_empty() && self.eat('=')).then_some(name)
     }
 
     /// A name with or without its `%`; empty if there is none.

@@ -7,7 +7,7 @@ use crate::{
     positions::Positions,
     tiled::Step,
 };
-use alloc::{format, vec, vec::Vec};
+use alloc::{format, string::ToString, vec, vec::Vec};
 use core::fmt;
 
 /// Orders that are tried for one choice of tiles.
@@ -163,7 +163,9 @@ impl Shape {
         let count = |bounds: &[u64]| checked::product(bounds.iter().copied());
         let [own, wanted] = [from.logical_dimensions(), bounds].map(count);
         if own != wanted {
-            let message = format!("{own:?} elements can't be reshaped to {wanted:?}").replace("Some", "");
+            let [own, wanted] = [own, wanted]
+                .map(|count| count.map_or_else(|| "more than 2^64".to_string(), |count| count.to_string()));
+            let message = format!("{own} elements can't be reshaped to {wanted}");
             return Err(Error::new(ErrorKind::BufferLengthMismatch, message));
         }
         let mut layouts: Vec<Self> = Vec::new();

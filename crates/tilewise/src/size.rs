@@ -70,7 +70,11 @@ impl fmt::Display for PaddedAxis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { bound, padded, tile, .. } = self;
         if self.dimensions.is_empty() && self.level == 0 {
-            let unit = if self.from_minor == 0 { "elements" } else { "rows" };
+            let unit = match self.from_minor {
+                0 => "elements",
+                1 => "rows",
+                _ => "blocks",
+            };
             return write!(f, "the array has fewer dimensions than its tile: {bound} of {tile} {unit} used");
         }
         if self.is_across {

@@ -30,8 +30,9 @@ pub(crate) struct Args {
     /// Find the layouts in which a reshape to these dimensions is free
     #[arg(long, value_name = "DIMENSIONS", conflicts_with = "transpose")]
     reshape: Option<String>,
-    /// Find the layout in which a transpose is free, given the order of the dimensions
-    #[arg(long, value_name = "ORDER")]
+    /// Find the layout in which a transpose is free, given the order of the dimensions, such as
+    /// 1,0 or -1,0
+    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
     transpose: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -61,18 +62,19 @@ impl From<Reading> for BitcastAs {
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if args.reshape.is_some() || args.transpose.is_some() {
         return each_item(std::slice::from_ref(&args.from), |input, readable| {
+            let mut reader = output.reader();
             let free = readable.and_then(|()| match &args.reshape {
-                Some(dimensions) => FreeLayouts::of_reshape(input, dimensions),
-                None => FreeLayouts::of_transpose(input, args.transpose.as_deref().unwrap_or_default()),
+                Some(dimensions) => FreeLayouts::of_reshape(input, dimensions, &mut reader),
+                None => FreeLayouts::of_transpose(input, args.transpose.as_deref().unwrap_or_default(), &mut reader),
             });
             if free.as_ref().is_ok_and(FreeLayouts::is_empty) {
                 output.raise(Status::Flagged);
             }
-            output.item(input, free)
+            output.item_read(input, reader, free)
         });
     }
     let reading = args.reading.into();
-    each_pair(&args.from, args.to.as_deref(), |input, pair| {
+    each_pair(&args.from, args.to.as_deref(), output, |output, input, pair| {
         let answer = pair.and_then(|pair| BitcastAnswer::of(&pair, reading));
         if answer.as_ref().is_ok_and(|answer| !answer.is_bitcast()) {
             output.raise(Status::Flagged);

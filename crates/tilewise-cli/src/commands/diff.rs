@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
-    each_pair(&args.first, args.second.as_deref(), |input, pair| {
+    each_pair(&args.first, args.second.as_deref(), output, |output, input, pair| {
         let answer = pair.map(|pair| Differences::of(&pair));
         if answer.as_ref().is_ok_and(|answer| !answer.is_empty()) {
             output.raise(Status::Flagged);

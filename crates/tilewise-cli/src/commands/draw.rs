@@ -14,7 +14,7 @@ use std::{
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
 use tilewise_draw::{Options, Scene, Theme, View};
-use tilewise_report::{PictureFormat, parse_index, parse_shape};
+use tilewise_report::{PictureFormat, Reader, parse_index};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -63,10 +63,12 @@ enum DrawView {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let Some((input, others)) = args.shapes.split_first() else { return Ok(()) };
-    let drawn = options(args, others).and_then(|options| {
-        let shape = parse_shape(input)?;
+    let mut reader = output.reader();
+    let drawn = options(args, others, &mut reader).and_then(|options| {
+        let shape = reader.shape(input)?;
         Drawn::new(&shape, &scene(input, &shape, &options)?, args.out.as_ref(), args.scale)
     });
+    output.notes(&mut reader)?;
     show(input, drawn, output)
 }
 
@@ -82,11 +84,13 @@ fn scene(input: &str, shape: &Shape, options: &Options) -> Result<Scene, Failure
 /// `tilewise steps --draw`: the derivation as a strip of pictures.
 pub(crate) fn run_steps(shapes: &[String], out: Option<&PathBuf>, output: &mut Output) -> io::Result<()> {
     each_item(shapes, |input, readable| {
+        let mut reader = output.reader();
         let drawn = readable.and_then(|()| {
-            let tiled = tiled(input)?;
+            let tiled = tiled(input, &mut reader)?;
             let shape = Shape::from(tiled.array().clone());
             Drawn::new(&shape, &Scene::steps(&tiled, &terminal().options()).map_err(undrawn)?, out, SCALE)
         });
+        output.notes(&mut reader)?;
         show(input, drawn, output)
     })
 }
@@ -152,13 +156,13 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     file::write(path, bytes).map_err(|error| Failure::new("io", format!("can't write {}: {error}", path.display())))
 }
 
-fn tiled(text: &str) -> Result<Tiled, Failure> {
-    Tiled::new(&parse_shape(text)?).map_err(|error| Failure::from(error).within(0..text.len()))
+fn tiled(text: &str, reader: &mut Reader) -> Result<Tiled, Failure> {
+    Tiled::new(&reader.shape(text)?).map_err(|error| Failure::from(error).within(0..text.len()))
 }
 
-fn options(args: &Args, others: &[String]) -> Result<Options, Failure> {
+fn options(args: &Args, others: &[String], reader: &mut Reader) -> Result<Options, Failure> {
     let view = match (args.view, others) {
-        (Some(DrawView::Compare) | None, [other]) => View::Compare(Box::new(tiled(other)?)),
+        (Some(DrawView::Compare) | None, [other]) => View::Compare(Box::new(tiled(other, reader)?)),
         (Some(DrawView::Compare), _) | (_, [_, ..]) => {
             return Err(Failure::new("syntax", "a comparison needs two shapes and no other view: `tilewise draw A B`"));
         }

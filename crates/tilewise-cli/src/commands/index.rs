@@ -11,15 +11,19 @@ use tilewise_report::Located;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   tilewise index 'f32[3,5]{1,0:T(2,2)}' 2,3
+  tilewise index 'f32[3,5]{1,0:T(2,2)}' 2,3 --explain
   tilewise index 'f32[3,5]{1,0:T(2,2)}' --offset 17
   printf 'f32[3,5]{1,0:T(2,2)}\\t@17\\n' | tilewise index -")]
 pub(crate) struct Args {
     /// A shape with its layout; - reads lines SHAPE<TAB>2,3 or SHAPE<TAB>@17
     #[arg(value_name = "SHAPE")]
     shape: String,
-    /// Logical indices, such as 2,3; '' for a scalar
+    /// Logical indices, such as 2,3 or '(2,3)', '' for a scalar; or indices in memory, such as 1,1,0,1
     #[arg(value_name = "INDEX")]
     indices: Vec<String>,
+    /// Work out the document's formula: tile index, index within the tile, offset
+    #[arg(long)]
+    explain: bool,
     /// Offsets, in elements, whose index to find
     #[arg(long = "offset", value_name = "N", num_args = 1..)]
     offsets: Vec<String>,
@@ -28,9 +32,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
+    let locate = if args.explain { Located::explained } else { Located::read };
     if args.shape == "-" {
         return each_item(std::slice::from_ref(&args.shape), |input, readable| {
-            output.item(input, readable.and_then(|()| Located::of_line(input)))
+            let mut reader = output.reader();
+            let located = readable.and_then(|()| locate(input, &mut reader));
+            output.item_read(input, reader, located)
         });
     }
     let questions = args.indices.iter().cloned().chain(args.offsets.iter().map(|offset| format!("@{offset}")));
@@ -41,10 +48,16 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
             .with_help("write `tilewise index SHAPE 2,3` or `tilewise index SHAPE --offset 17`");
         return output.failure(&args.shape, missing);
     }
-    for question in questions {
+    for (position, question) in questions.iter().enumerate() {
         // Answered as a line of the batch form, so that errors point into the same text.
         let input = format!("{}\t{question}", args.shape);
-        output.item(&input, Located::of_line(&input))?;
+        let mut reader = output.reader();
+        let located = locate(&input, &mut reader);
+        // All questions are of one shape: how it was read is said once.
+        if position == 0 {
+            output.notes(&mut reader)?;
+        }
+        output.item(&input, located)?;
     }
     Ok(())
 }

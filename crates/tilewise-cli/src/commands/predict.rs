@@ -6,7 +6,7 @@ use crate::{
     values::parse_generation,
 };
 use std::{io, str::FromStr};
-use tilewise::{Shape, tpu::Generation};
+use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 use tilewise_report::{
     PredictedShape,
@@ -48,7 +48,10 @@ impl FromStr for Tpu {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
-        let shape = match readable.and_then(|()| Ok(Shape::parse_as_written(input)?)) {
+        let mut reader = output.reader();
+        let shape = readable.and_then(|()| reader.shape_as_written(input));
+        output.notes(&mut reader)?;
+        let shape = match shape {
             Ok(shape) => shape,
             Err(failure) => return output.failure(input, failure),
         };

@@ -11,12 +11,13 @@ use clap::{
 use std::io;
 use tilewise::interop::Notation;
 use tilewise_audit::Failure;
-use tilewise_report::{Rendered, ShapeSummary, parse_shape, understand};
+use tilewise_report::{LayoutSummary, Rendered, ShapeSummary};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', SHAPE@NAME with a
-    /// name that `tilewise tiles` lists, or proto:HEX; - reads one per line
+    /// name that `tilewise tiles` lists, a line of HLO text, a ShapeProto as text or proto:HEX; a
+    /// layout alone; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     shapes: Vec<String>,
     /// Print the layout in another system's notation
@@ -41,39 +42,43 @@ pub(crate) enum ShowFormat {
     Json,
     /// One ShapeProto per line, in hexadecimal
     Proto,
+    /// ShapeProtos in protobuf's text format
+    TextProto,
 }
 
 impl From<ShowFormat> for Format {
     fn from(format: ShowFormat) -> Self {
         match format {
             ShowFormat::Json => Self::Json,
-            ShowFormat::Human | ShowFormat::Proto => Self::Human,
+            ShowFormat::Human | ShowFormat::Proto | ShowFormat::TextProto => Self::Human,
         }
     }
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     each_item(&args.shapes, |input, readable| {
+        let mut reader = output.reader();
         if let Some(notation) = args.notation {
             let rendered = readable.and_then(|()| {
-                let shape = parse_shape(input)?;
+                let shape = reader.shape(input)?;
                 Rendered::of(&shape, notation).map_err(|error| Failure::from(error).within(0..input.len()))
             });
-            return output.item(input, rendered);
+            return output.item_read(input, reader, rendered);
         }
-        let mut shape = readable.and_then(|()| parse_shape(input));
-        // Machines get an error for what is not XLA's notation, people an answer and a note.
-        if let Some(understood) = shape.is_err().then(|| understand(input)).flatten().filter(|_| output.is_for_people())
-        {
-            output.note(&understood.note)?;
-            shape = Ok(understood.shape);
+        let summary = readable.and_then(|()| ShapeSummary::read(input, &mut reader));
+        // A layout alone has no sizes, but its words.
+        if let Some(layout) = LayoutSummary::read(input).filter(|_| summary.is_err() && output.is_for_people()) {
+            return output.item(input, Ok(layout));
         }
-        let summary = shape.map(|shape| ShapeSummary::of(&shape));
+        output.notes(&mut reader)?;
         match args.format {
             ShowFormat::Proto => {
                 output.item_as(input, summary, |summary, out| writeln!(out, "{}", summary.proto_hex()))
             }
-            _ => output.item(input, summary),
+            ShowFormat::TextProto => {
+                output.item_as(input, summary, |summary, out| write!(out, "{}", summary.text_proto()))
+            }
+            ShowFormat::Human | ShowFormat::Json => output.item(input, summary),
         }
     })
 }

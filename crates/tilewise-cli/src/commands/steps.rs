@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::ValueEnum;
 use std::{io, path::PathBuf};
-use tilewise_report::{Derived, StepLanguage, parse_shape};
+use tilewise_report::{Derived, StepLanguage};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -56,10 +56,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         return run_steps(&args.shapes, args.out.as_ref(), output);
     }
     each_item(&args.shapes, |input, readable| {
+        let mut reader = output.reader();
         let derived = readable.and_then(|()| {
-            let shape = parse_shape(input)?;
+            let shape = reader.shape(input)?;
             Derived::of(&shape, args.rendering.into()).map_err(|failure| failure.within(0..input.len()))
         });
-        output.item(input, derived)
+        output.item_read(input, reader, derived)
     })
 }

@@ -11,7 +11,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use terminal::terminal;
 use tilewise::visible;
 use tilewise_audit::{Failure, JsonLine};
-use tilewise_report::{Terminal, WriteText, failure_text};
+use tilewise_report::{Reader, Terminal, WriteText, failure_text};
 
 /// Writes a line for people to standard error: what of it a terminal would obey, such as a part of a file's name, is shown.
 pub(crate) fn say(words: impl AsRef<str>) {
@@ -115,6 +115,27 @@ impl Output {
     /// Whether people read the output.
     pub(crate) fn is_for_people(&self) -> bool {
         self.format == Format::Human
+    }
+
+    /// A reader of shapes: of what people write in an output for people.
+    pub(crate) fn reader(&self) -> Reader {
+        if self.is_for_people() { Reader::for_people() } else { Reader::strict() }
+    }
+
+    /// Writes one item's result, and how its texts were read in front of it.
+    pub(crate) fn item_read<T: Serialize + WriteText>(
+        &mut self,
+        input: &str,
+        mut reader: Reader,
+        result: Result<T, Failure>,
+    ) -> io::Result<()> {
+        self.notes(&mut reader)?;
+        self.item(input, result)
+    }
+
+    /// Writes how texts were read to standard error.
+    pub(crate) fn notes(&mut self, reader: &mut Reader) -> io::Result<()> {
+        reader.take_notes().iter().try_for_each(|note| self.note(note))
     }
 
     /// Writes a line to standard error.

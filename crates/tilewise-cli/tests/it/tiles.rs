@@ -29,14 +29,14 @@ fn every_format_is_listed_drawn_and_moved() {
     let (rows_file, tiles_file, again_file, picture) = (path("rows"), path("tiles"), path("again"), path("tiles.svg"));
     for row in rows {
         let name = row["name"].as_str().expect("a name");
-        let fits = |shape: &&str| Shape::parse_with_tile_format(&format!("{shape}@{name}")).is_ok();
+        let fits = |shape: &&str| Shape::parse_any(&format!("{shape}@{name}")).is_ok();
         let plain = ["s16[70,90]", "s16[20,36,2,3]", "pred[70,90]"].into_iter().find(fits).expect(name);
         let named = format!("{plain}@{name}");
 
         tilewise(&["draw", &named, "-o", &picture]);
         assert!(fs::read_to_string(&picture).expect("drawn").contains("</svg>"), "{name}");
 
-        let [from, to]: [Shape; 2] = [plain.parse().expect(plain), Shape::parse_with_tile_format(&named).expect(name)];
+        let [from, to]: [Shape; 2] = [plain.parse().expect(plain), Shape::parse_any(&named).expect(name)];
         let bytes = |shape: &Shape| tilewise::Tiled::new(shape).expect("small").physical_bytes();
         let mut source = Random::new(1).bytes(bytes(&from));
         if from.element_type() == Some(ElementType::Pred) {

@@ -1,6 +1,6 @@
 //! Whether the bytes of one array can be read as another.
 
-use super::input::{Pair, parse_index, parse_shape};
+use super::input::{Pair, Reader, dimension_numbers, parse_index};
 use crate::{
     Terminal, WriteText,
     style::{FAINT, STRONG, listed, styled},
@@ -163,8 +163,8 @@ impl FreeLayouts {
     ///
     /// # Errors
     /// Those of parsing, and of dimensions with another number of elements.
-    pub fn of_reshape(input: &str, dimensions: &str) -> Result<Self, Failure> {
-        let shape = parse_shape(input)?;
+    pub fn of_reshape(input: &str, dimensions: &str, reader: &mut Reader) -> Result<Self, Failure> {
+        let shape = reader.shape(input)?;
         let found = shape.free_reshape(&parse_index(dimensions)?);
         let found = found.map_err(|error| Failure::from(error).within(0..input.len()))?;
         Ok(Self {
@@ -174,14 +174,17 @@ impl FreeLayouts {
         })
     }
 
-    /// The layout in which a transpose of a shape to this order of dimensions is free, both as they are written.
+    /// The layout in which a transpose of a shape to this order of dimensions is free, both as they are written; negative numbers count from
+    /// the last dimension.
     ///
     /// # Errors
     /// Those of parsing, and of what is no order of the dimensions.
-    pub fn of_transpose(input: &str, order: &str) -> Result<Self, Failure> {
-        let shape = parse_shape(input)?;
-        let order: Vec<usize> =
-            parse_index(order)?.into_iter().map(|number| number.try_into().unwrap_or(usize::MAX)).collect();
+    pub fn of_transpose(input: &str, order: &str, reader: &mut Reader) -> Result<Self, Failure> {
+        let shape = reader.shape(input)?;
+        let order = match shape.as_array() {
+            Some(array) => dimension_numbers(order, array)?,
+            None => Vec::new(),
+        };
         let free = shape.free_transpose(&order).map_err(|error| Failure::from(error).within(0..input.len()))?;
         Ok(Self { from: shape.to_string(), layouts: vec![free.to_string()], obstacles: Vec::new() })
     }

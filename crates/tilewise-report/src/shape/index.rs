@@ -1,6 +1,6 @@
 //! Where an element lies, and what lies at an offset.
 
-use super::input::{number, numbers, parse_shape};
+use super::input::{Reader, number, numbers};
 use crate::{
     Terminal, WriteText,
     style::{STRONG, listed, styled},
@@ -21,7 +21,7 @@ use tilewise_audit::{Failure, JsonLine};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn answer_line(line: &str) -> serde_json::Result<String> {
-    serde_json::to_string(&JsonLine::of_result(line, &Located::of_line(line)))
+    serde_json::to_string(&JsonLine::of_result(line, &Located::read(line, &mut Reader::strict())))
 }
 
 /// An element and its place, from either: what `tilewise index` answers.
@@ -35,6 +35,9 @@ pub struct Located {
     physical_index: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     padding: bool,
+    /// The document's formula with the element's numbers, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<String>,
 }
 
 impl Located {
@@ -62,30 +65,52 @@ impl Located {
             index,
             linear_index,
             physical_index: tiled.physical_index_of(linear_index)?,
+            explanation: None,
         })
     }
 
-    /// The answer to a line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
+    /// The answer to a line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`. An index with as many numbers as memory has dimensions, and not the
+    /// array, is one in memory.
     ///
     /// # Errors
     /// What is wrong with it, with the span in the line.
-    pub fn of_line(line: &str) -> Result<Self, Failure> {
-        let Some(tab) = line.find('\t').and_then(|_| line.rfind('\t')) else {
+    pub fn read(line: &str, reader: &mut Reader) -> Result<Self, Failure> {
+        Ok(Self::of_line(line, reader)?.1)
+    }
+
+    /// As [`read`](Self::read), with the document's formula worked out.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn explained(line: &str, reader: &mut Reader) -> Result<Self, Failure> {
+        let (tiled, located) = Self::of_line(line, reader)?;
+        let worked = located.index.as_deref().map(|index| tiled.worked_offset(index)).transpose()?;
+        Ok(Self { explanation: worked.map(|worked| worked.to_string()), ..located })
+    }
+
+    fn of_line(line: &str, reader: &mut Reader) -> Result<(Tiled, Self), Failure> {
+        let Some(tab) = line.rfind('\t') else {
             return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and an index or @offset")
                 .at(0..line.len())
                 .with_help("such as `f32[3,5]{1,0:T(2,2)}<TAB>2,3`, or `…<TAB>@17`"));
         };
-        let shape = parse_shape(&line[..tab]).map_err(|failure| failure.within(0..tab))?;
+        let shape = reader.shape(&line[..tab]).map_err(|failure| failure.within(0..tab))?;
         let tiled = Tiled::new(&shape).map_err(|error| Failure::from(error).within(0..tab))?;
         let question = tab + 1..line.len();
         let locate = || -> Result<Self, Failure> {
-            match line[question.clone()].strip_prefix('@') {
-                Some(offset) => Ok(Self::at_offset(&shape, &tiled, number(offset, question.start + 1)?)?),
-                None => Ok(Self::at_index(&shape, &tiled, numbers(&line[question.clone()], question.start)?)?),
+            if let Some(offset) = line[question.clone()].strip_prefix('@') {
+                return Ok(Self::at_offset(&shape, &tiled, number(offset, question.start + 1)?)?);
             }
+            let index = numbers(&line[question.clone()], question.start)?;
+            let is_physical = index.len() != tiled.logical_dimensions().len();
+            Ok(match index.len() == tiled.physical_dimensions().len() && is_physical {
+                true => Self::at_offset(&shape, &tiled, tiled.offset_of_physical(&index)?)?,
+                false => Self::at_index(&shape, &tiled, index)?,
+            })
         };
         // An error without a span gets that of the whole question.
-        locate().map_err(|failure| if failure.span.is_some() { failure } else { failure.at(question) })
+        let located = locate().map_err(|failure| if failure.span.is_some() { failure } else { failure.at(question) });
+        located.map(|located| (tiled, located))
     }
 }
 
@@ -134,6 +159,8 @@ impl WriteText for Located {
             self.shape,
             styled(STRONG, index),
             styled(STRONG, self.linear_index),
-        )
+        )?;
+        let explanation = self.explanation.as_deref().unwrap_or_default();
+        explanation.lines().try_for_each(|line| writeln!(out, "  {line}"))
     }
 }

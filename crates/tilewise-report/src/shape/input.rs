@@ -1,25 +1,150 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
+use super::lenient::understand;
 use std::ops::Range;
-use tilewise::{Shape, Tiled};
+use tilewise::{ArrayShape, Layout, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;
 
-/// A shape in XLA's notation, alone or as `SHAPE@NAME` with a tile format; or a ShapeProto as `proto:` and its bytes in
-/// hex.
+/// A shape as programs and documents print it ([`Shape::parse_any`]); or a `ShapeProto` as `proto:` and its bytes in hex.
 ///
 /// # Errors
 /// Those of parsing, with the span.
 pub fn parse_shape(input: &str) -> Result<Shape, Failure> {
-    let Some(hex) = input.strip_prefix("proto:") else { return Ok(Shape::parse_with_tile_format(input)?) };
-    let whole = || 0..input.len();
+    match input.strip_prefix("proto:") {
+        Some(hex) => decoded(hex, input.len()),
+        None => Shape::parse_any(input).map_err(|error| unread(error, input)),
+    }
+}
+
+/// As [`parse_shape`], and leaves a missing layout missing.
+///
+/// # Errors
+/// Those of parsing, with the span.
+pub(super) fn parse_shape_as_written(input: &str) -> Result<Shape, Failure> {
+    match input.strip_prefix("proto:") {
+        Some(hex) => decoded(hex, input.len()),
+        None => Shape::parse_any_as_written(input).map_err(|error| unread(error, input)),
+    }
+}
+
+fn decoded(hex: &str, length: usize) -> Result<Shape, Failure> {
     let digits: Option<Vec<u8>> = hex.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
     let Some(digits) = digits.filter(|digits| digits.len() % 2 == 0) else {
-        return Err(
-            Failure::new("invalid_proto", "`proto:` must be followed by pairs of hexadecimal digits").at(whole())
-        );
+        let message = "`proto:` must be followed by pairs of hexadecimal digits";
+        return Err(Failure::new("invalid_proto", message).at(0..length));
     };
     let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-    Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(whole()))
+    Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(0..length))
+}
+
+/// The error of a text, with what to write where the text is something else that is known.
+fn unread(error: tilewise::Error, input: &str) -> Failure {
+    let failure = Failure::from(error);
+    let help = if failure.help.is_some() {
+        None
+    } else if input.contains("Util::") {
+        Some(
+            "docs/documents.md has XLA's functions and what does the same here: `f32[3,5]` for `MakeShape(F32, {3,5})`"
+                .to_owned(),
+        )
+    } else {
+        let layout = input.parse::<Layout>().ok();
+        layout.map(|layout| {
+            let sizes = vec!["…"; layout.minor_to_major().len()].join(",");
+            format!("this is a layout; put the element type and the dimensions in front: `f32[{sizes}]{layout}`")
+        })
+    };
+    match help {
+        Some(help) => failure.with_help(help),
+        None => failure,
+    }
+}
+
+/// Reads shapes for a verb: for programs those of [`parse_shape`], for people also what other tools print, with notes of how a text was
+/// read.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    is_for_people: bool,
+    notes: Vec<String>,
+}
+
+impl Reader {
+    /// For programs.
+    #[must_use]
+    pub fn strict() -> Self {
+        Self { is_for_people: false, notes: Vec::new() }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn for_people() -> Self {
+        Self { is_for_people: true, notes: Vec::new() }
+    }
+
+    /// How the texts so far were read, where that is not plain.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// A shape; a missing layout becomes the default.
+    ///
+    /// # Errors
+    /// Those of [`parse_shape`].
+    pub fn shape(&mut self, text: &str) -> Result<Shape, Failure> {
+        if !self.is_for_people {
+            return parse_shape(text);
+        }
+        Ok(with_layouts(self.shape_as_written(text)?, text)?)
+    }
+
+    /// A shape; a missing layout stays missing.
+    ///
+    /// # Errors
+    /// Those of [`parse_shape`].
+    pub fn shape_as_written(&mut self, text: &str) -> Result<Shape, Failure> {
+        let read = parse_shape_as_written(text);
+        if !self.is_for_people {
+            return read;
+        }
+        match read {
+            Ok(shape) => {
+                self.notes.extend(note(text, &shape));
+                Ok(shape)
+            }
+            Err(failure) => {
+                let shape = understand(text).ok_or(failure)?;
+                self.notes.push(read_as(text, &shape));
+                Ok(shape)
+            }
+        }
+    }
+}
+
+/// The shape of a text with XLA's default layout where none is written; a message's stays missing.
+pub(crate) fn with_layouts(shape: Shape, text: &str) -> Result<Shape, tilewise::Error> {
+    let is_complete = shape.as_array().is_some_and(|array| array.layout().is_some());
+    let is_message = text.starts_with("proto:") || Shape::begins_like_text_proto(text);
+    if is_complete || is_message { Ok(shape) } else { shape.to_string().parse() }
+}
+
+fn read_as(text: &str, shape: &Shape) -> String {
+    format!("note: `{text}` is read as {shape}")
+}
+
+/// What to say of a text that was read: that it is an operation, whose result was taken, or that the shape is spelled otherwise.
+fn note(text: &str, shape: &Shape) -> Option<String> {
+    if let Ok(OperationLine { name, operands, .. }) = text.parse::<OperationLine>() {
+        let operands = operands.iter().filter_map(|operand| Some((&operand.name, operand.shape.as_ref()?)));
+        let operands: String = operands.map(|(name, shape)| format!("; its operand {name} is {shape}")).collect();
+        return Some(format!("note: of the operation {name}, the result is taken, {shape}{operands}"));
+    }
+    let is_written_otherwise = || {
+        let plain = |c: &char| !c.is_whitespace();
+        !shape.to_string().chars().filter(plain).eq(text.chars().filter(plain))
+    };
+    let is_xlas = !text.starts_with("proto:") && Shape::parse_as_written(text).is_ok();
+    // Comments such as XLA's `/*index=5*/` in tuples are no other spelling.
+    (is_xlas && !text.contains('/') && is_written_otherwise()).then(|| read_as(text, shape))
 }
 
 /// Two shapes of one line, `A<TAB>B`.
@@ -35,17 +160,17 @@ impl Pair {
     ///
     /// # Errors
     /// Those of parsing, with the span in the line.
-    pub fn parse(line: &str) -> Result<Self, Failure> {
+    pub fn read(line: &str, reader: &mut Reader) -> Result<Self, Failure> {
         let Some(tab) = line.find('\t') else {
             return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and another shape")
                 .at(0..line.len())
                 .with_help("such as `f32[8]<TAB>f32[2,4]`"));
         };
         let spans = [0..tab, tab + 1..line.len()];
-        let parse = |span: &Range<usize>| {
-            parse_shape(&line[span.clone()]).map_err(|failure| failure.within(span.start..span.end))
+        let mut read = |span: &Range<usize>| {
+            reader.shape(&line[span.clone()]).map_err(|failure| failure.within(span.start..span.end))
         };
-        Ok(Self { shapes: [parse(&spans[0])?, parse(&spans[1])?], spans })
+        Ok(Self { shapes: [read(&spans[0])?, read(&spans[1])?], spans })
     }
 
     /// Bytes of the line.
@@ -62,7 +187,7 @@ impl Pair {
     }
 }
 
-/// An index given as an option of its own, such as `2,3`.
+/// An index given as an option of its own, such as `2,3` or `(2,3)`.
 ///
 /// # Errors
 /// What is no number, or too large; the message quotes it.
@@ -70,18 +195,37 @@ pub fn parse_index(text: &str) -> Result<Vec<u64>, Failure> {
     numbers(text, 0).map_err(|failure| failure.about("the index", text))
 }
 
-/// The comma-separated numbers of an index; an empty text is the index of a scalar.
+/// Numbers of an array's dimensions, such as `1,0`; negative ones count from the end, −1 being the last.
+pub(crate) fn dimension_numbers(text: &str, array: &ArrayShape) -> Result<Vec<usize>, Failure> {
+    let number = |part: &str, start: usize| {
+        let minus = part.trim_start().starts_with('-');
+        let digits = part.trim_start().strip_prefix('-').unwrap_or(part);
+        let magnitude = i64::try_from(number(digits, start)?).unwrap_or(i64::MAX);
+        Ok(array.dimension_number(if minus { -magnitude } else { magnitude })?)
+    };
+    items(text, 0, number).map_err(|failure| failure.about("the order", text))
+}
+
+/// The comma-separated numbers of an index, in brackets or not; an empty text is the index of a scalar.
 pub(crate) fn numbers(text: &str, start: usize) -> Result<Vec<u64>, Failure> {
-    if text.is_empty() {
+    items(text, start, number)
+}
+
+fn items<T>(text: &str, start: usize, item: impl Fn(&str, usize) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
+    let brackets = [('(', ')'), ('[', ']')];
+    let inside = brackets.iter().find_map(|&(open, close)| text.trim().strip_prefix(open)?.strip_suffix(close));
+    // Python writes the index of a vector as `(2,)`.
+    let list = inside.map_or(text, |inside| inside.strip_suffix(',').unwrap_or(inside));
+    if list.is_empty() {
         return Ok(Vec::new());
     }
-    let mut at = start;
+    let mut at = start + inside.map_or(0, |_| text.len() - text.trim_start().len() + 1);
     let parse = |part: &str| {
-        let value = number(part, at);
+        let value = item(part, at);
         at += part.len() + 1;
         value
     };
-    text.split(',').map(parse).collect()
+    list.split(',').map(parse).collect()
 }
 
 pub(crate) fn number(text: &str, start: usize) -> Result<u64, Failure> {

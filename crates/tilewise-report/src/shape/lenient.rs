@@ -1,45 +1,25 @@
-//! Shapes as other tools and people write them, in XLA's notation. `tilewise show` answers people so, with a note; programs
-//! get the error that says what to write.
+//! Shapes as other tools and people write them. People are answered, with a note; programs get the error that says what to write.
 
 use tilewise::Shape;
 
-/// A shape in XLA's notation, and what was made of the text to get it.
-#[derive(Clone, Debug)]
-pub struct Understood {
-    /// The shape.
-    pub shape: Shape,
-    /// How the text was read.
-    pub note: String,
-}
-
-/// What a text that is no shape in XLA's notation means; `None` if that is not clear.
+/// What a text that is no shape in XLA's notation means, as written; `None` if that is not clear.
 ///
 /// Quotes and commas around it, names of element types as NumPy, JAX, PyTorch and MLIR have them, bounds apart from
-/// their type, and the shape in a line of HLO text.
-#[must_use]
-pub fn understand(text: &str) -> Option<Understood> {
+/// their type, and the shape in front of an operation or an operand.
+pub(super) fn understand(text: &str) -> Option<Shape> {
     let plain = text.trim().trim_matches(['\'', '"', '`', ',', ';']).trim();
     let candidates = [instruction(plain), Some(plain.to_owned())];
     candidates.into_iter().flatten().find_map(|candidate| {
         let readings = [Some(candidate.clone()), renamed(&candidate), apart(&candidate), wrapped(&candidate)];
-        readings.into_iter().flatten().find_map(|reading| {
-            let shape: Shape = reading.parse().ok()?;
-            Some(Understood { note: format!("note: `{text}` is read as {shape}"), shape })
-        })
+        readings.into_iter().flatten().find_map(|reading| Shape::parse_any_as_written(&reading).ok())
     })
 }
 
-/// The shape in `%name = f32[8,128]{1,0:T(8,128)} add(…)`, or in an operand `f32[8,128]{1,0} %name`.
+/// The shape in an operation without its name, `f32[8,128]{1,0:T(8,128)} add(…)`, or in an operand `f32[8,128]{1,0} %name`.
 fn instruction(text: &str) -> Option<String> {
-    let definition = text.split_once(" = ").map_or(text, |(_, definition)| definition).trim_start();
-    let length = shape_length(definition);
-    let rest = &definition[length..];
-    if !definition[..length].contains(['[', '(']) {
-        return None;
-    }
-    let is_cut = length > 0 && length < definition.len() || definition.len() < text.len();
-    (is_cut && rest.chars().next().is_none_or(|next| next.is_whitespace() || ",)".contains(next)))
-        .then(|| definition[..length].to_owned())
+    let (shape, rest) = text.split_at(shape_length(text));
+    let is_shape = shape.contains(['[', '(']) && !rest.is_empty();
+    is_shape.then(|| shape.to_owned())
 }
 
 /// The length of what stands before a blank or comma that is in no brackets.
@@ -149,29 +129,29 @@ mod tests {
     #[test]
     fn other_notations() {
         for (text, shape) in [
-            ("float32[3]", "f32[3]{0}"),
+            ("float32[3]", "f32[3]"),
             ("i32", "s32[]"),
             ("bool", "pred[]"),
             ("int", "s32[]"),
-            ("(3,4) float32", "f32[3,4]{1,0}"),
-            ("(3, 4), float32", "f32[3,4]{1,0}"),
-            ("float32 (3, 4)", "f32[3,4]{1,0}"),
-            ("float32(3, 4)", "f32[3,4]{1,0}"),
-            ("torch.Size([8, 128]) torch.bfloat16", "bf16[8,128]{1,0}"),
-            ("'f32[8,128]'", "f32[8,128]{1,0}"),
-            ("\"bf16[4,8]\",", "bf16[4,8]{1,0}"),
+            ("(3,4) float32", "f32[3,4]"),
+            ("(3, 4), float32", "f32[3,4]"),
+            ("float32 (3, 4)", "f32[3,4]"),
+            ("float32(3, 4)", "f32[3,4]"),
+            ("torch.Size([8, 128]) torch.bfloat16", "bf16[8,128]"),
+            ("'f32[8,128]'", "f32[8,128]"),
+            ("\"bf16[4,8]\",", "bf16[4,8]"),
             ("bfloat16[8,128]{0,1:T(8,128)(2,1)}", "bf16[8,128]{0,1:T(8,128)(2,1)}"),
-            ("float32[3, 4]", "f32[3,4]{1,0}"),
-            ("ShapeDtypeStruct(shape=(3, 4), dtype=float32)", "f32[3,4]{1,0}"),
-            ("ShapedArray(int8[7])", "s8[7]{0}"),
-            ("tensor<3x4xf32>", "f32[3,4]{1,0}"),
+            ("float32[3, 4]", "f32[3,4]"),
+            ("ShapeDtypeStruct(shape=(3, 4), dtype=float32)", "f32[3,4]"),
+            ("ShapedArray(int8[7])", "s8[7]"),
+            ("tensor<3x4xf32>", "f32[3,4]"),
             ("tensor<f32>", "f32[]"),
             ("%x = f32[8,128]{1,0:T(8,128)} add(%a, %b), metadata={}", "f32[8,128]{1,0:T(8,128)}"),
             ("ROOT y = (f32[2]{0}, token[]) tuple(a, b)", "(f32[2]{0}, token[])"),
             ("f32[8,128]{1,0:T(8,128)} %x", "f32[8,128]{1,0:T(8,128)}"),
         ] {
             let understood = understand(text);
-            assert_eq!(understood.map(|understood| understood.shape.to_string()).as_deref(), Some(shape), "{text}");
+            assert_eq!(understood.map(|shape| shape.to_string()).as_deref(), Some(shape), "{text}");
         }
         for none in
             ["", "x", "f33[8]", "float32[-1]", "(3,x) float32", "(3) (4)", "a = b", "é[2]", "((((", " = ", "f32[2"]

@@ -1,5 +1,6 @@
 //! A shape and its layout in words and numbers.
 
+use super::input::{Reader, with_layouts};
 use crate::{
     Terminal, WriteText,
     style::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
@@ -10,9 +11,10 @@ use std::{
     io::{self, Write},
 };
 use tilewise::{
-    ArrayShape, Error, Layout, Shape, ShapeKind, Tiled,
+    ArrayShape, Error, Layout, OperationLine, Shape, ShapeKind, Tile, Tiled,
     tpu::{self, Generation, memory_space_name},
 };
+use tilewise_audit::Failure;
 
 /// What `tilewise show` says of a shape. It serialises as the fields of its JSON.
 ///
@@ -33,8 +35,30 @@ pub struct ShapeSummary {
     sizes: Sizes,
     #[serde(skip_serializing_if = "Option::is_none")]
     leaves: Option<Vec<Leaf>>,
+    /// Of a line of HLO text, whose result this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<Operation>,
     #[serde(skip)]
     source: Shape,
+    /// Whether the layout was not written, and is XLA's default.
+    #[serde(skip)]
+    is_open: bool,
+}
+
+/// The operation of a line of HLO text.
+#[derive(Clone, Debug, Serialize)]
+struct Operation {
+    name: String,
+    opcode: String,
+    operands: Vec<Operand>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Operand {
+    name: String,
+    /// What is said of its shape; null unless that stands in front of the name.
+    #[serde(rename = "shape")]
+    summary: Option<ShapeSummary>,
 }
 
 /// The fields of an array that need no sizes.
@@ -45,6 +69,11 @@ struct ArrayFields {
     dynamic_dimensions: Vec<bool>,
     minor_to_major: Vec<usize>,
     order: Option<&'static str>,
+    /// Null is `*`.
+    tiles: Vec<Vec<Option<u64>>>,
+    tail_padding_alignment: u64,
+    /// Null where the layout names none.
+    element_size_in_bits: Option<u64>,
     memory_space: u8,
     memory_space_name: Cow<'static, str>,
     true_rank: usize,
@@ -89,6 +118,30 @@ impl ShapeSummary {
         &self.sizes
     }
 
+    /// The summary of a shape as a person or a program writes it; of a line of HLO text that of its result, with those of its operands.
+    ///
+    /// # Errors
+    /// Those of parsing, with the span.
+    pub fn read(text: &str, reader: &mut Reader) -> Result<Self, Failure> {
+        let shape = reader.shape_as_written(text)?;
+        let operation = text.parse::<OperationLine>().ok();
+        let operation = operation.map(|line| -> Result<Operation, Failure> {
+            let operand = |operand: &tilewise::Operand| {
+                let summary = operand.shape.clone().map(|shape| Self::of_written(shape, text)).transpose()?;
+                Ok(Operand { name: operand.name.clone(), summary })
+            };
+            let operands = line.operands.iter().map(operand).collect::<Result<_, Failure>>()?;
+            Ok(Operation { name: line.name, opcode: line.opcode, operands })
+        });
+        Ok(Self { operation: operation.transpose()?, ..Self::of_written(shape, text)? })
+    }
+
+    /// The summary of a shape whose layout may be missing.
+    fn of_written(shape: Shape, text: &str) -> Result<Self, Failure> {
+        let is_open = shape.as_array().is_some_and(|array| array.layout().is_none());
+        Ok(Self { is_open, ..Self::of(&with_layouts(shape, text)?) })
+    }
+
     /// The summary of a shape.
     #[must_use]
     pub fn of(shape: &Shape) -> Self {
@@ -105,7 +158,9 @@ impl ShapeSummary {
             array: shape.as_array().map(ArrayFields::of),
             sizes,
             leaves,
+            operation: None,
             source: shape.clone(),
+            is_open: false,
         }
     }
 }
@@ -119,11 +174,18 @@ impl ArrayFields {
             dynamic_dimensions: array.dimensions().iter().map(|d| d.is_dynamic()).collect(),
             minor_to_major: array.layout().map_or(Vec::new(), |layout| layout.minor_to_major().to_vec()),
             order: array.layout().filter(|_| array.rank() > 0).and_then(Layout::order_name),
+            tiles: array.layout().map_or(&[][..], Layout::tiles).iter().map(tile_sizes).collect(),
+            tail_padding_alignment: array.layout().map_or(1, Layout::tail_padding_alignment),
+            element_size_in_bits: array.layout().and_then(Layout::element_size_in_bits),
             memory_space: space,
             memory_space_name: memory_space_name(space),
             true_rank: array.true_rank(),
         }
     }
+}
+
+fn tile_sizes(tile: &Tile) -> Vec<Option<u64>> {
+    tile.dimensions().iter().map(|dimension| dimension.size()).collect()
 }
 
 impl Sizes {
@@ -180,6 +242,18 @@ const LABEL: usize = 16;
 
 impl WriteText for ShapeSummary {
     fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        self.write(out)?;
+        let operands = self.operation.iter().flat_map(|operation| &operation.operands);
+        let mut shapes = operands.filter_map(|operand| Some((&operand.name, operand.summary.as_ref()?)));
+        shapes.try_for_each(|(name, summary)| {
+            write!(out, "operand {name}: ")?;
+            summary.write(out)
+        })
+    }
+}
+
+impl ShapeSummary {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", styled(STRONG, &self.shape))?;
         match self.source.kind() {
             ShapeKind::Array(array) | ShapeKind::Buffer(array) => self.write_array(array, out)?,
@@ -189,13 +263,17 @@ impl WriteText for ShapeSummary {
         }
         writeln!(out)
     }
-}
 
-impl ShapeSummary {
     /// The shape's proto, its bytes in hexadecimal.
     #[must_use]
     pub fn proto_hex(&self) -> String {
         self.source.encode_proto().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The shape's proto in protobuf's text format.
+    #[must_use]
+    pub fn text_proto(&self) -> String {
+        self.source.to_text_proto()
     }
 
     fn write_array(&self, array: &ArrayShape, out: &mut dyn Write) -> io::Result<()> {
@@ -203,13 +281,18 @@ impl ShapeSummary {
         for part in array.layout_in_words() {
             line(out, &part.text, &part.meaning)?;
         }
+        if array.layout().is_some_and(|layout| layout.memory_space() == 0) {
+            line(out, "memory", "space 0, S(0): HBM on a TPU")?;
+        }
         let sizes = &self.sizes;
         if let Some(why) = &sizes.sizes_unavailable {
             return line(out, "size", &why.message);
         }
         if let Some(dimensions) = sizes.physical_dimensions.as_deref().filter(|d| !d.is_empty()) {
-            let elements = sizes.physical_elements.unwrap_or_default();
-            line(out, "in memory", &format!("{} = {elements} elements", product(dimensions)))?;
+            let before = dimensions.iter().copied().fold(1, u64::saturating_mul);
+            let all = sizes.physical_elements.unwrap_or_default();
+            let padded = if all == before { String::new() } else { format!(", padded to {all}") };
+            line(out, "in memory", &format!("{} = {before} elements{padded}", product(dimensions)))?;
         }
         self.write_sizes(out)?;
         match (sizes.xla_array_size, sizes.physical_bytes) {
@@ -219,7 +302,7 @@ impl ShapeSummary {
             _ => {}
         }
         if array.layout().is_some_and(|layout| layout.tiles().is_empty()) && array.rank() > 0 {
-            write_on_tpus(&self.source, out)?;
+            self.write_on_tpus(out)?;
         }
         let causes = Tiled::of_array(array).map(|tiled| tilewise_audit::causes(&tiled)).unwrap_or_default();
         for (position, cause) in causes.iter().enumerate() {
@@ -258,37 +341,44 @@ impl ShapeSummary {
         let words = format!("{}, {} of it, {} the data", bytes_both(padding), percent(share), times(expansion));
         line(out, "padding", &styled(waste_style(expansion), words))
     }
-}
 
-/// What a TPU would make of a shape without tiles: by the rule since v4, and by that of v2 and v3 where it differs.
-fn write_on_tpus(shape: &Shape, out: &mut dyn Write) -> io::Result<()> {
-    // What the compiler picks if nobody asks for an order.
-    let Ok(open) = Shape::parse_as_written(&shape.without_layout().to_string()) else { return Ok(()) };
-    let mut shown = None;
-    for (name, generation) in [("on a v5e", Generation::V5e), ("on a v3", Generation::V3)] {
-        let Ok(predicted) = tpu::predict(&open, generation).map(|prediction| prediction.shape) else { continue };
-        let Some(Ok(sizes)) = predicted.as_array().map(ArrayShape::sizes) else { continue };
-        if shown.as_ref() == Some(&predicted) {
-            continue;
+    /// What a TPU would make of a shape without tiles, in the order that was written or in the one that its compiler picks: by the rule since
+    /// v4, and by that of v2 and v3 where it differs.
+    fn write_on_tpus(&self, out: &mut dyn Write) -> io::Result<()> {
+        let written = if self.is_open { self.source.without_layout().to_string() } else { self.source.to_string() };
+        let Ok(written) = Shape::parse_as_written(&written) else { return Ok(()) };
+        let mut shown = None;
+        for (name, generation) in [("on a v5e", Generation::V5e), ("on a v3", Generation::V3)] {
+            let Ok(predicted) = tpu::predict(&written, generation).map(|prediction| prediction.shape) else { continue };
+            let Some(Ok(sizes)) = predicted.as_array().map(ArrayShape::sizes) else { continue };
+            if shown.as_ref() == Some(&predicted) {
+                continue;
+            }
+            let expansion = sizes.expansion();
+            let times = match sizes.padding_bytes() {
+                0 => "no padding".to_owned(),
+                _ => styled(waste_style(expansion), format!("{} the data", times(expansion))),
+            };
+            line(out, name, &format!("{predicted}, {}, {times}", bytes_both(sizes.physical_bytes)))?;
+            shown = Some(predicted);
         }
-        let expansion = sizes.expansion();
-        let times = match sizes.padding_bytes() {
-            0 => "no padding".to_owned(),
-            _ => styled(waste_style(expansion), format!("{} the data", times(expansion))),
-        };
-        line(out, name, &format!("{predicted}, {}, {times}", bytes_both(sizes.physical_bytes)))?;
-        shown = Some(predicted);
+        Ok(())
     }
-    Ok(())
 }
 
-fn line(out: &mut dyn Write, label: &str, words: &str) -> io::Result<()> {
+pub(super) fn line(out: &mut dyn Write, label: &str, words: &str) -> io::Result<()> {
     writeln!(out, "  {label:<LABEL$}{}{words}", if label.chars().count() >= LABEL { " " } else { "" })
 }
 
-/// `bf16, 300 (y) × 500 (x)`.
+/// `bf16, 16 bits, 300 (y) × 500 (x)`, and how many of the dimensions count where some have size 1.
 fn array_in_words(array: &ArrayShape) -> String {
     let element_type = array.element_type();
+    let (bits, natural) = (element_type.bits(), element_type.natural_bits());
+    let bits = match (bits, bits == natural) {
+        (_, true) => format!("{bits} bits"),
+        (1, false) => format!("1 bit, stored in {natural} bits"),
+        (_, false) => format!("{bits} bits, stored in {natural} bits"),
+    };
     let dimensions: Vec<String> = array
         .dimensions()
         .iter()
@@ -298,8 +388,11 @@ fn array_in_words(array: &ArrayShape) -> String {
             None => dimension.to_string(),
         })
         .collect();
+    let (rank, true_rank) = (array.rank(), array.true_rank());
+    let counted =
+        if true_rank == rank { String::new() } else { format!("; {true_rank} of {rank} dimensions are larger than 1") };
     match &dimensions[..] {
-        [] => format!("one {element_type}, {} bits", element_type.bits()),
-        _ => format!("{element_type}, {} bits, {}", element_type.bits(), dimensions.join(" × ")),
+        [] => format!("one {element_type}, {bits}"),
+        _ => format!("{element_type}, {bits}, {}{counted}", dimensions.join(" × ")),
     }
 }

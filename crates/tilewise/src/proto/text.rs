@@ -27,6 +27,17 @@ impl Shape {
         }
     }
 
+    /// Whether a text begins with a field of a `ShapeProto`, as XLA's text of a shape never does.
+    #[must_use]
+    pub fn begins_like_text_proto(text: &str) -> bool {
+        let text = text.trim_start();
+        let fields = ["element_type", "dimensions", "tuple_shapes", "layout", "is_dynamic_dimension"];
+        fields.iter().any(|field| {
+            let rest = text.strip_prefix(field).map(str::trim_start);
+            rest.is_some_and(|rest| rest.starts_with([':', '{', '<']))
+        })
+    }
+
     /// The shape as a `ShapeProto` in protobuf's text format, a field a line.
     #[must_use]
     pub fn to_text_proto(&self) -> String {

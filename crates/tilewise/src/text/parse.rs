@@ -10,7 +10,7 @@ use crate::{
     layout::{self, first_not_in_permutation, not_a_permutation, physical_shape_not_allowed},
     shape::{MAX_NESTING, Node, invalid_buffer, nesting_too_deep},
 };
-use alloc::{collections::BTreeSet, format, vec, vec::Vec};
+use alloc::{collections::BTreeSet, format, string::ToString, vec, vec::Vec};
 use core::{ops::Range, str::FromStr};
 
 impl FromStr for Shape {
@@ -95,9 +95,15 @@ impl FromStr for Layout {
         let is_braced = inner.starts_with('{');
         let order = inner.trim_start_matches('{').split([':', '}']).next().unwrap_or_default();
         let rank = if order.trim().is_empty() { 0 } else { order.split(',').count() };
-        let before = format!("f32[{}]{}", vec!["?"; rank].join(","), if is_braced { "" } else { "{" });
-        let whole = format!("{before}{text}{}", if is_braced { "" } else { "}" });
-        let shape: Shape = whole.parse().map_err(|error: Error| error.unshifted(before.len(), text.len()))?;
+        // Of an array's bounds, a layout's text needs those that it splits.
+        let in_array = |bound: u64| -> Result<Shape, Error> {
+            let before =
+                format!("pred[{}]{}", vec![bound.to_string(); rank].join(","), if is_braced { "" } else { "{" });
+            let whole = format!("{before}{text}{}", if is_braced { "" } else { "}" });
+            whole.parse().map_err(|error: Error| error.unshifted(before.len(), text.len()))
+        };
+        let large = 60_u32.checked_div(u32::try_from(rank).unwrap_or(u32::MAX)).map_or(1, |bits| 1 << bits);
+        let shape = in_array(1).or_else(|refused| in_array(large).map_err(|_| refused))?;
         shape.layout().cloned().ok_or_else(missing)
     }
 }

@@ -30,7 +30,7 @@ use names::{Entry, FORMATS, REFUSED, Rule};
 /// let format: TileFormat = "tt-tile".parse()?;
 /// let shape = format.apply(&"bf16[100,300]".parse()?)?;
 /// assert_eq!(shape.to_string(), "bf16[100,300]{1,0:T(32,32)(16,16)}");
-/// assert_eq!(Shape::parse_with_tile_format("bf16[100,300]@tt-tile")?, shape);
+/// assert_eq!(Shape::parse_any("bf16[100,300]@tt-tile")?, shape);
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -272,32 +272,14 @@ impl fmt::Display for TileFormat {
 }
 
 impl Shape {
-    /// Reads a shape in XLA's text as [`str::parse`] does, or `SHAPE@NAME`: a shape without tiles, and a [`TileFormat`].
-    ///
-    /// # Errors
-    /// As for [`str::parse`], and as for [`TileFormat`]'s `parse` and [`apply`](TileFormat::apply), with the span of the name.
-    ///
-    /// ```
-    /// use tilewise::{ErrorKind, Shape};
-    ///
-    /// let shape = Shape::parse_with_tile_format("s8[64,96]@cublaslt-col32")?;
-    /// assert_eq!(shape.to_string(), "s8[64,96]{0,1:T(32,1)}");
-    ///
-    /// let error = Shape::parse_with_tile_format("s8[64,96]@swizzle-128b").unwrap_err();
-    /// assert_eq!((error.kind(), error.span()), (ErrorKind::UnsupportedTileFormat, Some(10..22)));
-    /// # Ok::<(), tilewise::Error>(())
-    /// ```
-    pub fn parse_with_tile_format(text: &str) -> Result<Self, Error> {
-        let error = match text.parse() {
-            Ok(shape) => return Ok(shape),
-            Err(error) => error,
-        };
-        // Only now: XLA's comments may contain `@`.
+    /// `SHAPE@NAME`: a shape without tiles, and a format; `None` without a name behind `@`.
+    pub(crate) fn parse_with_tile_format(text: &str) -> Option<Result<Self, Error>> {
         let is_name = |name: &str| name.starts_with(|first: char| first.is_ascii_alphabetic());
-        let Some((shape, name)) = text.rsplit_once('@').filter(|(_, name)| is_name(name)) else { return Err(error) };
-        let shape = Self::parse_as_written(shape)?;
-        let named = TileFormat::named(name).and_then(|format| format.apply(&shape));
-        named.map_err(|error| error.at(text.len() - name.len()..text.len()))
+        let (shape, name) = text.rsplit_once('@').filter(|(_, name)| is_name(name))?;
+        Some(Self::parse_as_written(shape).and_then(|shape| {
+            let named = TileFormat::named(name).and_then(|format| format.apply(&shape));
+            named.map_err(|error| error.at(text.len() - name.len()..text.len()))
+        }))
     }
 }
 

@@ -10,7 +10,7 @@ use tilewise::{
 use tilewise_testing::{cells::unravel, shapes::small_arrays};
 
 fn tiled(text: &str) -> Tiled {
-    Tiled::new(&Shape::parse_with_tile_format(text).expect(text)).expect(text)
+    Tiled::new(&Shape::parse_any(text).expect(text)).expect(text)
 }
 
 fn bounds(tiled: &Tiled) -> Vec<usize> {

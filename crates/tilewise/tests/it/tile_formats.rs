@@ -4,7 +4,7 @@ use tilewise::{ErrorKind, Shape, TileFormat, Tiled};
 use tilewise_testing::{Random, cells::unravel};
 
 fn tiled(shape: &str) -> Tiled {
-    Tiled::new(&Shape::parse_with_tile_format(shape).expect(shape)).expect(shape)
+    Tiled::new(&Shape::parse_any(shape).expect(shape)).expect(shape)
 }
 
 /// `conformance/tile_formats/record.py` asked oneDNN, nvmath, ttnn, IREE, LIBXSMM, KleidiAI and FasterTransformer.
@@ -156,7 +156,7 @@ fn every_name_reads_as_it_is_listed() {
 
 #[test]
 fn the_order_is_the_shapes_unless_the_format_has_one() {
-    let printed = |text: &str| Shape::parse_with_tile_format(text).map(|shape| shape.to_string());
+    let printed = |text: &str| Shape::parse_any(text).map(|shape| shape.to_string());
     assert_eq!(printed("f32[100,300]{0,1}@tt-tile").as_deref(), Ok("f32[100,300]{0,1:T(32,32)(16,16)}"));
     assert_eq!(printed("s8[64,64]{0,1:S(1)}@cublaslt-col32").as_deref(), Ok("s8[64,64]{0,1:T(32,1)S(1)}"));
     assert_eq!(printed("s4[64,64]{1,0:E(4)}@amx-b").as_deref(), Ok("s4[64,64]{1,0:T(32,16)(2,1)E(4)}"));
@@ -206,13 +206,13 @@ fn formats_of_tpus_are_the_documents() {
         let format = TileFormat::documented_for_tpu(shape.as_array().expect("an array"));
         assert_eq!(format.as_ref().map(TileFormat::name), name, "{shape}");
     }
-    let error = Shape::parse_with_tile_format("bf16[300,500]@tpu").expect_err("no format");
+    let error = Shape::parse_any("bf16[300,500]@tpu").expect_err("no format");
     assert!(error.help().is_some_and(|help| help.contains("tilewise predict")), "{error:?}");
 }
 
 #[test]
 fn what_is_no_format_says_why() {
-    let error = |text: &str| Shape::parse_with_tile_format(text).expect_err(text);
+    let error = |text: &str| Shape::parse_any(text).expect_err(text);
     for (text, kind) in [
         ("f32[8,8]@tt-tiel", ErrorKind::UnknownTileFormat),
         ("f32[8,8]@kleidiai-4", ErrorKind::UnknownTileFormat),

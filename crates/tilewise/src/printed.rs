@@ -1,0 +1,64 @@
+//! Shapes in all forms in which programs and documents print them.
+
+use crate::{Error, OperationLine, Shape};
+use alloc::string::ToString;
+
+impl Shape {
+    /// Reads a shape in any form that programs and documents print: XLA's text as [`str::parse`] does; `SHAPE@NAME` with a
+    /// [`TileFormat`](crate::TileFormat); the result of an [`OperationLine`]; with the feature `proto`, a `ShapeProto` in protobuf's text
+    /// format. A missing layout becomes the default, major to minor; but a message's stays missing, as in XLA.
+    ///
+    /// # Errors
+    /// Those of the form that the text begins like, with the span.
+    ///
+    /// ```
+    /// use tilewise::{ErrorKind, Shape};
+    ///
+    /// let shape = Shape::parse_any("s8[64,96]@cublaslt-col32")?;
+    /// assert_eq!(shape.to_string(), "s8[64,96]{0,1:T(32,1)}");
+    ///
+    /// let shape = Shape::parse_any("%add.936 = bf16[8,128]{1,0:T(8,128)(2,1)} add(%a, %b)")?;
+    /// assert_eq!(shape.to_string(), "bf16[8,128]{1,0:T(8,128)(2,1)}");
+    ///
+    /// let error = Shape::parse_any("s8[64,96]@swizzle-128b").unwrap_err();
+    /// assert_eq!((error.kind(), error.span()), (ErrorKind::UnsupportedTileFormat, Some(10..22)));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn parse_any(text: &str) -> Result<Self, Error> {
+        text.parse().or_else(|error| match other_form(text, error)? {
+            Form::Message(shape) => Ok(shape),
+            Form::Text(shape) => shape.to_string().parse(),
+        })
+    }
+
+    /// As [`parse_any`](Self::parse_any), and leaves a missing layout missing.
+    ///
+    /// # Errors
+    /// As for [`parse_any`](Self::parse_any).
+    pub fn parse_any_as_written(text: &str) -> Result<Self, Error> {
+        Self::parse_as_written(text).or_else(|error| match other_form(text, error)? {
+            Form::Message(shape) | Form::Text(shape) => Ok(shape),
+        })
+    }
+}
+
+/// A shape as it was written.
+enum Form {
+    #[cfg_attr(not(feature = "proto"), expect(dead_code, reason = "only protos are messages"))]
+    Message(Shape),
+    Text(Shape),
+}
+
+/// What XLA's parser of shapes refused with that error. Only then: its comments may contain `=` and `@`.
+fn other_form(text: &str, error: Error) -> Result<Form, Error> {
+    #[cfg(feature = "proto")]
+    if Shape::begins_like_text_proto(text) {
+        return Shape::from_text_proto(text).map(Form::Message);
+    }
+    let shape = if OperationLine::begins(text) {
+        text.parse().map(|line: OperationLine| line.result)
+    } else {
+        Shape::parse_with_tile_format(text).unwrap_or(Err(error))
+    };
+    shape.map(Form::Text)
+}
