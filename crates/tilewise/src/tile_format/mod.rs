@@ -177,11 +177,12 @@ impl TileFormat {
             return Err(Error::new(ErrorKind::LayoutRankMismatch, message));
         }
         let element_type = array.element_type();
-        if let Cut::Packed { bits, .. } = self.cut
-            && u64::from(element_type.bits()) > bits
-        {
-            let message = format!("`{}` is for elements of {bits} bits, and {element_type} has more", self.name);
-            return Err(Error::new(ErrorKind::TileFormatConflict, message));
+        match self.cut {
+            Cut::Packed { bits, .. } if u64::from(element_type.bits()) > bits => {
+                let message = format!("`{}` is for elements of {bits} bits, and {element_type} has more", self.name);
+                return Err(Error::new(ErrorKind::TileFormatConflict, message));
+            }
+            _ => {}
         }
         let given = array.layout();
         if let Some(given) = given.filter(|layout| !layout.tiles().is_empty()) {
