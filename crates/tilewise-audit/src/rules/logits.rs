@@ -1,20 +1,88 @@
 //! Logits of a vocabulary: the loss needs them once, and a part of the sequence at a time will do.
 
-use super::MessageRule;
+use super::{
+    MessageRule, Proposal, Rule,
+    naming::{at_line, bounds_text},
+};
 use crate::{
     Allocation, Recommendation,
     message_model::{MessageModel, total},
+    program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Saving, Target},
     snippet::JAX_AND_NUMPY,
 };
+use std::collections::{HashMap, HashSet};
 
 /// Vocabularies are larger; other dimensions of models are smaller.
 const VOCABULARY: u64 = 30_000;
 /// Of two dimensions, the other is tokens, not the features of a weight.
 const TOKENS: u64 = 16_384;
 const PARTS: u64 = 8;
+/// In a program it is known which weight has the dimension, so smaller vocabularies are told from features.
+const VOCABULARY_OF_A_WEIGHT: u64 = 8_192;
+
+const CODE: &str = "@jax.checkpoint
+def loss_of(chunk):
+    hidden, labels = chunk
+    logits = (hidden @ head).astype(jnp.float32)
+    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return (jax.nn.logsumexp(logits, axis=-1) - picked).sum()
+chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))  # [batch, sequence, …]
+loss = jax.lax.map(loss_of, chunks).sum() / labels.size";
 
 pub(crate) struct VocabularyLogits;
+
+impl Rule for VocabularyLogits {
+    fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
+        proposal(program).into_iter().collect()
+    }
+}
+
+/// Logits, what a softmax makes of them and their gradients: [tokens, vocabulary], where a weight has the vocabulary, too.
+fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
+    if !program.has_gradient() {
+        return None;
+    }
+    let sorted = |array: &LiveArray<'m>| {
+        let mut bounds = array.bounds.clone();
+        bounds.sort_unstable();
+        bounds
+    };
+    // Of weights, gradients and states of optimizers: all in the shapes of arguments.
+    let arguments: HashSet<Vec<u64>> = program.arguments().map(sorted).collect();
+    let wide: HashSet<u64> =
+        program.arguments().filter(|array| array.bounds.len() == 2).flat_map(|array| &array.bounds).copied().collect();
+    let vocabulary = |array: &LiveArray<'m>| {
+        let size = *array.bounds.iter().max()?;
+        let tokens = array.elements() / size.max(1);
+        let is_of_tokens = tokens >= 1024 && !arguments.contains(&sorted(array));
+        (is_of_tokens && size >= VOCABULARY_OF_A_WEIGHT && wide.contains(&size)).then_some(size)
+    };
+    let largest =
+        program.peak_temporaries().filter(|array| vocabulary(array).is_some()).max_by_key(|array| array.bytes)?;
+    let size = vocabulary(largest)?;
+    let logits = program.temporaries().filter(|array| vocabulary(array) == Some(size));
+    let mut at_most: HashMap<usize, u64> = logits.map(|array| (array.buffer, array.bytes / PARTS)).collect();
+    // Beside the chunks lies the sum of their gradients of that weight.
+    let gradient = program.arguments().filter(|array| array.bounds.len() == 2 && array.bounds.contains(&size));
+    let gradient_bytes = gradient.map(|array| array.bytes).max().unwrap_or(0);
+    at_most.entry(largest.buffer).and_modify(|bytes| *bytes = bytes.saturating_add(gradient_bytes));
+    let sentence = format!(
+        "Compute the cross entropy in chunks of tokens, each behind `jax.checkpoint`, with your own masks and weights: [{}]{} \
+         has a number for each of {size} tokens of the vocabulary; {PARTS} chunks hold an eighth of that",
+        bounds_text(&largest.bounds),
+        at_line(&largest.instruction)
+    );
+    Some(Proposal {
+        change: Change::Chunk,
+        target: Target::Value,
+        about: largest.clone(),
+        buffers: BufferChanges { at_most, ..BufferChanges::default() },
+        is_bound: true,
+        sentence,
+        snippet: program.snippet(JAX_AND_NUMPY, CODE),
+    })
+}
 
 impl MessageRule for VocabularyLogits {
     fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
@@ -36,20 +104,7 @@ fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
     let found = Recommendation::new(Change::Chunk, Target::Value, sentence)
         .about(shape)
         .saving(Saving::AtMost(held / PARTS * (PARTS - 1)));
-    Some(message.with_jax(
-        found,
-        JAX_AND_NUMPY,
-        format!(
-            "@jax.checkpoint
-def loss_of(chunk):
-    hidden, labels = chunk
-    logits = (hidden @ head).astype(jnp.float32)
-    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return (jax.nn.logsumexp(logits, axis=-1) - picked).sum()
-chunks = jax.tree.map(lambda x: x.reshape({PARTS}, -1, *x.shape[2:]), (hidden, labels))  # [batch, sequence, …]
-loss = jax.lax.map(loss_of, chunks).sum() / labels.size"
-        ),
-    ))
+    Some(message.with_jax(found, JAX_AND_NUMPY, CODE))
 }
 
 pub(super) fn is_logits(row: &Allocation) -> bool {

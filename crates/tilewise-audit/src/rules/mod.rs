@@ -42,6 +42,7 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &upstream::GatheredRows,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
+    &logits::VocabularyLogits,
     &chunk::OneLargeDimension,
 ];
 

@@ -258,6 +258,25 @@ fn code_in_parts_computes_the_same() {
     }
 }
 
+/// Logits are told from weights and their gradients by their shape; the gradient of the weight lies beside the chunks.
+#[test]
+fn logits_are_chunked() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
+  h.1 = f32[3072,512]{1,0:T(8,128)} parameter(0), metadata={op_name="batch['hidden']"}
+  w.1 = f32[512,32768]{1,0:T(8,128)} parameter(1), metadata={op_name="params['head']"}
+  logits = f32[3072,32768]{1,0:T(8,128)} custom-call(h.1, w.1), custom_call_target="dot"
+  soft = f32[3072,32768]{1,0:T(8,128)} custom-call(logits), custom_call_target="softmax"
+  ROOT g = f32[512,32768]{1,0:T(8,128)} custom-call(h.1, logits, soft), custom_call_target="dot", metadata={op_name="jit(step)/transpose(jvp())/dot"}
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("chunk", "value"));
+    assert!(found[0].sentence.contains("[3072,32768] has a number for each of 32768 tokens"), "{}", found[0].sentence);
+    // Two arrays of 384 MiB, an eighth of each, and 64 MiB for the gradient.
+    assert_eq!(found[0].saving, Saving::AtMost((2 * 384 - 2 * 48 - 64) * MIB));
+}
+
 /// Programs of other frameworks get words, not JAX.
 #[test]
 fn code_is_for_jax_alone() {
