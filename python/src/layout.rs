@@ -3,7 +3,7 @@
 use crate::{
     builtins::{str_of, tuple, tuple_repr},
     element_type::PyElementType,
-    errors::{Class, Error, Result},
+    errors::{Error, Result},
     travel::{Reduced, native},
 };
 use pyo3::{
