@@ -13,7 +13,7 @@ use std::{
     sync::OnceLock,
 };
 use tilewise::{Shape, ShapeKind, tpu::Generation};
-use tilewise_hlo::{Computation, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
+use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
 use tilewise_memory::{Error as PlanError, PlanOptions, Planner};
 
 /// What an audit depends on beside the program.
@@ -81,9 +81,12 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         let message = "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in";
         auditor.warnings.push(Warning::new("default_layouts", message));
     }
-    for computation in module.computations().filter(|computation| computation.owns_buffers()) {
+    for computation in module.computations() {
+        let owns_buffers = computation.owns_buffers();
         for instruction in computation.instructions() {
-            if let Err(error) = auditor.add(&instruction) {
+            if !owns_buffers {
+                auditor.check_shape(&instruction);
+            } else if let Err(error) = auditor.add(&instruction) {
                 auditor.lacks_any = true;
                 auditor.warnings.push(Warning {
                     kind: error.kind().as_str(),
@@ -93,9 +96,10 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
             }
         }
     }
-    auditor.check_result(module);
-    auditor.report_unsized();
     let flow = Dataflow::new(module);
+    auditor.check_result(module);
+    auditor.check_aliases(&flow);
+    auditor.report_unsized();
     let copies = copies(module, &flow, &mut auditor.sizer);
     let generation = options.tpu.or(options.named).unwrap_or_else(|| infer_generation(module));
     auditor.warnings.extend(of_another(module, generation, options));
@@ -173,6 +177,8 @@ struct Auditor<'m> {
     must_be_tiled: bool,
     /// The first array in HBM that has none where it must, and how many there are.
     untiled: Option<(String, usize)>,
+    /// The texts of shapes in fusions and functions, each looked at once.
+    checked_shapes: HashSet<&'m str>,
     /// Whether anything could not be read or sized.
     lacks_any: bool,
     warnings: Vec<Warning>,
@@ -209,6 +215,54 @@ impl<'m> Auditor<'m> {
             let name = || (instruction.name().to_owned(), 0);
             self.untiled.get_or_insert_with(name).1 += 1;
         }
+    }
+
+    /// What is within a fusion has no buffer, but must be understood as well.
+    fn check_shape(&mut self, instruction: &Instruction<'m>) {
+        if !self.checked_shapes.insert(instruction.shape_text()) {
+            return;
+        }
+        if let Err(error) = instruction.shape() {
+            self.note_unsized(error, instruction.name());
+        }
+    }
+
+    /// Donated memory is counted once if an argument and a result share it: they must be there, of one size, and in no
+    /// other pair. XLA's verifier refuses all else (`HloInputOutputAliasConfig::Verify` in
+    /// xla/hlo/ir/hlo_input_output_alias_config.cc).
+    fn check_aliases(&mut self, flow: &Dataflow) {
+        let (Some(entry), Ok(aliases)) = (flow.entry(), flow.module().input_output_aliases()) else {
+            // The plan says why there is none.
+            self.lacks_any = true;
+            return;
+        };
+        let parameters = &flow[entry].parameters;
+        let (mut arguments, mut results) = (HashSet::new(), HashSet::new());
+        for alias in &aliases {
+            let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok();
+            let argument = parameter.and_then(|at| flow.at(flow[parameters[at]].position, &alias.parameter_index));
+            let result = flow.at(flow.result(entry), &alias.output_index);
+            let is_sound = argument.zip(result).is_some_and(|(argument, result)| {
+                let sizes = [argument, result].map(|position| flow.shape(position).map(|shape| self.sizes_in(&shape)));
+                let [of_argument, of_result] = sizes;
+                of_argument == of_result && arguments.insert(argument) && results.insert(result)
+            });
+            if !is_sound {
+                let InputOutputAlias { output_index, parameter_number, .. } = alias;
+                let message = format!(
+                    "the result {{{}}} can't lie in argument {parameter_number}: they must be there, of one size, each given once",
+                    output_index.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+                );
+                self.lacks_any = true;
+                self.warnings.push(Warning::new("alias_mismatch", message));
+                return;
+            }
+        }
+    }
+
+    /// Bytes of each array in a shape.
+    fn sizes_in(&mut self, shape: &Shape) -> Vec<Option<u64>> {
+        shape.leaves().map(|(_, leaf)| self.sizer.physical_bytes(&leaf)).collect()
     }
 
     /// A result that was printed without layouts has no size, though what makes it may have.

@@ -27,7 +27,8 @@ pub fn infer_generation(module: &Module) -> Generation {
         start += 1;
     }
     let has = |mark: &str| source[start..].contains(mark);
-    if has("[]{:T(256)") {
+    // Of 16 bits, these are the tiles of later generations, too.
+    if has("32[]{:T(256)") {
         Generation::V3
     } else if has(V7X_SCOPED_MEMORY) {
         Generation::V7x

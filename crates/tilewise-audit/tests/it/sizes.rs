@@ -1,7 +1,7 @@
 //! Bytes are data and padding, in every row of every program that this repository has.
 
 use std::{fs, path::PathBuf};
-use tilewise::Shape;
+use tilewise::{Shape, tpu::Generation};
 use tilewise_audit::{AuditOptions, Content, Report};
 use tilewise_hlo::Module;
 use tilewise_testing::programs;
@@ -120,6 +120,61 @@ ENTRY e {
 }
 
 #[test]
+fn donated_memory_is_counted_once_where_it_is_shared() {
+    let program = |aliases: &str| {
+        let a = "f32[8,128]{1,0:T(8,128)}";
+        let text = format!(
+            "HloModule m, is_scheduled=true, input_output_alias={{ {aliases} }}
+
+ENTRY e {{
+  a = {a} parameter(0)
+  b = f32[80000,128]{{1,0:T(8,128)}} parameter(1)
+  c = {a} negate(a)
+  d = {a} negate(c)
+  ROOT r = ({a}, {a}) tuple(c, d)
+}}
+"
+        );
+        tilewise_audit::audit(&Module::parse(text).expect("a module")).memory_bounds.fits(1 << 40)
+    };
+    for sound in ["{0}: (0, {}, may-alias)", "{1}: (0, {}, must-alias)", ""] {
+        assert_eq!(program(sound), Some(true), "{sound}");
+    }
+    for wrong in [
+        "{0}: (1, {}, may-alias)",
+        "{0}: (2, {}, may-alias)",
+        "{2}: (0, {}, may-alias)",
+        "{0}: (0, {1}, may-alias)",
+        "{0}: (0, {}, may-alias), {1}: (0, {}, may-alias)",
+        "{}: (0, {}, may-alias)",
+        "{0}: junk",
+    ] {
+        assert_eq!(program(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn a_program_is_audited_for_the_tpu_that_it_is_compiled_for() {
+    let warnings = |path: &str, tpu: Option<Generation>, text: String| -> Vec<String> {
+        let program = tilewise_audit::Program::parse(text).expect("a program");
+        let report = program.audit(AuditOptions::of_file(path, tpu, None));
+        let others = report.warnings.iter().filter(|warning| warning.kind == "other_generation");
+        others.map(|warning| warning.message.clone()).collect()
+    };
+    let mut checked = 0;
+    for path in programs::all().iter().filter(|path| path.extension().is_some_and(|extension| extension == "hlo")) {
+        let name = path.file_name().expect("a file").to_str().expect("text");
+        let Some(named) = tilewise_audit::generation_in_name(name) else { continue };
+        let text = fs::read_to_string(path).expect("a file");
+        assert_eq!(warnings(name, Some(named), text.clone()), [""; 0], "{name}");
+        let other = if named == Generation::V6e { Generation::V5e } else { Generation::V6e };
+        assert_eq!(warnings(name, Some(other), text.clone()).len(), 1, "{name} for {other}");
+        checked += 1;
+    }
+    assert!(checked > 20, "{checked}");
+}
+
+#[test]
 fn what_has_no_size_fits_nothing() {
     let program = |lines: &str| {
         let text = format!(
@@ -147,6 +202,21 @@ fn what_has_no_size_fits_nothing() {
     for shape in ["f32[8,128]{1,0:T(8,128)}", "u32[]{:S(2)}", "f32[]", "f32[0,4]{1,0}", "f32[8,128]{1,0:S(5)}"] {
         assert_eq!(fits(shape), Some(true), "{shape}");
     }
+    let text = "HloModule m, is_scheduled=true
+
+f {
+  p = f32[8,128]{1,0} parameter(0)
+  q = bf17[8,128]{1,0} negate(p)
+  ROOT r = f32[8,128]{1,0} negate(q)
+}
+
+ENTRY e {
+  a = f32[8,128]{1,0:T(8,128)} parameter(0)
+  ROOT r = f32[8,128]{1,0:T(8,128)} fusion(a), kind=kLoop, calls=f
+}
+";
+    let fits = |text: &str| tilewise_audit::audit(&Module::parse(text).expect("a module")).memory_bounds.fits(1 << 40);
+    assert_eq!((fits(text), fits(&text.replace("bf17", "f32"))), (None, Some(true)));
     let result = "  b = f32[8,128]{1,0:T(8,128)} negate(a)\n  ROOT r = (f32[8,128], f32[8,128]) tuple(a, b)";
     assert_eq!(program(result).memory_bounds.fits(1 << 40), None);
 }

@@ -89,7 +89,11 @@ impl From<AuditFormat> for Format {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let inputs = dump::inputs(&args.paths);
-    let mut sink = match Sink::of(args, inputs.len()) {
+    let source = |input: &Result<Input, (String, Failure)>| match input {
+        Ok(input) => input.path.to_string_lossy().into_owned().into(),
+        Err((source, _)) => source.clone().into(),
+    };
+    let mut sink = match Sink::of(args, &inputs.iter().map(source).collect::<Vec<_>>()) {
         Ok(sink) => sink,
         Err(failure) => return output.failure("", failure),
     };

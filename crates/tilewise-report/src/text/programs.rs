@@ -21,6 +21,7 @@ impl Exporter for Text {
 #[derive(Debug)]
 pub struct ProgramLines {
     width: usize,
+    common: Common,
     programs: usize,
     without_plan: usize,
     held: u64,
@@ -28,16 +29,55 @@ pub struct ProgramLines {
 }
 
 impl ProgramLines {
-    /// Lines for a terminal.
+    /// Lines for a terminal, of programs in these files: what the names have in common is said once.
     #[must_use]
-    pub fn new(terminal: &Terminal) -> Self {
-        Self { width: terminal.width, programs: 0, without_plan: 0, held: 0, padding: 0 }
+    pub fn new<'s>(terminal: &Terminal, sources: impl IntoIterator<Item = &'s str>) -> Self {
+        let common = Common::of(sources);
+        Self { width: terminal.width, common, programs: 0, without_plan: 0, held: 0, padding: 0 }
+    }
+}
+
+/// What paths have in common: the folder in front, and what follows a dot at the end.
+#[derive(Debug, Default)]
+struct Common {
+    front: String,
+    end: String,
+}
+
+impl Common {
+    fn of<'s>(sources: impl IntoIterator<Item = &'s str>) -> Self {
+        let mut sources = sources.into_iter();
+        let Some(first) = sources.next() else { return Self::default() };
+        let (mut front, mut end, mut differ) = (first.len(), first.len(), false);
+        for source in sources {
+            let same = |(one, other): &(u8, u8)| one == other;
+            front = front.min(first.bytes().zip(source.bytes()).take_while(same).count());
+            end = end.min(first.bytes().rev().zip(source.bytes().rev()).take_while(same).count());
+            differ |= source != first;
+        }
+        if !differ {
+            return Self::default();
+        }
+        // A separator is a character of its own, whatever of its neighbours is alike.
+        let front = first.bytes().take(front).rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
+        let end = first.bytes().skip(first.len() - end).position(|byte| byte == b'.').map_or(0, |dot| end - dot);
+        let end = end.min(first.len() - front);
+        Self { front: first[..front].to_owned(), end: first[first.len() - end..].to_owned() }
+    }
+
+    /// The rest of a path.
+    fn rest<'s>(&self, source: &'s str) -> &'s str {
+        let rest = source.strip_prefix(&self.front).unwrap_or(source);
+        rest.strip_suffix(&self.end).filter(|rest| !rest.is_empty()).unwrap_or(rest)
     }
 }
 
 impl Exporter for ProgramLines {
     fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>6}  program", "holds", "padding", "share")))
+        let Common { front, end } = &self.common;
+        let of = if front.is_empty() && end.is_empty() { String::new() } else { format!(" of {front}*{end}") };
+        let header = format!("  {:>10}  {:>10}  {:>6}  program{}", "holds", "padding", "share", visible(&of));
+        writeln!(out, "{}", styled(FAINT, cut(&header, self.width)))
     }
 
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
@@ -59,7 +99,7 @@ impl Exporter for ProgramLines {
             }
         };
         let room = self.width.saturating_sub(numbers.chars().count() + 2);
-        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", visible(&output.source)), room))
+        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", visible(self.common.rest(&output.source))), room))
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
@@ -76,4 +116,25 @@ impl Exporter for ProgramLines {
 fn numbers(held: u64, padding: u64) -> String {
     let share = if held == 0 { 0.0 } else { padding as f64 / held as f64 };
     format!("  {:>10}  {:>10}  {:>6}", bytes(held), bytes(padding), percent(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_distinguishes_them() {
+        let rest = |sources: &[&str]| {
+            let common = Common::of(sources.iter().copied());
+            sources.iter().map(|source| common.rest(source).to_owned()).collect::<Vec<_>>()
+        };
+        let dump =
+            ["d/module_0001.jit_f.cl_7.after_optimizations.txt", "d/module_0004.jit_g.cl_7.after_optimizations.txt"];
+        assert_eq!(rest(&dump), ["module_0001.jit_f", "module_0004.jit_g"]);
+        assert_eq!(rest(&["a/x.hlo", "b/x.hlo"]), ["a/x", "b/x"]);
+        assert_eq!(rest(&["a.hlo", "a.v5e.hlo"]), ["a", "a.v5e"]);
+        assert_eq!(rest(&["é/a", "è/a", ""]), ["é/a", "è/a", ""]);
+        assert_eq!(rest(&["a/x.hlo", "a/x.hlo"]), ["a/x.hlo", "a/x.hlo"]);
+        assert_eq!(rest(&["-"]), ["-"]);
+    }
 }

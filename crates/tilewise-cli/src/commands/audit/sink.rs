@@ -6,6 +6,7 @@ use crate::{
     output::{Output, file, terminal::terminal},
 };
 use std::{
+    borrow::Cow,
     io::{self, Write},
     path::Path,
 };
@@ -30,8 +31,9 @@ enum Destination<'a> {
 }
 
 impl<'a> Sink<'a> {
-    /// What the arguments ask for, of so many files.
-    pub(super) fn of(args: &'a Args, inputs: usize) -> Result<Self, Failure> {
+    /// What the arguments ask for, of these files.
+    pub(super) fn of(args: &'a Args, sources: &[Cow<'_, str>]) -> Result<Self, Failure> {
+        let inputs = sources.len();
         let is_page = args.out.as_ref().is_some_and(|path| path.extension() == Some("html".as_ref()));
         let destination = match &args.out {
             Some(path) => Destination::File(path),
@@ -47,7 +49,9 @@ impl<'a> Sink<'a> {
                 format: draw::picture_format(path, draw::SCALE)?,
             }),
             // Without --all, several programs are a line each.
-            (AuditFormat::Human, None) if inputs > 1 && !args.all => Box::new(ProgramLines::new(&terminal())),
+            (AuditFormat::Human, None) if inputs > 1 && !args.all => {
+                Box::new(ProgramLines::new(&terminal(), sources.iter().map(|source| &**source)))
+            }
             (AuditFormat::Human, None) => Box::new(Text(terminal())),
             (AuditFormat::Json, None) => Box::new(Json),
             (AuditFormat::Csv, None) => Box::new(Csv),
