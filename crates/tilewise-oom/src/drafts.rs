@@ -21,6 +21,8 @@ pub(crate) struct Draft {
     /// Where its first sentence begins, and its last one ends.
     pub(crate) start: usize,
     pub(crate) end: usize,
+    /// Where its first sentence ends.
+    pub(crate) first_end: usize,
     /// Whether there is a sentence that makes a message alone, or a code.
     pub(crate) is_open: bool,
     wordings: Vec<&'static str>,
@@ -37,7 +39,7 @@ struct Found {
 impl Draft {
     fn new(rule: &'static Rule, start: usize, end: usize) -> Self {
         let (facts, wordings) = (Facts::default(), Vec::new());
-        Self { rule, facts, code: None, is_retold: false, start, end, is_open: false, wordings }
+        Self { rule, facts, code: None, is_retold: false, start, end, first_end: end, is_open: false, wordings }
     }
 
     /// Whether the sentence tells of this message: it says nothing that the message has otherwise, and for the first

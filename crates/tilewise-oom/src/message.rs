@@ -102,7 +102,13 @@ impl Message {
         let rule = self.form.rule();
         let own = rule.codes.iter().copied().find(|code| self.code.as_deref() == Some(*code) && *code != "E1002");
         let is_of_core = matches!(self.verdict(), Verdict::KernelMemory | Verdict::Spills);
-        own.unwrap_or(if is_of_core && rule.page == "E1000" { "E1001" } else { rule.page })
+        own.unwrap_or(match rule.page {
+            "E1000" if is_of_core => "E1001",
+            "E0101" if self.facts.text("verb") == Some("allocate") => "E0100",
+            // That of an embedding table names no memory space.
+            "E3000" if self.used.is_some() && self.facts.get("space_number").is_none() => "E3001",
+            page => page,
+        })
     }
 
     /// The number of the memory space, as layouts write it in `S(n)`: `hbm` 0, `vmem` 1, `cmem` 3, `smem` 4, `host` 5.

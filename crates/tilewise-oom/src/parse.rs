@@ -200,7 +200,7 @@ fn read_tables(message: &mut Message, text: &str) -> bool {
 
 /// The message of a draft, whose tables and lists lie in `chunk`, or `before` where a log prints them first.
 fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, is_tpu: bool) -> Message {
-    let Draft { rule, mut facts, code, is_retold, is_open, end, .. } = draft;
+    let Draft { rule, mut facts, code, is_retold, is_open, end, first_end, .. } = draft;
     let mut message = Message::new(rule.form);
     message.is_retold = is_retold;
     message.code = code.map(str::to_owned);
@@ -218,7 +218,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, is_tpu: 
     }
     message.facts = facts;
     if let Some(then) = rule.then {
-        then(&mut Reader::new(text, end), &mut message);
+        then(&mut Reader::new(text, first_end), &mut message);
     }
     let mut is_ended = false;
     if rule.has_tables() {
@@ -227,7 +227,7 @@ fn message(draft: Draft, text: &str, before: &str, chunk: Range<usize>, is_tpu: 
             message.usage = Usage::read(before);
             message.requirement = message.requirement.take().or_else(|| Requirement::read(before));
         }
-        if message.entries.is_empty() {
+        if message.entries.is_empty() && message.form != Form::SparseCore {
             message.entries = prose::entries(&text[chunk]);
         }
     }

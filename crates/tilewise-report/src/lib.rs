@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod error_page;
 mod export;
 mod failure;
 #[cfg(feature = "html")]
@@ -29,6 +30,7 @@ pub mod style;
 pub mod summary;
 mod text;
 
+pub use error_page::ErrorPage;
 #[cfg(feature = "csv")]
 pub use export::Csv;
 #[cfg(feature = "html")]

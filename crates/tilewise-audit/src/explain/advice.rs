@@ -93,6 +93,12 @@ fn program(message: &MessageModel<'_>, verdict: Verdict) -> Vec<Recommendation> 
     if explanation.message.form == Form::Allocation && advice.is_empty() {
         advice.extend(one_array(budget, *framework));
     }
+    if explanation.message.form == Form::EarlyAbort && is_bare {
+        let sentence =
+            "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate";
+        let flag = "export LIBTPU_INIT_ARGS=\"--xla_tpu_impure_oom_fast_exit_threshold=-1\"";
+        advice.push(Recommendation::new(Change::Audit, Target::Compiler, sentence).snippet(None, flag));
+    }
     if advice.is_empty() || is_bare {
         advice.push(look_inside(*framework, is_bare, budget));
     }

@@ -254,7 +254,7 @@ fn sparse_core(message: &Message) -> Recommendation {
              `max_unique_ids_per_partition` to what the data has: one allocation of the SparseCore's program is too \
              large for HBM"
         }
-        _ if message.used.as_ref().zip(message.limit.as_ref()).is_some() && message.entries.is_empty() => {
+        _ if message.used.as_ref().zip(message.limit.as_ref()).is_some() => {
             "Lower the limits on ids in a partition to what the data has, or the batch; for a kernel of your own, its \
              `scratch_shapes`; for a collective that was offloaded, set \
              `--xla_tpu_enable_sparse_core_collective_offload_all_reduce=false` (or `…_all_gather=false`): what a \

@@ -94,10 +94,41 @@ pub(super) fn cores(message: &Message) -> Recommendation {
     Recommendation::new(Change::Shard, Target::Argument, sentence)
 }
 
+/// A core that stopped: why, by the signs that <https://openxla.org/xla/errors/error_0200> lists.
+fn core_halt(message: &Message) -> Recommendation {
+    const PAGE: &str = "see https://openxla.org/xla/errors/error_0200";
+    let facts = &message.facts;
+    let has = |name: &str| facts.get(name).is_some();
+    let words = if has("bounds_check") {
+        "Check the indices of your own kernels (`pl.debug_print`, `checkify`) and that sharding annotations fit the shapes: a \
+         copy went out of its array's bounds"
+    } else if has("semaphore") {
+        "Pair every semaphore signal of the kernel with a wait, and wait for every copy that it starts: one was left over at \
+         its end"
+    } else if has("launch") {
+        "Run the same program on all hosts, with the same `XLA_FLAGS`, image and libtpu: the cores run different programs"
+    } else {
+        match facts.text("observed") {
+            Some("Hardware" | "Network" | "Power") => {
+                "Try again, and take the host out if it fails again: the machine failed"
+            }
+            Some("User") => {
+                "Report it to XLA with a dump of the program: the compiler made an instruction that the core refuses"
+            }
+            _ => {
+                "Look for `observed errors are`, `BoundsCheck`, `scheck` or `Semaphore` in the log: each has its own cause"
+            }
+        }
+    };
+    Recommendation::new(Change::None, Target::Process, format!("{words}; {PAGE}"))
+}
+
 /// A message that tells of no memory.
 pub(super) fn unknown(message: &Message) -> Recommendation {
-    let code = message.code.as_deref().or((message.form == Form::CoreHalt).then_some("E0200"));
-    let sentence = match code {
+    if message.form == Form::CoreHalt {
+        return core_halt(message);
+    }
+    let sentence = match message.code.as_deref() {
         Some(code) => {
             let number = code.trim_start_matches('E');
             format!("See https://openxla.org/xla/errors/error_{number}; sizes and layouts of arrays are not the cause")

@@ -10,11 +10,15 @@ use std::{
 };
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Explanation, Failure, read_log, read_stream};
-use tilewise_report::style::{FAINT, styled};
+use tilewise_report::{
+    ErrorPage,
+    style::{FAINT, styled},
+};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Files that contain a message each, among other text or alone; - reads standard input
+    /// Files that contain a message each, among other text or alone; - reads standard input; a code such as E1001 says
+    /// what it means
     #[arg(default_value = "-", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// TPU generation, where the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
@@ -27,6 +31,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     for file in &args.files {
         let input = file.to_string_lossy();
+        if let Some(page) = ErrorPage::named(&input).filter(|_| !file.exists()) {
+            output.item(&input, Ok(page))?;
+            continue;
+        }
         let explanation = explanation(file, args.tpu);
         if explanation.is_ok() && args.files.len() > 1 {
             output.text(&format!("{}\n", styled(FAINT, visible(&input))))?;

@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tilewise_report::WriteText;
+use tilewise_oom::Message;
+use tilewise_report::{ErrorPage, WriteText};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data").join(name)
@@ -157,5 +158,27 @@ fn absurd_figures_overflow_nothing() {
         let text = format!("{head}\n{tables}{row}{row}{row}");
         let message = tilewise_oom::Message::parse(&text).unwrap();
         assert!(!tilewise_audit::explain(message, None).to_text(72).is_empty());
+    }
+}
+
+/// What `explain E1001` prints is the beginning of the page, of which each message has one.
+#[test]
+fn pages_begin_with_what_is_printed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for page in ErrorPage::all() {
+        let text = fs::read_to_string(folder.join(format!("{}.md", page.name))).expect("the page");
+        let [first, second] = page.paragraphs;
+        assert!(words(&text).starts_with(&words(&format!("# {} {first} {second}", page.title))), "{}", page.name);
+    }
+    let pages = fs::read_dir(&folder).expect("the folder").filter_map(Result::ok);
+    let pages = pages.filter(|file| file.path().extension().is_some_and(|extension| extension == "md"));
+    assert_eq!(pages.count(), ErrorPage::all().len());
+    // Each text is about what its page is about.
+    for text in fs::read_dir(folder.join("texts")).expect("the texts").filter_map(Result::ok) {
+        let message = Message::parse(&fs::read_to_string(text.path()).expect("a text")).expect("a message");
+        let name = text.path().file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(name.starts_with(message.page()), "{name}: {}", message.page());
+        assert!(ErrorPage::named(message.page()).is_some());
     }
 }

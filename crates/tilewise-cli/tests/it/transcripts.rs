@@ -13,5 +13,6 @@ fn transcripts_hold() {
         .env("LC_ALL", "C.UTF-8")
         .case("README.md")
         .case("docs/*.md")
+        .case("docs/errors/*.md")
         .case("crates/tilewise-cli/tests/cmd/*.trycmd");
 }

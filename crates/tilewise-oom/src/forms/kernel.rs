@@ -53,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
             "Bad lhs type",
             "Bad rhs type",
             "Bad acc type",
+            "Unsupported input data type in matrix multiplication",
         ],
         adds: OPERATION,
         ..Rule::new(Form::MatmulType, Error, MOSAIC, "E2001")
@@ -92,6 +93,7 @@ pub(super) const RULES: &[Rule] = &[
             "infer vector layout",
             "apply vector layout",
             "failed to legalize operation {operation:name}",
+            "Mosaic kernels cannot be automatically {partitioned:name}",
             "Invalid input layout",
             "unsupported shape cast",
             "*MosaicError",

@@ -70,6 +70,7 @@ pub(super) const RULES: &[Rule] = &[
             "TPU Memory profiling",
             "*Memory statistics [{statistics:line}]",
             "total_hbm_limit_gb {limit_text:name}",
+            "(GPU|TPU) KV cache size {statistics:line}",
         ],
         adds: &[
             "available_device_memory {device:line}",

@@ -9,7 +9,7 @@ pub(super) const RULES: &[Rule] = &[
         memory: Some("hbm"),
         codes: &["E0101", "E0100"],
         opens: &[
-            "Attempting to (allocate|reserve) {used:size} [at the bottom of memory]",
+            "Attempting to {verb:name} {used:size} [at the bottom of memory]",
             "Could not allocate {used:bytes} in memory {:name}[; {contiguous:bytes} allocatable[, {limit:bytes} available]]",
             "Error loading program {module:name}",
             "Error allocating device buffer",
@@ -28,6 +28,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         codes: &["E0200"],
         opens: &["Accelerator device halted prematurely", "halted unexpectedly at tag", "core halted unexpectedly"],
+        adds: &[
+            "observed errors are {observed:name}",
+            "+BoundsCheck {bounds_check:number}",
+            "+Semaphore … nonzero value upon exit from a {semaphore:name} kernel",
+            "+launch group with a {launch:name} launch id",
+        ],
         ..Rule::new(Form::CoreHalt, Error, Judged::As(Verdict::Unknown), "E0200")
     },
 ];

@@ -79,7 +79,7 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
 }
 
 /// Writes words in lines of at most `width` columns, the first behind one indent, the others behind another.
-fn write_wrapped(
+pub(crate) fn write_wrapped(
     words: &str,
     style: Style,
     [first, next]: [&str; 2],

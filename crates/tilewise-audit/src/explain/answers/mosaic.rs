@@ -38,7 +38,7 @@ fn nearest(size: u64, multiple: u64, whole: Option<u64>) -> u64 {
 }
 
 fn tuple(bounds: &[Option<u64>]) -> String {
-    let words = bounds.iter().map(|bound| bound.map_or_else(|| "None".to_owned(), |bound| bound.to_string()));
+    let words = bounds.iter().map(|bound| bound.map_or_else(|| "…".to_owned(), |bound| bound.to_string()));
     format!("({})", words.collect::<Vec<_>>().join(", "))
 }
 
@@ -80,7 +80,7 @@ fn block(message: &Message) -> Answer {
         format!("Use the block {} in the BlockSpec{name}: {rule}, and the array is {}", tuple(&legal), tuple(array));
     let mut advice = vec![kernel(sentence).snippet(PALLAS, format!("pl.BlockSpec({}, index_map)", tuple(&legal)))];
     // A row at a time, as kernels of sequences want it.
-    let is_row = |at: usize| block[at].is_none_or(|size| size == 1) && array[at] != Some(1);
+    let is_row = |at: usize| block[at] == Some(1) && array[at] != Some(1);
     if count >= 2 && count == array.len() && is_row(count - 2) {
         advice.push(one_row(block, array));
     }
@@ -177,6 +177,9 @@ fn matmul(facts: &Facts) -> Answer {
 
 fn lowering(message: &Message) -> Answer {
     let facts = &message.facts;
+    if facts.get("partitioned").is_some() {
+        return partitioned();
+    }
     let operation = facts.text("operation").and_then(operation_name);
     let what = facts.text("what").map(|what| what.trim_end_matches('.').to_owned());
     let headline = match (&what, message.code.as_deref().and_then(meaning_of_code)) {
@@ -197,6 +200,20 @@ fn lowering(message: &Message) -> Answer {
             "import jax\nimport jax.numpy as jnp",
             "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
         )],
+    }
+}
+
+/// A kernel in a program that is divided between devices.
+fn partitioned() -> Answer {
+    let code = "f = jax.shard_map(kernel, mesh=mesh, in_specs=PartitionSpec('x'), out_specs=PartitionSpec('x'))";
+    let sentence =
+        "Wrap the call of the kernel in `jax.shard_map`, whose specs say which part of each array a device has";
+    Answer {
+        headline: "A kernel's arrays are divided between devices, and the compiler can't divide a kernel.".to_owned(),
+        cause: "The compiler divides the operations that it knows; a kernel has to be called with one device's part; no memory \
+                ran out."
+            .to_owned(),
+        advice: vec![kernel(sentence).snippet("import jax\nfrom jax.sharding import PartitionSpec", code)],
     }
 }
 
