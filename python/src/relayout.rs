@@ -194,7 +194,8 @@ fn check_elements(array: &Bound<'_, PyUntypedArray>, shape: &Shape) -> Result<()
         }
     }
     // A row-major array must have the shape's dimensions. In any other layout it is a buffer of any shape.
-    let row_major = shape.layout().is_none_or(|layout| layout.order_name() == Some("row-major") && layout.tiles().is_empty());
+    let row_major =
+        shape.layout().is_none_or(|layout| layout.order_name() == Some("row-major") && layout.tiles().is_empty());
     let bounds: Vec<u64> = array.shape().iter().map(|&bound| bound as u64).collect();
     let wanted: Vec<u64> = shape.dimensions().iter().filter_map(|d| d.bound()).collect();
     if row_major && bounds.len() > 1 && bounds != wanted {

@@ -176,6 +176,15 @@ impl PyShape {
         Ok(self.array()?.rank())
     }
 
+    /// How many dimensions of an array are larger than 1; an unbounded one counts.
+    ///
+    /// Raises:
+    ///     ShapeError: not an array.
+    #[getter]
+    fn true_rank(&self) -> Result<usize> {
+        Ok(self.array()?.true_rank())
+    }
+
     /// How an array lies in memory.
     ///
     /// Raises:

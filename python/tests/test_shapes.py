@@ -73,6 +73,16 @@ def test_parts_of_a_shape() -> None:
     assert (layout.memory_space, layout.memory_space_name) == (1, "vmem")
     assert layout.element_size_in_bits is None
     assert layout.order_name is None
+    assert shape.true_rank == 3
+
+
+def test_what_programs_and_documents_print() -> None:
+    line = "%add.936 = bf16[8,128]{1,0:T(8,128)(2,1)} add(%a, %b)"
+    assert tw.Shape(line) == tw.Shape("bf16[8,128]{1,0:T(8,128)(2,1)}")
+    assert str(tw.predict("x = f32[3,128] copy(y)", tpu="v5e")) == "f32[3,128]{1,0:T(4,128)}"
+    proto = "element_type: F32 dimensions: [3, 5] layout { minor_to_major: [1, 0] }"
+    assert tw.Shape(proto) == tw.Shape("f32[3,5]")
+    assert tw.Shape("f32[3,128]@tpu-compact-2nd-minor").physical_bytes == 2048
 
 
 def test_tuples() -> None:

@@ -100,6 +100,7 @@ impl ArrayShape {
     }
 
     /// How many dimensions exceed 1 (`ShapeUtil::TrueNumDimensions`); an unbounded one counts.
+    #[doc(alias = "TrueNumDimensions")]
     #[must_use]
     pub fn true_rank(&self) -> usize {
         self.dimensions.iter().filter(|d| d.bound().is_none_or(|n| n > 1)).count()

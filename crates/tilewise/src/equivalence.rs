@@ -176,6 +176,8 @@ impl Shape {
     /// assert_eq!(heads.bitcast(&joined, BitcastAs::Any)?, Relation::Reshape);
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "ReshapeIsBitcast")]
+    #[doc(alias = "TransposeIsBitcast")]
     pub fn bitcast(&self, to: &Self, reading: BitcastAs) -> Result<Relation, Error> {
         Tiled::new(self)?.bitcast(&Tiled::new(to)?, reading)
     }

@@ -16,6 +16,8 @@ impl Tiled {
     /// assert_eq!(tiled.offset_of(&[1, 2, 3, 4, 5])?, 8307);
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "LinearIndex")]
+    #[doc(alias = "MultidimensionalIndexToLinearIndex")]
     pub fn offset_of(&self, index: &[u64]) -> Result<u64, Error> {
         let bounds = self.logical_dimensions();
         if index.len() != bounds.len() {
@@ -51,6 +53,7 @@ impl Tiled {
     /// assert_eq!(tiled.index_of(9)?, None);
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "LinearIndexToMultidimensionalIndex")]
     pub fn index_of(&self, offset: u64) -> Result<Option<Vec<u64>>, Error> {
         let mut block = Block::new(self, 1);
         block.invert(&[offset])?;

@@ -60,6 +60,7 @@ impl Layout {
     ///
     /// # Errors
     /// [`ErrorKind::NotAPermutation`] unless each of 0 … N−1 is named once.
+    #[doc(alias = "MakeLayout")]
     pub fn new(minor_to_major: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
         let minor_to_major: InlineVec<usize, 6> = minor_to_major.into_iter().collect();
         if let Some(at) = first_not_in_permutation(&minor_to_major) {
@@ -74,6 +75,7 @@ impl Layout {
     /// ```
     /// assert_eq!(tilewise::Layout::row_major(3).minor_to_major(), [2, 1, 0]);
     /// ```
+    #[doc(alias = "GetDefaultLayoutForShape")]
     #[must_use]
     pub fn row_major(rank: usize) -> Self {
         Self::of_order((0..rank).rev().collect())
@@ -152,6 +154,8 @@ impl Layout {
     }
 
     /// Dimension numbers from the fastest-varying to the slowest, a permutation of 0 … N−1.
+    #[doc(alias = "Minor")]
+    #[doc(alias = "Major")]
     #[must_use]
     pub fn minor_to_major(&self) -> &[usize] {
         &self.minor_to_major
@@ -176,6 +180,7 @@ impl Layout {
     }
 
     /// The memory space, 0 … 127; [`memory_space_name`](crate::tpu::memory_space_name) names it.
+    #[doc(alias = "MemorySpace")]
     #[must_use]
     pub fn memory_space(&self) -> u8 {
         self.memory_space
@@ -215,6 +220,8 @@ impl Layout {
     /// assert_eq!(Layout::new([0, 2, 1])?.order_name(), None);
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "IsMonotonicWithDim0Major")]
+    #[doc(alias = "IsMonotonicWithDim0Minor")]
     #[must_use]
     pub fn order_name(&self) -> Option<&'static str> {
         let order = self.minor_to_major();

@@ -145,7 +145,10 @@ fn element_size_in_words(bits: u64, array: Option<&ArrayShape>) -> String {
     let natural = u64::from(array.element_type().natural_bits());
     match bits.cmp(&natural) {
         core::cmp::Ordering::Equal => format!("each element takes {bits} bits, its natural size"),
-        core::cmp::Ordering::Less => format!("elements are packed, {bits} bits each instead of {natural}"),
+        core::cmp::Ordering::Less => {
+            let s = if bits == 1 { "" } else { "s" };
+            format!("elements are packed, {bits} bit{s} each instead of {natural}")
+        }
         core::cmp::Ordering::Greater => format!("each element takes {bits} bits instead of its natural {natural}"),
     }
 }

@@ -108,6 +108,7 @@ impl Shape {
     /// assert_eq!(Shape::array(ElementType::F32, [3, 5])?.to_string(), "f32[3,5]{1,0}");
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "MakeShape")]
     pub fn array(element_type: ElementType, bounds: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
         let mut dimensions = InlineVec::new();
         for bound in bounds {
@@ -141,6 +142,7 @@ impl Shape {
     /// assert_eq!(Shape::tuple([element.clone(), element]).to_string(), "(f32[2]{0}, f32[2]{0})");
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "MakeTupleShape")]
     #[must_use]
     pub fn tuple(elements: impl IntoIterator<Item = Self>) -> Self {
         let mut nodes = alloc::vec![Node::Tuple(0)];
@@ -213,6 +215,7 @@ impl Shape {
     /// # Errors
     /// [`ErrorKind::NotAnArray`], [`ErrorKind::LayoutRankMismatch`], or [`ErrorKind::InvalidSplitConfig`] where a split does not
     /// fit the bounds.
+    #[doc(alias = "MakeShapeWithDenseLayout")]
     pub fn with_layout(&self, layout: Layout) -> Result<Self, Error> {
         let rebuild =
             |array: &ArrayShape| ArrayShape::new(array.element_type, array.dimensions.clone(), Some(layout.clone()));
@@ -283,6 +286,7 @@ impl Shape {
     /// assert_eq!(shape.dimension(-2)?.bound(), Some(5));
     /// # Ok::<(), tilewise::Error>(())
     /// ```
+    #[doc(alias = "GetDimension")]
     pub fn dimension(&self, number: i64) -> Result<Dimension, Error> {
         let array = self.array_or_error()?;
         Ok(array.dimensions[array.dimension_number(number)?])

@@ -121,12 +121,14 @@ impl fmt::Display for PaddedAxis {
 
 impl Tiled {
     /// [`Sizes::logical_bytes`].
+    #[doc(alias = "ByteSizeOfElements")]
     #[must_use]
     pub fn logical_bytes(&self) -> u64 {
         self.sizes().logical_bytes
     }
 
     /// [`Sizes::physical_bytes`].
+    #[doc(alias = "ArraySize")]
     #[must_use]
     pub fn physical_bytes(&self) -> u64 {
         self.sizes().physical_bytes

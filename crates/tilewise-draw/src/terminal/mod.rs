@@ -45,7 +45,7 @@ fn write_sheet(out: &mut String, sheet: &Sheet, ansi: &Ansi, width: usize) {
     let legend = legend(sheet, ansi);
     if !legend.is_empty() {
         out.push('\n');
-        for line in wrap(&ansi.plain(&legend), width) {
+        for line in legend_lines(&legend, ansi, width) {
             out.push_str(&ansi.muted(&line));
             out.push('\n');
         }
@@ -71,7 +71,23 @@ fn slider_text(slider: &Slider, ansi: &Ansi) -> String {
     format!("{label} at {} of size {}  {rail}", grouped(*at), grouped(*size))
 }
 
-fn legend(sheet: &Sheet, ansi: &Ansi) -> String {
+/// The items side by side where they fit; none is broken unless it is longer than a line.
+fn legend_lines(items: &[String], ansi: &Ansi, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for item in items {
+        let item = ansi.plain(item);
+        match lines.last_mut().filter(|line| line.chars().count() + 3 + item.chars().count() <= width) {
+            Some(line) => {
+                line.push_str("   ");
+                line.push_str(&item);
+            }
+            None => lines.extend(wrap(&item, width)),
+        }
+    }
+    lines
+}
+
+fn legend(sheet: &Sheet, ansi: &Ansi) -> Vec<String> {
     let colored = ansi.is_colored();
     let [joined, tile, inner] = [Edge::Joined, Edge::Tile, Edge::Inner].map(|edge| ansi.vertical(edge));
     let items = sheet.legend.iter().filter_map(|(swatch, text)| match swatch {
@@ -87,7 +103,7 @@ fn legend(sheet: &Sheet, ansi: &Ansi) -> String {
         // The words in the cells say so.
         Swatch::Runs | Swatch::Moved => None,
     });
-    items.collect::<Vec<_>>().join("   ")
+    items.collect()
 }
 
 /// Lines of at most that many characters, broken at spaces where there are any.

@@ -40,19 +40,16 @@ fn decoded(hex: &str, length: usize) -> Result<Shape, Failure> {
 /// The error of a text, with what to write where the text is something else that is known.
 fn unread(error: tilewise::Error, input: &str) -> Failure {
     let failure = Failure::from(error);
-    let help = if failure.help.is_some() {
-        None
-    } else if input.contains("Util::") {
-        Some(
-            "docs/documents.md has XLA's functions and what does the same here: `f32[3,5]` for `MakeShape(F32, {3,5})`"
-                .to_owned(),
-        )
-    } else {
+    let help = if input.contains("Util::") {
+        Some("docs/documents.md lists what does here what XLA's functions do".to_owned())
+    } else if failure.help.is_none() {
         let layout = input.parse::<Layout>().ok();
         layout.map(|layout| {
             let sizes = vec!["…"; layout.minor_to_major().len()].join(",");
             format!("this is a layout; put the element type and the dimensions in front: `f32[{sizes}]{layout}`")
         })
+    } else {
+        None
     };
     match help {
         Some(help) => failure.with_help(help),
@@ -139,8 +136,11 @@ fn note(text: &str, shape: &Shape) -> Option<String> {
         return Some(format!("note: of the operation {name}, the result is taken, {shape}{operands}"));
     }
     let is_written_otherwise = || {
-        let plain = |c: &char| !c.is_whitespace();
-        !shape.to_string().chars().filter(plain).eq(text.chars().filter(plain))
+        // The documents write `F32`.
+        let plain = |text: &str| -> String {
+            text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect()
+        };
+        plain(&shape.to_string()) != plain(text)
     };
     let is_xlas = !text.starts_with("proto:") && Shape::parse_as_written(text).is_ok();
     // Comments such as XLA's `/*index=5*/` in tuples are no other spelling.

@@ -10,7 +10,8 @@ pub(super) fn understand(text: &str) -> Option<Shape> {
     let plain = text.trim().trim_matches(['\'', '"', '`', ',', ';']).trim();
     let candidates = [instruction(plain), Some(plain.to_owned())];
     candidates.into_iter().flatten().find_map(|candidate| {
-        let readings = [Some(candidate.clone()), renamed(&candidate), apart(&candidate), wrapped(&candidate)];
+        let readings =
+            [Some(candidate.clone()), renamed(&candidate), made(&candidate), apart(&candidate), wrapped(&candidate)];
         readings.into_iter().flatten().find_map(|reading| Shape::parse_any_as_written(&reading).ok())
     })
 }
@@ -47,6 +48,20 @@ fn renamed(text: &str) -> Option<String> {
         Some(inner) => bounds(inner).map(|bounds| format!("{name}[{bounds}]")),
         None if rest.is_empty() => Some(format!("{name}[]")),
         None => Some(format!("{name}{}", rest.replace(' ', ""))),
+    }
+}
+
+/// `ShapeUtil::MakeShape(F32, {3, 5})`, `ShapeUtil::MakeShapeWithDenseLayout(F32, {3, 5}, {1, 0})`
+fn made(text: &str) -> Option<String> {
+    let (function, arguments) = text.strip_suffix(')')?.split_once('(')?;
+    let function = function.strip_prefix("xla::").unwrap_or(function).strip_prefix("ShapeUtil::")?;
+    let (element, lists) = arguments.split_once(',')?;
+    let lists: Option<Vec<String>> = lists.split('}').map(|list| bounds(list.trim_matches([' ', ',', '{']))).collect();
+    let element = element.trim().to_ascii_lowercase();
+    match (function, &lists?[..]) {
+        ("MakeShape", [sizes, _]) => Some(format!("{element}[{sizes}]")),
+        ("MakeShapeWithDenseLayout", [sizes, order, _]) => Some(format!("{element}[{sizes}]{{{order}}}")),
+        _ => None,
     }
 }
 
@@ -147,6 +162,9 @@ mod tests {
             ("tensor<3x4xf32>", "f32[3,4]"),
             ("tensor<f32>", "f32[]"),
             ("%x = f32[8,128]{1,0:T(8,128)} add(%a, %b), metadata={}", "f32[8,128]{1,0:T(8,128)}"),
+            ("ShapeUtil::MakeShape(F32, {3, 5})", "f32[3,5]"),
+            ("xla::ShapeUtil::MakeShape(PRED,{})", "pred[]"),
+            ("ShapeUtil::MakeShapeWithDenseLayout(BF16, {3, 5}, {0, 1})", "bf16[3,5]{0,1}"),
             ("ROOT y = (f32[2]{0}, token[]) tuple(a, b)", "(f32[2]{0}, token[])"),
             ("f32[8,128]{1,0:T(8,128)} %x", "f32[8,128]{1,0:T(8,128)}"),
         ] {

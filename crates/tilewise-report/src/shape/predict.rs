@@ -8,7 +8,7 @@ use crate::{
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{
-    Error, Shape,
+    Error, Shape, TileFormat,
     tpu::{self, Generation},
 };
 
@@ -66,6 +66,9 @@ impl WriteText for PredictedShape {
         };
         let heading = format!("TPU {}: {why}, checked with {}", self.tpu, self.checked_with);
         writeln!(out, "{}", styled(FAINT, heading))?;
+        if let Some(words) = document_in_words(self.summary.source()) {
+            writeln!(out, "{}", styled(FAINT, words))?;
+        }
         if let Some(takes) = self.summary.sizes().physical_bytes.filter(|takes| *takes > self.hbm_bytes) {
             let (takes, holds) = (bytes_both(takes), bytes_both(self.hbm_bytes));
             let words = format!("Does not fit: it takes {takes}, and HBM has {holds}.");
@@ -73,4 +76,16 @@ impl WriteText for PredictedShape {
         }
         self.summary.write_text(terminal, out)
     }
+}
+
+/// What XLA's tiled-layout document calls these tiles, or which it has for such an array; `None` where it has none.
+fn document_in_words(shape: &Shape) -> Option<String> {
+    let format = TileFormat::documented_for_tpu(shape.as_array()?)?;
+    let tiles: String = shape.layout()?.tiles().iter().map(ToString::to_string).collect();
+    let (name, documented) = (format.name(), format.layout());
+    let used_by = format.used_by().trim_start_matches("TPU: ");
+    Some(match documented == format!("T{tiles}") {
+        true => format!("{documented} is {name} of XLA's tiled-layout document: {used_by}"),
+        false => format!("XLA's tiled-layout document has {documented} here, {name}: {used_by}"),
+    })
 }

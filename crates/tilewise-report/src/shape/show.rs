@@ -114,6 +114,10 @@ impl ShapeSummary {
         &self.shape
     }
 
+    pub(super) fn source(&self) -> &Shape {
+        &self.source
+    }
+
     pub(super) fn sizes(&self) -> &Sizes {
         &self.sizes
     }
@@ -373,12 +377,11 @@ pub(super) fn line(out: &mut dyn Write, label: &str, words: &str) -> io::Result<
 /// `bf16, 16 bits, 300 (y) × 500 (x)`, and how many of the dimensions count where some have size 1.
 fn array_in_words(array: &ArrayShape) -> String {
     let element_type = array.element_type();
-    let (bits, natural) = (element_type.bits(), element_type.natural_bits());
-    let bits = match (bits, bits == natural) {
-        (_, true) => format!("{bits} bits"),
-        (1, false) => format!("1 bit, stored in {natural} bits"),
-        (_, false) => format!("{bits} bits, stored in {natural} bits"),
-    };
+    let (bits, stored) = (u64::from(element_type.bits()), array.stored_bits());
+    let mut in_words = if bits == 1 { "1 bit".to_owned() } else { format!("{bits} bits") };
+    if stored != bits {
+        in_words += &format!(", stored in {stored} bits");
+    }
     let dimensions: Vec<String> = array
         .dimensions()
         .iter()
@@ -389,10 +392,13 @@ fn array_in_words(array: &ArrayShape) -> String {
         })
         .collect();
     let (rank, true_rank) = (array.rank(), array.true_rank());
-    let counted =
-        if true_rank == rank { String::new() } else { format!("; {true_rank} of {rank} dimensions are larger than 1") };
+    let counted = match true_rank {
+        _ if true_rank == rank => String::new(),
+        1 => "; 1 true dimension, of a size above 1".to_owned(),
+        _ => format!("; {true_rank} true dimensions, of sizes above 1"),
+    };
     match &dimensions[..] {
-        [] => format!("one {element_type}, {bits}"),
-        _ => format!("{element_type}, {bits}, {}{counted}", dimensions.join(" × ")),
+        [] => format!("one {element_type}, {in_words}"),
+        _ => format!("{element_type}, {in_words}, {}{counted}", dimensions.join(" × ")),
     }
 }
