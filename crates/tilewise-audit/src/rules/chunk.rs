@@ -68,8 +68,9 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     // A batch is the outermost: features are in weights, too, and so in more.
     let mut sizes = largest.bounds.iter().copied().filter(is_candidate);
     let size = sizes.find(is_in_most)?;
-    // One short of it: neighbours are read, which parts don't have.
-    let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| array.bounds.contains(&(size - 1)));
+    // One short of it, in its place: neighbours are read, which parts don't have.
+    let is_short = |bounds: &[u64]| bounds.contains(&(size - 1)) && !bounds.contains(&size);
+    let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| is_short(&array.bounds));
     if reads_neighbours || is_of_edges(program, size) {
         return None;
     }
