@@ -1,15 +1,24 @@
 //! What a release asks: `cargo xtask deny`, `semver` and `publish`. Each prints one line at its end.
 
 use crate::tools::install;
+use std::env;
 use xshell::{Shell, cmd};
 
 /// What `Cargo.toml` has until the repository has its place.
 const PLACEHOLDER: &str = "github.com/OWNER/";
 
-/// `cargo xtask deny`: licenses, bans and sources of all dependencies, as `deny.toml` has them.
+/// `cargo xtask deny`: licenses, bans and sources of all dependencies, as `deny.toml` has them, and what RustSec advises
+/// against.
 pub(crate) fn deny(shell: &Shell) -> anyhow::Result<()> {
     install(shell, "deny")?;
     cmd!(shell, "cargo deny --all-features check licenses bans sources").run()?;
+    // RustSec's advisories are a Git repository, which no registry carries.
+    let fetched = cmd!(shell, "cargo deny fetch db").run();
+    match fetched {
+        Ok(()) => cmd!(shell, "cargo deny --all-features check --disable-fetch advisories").run()?,
+        Err(error) if env::var_os("CI").is_some() => return Err(error.into()),
+        Err(_) => eprintln!("RustSec's advisories can't be had here, and were not checked"),
+    }
     let packages =
         cmd!(shell, "cargo tree --workspace --all-features --edges normal,build --prefix none --no-dedupe").quiet();
     let packages = packages.read()?;

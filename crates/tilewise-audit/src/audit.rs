@@ -3,7 +3,7 @@
 use crate::{
     buffers::Buffers,
     copies::copies,
-    generation::{contradiction, generation_in_name, infer_generation},
+    generation::{build_in_name, contradiction, generation_in_name, infer_generation},
     peak::peak,
     report::{MemoryBounds, Report, SpaceTotal, Warning},
     sizing::{Array, ArrayId, Sizer},
@@ -14,7 +14,7 @@ use std::{
 };
 use tilewise::{Shape, ShapeKind, tpu::Generation};
 use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
-use tilewise_memory::{Error as PlanError, PlanOptions, Planner};
+use tilewise_memory::{COMPILER, COMPILER_BUILD, Error as PlanError, PlanOptions, Planner};
 
 /// What an audit depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct AuditOptions {
     /// The generation that the program's file is named after: what counts where none is given, and a warning where another
     /// is.
     pub named: Option<Generation>,
+    /// The build of the compiler, where the program's file says it: [another one](COMPILER_BUILD) plans otherwise.
+    pub build: Option<u64>,
 }
 
 impl AuditOptions {
@@ -42,8 +44,9 @@ impl AuditOptions {
     /// ```
     #[must_use]
     pub fn of_file(path: &str, tpu: Option<Generation>, hbm_limit: Option<u64>) -> Self {
-        let named = path.rsplit(['/', '\\']).next().and_then(generation_in_name);
-        Self { tpu, hbm_limit: hbm_limit.or(tpu.map(Generation::hbm_bytes)), named }
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let hbm_limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
+        Self { tpu, hbm_limit, named: generation_in_name(name), build: build_in_name(name) }
     }
 
     /// The options with this generation.
@@ -103,6 +106,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let copies = copies(module, &flow, &mut auditor.sizer);
     let generation = options.tpu.or(options.named).unwrap_or_else(|| infer_generation(module));
     auditor.warnings.extend(of_another(module, generation, options));
+    auditor.warnings.extend(options.build.and_then(of_another_build));
     let mut plan_options = PlanOptions::new(generation);
     plan_options.hbm_limit = options.hbm_limit;
     // Another compiler packs memory in ways of its own.
@@ -153,6 +157,14 @@ fn of_another(module: &Module, generation: Generation, options: AuditOptions) ->
     let message =
         format!("{how} {other}, and it is audited as if for {generation}: compile it for {generation} instead");
     Some(Warning::new("other_generation", message))
+}
+
+/// The warning for a program that another build of the compiler made.
+fn of_another_build(build: u64) -> Option<Warning> {
+    let message = format!(
+        "build {build} of the compiler made it, and the plan is that of build {COMPILER_BUILD} ({COMPILER}): temporaries may differ"
+    );
+    (build != COMPILER_BUILD).then(|| Warning::new("other_build", message))
 }
 
 /// Whether the text is all of a program, and nothing in it is unknown.

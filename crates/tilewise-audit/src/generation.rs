@@ -52,6 +52,18 @@ pub fn generation_in_name(name: &str) -> Option<Generation> {
     name.split('.').rev().find_map(|part| part.parse().ok())
 }
 
+/// The build of the compiler that a dump's file is of.
+///
+/// ```
+/// let file = "module_0031.jit_f.cl_772339112.after_optimizations.txt";
+/// assert_eq!(tilewise_audit::build_in_name(file), Some(772_339_112));
+/// assert_eq!(tilewise_audit::build_in_name("step.v6e.hlo"), None);
+/// ```
+#[must_use]
+pub fn build_in_name(name: &str) -> Option<u64> {
+    name.split('.').find_map(|part| part.strip_prefix("cl_")?.parse().ok())
+}
+
 /// The generation that a module is surely compiled for instead, or one like it, if it can't be this one.
 pub(crate) fn contradiction(module: &Module, generation: Generation) -> Option<Generation> {
     let is_old = matches!(generation, Generation::V2 | Generation::V3);

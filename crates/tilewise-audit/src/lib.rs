@@ -68,7 +68,7 @@ pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub use explain::{Allocation, Answer, Explanation, decode_log, explain, read_log, read_stream};
 pub use failure::Failure;
-pub use generation::{generation_in_name, infer_generation};
+pub use generation::{build_in_name, generation_in_name, infer_generation};
 #[cfg(feature = "serde")]
 pub use json_line::JsonLine;
 pub use origin::SourceLine;
@@ -76,6 +76,6 @@ pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::{PlanPiece, PlanRow};
 pub use recommendation::Recommendation;
 pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
-pub use tilewise_memory::{Error as PlanError, MemoryPlan, Role};
+pub use tilewise_memory::{COMPILER, Error as PlanError, MemoryPlan, Role};
 pub use timeline::{Owners, Timeline, TimelinePiece};
 pub use view::{ReportView, ViewOptions};

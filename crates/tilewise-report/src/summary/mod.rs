@@ -11,13 +11,13 @@ pub use stack::{BudgetPart, BudgetStack};
 use crate::style::{bytes, bytes_both, percent, shortened};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{MemoryPlan, Recommendation, Report, ReportView, SpacePeak, recommendation::Change};
+use tilewise_audit::{COMPILER, MemoryPlan, Recommendation, Report, ReportView, SpacePeak, recommendation::Change};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
 
 /// Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in 140, and 28 MiB at most.
-const CODE: &str = "Program code is not in the text: it adds mostly less than 4 MiB.";
+const CODE: &str = "program code adds mostly less than 4 MiB.";
 
 /// What a program holds at its peak, whether that fits, what to change, and what it copies. It serialises.
 ///
@@ -258,7 +258,7 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
     if let Some(words) = of_core(report) {
         say(Tone::Plain, words);
     }
-    say(Tone::Faint, CODE.to_owned());
+    say(Tone::Faint, format!("Planned as {COMPILER} does; {CODE}"));
     remarks
 }
 
