@@ -9,6 +9,8 @@ use crate::{
 use tilewise::Shape;
 use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
 
+/// The VMEM of a v7x.
+const SMALLEST_OF_TODAY: u64 = 64 << 20;
 /// The most VMEM that a TPU has.
 const LARGEST_VMEM: u64 = 128 << 20;
 
@@ -121,8 +123,12 @@ fn scratch(row: &Allocation) -> Recommendation {
 fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Recommendation> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
-    // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more.
+    // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more. Lists tell of the memory itself, too, which
+    // is a little less than 64 MiB on a v7x.
+    let is_scoped = message.form == Form::Scoped;
+    let is_all_of_it = !is_scoped && limit > SMALLEST_OF_TODAY - (1 << 20);
     if message.form == Form::Allocation
+        || is_all_of_it
         || message.memory_space.as_deref() != Some("vmem")
         || used > LARGEST_VMEM
         || limit > LARGEST_VMEM / 2
@@ -137,7 +143,7 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
             || label.contains("tpu_custom_call")
     }) || message.kernel.is_some();
     let sentence = format!(
-        "Raise the limit to {}{}: {} is a setting, not all there is (a v5e or v6e has 128 MiB of VMEM; kernels of 100 \
+        "Raise the limit to {}{}: {} {} a setting, not all there is (a v5e or v6e has 128 MiB of VMEM; kernels of 100 \
          MiB have run on a v7x)",
         bytes_in_words(raised),
         match (is_kernel, explanation.allocations.is_empty()) {
@@ -146,6 +152,7 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
             (false, false) => String::new(),
         },
         message.limit.as_ref().map(size_in_words).unwrap_or_default(),
+        if is_scoped { "is" } else { "may be" },
     );
     let piece = Recommendation::new(Change::Limit, Target::Kernel, sentence);
     let flag = format!("xla_tpu_scoped_vmem_limit_kib={}", raised >> 10);

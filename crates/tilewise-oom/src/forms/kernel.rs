@@ -90,6 +90,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         opens: &[
             "Mosaic failed to compile TPU kernel",
+            "Internal TPU kernel compiler error",
             "infer vector layout",
             "apply vector layout",
             "failed to legalize operation {operation:name}",
