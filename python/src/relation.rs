@@ -18,11 +18,13 @@ use tilewise::{BitcastAs, Counterexample, Relation};
 #[pyclass(frozen, eq, hash, module = "tilewise", name = "Relation")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyRelation {
-    /// The relation: `'identical'`, `'reshape'`, `'transpose'`, `'transpose_reshape'` (a transpose, then a reshape),
-    /// `'exposes_padding'` or `'none'`.
+    /// The relation: `'identical'`, `'reshape'`, `'transpose'`, `'transpose_reshape'` (a transpose, then a
+    /// reshape, then a second transpose), `'exposes_padding'` or `'none'`.
     #[pyo3(get)]
     kind: String,
     permutation: Option<Vec<usize>>,
+    reshape: Option<Vec<u64>>,
+    then: Option<Vec<usize>>,
     /// Elements of the second array that are padding of the first; `None` unless padding is exposed.
     #[pyo3(get)]
     exposed: Option<u64>,
@@ -44,6 +46,10 @@ impl PyRelation {
             Relation::ExposesPadding { exposed, hidden } => (Some(*exposed), Some(*hidden)),
             _ => (None, None),
         };
+        let (reshape, then) = match relation {
+            Relation::TransposeReshape { bounds, then, .. } => (Some(bounds.clone()), Some(then.clone())),
+            _ => (None, None),
+        };
         let reason = match relation {
             Relation::None { reason, .. } => Some(reason.to_string()),
             _ => None,
@@ -53,6 +59,8 @@ impl PyRelation {
         Self {
             kind: relation.as_str().to_owned(),
             permutation: relation.permutation().map(<[usize]>::to_vec),
+            reshape,
+            then,
             exposed,
             hidden,
             reason,
@@ -79,6 +87,18 @@ impl PyRelation {
     #[getter]
     fn permutation<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
         Ok(self.permutation.as_ref().map(|permutation| tuple(py, permutation)).transpose()?)
+    }
+
+    /// The bounds of the reshape behind the transpose; `None` unless the relation is `'transpose_reshape'`.
+    #[getter]
+    fn reshape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
+        Ok(self.reshape.as_ref().map(|bounds| tuple(py, bounds)).transpose()?)
+    }
+
+    /// The transpose behind the reshape; `None` unless the relation is `'transpose_reshape'`.
+    #[getter]
+    fn then<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
+        Ok(self.then.as_ref().map(|permutation| tuple(py, permutation)).transpose()?)
     }
 
     /// The smallest element that lies elsewhere: its index in the first array and in the second, and its offset in either

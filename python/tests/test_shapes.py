@@ -76,6 +76,16 @@ def test_parts_of_a_shape() -> None:
     assert shape.true_rank == 3
 
 
+def test_a_transpose_around_a_reshape() -> None:
+    relation = tw.Shape("f32[4,8,6,2,16]{1,4,3,2,0:T(8,128)}").bitcast("f32[3,4,8,4,16]{2,4,3,0,1:T(8,128)}")
+    assert relation.kind == "transpose_reshape"
+    assert (relation.permutation, relation.reshape, relation.then) == (
+        (0, 1, 2, 3, 4),
+        (4, 8, 3, 4, 16),
+        (2, 0, 1, 3, 4),
+    )
+
+
 def test_what_programs_and_documents_print() -> None:
     line = "%add.936 = bf16[8,128]{1,0:T(8,128)(2,1)} add(%a, %b)"
     assert tw.Shape(line) == tw.Shape("bf16[8,128]{1,0:T(8,128)(2,1)}")

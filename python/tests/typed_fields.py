@@ -76,8 +76,9 @@ def relation_fields(relation: tw.Relation) -> None:
     texts: list[str | None] = [relation.kind, relation.reason]
     counts: list[int | None] = [relation.exposed, relation.hidden]
     assert_type(relation.permutation, "tuple[int, ...] | None")
+    orders: list[tuple[int, ...] | None] = [relation.reshape, relation.then]
     assert_type(relation.counterexample, "tuple[tuple[int, ...], tuple[int, ...], int, int] | None")
-    print(texts, counts, bool(relation))
+    print(texts, counts, orders, bool(relation))
 
 
 def layout_fields(layout: tw.Layout) -> None:
@@ -156,6 +157,7 @@ def shape_fields(shape: tw.Shape) -> None:
     assert_type(shape.dynamic_dimensions, "tuple[bool, ...]")
     counts: list[int] = [
         shape.rank,
+        shape.true_rank,
         shape.logical_bytes,
         shape.physical_bytes,
         shape.padding_bytes,

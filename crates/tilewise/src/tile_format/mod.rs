@@ -275,7 +275,7 @@ impl fmt::Display for TileFormat {
 impl Shape {
     /// `SHAPE@NAME`: a shape without tiles, and a format; `None` without a name behind `@`.
     pub(crate) fn parse_with_tile_format(text: &str) -> Option<Result<Self, Error>> {
-        let is_name = |name: &str| name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let is_name = |name: &str| name.starts_with(|first: char| first.is_ascii_alphanumeric());
         let (shape, name) = text.rsplit_once('@').filter(|(_, name)| is_name(name))?;
         Some(Self::parse_as_written(shape).and_then(|shape| {
             let named = TileFormat::named(name).and_then(|format| format.apply(&shape));
