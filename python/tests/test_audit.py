@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pandas
 import polars
@@ -39,6 +40,46 @@ def test_the_example(program: Path) -> None:
     assert report.at_least_bytes <= report.at_most_bytes
     assert report.copies[0].from_shape.dimensions == report.copies[0].to_shape.dimensions
     assert report.warnings == []
+
+
+def test_a_part_of_a_program_is_refused_or_has_the_figures_of_the_whole(program: Path, tmp_path: Path) -> None:
+    text = program.read_text(encoding="utf-8")
+    whole = tw.audit(text, tpu="v5e")
+    random = Random(29)
+    passed = 0
+    for number in range(300):
+        start, end = sorted(random.randrange(len(text)) for _ in range(2))
+        start, end = [(0, end), (start, len(text)), (start, end)][number % 3]
+        cut = tmp_path / "cut.hlo"
+        cut.write_text(text[:start] + text[end:], encoding="utf-8")
+        try:
+            report = tw.audit(cut, tpu="v5e")
+        except tw.Error:
+            continue
+        if report.fits is not None:
+            passed += 1
+            assert report.at_most_bytes == whole.at_most_bytes, (start, end)
+    assert passed < 30
+
+
+def test_constants_count_and_what_has_no_size_fits_nothing() -> None:
+    text = """HloModule m, is_scheduled=true
+
+ENTRY e {
+  a = f32[8,128]{1,0:T(8,128)} parameter(0)
+  k = f32[8,128]{1,0:T(8,128)} constant({...})
+  ROOT r = f32[8,128]{1,0:T(8,128)} add(a, k)
+}
+"""
+    report = tw.audit(text, tpu="v5e")
+    assert (report.constant_bytes, report.at_most_bytes, report.fits) == (4096, 3 * 4096, True)
+    report = tw.audit(text.replace("k = f32[8,128]{1,0:T(8,128)}", "k = f32[8,128]{1,0}"), tpu="v5e")
+    assert (report.fits, [warning.kind for warning in report.warnings]) == (None, ["untiled"])
+    assert "can't be known" in str(report)
+
+
+def test_another_tpu_is_said(program: Path) -> None:
+    assert [warning.kind for warning in tw.audit(program, tpu="v6e").warnings] == ["other_generation"]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)

@@ -52,6 +52,7 @@ def test_a_row_is_what_the_audit_says(tmp_path: Path) -> None:
     assert row["source"] == str(GNN)
     assert row["argument_bytes"] == report.argument_bytes
     assert row["output_bytes"] == report.output_bytes
+    assert row["constant_bytes"] == report.constant_bytes == 512
     assert row["temporary_bytes"] == report.temporary_bytes
     assert row["padding_bytes"] == report.padding_bytes
     # As the command line prints them.
@@ -77,6 +78,15 @@ def test_jobs_are_folders_and_bad_files_are_rows(tmp_path: Path) -> None:
     assert all(not path.name.startswith(".") for path in (tmp_path / "out").rglob("*"))
 
 
+def test_half_a_program_is_a_row_with_an_error(tmp_path: Path) -> None:
+    text = GNN.read_bytes()
+    for name, part in [("front", text[len(text) // 2 :]), ("back", text[: len(text) // 2])]:
+        (tmp_path / f"{name}.hlo").write_bytes(part)
+    for row in rows(fleet.audit(tmp_path)):
+        assert row["error"] is not None
+        assert row["argument_bytes"] is None
+
+
 def test_only_what_is_new_or_changed_is_audited_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dumps = make_dumps(tmp_path / "dumps", 3)
     first = fleet.audit(dumps, out=tmp_path / "out")
@@ -91,7 +101,8 @@ def test_only_what_is_new_or_changed_is_audited_again(tmp_path: Path, monkeypatc
     assert rows(fleet.audit(dumps, out=tmp_path / "out")) == rows(first)
     assert audited == []
 
-    (dumps / "job 1" / "step" / "eval.hlo").write_text("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+    changed_text = "HloModule m\n\nENTRY e {\n  ROOT x = f32[400000,12]{1,0:T(8,128)} parameter(0)\n}\n"
+    (dumps / "job 1" / "step" / "eval.hlo").write_text(changed_text)
     (dumps / "new").mkdir()
     (dumps / "new" / "more.hlo").write_bytes(GNN.read_bytes())
     again = rows(fleet.audit(dumps, out=tmp_path / "out"))

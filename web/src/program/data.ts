@@ -102,7 +102,7 @@ export interface Summary {
   title: string;
   origin: string;
   headline: string;
-  parts: { kind: "arguments" | "results" | "temporaries"; bytes: number; words: string }[];
+  parts: { kind: "arguments" | "results" | "constants" | "temporaries"; bytes: number; words: string }[];
   machine: string;
   verdict: Remark | null;
   peak: Remark[];

@@ -85,6 +85,7 @@ export function timelineView(
   const peak = timeline.peak_moment ?? profile.fullest(0, profile.moments);
   const most = profile.total[profile.fullest(0, profile.moments)]!;
   const heap = timeline.pieces.offset.reduce((top, offset, piece) => Math.max(top, offset + timeline.pieces.bytes[piece]! || 0), 0);
+  const apart = timeline.pieces.offset.filter((offset) => Number.isNaN(offset)).length;
   let pinned = peak;
   let shown = peak;
   /// The moments that are drawn, the end exclusive.
@@ -123,6 +124,7 @@ export function timelineView(
     {},
     frame,
     el("div", { class: "row muted" }, "Move the pointer or ← → along the program; click keeps a moment, p is the peak.", buttons),
+    heap > 0 && apart > 0 && el("p", { class: "muted" }, apart === 1 ? "1 allocation lies apart, and isn't among those drawn by address." : `${apart} allocations lie apart, and aren't among those drawn by address.`),
   );
 
   // Both parts share the horizontal axis.

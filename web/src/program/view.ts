@@ -80,7 +80,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   return element;
 }
 
-const COLORS = { arguments: "--standing", results: "--tile-7", temporaries: "--tile-0" };
+const COLORS = { arguments: "--standing", results: "--tile-7", constants: "--tile-2", temporaries: "--tile-0" };
 
 function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement {
   const parts = summary?.parts.filter((part) => part.bytes > 0) ?? [];

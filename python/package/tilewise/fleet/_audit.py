@@ -42,6 +42,7 @@ PROGRAMS = pa.schema(
         ("alias_bytes", pa.int64()),
         ("constant_bytes", pa.int64()),
         ("temporary_bytes", pa.int64()),
+        ("fits", pa.bool_()),
         ("peak_bytes", pa.int64()),
         ("padding_bytes", pa.int64()),
         ("peak_padding_bytes", pa.int64()),
@@ -221,6 +222,8 @@ def _audit_batch(work: _Work, is_last_try: bool, batch: Sequence[Input]) -> pa.T
 def _audit_file(work: _Work, is_last_try: bool, entry: Input) -> tuple[dict[str, Any], pa.Table | None]:
     try:
         report = audit_program(_files.read(entry.url, work.options), tpu=work.tpu, hbm_limit=work.hbm_limit)
+        if not report.module:
+            return _failed(entry, "this is a part of a program: its `HloModule` line is missing"), None
         row = _row(entry, json.loads(report.to_json()))
         return row, _buffers(entry, report) if work.buffers and work.out is not None else None
     except Error as error:
@@ -270,6 +273,7 @@ def _row(entry: Input, report: Mapping[str, Any]) -> dict[str, Any]:
                 "alias_bytes",
                 "constant_bytes",
                 "temporary_bytes",
+                "fits",
             )
         },
         "peak_bytes": hbm.get("peak_live_bytes"),
