@@ -141,8 +141,8 @@ impl Message {
         }
     }
 
-    /// What is wrong on a machine without tiles, in the words for TPUs; `None` where the message doesn't tell, and
-    /// for TPUs.
+    /// What is wrong on a machine without tiles, in the words for TPUs, or what a warning follows from; `None` where the
+    /// message doesn't tell.
     ///
     /// ```
     /// use tilewise_oom::{Message, Verdict};
@@ -156,6 +156,10 @@ impl Message {
     /// ```
     #[must_use]
     pub fn cause(&self) -> Option<Verdict> {
+        // The target is the memory less arguments and results.
+        if self.form == Form::Rematerialization && self.facts.has("below_zero") {
+            return Some(Verdict::Arguments);
+        }
         let used = self.used.as_ref();
         match self.machine()? {
             Machine::Gpu if self.form == Form::GpuArguments => Some(Verdict::Arguments),

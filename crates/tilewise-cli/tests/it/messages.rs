@@ -124,7 +124,7 @@ fn frameworks_get_their_own_code() {
 #[test]
 fn a_cut_anywhere_is_explained() {
     let mut texts: Vec<String> = Vec::new();
-    for folder in [data(""), data("public")] {
+    for folder in [data(""), data("public"), data("../../../../docs/errors/texts")] {
         let files = fs::read_dir(folder).unwrap().flatten().map(|file| file.path());
         let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "txt"));
         texts.extend(files.map(|path| fs::read_to_string(path).unwrap()));
@@ -132,7 +132,7 @@ fn a_cut_anywhere_is_explained() {
     let mut explained = 0;
     for text in &texts {
         for end in (0..text.len()).step_by(97).chain([text.len()]) {
-            let Some(Ok(message)) = text.get(..end).map(tilewise_oom::Message::parse) else { continue };
+            let Some(Ok(message)) = text.get(..end).map(Message::parse) else { continue };
             let explanation = tilewise_audit::explain(message, None);
             assert!(explanation.to_text(72).starts_with(|c: char| c.is_ascii_uppercase()));
             serde_json::to_value(&explanation).unwrap();
@@ -156,8 +156,43 @@ fn absurd_figures_overflow_nothing() {
                       Unpadded (0B) Padded (15.99E), 99999999999999999999.9% fragmentation (15.99E))\nLargest \
                       program allocations in hbm:\n";
         let text = format!("{head}\n{tables}{row}{row}{row}");
-        let message = tilewise_oom::Message::parse(&text).unwrap();
+        let message = Message::parse(&text).unwrap();
         assert!(!tilewise_audit::explain(message, None).to_text(72).is_empty());
+    }
+    let (largest, none) = (u64::MAX, 0);
+    for text in [
+        format!(
+            "Operand of shape ({largest}, {largest}) has tiling (16, 128), but its block shape ({largest}, {largest})"
+        ),
+        format!("Operand of shape (8, 8) has tiling ({none}, {none}), but its block shape (1, {none})"),
+        format!("Slice shape along dimension {largest} must be aligned to tiling (8), but is {largest}."),
+        format!("Slice shape along dimension 0 must be aligned to tiling ({none}), but is {none}."),
+        format!("statically prove that index in dimension {largest} is a multiple of {none}"),
+        format!(
+            "KV cache page size calculated by vLLM ({none} Bytes) does not match with actual page size used by RPA kernel ({largest} Bytes)"
+        ),
+        format!(
+            "KV cache page size calculated by vLLM ({largest} Bytes) does not match with actual page size used by RPA kernel (1 Bytes)"
+        ),
+        format!(
+            "Executable(f) expected parameter 0 of size {largest} (f32[{0},{0}]) but got buffer with incompatible size {none} (f32[{0},{0}])",
+            u64::MAX / 2
+        ),
+        format!("Executable(f) expected parameter 0 of size {none} but got buffer with incompatible size {largest}"),
+        format!("UserWarning: Some donated buffers were not usable: f32[{0},{0}], f32[{0}].", u64::MAX / 2),
+        format!(
+            "Can't reduce memory use below -25.62GiB (-{largest} bytes) by rematerialization; only reduced to 1.00GiB ({none} bytes)"
+        ),
+        format!(
+            "bytes_in_use: {largest}, bytes_reserved: {largest}, bytes_limit: {none}, largest_free_block_bytes: {largest}"
+        ),
+        format!("TPU Memory profiling: max_tokens={largest}, cell_size={largest}bytes"),
+        format!("Allocation (size={largest}) would exceed memory (size={none})"),
+        format!("Out of memory while trying to allocate {largest} bytes."),
+    ] {
+        let message = Message::parse(&text).unwrap_or_else(|_| panic!("{text}"));
+        let explanation = tilewise_audit::explain(message, None);
+        assert!(!explanation.to_text(72).is_empty() && serde_json::to_value(&explanation).is_ok(), "{text}");
     }
 }
 

@@ -82,6 +82,8 @@ fn warnings_warn() {
     for (text, verdict) in WARNINGS {
         let message = Message::parse(text).unwrap_or_else(|_| panic!("{text}"));
         assert_eq!((message.verdict(), message.form.level()), (verdict, Level::Warning), "{text}");
+        let cause = (text.contains("exceeds the base limit") || text.contains("below -")).then_some(Verdict::Arguments);
+        assert_eq!(message.cause(), cause, "{text}");
     }
 }
 

@@ -88,6 +88,10 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         );
         notes.push(Remark { words, tone: Tone::Plain });
     }
+    if message.is_retold {
+        let words = "The figures are retold, not in the words of a compiler or run time.".to_owned();
+        notes.push(Remark { words, tone: Tone::Faint });
+    }
     if message.truncated {
         let words = "The message is truncated: only what it contains is explained.".to_owned();
         notes.push(Remark { words, tone: Tone::Faint });

@@ -170,7 +170,7 @@ fn layouts(expected: &ArrayShape, actual: &ArrayShape) -> String {
         let minor = array.layout().and_then(|layout| layout.minor_to_major().first().copied());
         let lanes = minor.and_then(|minor| {
             let size = array.dimensions().get(minor)?.bound()?;
-            let padded = size.next_multiple_of(128);
+            let padded = size.checked_next_multiple_of(128)?;
             let to = if padded > size { format!(", padded to {padded}") } else { String::new() };
             Some(format!("dimension {minor} (size {size}{to}) on the 128 lanes"))
         });

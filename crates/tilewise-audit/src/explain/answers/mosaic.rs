@@ -33,7 +33,7 @@ fn nearest(size: u64, multiple: u64, whole: Option<u64>) -> u64 {
     if Some(size) == whole {
         return size;
     }
-    let up = size.max(1).next_multiple_of(multiple.max(1));
+    let up = size.max(1).checked_next_multiple_of(multiple.max(1)).unwrap_or(size);
     whole.filter(|whole| up > *whole).unwrap_or(up)
 }
 
@@ -143,7 +143,7 @@ fn slice(facts: &Facts) -> Answer {
     let dimension = number("dimension").unwrap_or(0);
     let multiple = number("multiple").unwrap_or(128);
     let size = number("size");
-    let up = size.map(|size| size.next_multiple_of(multiple.max(1)));
+    let up = size.and_then(|size| size.checked_next_multiple_of(multiple.max(1)));
     let is = size.map(|size| format!(" of {size}")).unwrap_or_default();
     let to = up.map(|up| format!(" to {up}")).unwrap_or_default();
     let sentence = format!(
