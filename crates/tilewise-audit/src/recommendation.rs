@@ -7,7 +7,7 @@ use tilewise::Shape;
 ///
 /// It follows from a program ([`Report::advice`](crate::Report::advice)), from one of its copies
 /// ([`CopyReason::fix`](crate::CopyReason::fix)), or from an out-of-memory message
-/// ([`Explanation::advice`](crate::Explanation::advice)); [`saving`](Self::saving) says how much of that is known.
+/// ([`Explanation::advice`](crate::Explanation::advice)); [`saving`](field@Self::saving) says how much of that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recommendation {
