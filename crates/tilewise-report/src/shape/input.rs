@@ -237,3 +237,51 @@ pub(crate) fn number(text: &str, start: usize) -> Result<u64, Failure> {
     }
     digits.parse().map_err(|_| Failure::new("overflow", format!("`{digits}` does not fit in 64 bits")).at(span))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_how_a_text_was_read() {
+        for (text, shape, note) in [
+            ("F32[3, 5]{1,0:T(2,2)}", "f32[3,5]{1,0:T(2,2)}", None),
+            ("f32[3,5]", "f32[3,5]{1,0}", None),
+            ("f32[3,5]@tpu-2x128", "f32[3,5]{1,0:T(2,128)}", None),
+            ("(f32[2], /*index=1*/f32[])", "(f32[2]{0}, f32[])", None),
+            ("f32[3,5]{1,0:(2,2)}", "f32[3,5]{1,0:T(2,2)}", Some("is read as f32[3,5]{1,0:T(2,2)}")),
+            ("f32[3,5]{1,0:T(∗,2)}", "f32[3,5]{1,0:T(*,2)}", Some("is read as f32[3,5]{1,0:T(*,2)}")),
+            ("f32[3,5]{1,0:T(-1,2)}", "f32[3,5]{1,0:T(*,2)}", Some("is read as f32[3,5]{1,0:T(*,2)}")),
+            ("float32[3,5]", "f32[3,5]{1,0}", Some("is read as f32[3,5]")),
+            ("%a.1 = f32[3,5] add(f32[5] %b, %c)", "f32[3,5]{1,0}", Some("its operand b is f32[5]")),
+        ] {
+            let mut reader = Reader::for_people();
+            assert_eq!(reader.shape(text).map(|shape| shape.to_string()).as_deref(), Ok(shape), "{text}");
+            match (note, &reader.take_notes()[..]) {
+                (None, []) => {}
+                (Some(end), [note]) => assert!(note.ends_with(end), "{note}"),
+                (_, notes) => panic!("{text}: {notes:?}"),
+            }
+        }
+        assert!(Reader::strict().shape("float32[3,5]").is_err());
+    }
+
+    #[test]
+    fn indices_and_dimensions_as_they_are_written() {
+        for (text, index) in
+            [("2,3", &[2, 3][..]), ("(2,3)", &[2, 3]), ("[ 2, 3 ]", &[2, 3]), (" (7,) ", &[7]), ("()", &[]), ("", &[])]
+        {
+            assert_eq!(parse_index(text).as_deref(), Ok(index), "{text}");
+        }
+        for wrong in ["(2,3", "2,3]", "2,,3", "(2,3))", "x", "-1"] {
+            assert!(parse_index(wrong).is_err(), "{wrong}");
+        }
+        let failure = numbers("(2,x)", 10).expect_err("no number");
+        assert_eq!(failure.span, Some(13..14));
+        let shape: Shape = "f32[3,5,7]".parse().expect("a shape");
+        let array = shape.as_array().expect("an array");
+        assert_eq!(dimension_numbers("(-1, 0,-2)", array), Ok(vec![2, 0, 1]));
+        assert!(dimension_numbers("3", array).is_err() && dimension_numbers("-4", array).is_err());
+        assert!(dimension_numbers("-9223372036854775808", array).is_err());
+    }
+}
