@@ -142,14 +142,16 @@ fn shrink(budget: &Budget) -> Option<String> {
 /// Where one array is larger than the memory, and nothing tells which.
 fn one_array(budget: &Budget, framework: Framework) -> Option<Recommendation> {
     let capacity = budget.capacity_bytes?;
-    let used = budget.used_bytes.unwrap_or(capacity);
     let of = budget.used_bytes.map(|used| format!(" of {}", bytes_in_words(used))).unwrap_or_default();
     let sentence = format!(
         "Shard the array, or what it is computed from: one array{of} alone is larger than the memory, so it is most \
          likely replicated where a sharding annotation is missing"
     );
     let found = Recommendation::new(Change::Shard, Target::Value, sentence);
-    let devices = used.div_ceil(capacity.max(1)).saturating_add(1).checked_next_power_of_two().unwrap_or(2);
+    // So many that there is room beside it.
+    let enough = |used: u64| used.div_ceil(capacity.max(1)).saturating_add(1).checked_next_power_of_two();
+    let devices = budget.used_bytes.and_then(enough);
+    let devices = devices.map_or_else(|| "jax.device_count()".to_owned(), |devices| devices.to_string());
     Some(match framework {
         Framework::Jax => found.snippet(
             "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec",
