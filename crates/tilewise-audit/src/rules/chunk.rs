@@ -219,8 +219,9 @@ fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
         Framework::Jax if has_gradient => found.snippet(
             JAX,
             "def add(total, part):
-    return jax.tree.map(lambda t, g: t + g, total, jax.grad(loss)(params, part)), None
-total, _ = jax.lax.scan(add, jax.tree.map(lambda p: 0 * p, params), parts)  # parts: the batch, [8, …]",
+    return jax.tree.map(lambda t, g: t + g / 8, total, jax.grad(loss)(params, part)), None
+# parts: the batch, [8, …]; loss: a mean. The gradients of a sum are added up as they are.
+total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)",
         ),
         Framework::Jax => {
             let batch = (size / PARTS).max(1);
