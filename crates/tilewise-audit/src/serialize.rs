@@ -170,7 +170,7 @@ fields!(PlanRow<'_>, row, {
 
 fields!(Timeline, timeline, {
     memory_space: timeline.memory_space,
-    standing_bytes: timeline.standing_bytes,
+    resident_bytes: timeline.resident_bytes,
     peak_moment: timeline.peak_moment,
     order: timeline.order,
     order_owners: timeline.order_owners,

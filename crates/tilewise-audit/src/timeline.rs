@@ -12,7 +12,7 @@ pub struct Timeline {
     /// The memory space's number.
     pub memory_space: u8,
     /// Bytes that are live for the whole program: arguments, and results that don't lie in them.
-    pub standing_bytes: u64,
+    pub resident_bytes: u64,
     /// The moment at which the most is held.
     pub peak_moment: Option<usize>,
     /// The name of the instruction that runs at each moment.
@@ -118,7 +118,7 @@ impl Report {
     /// }";
     /// let module = tilewise_hlo::Module::parse(text)?;
     /// let timeline = tilewise_audit::audit(&module).timeline(0).expect("a plan");
-    /// assert_eq!((timeline.standing_bytes, &*timeline.order), (8192, &["x".into(), "y".into(), "z".into()][..]));
+    /// assert_eq!((timeline.resident_bytes, &*timeline.order), (8192, &["x".into(), "y".into(), "z".into()][..]));
     /// let piece = &timeline.pieces[0];
     /// assert_eq!((&*timeline.owners[piece.owner], piece.bytes, piece.first, piece.last), ("model.py:7", 4096, 1, 2));
     /// # Ok::<(), tilewise_hlo::Error>(())
@@ -150,7 +150,7 @@ impl Report {
         let (order, order_owners) = order.map(|run| (run.name().to_owned(), owners.number(&self.flow, &run))).unzip();
         Some(Timeline {
             memory_space,
-            standing_bytes: space.map_or(0, |space| space.resident_bytes),
+            resident_bytes: space.map_or(0, |space| space.resident_bytes),
             peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.logical_time),
             order,
             order_owners,

@@ -26,7 +26,7 @@ pub(crate) enum Color {
     /// A tile, by the number of its colour.
     Tile(usize),
     /// Memory that stands for a whole run,
-    Standing,
+    Resident,
     /// and memory without a colour of its own.
     Other,
     /// Text on tiles.
@@ -45,7 +45,7 @@ pub(crate) struct Palette {
     hatch: Rgb,
     accent: Rgb,
     tiles: [Rgb; TILES],
-    standing: Rgb,
+    resident: Rgb,
     other: Rgb,
     on_tile: Rgb,
     on_tile_aside: Rgb,
@@ -62,7 +62,7 @@ impl Palette {
             Color::Hatch => self.hatch,
             Color::Accent => self.accent,
             Color::Tile(number) => self.tiles[number % TILES],
-            Color::Standing => self.standing,
+            Color::Resident => self.resident,
             Color::Other => self.other,
             Color::OnTile => self.on_tile,
             Color::OnTileAside => self.on_tile_aside,
@@ -88,7 +88,7 @@ pub(crate) const LIGHT: Palette = Palette {
         [0xc9, 0xd3, 0x65],
         [0xcf, 0xc3, 0xe8],
     ],
-    standing: [0xd9, 0xdf, 0xe5],
+    resident: [0xd9, 0xdf, 0xe5],
     other: [0xae, 0xb7, 0xc0],
     on_tile: [0x14, 0x17, 0x1a],
     on_tile_aside: [0x3d, 0x44, 0x4c],
@@ -112,7 +112,7 @@ pub(crate) const DARK: Palette = Palette {
         [0x58, 0x66, 0x16],
         [0x5b, 0x4a, 0x8e],
     ],
-    standing: [0x2a, 0x31, 0x3a],
+    resident: [0x2a, 0x31, 0x3a],
     other: [0x4c, 0x56, 0x62],
     on_tile: [0xf6, 0xf8, 0xfa],
     on_tile_aside: [0xdb, 0xe1, 0xe8],
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn text_is_readable_on_everything_it_stands_on() {
         for palette in [LIGHT, DARK] {
-            for tile in palette.tiles.into_iter().chain([palette.standing, palette.other]) {
+            for tile in palette.tiles.into_iter().chain([palette.resident, palette.other]) {
                 assert!(contrast(palette.on_tile, tile) >= 5.0, "{tile:x?}");
                 assert!(contrast(palette.on_tile_aside, tile) >= 4.5, "{tile:x?}");
             }

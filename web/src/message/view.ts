@@ -86,7 +86,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
 }
 
 const COLORS: Record<string, string> = {
-  arguments: "--standing",
+  arguments: "--resident",
   results: "--tile-7",
   temporaries: "--tile-0",
   others: "--tile-3",

@@ -53,7 +53,7 @@ export interface Report {
 
 /// What lies in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.
 export interface TimelineJson {
-  standing_bytes: number;
+  resident_bytes: number;
   peak_moment: number | null;
   order: string[];
   order_owners: number[];
@@ -73,7 +73,7 @@ export interface TimelineJson {
 
 /// The same in columns of numbers, which go from the worker to the page without a copy; names are joined by line ends.
 export interface Timeline {
-  standing_bytes: number;
+  resident_bytes: number;
   peak_moment: number | null;
   moments: number;
   order: string;
@@ -280,7 +280,7 @@ export function colors(audit: Audit): Map<string, number> {
 
 /// The colour of a row, as a CSS variable's name.
 export function colorOf(row: Row, colors: Map<string, number>): string {
-  if (stands(row)) return "--standing";
+  if (stands(row)) return "--resident";
   const color = colors.get(row.owner);
   return color === undefined ? "--other" : `--tile-${color}`;
 }

@@ -32,7 +32,7 @@ class Profile {
     }
     const used = new Set(band);
     for (const number of used) for (const steps of [this.alive[number]!, this.padding[number]!]) accumulate(steps);
-    this.alive[0]!.fill(timeline.standing_bytes);
+    this.alive[0]!.fill(timeline.resident_bytes);
     this.total = this.alive[0]!.slice();
     for (const number of used) add(this.total, this.alive[number]!);
   }
@@ -155,7 +155,7 @@ export function timelineView(
     if (!drawing) return;
     const style = getComputedStyle(frame);
     const color = (name: string) => style.getPropertyValue(name).trim();
-    const fills = ["--standing", ...Array.from({ length: COLORED }, (_, k) => `--tile-${k}`), "--other"].map(color);
+    const fills = ["--resident", ...Array.from({ length: COLORED }, (_, k) => `--tile-${k}`), "--other"].map(color);
     const hatch = hatching(drawing, color("--hatching"));
     const scaleTop = Math.max(most, limit !== null && limit < 2 * most ? limit : 0) * 1.04 || 1;
     const y = (amount: number) => TOP + area - (amount / scaleTop) * area;

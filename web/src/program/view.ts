@@ -80,7 +80,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   return element;
 }
 
-const COLORS = { arguments: "--standing", results: "--tile-7", constants: "--tile-2", temporaries: "--tile-0" };
+const COLORS = { arguments: "--resident", results: "--tile-7", constants: "--tile-2", temporaries: "--tile-0" };
 
 function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement {
   const parts = summary?.parts.filter((part) => part.bytes > 0) ?? [];
@@ -153,7 +153,7 @@ function legend(colored: Map<string, number>, audit: Audit): HTMLElement {
   return el(
     "p",
     { class: "keys" },
-    (audit.timeline?.standing_bytes ?? 0) > 0 && swatch("--standing", "arguments and results"),
+    (audit.timeline?.resident_bytes ?? 0) > 0 && swatch("--resident", "arguments and results"),
     [...colored].map(([owner, color]) => swatch(`--tile-${color}`, shortPath(owner), owner)),
     (audit.timeline?.owners.length ?? 0) > colored.size && swatch("--other", "other lines"),
     el("span", {}, el("i", { class: "hatched" }), "padding"),

@@ -75,7 +75,7 @@ fn a_page_holds_the_report() {
             .filter(|(_, (first, last))| (number(first)..=number(last)).contains(&moment))
             .map(|(bytes, _)| number(bytes))
             .sum();
-        assert_eq!(number(&timeline["standing_bytes"]) + alive, number(&report["memory_spaces"][0]["peak_live_bytes"]));
+        assert_eq!(number(&timeline["resident_bytes"]) + alive, number(&report["memory_spaces"][0]["peak_live_bytes"]));
         assert!(data["pictures"].as_object().is_some_and(|pictures| pictures.len() > 3));
     }
 }

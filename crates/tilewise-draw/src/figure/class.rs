@@ -51,7 +51,7 @@ pub(crate) enum Class {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Arguments and outputs: there for the whole run.
-    Standing,
+    Resident,
     /// An owner with a colour of its own, by its number.
     Owner(usize),
     /// All other owners.
@@ -97,7 +97,7 @@ impl Class {
 
     /// Those that only the picture of a plan has.
     pub(crate) const OF_PLAN: [Self; 6] =
-        [Self::Part(Part::Standing), Self::Part(Part::Other), Self::Padded, Self::Crest, Self::Peak, Self::Limit];
+        [Self::Part(Part::Resident), Self::Part(Part::Other), Self::Padded, Self::Crest, Self::Peak, Self::Limit];
 
     pub(crate) fn fill(self) -> Fill {
         match self {
@@ -105,7 +105,7 @@ impl Class {
             Self::Cell(tile) | Self::Swatch(tile) => tile.map_or(Fill::Hatched, |tile| Fill::Plain(Color::Tile(tile))),
             Self::Accent => Fill::Plain(Color::Accent),
             Self::Part(part) | Self::Block(part) => Fill::Plain(match part {
-                Part::Standing => Color::Standing,
+                Part::Resident => Color::Resident,
                 Part::Owner(number) => Color::Tile(number),
                 Part::Other => Color::Other,
             }),

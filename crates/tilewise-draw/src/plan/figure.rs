@@ -91,12 +91,12 @@ impl<'p> Sketch<'p> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundred units")]
         let columns = profile(picture, owners, CONTENT as usize);
         let live = columns.iter().map(|column| column.live).max().unwrap_or(0);
-        let highest = u64::try_from(live).unwrap_or(u64::MAX).saturating_add(picture.standing_bytes);
+        let highest = u64::try_from(live).unwrap_or(u64::MAX).saturating_add(picture.resident_bytes);
         let highest = picture.peak.as_ref().map_or(highest, |peak| highest.max(peak.bytes)).max(1);
         let limit = picture.limit.filter(|limit| *limit <= highest.saturating_mul(FAR));
         let scale = match limit {
             Some(limit) => Scale::whole(limit.max(highest), PROFILE_HEIGHT),
-            None => Scale::of(picture.standing_bytes, highest, PROFILE_HEIGHT),
+            None => Scale::of(picture.resident_bytes, highest, PROFILE_HEIGHT),
         };
         let labels = scale.ticks().into_iter().chain(scale::bytes(Blocks::top(picture)));
         let gutter = labels.map(|(_, label)| width(&label, Style::Label.size())).fold(0.0, f64::max).ceil() + 10.0;
@@ -142,15 +142,15 @@ impl<'p> Sketch<'p> {
         let mut group = self.panel("profile", "Memory in use", y, HEADING + LABELS);
         self.axes(&mut group, &self.scale, PROFILE_HEIGHT);
         let level = |bytes| self.scale.level(bytes);
-        let standing = u128::from(self.picture.standing_bytes);
-        let floor = level(standing);
-        if standing > 0 {
-            group.rect(Class::Part(Part::Standing), (0.0, floor), (self.wide, PROFILE_HEIGHT - floor));
+        let resident = u128::from(self.picture.resident_bytes);
+        let floor = level(resident);
+        if resident > 0 {
+            group.rect(Class::Part(Part::Resident), (0.0, floor), (self.wide, PROFILE_HEIGHT - floor));
         }
         if let Some((top, high)) = self.scale.cut() {
             group.rect(Class::Background, (-CUT_OVERHANG, top), (self.wide + 2.0 * CUT_OVERHANG, high));
         }
-        let mut below = vec![standing; self.columns.len()];
+        let mut below = vec![resident; self.columns.len()];
         let mut padded = Vec::new();
         for slot in 0..profile::PARTS {
             let (mut bands, mut paddings) = (Vec::new(), Vec::new());

@@ -28,9 +28,9 @@ pub(super) fn draw(group: &mut Group<'_>, picture: &MemoryPicture<'_>, owners: &
     let style = Style::Text;
     let held = |bytes: u128| if picture.peak.is_some() { text::bytes(bytes) } else { String::new() };
     let mut entries = Vec::new();
-    if picture.standing_bytes > 0 {
-        let bytes = held(u128::from(picture.standing_bytes));
-        entries.push((Class::Part(Part::Standing), bytes, "arguments and outputs".to_owned()));
+    if picture.resident_bytes > 0 {
+        let bytes = held(u128::from(picture.resident_bytes));
+        entries.push((Class::Part(Part::Resident), bytes, "arguments and outputs".to_owned()));
     }
     for (color, owner) in owners.colored.iter().enumerate() {
         let label = fitting(&picture.label(owner.owner), style.size(), WIDEST_LABEL);

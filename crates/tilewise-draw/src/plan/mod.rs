@@ -38,7 +38,7 @@ const CONTENT: f64 = WIDEST - 2.0 * MARGIN;
 /// let picture = MemoryPicture {
 ///     title: "two temporaries".into(),
 ///     moments: 6,
-///     standing_bytes: 1 << 20,
+///     resident_bytes: 1 << 20,
 ///     pieces: vec![piece(0, "fusion.1", 0, a, 1, 3), piece(1, "fusion.2", a, b, 3, 4)],
 ///     owners: vec!["model.py:7 f".into(), "model.py:8 f".into()],
 ///     limit: None,
@@ -58,7 +58,7 @@ pub struct MemoryPicture<'a> {
     /// The length of the program's order: moments are 0 up to this, exclusive.
     pub moments: usize,
     /// Bytes that are live for the whole program: arguments and outputs.
-    pub standing_bytes: u64,
+    pub resident_bytes: u64,
     /// What lies in memory for a part of the run, in any order.
     pub pieces: Vec<Piece<'a>>,
     /// The label of each owner, as `model.py:439 f`.
@@ -142,10 +142,10 @@ impl MemoryPicture<'_> {
 
     /// What the memory at the peak consists of.
     fn consists(&self) -> String {
-        let standing = format!("{} arguments and outputs", bytes(u128::from(self.standing_bytes)));
-        let Some(peak) = &self.peak else { return standing };
-        let mut parts = if self.standing_bytes > 0 { vec![standing] } else { Vec::new() };
-        let temporaries = bytes(u128::from(peak.bytes.saturating_sub(self.standing_bytes)));
+        let resident = format!("{} arguments and outputs", bytes(u128::from(self.resident_bytes)));
+        let Some(peak) = &self.peak else { return resident };
+        let mut parts = if self.resident_bytes > 0 { vec![resident] } else { Vec::new() };
+        let temporaries = bytes(u128::from(peak.bytes.saturating_sub(self.resident_bytes)));
         parts.push(match self.padding_at_peak() {
             0 => format!("{temporaries} temporaries"),
             padding => format!("{temporaries} temporaries ({} padding)", bytes(padding)),

@@ -25,7 +25,7 @@ pub(super) struct Column {
 pub(super) fn slot(part: Part) -> usize {
     match part {
         Part::Owner(number) => number.min(PARTS - 1),
-        Part::Other | Part::Standing => PARTS - 1,
+        Part::Other | Part::Resident => PARTS - 1,
     }
 }
 

@@ -29,9 +29,9 @@ impl Scale {
     }
 
     /// From 0 on, with what stands cut short where nothing else could be seen.
-    pub(super) fn of(standing: u64, most: u64, height: f64) -> Self {
-        let above = most.saturating_sub(standing);
-        let cut = if above > 0 && above.saturating_mul(CUT_FROM) < standing { standing } else { 0 };
+    pub(super) fn of(resident: u64, most: u64, height: f64) -> Self {
+        let above = most.saturating_sub(resident);
+        let cut = if above > 0 && above.saturating_mul(CUT_FROM) < resident { resident } else { 0 };
         Self { cut, ..Self::whole(most, height) }
     }
 
@@ -120,8 +120,8 @@ mod tests {
         assert_eq!(scale.cut(), Some((90.0, 5.0)));
         assert_eq!(texts(scale.ticks()), ["0", "1000 B", "+1 B", "+2 B", "+3 B", "+4 B"]);
         // A twentieth can be seen, and of what stands alone there is nothing to hide.
-        for (standing, most) in [(1000, 1050), (1000, 1000), (0, 4), (u64::MAX, u64::MAX)] {
-            let scale = Scale::of(standing, most, 100.0);
+        for (resident, most) in [(1000, 1050), (1000, 1000), (0, 4), (u64::MAX, u64::MAX)] {
+            let scale = Scale::of(resident, most, 100.0);
             assert_eq!((scale.cut(), scale.level(0), scale.level(most.into())), (None, 100.0, 0.0));
         }
         assert_eq!(Scale::of(u64::MAX - 1, u64::MAX, 100.0).level(u128::from(u64::MAX) - 1), 85.0);

@@ -31,7 +31,7 @@ pub(crate) fn small() -> MemoryPicture<'static> {
     MemoryPicture {
         title: "a plan".into(),
         moments: 4,
-        standing_bytes: 100,
+        resident_bytes: 100,
         pieces: vec![
             piece(1, "a", (0, 200, 50), (0, 1)),
             piece(0, "b", (200, 100, 0), (1, 2)),
@@ -131,7 +131,7 @@ fn areas_are_bytes_times_moments() {
     same(corners(&first[0]), [0.0, 2.0 * moment, y(300.0), y(100.0)]);
     same(corners(&first[1]), [3.0 * moment, 4.0 * moment, y(400.0), y(100.0)]);
     // The floor, the limit and the peak.
-    let floor = profile.children().find(|node| node.attribute("class") == Some("tw-standing")).expect("a floor");
+    let floor = profile.children().find(|node| node.attribute("class") == Some("tw-resident")).expect("a floor");
     same(
         [number(floor, "x"), number(floor, "width"), number(floor, "y"), number(floor, "height")],
         [0.0, 4.0 * moment, y(100.0), 100.0 * byte],
@@ -177,7 +177,7 @@ fn rectangles_are_allocations() {
 #[test]
 fn what_stands_does_not_hide_the_rise_and_fall() {
     let picture = MemoryPicture {
-        standing_bytes: 300_000,
+        resident_bytes: 300_000,
         limit: Some(1 << 40),
         peak: Some(Peak { moment: 1, instruction: "b".into(), bytes: 300_300 }),
         ..small()
@@ -190,7 +190,7 @@ fn what_stands_does_not_hide_the_rise_and_fall() {
     let bytes_of = |class: &str| covered(&polygons(&paths(profile, class))) / moment / byte;
     assert!((bytes_of("tw-0") - 700.0).abs() < 2.0 && (bytes_of("tw-1") - 200.0).abs() < 2.0);
     let rect = |class| profile.children().find(|node| node.attribute("class") == Some(class)).expect(class);
-    let (floor, gap) = (rect("tw-standing"), rect("tw-background"));
+    let (floor, gap) = (rect("tw-resident"), rect("tw-background"));
     assert_eq!((number(floor, "y"), number(floor, "height")), (221.0, 39.0));
     assert!(number(gap, "y") > 221.0 && number(gap, "y") + number(gap, "height") < PROFILE);
     let texts = document.descendants().filter(|node| node.has_tag_name("text")).filter_map(|node| node.text());
@@ -318,7 +318,7 @@ fn numbers_without_sense_are_drawn_all_the_same() {
         piece(5, Some(1), 1, most, 5, 5),
     ];
     for moments in [0, 1, 2, 10, usize::MAX] {
-        for standing_bytes in [0, 1, most] {
+        for resident_bytes in [0, 1, most] {
             for limit in [None, Some(0), Some(most)] {
                 for pieces in [&pieces[..], &pieces[..1], &[]] {
                     let peak =
@@ -327,7 +327,7 @@ fn numbers_without_sense_are_drawn_all_the_same() {
                         check(&MemoryPicture {
                             title: "]]>\u{1}\u{ffff}".into(),
                             moments,
-                            standing_bytes,
+                            resident_bytes,
                             pieces: pieces.to_vec(),
                             owners: vec!["a/very/long/path/".repeat(40)],
                             limit,

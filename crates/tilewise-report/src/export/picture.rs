@@ -90,7 +90,7 @@ fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'a, '_>) -> 
     MemoryPicture {
         title: format!("{}: {}", report.module_name, memory_space_name(memory_space).to_uppercase()),
         moments: report.plan.as_ref().map_or(0, |plan| plan.order().len()),
-        standing_bytes: space.map_or(0, |space| space.resident_bytes),
+        resident_bytes: space.map_or(0, |space| space.resident_bytes),
         pieces: pieces.collect(),
         owners: Vec::new(),
         limit: None,
