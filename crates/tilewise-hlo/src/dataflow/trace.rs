@@ -146,7 +146,8 @@ impl Dataflow {
             Opcode::Copy if offset > 0 => operand(0, offset),
             Opcode::CopyStart if self.element(self[op].position, 1) == Some(position) => operand(0, 0),
             Opcode::CopyDone => element(0, offset),
-            Opcode::CustomCall => self.sliced(op),
+            // Only of an array: a tuple's attributes would be read for each of its elements.
+            Opcode::CustomCall if !self.is_tuple(self[op].position) => self.sliced(op),
             Opcode::While => self.same(position, operand(0, offset)?),
             Opcode::Conditional => self.same(position, self.inside(self.result(self.calls(op).first()?.1), offset)?),
             Opcode::Call => {

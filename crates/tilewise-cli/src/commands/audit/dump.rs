@@ -23,27 +23,33 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Result<Input, (String, Failure)>>
             continue;
         }
         match select(path) {
-            Ok(found) => inputs.extend(found.into_iter().map(Ok)),
+            Ok(found) => inputs.extend(found),
             Err(failure) => inputs.push(Err((path.to_string_lossy().into_owned(), failure.in_file(path)))),
         }
     }
     inputs
 }
 
-/// The final programs in a folder and the folders in it. Says on standard error what was taken and what was left.
-fn select(folder: &Path) -> Result<Vec<Input>, Failure> {
-    let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), 0);
+/// The final programs in a folder and the folders in it, and files that can't be read: each may be one. Says on standard
+/// error what was taken and what was left.
+fn select(folder: &Path) -> Result<Vec<Result<Input, (String, Failure)>>, Failure> {
+    let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
     for path in all {
-        let Ok(head) = tilewise_hlo::read_head(&path, HEAD) else {
-            unreadable += 1;
-            continue;
-        };
-        kinds.push((path.to_string_lossy().into_owned(), FileKind::of(&head)));
-        files.push(path);
+        let name = path.to_string_lossy().into_owned();
+        match tilewise_hlo::read_head(&path, HEAD) {
+            Ok(head) => {
+                kinds.push((name, FileKind::of(&head)));
+                files.push(path);
+            }
+            Err(error) => {
+                let failure = Failure::new("io", format!("can't be read: {error}")).in_file(&path);
+                unreadable.push(Err((name, failure)));
+            }
+        }
     }
     let Selection { programs, left, .. } = dump::select(&kinds);
-    if programs.is_empty() {
+    if programs.is_empty() && unreadable.is_empty() {
         let message = "the folder holds no program: no HLO text, proto or buffer assignment";
         let help = "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" writes the programs that it compiles to DIR";
         return Err(Failure::new("no_program", message).with_help(help));
@@ -56,10 +62,10 @@ fn select(folder: &Path) -> Result<Vec<Input>, Failure> {
         of_others += plans.iter().filter(|&&other| is_left(other)).count();
         taken.push(Input { path: files[file].clone(), buffer_assignment: plan.cloned() });
     }
-    let others = [("plans of other programs", of_others), ("unreadable files", unreadable)];
-    let left = left.into_iter().chain(others).filter(|(_, count)| *count > 0).collect();
+    let left =
+        left.into_iter().chain([("plans of other programs", of_others)]).filter(|(_, count)| *count > 0).collect();
     report(folder, &taken, &left);
-    Ok(taken)
+    Ok(taken.into_iter().map(Ok).chain(unreadable).collect())
 }
 
 /// The first of these files that has the compiler's plan of a program.
