@@ -15,6 +15,9 @@ pub(super) struct Input {
     pub(super) buffer_assignment: Option<PathBuf>,
 }
 
+/// An input, or the source and the reason of one that can't be read.
+pub(super) type Found = Result<Input, (String, Failure)>;
+
 impl Input {
     /// Bytes of the file.
     pub(super) fn size(&self) -> u64 {
