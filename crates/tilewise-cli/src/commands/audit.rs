@@ -10,7 +10,7 @@ use crate::{
     values::{DrawTheme, Limit, parse_generation, parse_size},
 };
 use clap::ValueEnum;
-use programs::Input;
+use programs::{Input, InputResult};
 use sink::Sink;
 use std::{io, path::PathBuf};
 use tilewise::tpu::{Generation, memory_space_name};
@@ -89,7 +89,7 @@ impl From<AuditFormat> for Format {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let inputs = dump::inputs(&args.paths);
-    let source = |input: &Result<Input, (String, Failure)>| match input {
+    let source = |input: &InputResult| match input {
         Ok(input) => input.path.to_string_lossy().into_owned().into(),
         Err((source, _)) => source.clone().into(),
     };
@@ -124,7 +124,7 @@ struct Request<'a> {
 
 impl Request<'_> {
     /// The file's name, and each program in it.
-    fn answer(&self, input: &Result<Input, (String, Failure)>) -> (String, Vec<Result<Found, Failure>>) {
+    fn answer(&self, input: &InputResult) -> (String, Vec<Result<Found, Failure>>) {
         match input {
             Ok(input) => {
                 let contents = input.contents().into_iter();

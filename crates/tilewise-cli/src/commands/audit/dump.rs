@@ -1,6 +1,6 @@
 //! Folders: the files of a dump that are taken, and what is said of it.
 
-use super::programs::{self, Found, Input};
+use super::programs::{self, Input, InputResult};
 use crate::output::say;
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use tilewise_hlo::Module;
 const HEAD: u64 = 1 << 20;
 
 /// The files in what was asked for: of a folder, its final programs. What was taken and left of it is said.
-pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Found> {
+pub(super) fn inputs(paths: &[PathBuf]) -> Vec<InputResult> {
     let mut inputs = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -32,7 +32,7 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Found> {
 
 /// The final programs in a folder and the folders in it, and files that can't be read: each may be one. Says on standard
 /// error what was taken and what was left.
-fn select(folder: &Path) -> Result<Vec<Found>, Failure> {
+fn select(folder: &Path) -> Result<Vec<InputResult>, Failure> {
     let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
     for path in all {

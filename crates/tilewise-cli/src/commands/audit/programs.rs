@@ -16,7 +16,7 @@ pub(super) struct Input {
 }
 
 /// An input, or the source and the reason of one that can't be read.
-pub(super) type Found = Result<Input, (String, Failure)>;
+pub(super) type InputResult = Result<Input, (String, Failure)>;
 
 impl Input {
     /// Bytes of the file.
