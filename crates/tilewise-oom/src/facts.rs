@@ -23,13 +23,13 @@ pub struct Fact {
     /// The field's name, `dimension`.
     pub name: &'static str,
     /// What the text has there.
-    pub value: Value,
+    pub value: FactValue,
 }
 
 /// What a field of a wording holds.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Value {
+pub enum FactValue {
     /// A size.
     Size(PrintedSize),
     /// A number that is no size.
@@ -50,7 +50,7 @@ impl Facts {
 
     /// The field with this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&FactValue> {
         self.0.iter().find(|fact| fact.name == name).map(|fact| &fact.value)
     }
 
@@ -58,7 +58,7 @@ impl Facts {
     #[must_use]
     pub fn size(&self, name: &str) -> Option<&PrintedSize> {
         match self.get(name)? {
-            Value::Size(size) => Some(size),
+            FactValue::Size(size) => Some(size),
             _ => None,
         }
     }
@@ -67,7 +67,7 @@ impl Facts {
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
-            Value::Number(number) => Some(*number),
+            FactValue::Number(number) => Some(*number),
             _ => None,
         }
     }
@@ -76,7 +76,7 @@ impl Facts {
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.get(name)? {
-            Value::Text(text) => Some(text),
+            FactValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl Facts {
     #[must_use]
     pub fn bounds(&self, name: &str) -> Option<&[Option<u64>]> {
         match self.get(name)? {
-            Value::Bounds(bounds) => Some(bounds),
+            FactValue::Bounds(bounds) => Some(bounds),
             _ => None,
         }
     }
@@ -94,27 +94,27 @@ impl Facts {
     #[must_use]
     pub fn shapes(&self, name: &str) -> &[WrittenShape] {
         match self.get(name) {
-            Some(Value::Shapes(shapes)) => shapes,
+            Some(FactValue::Shapes(shapes)) => shapes,
             _ => &[],
         }
     }
 
     /// Takes a field out.
-    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<FactValue> {
         let at = self.0.iter().position(|fact| fact.name == name)?;
         Some(self.0.remove(at).value)
     }
 
     pub(crate) fn take_size(&mut self, name: &str) -> Option<PrintedSize> {
         match self.take(name)? {
-            Value::Size(size) => Some(size),
+            FactValue::Size(size) => Some(size),
             _ => None,
         }
     }
 
     pub(crate) fn take_text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
-            Value::Text(text) => Some(text),
+            FactValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -126,7 +126,7 @@ impl Facts {
     /// Whether no field says something else here and there.
     pub(crate) fn agree(&self, others: &[Fact]) -> bool {
         others.iter().all(|other| match (self.get(other.name), &other.value) {
-            (Some(Value::Size(a)), Value::Size(b)) => a.is_same(b),
+            (Some(FactValue::Size(a)), FactValue::Size(b)) => a.is_same(b),
             (Some(own), value) => own == value,
             (None, _) => true,
         })
@@ -137,8 +137,8 @@ impl Facts {
         for other in others {
             match self.0.iter_mut().find(|fact| fact.name == other.name) {
                 None => self.0.push(other),
-                Some(Fact { value: Value::Size(own), .. }) => {
-                    if let Value::Size(size) = other.value
+                Some(Fact { value: FactValue::Size(own), .. }) => {
+                    if let FactValue::Size(size) = other.value
                         && size.is_exact()
                         && !own.is_exact()
                     {
@@ -162,7 +162,7 @@ impl fmt::Display for Facts {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for FactValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Size(size) => size.fmt(f),

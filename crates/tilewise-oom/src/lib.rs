@@ -56,7 +56,7 @@ pub use budget::Budget;
 pub use code::meaning_of_code;
 pub use entry::{Entry, Operator, Role, Section, WrittenShape};
 pub use error::Error;
-pub use facts::{Fact, Facts, Value};
+pub use facts::{Fact, FactValue, Facts};
 pub use forms::Form;
 pub use framework::Framework;
 pub use level::Level;

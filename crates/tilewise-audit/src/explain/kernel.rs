@@ -143,8 +143,8 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
             || label.contains("tpu_custom_call")
     }) || message.kernel.is_some();
     let sentence = format!(
-        "Raise the limit to {}{}: {} {} a setting, not all there is (a v5e or v6e has 128 MiB of VMEM; kernels of 100 \
-         MiB have run on a v7x)",
+        "Raise the limit to {}{}: {} {} a setting, not all there is (a v5e or v6e has 128 MiB of VMEM, a core of a \
+         v5p or v7x 64 MiB)",
         bytes_in_words(raised),
         match (is_kernel, explanation.allocations.is_empty()) {
             (true, _) => ", for a kernel of your own in its compiler_params".to_owned(),

@@ -1,7 +1,7 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
 use super::{Form, Judged, Rule};
-use crate::facts::{Fact, Value};
+use crate::facts::{Fact, FactValue};
 use crate::level::Level::{Error, Warning};
 use crate::message::Message;
 use crate::tables::{Row, Usage};
@@ -86,6 +86,6 @@ fn gpu(_: &mut Reader<'_>, message: &mut Message) {
     }
     if let Some(free) = facts.take_size("pool").zip(facts.take_size("pool_used")) {
         let free = PrintedSize::exact(free.0.bytes().saturating_sub(free.1.bytes()));
-        facts.0.push(Fact { name: "free", value: Value::Size(free) });
+        facts.0.push(Fact { name: "free", value: FactValue::Size(free) });
     }
 }

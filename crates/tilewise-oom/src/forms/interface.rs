@@ -2,7 +2,7 @@
 
 use super::{Form, Judged, Rule};
 use crate::entry::{Entry, Section};
-use crate::facts::Value;
+use crate::facts::FactValue;
 use crate::level::Level::{Error, Warning};
 use crate::message::Message;
 use crate::text::reader::Reader;
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Each donated array is an entry.
 fn donated(_: &mut Reader<'_>, message: &mut Message) {
-    let Some(Value::Shapes(shapes)) = message.facts.take("donated") else { return };
+    let Some(FactValue::Shapes(shapes)) = message.facts.take("donated") else { return };
     message.entries.extend(shapes.into_iter().map(|shape| Entry {
         shape: Some(shape),
         complete: true,

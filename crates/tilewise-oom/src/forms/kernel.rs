@@ -1,7 +1,7 @@
 //! Kernels: memory of one instruction (VMEM, SMEM, a SparseCore's), and what Mosaic can't compile.
 
 use super::{Form, Judged, Rule};
-use crate::facts::{Fact, Value};
+use crate::facts::{Fact, FactValue};
 use crate::level::Level::Error;
 use crate::message::Message;
 use crate::text::reader::Reader;
@@ -110,7 +110,7 @@ fn lowering(reader: &mut Reader<'_>, message: &mut Message) {
     let rest = reader.rest().lines().next().unwrap_or("");
     let rest = rest.trim_matches(|c: char| c.is_whitespace() || ":'\"`*".contains(c));
     if !rest.is_empty() {
-        message.facts.0.push(Fact { name: "what", value: Value::Text(rest.to_owned()) });
+        message.facts.0.push(Fact { name: "what", value: FactValue::Text(rest.to_owned()) });
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the fields of wordings read.
 
 use crate::entry::WrittenShape;
-use crate::facts::Value;
+use crate::facts::FactValue;
 use crate::text::{instruction, size::PrintedSize, word};
 use memchr::memmem;
 
@@ -55,7 +55,7 @@ impl Kind {
     }
 
     /// The end of the field that begins at or after `at`, and what it holds.
-    pub(super) fn read(self, text: &str, at: usize) -> Option<(usize, Value)> {
+    pub(super) fn read(self, text: &str, at: usize) -> Option<(usize, FactValue)> {
         let start = word::next(text, at);
         let rest = &text[start..];
         let is_negative = text[..start].ends_with('-') && !text[..start - 1].ends_with(word::is_part);
@@ -65,7 +65,7 @@ impl Kind {
             Self::Size | Self::BelowZero => {
                 let (size, length) = PrintedSize::figure(rest)?;
                 let (size, more) = exact_behind(&rest[length..]).unwrap_or((size, 0));
-                (length + more, Value::Size(size))
+                (length + more, FactValue::Size(size))
             }
             Self::Bytes => {
                 let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -76,33 +76,33 @@ impl Kind {
                 let unit = &after[..word::length(after)];
                 let is_unit = ["b", "byte", "bytes"].iter().any(|name| unit.eq_ignore_ascii_case(name));
                 let end = if is_unit { rest.len() - after.len() + unit.len() } else { digits };
-                (end, Value::Size(size))
+                (end, FactValue::Size(size))
             }
             Self::Number => {
                 let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-                (digits, Value::Number(rest[..digits].parse().ok()?))
+                (digits, FactValue::Number(rest[..digits].parse().ok()?))
             }
             Self::Memory => {
                 let length = word::length(rest);
                 let name = rest[..length].to_ascii_lowercase();
-                MEMORIES.contains(&name.as_str()).then_some((length, Value::Text(name)))?
+                MEMORIES.contains(&name.as_str()).then_some((length, FactValue::Text(name)))?
             }
             Self::Name => {
                 let end = rest.find(|c: char| c.is_whitespace() || "'\"`,;()|*".contains(c)).unwrap_or(rest.len());
                 let name = rest[..end].trim_end_matches(['.', ':', ']', '…']);
                 let name =
                     if name.contains('[') && rest[name.len()..].starts_with(']') { &rest[..=name.len()] } else { name };
-                (!name.is_empty()).then(|| (name.len(), Value::Text(name.to_owned())))?
+                (!name.is_empty()).then(|| (name.len(), FactValue::Text(name.to_owned())))?
             }
             Self::Line => {
                 let line = rest.lines().next().unwrap_or("").trim_end();
-                (!line.is_empty()).then(|| (line.len(), Value::Text(line.to_owned())))?
+                (!line.is_empty()).then(|| (line.len(), FactValue::Text(line.to_owned())))?
             }
             Self::Instruction => return instruction_at(text, at),
             Self::Bounds => return bounds(text, at),
             Self::Shape => {
                 let (shape, length) = shape(rest)?;
-                (length, Value::Shapes(vec![shape]))
+                (length, FactValue::Shapes(vec![shape]))
             }
             Self::Shapes => shapes(rest)?,
         };
@@ -121,7 +121,7 @@ fn exact_behind(text: &str) -> Option<(PrintedSize, usize)> {
 }
 
 /// `%name = shape opcode(…), …`, up to `. Scoped allocation with size`, or on one line where that is missing.
-fn instruction_at(text: &str, at: usize) -> Option<(usize, Value)> {
+fn instruction_at(text: &str, at: usize) -> Option<(usize, FactValue)> {
     let rest = text[at..].trim_start();
     let near = (0..=LONGEST_INSTRUCTION.min(rest.len())).rev().find_map(|end| rest.get(..end))?;
     let scoped = memmem::find_iter(near.as_bytes(), "Scoped").find(|at| {
@@ -132,11 +132,11 @@ fn instruction_at(text: &str, at: usize) -> Option<(usize, Value)> {
     let start = text.len() - rest.len();
     let words = instruction::fold(rest[..end].trim_end());
     let words = instruction::without_beginning(&words, ". Scoped allocation with size").trim_end_matches('.');
-    (!words.is_empty()).then(|| (start + end, Value::Text(words.to_owned())))
+    (!words.is_empty()).then(|| (start + end, FactValue::Text(words.to_owned())))
 }
 
 /// What stands in the next pair of brackets, divided by commas. Of `Blocked(block_size=8)` the number counts.
-fn bounds(text: &str, at: usize) -> Option<(usize, Value)> {
+fn bounds(text: &str, at: usize) -> Option<(usize, FactValue)> {
     let rest = text.get(at..)?;
     let open = rest.find(['(', '[']).filter(|open| rest[..*open].chars().all(|c| !word::is_part(c)))?;
     let flat: String = rest[open..].chars().take(1024).map(|c| if c == '\n' { ' ' } else { c }).collect();
@@ -156,7 +156,7 @@ fn bounds(text: &str, at: usize) -> Option<(usize, Value)> {
     if !item.trim().is_empty() {
         bounds.push(bound(&item));
     }
-    (!bounds.is_empty()).then(|| (at + open + end, Value::Bounds(bounds)))
+    (!bounds.is_empty()).then(|| (at + open + end, FactValue::Bounds(bounds)))
 }
 
 fn bound(item: &str) -> Option<u64> {
@@ -206,7 +206,7 @@ pub(crate) fn shape(text: &str) -> Option<(WrittenShape, usize)> {
 }
 
 /// Shapes divided by commas; more may have been left out at the end.
-fn shapes(text: &str) -> Option<(usize, Value)> {
+fn shapes(text: &str) -> Option<(usize, FactValue)> {
     let mut found = Vec::new();
     let mut end = 0;
     let mut at = 0;
@@ -220,7 +220,7 @@ fn shapes(text: &str) -> Option<(usize, Value)> {
         }
         at = end + gap;
     }
-    (!found.is_empty()).then_some((end, Value::Shapes(found)))
+    (!found.is_empty()).then_some((end, FactValue::Shapes(found)))
 }
 
 #[cfg(test)]
