@@ -58,9 +58,10 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
     a.into_iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
-/// The inside of a cell, away from borders and what marks corners.
+/// The inside of a cell, away from borders and what marks corners. The widest border, that of joined tiles, reaches 2.6 into
+/// it.
 fn inside(cell: &Cell, (left, top): (f64, f64)) -> Vec<(usize, usize)> {
-    const MARGIN: f64 = 2.0;
+    const MARGIN: f64 = 3.0;
     let (x, y) = pixel((left + cell.corner.0 + MARGIN, top + cell.corner.1 + MARGIN));
     let (right, bottom) =
         pixel((left + cell.corner.0 + cell.size.0 - MARGIN, top + cell.corner.1 + cell.size.1 - MARGIN));
@@ -152,6 +153,8 @@ fn layouts_of_tpus_and_documents() {
     check(&draw("s4[64,256]{1,0:T(8,128)(8,1)E(4)}", View::Word, Theme::Light));
     check(&draw("f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}", View::Both, Theme::Dark));
     check(&draw("f32[2,3,4,5,6]{1,3,0,4,2}", View::Memory, Theme::Auto));
+    check(&draw("f32[3,9]{1,0:T(2,4)(2,2,1)}", View::Both, Theme::Light));
+    check(&draw("f32[2]{0:T(1)(*,*,*,3)}", View::Both, Theme::Dark));
     let other = View::Compare(Box::new(tiled("f32[4,6]{0,1:T(2,2)}")));
     check(&draw("f32[4,6]{1,0}", other, Theme::Light));
     check(&Scene::steps(&tiled("f32[3,5]{1,0:T(2,2)}"), &Options::new().with_theme(Theme::Dark)).expect("no index"));
