@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, in_text, json, plain, thrown};
 use serde::Serialize;
-use tilewise::{BitcastAs, ElementType, Shape, Tiled, tpu::Generation};
+use tilewise::{ElementType, Shape, Tiled, tpu::Generation};
 use tilewise_audit::Failure;
 use tilewise_draw::{Options, Scene, Theme, View};
 use tilewise_report::{
@@ -120,8 +120,8 @@ pub fn compare(from: &str, to: &str) -> Answer {
     }
     // Each by itself, so that an error points into its own text.
     let (from, to) = (parse(from)?, parse(to)?);
-    let answer = Pair::read(&format!("{from}\t{to}"), &mut Reader::strict())
-        .and_then(|pair| BitcastAnswer::of(&pair, BitcastAs::Any));
+    let answer =
+        Pair::read(&format!("{from}\t{to}"), &mut Reader::strict()).and_then(|pair| BitcastAnswer::side_by_side(&pair));
     let answer = answer.map_err(|failure| thrown(&failure))?;
     json(&Compared { clauses: answer.clauses(), answer })
 }

@@ -61,6 +61,15 @@ impl From<&Counterexample> for Element {
 }
 
 impl BitcastAnswer {
+    /// How two layouts beside each other relate: element by element where they are of one array.
+    ///
+    /// # Errors
+    /// Those of [`Self::of`].
+    pub fn side_by_side(pair: &Pair) -> Result<Self, Failure> {
+        let [first, second] = &pair.shapes;
+        Self::of(pair, reading(first, second))
+    }
+
     /// Whether the bytes of the first can be read as the second.
     ///
     /// # Errors
@@ -251,5 +260,11 @@ fn padding_of(count: u64, [one, other]: [&str; 2]) -> String {
 
 /// What can be said of the bytes of two shapes: nothing where one has none, or where it is not known.
 pub(super) fn relation(first: &Shape, second: &Shape) -> Option<Relation> {
-    Tiled::new(first).ok()?.bitcast(&Tiled::new(second).ok()?, BitcastAs::Any).ok()
+    Tiled::new(first).ok()?.bitcast(&Tiled::new(second).ok()?, reading(first, second)).ok()
+}
+
+/// What is asked of two layouts beside each other: of one array, whether each element is where it was; of two, whether the
+/// bytes can be read as the other in any way.
+fn reading(first: &Shape, second: &Shape) -> BitcastAs {
+    if first.dimensions() == second.dimensions() { BitcastAs::Reshape } else { BitcastAs::Any }
 }
