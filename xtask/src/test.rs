@@ -27,7 +27,7 @@ pub(crate) fn quick(shell: &Shell) -> anyhow::Result<()> {
     let set = ["--workspace", "--features", "tilewise/serde"].into_iter().chain(NOT_QUICK);
     let lints = cmd!(shell, "cargo clippy").args(set.clone());
     checks.run("lints", lints.args(["--all-targets", "--", "--deny", "warnings"]));
-    checks.run("tests", cmd!(shell, "cargo test --quiet").args(set));
+    checks.run("tests", cmd!(shell, "cargo test --quiet --no-fail-fast").args(set));
     checks.finish()
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let python = checks.make("the Python environment", || {
         environment.join().unwrap_or_else(|_| Err(anyhow!("making the environment panicked")))
     });
-    let tests = cmd!(shell, "cargo test --workspace --all-features");
+    let tests = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast");
     match &python {
         Some(python) => {
             checks.run("tests", tests.env("TILEWISE_PYTHON", python));
