@@ -47,7 +47,8 @@ fn decimals(unit: usize) -> u64 {
 fn unit(text: &str, by_people: bool) -> Option<(usize, usize)> {
     let gap = usize::from(by_people && text.starts_with(' '));
     let word = &text[gap..];
-    let length = word.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    // No unit is longer than `Bytes`, and words without end are not walked for each size.
+    let length = word.bytes().take(8).take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
     let (first, more) = word[..length].split_at_checked(1)?;
     let power = UNITS.iter().position(|unit| first.starts_with(*unit));
     let power = match more {
@@ -106,7 +107,7 @@ impl PrintedSize {
 
     fn read(text: &str, by_people: bool) -> Option<(Self, usize)> {
         let bytes = text.as_bytes();
-        let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = |from: usize| bytes[from..].iter().take(32).take_while(|byte| byte.is_ascii_digit()).count();
         let mut whole = digits(0);
         while by_people && whole > 0 && bytes.get(whole) == Some(&b',') && digits(whole + 1) == 3 {
             whole += 4;
