@@ -34,7 +34,7 @@ fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
     Some(message.with_jax(
         found,
         "from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention",
-        "y = flash_attention(q, k, v, causal=True, sm_scale=q.shape[-1] ** -0.5)  # [batch, heads, sequence, features]",
+        "y = flash_attention(q, k, v, causal=causal, sm_scale=q.shape[-1] ** -0.5)\n# q, k, v: [batch, heads, sequence, features]; causal: whether yours masks what comes later; other masks by segment_ids, ab",
     ))
 }
 

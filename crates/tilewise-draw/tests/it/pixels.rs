@@ -58,13 +58,16 @@ fn distance(a: Rgb, b: Rgb) -> u32 {
     a.into_iter().zip(b).map(|(a, b)| u32::from(a.abs_diff(b))).sum()
 }
 
-/// The inside of a cell, away from borders and what marks corners. The widest border, that of joined tiles, reaches 2.6 into
-/// it.
-fn inside(cell: &Cell, (left, top): (f64, f64)) -> Vec<(usize, usize)> {
-    const MARGIN: f64 = 3.0;
-    let (x, y) = pixel((left + cell.corner.0 + MARGIN, top + cell.corner.1 + MARGIN));
+/// What borders, and what marks corners, take of a cell.
+const MARGIN: f64 = 2.0;
+/// The same of a double border, whose lines reach 2.6 into it.
+const MARGIN_OF_JOINED: f64 = 3.0;
+
+/// The inside of a cell.
+fn inside(cell: &Cell, (left, top): (f64, f64), margin: f64) -> Vec<(usize, usize)> {
+    let (x, y) = pixel((left + cell.corner.0 + margin, top + cell.corner.1 + margin));
     let (right, bottom) =
-        pixel((left + cell.corner.0 + cell.size.0 - MARGIN, top + cell.corner.1 + cell.size.1 - MARGIN));
+        pixel((left + cell.corner.0 + cell.size.0 - margin, top + cell.corner.1 + cell.size.1 - margin));
     (y..bottom).flat_map(|y| (x..right).map(move |x| (x, y))).collect()
 }
 
@@ -91,8 +94,10 @@ fn check(scene: &Scene) {
 fn check_cells(svg: &str, image: &Image, panel: Node<'_, '_>, corner: (f64, f64)) {
     // The shape of each text: the pixels nearer to its colour than to the background's.
     let mut looks: HashMap<String, Vec<bool>> = HashMap::new();
+    let is_joined = panel.children().any(|node| node.attribute("class") == Some("tw-joined"));
+    let margin = if is_joined { MARGIN_OF_JOINED } else { MARGIN };
     for cell in cells_of(panel) {
-        let pixels: Vec<Rgb> = inside(&cell, corner).into_iter().map(|at| image.rgb(at)).collect();
+        let pixels: Vec<Rgb> = inside(&cell, corner, margin).into_iter().map(|at| image.rgb(at)).collect();
         if cell.hatched {
             check_hatched(svg, &cell, &pixels);
             continue;
@@ -199,7 +204,7 @@ fn plans() {
         assert_eq!(cells.len(), 3);
         for cell in cells {
             let ground = color(&svg, &format!(".{}{{fill", cell.class.split(' ').nth(1).expect("an owner's class")));
-            let pixels = inside(&cell, corner);
+            let pixels = inside(&cell, corner, MARGIN);
             assert_eq!(image.rgb(pixels[pixels.len() - 1]), ground, "{cell:?}");
         }
         let stripes = panel.children().find(|node| node.attribute("class") == Some("tw-padded")).expect("padding");

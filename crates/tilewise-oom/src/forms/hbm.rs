@@ -104,11 +104,10 @@ pub(super) const RULES: &[Rule] = &[
 /// `:: #allocation3 [shape = '…', space=…, size = 0x…, scoped, tag = '…'] :: OWNER`
 fn allocation(reader: &mut Reader<'_>, message: &mut Message) {
     reader.eat(")");
-    // The message is one line, often a long one because of its tag.
-    let end = reader.rest().find(['\n', '\r']).map_or(reader.text.len(), |end| reader.at + end);
-    let list = find_words(reader.text, reader.at, "shape =").filter(|(at, _)| at - reader.at.min(*at) < 200);
-    let Some((_, after)) = list else {
-        reader.at = end;
+    // Not the whole line, which may be a long one because of its tag.
+    let near = (reader.at + 207..=reader.at + 210).find_map(|end| reader.text.get(..end)).unwrap_or(reader.text);
+    let Some((_, after)) = find_words(near, reader.at, "shape =") else {
+        reader.at = reader.rest().find(['\n', '\r']).map_or(reader.text.len(), |end| reader.at + end);
         return;
     };
     let mut entry = Entry::new(Section::Allocations, None);
