@@ -101,18 +101,23 @@ pub(super) const RULES: &[Rule] = &[
     OTHER,
 ];
 
+/// `[shape =` stands this near behind the sizes, in bytes.
+const NEAR_SHAPE: usize = 207;
+
+/// The properties of an allocation are shorter: a tag is an instruction's text at most.
+const LONGEST_PROPERTIES: usize = 16 << 10;
+
 /// `:: #allocation3 [shape = '…', space=…, size = 0x…, scoped, tag = '…'] :: OWNER`
 fn allocation(reader: &mut Reader<'_>, message: &mut Message) {
     reader.eat(")");
-    // Not the whole line, which may be a long one because of its tag.
-    let near = (reader.at + 207..=reader.at + 210).find_map(|end| reader.text.get(..end)).unwrap_or(reader.text);
-    let Some((_, after)) = find_words(near, reader.at, "shape =") else {
-        reader.at = reader.rest().find(['\n', '\r']).map_or(reader.text.len(), |end| reader.at + end);
-        return;
-    };
+    // Not the whole text, which may be a long one on a single line.
+    let within =
+        |length: usize| (0..4).find_map(|more| reader.text.get(..reader.at + length + more)).unwrap_or(reader.text);
+    let (near, whole) = (within(NEAR_SHAPE), within(LONGEST_PROPERTIES));
+    let Some((_, after)) = find_words(near, reader.at, "shape =") else { return };
+    let reader = &mut Reader::new(whole, after);
     let mut entry = Entry::new(Section::Allocations, None);
     entry.size.clone_from(&message.used);
-    reader.at = after;
     reader.skip_space();
     let rest = reader.rest();
     if let Some(quoted) = rest.strip_prefix('\'') {

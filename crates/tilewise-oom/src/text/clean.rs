@@ -8,6 +8,9 @@ use tilewise::visible_lines;
 /// How the raw proto behind a message begins.
 pub(crate) const TAIL: &str = "[type.googleapis.com/";
 
+/// How the compiler ends a proto that it cut.
+const CUT: &str = "[truncated]";
+
 /// The text with line feeds alone as line ends, without escapes, entities, marks of Markdown, line prefixes, fences and
 /// proto tails.
 pub(crate) fn clean(text: &str) -> String {
@@ -76,12 +79,12 @@ fn without_tails(text: &str) -> String {
     while let Some(at) = rest.find(TAIL) {
         let start = at + TAIL.len();
         out.push_str(&rest[..start]);
-        let line = rest[start..].find('\n').map_or(rest.len(), |end| start + end);
-        let end = rest[start..line].find("[truncated]").map_or(line, |end| {
-            let after = start + end + "[truncated]".len();
-            after + rest[after..].bytes().take_while(|byte| matches!(byte, b'\\' | b'\'' | b']')).count()
-        });
-        rest = &rest[end..];
+        // Up to the line's end, or to where the compiler says that it cut the proto.
+        let mut ends = rest[start..].match_indices(['\n', '[']).map(|(end, _)| start + end);
+        let end =
+            ends.find(|end| rest[*end..].starts_with('\n') || rest[*end..].starts_with(CUT)).unwrap_or(rest.len());
+        let closed = rest[end..].strip_prefix(CUT).map(|after| after.trim_start_matches(['\\', '\'', ']']));
+        rest = closed.unwrap_or(&rest[end..]);
     }
     out.push_str(rest);
     out
@@ -254,18 +257,19 @@ fn apart(text: &str) -> String {
         "Program vmem requirement ",
     ];
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = HEADS.iter().filter_map(|head| memchr::memmem::find(rest.as_bytes(), head.as_bytes())).min() {
-        out.push_str(&rest[..at]);
+    let mut from = 0;
+    for (at, _) in text.match_indices(['O', 'P', 'T', 'L']) {
+        if !HEADS.iter().any(|head| text[at..].starts_with(head)) {
+            continue;
+        }
+        out.push_str(&text[from..at]);
         let is_joined = out.ends_with(|c: char| c.is_ascii_alphanumeric() || ".;):".contains(c));
-        if is_joined || rest[at..].starts_with("Largest") && out.ends_with(") ") {
+        if is_joined || text[at..].starts_with("Largest") && out.ends_with(") ") {
             out.push('\n');
         }
-        let end = at + 8; // within any head
-        out.push_str(&rest[at..end]);
-        rest = &rest[end..];
+        from = at;
     }
-    out.push_str(rest);
+    out.push_str(&text[from..]);
     out
 }
 
