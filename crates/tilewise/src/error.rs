@@ -109,6 +109,8 @@ error_kinds! {
     NotExpressible = "not_expressible",
     /// A name of no [`Notation`](crate::interop::Notation).
     UnknownNotation = "unknown_notation",
+    /// A Pallas kernel's description that contradicts itself, such as a block of another rank than its array.
+    InvalidKernel = "invalid_kernel",
 }
 
 impl fmt::Display for ErrorKind {

@@ -3,15 +3,13 @@
 //! Written from observations of PJRT's `get_default_layout`, libtpu 0.0.51, seven generations; the layouts quoted are among them. "Old" is
 //! v2 and v3, "new" everything since; inside each group all layouts agreed.
 
-use super::Generation;
+use super::{
+    Generation,
+    block::{LANES, SUBLANES},
+};
 use crate::{ElementType, Error, ErrorKind, Layout, Shape, Tile, inline::InlineVec};
 use alloc::format;
 use core::num::NonZeroU64;
-
-/// A register's lanes: the extent of every tile along the most minor dimension.
-const LANES: u64 = 128;
-/// A register's sublanes: the most rows of 32-bit words in a tile.
-const SUBLANES: u64 = 8;
 
 /// A shape with the layout a TPU would give it.
 #[derive(Clone, Debug, PartialEq, Eq)]

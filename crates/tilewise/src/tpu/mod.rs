@@ -37,11 +37,14 @@
 //! - Inside a program the compiler may use layouts that are no default: `T(16,128)(2,1)` on v7x, `T(1)L(128)S(4)` on SparseCores.
 
 mod allocated;
+mod block;
 mod default_layout;
 mod generation;
+pub mod kernel;
 mod memory_space;
 
 pub use allocated::{UNTILED_BLOCK_BYTES, allocated_bytes};
+pub use block::PaddedBlock;
 pub use default_layout::{Policy, Prediction, default_layout, layout_for_order, predict};
 pub use generation::Generation;
 pub use memory_space::memory_space_name;

@@ -5,6 +5,7 @@ mod documents;
 mod equivalence;
 mod golden;
 mod interop;
+mod kernels;
 mod notations;
 mod oracle;
 mod proto;

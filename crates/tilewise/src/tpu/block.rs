@@ -1,0 +1,105 @@
+//! The tiles of a Pallas kernel's blocks, which are not an array's: [`default_layout`](super::default_layout) has those.
+
+use super::Generation;
+use crate::{ElementType, Error, ErrorKind, checked, tiled::too_large};
+use alloc::{format, vec::Vec};
+
+/// A register's lanes: the extent of every tile along the most minor dimension.
+pub(super) const LANES: u64 = 128;
+/// A register's sublanes: the most rows of 32-bit words in a tile.
+pub(super) const SUBLANES: u64 = 8;
+
+/// A block of an array in VMEM or SMEM, with the padding that its tiles bring.
+///
+/// The last two dimensions are cut into tiles of 128 lanes and of as many rows as fill a 32-bit word, doubled up to the
+/// block's rows or 8 (16 for 2-bit types). An array's tiles reach 16, 32 and 64 rows for small element types; a block's don't:
+/// 20 rows of `bf16` take 24. A block of rank 1 is rounded up to 128 words. `pred` is stored in 32 bits inside a kernel.
+/// v2 and v3 begin with twice as many rows or words.
+///
+/// ```
+/// use tilewise::{ElementType, tpu::{Generation, PaddedBlock}};
+///
+/// let block = PaddedBlock::of(ElementType::Bf16, &[20, 100], Generation::V5e)?;
+/// assert_eq!((block.tile(), block.dimensions(), block.window_bytes()), (&[8, 128][..], &[24, 128][..], 6144));
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PaddedBlock {
+    tile: Vec<u64>,
+    dimensions: Vec<u64>,
+    elements: u64,
+    element_bits: u64,
+}
+
+impl PaddedBlock {
+    /// The block of these bounds, in elements; a squeezed dimension counts 1.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnsupportedElementType`] for 1-, 6-, 64- and 128-bit types, whose blocks were never seen,
+    /// [`ErrorKind::InvalidDimension`] for a bound of 0, [`ErrorKind::Overflow`] above 2^63 − 1 bytes.
+    pub fn of(element_type: ElementType, bounds: &[u64], generation: Generation) -> Result<Self, Error> {
+        let element_bits = element_bits(element_type)?;
+        if bounds.contains(&0) {
+            return Err(Error::new(
+                ErrorKind::InvalidDimension,
+                "a block has at least one element along each dimension",
+            ));
+        }
+        let least = if generation.is_old() { 2 } else { 1 } * 32 / element_bits;
+        let tile = match *bounds {
+            [] => Vec::new(),
+            [_] => Vec::from([LANES * least]),
+            [.., rows, _] => {
+                let most = rows.min(SUBLANES.max(32 / element_bits));
+                let mut height = least;
+                while height < most {
+                    height *= 2;
+                }
+                Vec::from([height, LANES])
+            }
+        };
+        let mut dimensions = bounds.to_vec();
+        let minor = bounds.len() - tile.len();
+        for (bound, &tile) in dimensions[minor..].iter_mut().zip(&tile) {
+            *bound = checked::round_up(*bound, tile).ok_or_else(too_large)?;
+        }
+        let elements = checked::product(dimensions.iter().copied()).ok_or_else(too_large)?;
+        checked::bytes(elements, element_bits.max(8)).ok_or_else(too_large)?;
+        Ok(Self { tile, dimensions, elements, element_bits })
+    }
+
+    /// The tile of the last one or two dimensions, in elements; empty for a scalar.
+    #[must_use]
+    pub fn tile(&self) -> &[u64] {
+        &self.tile
+    }
+
+    /// The bounds with padding, in elements.
+    #[must_use]
+    pub fn dimensions(&self) -> &[u64] {
+        &self.dimensions
+    }
+
+    /// Bytes of one buffer of a window, or of prefetched scalars: elements below a byte are packed.
+    #[must_use]
+    pub fn window_bytes(&self) -> u64 {
+        // `of` has checked that it fits.
+        checked::bytes(self.elements, self.element_bits).unwrap_or(u64::MAX)
+    }
+
+    /// Bytes of scratch memory: each element takes a byte at least.
+    #[must_use]
+    pub fn scratch_bytes(&self) -> u64 {
+        checked::bytes(self.elements, self.element_bits.max(8)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Bits of an element inside a kernel.
+pub(super) fn element_bits(element_type: ElementType) -> Result<u64, Error> {
+    match (element_type, element_type.bits()) {
+        (ElementType::Pred, _) => Ok(32),
+        (_, bits @ (2 | 4 | 8 | 16 | 32)) => Ok(u64::from(bits)),
+        _ => Err(Error::new(ErrorKind::UnsupportedElementType, format!("kernels have no blocks of {element_type}"))
+            .with_help("pred and types of 2, 4, 8, 16 and 32 bits are known")),
+    }
+}

@@ -1,0 +1,266 @@
+//! From a kernel to the bytes of its rows and their totals.
+
+use super::{Array, Kernel, Limits, Memory, Operand, Unsupported};
+use crate::{Error, checked, tiled::too_large, tpu::Generation, tpu::PaddedBlock};
+use alloc::{format, string::String, vec::Vec};
+
+/// What windows are rounded up to, in bytes.
+const WINDOW_GRANULE: u64 = 1024;
+/// What scratch is rounded up to, in bytes.
+const SCRATCH_GRANULE: u64 = 512;
+
+/// What a kernel takes of VMEM and SMEM on a generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// The generation.
+    pub generation: Generation,
+    /// A row for each operand, inputs and outputs in the order of the kernel.
+    pub windows: Vec<Window>,
+    /// A row for each array of scalars that is prefetched into SMEM.
+    pub prefetched: Vec<Allocation>,
+    /// A row for each scratch array.
+    pub scratch: Vec<Allocation>,
+    /// Declared bytes of VMEM.
+    pub vmem_bytes: u64,
+    /// Declared bytes of SMEM.
+    pub smem_bytes: u64,
+    /// What the body is guessed to take of VMEM besides, where a guess was given.
+    pub guess_bytes: Option<u64>,
+    /// The limit of VMEM in force; `None` on v2, for a kernel that asks for none.
+    pub limit_bytes: Option<u64>,
+    /// What the generation has.
+    pub limits: Option<Limits>,
+    /// Whether it fits; `None` where there is no limit.
+    pub verdict: Option<Verdict>,
+}
+
+impl Budget {
+    /// Bytes of windows that are not allocated if XLA keeps their arrays in VMEM anyway.
+    #[must_use]
+    pub fn bytes_that_may_be_kept(&self) -> u64 {
+        self.windows.iter().filter(|window| window.may_be_kept).map(|window| window.bytes).sum()
+    }
+
+    /// A `vmem_limit_bytes` that what is declared needs, with the guess and its margin if there is one, in whole MiB or the
+    /// cap; `None` where even the cap is too small.
+    #[must_use]
+    pub fn limit_needed(&self) -> Option<u64> {
+        let cap = self.limits?.cap_bytes;
+        let needed = self.vmem_bytes.checked_add(with_margin(self.guess_bytes.unwrap_or_default()))?;
+        (needed <= cap).then(|| needed.next_multiple_of(1 << 20).min(cap))
+    }
+}
+
+/// Whether a kernel fits. Nothing says "fits" without a word on the body, which only the compiler knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// What is declared is more than the limit of VMEM, or than SMEM has.
+    DoesNotFit,
+    /// What is declared fits; no guess of the body was given.
+    DeclaredFits,
+    /// What is declared fits, but not with the guess and a tenth of it.
+    ProbablyDoesNotFit,
+    /// What is declared fits with the guess and a tenth of it.
+    ProbablyFits,
+}
+
+impl Verdict {
+    /// Its name: `does_not_fit`, `declared_fits`, `probably_does_not_fit` or `probably_fits`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DoesNotFit => "does_not_fit",
+            Self::DeclaredFits => "declared_fits",
+            Self::ProbablyDoesNotFit => "probably_does_not_fit",
+            Self::ProbablyFits => "probably_fits",
+        }
+    }
+}
+
+/// What an operand takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Window {
+    /// Which it is: `in0`, `out1`.
+    pub name: String,
+    /// The operand, as the kernel has it.
+    pub operand: Operand,
+    /// Its block with padding; `None` where it has no window.
+    pub padded: Option<PaddedBlock>,
+    /// Blocks that are held at a time; 0 where it has no window.
+    pub buffers: u64,
+    /// Why so many.
+    pub cause: BufferCause,
+    /// Bytes of all buffers, rounded up to 1024.
+    pub bytes: u64,
+    /// Whether the array is small enough for XLA to keep it in VMEM as a whole. Then the window is not allocated, and
+    /// the kernel takes fewer bytes; nothing tells before compiling.
+    pub may_be_kept: bool,
+    /// Why the compiler will refuse the block.
+    pub unsupported: Option<Unsupported>,
+}
+
+/// Why an operand has as many buffers as it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BufferCause {
+    /// The block moves over the grid: one buffer is filled while the other is read.
+    Moves,
+    /// `pl.Buffered(n)` asks for so many.
+    AsAsked,
+    /// Its index depends on no axis of the grid with more than one step. `pl.Buffered(n)` changes nothing.
+    Constant,
+    /// The grid has one step.
+    OneStep,
+    /// The operand stays in its memory, and has no window.
+    NoWindow,
+}
+
+impl BufferCause {
+    /// Its name: `moves`, `as_asked`, `constant`, `one_step`, `no_window`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Moves => "moves",
+            Self::AsAsked => "as_asked",
+            Self::Constant => "constant",
+            Self::OneStep => "one_step",
+            Self::NoWindow => "no_window",
+        }
+    }
+}
+
+/// What scratch or a prefetched array takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Allocation {
+    /// Which it is: `scratch0`, `prefetch1`.
+    pub name: String,
+    /// Where it lies.
+    pub memory: Memory,
+    /// What it holds; `None` for semaphores.
+    pub array: Option<Array>,
+    /// The array with padding; `None` where it takes nothing of VMEM and SMEM.
+    pub padded: Option<PaddedBlock>,
+    /// Bytes; of scratch rounded up to 512.
+    pub bytes: u64,
+}
+
+impl Kernel {
+    /// What the kernel takes on a generation.
+    ///
+    /// # Errors
+    /// Those of [`PaddedBlock::of`], and [`ErrorKind::Overflow`](crate::ErrorKind::Overflow) if a total is above
+    /// 2^63 − 1 bytes.
+    pub fn budget(&self, generation: Generation) -> Result<Budget, Error> {
+        let limits = Limits::of(generation);
+        let mut counts = [0_usize; 2];
+        let mut windows = Vec::with_capacity(self.operands.len());
+        for operand in &self.operands {
+            let count = &mut counts[usize::from(operand.is_output)];
+            let name = format!("{}{count}", if operand.is_output { "out" } else { "in" });
+            *count += 1;
+            windows.push(self.window(operand, name, generation)?);
+        }
+        let prefetched = self.prefetched.iter().enumerate().map(|(number, array)| {
+            let padded = PaddedBlock::of(array.element_type, &array.dimensions, generation)?;
+            let bytes = padded.window_bytes();
+            let (name, array) = (format!("prefetch{number}"), Some(array.clone()));
+            Ok(Allocation { name, memory: Memory::Smem, array, padded: Some(padded), bytes })
+        });
+        let prefetched = prefetched.collect::<Result<Vec<_>, Error>>()?;
+        let scratch = self.scratch.iter().enumerate().map(|(number, scratch)| {
+            let is_counted = matches!(scratch.memory, Memory::Vmem | Memory::Smem);
+            let array = scratch.array.as_ref().filter(|_| is_counted);
+            let padded = array.map(|array| PaddedBlock::of(array.element_type, &array.dimensions, generation));
+            let padded = padded.transpose()?;
+            let bytes = padded.as_ref().map_or(Some(0), |it| checked::round_up(it.scratch_bytes(), SCRATCH_GRANULE));
+            let (name, array) = (format!("scratch{number}"), scratch.array.clone());
+            Ok(Allocation { name, memory: scratch.memory, array, padded, bytes: bytes.ok_or_else(too_large)? })
+        });
+        let scratch = scratch.collect::<Result<Vec<_>, Error>>()?;
+        let total = |memory| {
+            let windows = windows.iter().filter(|row| row.operand.memory == memory).map(|row| row.bytes);
+            let others = prefetched.iter().chain(&scratch).filter(|row| row.memory == memory).map(|row| row.bytes);
+            windows.chain(others).try_fold(0_u64, u64::checked_add).filter(|&sum| sum <= crate::MAX_SIZE)
+        };
+        let vmem_bytes = total(Memory::Vmem).ok_or_else(too_large)?;
+        let smem_bytes = total(Memory::Smem).ok_or_else(too_large)?;
+        let limit_bytes = limits.map_or(self.limit_bytes, |limits| Some(limits.in_force(self.limit_bytes)));
+        let is_within_smem = limits.is_none_or(|limits| smem_bytes <= limits.smem_bytes);
+        let verdict = limit_bytes.map(|limit| match self.body_bytes {
+            _ if vmem_bytes > limit || !is_within_smem => Verdict::DoesNotFit,
+            None => Verdict::DeclaredFits,
+            Some(guess) if vmem_bytes.saturating_add(with_margin(guess)) > limit => Verdict::ProbablyDoesNotFit,
+            Some(_) => Verdict::ProbablyFits,
+        });
+        let guess_bytes = self.body_bytes;
+        Ok(Budget {
+            generation,
+            windows,
+            prefetched,
+            scratch,
+            vmem_bytes,
+            smem_bytes,
+            guess_bytes,
+            limit_bytes,
+            limits,
+            verdict,
+        })
+    }
+
+    fn window(&self, operand: &Operand, name: String, generation: Generation) -> Result<Window, Error> {
+        let (buffers, cause) = self.buffers(operand);
+        let unsupported = Unsupported::of(operand, buffers);
+        let operand = operand.clone();
+        if buffers == 0 {
+            return Ok(Window {
+                name,
+                operand,
+                padded: None,
+                buffers,
+                cause,
+                bytes: 0,
+                may_be_kept: false,
+                unsupported,
+            });
+        }
+        let array = &operand.array;
+        let padded = PaddedBlock::of(array.element_type, &operand.bounds(), generation)?;
+        let bytes = padded.window_bytes().checked_mul(buffers);
+        let bytes = bytes.and_then(|bytes| checked::round_up(bytes, WINDOW_GRANULE)).ok_or_else(too_large)?;
+        // An array that is larger than all of VMEM can't be kept there. Its own tiles pad it at least as much.
+        let whole = PaddedBlock::of(array.element_type, &array.dimensions, generation);
+        let may_be_kept = operand.memory == Memory::Vmem
+            && whole
+                .is_ok_and(|it| Limits::of(generation).is_none_or(|limits| it.window_bytes() < limits.physical_bytes));
+        Ok(Window { name, operand, padded: Some(padded), buffers, cause, bytes, may_be_kept, unsupported })
+    }
+
+    /// How many blocks of an operand are held at a time, and why.
+    fn buffers(&self, operand: &Operand) -> (u64, BufferCause) {
+        if !matches!(operand.memory, Memory::Vmem | Memory::Smem) {
+            return (0, BufferCause::NoWindow);
+        }
+        let is_long = |steps: Option<u64>| steps != Some(1);
+        if !self.grid.iter().copied().any(is_long) {
+            return (1, BufferCause::OneStep);
+        }
+        let mut axes = operand.index.iter().flatten();
+        if !axes.any(|&axis| self.grid.get(axis).copied().is_some_and(is_long)) {
+            return (1, BufferCause::Constant);
+        }
+        match operand.buffered {
+            Some(asked) => (asked, BufferCause::AsAsked),
+            None => (2, BufferCause::Moves),
+        }
+    }
+}
+
+/// A guess with a tenth of it: with as much the verdicts on nine matrix products, each just below the limit or above it,
+/// are the compiler's.
+const fn with_margin(guess: u64) -> u64 {
+    guess.saturating_add(guess.div_ceil(10))
+}

@@ -1,0 +1,59 @@
+//! What a kernel may have of VMEM and SMEM.
+
+use crate::tpu::Generation;
+
+/// What one kernel may have on a generation, in bytes.
+///
+/// Measured without a TPU, by compiling kernels: the physical size from "would exceed memory (size=…)", the default from
+/// "Scoped allocation with size … and limit …", the cap from `scoped_memory_configs` of a kernel compiled with
+/// `vmem_limit_bytes=1 << 40`, SMEM by bisection of a scratch buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// VMEM that a core has.
+    pub physical_bytes: u64,
+    /// VMEM of a kernel that asks for no limit.
+    pub default_bytes: u64,
+    /// The largest `vmem_limit_bytes` that is honoured; a larger one is cut to this without a word.
+    pub cap_bytes: u64,
+    /// The largest SMEM scratch that compiles; the compiler keeps the rest.
+    pub smem_bytes: u64,
+}
+
+impl Limits {
+    /// The limits of a generation; `None` for v2, for which no kernel was compiled.
+    ///
+    /// ```
+    /// use tilewise::tpu::{Generation, kernel::Limits};
+    ///
+    /// let v5e = Limits::of(Generation::V5e).expect("known");
+    /// assert_eq!((v5e.default_bytes, v5e.cap_bytes), (16 << 20, 128 << 20)); // an eighth by default
+    /// ```
+    #[must_use]
+    pub const fn of(generation: Generation) -> Option<Self> {
+        const MIB: u64 = 1 << 20;
+        /// What the compiler keeps of the VMEM of v5p and v6e.
+        const RESERVED: u64 = 64 << 10;
+        let (physical_bytes, default_bytes, cap_bytes, smem_bytes) = match generation {
+            Generation::V2 => return None,
+            // A limit above the memory is not cut here, and gives no more.
+            Generation::V3 => (16 * MIB, 16 * MIB, 16 * MIB, 15_360),
+            Generation::V4 => (16 * MIB, 16 * MIB, 16 * MIB, 1_048_064),
+            Generation::V5e => (128 * MIB, 16 * MIB, 128 * MIB, 1_046_528),
+            Generation::V5p => (64 * MIB, 16 * MIB, 64 * MIB - RESERVED, 1_046_528),
+            Generation::V6e => (128 * MIB, 32 * MIB, 128 * MIB - RESERVED, 1_046_528),
+            Generation::V7x => (64 * MIB, 32 * MIB, 64 * MIB, 1_046_528),
+        };
+        Some(Self { physical_bytes, default_bytes, cap_bytes, smem_bytes })
+    }
+
+    /// The limit in force for a kernel that asks for `asked` bytes by `vmem_limit_bytes`, or for none.
+    #[must_use]
+    pub const fn in_force(&self, asked: Option<u64>) -> u64 {
+        match asked {
+            Some(asked) if asked < self.cap_bytes => asked,
+            Some(_) => self.cap_bytes,
+            None => self.default_bytes,
+        }
+    }
+}

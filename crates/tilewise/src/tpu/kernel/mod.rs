@@ -1,0 +1,167 @@
+//! What a Pallas kernel takes of VMEM and SMEM, before it is compiled.
+//!
+//! A kernel *declares* memory: the windows through which it sees blocks of its operands, its scratch, and the scalars that
+//! are prefetched for its index maps. These are known to the byte. The compiler adds what the *body* needs: registers that
+//! it spills, and values too large for them. That is not known before compiling, so that [`Budget`] keeps the two apart.
+//!
+//! ```
+//! use tilewise::tpu::{Generation, kernel::{Kernel, Verdict}};
+//!
+//! let kernel: Kernel = "
+//!     grid 8,8,8
+//!     in  bf16[8192,8192] block 1024,1024 @ 0,2
+//!     in  bf16[8192,8192] block 1024,1024 @ 2,1
+//!     out bf16[8192,8192] block 1024,1024 @ 0,1
+//!     scratch vmem f32[1024,1024]
+//! ".parse()?;
+//! let budget = kernel.budget(Generation::V5e)?;
+//! assert_eq!(budget.vmem_bytes, 16 << 20);          // all of the 16 MiB that a kernel has by default,
+//! assert_eq!(budget.verdict, Some(Verdict::DeclaredFits)); // with nothing left for the body
+//! # Ok::<(), tilewise::Error>(())
+//! ```
+//!
+//! # How well it holds
+//!
+//! 464 kernels were generated and compiled for v4, v5e, v5p, v6e and v7x with libtpu 0.0.42.1, ahead of time. VMEM and SMEM are
+//! the compiler's to the byte for 450. In the other 14 XLA kept operands in VMEM, whose windows then are not allocated: for
+//! windows of small operands see [`Window::may_be_kept`]. Half of them are in `conformance/facts`. `cargo xtask kernels`
+//! compares with kernels that it generates.
+//!
+//! Not covered: SparseCores, collectives between chips, blocks of single elements (`pl.Element`), v2.
+
+mod budget;
+mod limits;
+mod notation;
+mod rules;
+
+pub use budget::{Allocation, Budget, BufferCause, Verdict, Window};
+pub use limits::Limits;
+pub use notation::parts;
+pub use rules::Unsupported;
+
+use super::Generation;
+use crate::ElementType;
+use alloc::{string::String, vec::Vec};
+
+/// A kernel's grid, operands, scalars and scratch: what its `pallas_call` says.
+///
+/// It is read from a text of a line each:
+///
+/// ```text
+/// name matmul                        # optional, as everything here
+/// tpu v6e
+/// grid 16,16,8                       # `?` for a bound that only the run knows
+/// prefetch s32[24,64]
+/// in  bf16[8192,8192] block 1024,1024 @ 0,2
+/// in  s4[8192,8192] block 1024,1024 @ 2,1 buffered 1
+/// in  f32[64,128] any                # or `hbm`: left where it is
+/// in  s32[8,4] smem                  # without a block: the whole array
+/// out bf16[4,8192] block -,1024 @ -,1
+/// scratch vmem f32[1024,1024]
+/// scratch dma
+/// limit 64MiB                        # vmem_limit_bytes
+/// body 2MiB                          # what the body is guessed to take
+/// ```
+///
+/// Behind `@` stands, for each dimension, the axis of the grid that its block index depends on; `-` is none. As a bound of a
+/// block, `-` is a dimension that the kernel doesn't see (`None`, `pl.Squeezed()`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kernel {
+    /// What it is called.
+    pub name: Option<String>,
+    /// The generation that the text names.
+    pub generation: Option<Generation>,
+    /// Steps along each axis; `None` for a bound that only the run knows, which counts as more than 1.
+    pub grid: Vec<Option<u64>>,
+    /// Scalars that are in SMEM before the first step.
+    pub prefetched: Vec<Array>,
+    /// Inputs and outputs, each in its order.
+    pub operands: Vec<Operand>,
+    /// `scratch_shapes`, and what `pl.run_scoped` and `emit_pipeline` allocate inside the body.
+    pub scratch: Vec<Scratch>,
+    /// `vmem_limit_bytes`.
+    pub limit_bytes: Option<u64>,
+    /// What the body is guessed to take of VMEM.
+    pub body_bytes: Option<u64>,
+}
+
+/// An array's type and bounds, in elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Array {
+    /// The type of its elements.
+    pub element_type: ElementType,
+    /// Its bounds.
+    pub dimensions: Vec<u64>,
+}
+
+/// An input or an output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Operand {
+    /// Whether it is an output.
+    pub is_output: bool,
+    /// The whole array.
+    pub array: Array,
+    /// Where the kernel sees it.
+    pub memory: Memory,
+    /// The block's bounds, one a dimension; `None` is squeezed.
+    pub block: Vec<Option<u64>>,
+    /// For each dimension the axis of the grid that its block index depends on.
+    pub index: Vec<Option<usize>>,
+    /// `pl.Buffered(n)`.
+    pub buffered: Option<u64>,
+}
+
+impl Operand {
+    /// The block's bounds with 1 for what is squeezed.
+    pub(super) fn bounds(&self) -> Vec<u64> {
+        self.block.iter().map(|bound| bound.unwrap_or(1)).collect()
+    }
+
+    /// Whether its block is the whole array, and stays.
+    pub(super) fn is_whole(&self) -> bool {
+        self.bounds() == self.array.dimensions && self.index.iter().all(Option::is_none)
+    }
+}
+
+/// Scratch of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Scratch {
+    /// Where it lies.
+    pub memory: Memory,
+    /// What it holds; `None` for semaphores.
+    pub array: Option<Array>,
+}
+
+/// A memory in which a kernel sees an operand or has scratch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Memory {
+    /// Vector memory.
+    Vmem,
+    /// Scalar memory.
+    Smem,
+    /// Wherever the array lies: `pl.ANY`.
+    Any,
+    /// The device's memory.
+    Hbm,
+    /// Semaphores, of DMAs or regular.
+    Semaphore,
+}
+
+impl Memory {
+    /// Its name: `vmem`, `smem`, `any`, `hbm`, `semaphore`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Vmem => "vmem",
+            Self::Smem => "smem",
+            Self::Any => "any",
+            Self::Hbm => "hbm",
+            Self::Semaphore => "semaphore",
+        }
+    }
+}

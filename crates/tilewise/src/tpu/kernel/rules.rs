@@ -1,0 +1,88 @@
+//! Blocks that the compiler refuses.
+
+use super::{Memory, Operand};
+use crate::tpu::block::{LANES, SUBLANES, element_bits};
+use alloc::vec::Vec;
+
+/// Why a kernel with such a block can't be compiled, with the nearest block that can.
+///
+/// The rules are those of JAX 0.10.2's lowering of Pallas to Mosaic (`_check_block_mappings`), and of the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// The last dimension of a block is the array's or a multiple of 128, the one before the array's or a multiple of 8.
+    LastTwoDimensions {
+        /// The nearest block.
+        nearest: Vec<u64>,
+    },
+    /// A block of rank 1 is the array, or a multiple of 1024, or a power of two from 128 words on.
+    RankOne {
+        /// The nearest block.
+        nearest: Vec<u64>,
+        /// The least power of two, in elements.
+        least: u64,
+    },
+    /// A window has at least one dimension.
+    Scalar,
+    /// What is left in its memory has no blocks.
+    BlockOutsideWindow,
+    /// Windows that move have one or two buffers.
+    Buffers {
+        /// How many were asked for.
+        asked: u64,
+    },
+}
+
+impl Unsupported {
+    pub(super) fn of(operand: &Operand, buffers: u64) -> Option<Self> {
+        let (array, block) = (&operand.array.dimensions[..], operand.bounds());
+        match operand.memory {
+            Memory::Any | Memory::Hbm => return (!operand.is_whole()).then_some(Self::BlockOutsideWindow),
+            Memory::Smem if operand.is_whole() => return None,
+            Memory::Semaphore => return None,
+            Memory::Smem | Memory::Vmem => {}
+        }
+        if !(1..=2).contains(&buffers) {
+            return Some(Self::Buffers { asked: buffers });
+        }
+        let mut nearest = block.clone();
+        match (&mut nearest[..], array) {
+            ([bound], &[whole]) => {
+                let least = LANES * 32 / element_bits(operand.array.element_type).ok()?;
+                *bound = nearest_line(*bound, whole, least);
+                (nearest != block).then_some(Self::RankOne { nearest, least })
+            }
+            ([.., rows, columns], &[.., all_rows, all_columns]) => {
+                *rows = nearest_multiple(*rows, all_rows, SUBLANES);
+                *columns = nearest_multiple(*columns, all_columns, LANES);
+                (nearest != block).then_some(Self::LastTwoDimensions { nearest })
+            }
+            _ => Some(Self::Scalar),
+        }
+    }
+}
+
+/// The bound, or what of the multiples and the whole dimension is nearest to it; of two the smaller.
+fn nearest_multiple(bound: u64, whole: u64, multiple: u64) -> u64 {
+    if bound == whole || bound % multiple == 0 {
+        return bound;
+    }
+    let below = bound - bound % multiple;
+    nearest_of(bound, [below, below.saturating_add(multiple), whole])
+}
+
+/// The bound, or what a block of rank 1 may have instead.
+fn nearest_line(bound: u64, whole: u64, least: u64) -> u64 {
+    let power = bound.checked_next_power_of_two().unwrap_or(1 << 63);
+    if bound == whole || bound % (SUBLANES * LANES) == 0 || (bound >= least && power == bound) {
+        return bound;
+    }
+    let below = bound - bound % (SUBLANES * LANES);
+    let half = if power / 2 >= least { power / 2 } else { 0 };
+    nearest_of(bound, [half, below, power.max(least), below.saturating_add(SUBLANES * LANES), whole])
+}
+
+fn nearest_of<const N: usize>(bound: u64, candidates: [u64; N]) -> u64 {
+    let positive = candidates.into_iter().filter(|&candidate| candidate > 0);
+    positive.min_by_key(|&candidate| (candidate.abs_diff(bound), candidate)).unwrap_or(bound)
+}

@@ -1,0 +1,230 @@
+//! What Pallas kernels declare, held against what the TPU compiler allocated: `conformance/facts`, whose README says where each
+//! row comes from.
+
+use std::{collections::HashMap, path::Path};
+use tilewise::{
+    ElementType, ErrorKind,
+    tpu::{
+        Generation, PaddedBlock,
+        kernel::{self, Budget, BufferCause, Kernel, Limits, Unsupported, Verdict},
+    },
+};
+
+fn budget(text: &str) -> Budget {
+    let kernel: Kernel = text.parse().expect(text);
+    kernel.budget(kernel.generation.unwrap_or(Generation::V6e)).expect(text)
+}
+
+#[test]
+fn declared_bytes_are_the_compilers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/facts/tpu_kernels.csv");
+    let mut reader = csv::Reader::from_path(path).expect("the facts are in the tree");
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for row in reader.deserialize::<HashMap<String, String>>().map(|row| row.expect("a row")) {
+        let found = budget(&row["kernel"]);
+        checked += 1;
+        if [found.vmem_bytes, found.smem_bytes].map(|n| n.to_string())
+            != ["vmem_bytes", "smem_bytes"].map(|n| row[n].clone())
+        {
+            wrong.push(format!("{} {}: {} {}", row["id"], row["class"], found.vmem_bytes, found.smem_bytes));
+        }
+    }
+    assert_eq!((checked, wrong), (229, Vec::new()));
+}
+
+/// A kernel of one block of these bounds that stays, on v6e.
+fn one_block(shape: &str) -> u64 {
+    budget(&format!("in {shape}")).vmem_bytes
+}
+
+#[test]
+fn rows_of_blocks_stop_at_eight() {
+    // Bytes of libtpu's windows; an array of 20 rows of bf16 takes 32, of 33 rows of s8 64.
+    assert_eq!(one_block("bf16[20,128]"), 24 * 128 * 2);
+    assert_eq!(one_block("s8[33,128]"), 40 * 128);
+    let tile = |name: &str, rows, generation| {
+        let element_type: ElementType = name.parse().expect("a type");
+        PaddedBlock::of(element_type, &[rows, 5], generation).expect("a block").tile()[0]
+    };
+    let heights = |name, generation| [1, 2, 3, 5, 9, 33].map(|rows| tile(name, rows, generation));
+    assert_eq!(heights("f32", Generation::V6e), [1, 2, 4, 8, 8, 8]);
+    assert_eq!(heights("bf16", Generation::V6e), [2, 2, 4, 8, 8, 8]);
+    assert_eq!(heights("s8", Generation::V6e), [4, 4, 4, 8, 8, 8]);
+    assert_eq!(heights("s4", Generation::V6e), [8; 6]);
+    assert_eq!(heights("s2", Generation::V6e), [16; 6]);
+    assert_eq!(heights("pred", Generation::V6e), heights("s32", Generation::V6e));
+    assert_eq!(heights("f32", Generation::V3), [2, 2, 4, 8, 8, 8]);
+    for name in ["s1", "f6e3m2fn", "f64", "c64"] {
+        let error = PaddedBlock::of(name.parse().expect("a type"), &[8, 128], Generation::V6e).expect_err(name);
+        assert_eq!(error.kind(), ErrorKind::UnsupportedElementType, "{name}");
+    }
+}
+
+#[test]
+fn buffers_are_the_compilers() {
+    // Kernels compiled for v6e: f32[64,128] blocks of 8 rows, and what was allocated for the input.
+    for (index, buffers, cause) in [
+        ("grid 8\nin f32[64,128] block 8,128 @ 0,-", 2, BufferCause::Moves),
+        ("grid 8\nin f32[64,128] block 8,128 @ -,-", 1, BufferCause::Constant),
+        ("grid 8\nin f32[64,128] block 8,128 @ -,- buffered 4", 1, BufferCause::Constant),
+        ("grid 8\nin f32[64,128] block 8,128 @ 0,- buffered 1", 1, BufferCause::AsAsked),
+        ("grid 8,1\nin f32[64,128] block 8,128 @ 1,-", 1, BufferCause::Constant),
+        ("grid 1\nin f32[64,128] block 8,128 @ 0,-", 1, BufferCause::OneStep),
+        ("grid ()\nin f32[64,128] block 8,128", 1, BufferCause::OneStep),
+        ("grid ?\nin f32[64,128] block 8,128 @ 0,-", 2, BufferCause::Moves),
+        ("grid 8\nin f32[64,128] any", 0, BufferCause::NoWindow),
+    ] {
+        let window = &budget(index).windows[0];
+        assert_eq!((window.buffers, window.cause, window.bytes), (buffers, cause, buffers * 4096), "{index}");
+    }
+}
+
+#[test]
+fn scratch_has_whole_bytes() {
+    let found =
+        budget("scratch vmem s4[64,128]\nscratch smem f32[5]\nscratch dma\nprefetch s32[3]\nscratch vmem f32[200]");
+    let bytes: Vec<u64> = found.scratch.iter().map(|row| row.bytes).collect();
+    assert_eq!(bytes, [64 * 128, 512, 0, 1024]);
+    assert_eq!((found.vmem_bytes, found.smem_bytes), (64 * 128 + 1024, 1024));
+}
+
+/// The matrix product of KERNELS' search for blocks: bf16, an accumulator of f32, all dimensions 8192.
+fn product(tpu: &str, [bm, bn, bk]: [u64; 3]) -> Budget {
+    let grid = [bm, bn, bk].map(|block| 8192 / block);
+    budget(&format!(
+        "tpu {tpu}\ngrid {},{},{}\nin bf16[8192,8192] block {bm},{bk} @ 0,2\nin bf16[8192,8192] block {bk},{bn} @ 2,1
+         out bf16[8192,8192] block {bm},{bn} @ 0,1\nscratch vmem f32[{bm},{bn}]\nbody {}",
+        grid[0],
+        grid[1],
+        grid[2],
+        bm * bk * 2, // the left operand of the product, which the body holds whole
+    ))
+}
+
+#[test]
+fn verdicts_with_a_guess_are_the_compilers() {
+    // Nine maximal choices by declared bytes, and whether they compiled (libtpu 0.0.42.1).
+    for (tpu, blocks, compiled) in [
+        ("v5e", [512, 1024, 2048], false),
+        ("v5e", [1024, 512, 2048], false),
+        ("v5e", [1024, 1024, 1024], false),
+        ("v5e", [256, 512, 4096], true),
+        ("v5e", [256, 2048, 1024], true),
+        ("v5e", [512, 256, 4096], false),
+        ("v6e", [512, 2048, 2048], true),
+        ("v6e", [512, 1024, 4096], false),
+        ("v6e", [1024, 512, 4096], false),
+    ] {
+        let found = product(tpu, blocks);
+        let wanted = if compiled { Verdict::ProbablyFits } else { Verdict::ProbablyDoesNotFit };
+        assert_eq!(found.verdict, Some(wanted), "{tpu} {blocks:?}");
+        assert!(found.vmem_bytes <= found.limit_bytes.expect("a limit"), "declared alone, all fit");
+    }
+}
+
+#[test]
+fn limits_are_cut_to_the_cap() {
+    let limit = |text: &str| budget(text).limit_bytes;
+    assert_eq!(limit("tpu v6e"), Some(32 << 20));
+    assert_eq!(limit("tpu v6e\nlimit 1024GiB"), Some((128 << 20) - (64 << 10)));
+    assert_eq!(limit("tpu v5e\nlimit 1.5M"), Some(3 << 19));
+    assert_eq!((limit("tpu v2"), budget("tpu v2").verdict), (None, None));
+    // "A limit equal to the need compiles; one byte less fails."
+    let verdict = |limit| budget(&format!("grid 8\nlimit {limit}\nin f32[64,128] block 8,128 @ 0,-")).verdict;
+    assert_eq!(verdict(8192), Some(Verdict::DeclaredFits));
+    assert_eq!(verdict(8191), Some(Verdict::DoesNotFit));
+    // SMEM has a limit of its own, whatever is asked of VMEM.
+    assert_eq!(budget("tpu v5e\nscratch smem f32[261632]").verdict, Some(Verdict::DeclaredFits));
+    assert_eq!(budget("tpu v5e\nscratch smem f32[261633]").verdict, Some(Verdict::DoesNotFit));
+    let needed = product("v5e", [1024, 1024, 1024]).limit_needed();
+    assert!(needed.is_some_and(|bytes| bytes >= 19_251_856), "the compiler took 18.36M: {needed:?}");
+    for &generation in Generation::ALL {
+        let known = generation.vmem_bytes().zip(Limits::of(generation));
+        assert!(known.is_none_or(|(bytes, limits)| bytes == limits.cap_bytes), "{generation}");
+    }
+}
+
+#[test]
+fn small_operands_may_be_kept() {
+    let found = budget("tpu v7x\ngrid 8\nin f32[64,128] block 8,128 @ 0,-\nin f32[16384,8192] block 8,128 @ 0,-");
+    assert_eq!(found.windows.iter().map(|window| window.may_be_kept).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(found.bytes_that_may_be_kept(), 8192);
+}
+
+#[test]
+fn impossible_blocks_have_a_nearest_one() {
+    let window = |text: &str| budget(&format!("grid 4\n{text}")).windows[0].clone();
+    let nearest = |text: &str| match window(text).unsupported {
+        Some(Unsupported::LastTwoDimensions { nearest } | Unsupported::RankOne { nearest, .. }) => nearest,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(nearest("in f32[64,512] block 12,200 @ 0,-"), [8, 256]);
+    assert_eq!(nearest("in f32[64,512] block 3,128 @ 0,-"), [8, 128]);
+    assert_eq!(nearest("in f32[4,8,512] block -,-,100 @ 0,-,-"), [1, 8, 128]);
+    assert_eq!(nearest("in f32[10000] block 1000 @ 0"), [1024]);
+    assert_eq!(nearest("in s8[10000] block 200 @ 0"), [512]);
+    assert_eq!(nearest("in f32[10000] block 9990 @ 0"), [10000]);
+    for legal in [
+        "in f32[64,200] block 8,200 @ 0,-",
+        "in f32[3,512] block 3,128 @ -,0",
+        "in f32[10000] block 256 @ 0",
+        "in f32[10000] block 3072 @ 0",
+        "in f32[3,5] smem",
+        "in f32[3,5] any",
+        "in f32[64,512] block 8,128 @ -,- buffered 4",
+    ] {
+        assert_eq!(window(legal).unsupported, None, "{legal}");
+    }
+    assert_eq!(
+        window("in f32[64,128] block 8,128 @ 0,- buffered 3").unsupported,
+        Some(Unsupported::Buffers { asked: 3 })
+    );
+    assert_eq!(window("in f32[64,128] any block 8,128 @ 0,-").unsupported, Some(Unsupported::BlockOutsideWindow));
+    assert_eq!(window("in f32[]").unsupported, Some(Unsupported::Scalar));
+}
+
+#[test]
+fn errors_point_at_what_is_wrong() {
+    for (text, kind, wrong) in [
+        ("", ErrorKind::EmptyInput, ""),
+        ("# nothing\n\n", ErrorKind::EmptyInput, "# nothing\n\n"),
+        ("gird 4", ErrorKind::Syntax, "gird"),
+        ("grid 4,x", ErrorKind::Syntax, "x"),
+        ("grid 4, 0", ErrorKind::Syntax, "0"),
+        ("grid 4\ngrid 4", ErrorKind::InvalidKernel, "grid"),
+        ("grid 4 4", ErrorKind::Syntax, "4"),
+        ("tpu v9", ErrorKind::UnknownGeneration, "v9"),
+        ("limit 5 furlongs", ErrorKind::Syntax, "5 furlongs"),
+        ("limit .5M", ErrorKind::Syntax, ".5M"),
+        ("grid 4\nin b16[8,128]", ErrorKind::UnknownElementType, "b16"),
+        ("in f32[?,128]", ErrorKind::UnboundedDimension, "f32[?,128]"),
+        ("in (f32[8], f32[8])", ErrorKind::NotAnArray, "(f32[8], f32[8])"),
+        ("in", ErrorKind::Syntax, ""),
+        ("grid 4\nin f32[8,128] block 8 @ 0,-", ErrorKind::InvalidKernel, "8"),
+        ("grid 4\nin f32[8,128] block 8, 128, 1 @ 0,-", ErrorKind::InvalidKernel, "8, 128, 1"),
+        ("grid 4\nin f32[8,128] block 8,128 @ 0", ErrorKind::InvalidKernel, "0"),
+        ("grid 4\nin f32[8,128] block 8,128 @ 1,-", ErrorKind::InvalidKernel, "1,-"),
+        ("in f32[8,128] block 8,128 @ 0,-\ngrid ()", ErrorKind::InvalidKernel, "0,-"),
+        ("grid 4\nin f32[32,128] block 8,128", ErrorKind::InvalidKernel, "8,128"),
+        ("in f32[8,128] vmm", ErrorKind::Syntax, "vmm"),
+        ("in f32[8,128] vmem smem", ErrorKind::Syntax, "smem"),
+        ("in f32[8,128] buffered 0", ErrorKind::Syntax, "0"),
+        ("scratch f32[8,128]", ErrorKind::Syntax, "f32[8,128]"),
+        ("in f32[8,128] block 8,é", ErrorKind::Syntax, "é"),
+    ] {
+        let error = text.parse::<Kernel>().expect_err(text);
+        let span = error.span().expect("a span");
+        assert_eq!((error.kind(), text.get(span.clone())), (kind, Some(wrong)), "{text:?}: {error} {span:?}");
+    }
+    let enormous: Kernel = "scratch vmem s8[9223372036854775807]".parse().expect("read");
+    assert_eq!(enormous.budget(Generation::V5e).expect_err("too large").kind(), ErrorKind::Overflow);
+}
+
+#[test]
+fn texts_of_several_kernels_are_divided() {
+    let parts = |text| kernel::parts(text).collect::<Vec<_>>();
+    assert_eq!(parts(""), [""]);
+    assert_eq!(parts("a\n --- \nb"), ["a\n", "b"]);
+    assert_eq!(parts("---\nb\n---\n\n"), ["", "b\n"]);
+}
