@@ -88,6 +88,24 @@ pub(crate) fn parse_generation(text: &str) -> Result<Generation, String> {
     })
 }
 
+/// One generation, or all of them, a row each.
+#[derive(Clone, Copy)]
+pub(crate) enum Tpu {
+    One(Generation),
+    All,
+}
+
+impl FromStr for Tpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        parse_generation(text).map(Self::One)
+    }
+}
+
 /// Colours of a picture.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrawTheme {

@@ -22,6 +22,7 @@
 mod error_page;
 mod export;
 mod failure;
+mod kernel;
 #[cfg(feature = "html")]
 pub mod notebook;
 mod output;
@@ -39,6 +40,7 @@ pub use export::Html;
 pub use export::Parquet;
 pub use export::{Exporter, Json, MemoryViz, Picture, PictureFormat, Trace};
 pub use failure::{excerpt, failure_text};
+pub use kernel::KernelBudget;
 pub use output::AuditOutput;
 pub use shape::{
     BitcastAnswer, Derived, Differences, FreeLayouts, LayoutSummary, Located, NotationPart, Pair, Placement,

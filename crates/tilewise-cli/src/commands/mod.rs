@@ -7,6 +7,7 @@ mod diff;
 mod draw;
 mod explain;
 mod index;
+mod kernel;
 mod man;
 mod predict;
 mod relayout;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
     Explain(explain::Args),
+    /// Say what a Pallas kernel takes of VMEM and SMEM, before it is compiled
+    Kernel(kernel::Args),
     /// List the tile formats of TPUs and other machines that SHAPE@NAME can name
     Tiles(tiles::Args),
     /// Print a completion script for a shell
@@ -62,6 +65,7 @@ impl Command {
             Self::Relayout(args) => Output::run(args.format.format, |output| relayout::run(args, output)),
             Self::Audit(args) => Output::run(args.format.into(), |output| audit::run(args, output)),
             Self::Explain(args) => Output::run(args.format.format, |output| explain::run(args, output)),
+            Self::Kernel(args) => Output::run(args.format.format, |output| kernel::run(args, output)),
             Self::Tiles(args) => Output::run(args.format.format, tiles::run),
             Self::Completions(args) => completions::run(args),
             Self::Man => man::run(),

@@ -3,9 +3,9 @@
 use crate::{
     input::each_item,
     output::{FormatArgs, Output},
-    values::parse_generation,
+    values::Tpu,
 };
-use std::{io, str::FromStr};
+use std::io;
 use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 use tilewise_report::{
@@ -26,24 +26,6 @@ pub(crate) struct Args {
     tpu: Tpu,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
-}
-
-/// One generation, or all of them, a row each.
-#[derive(Clone, Copy)]
-enum Tpu {
-    One(Generation),
-    All,
-}
-
-impl FromStr for Tpu {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" {
-            return Ok(Self::All);
-        }
-        parse_generation(text).map(Self::One)
-    }
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {

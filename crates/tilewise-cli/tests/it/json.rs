@@ -134,6 +134,12 @@ fn the_document_lists_what_is_printed() {
     let layouts = ["--from", "f32[3,5]{1,0}", "--to", "f32[3,5]{1,0:T(2,2)}", "--check", "--verbose"];
     checker.run("Relayout", &[&["relayout", &out("json.bin"), &out("json.tiles")][..], &layouts].concat());
     checker.run("TileFormat", &["tiles"]);
+    let kernels =
+        "tpu v5e\ngrid 4\nin f32[8,500] block -,100 @ -,0\nin s32[8] smem\nin f32[8] any\nprefetch s32[8]\nscratch dma
+        scratch vmem f32[8,128]\nbody 1MiB\n---\nname k\ntpu v2\ngrid 4\n---\ngrid x\n";
+    fs::write(out("kernels.txt"), kernels).expect("a folder");
+    checker.run("Kernel", &["kernel", &out("kernels.txt")]);
+    checker.run("Kernel", &["kernel", "examples/matmul.kernel", "--tpu", "all"]);
 
     let dump = path("dump");
     for program in ["examples/gnn_large.v5e.hlo", "testing/programs/cases/cpu.hlo", &path("copies.hlo.gz"), &dump] {

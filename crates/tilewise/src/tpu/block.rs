@@ -28,6 +28,8 @@ pub struct PaddedBlock {
     tile: Vec<u64>,
     dimensions: Vec<u64>,
     elements: u64,
+    /// Elements without padding.
+    data_elements: u64,
     element_bits: u64,
 }
 
@@ -64,8 +66,9 @@ impl PaddedBlock {
             *bound = checked::round_up(*bound, tile).ok_or_else(too_large)?;
         }
         let elements = checked::product(dimensions.iter().copied()).ok_or_else(too_large)?;
+        let data_elements = checked::product(bounds.iter().copied()).ok_or_else(too_large)?;
         checked::bytes(elements, element_bits.max(8)).ok_or_else(too_large)?;
-        Ok(Self { tile, dimensions, elements, element_bits })
+        Ok(Self { tile, dimensions, elements, data_elements, element_bits })
     }
 
     /// The tile of the last one or two dimensions, in elements; empty for a scalar.
@@ -78,6 +81,12 @@ impl PaddedBlock {
     #[must_use]
     pub fn dimensions(&self) -> &[u64] {
         &self.dimensions
+    }
+
+    /// Bytes of the block's elements alone, packed.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        checked::bytes(self.data_elements, self.element_bits).unwrap_or(u64::MAX)
     }
 
     /// Bytes of one buffer of a window, or of prefetched scalars: elements below a byte are packed.

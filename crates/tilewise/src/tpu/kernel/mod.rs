@@ -40,8 +40,9 @@ pub use notation::parts;
 pub use rules::Unsupported;
 
 use super::Generation;
-use crate::ElementType;
+use crate::{ElementType, text};
 use alloc::{string::String, vec::Vec};
+use core::fmt;
 
 /// A kernel's grid, operands, scalars and scratch: what its `pallas_call` says.
 ///
@@ -94,6 +95,15 @@ pub struct Array {
     pub element_type: ElementType,
     /// Its bounds.
     pub dimensions: Vec<u64>,
+}
+
+impl fmt::Display for Array {
+    /// As XLA writes a shape without its layout: `bf16[8192,8192]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[", self.element_type)?;
+        text::join(f, &self.dimensions)?;
+        f.write_str("]")
+    }
 }
 
 /// An input or an output.

@@ -1,8 +1,12 @@
 //! Blocks that the compiler refuses.
 
 use super::{Memory, Operand};
-use crate::tpu::block::{LANES, SUBLANES, element_bits};
+use crate::{
+    text,
+    tpu::block::{LANES, SUBLANES, element_bits},
+};
 use alloc::vec::Vec;
+use core::fmt;
 
 /// Why a kernel with such a block can't be compiled, with the nearest block that can.
 ///
@@ -34,6 +38,15 @@ pub enum Unsupported {
 }
 
 impl Unsupported {
+    /// The nearest block that can be compiled, where the block's bounds are the cause.
+    #[must_use]
+    pub fn nearest(&self) -> Option<&[u64]> {
+        match self {
+            Self::LastTwoDimensions { nearest } | Self::RankOne { nearest, .. } => Some(nearest),
+            _ => None,
+        }
+    }
+
     pub(super) fn of(operand: &Operand, buffers: u64) -> Option<Self> {
         let (array, block) = (&operand.array.dimensions[..], operand.bounds());
         match operand.memory {
@@ -59,6 +72,30 @@ impl Unsupported {
             }
             _ => Some(Self::Scalar),
         }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    /// The rule, and the nearest block that keeps it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LastTwoDimensions { .. } => f.write_str(
+                "the last two bounds of a block are multiples of 8 and 128, or the array's own; the nearest such block is ",
+            )?,
+            Self::RankOne { least, .. } => write!(
+                f,
+                "a block of one dimension is the array, a multiple of 1024, or a power of two from {least} on; the nearest \
+                 such block is "
+            )?,
+            Self::Scalar => return f.write_str("a window has at least one dimension; put a scalar in SMEM"),
+            Self::BlockOutsideWindow => {
+                return f.write_str("what is left in its memory has no blocks; copy parts of it in the kernel");
+            }
+            Self::Buffers { asked } => {
+                return write!(f, "a block that moves has one or two buffers, not {asked}; `emit_pipeline` takes more");
+            }
+        }
+        text::join(f, self.nearest().unwrap_or_default())
     }
 }
 

@@ -1,0 +1,98 @@
+//! `tilewise kernel`: what a Pallas kernel takes of VMEM and SMEM.
+
+use crate::{
+    input::read_bytes,
+    output::{FormatArgs, Output, Status},
+    values::Tpu,
+};
+use std::{io, path::PathBuf};
+use tilewise::tpu::{
+    Generation,
+    kernel::{Kernel, Limits, parts},
+};
+use tilewise_audit::Failure;
+use tilewise_report::{
+    KernelBudget,
+    style::{STRONG, styled},
+};
+
+#[derive(clap::Args)]
+#[command(after_help = "A kernel is a text:
+  tpu v6e
+  grid 16,16,8
+  in  bf16[8192,8192] block 1024,1024 @ 0,2
+  in  s4[8192,8192] block 1024,1024 @ 2,1 buffered 1
+  in  f32[64,128] any
+  out bf16[8192,8192] block 1024,1024 @ 0,1
+  scratch vmem f32[1024,1024]
+  limit 64MiB
+Behind @ stands the axis of the grid that chooses the block along each dimension; - is none. Lines `prefetch
+s32[24,64]`, `scratch smem s32[8]`, `scratch dma`, `name NAME` and `body 2MiB`, a guess of what the body takes, may be
+added. Lines of --- divide several kernels.
+
+The exit status is 1 if a kernel declares more than its limit, or has a block that can't be compiled.")]
+pub(crate) struct Args {
+    /// File with the text of kernels; - reads standard input
+    #[arg(default_value = "-", value_name = "FILE")]
+    file: PathBuf,
+    /// TPU generation, in place of the one that the text names: v3 v4 v5e v5p v6e v7x, or all
+    #[arg(long, value_name = "TPU")]
+    tpu: Option<Tpu>,
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
+    let text = read_bytes(&args.file).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| Failure::new("not_utf8", "the text is not UTF-8").in_file(&args.file))
+    });
+    let text = match text {
+        Ok(text) => text,
+        Err(failure) => return output.failure(&args.file.to_string_lossy(), failure),
+    };
+    for part in parts(&text) {
+        let input = part.trim_end();
+        let kernel: Kernel = match input.parse() {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                output.failure(input, Failure::from(error))?;
+                continue;
+            }
+        };
+        match args.tpu {
+            Some(Tpu::All) => on_all(&kernel, input, output)?,
+            Some(Tpu::One(generation)) => on_one(&kernel, Some(generation), input, output)?,
+            None => on_one(&kernel, None, input, output)?,
+        }
+    }
+    Ok(())
+}
+
+fn on_one(kernel: &Kernel, generation: Option<Generation>, input: &str, output: &mut Output) -> io::Result<()> {
+    let budget = KernelBudget::of(kernel, generation);
+    if budget.as_ref().is_ok_and(KernelBudget::is_refused) {
+        output.raise(Status::Flagged);
+    }
+    output.item(input, budget)
+}
+
+/// A row for each generation that kernels were compiled for.
+fn on_all(kernel: &Kernel, input: &str, output: &mut Output) -> io::Result<()> {
+    let known = Generation::ALL.iter().copied().filter(|&generation| Limits::of(generation).is_some());
+    for (position, generation) in known.enumerate() {
+        let budget = KernelBudget::of(kernel, Some(generation));
+        let is_failed = budget.is_err();
+        output.item_as(input, budget, |budget, out| {
+            if position == 0 {
+                writeln!(out, "{}", styled(STRONG, kernel.name.as_deref().unwrap_or("kernel")))?;
+                writeln!(out, "{}", KernelBudget::heading())?;
+            }
+            writeln!(out, "{}", budget.row())
+        })?;
+        // Another generation has the same to say.
+        if is_failed && output.is_for_people() {
+            break;
+        }
+    }
+    output.text("\n")
+}

@@ -1,0 +1,384 @@
+//! What a Pallas kernel takes of VMEM and SMEM: for people and as JSON.
+
+use crate::{
+    Terminal, WriteText,
+    style::{FAINT, STRONG, bytes, bytes_both, cut, listed, percent, product, style_of, styled, waste_style},
+    summary::Tone,
+};
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise::tpu::{
+    Generation, PaddedBlock,
+    kernel::{self, Array, Budget, BufferCause, Kernel, Memory, Unsupported, Verdict},
+};
+use tilewise_audit::Failure;
+
+/// What `tilewise kernel` answers to one kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelBudget {
+    name: Option<String>,
+    tpu: &'static str,
+    windows: Vec<WindowRow>,
+    prefetched: Vec<AllocationRow>,
+    scratch: Vec<AllocationRow>,
+    vmem_bytes: u64,
+    smem_bytes: u64,
+    guess_bytes: Option<u64>,
+    limit_bytes: Option<u64>,
+    default_bytes: Option<u64>,
+    cap_bytes: Option<u64>,
+    smem_limit_bytes: Option<u64>,
+    limit_needed_bytes: Option<u64>,
+    may_be_kept_bytes: u64,
+    verdict: Option<&'static str>,
+    #[serde(skip)]
+    budget: Budget,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct WindowRow {
+    operand: String,
+    shape: String,
+    block: Vec<Option<u64>>,
+    memory_space: &'static str,
+    tile: Option<Vec<u64>>,
+    padded_block: Option<Vec<u64>>,
+    padded_bytes: u64,
+    padding_bytes: u64,
+    buffers: u64,
+    bytes: u64,
+    cause: &'static str,
+    may_be_kept: bool,
+    unsupported: Option<String>,
+    nearest_block: Option<Vec<u64>>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct AllocationRow {
+    operand: String,
+    shape: Option<String>,
+    memory_space: &'static str,
+    padded_block: Option<Vec<u64>>,
+    bytes: u64,
+}
+
+impl KernelBudget {
+    /// What a kernel takes on a generation, or on the one that its text names.
+    ///
+    /// # Errors
+    /// Where no generation is named, and those of [`Kernel::budget`].
+    pub fn of(kernel: &Kernel, generation: Option<Generation>) -> Result<Self, Failure> {
+        let generation = generation.or(kernel.generation).ok_or_else(|| {
+            Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
+                .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
+        })?;
+        let budget = kernel.budget(generation)?;
+        Ok(Self {
+            name: kernel.name.clone(),
+            tpu: generation.name(),
+            windows: budget.windows.iter().map(WindowRow::of).collect(),
+            prefetched: budget.prefetched.iter().map(AllocationRow::of).collect(),
+            scratch: budget.scratch.iter().map(AllocationRow::of).collect(),
+            vmem_bytes: budget.vmem_bytes,
+            smem_bytes: budget.smem_bytes,
+            guess_bytes: budget.guess_bytes,
+            limit_bytes: budget.limit_bytes,
+            default_bytes: budget.limits.map(|limits| limits.default_bytes),
+            cap_bytes: budget.limits.map(|limits| limits.cap_bytes),
+            smem_limit_bytes: budget.limits.map(|limits| limits.smem_bytes),
+            limit_needed_bytes: budget.limit_needed(),
+            may_be_kept_bytes: budget.bytes_that_may_be_kept(),
+            verdict: budget.verdict.map(Verdict::as_str),
+            budget,
+        })
+    }
+
+    /// Whether the compiler will certainly refuse it: it declares more than there is, or has a block that can't be.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.budget.verdict == Some(Verdict::DoesNotFit)
+            || self.budget.windows.iter().any(|window| window.unsupported.is_some())
+    }
+
+    /// Its line in a table of generations.
+    #[must_use]
+    pub fn row(&self) -> String {
+        let size = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), bytes);
+        let numbers = format!(
+            "{:>12}{:>12}{:>12}{:>12}",
+            bytes(self.vmem_bytes),
+            size(self.limit_bytes),
+            size(self.cap_bytes),
+            bytes(self.smem_bytes)
+        );
+        let verdict = self.verdict.unwrap_or("unknown").replace('_', " ");
+        format!("  {:<4}{numbers}  {}", self.tpu, styled(style_of(self.tone()), verdict))
+    }
+
+    /// The heads of a table of generations.
+    #[must_use]
+    pub fn heading() -> String {
+        styled(FAINT, format!("  {:<4}{:>12}{:>12}{:>12}{:>12}  verdict", "", "VMEM", "limit", "at most", "SMEM"))
+    }
+
+    fn tone(&self) -> Tone {
+        match self.budget.verdict {
+            Some(Verdict::DoesNotFit) => Tone::Bad,
+            Some(Verdict::ProbablyDoesNotFit) => Tone::Warning,
+            _ => Tone::Plain,
+        }
+    }
+
+    /// The verdict in a sentence, which never says "fits" without a word on the body.
+    fn verdict_in_words(&self) -> String {
+        let declared = bytes(self.vmem_bytes);
+        let (Some(verdict), Some(limit)) = (self.budget.verdict, self.limit_bytes) else {
+            return format!("It declares {declared} of VMEM; what a kernel may have on {} is not known", self.tpu);
+        };
+        let left = limit.saturating_sub(self.vmem_bytes);
+        let of_limit = format!("{declared} of VMEM, and its limit is {}", bytes(limit));
+        let guess = bytes(self.guess_bytes.unwrap_or_default());
+        match verdict {
+            Verdict::DoesNotFit if self.vmem_bytes > limit => format!("Does not fit: it declares {of_limit}"),
+            Verdict::DoesNotFit => {
+                let most = self.smem_limit_bytes.unwrap_or_default();
+                format!("Does not fit: it declares {} of SMEM, which has {}", bytes(self.smem_bytes), bytes(most))
+            }
+            Verdict::ProbablyFits => {
+                format!("Probably fits: it declares {of_limit}; its body is guessed to take {guess}")
+            }
+            Verdict::ProbablyDoesNotFit => {
+                format!("Probably does not fit: it declares {of_limit}; its body is guessed to take {guess}")
+            }
+            _ if left == 0 => format!("What it declares fits, and leaves nothing for the body: it declares {of_limit}"),
+            _ => {
+                format!("What it declares fits, and leaves {} for the body: it declares {of_limit}", bytes(left))
+            }
+        }
+    }
+
+    /// What to do, where it does not fit.
+    fn remedy(&self) -> Option<String> {
+        let (verdict, limit) = (self.budget.verdict?, self.limit_bytes?);
+        let is_short = match verdict {
+            Verdict::DoesNotFit => self.vmem_bytes > limit,
+            Verdict::ProbablyDoesNotFit => true,
+            _ => return None,
+        };
+        if !is_short {
+            return Some("Keep in VMEM, or copy from HBM in parts, what is not needed to choose blocks".to_owned());
+        }
+        let cap = self.cap_bytes?;
+        Some(match self.limit_needed_bytes {
+            Some(needed) => {
+                let body = if self.guess_bytes.is_some() { "" } else { ", and as much more as the body takes" };
+                format!(
+                    "Raise the limit: `pltpu.CompilerParams(vmem_limit_bytes={needed})`{body}; {} honours up to {}",
+                    self.tpu,
+                    bytes(cap)
+                )
+            }
+            None => {
+                let largest = self.windows.iter().filter(|row| row.memory_space == "vmem").max_by_key(|row| row.bytes);
+                let which = largest.map(|row| format!(", first that of {}, the largest", row.operand));
+                format!(
+                    "Make the blocks smaller{}: {} honours no limit above {}",
+                    which.unwrap_or_default(),
+                    self.tpu,
+                    bytes(cap)
+                )
+            }
+        })
+    }
+}
+
+impl WindowRow {
+    fn of(window: &kernel::Window) -> Self {
+        let operand = &window.operand;
+        let padded = window.padded.as_ref();
+        let padded_bytes = padded.map_or(0, PaddedBlock::window_bytes);
+        Self {
+            operand: window.name.clone(),
+            shape: operand.array.to_string(),
+            block: operand.block.clone(),
+            memory_space: operand.memory.name(),
+            tile: padded.map(|padded| padded.tile().to_vec()),
+            padded_block: padded.map(|padded| padded.dimensions().to_vec()),
+            padded_bytes,
+            padding_bytes: padded_bytes.saturating_sub(padded.map_or(0, PaddedBlock::data_bytes)),
+            buffers: window.buffers,
+            bytes: window.bytes,
+            cause: window.cause.as_str(),
+            may_be_kept: window.may_be_kept,
+            unsupported: window.unsupported.as_ref().map(ToString::to_string),
+            nearest_block: window.unsupported.as_ref().and_then(Unsupported::nearest).map(<[u64]>::to_vec),
+        }
+    }
+}
+
+impl AllocationRow {
+    fn of(row: &kernel::Allocation) -> Self {
+        Self {
+            operand: row.name.clone(),
+            shape: row.array.as_ref().map(Array::to_string),
+            memory_space: row.memory.name(),
+            padded_block: row.padded.as_ref().map(|padded| padded.dimensions().to_vec()),
+            bytes: row.bytes,
+        }
+    }
+}
+
+impl WriteText for KernelBudget {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let name = self.name.as_ref().map(|name| format!("{name}, ")).unwrap_or_default();
+        writeln!(out, "{}", styled(FAINT, format!("{name}TPU {}", self.tpu)))?;
+        for window in &self.windows {
+            if let Some(unsupported) = &window.unsupported {
+                wrapped(&format!("{}: {unsupported}.", window.operand), style_of(Tone::Bad), terminal, out)?;
+            }
+        }
+        let style = if self.tone() == Tone::Plain { STRONG } else { style_of(self.tone()) };
+        wrapped(&format!("{}.", self.verdict_in_words()), style, terminal, out)?;
+        if let Some(remedy) = self.remedy() {
+            wrapped(&format!("{remedy}."), anstyle::Style::new(), terminal, out)?;
+        }
+        let head =
+            format!("  {:<11}{:<18}{:<18}{:>7}{:>9}{:>13}", "operand", "block", "padded", "waste", "buffers", "bytes");
+        writeln!(out, "{}", styled(FAINT, head))?;
+        for (window, row) in self.budget.windows.iter().zip(&self.windows) {
+            let block: Vec<String> =
+                row.block.iter().map(|bound| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string())).collect();
+            let line = Line {
+                operand: &row.operand,
+                block: listed(&block),
+                padded: row.padded_block.as_deref(),
+                waste: share(row.padding_bytes, row.padded_bytes),
+                buffers: row.buffers,
+                bytes: row.bytes,
+                cause: format!("{}: {}", row.shape, in_words(window)),
+            };
+            line.write(terminal, out)?;
+        }
+        for (allocation, row) in
+            self.budget.prefetched.iter().zip(&self.prefetched).chain(self.budget.scratch.iter().zip(&self.scratch))
+        {
+            let padded_bytes = row.bytes;
+            let data = allocation.padded.as_ref().map_or(0, PaddedBlock::data_bytes);
+            let line = Line {
+                operand: &row.operand,
+                block: allocation.array.as_ref().map(|array| listed(&array.dimensions)).unwrap_or_default(),
+                padded: row.padded_block.as_deref(),
+                waste: share(padded_bytes.saturating_sub(data), padded_bytes),
+                buffers: u64::from(row.padded_block.is_some()),
+                bytes: row.bytes,
+                cause: match (&row.shape, allocation.memory) {
+                    (Some(shape), memory) => format!("{shape} in {}", in_capitals(memory)),
+                    (None, _) => "semaphores, which take nothing of VMEM and SMEM".to_owned(),
+                },
+            };
+            line.write(terminal, out)?;
+        }
+        self.write_totals(terminal, out)
+    }
+}
+
+impl KernelBudget {
+    fn write_totals(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let total = |out: &mut dyn Write, name: &str, words: String| writeln!(out, "  {name:<11}{words}");
+        total(out, "VMEM", format!("{} declared", bytes_both(self.vmem_bytes)))?;
+        if let Some(guess) = self.guess_bytes {
+            total(out, "body", format!("{}, a guess", bytes_both(guess)))?;
+        }
+        if let Some(limits) = self.budget.limits {
+            let limit = self.limit_bytes.unwrap_or_default();
+            let default = match limit == limits.default_bytes {
+                true => "by default; ".to_owned(),
+                false => format!("as asked, {} by default; ", bytes(limits.default_bytes)),
+            };
+            let words =
+                format!("{} {default}`vmem_limit_bytes` raises it to {}", bytes(limit), bytes(limits.cap_bytes));
+            total(out, "limit", words)?;
+        }
+        let of = self.smem_limit_bytes.map(|most| format!(" of {}", bytes(most))).unwrap_or_default();
+        total(out, "SMEM", format!("{}{of}", bytes_both(self.smem_bytes)))?;
+        let kept: Vec<&str> =
+            self.windows.iter().filter(|row| row.may_be_kept).map(|row| row.operand.as_str()).collect();
+        if self.may_be_kept_bytes > 0 {
+            let words = format!(
+                "If XLA keeps small arrays ({}) in VMEM as a whole, their windows are not allocated: up to {} less.",
+                kept.join(", "),
+                bytes(self.may_be_kept_bytes)
+            );
+            wrapped(&words, FAINT, terminal, out)?;
+        }
+        writeln!(out)
+    }
+}
+
+/// A line of the table, with its cause below.
+struct Line<'a> {
+    operand: &'a str,
+    block: String,
+    padded: Option<&'a [u64]>,
+    waste: f64,
+    buffers: u64,
+    bytes: u64,
+    cause: String,
+}
+
+impl Line<'_> {
+    fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let padded = self.padded.map(listed).unwrap_or_default();
+        let waste = if self.padded.is_some() { percent(self.waste) } else { String::new() };
+        let numbers = format!("{waste:>7}{:>9}{:>13}", self.buffers, bytes(self.bytes));
+        let style = waste_style(1.0 / (1.0 - self.waste));
+        let numbers = styled(style, numbers);
+        writeln!(out, "  {:<11}{:<18}{:<18}{numbers}", self.operand, cut(&self.block, 17), cut(&padded, 17))?;
+        let cause = cut(&self.cause, terminal.width.saturating_sub(13));
+        writeln!(out, "  {:<11}{}", "", styled(FAINT, cause))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share for people")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Why a window has its buffers, and its padding.
+fn in_words(window: &kernel::Window) -> String {
+    let mut axes: Vec<usize> = window.operand.index.iter().flatten().copied().collect();
+    axes.sort_unstable();
+    axes.dedup();
+    let buffers = match window.cause {
+        BufferCause::Moves => {
+            format!("moves along {} {}", if axes.len() == 1 { "axis" } else { "axes" }, listed(&axes))
+        }
+        BufferCause::AsAsked => format!("Buffered({})", window.buffers),
+        BufferCause::Constant if window.operand.buffered.is_some() => "stays, whatever Buffered says".to_owned(),
+        BufferCause::Constant => "stays".to_owned(),
+        BufferCause::OneStep => "the grid has one step".to_owned(),
+        _ => return format!("left in {}", in_capitals(window.operand.memory)),
+    };
+    let memory = match window.operand.memory {
+        Memory::Vmem => String::new(),
+        memory => format!("; in {}", in_capitals(memory)),
+    };
+    let Some(padded) = window.padded.as_ref().filter(|padded| padded.data_bytes() < padded.window_bytes()) else {
+        return buffers + &memory;
+    };
+    format!("{buffers}{memory}; tiles of {}", product(padded.tile()))
+}
+
+fn in_capitals(memory: Memory) -> &'static str {
+    match memory {
+        Memory::Vmem => "VMEM",
+        Memory::Smem => "SMEM",
+        Memory::Hbm => "HBM",
+        Memory::Semaphore => "semaphores",
+        _ => "its memory",
+    }
+}
+
+fn wrapped(words: &str, style: anstyle::Style, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+    crate::text::write_wrapped(words, style, ["", "  "], terminal.width, out)
+}
