@@ -15,6 +15,7 @@ mod explanation;
 mod files;
 mod index;
 mod integers;
+mod kernel;
 mod layout;
 mod predict;
 mod recommendation;
@@ -47,6 +48,7 @@ mod _tilewise {
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, read},
+        kernel::{block_bytes, kernel_fits, kernel_text},
         layout::{PyLayout, layout_in},
         predict::predict,
         recommendation::PyRecommendation,

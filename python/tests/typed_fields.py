@@ -54,6 +54,19 @@ def copy_fields(copy: tw.Copy) -> None:
     print(texts, shapes, counts, maybe_texts, lines, maybe_counts, fixes)
 
 
+def kernel_fields(found: tw.KernelBudgets) -> None:
+    kernel: tw.KernelBudget = found[0]
+    row: tw.KernelRow = kernel.rows[0]
+    rows: tuple[tw.KernelRow, ...] = found.rows
+    counts: list[int] = [found.vmem_bytes, found.smem_bytes, kernel.may_be_kept_bytes, row.buffers, row.bytes]
+    maybe_counts: list[int | None] = [kernel.guess_bytes, kernel.limit_bytes, kernel.cap_bytes, kernel.measured_bytes]
+    texts: list[str] = [kernel.text, kernel.tpu, row.operand, row.memory_space]
+    maybe_texts: list[str | None] = [found.verdict, kernel.verdict, kernel.name, row.shape, row.cause, row.unsupported]
+    blocks: list[tuple[int | None, ...] | None] = [row.block, row.padded_block, row.nearest_block]
+    print(rows, counts, maybe_counts, texts, maybe_texts, blocks)
+    assert_type(tw.kernel_budget(print, 1, tpu="v6e"), tw.KernelBudgets)
+
+
 def element_type_fields(element_type: tw.ElementType) -> None:
     texts: list[str] = [element_type.name, element_type.kind]
     counts: list[int] = [element_type.bits, element_type.natural_bits]

@@ -137,7 +137,10 @@ impl KernelBudget {
         };
         let left = limit.saturating_sub(self.vmem_bytes);
         let of_limit = format!("{declared} of VMEM, and its limit is {}", bytes(limit));
-        let guess = bytes(self.guess_bytes.unwrap_or_default());
+        let guess = match self.guess_bytes.unwrap_or_default() {
+            0 => "fit into registers".to_owned(),
+            guess => format!("take {}", bytes(guess)),
+        };
         match verdict {
             Verdict::DoesNotFit if self.vmem_bytes > limit => format!("Does not fit: it declares {of_limit}"),
             Verdict::DoesNotFit => {
@@ -145,10 +148,10 @@ impl KernelBudget {
                 format!("Does not fit: it declares {} of SMEM, which has {}", bytes(self.smem_bytes), bytes(most))
             }
             Verdict::ProbablyFits => {
-                format!("Probably fits: it declares {of_limit}; its body is guessed to take {guess}")
+                format!("Probably fits: it declares {of_limit}; its body is guessed to {guess}")
             }
             Verdict::ProbablyDoesNotFit => {
-                format!("Probably does not fit: it declares {of_limit}; its body is guessed to take {guess}")
+                format!("Probably does not fit: it declares {of_limit}; its body is guessed to {guess}")
             }
             _ if left == 0 => format!("What it declares fits, and leaves nothing for the body: it declares {of_limit}"),
             _ => {

@@ -42,6 +42,7 @@ from tilewise._errors import (
 )
 from tilewise._explain import OomExplainer, explain, explain_oom
 from tilewise._jax import TreeLeaf, TreePrediction, from_jax, predict_tree, to_jax
+from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._tilewise import (
     CHECKED_WITH,
     TPU_GENERATIONS,
@@ -72,6 +73,7 @@ from tilewise._tilewise import (
     untile,
 )
 from tilewise._watch import watch
+from tilewise.kernels import KernelBudget, KernelRow
 
 __all__ = [
     "CHECKED_WITH",
@@ -86,6 +88,9 @@ __all__ = [
     "Explanation",
     "FixCheck",
     "HloError",
+    "KernelBudget",
+    "KernelBudgets",
+    "KernelRow",
     "Layout",
     "Measured",
     "MessageError",
@@ -120,6 +125,7 @@ __all__ = [
     "explain_oom",
     "from_jax",
     "hbm_bytes",
+    "kernel_budget",
     "predict",
     "predict_tree",
     "relayout",

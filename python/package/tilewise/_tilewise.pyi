@@ -40,11 +40,14 @@ __all__ = [
     "Table",
     "__version__",
     "audit_text",
+    "block_bytes",
     "decode",
     "draw",
     "explain_text",
     "generation_name",
     "hbm_bytes",
+    "kernel_fits",
+    "kernel_text",
     "layout_in",
     "plot",
     "predict",
@@ -602,6 +605,11 @@ class Explanation(Table):
 
 def predict(shape: _ShapeLike | _HasShape, *, tpu: _Tpu) -> Shape: ...
 def hbm_bytes(tpu: _Tpu, /) -> int: ...
+def kernel_text(text: str, *, tpu: _Tpu | None = None) -> tuple[str, str]: ...
+def kernel_fits(
+    text: str, limit: int | None = None, *, tpu: _Tpu | None = None
+) -> tuple[int, int, bool, int | None]: ...
+def block_bytes(shape: str, *, tpu: _Tpu) -> tuple[int, int]: ...
 @overload
 def relayout(
     buffer: _Bytes,

@@ -1,0 +1,353 @@
+"""`kernel_budget`: what the Pallas kernels of a function take of VMEM and SMEM, from its jaxpr."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from tilewise import _tilewise
+from tilewise._errors import Error
+from tilewise._modules import module
+from tilewise._tilewise import ElementType
+from tilewise.kernels import KernelBudget, KernelRow, budget
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+# From the surest to the worst.
+_VERDICTS = ("probably_fits", "declared_fits", "probably_does_not_fit", "does_not_fit")
+
+# What a core holds in registers: 64 of 8 × 128 words. Larger values that the body needs whole spill.
+_REGISTERS = 64 * 4096
+
+_KINDS = {"v4": "TPU v4", "v5e": "TPU v5 lite", "v5p": "TPU v5", "v6e": "TPU v6 lite", "v7x": "TPU7x"}
+
+
+@dataclass(frozen=True)
+class KernelBudgets(Sequence[KernelBudget]):
+    """The Pallas kernels of a function, in its order; a sequence of `KernelBudget`. ``str`` is all of their tables.
+
+    Attributes:
+        kernels: a budget for each.
+        not_covered: kernels that are of other kinds, such as ``core_map``, by the names of JAX's primitives.
+
+    Examples:
+        >>> KernelBudgets((), ()).vmem_bytes
+        0
+    """
+
+    kernels: tuple[KernelBudget, ...]
+    not_covered: tuple[str, ...]
+
+    @overload
+    def __getitem__(self, index: int) -> KernelBudget: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[KernelBudget, ...]: ...
+    def __getitem__(self, index: int | slice) -> KernelBudget | tuple[KernelBudget, ...]:
+        return self.kernels[index]
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    @property
+    def vmem_bytes(self) -> int:
+        """The most VMEM that one of them declares."""
+        return max((kernel.vmem_bytes for kernel in self.kernels), default=0)
+
+    @property
+    def smem_bytes(self) -> int:
+        """The most SMEM that one of them declares."""
+        return max((kernel.smem_bytes for kernel in self.kernels), default=0)
+
+    @property
+    def verdict(self) -> str | None:
+        """The worst of their verdicts; ``None`` where there is none."""
+        verdicts = [kernel.verdict for kernel in self.kernels if kernel.verdict is not None]
+        return max(verdicts, key=_VERDICTS.index, default=None)
+
+    @property
+    def rows(self) -> tuple[KernelRow, ...]:
+        """The rows of all of them."""
+        return tuple(row for kernel in self.kernels for row in kernel.rows)
+
+    def __str__(self) -> str:
+        tables = [str(kernel) for kernel in self.kernels]
+        if self.not_covered:
+            tables.append(f"Not covered: {', '.join(self.not_covered)}")
+        return "\n\n".join(tables) or "no Pallas kernels"
+
+
+def kernel_budget(f: Callable[..., Any], /, *args: Any, tpu: Tpu, **kwargs: Any) -> KernelBudgets:
+    """What the Pallas kernels of a function take of VMEM and SMEM on a TPU generation, without a TPU or its compiler.
+
+    The function is traced, and every ``pallas_call`` in it is found: inside ``jit``, loops, branches, ``shard_map``,
+    and what differentiation made. What a kernel declares is exact, unless XLA keeps a small operand in VMEM. What its
+    body takes is guessed: the largest value above 256 KiB that a matrix product has on its left, or that is reduced.
+
+    Needs JAX 0.6 or newer; kernels with ``emit_pipeline`` need 0.10.
+
+    Args:
+        f: the function.
+        args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real.
+        tpu: the generation, under any of its names (``"v6e"``).
+        kwargs: its arguments by name.
+
+    Raises:
+        Error: the kernel asks which TPU it runs on, and this JAX can't be told (``kind`` is ``needs_newer_jax``).
+        ParseError: ``tpu`` names no TPU generation.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> from jax.experimental import pallas as pl
+        >>> def double(x):
+        ...     def kernel(x_ref, y_ref):
+        ...         y_ref[...] = 2 * x_ref[...]
+        ...     block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+        ...     return pl.pallas_call(kernel, grid=8, in_specs=[block], out_specs=block, out_shape=x)(x)
+        >>> found = kernel_budget(double, jax.ShapeDtypeStruct((64, 128), jnp.float32), tpu="v6e")
+        >>> found.vmem_bytes, found.verdict, [row.buffers for row in found.rows]
+        (16384, 'probably_fits', [2, 2])
+    """
+    generation = _tilewise.generation_name(tpu)
+    calls, not_covered = _calls(_traced(f, args, kwargs, generation))
+    return KernelBudgets(tuple(budget(_text(call, generation), tpu=generation) for call in calls), not_covered)
+
+
+def _traced(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], generation: str) -> Any:
+    jax = module("jax")
+    try:
+        return jax.make_jaxpr(f)(*args, **kwargs).jaxpr
+    except Exception as error:
+        # `emit_pipeline` asks for the kind of the device: one is named that isn't there.
+        device = _abstract_device(jax, generation)
+        if device is None:
+            if not _asks_for_the_device(error):
+                raise
+            message = f"the kernel asks which TPU it runs on, and JAX {jax.__version__} can't be told without one"
+            raise Error(message, kind="needs_newer_jax", help="use JAX 0.10 or newer") from error
+        try:
+            with device:
+                return jax.make_jaxpr(f)(*args, **kwargs).jaxpr
+        except Exception:
+            raise error from None
+
+
+def _asks_for_the_device(error: Exception) -> bool:
+    """Whether it comes of JAX's own look at the device, which is no TPU."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_name in ("_get_tpu_generation", "get_tpu_info", "get_device_kind"):
+            return True
+        traceback = traceback.tb_next
+    return False
+
+
+def _abstract_device(jax: Any, generation: str) -> contextlib.AbstractContextManager[Any] | None:
+    """The context of one device of a generation; ``None`` where JAX knows no abstract devices, or none of that kind."""
+    try:
+        abstract = module("jax._src.mesh").AbstractDevice
+        kind = _KINDS[generation]
+    except (AttributeError, KeyError):
+        return None
+    fields = {"device_kind": kind, "num_cores": 1, "platform": "tpu"}
+    known = inspect.signature(abstract).parameters
+    device = abstract(**{name: value for name, value in fields.items() if name in known})
+    mesh = jax.sharding.AbstractMesh((1,), ("_",), abstract_device=device)
+    context: contextlib.AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh)
+    return context
+
+
+def _jaxprs(value: Any) -> Iterator[Any]:
+    """The jaxprs in a parameter of an equation."""
+    values: list[Any] = [value]
+    while values:
+        one = values.pop()
+        if hasattr(one, "eqns"):
+            yield one
+        elif hasattr(getattr(one, "jaxpr", None), "eqns"):
+            yield one.jaxpr
+        else:
+            values += reversed(_members(one))
+
+
+def _members(value: Any) -> list[Any]:
+    if issubclass(type(value), dict):
+        return list(value.values())
+    return list(value) if issubclass(type(value), (tuple, list)) else []
+
+
+def _equations(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr and of those inside it, in order; not those of the kernels."""
+    pending = [iter(jaxpr.eqns)]
+    while pending:
+        equation = next(pending[-1], None)
+        if equation is None:
+            pending.pop()
+            continue
+        yield equation
+        if equation.primitive.name != "pallas_call":
+            inner = [each for value in equation.params.values() for each in _jaxprs(value)]
+            pending.extend(iter(each.eqns) for each in reversed(inner))
+
+
+def _calls(jaxpr: Any) -> tuple[list[Any], tuple[str, ...]]:
+    """Each ``pallas_call``, and the names of the other primitives that are kernels."""
+    calls: list[Any] = []
+    others: list[str] = []
+    for equation in _equations(jaxpr):
+        name = equation.primitive.name
+        if name == "pallas_call":
+            calls.append(equation)
+        elif name in ("core_map", "mpmd_map"):
+            others.append(name)
+    return calls, tuple(others)
+
+
+def _text(call: Any, generation: str) -> str:
+    """A ``pallas_call`` as the text of a kernel."""
+    params = call.params
+    grid = params["grid_mapping"]
+    kernel = getattr(params["jaxpr"], "jaxpr", params["jaxpr"])
+    avals = [variable.aval for variable in kernel.invars]
+    scalars, blocks = grid.num_index_operands, len(grid.block_mappings)
+    steps = [str(bound) if isinstance(bound, int) else "?" for bound in grid.grid]
+    lines = [f"name {' '.join(_name(params, kernel).split())}", f"tpu {generation}", f"grid {','.join(steps) or '()'}"]
+    lines += [f"prefetch {_shape(aval)}" for aval in avals[:scalars]]
+    for number, (mapping, aval) in enumerate(zip(grid.block_mappings, avals[scalars : scalars + blocks], strict=True)):
+        role = "in" if number < grid.num_inputs else "out"
+        lines.append(f"{role} {_operand(mapping, aval, steps)}")
+    scratch = [(_memory(aval), aval) for aval in avals[scalars + blocks :]]
+    lines += [f"scratch {memory} {_shape(aval)}" for memory, aval in scratch if memory in ("vmem", "smem")]
+    lines += ["scratch dma" for memory, _ in scratch if memory == "semaphore"]
+    lines += [f"scratch {memory} {shape}" for memory, shape in _allocated(kernel, generation)]
+    limit = _compiler_parameter(params, "vmem_limit_bytes")
+    if limit is not None:
+        lines.append(f"limit {limit}")
+    lines.append(f"body {_guess(kernel, generation)}")
+    return "\n".join(lines)
+
+
+def _name(params: dict[str, Any], kernel: Any) -> str:
+    places = (
+        params.get("name"),
+        getattr(params.get("name_and_src_info"), "name", None),
+        getattr(params.get("debug_info"), "func_name", None),
+        getattr(getattr(kernel, "debug_info", None), "func_name", None),
+    )
+    return next((str(name) for name in places if name), "kernel")
+
+
+def _compiler_parameter(params: dict[str, Any], name: str) -> Any:
+    found: Any = params.get("compiler_params")
+    if hasattr(found, "get"):  # Older versions have those of each backend.
+        found = found.get("mosaic_tpu", found.get("mosaic", found))
+    return found.get(name) if hasattr(found, "get") else getattr(found, name, None)
+
+
+def _memory(aval: Any) -> str:
+    name = str(getattr(aval, "memory_space", None) or "default").lower().split(".")[-1]
+    if "sem" in name:
+        return "semaphore"
+    return {"smem": "smem", "any": "any", "hbm": "hbm"}.get(name.removesuffix("_prefetch"), "vmem")
+
+
+def _shape(aval: Any) -> str:
+    inner = getattr(aval, "inner_aval", aval)
+    return f"{ElementType(inner.dtype)}[{','.join(str(bound) for bound in inner.shape)}]"
+
+
+def _operand(mapping: Any, aval: Any, steps: list[str]) -> str:
+    array = getattr(mapping, "array_aval", None)
+    array = getattr(mapping, "array_shape_dtype", None) if array is None else array
+    block_aval = getattr(mapping, "transformed_block_aval", None) or getattr(mapping, "block_aval", aval)
+    memory = _memory(block_aval)
+    if memory == "semaphore":
+        return f"s32[{','.join(str(bound) for bound in aval.shape)}] semaphore"
+    bounds = ["-" if _is_squeezed(bound) else str(getattr(bound, "block_size", bound)) for bound in mapping.block_shape]
+    words = [_shape(aval if array is None else array), memory]
+    if memory in ("vmem", "smem") and bounds:
+        axes = [_axis(depends, steps) for depends in _axes(mapping.index_map_jaxpr, len(steps))]
+        words += ["block", ",".join(bounds), "@", ",".join(axes)]
+    buffered = getattr(getattr(mapping, "pipeline_mode", None), "buffer_count", None)
+    if buffered is not None:
+        words += ["buffered", str(buffered)]
+    return " ".join(words)
+
+
+def _is_squeezed(bound: Any) -> bool:
+    return bound is None or type(bound).__name__ in ("Squeezed", "Mapped", "_Mapped")
+
+
+def _axis(depends: set[int], steps: list[str]) -> str:
+    """One of the axes, of more than one step if there is such an axis; ``-`` for none."""
+    order = sorted(depends, key=lambda axis: (steps[axis] == "1", axis))
+    return str(order[0]) if order else "-"
+
+
+def _axes(index_map: Any, rank: int) -> list[set[int]]:
+    """For each dimension of a block, the axes of the grid that its index depends on.
+
+    A prefetched scalar that is read at a fixed place depends on none. The compiler folds products with 0, and nothing
+    else: ``i // 8`` moves even where it is always 0.
+    """
+    jaxpr = getattr(index_map, "jaxpr", index_map)
+    depends: dict[Any, set[int]] = {variable: {axis} for axis, variable in enumerate(jaxpr.invars[:rank])}
+
+    def of(variable: Any) -> set[int]:
+        return set() if hasattr(variable, "val") else depends.get(variable, set())
+
+    for equation in jaxpr.eqns:
+        found: set[int] = set()
+        for variable in equation.invars:
+            found |= of(variable)
+        is_product = equation.primitive.name == "mul"
+        if is_product and any(hasattr(variable, "val") and variable.val == 0 for variable in equation.invars):
+            found.clear()
+        depends |= dict.fromkeys(equation.outvars, found)
+    return [of(variable) for variable in jaxpr.outvars]
+
+
+def _allocated(kernel: Any, generation: str) -> list[tuple[str, str]]:
+    """What ``run_scoped`` allocates in VMEM and SMEM where it holds the most of each: (memory, shape).
+
+    Scopes inside each other add up, scopes beside each other share.
+    """
+    most: dict[str, tuple[int, list[str]]] = {}
+    # Depth first: the allocations on the way to each jaxpr.
+    pending: list[tuple[Any, dict[str, tuple[int, list[str]]]]] = [(kernel, {})]
+    while pending:
+        jaxpr, held = pending.pop()
+        for memory, (size, shapes) in held.items():
+            if size > most.get(memory, (0, []))[0]:
+                most[memory] = (size, shapes)
+        for equation in jaxpr.eqns:
+            inner = dict(held)
+            if equation.primitive.name == "run_scoped":
+                scope = equation.params["jaxpr"]
+                for variable in getattr(scope, "jaxpr", scope).invars:
+                    memory = _memory(variable.aval)
+                    if memory in ("vmem", "smem"):
+                        shape = _shape(variable.aval)
+                        size, shapes = inner.get(memory, (0, []))
+                        granules = -(-_tilewise.block_bytes(shape, tpu=generation)[1] // 512)
+                        inner[memory] = (size + 512 * granules, [*shapes, shape])
+            pending.extend((each, inner) for value in equation.params.values() for each in _jaxprs(value))
+    return [(memory, shape) for memory, (_, shapes) in sorted(most.items()) for shape in shapes]
+
+
+def _guess(kernel: Any, generation: str) -> int:
+    """Bytes of the largest value that the body needs whole: on the left of a matrix product, or reduced.
+
+    0 if registers hold it.
+    """
+    largest = 0
+    for equation in _equations(kernel):
+        name = equation.primitive.name
+        if name == "dot_general" or name.startswith(("reduce_", "argm")):
+            aval = equation.invars[0].aval
+            if len(aval.shape) >= 2 and 0 not in aval.shape:
+                largest = max(largest, _tilewise.block_bytes(_shape(aval), tpu=generation)[0])
+    return largest if largest > _REGISTERS else 0

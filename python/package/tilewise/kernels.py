@@ -1,0 +1,252 @@
+"""What Pallas kernels take of VMEM and SMEM, from their texts: for autotuners, with neither JAX nor a TPU.
+
+A kernel is a text of a line each, as ``tilewise kernel`` reads it:
+
+>>> from tilewise import kernels
+>>> def matmul(bm, bn, bk):
+...     return f'''tpu v5e
+...         grid {8192 // bm},{8192 // bn},{8192 // bk}
+...         in  bf16[8192,8192] block {bm},{bk} @ 0,2
+...         in  bf16[8192,8192] block {bk},{bn} @ 2,1
+...         out bf16[8192,8192] block {bm},{bn} @ 0,1
+...         scratch vmem f32[{bm},{bn}]
+...         body {2 * bm * bk}'''
+>>> kernels.fits(matmul(512, 1024, 1024)), kernels.fits(matmul(1024, 1024, 1024))
+(True, False)
+>>> sizes = [256, 512, 1024, 2048, 4096]
+>>> for choice in kernels.largest_blocks(matmul, {"bm": sizes, "bn": sizes, "bk": sizes}):
+...     if choice.sizes["bk"] >= 1024:
+...         print(choice.sizes, choice.vmem_bytes)
+{'bm': 256, 'bn': 512, 'bk': 4096} 13631488
+{'bm': 256, 'bn': 2048, 'bk': 1024} 13631488
+{'bm': 256, 'bn': 1024, 'bk': 2048} 12582912
+{'bm': 512, 'bn': 512, 'bk': 2048} 10485760
+{'bm': 512, 'bn': 1024, 'bk': 1024} 10485760
+{'bm': 1024, 'bn': 512, 'bk': 1024} 10485760
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewise import _tilewise
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+__all__ = ["BlockChoice", "KernelBudget", "KernelRow", "budget", "fits", "largest_blocks"]
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """What a window, prefetched scalars or scratch of a kernel take.
+
+    Attributes:
+        operand: ``in0``, ``out0``, ``prefetch0``, ``scratch0``, ….
+        shape: the whole array; ``None`` for semaphores.
+        block: the bounds of a block, ``None`` where a dimension is squeezed; ``None`` for what has no window.
+        memory_space: ``vmem``, ``smem``, ``any``, ``hbm`` or ``semaphore``.
+        padded_block: the bounds with the padding of the tiles; ``None`` for what takes nothing.
+        buffers: how many blocks are held at a time.
+        bytes: bytes of all of them.
+        cause: why so many buffers: ``moves``, ``as_asked``, ``constant``, ``one_step``, ``no_window``; ``None`` for
+            what is no window.
+        may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
+        unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
+        nearest_block: the nearest block that it takes; ``None`` if there is none to name.
+
+    Examples:
+        >>> from tilewise import kernels
+        >>> kernels.budget("in bf16[20,100]", tpu="v6e").rows[0].padded_block
+        (24, 128)
+    """
+
+    operand: str
+    shape: str | None
+    block: tuple[int | None, ...] | None
+    memory_space: str
+    padded_block: tuple[int, ...] | None
+    buffers: int
+    bytes: int
+    cause: str | None
+    may_be_kept: bool
+    unsupported: str | None
+    nearest_block: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class KernelBudget:
+    """What a kernel takes of VMEM and SMEM on a TPU generation. ``str`` is a table.
+
+    What it declares is exact; what its body takes besides is a guess, or not known. Sizes are in bytes.
+
+    Attributes:
+        text: the kernel, as ``tilewise kernel`` reads it.
+        name: what it is called.
+        tpu: the generation.
+        rows: windows, prefetched scalars and scratch.
+        vmem_bytes: bytes of VMEM that it declares.
+        smem_bytes: bytes of SMEM that it declares.
+        guess_bytes: bytes of VMEM that its body is guessed to take; ``None`` without a guess.
+        limit_bytes: the limit of VMEM in force; ``None`` where it is not known.
+        cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
+        limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
+        may_be_kept_bytes: bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
+        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``.
+        measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
+
+    Examples:
+        >>> from tilewise import kernels
+        >>> found = kernels.budget("grid 8\\nin f32[64,128] block 8,128 @ 0,-", tpu="v6e")
+        >>> found.vmem_bytes, found.verdict, found.rows[0].cause
+        (8192, 'declared_fits', 'moves')
+    """
+
+    text: str
+    name: str | None
+    tpu: str
+    rows: tuple[KernelRow, ...]
+    vmem_bytes: int
+    smem_bytes: int
+    guess_bytes: int | None
+    limit_bytes: int | None
+    cap_bytes: int | None
+    limit_needed_bytes: int | None
+    may_be_kept_bytes: int
+    verdict: str | None
+    measured_bytes: int | None
+
+    def __str__(self) -> str:
+        table = _tilewise.kernel_text(self.text, tpu=self.tpu)[1]
+        if self.measured_bytes is None:
+            return table
+        return f"{table}\n  compiled   {self.measured_bytes} bytes of VMEM by the compiler's own account"
+
+
+def _bounds(values: list[Any] | None) -> Any:
+    return None if values is None else tuple(values)
+
+
+def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
+    """What a kernel takes.
+
+    Args:
+        text: the kernel, as ``tilewise kernel`` reads it.
+        tpu: a generation, in place of the one that the text names.
+
+    Raises:
+        ParseError: the text is no kernel, or ``tpu`` names no TPU.
+        ValueError: nothing says which TPU is meant.
+    """
+    found = json.loads(_tilewise.kernel_text(text, tpu=tpu)[0])
+    rows = [
+        KernelRow(
+            operand=row["operand"],
+            shape=row["shape"],
+            block=_bounds(row.get("block")),
+            memory_space=row["memory_space"],
+            padded_block=_bounds(row["padded_block"]),
+            buffers=row.get("buffers", int(row["padded_block"] is not None)),
+            bytes=row["bytes"],
+            cause=row.get("cause"),
+            may_be_kept=row.get("may_be_kept", False),
+            unsupported=row.get("unsupported"),
+            nearest_block=_bounds(row.get("nearest_block")),
+        )
+        for kind in ("windows", "prefetched", "scratch")
+        for row in found[kind]
+    ]
+    return KernelBudget(
+        text=text,
+        rows=tuple(rows),
+        measured_bytes=None,
+        **{
+            name: found[name]
+            for name in (
+                "name",
+                "tpu",
+                "vmem_bytes",
+                "smem_bytes",
+                "guess_bytes",
+                "limit_bytes",
+                "cap_bytes",
+                "limit_needed_bytes",
+                "may_be_kept_bytes",
+                "verdict",
+            )
+        },
+    )
+
+
+def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> bool:
+    """Whether a kernel fits: what it declares, with the guess of its ``body`` line and a tenth of it, if it has one.
+
+    A kernel with a block that the compiler refuses does not fit.
+
+    Args:
+        text: the kernel, as ``tilewise kernel`` reads it.
+        limit: bytes of VMEM, in place of the text's own limit or the generation's default.
+        tpu: a generation, in place of the one that the text names.
+
+    Raises:
+        ParseError: the text is no kernel, or ``tpu`` names no TPU.
+        ValueError: nothing says which TPU is meant.
+    """
+    return _tilewise.kernel_fits(text, limit, tpu=tpu)[2]
+
+
+@dataclass(frozen=True)
+class BlockChoice:
+    """Block sizes that fit and can't grow.
+
+    Attributes:
+        sizes: the choice, by the names of the candidates.
+        vmem_bytes: bytes of VMEM that the kernel then declares.
+        guess_bytes: bytes that its body is guessed to take, 0 without a guess.
+        limit_needed_bytes: the limit that it needs, in whole MiB.
+    """
+
+    sizes: dict[str, int]
+    vmem_bytes: int
+    guess_bytes: int
+    limit_needed_bytes: int | None
+
+
+def largest_blocks(
+    make: Callable[..., str],
+    candidates: Mapping[str, Iterable[int]],
+    /,
+    *,
+    tpu: Tpu | None = None,
+    limit: int | None = None,
+) -> list[BlockChoice]:
+    """The choices of block sizes that fit, of which no size can grow; what declares most first.
+
+    Args:
+        make: the text of the kernel with these sizes, given by their names. With a line ``body`` the guess counts, with
+            a tenth of it.
+        candidates: the sizes to try, by name.
+        tpu: a generation, in place of the one that the texts name.
+        limit: bytes of VMEM, such as a ``vmem_limit_bytes`` that is to be asked for.
+
+    Raises:
+        ParseError: a text is no kernel, or ``tpu`` names no TPU.
+        ValueError: nothing says which TPU is meant.
+    """
+    names = list(candidates)
+    fitting: list[tuple[tuple[int, ...], BlockChoice]] = []
+    for sizes in itertools.product(*candidates.values()):
+        choice = dict(zip(names, sizes, strict=True))
+        declared, guess, is_fitting, needed = _tilewise.kernel_fits(make(**choice), limit, tpu=tpu)
+        if is_fitting:
+            fitting.append((sizes, BlockChoice(choice, declared, guess, needed)))
+    # A choice is dominated by one that no size of it exceeds: seen first, since the sum of its sizes is larger.
+    largest: list[tuple[tuple[int, ...], BlockChoice]] = []
+    for sizes, found in sorted(fitting, key=lambda each: -sum(each[0])):
+        if not any(all(a <= b for a, b in zip(sizes, other, strict=True)) for other, _ in largest):
+            largest.append((sizes, found))
+    return sorted((found for _, found in largest), key=lambda found: -found.vmem_bytes)

@@ -1,0 +1,195 @@
+"""What Pallas kernels take of VMEM and SMEM: from their texts, and from a function's jaxpr."""
+
+from __future__ import annotations
+
+import doctest
+import pickle
+import re
+from typing import Any
+
+import pytest
+from conftest import ROOT, rows
+
+import tilewise as tw
+from tilewise import kernels
+
+
+def test_declared_bytes_are_the_compilers() -> None:
+    for row in rows("tpu_kernels.csv"):
+        found = kernels.budget(row["kernel"])
+        assert (found.vmem_bytes, found.smem_bytes) == (int(row["vmem_bytes"]), int(row["smem_bytes"])), row["id"]
+
+
+def test_the_module_s_examples() -> None:
+    assert doctest.testmod(kernels).failed == 0
+
+
+def test_the_document_s_programs() -> None:
+    pytest.importorskip("jax.experimental.pallas.ops.tpu.flash_attention")
+    program: dict[str, Any] = {}
+    for block in re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "kernels.md").read_text(encoding="utf-8"), re.DOTALL
+    ):
+        exec(block, program)
+    assert (program["found"].vmem_bytes, program["found"][0].guess_bytes) == (1_835_008, 1_048_576)
+    assert program["choices"][0].sizes == {"bm": 256, "bn": 512, "bk": 4096}
+    assert 32 << 20 < program["raised"][0].limit_needed_bytes <= 64 << 20
+
+
+def test_texts() -> None:
+    text = "tpu v5e\ngrid 4\nin f32[64,500] block 12,500 @ 0,-\nscratch dma\nlimit 1MiB"
+    found = kernels.budget(text)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert found.rows[0].nearest_block == (8, 500)
+    assert "such block is 8,500" in " ".join(str(found).split())
+    assert (found.limit_bytes, found.verdict, found.measured_bytes) == (1 << 20, "declared_fits", None)
+    assert not kernels.fits(text), "the block can't be compiled"
+    assert kernels.fits(text.replace("12,", "8,"))
+    assert not kernels.fits(text.replace("12,", "8,"), 32767)
+    assert kernels.budget(text, tpu="v7x").tpu == "v7x"
+    with pytest.raises(tw.ParseError) as caught:
+        kernels.fits("tpu v5e\nin b16[8]")
+    assert caught.value.text is not None
+    assert caught.value.text[slice(*caught.value.span or ())] == "b16"
+    with pytest.raises(ValueError, match="which TPU"):
+        kernels.fits("grid 4")
+
+
+def test_the_largest_blocks_are_those_that_can_t_grow() -> None:
+    def make(rows: int, columns: int) -> str:
+        return f"tpu v6e\ngrid 2\nin f32[8192,8192] block {rows},{columns} @ 0,-"
+
+    sizes = (128, 256, 512, 1024, 2048, 4096)
+    found = kernels.largest_blocks(make, {"rows": sizes, "columns": sizes})
+    assert found[0].limit_needed_bytes == 32 << 20
+    fitting = {(a, b) for a in sizes for b in sizes if kernels.fits(make(a, b))}
+    assert fitting == {(a, b) for a in sizes for b in sizes if 8 * a * b <= 32 << 20}
+    maximal = {(a, b) for a, b in fitting if not any((c, d) != (a, b) and c >= a and d >= b for c, d in fitting)}
+    assert {(each.sizes["rows"], each.sizes["columns"]) for each in found} == maximal
+    raised = kernels.largest_blocks(make, {"rows": sizes, "columns": sizes}, limit=64 << 20)
+    assert raised[0].vmem_bytes == raised[0].limit_needed_bytes == 64 << 20
+
+
+def test_the_kernels_of_a_function() -> None:
+    jax = pytest.importorskip("jax")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
+    jnp = jax.numpy
+    x = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+
+    def budget(f: Any, *args: Any, tpu: str = "v6e") -> tw.KernelBudgets:
+        return tw.kernel_budget(f, *args, tpu=tpu)
+
+    def double(x: Any, index: Any = lambda i: (i, 0), **options: Any) -> Any:
+        def kernel(x_ref: Any, y_ref: Any, *_: Any) -> None:
+            y_ref[...] = 2 * x_ref[...]
+
+        out = pl.BlockSpec((8, 128), index)
+        return pl.pallas_call(kernel, grid=(4,), in_specs=[block], out_specs=out, out_shape=x, **options)(x)
+
+    # Wherever it is called.
+    def nested(x: Any) -> Any:
+        x, _ = jax.lax.scan(lambda carry, _: (double(carry), None), x, None, length=3)
+        x = jax.lax.cond(x[0, 0] > 0, jax.jit(double), lambda x: x, x)
+        return jax.lax.while_loop(lambda x: x[0, 0] < 3, double, x)
+
+    found = budget(nested, x)
+    assert [(each.name, each.vmem_bytes) for each in found] == [("kernel", 16384)] * 3
+    assert (found.vmem_bytes, found.smem_bytes, found.verdict, found.not_covered) == (16384, 0, "probably_fits", ())
+    assert [row.operand for row in found.rows[:2]] == ["in0", "out0"]
+    batched = budget(jax.vmap(double), jax.ShapeDtypeStruct((3, 32, 128), jnp.float32))
+    assert (batched[0].rows[0].block, batched.vmem_bytes) == ((None, 8, 128), 16384)
+
+    # Which windows move: the compiler folds products with 0, and no quotients.
+    for index, buffers in [
+        (lambda i: (i, 0), 2),
+        (lambda i: (0, 0), 1),
+        (lambda i: (i * 0, 0), 1),
+        (lambda i: (i // 8, 0), 2),
+        (lambda i: (jnp.minimum(i, 0), 0), 2),
+    ]:
+        found = budget(lambda x, index=index: double(x, index), x)
+        assert found[0].rows[1].buffers == buffers
+
+    scratch = [pltpu.VMEM((200,), jnp.float32), pltpu.SMEM((5,), jnp.int32), pltpu.SemaphoreType.DMA((2,))]
+    params = getattr(pltpu, "CompilerParams", None) or pltpu.TPUCompilerParams
+    found = budget(lambda x: double(x, scratch_shapes=scratch, compiler_params=params(vmem_limit_bytes=17408)), x)
+    assert (found.vmem_bytes, found.smem_bytes, found[0].limit_bytes) == (17408, 512, 17408)
+    assert budget(lambda x: x + 1, x).kernels == ()
+    with pytest.raises(tw.ParseError):
+        budget(double, x, tpu="v9")
+    with pytest.raises(ZeroDivisionError):
+        budget(lambda x: 1 // 0, x)
+
+    def prefetched(indices: Any, x: Any) -> Any:
+        def kernel(indices_ref: Any, x_ref: Any, y_ref: Any) -> None:
+            y_ref[...] = x_ref[...]
+
+        moving = pl.BlockSpec((8, 128), lambda i, indices: (indices[i], 0))
+        staying = pl.BlockSpec((8, 128), lambda i, indices: (indices[0], 0))
+        spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(4,), in_specs=[moving], out_specs=staying)
+        return pl.pallas_call(kernel, grid_spec=spec, out_shape=x)(indices, x)
+
+    found = budget(prefetched, jax.ShapeDtypeStruct((4,), jnp.int32), x)
+    assert (found.vmem_bytes, found.smem_bytes) == (8192 + 4096, 512)
+
+
+def test_scopes_inside_a_kernel() -> None:
+    jax = pytest.importorskip("jax")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
+    jnp = jax.numpy
+    x = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+
+    def scoped(x: Any) -> Any:
+        def kernel(x_ref: Any, y_ref: Any) -> None:
+            def alone(a: Any) -> None:
+                a[...] = jnp.ones((128, 128), jnp.float32)
+                y_ref[...] = a[:8]
+
+            def outer(a: Any) -> None:
+                a[...] = jnp.ones((256, 128), jnp.float32)
+
+                def inner(b: Any) -> None:
+                    b[...] = a[:8]
+                    y_ref[...] = b[...]
+
+                pl.run_scoped(inner, pltpu.VMEM((8, 128), jnp.float32))
+
+            pl.run_scoped(alone, pltpu.VMEM((128, 128), jnp.float32))
+            pl.run_scoped(outer, pltpu.VMEM((256, 128), jnp.float32))
+
+        return pl.pallas_call(kernel, out_shape=x)(x)
+
+    # Those beside each other share; 8192 are the windows of x and the result.
+    assert tw.kernel_budget(scoped, x, tpu="v7x").vmem_bytes == (256 + 8) * 128 * 4 + 8192
+
+    def pipelined(x: Any) -> Any:
+        def step(x_ref: Any, y_ref: Any) -> None:
+            y_ref[...] = x_ref[...] + 1
+
+        def kernel(x_ref: Any, y_ref: Any) -> None:
+            block = pl.BlockSpec((64, 128), lambda i: (i, 0))
+            pltpu.emit_pipeline(step, grid=(4,), in_specs=[block], out_specs=[block])(x_ref, y_ref)
+
+        anywhere = pl.BlockSpec(memory_space=pl.ANY)
+        return pl.pallas_call(kernel, in_specs=[anywhere], out_specs=anywhere, out_shape=x)(x)
+
+    tall = jax.ShapeDtypeStruct((256, 128), jnp.float32)
+    try:
+        assert tw.kernel_budget(pipelined, tall, tpu="v6e").vmem_bytes == 2 * 2 * 64 * 128 * 4
+    except tw.Error as error:
+        assert error.kind == "needs_newer_jax"  # noqa: PT017
+
+
+def test_kernels_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    flash = pytest.importorskip("jax.experimental.pallas.ops.tpu.flash_attention")
+    q = jax.ShapeDtypeStruct((1, 8, 2048, 128), jax.numpy.bfloat16)
+    sizes = flash.BlockSizes(block_q=512, block_k_major=512, block_k=512, block_b=1)
+    found = tw.kernel_budget(lambda q, k, v: flash.flash_attention(q, k, v, block_sizes=sizes), q, q, q, tpu="v6e")
+    # Declared, and the scores that the body holds; the compiler took 2,859,008.
+    assert (found.vmem_bytes, found[0].guess_bytes) == (1_835_008, 1_048_576)
+    gradient = jax.grad(lambda q: flash.flash_attention(q, q, q).astype(jax.numpy.float32).sum())
+    assert [each.vmem_bytes for each in tw.kernel_budget(gradient, q, tpu="v6e")] == [720_896, 917_504, 786_432]
