@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,9 @@ import tilewise as tw
 
 # With libtpu installed, JAX would look for a TPU.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# What the compiler said in other runs isn't read.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="tilewise-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

@@ -73,9 +73,9 @@ def test_shardings_are_laid_out_over_the_topology(concrete: bool) -> None:
 def test_the_topology_is_as_large_as_the_mesh() -> None:
     from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
-    assert len(_compile._devices("v5e", None, 1)) == 4
-    assert len(_compile._devices("v5e", "4x4", 1)) == 16
-    assert len(_compile._devices("v5p", None, 100)) == 128
+    assert len(_compile._slice("v5e", None, 1)[1]) == 4
+    assert len(_compile._slice("v5e", "4x4", 1)[1]) == 16
+    assert len(_compile._slice("v5p", None, 100)[1]) == 128
     sharding = NamedSharding(AbstractMesh((8,), ("x",)), PartitionSpec("x"))
     with pytest.raises(ValueError, match="8 devices, the topology 4"):
         tw.compile_for(jnp.tanh, S((64,), jnp.float32, sharding=sharding), tpu="v5e", topology="v5e:2x2")
@@ -148,7 +148,7 @@ def test_formats_are_tried() -> None:
     from jax.experimental.layout import Layout as JaxLayout
 
     x = S((400000, 12), jnp.float32)
-    device = _compile._devices("v5e", None, 1)[0]
+    device = _compile.devices_of("v5e:2x2")[0]
     forced = Format(JaxLayout(major_to_minor=(0, 1)), jax.sharding.SingleDeviceSharding(device))
     tried = tw.try_formats(lambda x: x + 1, x, tpu="v5e", jit_options={"in_shardings": forced, "out_shardings": forced})
     # 512 bytes a row, which could be 64.

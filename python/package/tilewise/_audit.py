@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
-from tilewise._compile import text_for
 from tilewise._errors import NotATpuProgram
+from tilewise._plan import plan_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -26,6 +26,7 @@ def audit(
     hbm_limit: int | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
+    confirm: bool = False,
 ) -> Report: ...
 @overload
 def audit(
@@ -39,13 +40,15 @@ def audit(
     hbm_limit: int | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
+    confirm: bool = False,
 ) -> Report | list[Report]:
     """Find what a compiled program holds at its peak, its padding waste, and what to change.
 
     Args:
         program: one of
 
-            - a function, compiled for ``tpu`` as `compile_for` does, with no TPU at hand;
+            - a function, compiled for ``tpu`` with no TPU at hand, as far as the compiler's memory plan: one that does
+              not fit has its report, too;
             - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
               ``to_string`` method; the result of ``lower`` alone has no device layouts yet;
             - the path of a file of HLO, or an open file: text or a serialised proto, plain or gzip;
@@ -57,6 +60,8 @@ def audit(
             price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
         hbm_limit: the HBM that the program has to fit into, in bytes.
         topology, jit_options: for a function, as `compile_for` takes them.
+        confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
+            program's own code fits, too; the bytes are the same.
 
     Raises:
         HloError: the text is not HLO.
@@ -64,6 +69,7 @@ def audit(
         ParseError: ``tpu`` names no TPU generation.
         OSError: the file can't be read.
         ImportError: a function is to be compiled, and JAX or libtpu is missing.
+        JaxRuntimeError: the compiler refuses a function for another reason than its HBM.
 
     Examples:
         >>> report = audit('''
@@ -83,10 +89,18 @@ def audit(
         if tpu is None:
             message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
             raise TypeError(message)
-        name = getattr(program, "__name__", type(program).__name__)
-        text = text_for(program, args, tpu, topology, jit_options)
-        return _tilewise.audit_text(text, name, tpu, hbm_limit)
-    if args or topology is not None or jit_options is not None:
+        answer, _ = plan_of(
+            program,
+            args,
+            tpu=tpu,
+            topology=topology,
+            jit_options=jit_options,
+            hbm_limit=hbm_limit,
+            confirm=confirm,
+        )
+        assert answer.report is not None
+        return answer.report
+    if args or topology is not None or jit_options is not None or confirm:
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"
         raise TypeError(message)
     text, source = _text_of(program, tpu)

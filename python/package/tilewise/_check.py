@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._compile import compile_for
 from tilewise._jax import to_jax
 from tilewise._modules import module
+from tilewise._plan import plan_of
 from tilewise._tilewise import Layout, Report, predict
 
 if TYPE_CHECKING:
@@ -123,8 +123,11 @@ def check_fix(
     args_after: Sequence[Any] | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
+    confirm: bool = False,
 ) -> FixCheck:
-    """Compile a function before and after a change, and compare what the compiler reports.
+    """Compile a function before and after a change, and compare what the compiler plans.
+
+    Programs that don't fit are compared, too.
 
     Args:
         f: the function as it is.
@@ -133,6 +136,7 @@ def check_fix(
         tpu: the generation, under any of its names (``"v5e"``).
         args_after: the arguments of ``g``, where the change is to them.
         topology, jit_options: as `compile_for` takes them, for both.
+        confirm: compile both to the end, as `audit` does with it.
 
     Raises:
         ImportError: JAX or libtpu is missing.
@@ -147,16 +151,14 @@ def check_fix(
         >>> checked.peak_bytes_saved >= 0
         True
     """
-    before = _measured(f, args, tpu, topology, jit_options)
-    after = _measured(g, args if args_after is None else tuple(args_after), tpu, topology, jit_options)
-    return FixCheck(before, after)
 
+    def measured(function: Callable[..., Any], args: tuple[Any, ...]) -> Measured:
+        answer, _ = plan_of(function, args, tpu=tpu, topology=topology, jit_options=jit_options, confirm=confirm)
+        assert answer.sizes is not None
+        assert answer.report is not None
+        return Measured(**asdict(answer.sizes), report=answer.report)
 
-def _measured(
-    f: Callable[..., Any], args: Sequence[Any], tpu: Tpu, topology: str | None, jit_options: Mapping[str, Any] | None
-) -> Measured:
-    compiled = compile_for(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
-    return _of_compiled(compiled, getattr(f, "__name__", type(f).__name__), tpu)
+    return FixCheck(measured(f, args), measured(g, args if args_after is None else tuple(args_after)))
 
 
 def _of_compiled(compiled: Any, name: str, tpu: Tpu) -> Measured:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._dump import dumped
-from tilewise._explain import explain_oom
 from tilewise._modules import module
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ _SLICES = {
 }
 
 # Without these, libtpu asks the machine's surroundings for a TPU, for minutes, and locks it against other processes.
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     "TPU_ACCELERATOR_TYPE": "v5litepod-4",
     "TPU_SKIP_MDS_QUERY": "1",
@@ -89,22 +87,6 @@ def compile_for(
     return lower_for(f, *args, tpu=tpu, topology=topology, jit_options=jit_options).compile()
 
 
-def text_for(
-    f: Callable[..., Any], args: tuple[Any, ...], tpu: Tpu, topology: str | None, jit_options: Mapping[str, Any] | None
-) -> str:
-    """The text of the compiled function."""
-    jax = module("jax")
-
-    lowered = lower_for(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
-    with explain_oom(tpu=tpu):
-        compiled = lowered.compile()
-    try:
-        return str(compiled.as_text())
-    except jax.errors.JaxRuntimeError:
-        # JAX can't print some programs with SparseCore calls; the compiler's own dump can.
-        return dumped(lowered)
-
-
 def lower_for(
     f: Callable[..., Any],
     /,
@@ -114,12 +96,25 @@ def lower_for(
     jit_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """The function lowered for devices of a TPU."""
+    return lower_on(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)[1]
+
+
+def lower_on(
+    f: Callable[..., Any],
+    /,
+    *args: Any,
+    tpu: Tpu,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+) -> tuple[str, Any]:
+    """The slice that was picked, such as ``v5e:2x2``, and the function lowered for its devices."""
     generation = _tilewise.generation_name(tpu)
     jax = _jax()
     options = dict(jit_options or {})
     meshes = [mesh for value in (args, options) for mesh in _meshes(jax, value)]
     needed = max((mesh.size for mesh in meshes), default=1)
-    place = _Place(jax, _devices(generation, topology, needed), meshes)
+    slice_name, devices = _slice(generation, topology, needed)
+    place = _Place(jax, devices, meshes)
     for name in ("in_shardings", "out_shardings"):
         if name in options:
             options[name] = place.shardings(options[name])
@@ -128,7 +123,8 @@ def lower_for(
         # Nothing else says where the program runs.
         options.setdefault("out_shardings", place.default)
     jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
-    return jitted.lower(*jax.tree.map(functools.partial(place.leaf, has_own="in_shardings" in options), args))
+    placed = jax.tree.map(functools.partial(place.leaf, has_own="in_shardings" in options), args)
+    return slice_name, jitted.lower(*placed)
 
 
 def _jax() -> Any:
@@ -148,23 +144,22 @@ def _jax() -> Any:
     return jax
 
 
-def _devices(generation: str, topology: str | None, needed: int) -> tuple[Any, ...]:
-    """Devices of the topology, or of the smallest one that has enough."""
+def _slice(generation: str, topology: str | None, needed: int) -> tuple[str, tuple[Any, ...]]:
+    """The name and devices of the topology, or of the smallest one that has enough."""
     prefix, slices = _SLICES[generation]
-    if topology is not None:
-        name = topology if ":" in topology else f"{prefix}:{topology}"
-        devices = _topology(name)
-    else:
-        topologies = (_topology(f"{prefix}:{chips}") for chips in slices)
-        devices = next((each for each in topologies if len(each) >= needed), ())
-    if len(devices) < needed:
-        have = f"the topology {len(devices)}" if devices else f"no topology of {generation} as many"
-        message = f"the arguments' mesh has {needed} devices, {have}"
-        raise ValueError(message)
-    return devices
+    devices: tuple[Any, ...] = ()
+    for chips in slices if topology is None else (topology,):
+        name = chips if ":" in chips else f"{prefix}:{chips}"
+        devices = devices_of(name)
+        if len(devices) >= needed:
+            return name, devices
+    have = f"no topology of {generation} as many" if topology is None else f"the topology {len(devices)}"
+    message = f"the arguments' mesh has {needed} devices, {have}"
+    raise ValueError(message)
 
 
-def _topology(name: str) -> tuple[Any, ...]:
+def devices_of(name: str) -> tuple[Any, ...]:
+    """The devices of a topology, such as ``v5e:2x2``; libtpu is loaded with the first."""
     jax = module("jax")
     topologies = module("jax.experimental.topologies")
     # The environment is one for all threads.
@@ -181,7 +176,7 @@ def _topology(name: str) -> tuple[Any, ...]:
 @contextlib.contextmanager
 def _environment() -> Generator[None]:
     """What libtpu reads when it starts, where the user has not set it."""
-    missing = {name: value for name, value in _ENVIRONMENT.items() if name not in os.environ}
+    missing = {name: value for name, value in ENVIRONMENT.items() if name not in os.environ}
     os.environ.update(missing)
     try:
         yield

@@ -23,16 +23,18 @@ def watch(
     tpu: Tpu | None = None,
     fail_above: float | str | None = None,
     on_report: Callable[[Report], object] = print,
+    confirm: bool = False,
 ) -> Any:
     """Audit every program that a jitted function compiles, once each, before it runs.
 
     Args:
         f: the function; one that is not jitted is.
-        tpu: compiles for that generation, as `compile_for` does, whatever this machine runs; ``None`` for what the
-            function is compiled for anyway, a TPU.
+        tpu: compiles for that generation, as `audit` does, whatever this machine runs; ``None`` for what the function
+            is compiled for anyway, a TPU.
         fail_above: raises where the padding at the peak is above this: bytes, text such as ``"1GiB"``, or a share of
             what is alive then, ``"10%"`` or 0.1.
         on_report: takes each report.
+        confirm: with ``tpu``, compile to the end, as `audit` does with it.
 
     Returns:
         A function with the attributes of ``f``, ``lower`` among them, that computes the same.
@@ -59,7 +61,7 @@ def watch(
     def call(function: Any, *args: Any, **kwargs: Any) -> Any:
         key = _signature(args, kwargs)
         if key not in seen:
-            report = _audited(function, args, kwargs, tpu)
+            report = _audited(function, args, kwargs, tpu, confirm)
             on_report(report)
             _check(report, fail_above)
             seen.add(key)
@@ -83,7 +85,7 @@ def _signature(args: Any, kwargs: Any) -> Any:
     return tree, tuple(one(leaf) for leaf in leaves)
 
 
-def _audited(function: Callable[..., Any], args: Any, kwargs: Any, tpu: Tpu | None) -> Report:
+def _audited(function: Callable[..., Any], args: Any, kwargs: Any, tpu: Tpu | None, confirm: bool) -> Report:
     if tpu is None:
         jitted: Any = function
         program: HasAsText = jitted.lower(*args, **kwargs).compile()
@@ -95,8 +97,8 @@ def _audited(function: Callable[..., Any], args: Any, kwargs: Any, tpu: Tpu | No
             count = len(values) - len(named)
             return function(*values[:count], **dict(zip(named, values[count:], strict=True)))
 
-        return audit(positional, *args, *kwargs.values(), tpu=tpu)
-    return audit(function, *args, tpu=tpu)
+        return audit(positional, *args, *kwargs.values(), tpu=tpu, confirm=confirm)
+    return audit(function, *args, tpu=tpu, confirm=confirm)
 
 
 def _check(report: Report, fail_above: float | str | None) -> None:

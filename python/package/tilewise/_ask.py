@@ -1,0 +1,417 @@
+"""What the compiler says of a program's memory, as soon as it knows.
+
+libtpu lays out, fuses, schedules, rematerialises and assigns buffers, compares their sum with the HBM, dumps the
+program, and generates code only then, which is nearly all of the time. So there are three ways to ask:
+
+- ``full``: compile it. A program that does not fit is refused early, with its plan;
+- ``stop``: compile it at the real limit, and end the process once the plan is dumped;
+- ``probe``: lower the limit, so that everything is refused with its plan, and the process can go on. It is exact on one
+  chip where the compiler does not rematerialise: a tight limit changes schedules of sharded programs.
+
+``probe`` rests on undocumented options and ``stop`` on the order of dumps: `canary` tries both on a small program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from tilewise import _tilewise
+from tilewise._compile import ENVIRONMENT
+from tilewise._dump import dumped_text
+from tilewise._errors import MessageError
+from tilewise._program import NotSendable, Program
+from tilewise._tilewise import Report
+from tilewise._worker import Compile, Start, Trace
+
+Mode: TypeAlias = Literal["probe", "stop", "full"]
+Status: TypeAlias = Literal[
+    "fits", "planned", "refused", "other_memory", "untraceable", "skipped", "failed", "crashed", "timeout"
+]
+
+PREFIX = "tilewise-compiler-"
+"""How the names of the workers' folders begin, which the temporary folder has only while they run."""
+
+_PROBE = {"xla_tpu_max_hbm_size_mib": 64, "xla_tpu_rematerialization_min_size_in_bytes": 2**60}
+
+_ENVIRONMENT = {
+    # A worker compiles: a TPU of this machine is not for it to take.
+    "JAX_PLATFORMS": "cpu",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    # Without files in /tmp/tpu_logs.
+    "TPU_LOG_DIR": "disabled",
+}
+
+_START_SECONDS = 300.0
+_IDLE_SECONDS = 60.0
+
+# A compilation that is nearly done costs less than another process.
+_GRACE_SECONDS, _GRACE_SHARE = 0.25, 0.1
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of a program on one device, as ``memory_analysis()`` has them."""
+
+    argument_bytes: int
+    output_bytes: int
+    alias_bytes: int
+    temporary_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Arguments, results that don't lie in them, and temporaries."""
+        return self.argument_bytes + self.output_bytes - self.alias_bytes + self.temporary_bytes
+
+    @classmethod
+    def planned(cls, report: Report) -> Sizes | None:
+        """Those of a plan; ``None`` where the program is not scheduled."""
+        if report.temporary_bytes is None:
+            return None
+        return cls(report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the compiler said of a program.
+
+    Attributes:
+        status: ``fits`` was compiled in full; ``planned`` has a plan and was not; ``refused`` does not fit HBM;
+            ``other_memory`` does not fit another memory; of the others nothing is known.
+        mode: how it was asked.
+        sizes: the compiler's where it was compiled, else the plan's; ``None`` where there is neither.
+        message_bytes: what the message says is needed.
+        error: the compiler's words, or the exception's.
+        report: the audit of the plan; ``None`` where there is none.
+        passed: whether the plan was dumped, and said to fit, before code was generated.
+        cost: the compiler's own cost analysis, where compiled in full.
+        seconds: how long it took.
+    """
+
+    status: Status
+    mode: Mode
+    sizes: Sizes | None = None
+    message_bytes: int | None = None
+    error: str | None = None
+    report: Report | None = None
+    passed: bool = False
+    cost: Mapping[str, float] | None = None
+    seconds: float = 0.0
+
+
+class _Ended(Exception):  # noqa: N818 - an event
+    """A worker that died, or was ended for being too slow."""
+
+    def __init__(self, status: Status, words: str) -> None:
+        super().__init__(words)
+        self.status, self.words = status, words
+
+
+class _Worker:
+    """A process of `_worker`, and a folder that goes with it."""
+
+    def __init__(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix=PREFIX)
+        try:
+            self._start()
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        self._is_ready = False
+        self.send(Start())
+
+    def _start(self) -> None:
+        self._connection, theirs = multiprocessing.Pipe()
+        arguments = f"{theirs.fileno()}, {self.folder!r}"
+        program = f"import sys; sys.path[:] = {sys.path!r}; from tilewise import _worker; _worker.main({arguments})"
+        with theirs, open(Path(self.folder) / "output", "wb") as output:
+            # Its own session: Ctrl-C is for this process to handle.
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**ENVIRONMENT, **os.environ, **_ENVIRONMENT},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    def send(self, request: Callable[..., Any]) -> None:
+        # The reply says that the process died.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._connection.send(request)
+
+    def wait(self) -> None:
+        """Until the process has started, which nothing that is asked of it is to blame for."""
+        if not self._is_ready:
+            self.reply(time.monotonic() + _START_SECONDS)
+            self._is_ready = True
+
+    def reply(self, deadline: float | None) -> tuple[str, dict[str, Any]]:
+        """The next reply.
+
+        Raises:
+            _Ended: the process died, or the deadline passed.
+        """
+        try:
+            if not self._connection.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                raise _Ended("timeout", "too slow")
+            reply: tuple[str, dict[str, Any]] = self._connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise _Ended("crashed", self._last_words()) from None
+        return reply
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        code = self._process.returncode
+        how = f"exit status {code}"
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                how = signal.Signals(-code).name
+        said = (Path(self.folder) / "output").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return "; ".join([f"the process died: {how}", *said[-1:]])
+
+    def end(self) -> None:
+        """Kill the process, and remove its files."""
+        self._process.kill()
+        self._process.wait()
+        self._connection.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Compiler:
+    """Asks libtpu in a process of its own, which is started when it is needed, and again when it had to be ended.
+
+    Use it as a context manager, or call `close`: nothing is left behind.
+
+    Args:
+        ahead: start a second process whenever the first may have to be ended.
+    """
+
+    def __init__(self, *, ahead: bool = False) -> None:
+        self._ahead = ahead
+        self._worker: _Worker | None = None
+        self._spare: _Worker | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Compiler:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the process now: by the time it is needed, it is there."""
+        if self._worker is None:
+            self._worker, self._spare = self._spare or _Worker(), None
+
+    def trace(self, make: Callable[[], Program], timeout: float | None = None) -> Program | Answer:
+        """The program that a picklable function returns, called in the process; an answer where it raised or died.
+
+        Raises:
+            NotSendable: the program can't be compiled in another process.
+        """
+        with self._lock, self._ending():
+            try:
+                worker = self._ready()
+                worker.send(Trace(make))
+                kind, fields = worker.reply(_deadline(timeout))
+            except _Ended as ended:
+                self._end()
+                return Answer(ended.status, "full", error=f"tracing: {ended.words}")
+        if kind == "traced":
+            program: Program = fields["program"]
+            return program
+        if kind == "not_sendable":
+            raise NotSendable(fields["error"])
+        return Answer("skipped" if kind == "skipped" else "untraceable", "full", error=fields["error"])
+
+    def ask(
+        self,
+        program: Program,
+        mode: Mode,
+        *,
+        limit: int | None = None,
+        reserve: int = 0,
+        timeout: float | None = None,
+        source: str | None = None,
+        hbm_limit: int | None = None,
+    ) -> Answer:
+        """What the compiler says.
+
+        Args:
+            program: from `_program.trace`.
+            mode: how to ask; the module says what they are.
+            limit: the HBM of a device, in bytes, where it is to be less than the generation's.
+            reserve: bytes of HBM that the program may not use. The compiler counts in MiB; what is left is rounded down.
+            timeout: seconds, after which the answer is ``timeout``.
+            source, hbm_limit: of the report; by default the module's name, and what ``limit`` and ``reserve`` leave.
+        """
+        options: dict[str, Any] = dict(_PROBE) if mode == "probe" else {}
+        available = (limit or _tilewise.hbm_bytes(program.tpu)) - reserve
+        if (limit is not None or reserve) and mode != "probe":
+            available = max(0, available >> 20 << 20)
+            options["xla_tpu_max_hbm_size_mib"] = available >> 20
+        begun = time.monotonic()
+        with self._lock, self._ending():
+            kind, fields, text, passed = self._compiled(Compile(program, "", options), mode == "stop", timeout)
+        report = None
+        if text is not None:
+            report = _tilewise.audit_text(text, source or program.name, program.tpu, hbm_limit or available)
+        if kind == "compiled":
+            fields["sizes"] = Sizes(*fields["sizes"])
+        answer = _understood(mode, kind, fields, report, program.tpu)
+        return replace(answer, passed=passed, seconds=time.monotonic() - begun)
+
+    def _compiled(
+        self, request: Compile, stop: bool, timeout: float | None
+    ) -> tuple[str, dict[str, Any], str | None, bool]:
+        """The last reply, the dump, and whether the plan was said to fit."""
+        passed = False
+        try:
+            worker = self._ready()
+            request.folder = tempfile.mkdtemp(dir=worker.folder)
+            if stop and self._ahead and self._spare is None:
+                self._spare = _Worker()
+            worker.send(request)
+            deadline = _deadline(timeout)
+            kind, fields = worker.reply(deadline)
+            passed = kind == "passed"
+            if passed and stop:
+                kind, fields = self._nearly_done(worker, float(fields["seconds"]))
+            elif passed:
+                kind, fields = worker.reply(deadline)
+        except _Ended as ended:
+            kind, fields = ended.status, {"error": ended.words}
+        text = dumped_text(request.folder) if request.folder else None
+        if kind in ("stopped", "timeout", "crashed"):
+            self._end()
+        else:
+            shutil.rmtree(request.folder, ignore_errors=True)
+        return kind, fields, text, passed
+
+    def _nearly_done(self, worker: _Worker, seconds: float) -> tuple[str, dict[str, Any]]:
+        """The reply of a compilation that ends soon after its plan; else that it is to be stopped."""
+        try:
+            return worker.reply(time.monotonic() + _GRACE_SECONDS + _GRACE_SHARE * seconds)
+        except _Ended as ended:
+            if ended.status != "timeout":
+                raise
+            return "stopped", {}
+
+    def _ready(self) -> _Worker:
+        self.start()
+        assert self._worker is not None
+        self._worker.wait()
+        return self._worker
+
+    def _end(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+
+    @contextlib.contextmanager
+    def _ending(self) -> Generator[None]:
+        """Ends the process where the caller is interrupted: it would answer a question that nobody asks any more."""
+        try:
+            yield
+        except BaseException:
+            self._end()
+            raise
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+            spare, self._spare = self._spare, None
+            if spare is not None:
+                spare.end()
+
+
+class _Shared:
+    """The compiler that calls of `audit` share; its process ends when nothing was asked for a while."""
+
+    def __init__(self) -> None:
+        self._compiler, self._lock = Compiler(), threading.RLock()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Compiler:
+        self._lock.acquire()
+        if self._timer is not None:
+            self._timer.cancel()
+        return self._compiler
+
+    def __exit__(self, *_: object) -> None:
+        self._timer = threading.Timer(_IDLE_SECONDS, self._compiler.close)
+        self._timer.daemon = True
+        self._timer.start()
+        self._lock.release()
+
+    def close(self) -> None:
+        """End its process."""
+        with self:
+            self._compiler.close()
+
+    def forget(self) -> None:
+        """In a forked process: the other one's process isn't ours to end."""
+        self.__init__()  # type: ignore[misc]
+
+
+shared = _Shared()
+"""``with shared as compiler``: for single questions."""
+
+atexit.register(shared.close)
+os.register_at_fork(after_in_child=shared.forget)
+
+
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | None, tpu: str) -> Answer:
+    sizes = None if report is None else Sizes.planned(report)
+    if kind == "compiled":
+        # With options of ours it is not the program that was asked for.
+        status: Status = "planned" if mode == "probe" else "fits"
+        return Answer(status, mode, fields["sizes"], report=report, cost=fields["cost"])
+    if kind == "stopped":
+        if sizes is None:
+            return Answer("failed", mode, error="the compiler's dump has no plan")
+        return Answer("planned", mode, sizes, report=report)
+    if kind in ("timeout", "crashed"):
+        return Answer("timeout" if kind == "timeout" else "crashed", mode, error=fields["error"])
+    words = str(fields["error"])
+    status, needed = _refusal(words, tpu)
+    if status != "refused":
+        return Answer(status, mode, error=words)
+    if mode == "probe" and sizes is not None:
+        return Answer("planned", mode, sizes, needed, report=report)
+    return Answer("refused", mode, sizes, needed, words, report)
+
+
+def _refusal(words: str, tpu: str) -> tuple[Status, int | None]:
+    """What kind of refusal the compiler's words are, and the bytes of HBM that it says are needed."""
+    try:
+        explained = _tilewise.explain_text(words, tpu)
+    except MessageError:
+        return "failed", None
+    if explained.verdict in ("padding", "arguments", "size", "fragmentation") and explained.memory_space_name == "hbm":
+        needed = explained.used_bytes
+        if needed is not None and explained.limit_bytes is not None and explained.shortfall_bytes is not None:
+            needed = explained.limit_bytes + explained.shortfall_bytes
+        return "refused", needed
+    return "other_memory", None

@@ -1,0 +1,62 @@
+"""The plan of a function: what `audit`, `watch`, `check_fix` and locks read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tilewise import _tilewise
+from tilewise._ask import Answer, Mode, Sizes, shared
+from tilewise._compile import lower_on
+from tilewise._dump import dumped
+from tilewise._explain import explain_oom
+from tilewise._modules import module
+from tilewise._program import NotSendable, sendable
+from tilewise._ways import ways
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+
+def plan_of(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    *,
+    tpu: Tpu,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+    hbm_limit: int | None = None,
+    confirm: bool = False,
+) -> tuple[Answer, str | None]:
+    """What the compiler says of a function, with its report, also where it does not fit; and the program's hash.
+
+    Raises:
+        JaxRuntimeError: the compiler refuses it for another reason, or, with ``confirm``, although its plan fits.
+    """
+    source = getattr(f, "__name__", type(f).__name__)
+    begun = time.perf_counter()
+    with shared as compiler:
+        compiler.start()
+        name, lowered = lower_on(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
+        try:
+            program = sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+        except NotSendable:
+            return _here(lowered, source, tpu, hbm_limit), None
+        mode: Mode = "full" if confirm or not ways(compiler).stop else "stop"
+        answer = compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
+    report = answer.report
+    is_late = confirm and answer.status == "refused" and report is not None and report.fits
+    if report is None or is_late or answer.status not in ("fits", "planned", "refused"):
+        raised = module("jax").errors.JaxRuntimeError
+        with explain_oom(tpu=tpu):
+            raise raised(answer.error)
+    return answer, program.hash
+
+
+def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Answer:
+    """The same from this process, compiled in full."""
+    with explain_oom(tpu=tpu):
+        text = dumped(lowered)
+    report = _tilewise.audit_text(text, source, tpu, hbm_limit)
+    return Answer("refused" if report.fits is False else "fits", "full", Sizes.planned(report), report=report)

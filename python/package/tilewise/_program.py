@@ -1,0 +1,129 @@
+"""A lowered program that can be sent to another process, and compiled there."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewise import _tilewise
+from tilewise._compile import lower_on
+from tilewise._modules import module
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+_LOCK = threading.Lock()
+
+_UNUSED = "xla_tilewise_unused"
+_NUMBERS = itertools.count()
+
+
+class NotSendable(Exception):  # noqa: N818 - a property of the program, no mistake of anyone's
+    """This JAX hands its programs to the compiler in another way, or the program calls back into this process."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program as JAX hands it to the compiler.
+
+    Attributes:
+        name: the module's name, such as ``jit_step``.
+        tpu: the generation, such as ``v5e``.
+        topology: the slice, as libtpu names it, such as ``v5e:2x2``.
+        module: StableHLO with source locations, as MLIR's bytecode.
+        options: the compile options, serialised.
+        devices: the numbers of the topology's devices that run it.
+        hash: SHA-256 of the StableHLO without locations, and of the options.
+        trace_seconds: how long tracing and lowering took.
+    """
+
+    name: str
+    tpu: str
+    topology: str
+    module: bytes
+    options: bytes
+    devices: tuple[int, ...]
+    hash: str
+    trace_seconds: float
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether it runs on more than one device."""
+        return len(self.devices) > 1
+
+
+def trace(
+    f: Callable[..., Any], args: tuple[Any, ...], tpu: Tpu, topology: str | None, jit_options: Mapping[str, Any] | None
+) -> Program:
+    """Trace and lower a function for a TPU, as `compile_for` does, without compiling it.
+
+    Raises:
+        NotSendable: the program can't be compiled elsewhere.
+    """
+    begun = time.perf_counter()
+    name, lowered = lower_on(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
+    return sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+
+
+def sendable(lowered: Any, tpu: str, topology: str, begun: float) -> Program:
+    """What JAX would hand to the compiler for ``lowered.compile()``.
+
+    JAX has no public way to ask for it: the function that it calls last is replaced for this one call.
+    """
+    try:
+        compiler, mlir = module("jax._src.compiler"), module("jax._src.interpreters.mlir")
+        original = compiler.compile_or_get_cached
+    except (ImportError, AttributeError) as error:
+        raise NotSendable(str(error)) from error
+    here = threading.get_ident()
+
+    def capture(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != here:
+            return original(*args, **kwargs)
+        raise _Captured([*args, *kwargs.values()])
+
+    with _LOCK:
+        compiler.compile_or_get_cached = capture
+        try:
+            # JAX asks nobody about a program that it has compiled with these options.
+            lowered.compile({_UNUSED: next(_NUMBERS)})
+        except _Captured as captured:
+            handed = captured.handed
+        else:
+            raise NotSendable("JAX compiled the program in another way")
+        finally:
+            compiler.compile_or_get_cached = original
+    try:
+        computation = next(each for each in handed if hasattr(each, "operation"))
+        options = next(each for each in handed if hasattr(each, "env_option_overrides"))
+        devices = next(each for each in handed if hasattr(each, "flatten"))
+    except StopIteration as error:
+        raise NotSendable("JAX hands over something else") from error
+    if any(isinstance(each, (list, tuple)) and each for each in handed):
+        raise NotSendable("the program calls functions of this process")
+    options.env_option_overrides = [each for each in options.env_option_overrides if each[0] != _UNUSED]
+    serialised = options.SerializeAsString()
+    text = computation.operation.get_asm(enable_debug_info=False)
+    return Program(
+        name=str(computation.operation.attributes["sym_name"]).strip('"'),
+        tpu=tpu,
+        topology=topology,
+        module=mlir.module_to_bytecode(computation),
+        options=serialised,
+        devices=tuple(int(device.id) for device in devices.flatten()),
+        hash=hashlib.sha256(b"\0".join((text.encode(), serialised, topology.encode()))).hexdigest(),
+        trace_seconds=time.perf_counter() - begun,
+    )
+
+
+class _Captured(BaseException):
+    """Carries what JAX hands to the compiler, past every handler of JAX's."""
+
+    def __init__(self, handed: list[Any]) -> None:
+        super().__init__()
+        self.handed = handed

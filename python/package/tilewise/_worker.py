@@ -1,0 +1,167 @@
+"""The process that asks the compiler, so that a crash, an endless compilation or a stopped one ends nothing else.
+
+`_ask` starts it, sends requests and reads replies through a connection. It ends when the connection does, whatever it
+is doing then.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tilewise._modules import module
+from tilewise._program import NotSendable, Program
+
+PASSED = "after_optimizations_after_buffer_assignment.txt"
+"""How the name ends of the file that libtpu writes once it has found that the program fits, before generating code."""
+
+_POLL_SECONDS = 0.004
+
+
+def main(file: int, folder: str) -> None:
+    """Answer requests until the connection ends; then the folder, which is this process's, is removed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection: Connection[tuple[str, Any], Any] = Connection(file)
+    requests: queue.SimpleQueue[Callable[[Replies], Any]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(connection, requests, folder), daemon=True).start()
+    replies = Replies(connection)
+    while True:
+        requests.get()(replies)
+
+
+def _read(connection: Connection[Any, Any], requests: queue.SimpleQueue[Callable[[Replies], Any]], folder: str) -> None:
+    while True:
+        try:
+            requests.put(connection.recv())
+        except (EOFError, ConnectionResetError):
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(0)
+        except Exception as error:
+            # The user's factory may not be importable here.
+            requests.put(Raised(type(error).__name__, str(error)))
+
+
+class Replies:
+    """Where replies go."""
+
+    def __init__(self, connection: Connection[Any, Any]) -> None:
+        self._connection, self._lock = connection, threading.Lock()
+
+    def send(self, kind: str, **fields: Any) -> None:
+        """Send a reply."""
+        with self._lock:
+            self._connection.send((kind, fields))
+
+
+class Raised:
+    """A request that can't be read."""
+
+    def __init__(self, error: str, message: str) -> None:
+        self.error, self.message = error, message
+
+    def __call__(self, replies: Replies) -> None:
+        """Say so."""
+        replies.send("untraceable", error=f"{self.error}: {self.message}")
+
+
+class Start:
+    """Load the compiler, which takes seconds the first time."""
+
+    def __call__(self, replies: Replies) -> None:
+        """Reply that it is there."""
+        module("jax")
+        module("jax.experimental.topologies")
+        replies.send("ready")
+
+
+class Trace:
+    """Call a function that returns a `Program`."""
+
+    def __init__(self, make: Callable[[], Program]) -> None:
+        self.make = make
+
+    def __call__(self, replies: Replies) -> None:
+        """Reply with the program, or with what was raised."""
+        try:
+            program = self.make()
+        except NotSendable as error:
+            replies.send("not_sendable", error=str(error))
+        except Exception as error:
+            kind = "skipped" if type(error).__name__ == "Skip" else "untraceable"
+            replies.send(kind, error=str(error) if kind == "skipped" else f"{type(error).__name__}: {error}")
+        else:
+            replies.send("traced", program=program)
+
+
+class Compile:
+    """Compile a program, with further options, and dump it on the way."""
+
+    def __init__(self, program: Program, folder: str, options: dict[str, Any]) -> None:
+        self.program, self.folder, self.options = program, folder, options
+
+    def __call__(self, replies: Replies) -> None:
+        """Reply once the program is known to fit, and again when it is compiled; or with the compiler's words."""
+        from tilewise._compile import devices_of
+
+        jax, mlir = module("jax"), module("jax._src.interpreters.mlir")
+        client = module("jaxlib.xla_client")
+        program = self.program
+        found = {device.id: device for device in devices_of(program.topology)}
+        devices = tuple(found[number] for number in program.devices)
+        options = client.CompileOptions.ParseFromString(program.options)
+        ours = {"xla_dump_to": self.folder, "xla_dump_hlo_as_text": True, **self.options}
+        theirs = [each for each in options.env_option_overrides if each[0] not in ours]
+        options.env_option_overrides = [*theirs, *ours.items()]
+        begun = time.perf_counter()
+        over = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(replies, over, begun), daemon=True)
+        with mlir.make_ir_context():
+            computation = mlir.ir.Module.parse(program.module)
+            watcher.start()
+            try:
+                compiled = devices[0].client.compile(computation, client.DeviceList(devices), options)
+            except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
+                over.set()
+                watcher.join()
+                replies.send("error", error=str(error), seconds=time.perf_counter() - begun)
+                return
+        over.set()
+        watcher.join()
+        said = compiled.get_compiled_memory_stats()
+        replies.send(
+            "compiled",
+            sizes=(
+                said.argument_size_in_bytes,
+                said.output_size_in_bytes,
+                said.alias_size_in_bytes,
+                said.temp_size_in_bytes,
+            ),
+            cost=_cost(compiled),
+            seconds=time.perf_counter() - begun,
+        )
+
+    def _watch(self, replies: Replies, over: threading.Event, begun: float) -> None:
+        end = f".{PASSED}"
+        done = False
+        while not done:
+            # Once more when all is over.
+            done = over.wait(_POLL_SECONDS)
+            # Helpers that the compiler compiles on the way have other names.
+            if any(self.program.name in name and name.endswith(end) for name in os.listdir(self.folder)):
+                replies.send("passed", seconds=time.perf_counter() - begun)
+                return
+
+
+def _cost(compiled: Any) -> dict[str, float] | None:
+    try:
+        return {name: float(value) for name, value in compiled.cost_analysis().items()}
+    except Exception:
+        # It is the compiler's business whether it gives one.
+        return None
