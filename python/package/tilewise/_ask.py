@@ -257,7 +257,7 @@ class Compiler:
             program: from `_program.trace`.
             mode: how to ask; the module says what they are.
             limit: the HBM of a device, in bytes, where it is to be less than the generation's.
-            reserve: bytes of HBM that the program may not use. The compiler counts in MiB; what is left is rounded down.
+            reserve: bytes of HBM that the program may not use. What is left is rounded down to MiB.
             timeout: seconds, after which the answer is ``timeout``.
             source, hbm_limit: of the report; by default the module's name, and what ``limit`` and ``reserve`` leave.
         """
