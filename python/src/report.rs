@@ -201,6 +201,12 @@ impl PyReport {
         py.detach(|| self.advice.get_or_init(advice)).clone()
     }
 
+    /// What fills the program's memory at its peak, by kind, the largest first, and what can be done about each.
+    #[getter]
+    fn notes(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.audited.report.notes().to_vec())
+    }
+
     /// Every `copy` between two layouts, in the order of the text.
     #[getter]
     fn copies(&self) -> Vec<PyCopy> {

@@ -1,22 +1,26 @@
 //! What to change in a program, and why it has its copies: worked out together, since both look at what its caller passes.
 
 use crate::{
-    CopyReason, Recommendation, Report, copy_reasons::reasons, pricing::recommend, program_model::ProgramModel,
+    CopyReason, Recommendation, Report, copy_reasons::reasons, notes::notes, pricing::recommend,
+    program_model::ProgramModel,
 };
 
 #[derive(Clone, Debug)]
 pub(crate) struct Findings {
     advice: Vec<Recommendation>,
+    notes: Vec<String>,
     copy_reasons: Vec<CopyReason>,
 }
 
 impl Findings {
     fn new(report: &Report) -> Self {
         match ProgramModel::new(report) {
-            Some(program) => {
-                Self { advice: recommend(&program), copy_reasons: reasons(report, Some(program.layout_requests())) }
-            }
-            None => Self { advice: Vec::new(), copy_reasons: reasons(report, None) },
+            Some(program) => Self {
+                advice: recommend(&program),
+                notes: notes(&program),
+                copy_reasons: reasons(report, Some(program.layout_requests())),
+            },
+            None => Self { advice: Vec::new(), notes: Vec::new(), copy_reasons: reasons(report, None) },
         }
     }
 }
@@ -47,6 +51,27 @@ impl Report {
     #[must_use]
     pub fn advice(&self) -> &[Recommendation] {
         &self.findings().advice
+    }
+
+    /// What fills the program's memory at its peak, by kind, the largest first, and what can be done about each: sentences
+    /// without a full stop. None of it has a price: it changes what is computed, or where; nothing for a module without plan.
+    ///
+    /// ```
+    /// let module = tilewise_hlo::Module::parse("\
+    /// HloModule jit_f, is_scheduled=true
+    ///
+    /// ENTRY main {
+    ///   w = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name=\"params['w']\"}
+    ///   ROOT r = f32[1024]{0:T(1024)} custom-call(w), custom_call_target=\"rows\"
+    /// }")?;
+    /// let note = "Parameters: 4.00 MiB, 99 %, `params`. To hold less, hold them in bfloat16 or int8, or shard them over more \
+    ///             devices";
+    /// assert_eq!(tilewise_audit::audit(&module).notes(), [note]);
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.findings().notes
     }
 
     /// Why each of [`copies`](Self::copies) is there, in their order.

@@ -9,7 +9,7 @@
 //! - The module [`dump`] says what a file is by its first bytes, and which of a dump's files hold final programs and the
 //!   compiler's plans of them.
 //! - [`Report::advice`] says what to change in the program: [`Recommendation`]s, priced by planning its memory again.
-//!   [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
+//!   [`Report::notes`] says what fills its memory, by kind. [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, and
 //!   what to do, as [`Recommendation`]s.
 //! - [`causes`] says in words what pads an array.
@@ -41,7 +41,10 @@ mod findings;
 mod generation;
 #[cfg(feature = "serde")]
 mod json_line;
+mod kept;
+mod layers;
 mod message_model;
+mod notes;
 mod origin;
 mod peak;
 mod plan_row;

@@ -3,8 +3,8 @@
 use crate::{
     Recommendation,
     program_model::ProgramModel,
-    recommendation::Change,
-    rules::{OTHERWISE, Proposal, RULES},
+    recommendation::{Change, Target},
+    rules::{Proposal, RULES},
 };
 use std::cmp::Reverse;
 
@@ -23,23 +23,33 @@ pub(crate) fn recommend(program: &ProgramModel<'_>) -> Vec<Recommendation> {
     };
     let least = program.total_bytes / WORTHWHILE;
     let proposals = RULES.iter().flat_map(|rule| rule.propose(program));
-    let mut priced: Vec<(u64, Proposal<'_>)> = proposals.map(|proposal| (saved(&[], &proposal), proposal)).collect();
+    // By the plan, and as it is said.
+    let mut priced: Vec<([u64; 2], Proposal<'_>)> = proposals
+        .map(|proposal| {
+            let alone = saved(&[], &proposal);
+            ([alone, proposal.estimate.filter(|_| alone > 0).unwrap_or(alone)], proposal)
+        })
+        .collect();
     // Stable: of equals, those of the earlier rule come first.
-    priced.sort_by_key(|(saved, _)| Reverse(*saved));
+    priced.sort_by_key(|([_, said], _)| Reverse(*said));
     let mut kept: Vec<(u64, Proposal<'_>)> = Vec::new();
     let mut together = 0;
-    for (_, proposal) in priced.into_iter().filter(|(saved, _)| *saved > least) {
+    for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
         // What the better ones free already is no further advice.
         let with = saved(&kept, &proposal);
-        let more = with.saturating_sub(together);
-        let least = if proposal.change == Change::Chunk { program.total_bytes / WORTH_TAKING_APART } else { least };
+        let more = scaled(with.saturating_sub(together), said, alone);
+        let is_taken_apart =
+            matches!((proposal.change, proposal.target), (Change::Chunk, _) | (Change::Checkpoint, Target::Value));
+        let least = if is_taken_apart { program.total_bytes / WORTH_TAKING_APART } else { least };
         if kept.len() < MOST && more > least {
             together = with;
             kept.push((more, proposal));
         }
     }
-    if kept.is_empty() {
-        kept.extend(OTHERWISE.propose(program).into_iter().map(|proposal| (0, proposal)));
-    }
     kept.into_iter().map(|(saved, proposal)| proposal.recommendation(program, saved)).collect()
+}
+
+/// So many bytes by the scale on which `alone` is `said`.
+fn scaled(bytes: u64, said: u64, alone: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(said) / u128::from(alone.max(1))).unwrap_or(u64::MAX)
 }

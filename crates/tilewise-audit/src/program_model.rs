@@ -1,8 +1,6 @@
 //! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
 
-use crate::{
-    CopyClass, Report, copies::interface::InterfaceArray, rules::layout_request::LayoutRequests, sizing::share,
-};
+use crate::{CopyClass, Report, copies::interface::InterfaceArray, rules::layout_request::LayoutRequests};
 use std::{
     cell::OnceCell,
     collections::{HashMap, HashSet},
@@ -12,7 +10,7 @@ use tilewise_hlo::{
     Instruction, Module, Opcode,
     dataflow::{Dataflow, OpId, Position},
 };
-use tilewise_memory::{Packing, Planner, Role};
+use tilewise_memory::{MemoryPlan, Planner, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
@@ -26,7 +24,11 @@ pub(crate) struct LiveArray<'m> {
     pub(crate) role: Role,
     /// Its number among the plan's buffers.
     pub(crate) buffer: usize,
+    /// Whether its buffer holds anything at the peak, be it another array.
     pub(crate) is_at_peak: bool,
+    /// When it is made and last read, as of [`MemoryPlan::order`].
+    pub(crate) first: usize,
+    pub(crate) last: usize,
 }
 
 impl LiveArray<'_> {
@@ -73,15 +75,13 @@ pub(crate) struct ProgramModel<'m> {
     pub(crate) arrays: Vec<LiveArray<'m>>,
     pub(crate) total_bytes: u64,
     pub(crate) temporary_bytes: u64,
-    /// The part of what is alive at the peak that is padding.
-    pub(crate) padding_share: f64,
     /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
     pub(crate) buffers: HashMap<usize, usize>,
     /// Whether anything is copied into another layout.
     pub(crate) has_relayouts: bool,
     layout_requests: OnceCell<LayoutRequests<'m>>,
+    pub(crate) plan: &'m MemoryPlan,
     planner: &'m Planner,
-    packing: Packing,
 }
 
 impl<'m> ProgramModel<'m> {
@@ -111,6 +111,8 @@ impl<'m> ProgramModel<'m> {
                 role: value.role,
                 buffer: value.buffer,
                 is_at_peak: at_peak.contains(&value.buffer),
+                first: value.first,
+                last: value.last,
                 shape,
             });
         }
@@ -118,7 +120,6 @@ impl<'m> ProgramModel<'m> {
         for value in plan.spaces.iter().flat_map(|space| &space.values) {
             buffers.entry(value.instruction).or_insert(value.buffer);
         }
-        let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
         Some(Self {
             module,
             generation: report.generation,
@@ -127,12 +128,11 @@ impl<'m> ProgramModel<'m> {
             arrays,
             total_bytes,
             temporary_bytes: plan.temporary_bytes(),
-            padding_share: peak.map_or(0.0, |peak| share(peak.padding_bytes, peak.live_bytes)),
             buffers,
             has_relayouts: report.copies.iter().any(|copy| copy.class == CopyClass::Relayout),
             layout_requests: OnceCell::new(),
+            plan,
             planner: report.planner.as_ref()?,
-            packing: plan.packing,
         })
     }
 
@@ -185,7 +185,7 @@ impl<'m> ProgramModel<'m> {
             all.exactly.extend(&change.exactly);
             all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
         }
-        let plan = self.planner.plan_resized(self.packing, |buffer, bytes| {
+        let plan = self.planner.plan_resized(self.plan.packing, |buffer, bytes| {
             let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
             all.exactly.get(&buffer).copied().or_else(at_most)
         });
@@ -205,6 +205,8 @@ impl<'m> ProgramModel<'m> {
             role: array.role,
             buffer: self.buffer(array.instruction.index())?,
             is_at_peak: true,
+            first: 0,
+            last: self.plan.order().len(),
         })
     }
 }

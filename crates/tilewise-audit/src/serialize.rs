@@ -36,6 +36,7 @@ fields!(ReportView<'_>, view, {
     temporary_bytes: view.report.memory_bounds.temporary_bytes,
     memory_spaces: view.report.memory_spaces,
     advice: view.report.advice(),
+    notes: view.report.notes(),
     buffers: view.buffers().collect::<Vec<_>>(),
     copies: explained(view.report),
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),

@@ -72,6 +72,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     { class: "program" },
     story(audit, options.actions ?? []),
     advice(audit, choose),
+    contents(audit),
     view && el("section", { "aria-label": "Memory over the program's order" }, el("h2", {}, "Memory over the program’s order"), view.element, legend(colored, audit)),
     el("div", { class: "beside" }, alive, detail),
     others,
@@ -134,6 +135,13 @@ function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
       }),
     ),
   );
+}
+
+/// What fills the memory, where no recommendation frees much of it.
+function contents({ summary }: Audit): HTMLElement | null {
+  const all = summary?.contents ?? [];
+  if (!all.length) return null;
+  return el("section", { "aria-label": "What fills the memory" }, el("h2", {}, "What fills the memory"), el("ul", {}, all.map((remark) => el("li", {}, said(remark)))));
 }
 
 /// What the summary recommends; of a report alone, its advice.
@@ -251,9 +259,7 @@ async function showDetail(panel: HTMLElement, row: Row, audit: Audit, pictures: 
     el("div", { class: "row" }, el("h2", {}, el("code", {}, row.shape)), close),
     el("p", {}, `${row.count > 1 ? `${row.count} arrays, ` : ""}${bytes(row.bytes)}, `, row.padding > 0 ? el("strong", {}, `${bytes(row.padding)} padding`) : "no padding", ` · ${row.role} of `, el("code", { title: row.owner }, shortPath(row.owner)), row.instruction && ` (${row.instruction})`),
     buffer?.cause && el("p", {}, `${buffer.cause[0]?.toUpperCase()}${buffer.cause.slice(1)}.`),
-    advised.length
-      ? advised.map((one) => el("div", { class: "fix" }, el("p", {}, one.lead && el("strong", {}, `${one.lead}: `), `${one.sentence}.`), code(one)))
-      : el("p", { class: "muted" }, row.padding > 0 && "No change of this array alone lowers the peak."),
+    advised.map((one) => el("div", { class: "fix" }, el("p", {}, one.lead && el("strong", {}, `${one.lead}: `), `${one.sentence}.`), code(one))),
     picture,
   );
   panel.scrollIntoView({ block: "nearest", behavior: "smooth" });

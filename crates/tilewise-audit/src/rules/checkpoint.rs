@@ -3,7 +3,9 @@
 use super::{MessageRule, Proposal, Rule, naming::at_line};
 use crate::{
     Allocation, Recommendation,
+    kept::is_forward,
     message_model::{MessageModel, total},
+    origin::op_name,
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Saving, Target},
     snippet::JAX,
@@ -17,7 +19,7 @@ pub(crate) struct LoopKeepsValues;
 
 impl Rule for LoopKeepsValues {
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
-        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && is_forward(at));
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at));
         loops.filter_map(|forward| proposal(program, &forward)).collect()
     }
 }
@@ -56,16 +58,16 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
         target: Target::Loop,
         about: largest.clone(),
         buffers,
+        estimate: None,
         is_bound: false,
         sentence,
         snippet: program.snippet(JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
     })
 }
 
-/// Whether a loop runs forward in a program that takes a gradient: JAX's names of operations say so.
-fn is_forward(instruction: &Instruction<'_>) -> bool {
-    let name = instruction.metadata().and_then(|metadata| metadata.op_name());
-    name.is_some_and(|name| name.contains("jvp(") && !name.contains("transpose("))
+/// Whether a loop runs forward in a program that takes a gradient.
+fn runs_forward(instruction: &Instruction<'_>) -> bool {
+    op_name(instruction).is_some_and(|name| is_forward(&name))
 }
 
 /// How many arrays of these bounds a loop carries, whatever memory they lie in; at least one.

@@ -92,6 +92,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         target: Target::Value,
         about: largest.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
+        estimate: None,
         is_bound: true,
         sentence,
         snippet: code.and_then(|code| program.snippet(JAX, code)),

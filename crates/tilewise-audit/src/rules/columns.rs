@@ -75,6 +75,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, group: &[&LiveArray<'m>]) -> Option<
         target: Target::Argument,
         about: largest.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
+        estimate: None,
         is_bound: false,
         sentence,
         snippet,

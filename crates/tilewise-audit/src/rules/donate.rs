@@ -50,6 +50,7 @@ impl Rule for UndonatedState {
             target: Target::Argument,
             about: (*largest).clone(),
             buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
+            estimate: None,
             is_bound: true,
             sentence,
             // `args` may be `*args`, which has no name to donate by.

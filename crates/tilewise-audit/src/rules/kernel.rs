@@ -58,6 +58,7 @@ fn proposal<'m>(
         target: Target::Kernel,
         about: largest.clone(),
         buffers,
+        estimate: None,
         is_bound: false,
         sentence,
         snippet: program.snippet(NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed"),

@@ -248,6 +248,7 @@ fn proposal<'m>(
         target: if is_argument { Target::Argument } else { Target::Result },
         about,
         buffers,
+        estimate: None,
         is_bound: false,
         sentence: sentence(arrays),
         snippet: code(program, arrays).and_then(|code| program.snippet(LAYOUT, code)),

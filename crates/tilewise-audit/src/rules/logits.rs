@@ -38,30 +38,52 @@ impl Rule for VocabularyLogits {
     }
 }
 
+/// The vocabulary of a language model, as its program tells it.
+pub(crate) struct Vocabulary {
+    pub(crate) size: u64,
+    /// Bounds of arguments in rising order: of weights, gradients and states of optimizers, which are no logits.
+    arguments: HashSet<Vec<u64>>,
+}
+
+impl Vocabulary {
+    /// That of the largest logits at the peak, where a weight has it, too.
+    pub(crate) fn of(program: &ProgramModel<'_>) -> Option<Self> {
+        let arguments: HashSet<Vec<u64>> = program.arguments().map(sorted).collect();
+        let weights = program.arguments().filter(|array| array.bounds.len() == 2);
+        let wide: HashSet<u64> =
+            weights.flat_map(|array| &array.bounds).copied().filter(|size| *size >= VOCABULARY_OF_A_WEIGHT).collect();
+        let sized = |array: &LiveArray<'_>| {
+            let size = *array.bounds.iter().max()?;
+            let vocabulary = Self { size, arguments: HashSet::new() };
+            (wide.contains(&size) && !arguments.contains(&sorted(array)) && vocabulary.has(array))
+                .then_some((array.bytes, size))
+        };
+        let (_, size) = program.peak_temporaries().filter_map(sized).max()?;
+        Some(Self { size, arguments })
+    }
+
+    /// Whether an array has a number for each token of the vocabulary and each of many places of a text.
+    pub(crate) fn has(&self, array: &LiveArray<'_>) -> bool {
+        let is_of_tokens = array.elements() / self.size.max(1) >= 1024;
+        is_of_tokens && array.bounds.iter().max() == Some(&self.size) && !self.arguments.contains(&sorted(array))
+    }
+}
+
+fn sorted(array: &LiveArray<'_>) -> Vec<u64> {
+    let mut bounds = array.bounds.clone();
+    bounds.sort_unstable();
+    bounds
+}
+
 /// Logits, what a softmax makes of them and their gradients: [tokens, vocabulary], where a weight has the vocabulary, too.
 fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     if !program.has_gradient() {
         return None;
     }
-    let sorted = |array: &LiveArray<'m>| {
-        let mut bounds = array.bounds.clone();
-        bounds.sort_unstable();
-        bounds
-    };
-    // Of weights, gradients and states of optimizers: all in the shapes of arguments.
-    let arguments: HashSet<Vec<u64>> = program.arguments().map(sorted).collect();
-    let wide: HashSet<u64> =
-        program.arguments().filter(|array| array.bounds.len() == 2).flat_map(|array| &array.bounds).copied().collect();
-    let vocabulary = |array: &LiveArray<'m>| {
-        let size = *array.bounds.iter().max()?;
-        let tokens = array.elements() / size.max(1);
-        let is_of_tokens = tokens >= 1024 && !arguments.contains(&sorted(array));
-        (is_of_tokens && size >= VOCABULARY_OF_A_WEIGHT && wide.contains(&size)).then_some(size)
-    };
-    let largest =
-        program.peak_temporaries().filter(|array| vocabulary(array).is_some()).max_by_key(|array| array.bytes)?;
-    let size = vocabulary(largest)?;
-    let logits = program.temporaries().filter(|array| vocabulary(array) == Some(size));
+    let vocabulary = Vocabulary::of(program)?;
+    let size = vocabulary.size;
+    let largest = program.peak_temporaries().filter(|array| vocabulary.has(array)).max_by_key(|array| array.bytes)?;
+    let logits = program.temporaries().filter(|array| vocabulary.has(array));
     let mut at_most: HashMap<usize, u64> = logits.map(|array| (array.buffer, array.bytes / PARTS)).collect();
     // Beside the chunks lies the sum of their gradients of that weight.
     let gradient = program.arguments().filter(|array| array.bounds.len() == 2 && array.bounds.contains(&size));
@@ -78,6 +100,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         target: Target::Value,
         about: largest.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
+        estimate: None,
         is_bound: true,
         sentence,
         snippet: program.snippet(JAX_AND_NUMPY, CODE),

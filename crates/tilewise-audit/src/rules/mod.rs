@@ -21,9 +21,12 @@ pub(crate) mod layout_request;
 mod logits;
 mod naming;
 mod narrow;
-mod nothing_helps;
 mod pinned_order;
+mod repeated_layers;
 mod upstream;
+
+pub(crate) use logits::Vocabulary;
+pub(crate) use naming::{at_line, listed, name, root};
 
 use crate::{
     Recommendation,
@@ -43,6 +46,7 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
     &logits::VocabularyLogits,
+    &repeated_layers::RepeatedLayers,
     &chunk::OneLargeDimension,
 ];
 
@@ -61,9 +65,6 @@ pub(crate) const MESSAGE_RULES: &[&dyn MessageRule] = &[
     &checkpoint::LoopKeepsValues,
     &donate::UndonatedState,
 ];
-
-/// What is said where no rule finds anything that helps.
-pub(crate) const OTHERWISE: &dyn Rule = &nothing_helps::LittlePadding;
 
 /// Finds one sign in a program, and what to change where it is found.
 pub(crate) trait Rule {
@@ -86,6 +87,8 @@ pub(crate) struct Proposal<'m> {
     pub(crate) about: LiveArray<'m>,
     /// What buffers take instead.
     pub(crate) buffers: BufferChanges,
+    /// What it frees by itself, where a plan with other sizes alone doesn't tell.
+    pub(crate) estimate: Option<u64>,
     /// Whether it may free less than that.
     pub(crate) is_bound: bool,
     /// What to do: a sentence without a full stop.

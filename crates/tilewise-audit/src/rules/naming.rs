@@ -25,7 +25,7 @@ impl ProgramModel<'_> {
     }
 
     /// The entry's parameters, by number.
-    pub(super) fn parameters(&self) -> Vec<Instruction<'_>> {
+    pub(crate) fn parameters(&self) -> Vec<Instruction<'_>> {
         let Some(entry) = self.module.entry() else { return Vec::new() };
         let mut parameters: Vec<Instruction<'_>> =
             entry.instructions().filter(|at| at.opcode() == Opcode::Parameter).collect();
@@ -35,12 +35,12 @@ impl ProgramModel<'_> {
 }
 
 /// An argument's name in the program, such as `params['w']`.
-pub(super) fn name(argument: &Instruction<'_>) -> String {
+pub(crate) fn name(argument: &Instruction<'_>) -> String {
     op_name(argument).filter(|name| !name.is_empty() && !name.contains('/')).unwrap_or_else(|| "x".to_owned())
 }
 
 /// The parameter of the Python function that an argument is part of.
-pub(super) fn root(name: &str) -> &str {
+pub(crate) fn root(name: &str) -> &str {
     name.split(['[', '.']).next().unwrap_or(name)
 }
 
@@ -52,12 +52,12 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// ` at model.py:12`, or nothing.
-pub(super) fn at_line(instruction: &Instruction<'_>) -> String {
+pub(crate) fn at_line(instruction: &Instruction<'_>) -> String {
     place(source_line(instruction).as_ref())
 }
 
 /// `a`, `a and b`, `a, b and 3 others`.
-pub(super) fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),

@@ -42,6 +42,7 @@ impl Rule for GatheredRows {
                 target: Target::Upstream,
                 about: array.clone(),
                 buffers: split(program, array, &rows, columns),
+                estimate: None,
                 is_bound: false,
                 sentence,
                 snippet: program.snippet(NUMPY, code),

@@ -11,7 +11,7 @@ pub use stack::{BudgetPart, BudgetStack};
 use crate::style::{bytes, bytes_both, percent, shortened};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{COMPILER, MemoryPlan, Recommendation, Report, ReportView, SpacePeak, recommendation::Change};
+use tilewise_audit::{COMPILER, MemoryPlan, Recommendation, Report, ReportView, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -53,6 +53,8 @@ pub struct Summary<'a> {
     pub notes: Vec<Remark>,
     /// What to change, the best first.
     pub recommendations: Vec<Recommended<'a>>,
+    /// What fills its memory, by kind, where no recommendation frees a twentieth of it.
+    pub contents: Vec<Remark>,
     /// The copies that cost; `None` where none does.
     pub copies: Option<CopySummary<'a>>,
 }
@@ -112,7 +114,7 @@ impl Tone {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Recommended<'a> {
-    /// `311.37 MiB → 45.90 MiB`; empty for what frees nothing.
+    /// `311.37 MiB → 45.90 MiB`.
     pub lead: String,
     /// What to change.
     #[serde(flatten)]
@@ -139,6 +141,7 @@ impl<'a> Summary<'a> {
                 .map_or(Vec::new(), |(plan, peak)| of_peak(plan, peak)),
             notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
             recommendations: plan.map_or(Vec::new(), |_| recommended(report)),
+            contents: contents(report),
             copies: CopySummary::of(report),
         }
     }
@@ -280,16 +283,26 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
+/// What the report notes of a program's memory, where no change of it frees much.
+fn contents(report: &Report) -> Vec<Remark> {
+    /// The part of what a program holds that is much.
+    const MUCH: u64 = 20;
+
+    let much = report.memory_bounds.at_most_bytes / MUCH;
+    let frees_much = |one: &Recommendation| one.saving.bytes().is_some_and(|bytes| bytes > much);
+    if report.advice().iter().any(frees_much) {
+        return Vec::new();
+    }
+    report.notes().iter().map(|note| Remark { words: format!("{note}."), tone: Tone::Plain }).collect()
+}
+
 fn recommended(report: &Report) -> Vec<Recommended<'_>> {
     let mut held = report.memory_bounds.at_most_bytes;
     let recommended = |recommendation: &'_ Recommendation| {
         let before = held;
         held = held.saturating_sub(recommendation.saving.bytes().unwrap_or_default());
         let at_best = if recommendation.saving.is_bound() { " at best" } else { "" };
-        match recommendation.change {
-            Change::None => String::new(),
-            _ => format!("{} → {}{at_best}", bytes(before), bytes(held)),
-        }
+        format!("{} → {}{at_best}", bytes(before), bytes(held))
     };
     let leads: Vec<String> = report.advice().iter().map(recommended).collect();
     leads.into_iter().zip(report.advice()).map(|(lead, recommendation)| Recommended { lead, recommendation }).collect()

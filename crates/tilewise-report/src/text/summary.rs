@@ -4,7 +4,7 @@ use super::{SHOWN, Terminal, advice::write_recommendation, array_row::who, write
 use crate::{
     Remark, Summary,
     style::{FAINT, STRONG, bytes, cut, percent, style_of, styled},
-    summary::{CopiesOfLine, CopySummary},
+    summary::{CopiesOfLine, CopySummary, Recommended},
 };
 use std::io::{self, Write};
 
@@ -28,15 +28,19 @@ pub(super) fn write_remarks<'a>(
     remarks.into_iter().try_for_each(write)
 }
 
-/// What to change: what each change brings the memory down to.
+/// What to change and what each change brings the memory down to; where that is little, what fills the memory.
 pub(super) fn write_recommendations(summary: &Summary<'_>, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-    if summary.recommendations.is_empty() {
-        return Ok(());
+    if !summary.recommendations.is_empty() {
+        writeln!(out, "\n{}", styled(STRONG, "What to change"))?;
     }
-    writeln!(out, "\n{}", styled(STRONG, "What to change"))?;
-    for recommended in &summary.recommendations {
-        let lead = if recommended.lead.is_empty() { String::new() } else { format!("{}: ", recommended.lead) };
-        write_recommendation(recommended.recommendation, "  ", &lead, true, terminal.width, out)?;
+    for Recommended { lead, recommendation } in &summary.recommendations {
+        write_recommendation(recommendation, "  ", &format!("{lead}: "), true, terminal.width, out)?;
+    }
+    if !summary.contents.is_empty() {
+        writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
+    }
+    for Remark { words, tone } in &summary.contents {
+        write_wrapped(words, style_of(*tone), ["  ", "    "], terminal.width, out)?;
     }
     Ok(())
 }
