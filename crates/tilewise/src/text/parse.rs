@@ -108,6 +108,9 @@ impl FromStr for Layout {
     }
 }
 
+/// What stands where a shape should.
+const SHAPE: &str = "a shape begins with its element type, such as `f32[2,3]{0,1:T(2,2)}`; a layout alone is `{0,1}`";
+
 /// What a layout that is not written becomes.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
@@ -266,7 +269,7 @@ impl<'a> Parser<'a> {
     #[inline]
     fn leaf(&mut self, out: &mut Node) -> Result<(), Error> {
         let Some(name) = self.lexer.identifier()? else {
-            return Err(self.lexer.expected("a shape"));
+            return Err(self.lexer.expected("a shape").with_help(SHAPE));
         };
         let span = self.lexer.token();
         if let Some(element_type) = ElementType::from_name(name) {

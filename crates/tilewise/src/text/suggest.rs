@@ -25,6 +25,7 @@ pub(crate) fn unknown_element_type(name: &str, span: Range<usize>) -> Error {
     let shown: alloc::string::String = name.chars().take(40).collect();
     let error = Error::new(ErrorKind::UnknownElementType, format!("`{shown}` is not an element type")).at(span);
     match nearest(name) {
+        _ if name == "T" => error.with_help("a tile stands in a layout, such as `f32[3,5]{1,0:T(2,2)}`"),
         Some(known) => error.with_help(format!("did you mean `{known}`?")),
         None => error.with_help(
             "element types are pred, s1 … s64, u1 … u64, f16, bf16, f32, f64, c64, c128 and the f4, f6 and f8 kinds",
