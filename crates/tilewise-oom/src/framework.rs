@@ -8,6 +8,8 @@ use memchr::memmem;
 pub enum Framework {
     /// JAX and what builds on it: `op_name="jit(step)/…"`.
     Jax,
+    /// PyTorch without XLA, whose own allocator speaks: `CUDA out of memory. Tried to allocate …`.
+    Torch,
     /// PyTorch on XLA: `op_type="aten__…"`, `Bad StatusOr access`, `XRTExecute`.
     TorchXla,
     /// TensorFlow: `TPUCompileOp`, `StatefulPartitionedCall`.
@@ -15,8 +17,12 @@ pub enum Framework {
 }
 
 /// Signs, the surest first: PyTorch's kernels are JAX's, and both run on parts of TensorFlow.
-const SIGNS: [(&[&str], Framework); 4] = [
+const SIGNS: [(&[&str], Framework); 5] = [
     (&["torch_xla", "xla_client/", "Bad StatusOr access", "XRTExecute", "XRTCompile", "aten__"], Framework::TorchXla),
+    (
+        &["torch.cuda.", "torch.OutOfMemoryError", "out of memory. Tried to allocate", "MPS backend out"],
+        Framework::Torch,
+    ),
     (&["jit(", "pmap(", "jaxlib", "jax.errors", "/jax/", "JaxRuntimeError", "pallas_call"], Framework::Jax),
     (&["StatefulPartitionedCall", "TPUCompile", "TPUReplicate", "tensorflow", "/job:worker"], Framework::TensorFlow),
     (&["/job:tpu_worker", "/job:localservice"], Framework::TorchXla),
@@ -32,6 +38,7 @@ impl Framework {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Jax => "jax",
+            Self::Torch => "torch",
             Self::TorchXla => "torch_xla",
             Self::TensorFlow => "tensorflow",
         }

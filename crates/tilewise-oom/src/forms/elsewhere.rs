@@ -42,6 +42,8 @@ pub(super) const RULES: &[Rule] = &[
             "+executable_name {module:name}",
             "+of which {free:size} is free",
             "+already allocated {free:size} free",
+            "+Of the allocated memory {held:size} is allocated by PyTorch",
+            "+and {cached:size} is reserved by PyTorch but unallocated",
             "+Limit {pool:bytes} InUse {pool_used:bytes}",
         ],
         then: Some(gpu),

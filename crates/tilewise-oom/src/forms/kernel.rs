@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
             "~CompileTimeScopedVmemOom [needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds|available] {limit:size}",
         ],
         adds: &[
-            "~scoped {space:memory} [needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds|limit] {limit:size}",
+            "~scoped {space:memory} [is|needs|used|required|requested|requires] {used:size} [of|vs|against|exceeds] [the] [limit] [of] {limit:size}",
             "~(exceeded|exceeds|exceeding) [the] scoped {space:memory} limit [by {exceeded:size}|of {limit:size}]",
             "+(limit|default) [of|is] {limit:size}",
         ],

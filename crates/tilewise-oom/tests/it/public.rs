@@ -275,6 +275,17 @@ fn messages_of_other_machines_are_told_from_a_tpu_s() {
         assert_eq!((message.machine(), message.verdict()), (Some(machine), Verdict::NotTpu), "{text}");
         assert_eq!(message.used.map(|used| used.bytes()), used, "{text}");
     }
+    // As PyTorch 2.1 words it.
+    let text = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+                23.65 GiB of which 1.07 GiB is free. Of the allocated memory 20.98 GiB is allocated by PyTorch, and 1.13 \
+                GiB is reserved by PyTorch but unallocated.";
+    let message = Message::parse(text).unwrap();
+    let bytes = |name| message.facts.size(name).map(|size| size.text().to_owned());
+    assert_eq!(message.framework, Some(Framework::Torch));
+    assert_eq!(
+        [bytes("free"), bytes("held"), bytes("cached")].map(Option::unwrap),
+        ["1.07 GiB", "20.98 GiB", "1.13 GiB"]
+    );
     let message = Message::parse("RESOURCE_EXHAUSTED: something else").unwrap();
     assert_eq!((message.form, message.verdict()), (Form::Other, Verdict::Unknown));
 }

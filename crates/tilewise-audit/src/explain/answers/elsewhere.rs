@@ -6,7 +6,7 @@ use crate::{
     recommendation::{Change, Target},
     size_in_words, snippet,
 };
-use tilewise_oom::{Form, Machine, Message, PrintedSize, Section, Verdict};
+use tilewise_oom::{Form, Framework, Machine, Message, PrintedSize, Section, Verdict};
 
 pub(super) fn answer(explanation: &Explanation) -> Answer {
     let message = &explanation.message;
@@ -55,6 +55,9 @@ fn gpu(explanation: &Explanation) -> Vec<Recommendation> {
     let message = &explanation.message;
     let process =
         |sentence: &str, code: &str| Recommendation::new(Change::Free, Target::Process, sentence).snippet(None, code);
+    if message.framework == Some(Framework::Torch) {
+        return torch(message);
+    }
     match message.cause() {
         Some(Verdict::Reservation) if message.facts.get("loaded").is_some() => vec![process(
             "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a \
@@ -77,6 +80,27 @@ fn gpu(explanation: &Explanation) -> Vec<Recommendation> {
                 "nvidia-smi\nexport XLA_PYTHON_CLIENT_PREALLOCATE=false",
             ),
         ],
+    }
+}
+
+/// Of PyTorch's own allocator.
+fn torch(message: &Message) -> Vec<Recommendation> {
+    let smaller = Recommendation::new(
+        Change::Checkpoint,
+        Target::Value,
+        "Keep less for the backward pass: fewer samples at once, or checkpoints around the layers",
+    )
+    .snippet("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)");
+    let pieces =
+        Recommendation::new(Change::Free, Target::Process, "Let the allocator join the pieces that it holds free")
+            .snippet(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+    let others = Recommendation::new(Change::Free, Target::Process, "See which processes hold the GPU's memory")
+        .snippet(None, "nvidia-smi");
+    let asked = message.used.as_ref().map_or(u64::MAX, PrintedSize::bytes);
+    match message.facts.size("cached") {
+        Some(cached) if cached.bytes() >= asked => vec![pieces, smaller, others],
+        Some(_) => vec![smaller, pieces, others],
+        None => vec![smaller, others],
     }
 }
 
