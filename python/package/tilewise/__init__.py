@@ -39,8 +39,12 @@ from tilewise._errors import (
     ParseError,
     RelayoutError,
     ShapeError,
+    Skip,
 )
 from tilewise._explain import OomExplainer, explain, explain_oom
+from tilewise._fit.result import Fit
+from tilewise._fit.rows import FitRow, Owner
+from tilewise._fit.run import fit, fit_row
 from tilewise._jax import TreeLeaf, TreePrediction, from_jax, predict_tree, to_jax
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._tilewise import (
@@ -86,6 +90,8 @@ __all__ = [
     "ElementType",
     "Error",
     "Explanation",
+    "Fit",
+    "FitRow",
     "FixCheck",
     "HloError",
     "KernelBudget",
@@ -97,6 +103,7 @@ __all__ = [
     "NotATpuProgram",
     "OomExplainer",
     "OutOfRangeError",
+    "Owner",
     "PaddingError",
     "ParseError",
     "PeakBuffer",
@@ -109,6 +116,7 @@ __all__ = [
     "Row",
     "Shape",
     "ShapeError",
+    "Skip",
     "SourceLine",
     "SpaceTotal",
     "Step",
@@ -123,6 +131,8 @@ __all__ = [
     "compile_for",
     "explain",
     "explain_oom",
+    "fit",
+    "fit_row",
     "from_jax",
     "hbm_bytes",
     "kernel_budget",

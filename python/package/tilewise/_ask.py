@@ -206,6 +206,7 @@ class Compiler:
         self._ahead = ahead
         self._worker: _Worker | None = None
         self._spare: _Worker | None = None
+        self._cancelled = False
         self._lock = threading.Lock()
 
     def __enter__(self) -> Compiler:
@@ -214,8 +215,17 @@ class Compiler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def cancel(self) -> None:
+        """End the process from another thread, for good; whoever waits for its answer is interrupted."""
+        self._cancelled = True
+        for worker in (self._worker, self._spare):
+            if worker is not None:
+                worker.end()
+
     def start(self) -> None:
         """Start the process now: by the time it is needed, it is there."""
+        if self._cancelled:
+            raise KeyboardInterrupt
         if self._worker is None:
             self._worker, self._spare = self._spare or _Worker(), None
 

@@ -157,6 +157,17 @@ class DrawError(Error):
     """
 
 
+class Skip(Exception):  # noqa: N818
+    """Raised by a factory of `fit` for settings that make no program: a row with the status ``skipped``, no error.
+
+    Examples:
+        >>> raise Skip("3 does not divide 8")
+        Traceback (most recent call last):
+        ...
+        tilewise.Skip: 3 does not divide 8
+    """
+
+
 # Users import them from the package, so tracebacks show that name.
 for _class in (
     Error,
@@ -169,6 +180,7 @@ for _class in (
     MessageError,
     RelayoutError,
     DrawError,
+    Skip,
 ):
     _class.__module__ = "tilewise"
 del _class

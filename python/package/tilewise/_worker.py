@@ -16,6 +16,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tilewise._errors import Skip
 from tilewise._modules import module
 from tilewise._program import NotSendable, Program
 
@@ -93,9 +94,10 @@ class Trace:
             program = self.make()
         except NotSendable as error:
             replies.send("not_sendable", error=str(error))
+        except Skip as error:
+            replies.send("skipped", error=str(error))
         except Exception as error:
-            kind = "skipped" if type(error).__name__ == "Skip" else "untraceable"
-            replies.send(kind, error=str(error) if kind == "skipped" else f"{type(error).__name__}: {error}")
+            replies.send("untraceable", error=f"{type(error).__name__}: {error}")
         else:
             replies.send("traced", program=program)
 

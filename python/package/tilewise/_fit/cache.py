@@ -1,0 +1,99 @@
+"""What the compiler said before: a folder of answers, and a file of rows that a search is resumed from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tilewise import _tilewise
+from tilewise._ask import Answer, Mode, Sizes
+from tilewise._program import Program
+from tilewise._ways import compiler_version, write_whole
+
+# What else was said of a program may be another thing the next time.
+_KEPT = ("fits", "planned", "refused", "other_memory")
+_SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+
+
+class Cache:
+    """Answers by program, compiler, options and way of asking. A file is whole or not there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def _path(self, program: Program, mode: Mode, limit: int) -> Path:
+        surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
+        key = json.dumps([program.hash, mode, limit, compiler_version(), surroundings])
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
+
+    def get(self, program: Program, mode: Mode, limit: int) -> Answer | None:
+        """The answer of the last time."""
+        try:
+            head, _, text = self._path(program, mode, limit).read_bytes().partition(b"\n")
+            held: dict[str, Any] = json.loads(head)
+            if held["sizes"] is not None:
+                held["sizes"] = Sizes(**held["sizes"])
+            report = None
+            if text:
+                report = _tilewise.audit_text(zlib.decompress(text).decode(), program.name, program.tpu, limit)
+            return Answer(**held, report=report)
+        except (OSError, ValueError, KeyError, TypeError, zlib.error):
+            return None
+
+    def put(self, program: Program, mode: Mode, limit: int, answer: Answer) -> None:
+        """Keep an answer."""
+        if answer.status not in _KEPT:
+            return
+        held = {
+            "status": answer.status,
+            "mode": answer.mode,
+            "sizes": None if answer.sizes is None else asdict(answer.sizes),
+            "message_bytes": answer.message_bytes,
+            "error": answer.error,
+            "passed": answer.passed,
+            "cost": None if answer.cost is None else dict(answer.cost),
+            "seconds": answer.seconds,
+        }
+        text = b"" if answer.report is None else zlib.compress(answer.report.text.encode())
+        write_whole(self._path(program, mode, limit), json.dumps(held).encode() + b"\n" + text)
+
+
+class Log:
+    """A file of JSON Lines that rows are appended to as they come; the first line says whose they are."""
+
+    def __init__(self, path: Path, search: Mapping[str, Any]) -> None:
+        self._path = path
+        self._head = json.dumps({"schema": 1, "search": dict(search)}, sort_keys=True, default=str)
+
+    def read(self) -> list[dict[str, Any]]:
+        """The rows that are there. A line that was cut off is removed.
+
+        Raises:
+            ValueError: the file is another search's.
+        """
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            content = b""
+        whole = content[: content.rfind(b"\n") + 1]
+        lines = whole.decode(errors="replace").splitlines()
+        if lines and lines[0] != self._head:
+            message = f"{self._path} has the rows of another search: {lines[0][:300]}"
+            raise ValueError(message)
+        if not lines:
+            write_whole(self._path, self._head.encode() + b"\n")
+        elif len(whole) != len(content):
+            write_whole(self._path, whole)
+        return [json.loads(line) for line in lines[1:]]
+
+    def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write rows, each at once."""
+        with open(self._path, "ab") as file:
+            for row in rows:
+                file.write(json.dumps(row, default=str).encode() + b"\n")

@@ -1,0 +1,235 @@
+"""One combination of settings, searched along its ordered axes. Combinations share nothing but the cache."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tilewise import _tilewise
+from tilewise._ask import Answer, Compiler, Mode
+from tilewise._errors import Skip
+from tilewise._fit.cache import Cache
+from tilewise._fit.factory import program_of, travels
+from tilewise._fit.rows import FitRow
+from tilewise._fit.search import Above, Found, Kind, search
+from tilewise._program import NotSendable, Program
+from tilewise._ways import compiler_version, ways
+
+_PROGRAMS = 32
+"""How many traced programs are kept: of most sizes a plan is asked for first, and later whether it fits."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is searched; it travels to workers.
+
+    Attributes:
+        make: the factory.
+        settings: its fixed settings, those of the grid among them.
+        axes: the ordered axes, each ascending.
+        tpu, topology: the slice.
+        confirm: what is compiled in full: the ``answer``, ``all`` or ``none``.
+        above: which sizes above the secant's answer are asked about.
+        reserve, hbm_limit: HBM that the program may not use, and HBM that there is.
+        cache: the folder of earlier answers; ``None`` for none.
+        timeout: seconds for each question.
+    """
+
+    make: Callable[..., Any]
+    settings: Mapping[str, Any]
+    axes: Mapping[str, Sequence[int]]
+    tpu: str
+    topology: str | None
+    confirm: str = "answer"
+    above: Above = "all"
+    reserve: int = 0
+    hbm_limit: int | None = None
+    cache: Path | None = None
+    timeout: float | None = None
+
+    @property
+    def limit(self) -> int:
+        """The HBM that a program has to fit."""
+        whole = min(self.hbm_limit or _tilewise.hbm_bytes(self.tpu), _tilewise.hbm_bytes(self.tpu))
+        return (
+            whole if whole == _tilewise.hbm_bytes(self.tpu) and not self.reserve else (whole - self.reserve) >> 20 << 20
+        )
+
+
+@dataclass
+class Combination:
+    """What was found of a combination.
+
+    Attributes:
+        settings: those of the grid.
+        tpu, topology: the slice.
+        largest: the largest size of each axis that fits; ``None`` if none does.
+        gaps: settings with larger sizes that were not tried.
+        rows: one for each program that was asked about, in the order of the questions.
+    """
+
+    settings: Mapping[str, Any]
+    tpu: str
+    topology: str | None
+    largest: dict[str, int] | None = None
+    gaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    rows: list[FitRow] = field(default_factory=list[FitRow])
+
+    @property
+    def answer(self) -> FitRow | None:
+        """The row of the largest sizes."""
+        if self.largest is None:
+            return None
+        wanted = {**self.settings, **self.largest}
+        return next((row for row in self.rows if row.settings == wanted and row.status in ("fits", "planned")), None)
+
+
+class Asker:
+    """Asks about programs of a task, each in one way once."""
+
+    def __init__(
+        self, task: Task, compiler: Compiler, known: Sequence[FitRow], on_row: Callable[[FitRow], None]
+    ) -> None:
+        self._task, self._compiler, self._on_row = task, compiler, on_row
+        self._cache = None if task.cache is None else Cache(task.cache)
+        self._travels = travels(task.make)
+        self._programs: OrderedDict[str, Program | Answer] = OrderedDict()
+        self._known = {(str(dict(row.settings)), row.mode): row for row in known}
+
+    def ask(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
+        """The row of a program."""
+        for mode in ("full", "stop", "probe") if kind == "plan" else ("full", "stop") if self._stops else ("full",):
+            row = self._known.get((str(dict(settings)), mode))
+            if row is not None:
+                return row
+        row = self._asked(settings, kind)
+        self._known[(str(dict(settings)), row.mode)] = row
+        self._on_row(row)
+        return row
+
+    @property
+    def _stops(self) -> bool:
+        return self._task.confirm == "none"
+
+    def _asked(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
+        task = self._task
+        program = self._program(settings)
+        described = functools.partial(
+            FitRow.answered,
+            settings,
+            tpu=task.tpu,
+            topology=task.topology,
+            limit=task.limit,
+            compiler=compiler_version(),
+        )
+        if isinstance(program, Answer):
+            # No way of asking changes what the factory raises.
+            return described(None, program)
+        mode = self._mode(program, kind)
+        kept = None if self._cache is None else self._cache.get(program, mode, task.limit)
+        if kept is not None:
+            return replace(described(program, kept), cached=True)
+        limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
+        answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
+        if self._cache is not None:
+            self._cache.put(program, mode, task.limit, answer)
+        return described(program, answer)
+
+    def _mode(self, program: Program, kind: Kind) -> Mode:
+        exact = ways(self._compiler)
+        if kind == "plan" and exact.probe and not program.is_sharded:
+            return "probe"
+        if exact.stop and (kind == "plan" or self._stops):
+            return "stop"
+        return "full"
+
+    def _program(self, settings: Mapping[str, Any]) -> Program | Answer:
+        key = str(dict(settings))
+        if key not in self._programs:
+            self._programs[key] = self._traced(settings)
+            if len(self._programs) > _PROGRAMS:
+                self._programs.popitem(last=False)
+        return self._programs[key]
+
+    def _traced(self, settings: Mapping[str, Any]) -> Program | Answer:
+        task = self._task
+        make = functools.partial(program_of, task.make, settings, task.tpu, task.topology)
+        if self._travels:
+            return self._compiler.trace(make, task.timeout)
+        try:
+            return make()
+        except NotSendable:
+            raise
+        except Skip as error:
+            return Answer("skipped", "full", error=str(error))
+        except Exception as error:
+            return Answer("untraceable", "full", error=f"{type(error).__name__}: {error}")
+
+
+def searched(
+    task: Task,
+    *,
+    known: Sequence[FitRow] = (),
+    on_row: Callable[[Combination, Found, FitRow], None] = lambda combination, found, row: None,
+    compiler: Compiler | None = None,
+    into: Combination | None = None,
+) -> Combination:
+    """Search a task: each axis in turn, with those that follow at their smallest size.
+
+    Args:
+        task: what to search.
+        known: rows of an earlier search, which are not asked for again.
+        on_row: called with each new row.
+        compiler: who is asked; by default one that ends with the search.
+        into: what is filled in, for whoever interrupts the search.
+    """
+    done = Combination(task.settings, task.tpu, task.topology) if into is None else into
+    if compiler is None:
+        with Compiler(ahead=True) as own:
+            return searched(task, known=known, on_row=on_row, compiler=own, into=done)
+    found = Found()
+
+    def note(row: FitRow) -> None:
+        _merge(done.rows, row)
+        on_row(done, found, row)
+
+    for row in known:
+        _merge(done.rows, row)
+    asker = Asker(task, compiler, known, note)
+    sizes = {axis: values[0] for axis, values in task.axes.items()}
+    if not task.axes:
+        row = asker.ask(task.settings, "real")
+        done.largest = {} if row.status in ("fits", "planned") else None
+    for axis, values in task.axes.items():
+        others = dict(sizes)
+
+        def ask(size: int, kind: Kind, axis: str = axis, others: dict[str, int] = others) -> FitRow:
+            return asker.ask({**task.settings, **others, axis: size}, kind)
+
+        found = Found()
+        try:
+            search(values, ask, above=task.above, found=found)
+        finally:
+            done.gaps += [{**task.settings, **others, axis: size} for size in found.gaps]
+            done.largest = None if found.size is None else {**others, axis: found.size}
+        if found.size is None:
+            return done
+        sizes[axis] = found.size
+    if task.confirm == "all":
+        for row in [row for row in done.rows if row.status == "planned"]:
+            asker.ask(row.settings, "real")
+    return done
+
+
+def _merge(rows: list[FitRow], row: FitRow) -> None:
+    """Adds a row, in place of one of the same program of which less was known."""
+    for number, other in enumerate(rows):
+        if other.settings == row.settings:
+            if row.mode != "probe":
+                rows[number] = row
+            return
+    rows.append(row)

@@ -1,0 +1,212 @@
+"""What makes the programs of a search: a factory of the user's, or a function whose arguments are stretched."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewise._modules import module
+from tilewise._program import Program, trace
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+
+def program_of(make: Callable[..., Any], settings: Mapping[str, Any], tpu: Tpu, topology: str | None) -> Program:
+    """The program that a factory makes of its settings."""
+    f, args, options = made(make, settings)
+    return trace(f, args, tpu, topology, options)
+
+
+def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+    """What the factory returns: a function, its arguments and arguments of ``jax.jit``, of which all have effect."""
+    kept, donate = dict(settings), None
+    if "donate" in kept and not _takes(make, "donate"):
+        donate = kept.pop("donate")
+    returned = make(**kept)
+    if not isinstance(returned, tuple) or len(returned) not in (2, 3) or not callable(returned[0]):
+        message = f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}"
+        raise TypeError(message)
+    f, args, *rest = returned
+    if not isinstance(args, (tuple, list)):
+        message = f"the factory's second value is the tuple of the function's arguments, not {type(args).__name__}"
+        raise TypeError(message)
+    options = dict(rest[0] or {}) if rest else {}
+    if donate is not None:
+        for name in ("donate_argnums", "donate_argnames"):
+            options.pop(name, None)
+        options["donate_argnums"] = donatable(f, tuple(args)) if donate else ()
+    return f, tuple(args), options
+
+
+def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The arguments whose every array has a result of its own shape and type to lie in, each result taken once."""
+    jax = module("jax")
+
+    def key(leaf: Any) -> tuple[Any, ...]:
+        return tuple(leaf.shape), str(leaf.dtype)
+
+    results = [key(leaf) for leaf in jax.tree.leaves(jax.eval_shape(f, *args))]
+    found: list[int] = []
+    for number, arg in enumerate(args):
+        leaves = [key(leaf) for leaf in jax.tree.leaves(arg) if hasattr(leaf, "shape")]
+        left = list(results)
+        try:
+            for leaf in leaves:
+                left.remove(leaf)
+        except ValueError:
+            continue
+        if leaves:
+            found.append(number)
+            results = left
+    return tuple(found)
+
+
+def _takes(make: Callable[..., Any], name: str) -> bool:
+    """Whether the factory has a parameter of that name."""
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return True
+    return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
+# Trees have no leaf for `None`.
+_FIXED = "fixed"
+
+
+class Stretched:
+    """A factory from a function and its arguments: marked axes grow with the batch."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        in_axes: Any,
+        axis: str,
+        batch_size: int | None,
+        jit_options: Mapping[str, Any] | None,
+    ) -> None:
+        jax = module("jax")
+        self.f, self.axis, self.options = f, axis, dict(jit_options or {})
+        self.args = tuple(args)
+        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(self.args)
+        if len(axes) != len(self.args):
+            message = f"in_axes has {len(axes)} entries for {len(self.args)} arguments"
+            raise ValueError(message)
+
+        def is_axis(value: Any) -> bool:
+            return value is None or isinstance(value, int)
+
+        # An entry stands for all that is below it, as in `jax.vmap`.
+        self._axes = tuple(
+            jax.tree.map(
+                lambda axis, part: jax.tree.map(lambda _: _FIXED if axis is None else axis, part),
+                axes_of,
+                arg,
+                is_leaf=is_axis,
+            )
+            if axes_of is not None
+            else None
+            for axes_of, arg in zip(axes, self.args, strict=True)
+        )
+        marked = [
+            leaf.shape[axis]
+            for arg, axes_of in zip(self.args, self._axes, strict=True)
+            if axes_of is not None
+            for leaf, axis in zip(jax.tree.leaves(arg), jax.tree.leaves(axes_of), strict=True)
+            if axis != _FIXED
+        ]
+        if not marked:
+            raise ValueError("in_axes marks no axis of any argument")
+        self.batch_size = int(marked[0]) if batch_size is None else batch_size
+
+    def __call__(self, **settings: Any) -> Any:
+        """The function, and its arguments for a batch."""
+        jax = module("jax")
+        batch = settings.pop(self.axis)
+        if settings:
+            message = f"a function has no setting {next(iter(settings))!r}: give a factory"
+            raise TypeError(message)
+
+        def stretched(leaf: Any, axis: Any) -> Any:
+            if axis == _FIXED:
+                return leaf
+            shape = list(leaf.shape)
+            shape[axis], rest = divmod(shape[axis] * batch, self.batch_size)
+            if rest:
+                from tilewise._errors import Skip
+
+                message = f"axis {axis} of {tuple(leaf.shape)} can't be {batch}/{self.batch_size} of its size"
+                raise Skip(message)
+            sharding = getattr(leaf, "sharding", None)
+            kept = {} if getattr(sharding, "mesh", None) is None else {"sharding": sharding}
+            return jax.ShapeDtypeStruct(tuple(shape), leaf.dtype, **kept)
+
+        args = tuple(
+            arg if axes is None else jax.tree.map(stretched, arg, axes)
+            for arg, axes in zip(self.args, self._axes, strict=True)
+        )
+        return self.f, args, self.options
+
+
+class FromFile:
+    """The factory of that name in a file of Python, which each process loads for itself."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self.path, self.name = str(Path(path).resolve()), name
+
+    def __call__(self, **settings: Any) -> Any:
+        """Call it."""
+        return self.load()(**settings)
+
+    def load(self) -> Callable[..., Any]:
+        """The factory itself.
+
+        Raises:
+            OSError: the file can't be read.
+            AttributeError: there is no such name in it.
+        """
+        return _loaded(self.path, self.name)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.load())
+
+
+@functools.cache
+def _loaded(path: str, name: str) -> Callable[..., Any]:
+    folder, stem = str(Path(path).parent), Path(path).stem
+    # As `python FILE` does.
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    specification = importlib.util.spec_from_file_location(stem, path)
+    if specification is None or specification.loader is None:
+        message = f"{path} is no Python file"
+        raise OSError(message)
+    loaded = importlib.util.module_from_spec(specification)
+    sys.modules.setdefault(stem, loaded)
+    specification.loader.exec_module(loaded)
+    found = loaded
+    for part in name.split("."):
+        found = getattr(found, part)
+    if not callable(found):
+        message = f"{name} in {path} can't be called"
+        raise AttributeError(message)
+    return found
+
+
+def travels(make: Callable[..., Any]) -> bool:
+    """Whether another process can import the factory; what it can't, is called here."""
+    try:
+        held = pickle.dumps(make)
+    except Exception:
+        return False
+    # There, `__main__` is another module.
+    return b"__main__" not in held

@@ -1,0 +1,285 @@
+"""What a search found, as a table, as data and as a page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tilewise._fit.combination import Combination
+from tilewise._fit.page import page
+from tilewise._fit.rows import FitRow
+from tilewise._limits import in_words
+from tilewise._modules import module
+
+_STEERING = ("fits", "planned", "refused")
+
+
+class Fit:
+    """What `fit` found. ``print`` shows a table: a row for each combination.
+
+    Attributes:
+        combinations: for each combination of the grid, its largest sizes, gaps and rows.
+        target: the fixed sizes, where they were given.
+        interrupted: whether Ctrl-C ended the search.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> def make(batch):
+        ...     return jnp.tanh, (jax.ShapeDtypeStruct((batch, 2**14, 2**14), jnp.float32),)
+        >>> found = fit(make, tpu="v5e", largest={"batch": range(1, 9)}, cache=None)
+        >>> found[{"batch": 8}].status
+        'refused'
+    """
+
+    def __init__(
+        self,
+        combinations: Sequence[Combination],
+        *,
+        axes: Mapping[str, Sequence[int]],
+        target: Mapping[str, Any] | None,
+        interrupted: bool,
+    ) -> None:
+        self.combinations, self.target, self.interrupted = list(combinations), target, interrupted
+        self._axes = axes
+
+    @property
+    def rows(self) -> list[FitRow]:
+        """A row for each program that was asked about."""
+        return [row for combination in self.combinations for row in combination.rows]
+
+    @property
+    def largest(self) -> dict[str, Any] | None:
+        """The settings of the combination whose largest size is the largest of all; ``None`` if nothing fits.
+
+        Where several are as large, the one that is first in the grid.
+        """
+        answered = [each for each in self.combinations if each.largest is not None]
+        if not answered:
+            return None
+        best = max(answered, key=lambda each: tuple((each.largest or {}).values()))
+        return {**(best.largest or {}), **best.settings}
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """Of the combinations that fit the target, the one with the least work; ``None`` if none fits, or no target."""
+        if self.target is None:
+            return None
+        answers = [(each, each.answer) for each in self.combinations]
+        fitting = [(each, row) for each, row in answers if row is not None]
+        if not fitting:
+            return None
+        best, _ = min(fitting, key=lambda pair: _work(pair[1]))
+        slices = {"tpu": best.tpu, "topology": best.topology}
+        several = {
+            name: value
+            for name, value in slices.items()
+            if len({getattr(each, name) for each in self.combinations}) > 1
+        }
+        return {**best.settings, **several}
+
+    @property
+    def gaps(self) -> list[dict[str, Any]]:
+        """Settings with sizes above the answers that were not tried: whether they fit is not known."""
+        return [gap for combination in self.combinations for gap in combination.gaps]
+
+    @property
+    def errors(self) -> list[FitRow]:
+        """Rows that say neither that a program fits nor that HBM is too small."""
+        return [row for row in self.rows if row.status not in _STEERING]
+
+    def __getitem__(self, settings: Mapping[str, Any]) -> FitRow:
+        """The row of a program; ``tpu`` and ``topology`` are needed where there are several."""
+        wanted = dict(settings)
+        tpu, topology = wanted.pop("tpu", None), wanted.pop("topology", None)
+        for row in self.rows:
+            if (
+                row.settings == wanted
+                and tpu in (None, row.tpu)
+                and (topology is None or topology in (row.topology or ""))
+            ):
+                return row
+        raise KeyError(settings)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[FitRow]:
+        return iter(self.rows)
+
+    def __bool__(self) -> bool:
+        """Whether there is an answer."""
+        return any(combination.largest is not None for combination in self.combinations)
+
+    def __str__(self) -> str:
+        header, *cells = self._table()
+        widths = [max(len(row[number]) for row in (header, *cells)) for number in range(len(header))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (header, *cells)
+        ]
+        return "\n".join([*lines, *self._notes()])
+
+    def _table(self) -> list[list[str]]:
+        """Cells of the table, a row for each combination, below the header."""
+        settings = list(dict.fromkeys(name for each in self.combinations for name in each.settings))
+        slices = len({(each.tpu, each.topology) for each in self.combinations}) > 1
+        header = [*(["tpu", "topology"] if slices else []), *settings]
+        header += [f"largest {axis}" for axis in self._axes] or ["fits"]
+        header += ["bytes", "left", "largest at the peak", "work"]
+        reference = next((row for each in self.combinations if (row := each.answer) is not None), None)
+        rows = [header]
+        for each in self.combinations:
+            row = each.answer
+            cells = [each.tpu, each.topology or (row.topology if row and row.topology else "")] if slices else []
+            cells += [str(each.settings.get(name, "")) for name in settings]
+            if row is None:
+                none = _why_none(each)
+                cells += ["none"] * max(1, len(self._axes)) + [none, "", "", ""]
+            else:
+                said = "yes" if row.status == "fits" else "planned"
+                cells += [str(size) for size in (each.largest or {}).values()] or [said]
+                cells += [_gib(row.total_bytes), _gib(row.headroom_bytes), str(row.owner or ""), _times(row, reference)]
+            rows.append(cells)
+        return rows
+
+    def _notes(self) -> list[str]:
+        """What a table has no column for."""
+        notes: list[str] = []
+        for each in self.combinations:
+            row = each.answer
+            if row is None:
+                continue
+            name = _named(each)
+            if row.recomputed:
+                largest_without = _without_recomputation(each, next(iter(self._axes), None))
+                what = f"{row.recomputed} instruction" + ("s" if row.recomputed > 1 else "")
+                notes.append(f"{name}the compiler recomputes {what} to make it fit{largest_without}.")
+            if row.status == "planned":
+                notes.append(f"{name}planned, not compiled in full.")
+        if self.gaps:
+            notes.append(f"{len(self.gaps)} larger sizes were not tried: `gaps` lists them.")
+        if self.errors:
+            first = self.errors[0]
+            words = ": ".join([first.status, *(first.error or "").strip().splitlines()[:1]])[:200]
+            notes.append(f"{len(self.errors)} programs have no answer, such as {dict(first.settings)}: {words}")
+        if self.interrupted:
+            notes.append("Interrupted.")
+        compiler = next((row.compiler for row in self.rows if row.compiler), None)
+        if compiler is not None:
+            notes.append(
+                f"Asked {len(self.rows)} programs of {compiler}; no TPU was used, and none has checked the work."
+            )
+        return notes
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A mapping for each row, as JSON has it."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_json(self) -> str:
+        """JSON Lines: an object for each row."""
+        return "\n".join(row.to_json() for row in self.rows)
+
+    def to_csv(self) -> str:
+        """The rows as CSV; what is not a number or text is JSON."""
+        file = io.StringIO()
+        rows = self.to_dicts()
+        writer = csv.DictWriter(file, list(rows[0]) if rows else ["settings"], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(
+                {
+                    name: json.dumps(value, default=str) if isinstance(value, dict) else value
+                    for name, value in row.items()
+                }
+            )
+        return file.getvalue()
+
+    def to_markdown(self) -> str:
+        """The table as Markdown."""
+        header, *cells = self._table()
+        lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
+        return "\n".join([*lines, "", *self._notes()])
+
+    def to_html(self) -> str:
+        """A page: the table, and bytes over the first axis with the limit."""
+        return page(self._table(), self._notes(), self.combinations, next(iter(self._axes), None))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def plot(self) -> str:
+        """The curve of bytes over the first axis, as SVG."""
+        from tilewise._fit.page import curve
+
+        return curve(self.combinations, next(iter(self._axes), None))
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` of the rows, a column for each setting."""
+        return module("pandas").DataFrame(self._flat())
+
+    def to_polars(self) -> Any:
+        """A ``polars.DataFrame`` of the rows, a column for each setting."""
+        return module("polars").DataFrame(self._flat(), infer_schema_length=None)
+
+    def _flat(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for row in self.to_dicts():
+            owner = row.pop("owner")
+            settings = row.pop("settings")
+            collective, cost = row.pop("collective_bytes"), row.pop("compiler_cost")
+            found.append(
+                {
+                    **settings,
+                    **row,
+                    "owner": None if owner is None else json.dumps(owner),
+                    "collective_bytes": None if collective is None else json.dumps(collective),
+                    "compiler_cost": None if cost is None else json.dumps(cost),
+                }
+            )
+        return found
+
+
+def _work(row: FitRow) -> tuple[int, int, int]:
+    """What decides between variants of one program: operations, then bytes moved, then bytes held."""
+    return row.flops or 0, row.hbm_bytes_moved or 0, row.total_bytes or 0
+
+
+def _times(row: FitRow, reference: FitRow | None) -> str:
+    """The work of an example beside the first combination's."""
+    if reference is None or not row.flops or not reference.flops:
+        return ""
+    shares = [each.flops / _examples(each) for each in (row, reference) if each.flops]
+    return f"{shares[0] / shares[1]:.2f}x"
+
+
+def _examples(row: FitRow) -> int:
+    batch = row.settings.get("batch", 1)
+    return batch if isinstance(batch, int) and batch > 0 else 1
+
+
+def _gib(count: int | None) -> str:
+    return "" if count is None else in_words(count) if abs(count) < 2**20 else f"{count / 2**30:.2f} GiB"
+
+
+def _named(each: Combination) -> str:
+    named = ", ".join(f"{name}={value}" for name, value in each.settings.items())
+    return f"{named}: " if named else ""
+
+
+def _why_none(each: Combination) -> str:
+    refused = [row for row in each.rows if row.status == "refused" and row.total_bytes is not None]
+    if refused:
+        smallest = min(refused, key=lambda row: row.total_bytes or 0)
+        return f"needs {_gib(smallest.total_bytes)} of {_gib(smallest.limit_bytes)}"
+    return each.rows[0].status if each.rows else "not asked"
+
+
+def _without_recomputation(each: Combination, axis: str | None) -> str:
+    if axis is None:
+        return ""
+    # Probes are planned without it, and those that steered the search are below the limit.
+    sizes = [row.settings[axis] for row in each.rows if row.status in ("fits", "planned") and row.recomputed == 0]
+    return f"; {axis} {max(sizes)} fits without" if sizes else ""

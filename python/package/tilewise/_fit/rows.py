@@ -1,0 +1,193 @@
+"""A row of `tw.fit`: what the compiler said of one program."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from tilewise import _tilewise
+from tilewise._ask import Answer, Mode, Status
+from tilewise._program import Program
+from tilewise._tilewise import PeakBuffer, Report
+
+Source: TypeAlias = Literal["compiled", "plan", "message"]
+
+_REMATERIALISED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]*\.remat[\w.-]* = ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What holds the most bytes at a program's peak.
+
+    Attributes:
+        file: where it was written; ``None`` if the program does not say.
+        line: the line there, from 1.
+        op: its name, as JAX gives it.
+        shape: its shape and layout.
+        bytes: what it takes.
+
+    Examples:
+        >>> str(Owner("src/model.py", 12, "dot", "f32[8,128]{1,0:T(8,128)}", 4096))
+        'model.py:12 f32[8,128]'
+    """
+
+    file: str | None
+    line: int | None
+    op: str
+    shape: str
+    bytes: int
+
+    @classmethod
+    def of(cls, row: PeakBuffer) -> Owner:
+        """That of a row of a report."""
+        source = row.source
+        file, line = (source.file, source.line) if source else (None, None)
+        return cls(file, line, row.op_name or row.instruction, str(row.shape), row.bytes)
+
+    def __str__(self) -> str:
+        where = f"{Path(self.file).name}:{self.line}" if self.file else self.op
+        return f"{where} {self.shape.partition('{')[0]}"
+
+
+@dataclass(frozen=True)
+class FitRow:
+    """What the compiler said of one program of `fit`.
+
+    Attributes:
+        settings: what the program was made with.
+        tpu, topology: the generation, and the slice, such as ``v5e:2x2``.
+        status: ``fits`` (compiled in full), ``planned`` (a plan below the limit, not compiled), ``refused`` (the
+            compiler says HBM), ``other_memory`` (VMEM or SMEM), ``untraceable``, ``skipped`` (`Skip`), ``failed``
+            (another compiler error), ``crashed`` or ``timeout``.
+        argument_bytes, output_bytes, alias_bytes, temporary_bytes: as ``memory_analysis()``, for each device.
+        total_bytes: arguments, results that don't lie in them, and temporaries: what has to be below the limit.
+        bytes_source: ``compiled``, ``plan`` or ``message``; the last is rounded, ± 0.005 GiB.
+        limit_bytes: the HBM that it has to fit, without what is reserved.
+        padding_bytes: padding at the peak.
+        owner: what holds the most at the peak.
+        recomputed: how many instructions the compiler computes twice, to save memory.
+        flops: floating-point operations of matrix multiplications and convolutions, loops times their trips.
+        hbm_bytes_moved: bytes read and written.
+        collective_bytes: bytes of collectives, by their kind.
+        compiler_cost: the compiler's own cost analysis, as it gives it: a loop's body once.
+        trace_seconds, compile_seconds: how long it took.
+        hlo_hash: of the program, without source locations.
+        compiler: which it was.
+        cached: whether it was asked before.
+        error: the compiler's words, or the exception's.
+        mode: how the compiler was asked: ``full``, ``stop`` (at the plan) or ``probe`` (without rematerialisation).
+
+    Examples:
+        >>> FitRow({"batch": 8}, tpu="v5e", topology="v5e:2x2", status="refused", limit_bytes=10).headroom_bytes is None
+        True
+    """
+
+    settings: Mapping[str, Any]
+    tpu: str
+    topology: str | None
+    status: Status
+    limit_bytes: int
+    argument_bytes: int | None = None
+    output_bytes: int | None = None
+    alias_bytes: int | None = None
+    temporary_bytes: int | None = None
+    total_bytes: int | None = None
+    bytes_source: Source | None = None
+    padding_bytes: int | None = None
+    owner: Owner | None = None
+    recomputed: int | None = None
+    flops: int | None = None
+    hbm_bytes_moved: int | None = None
+    collective_bytes: Mapping[str, int] | None = None
+    compiler_cost: Mapping[str, float] | None = None
+    trace_seconds: float | None = None
+    compile_seconds: float | None = None
+    hlo_hash: str | None = None
+    compiler: str | None = None
+    cached: bool = False
+    error: str | None = None
+    mode: Mode | None = None
+    _text: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def headroom_bytes(self) -> int | None:
+        """What is left below the limit; negative where it does not fit."""
+        return None if self.total_bytes is None else self.limit_bytes - self.total_bytes
+
+    @property
+    def report(self) -> Report | None:
+        """The audit of the program, also of one that does not fit; ``None`` where there is no plan."""
+        if self._text is None:
+            return None
+        text = zlib.decompress(self._text).decode()
+        return _tilewise.audit_text(text, str(dict(self.settings)), self.tpu, self.limit_bytes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as JSON has them."""
+        held = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "_text"}
+        held["owner"] = None if self.owner is None else asdict(self.owner)
+        for name in ("settings", "collective_bytes", "compiler_cost"):
+            held[name] = None if held[name] is None else dict(held[name])
+        held["headroom_bytes"] = self.headroom_bytes
+        return held
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps({"schema": 1, **self.to_dict()}, default=str)
+
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
+        """The row that `to_dict` gave."""
+        names = {each.name for each in fields(cls)}
+        values = {name: value for name, value in held.items() if name in names}
+        if values.get("owner") is not None:
+            values["owner"] = Owner(**values["owner"])
+        return cls(**values, _text=text)
+
+    @classmethod
+    def answered(
+        cls,
+        settings: Mapping[str, Any],
+        program: Program | None,
+        answer: Answer,
+        *,
+        tpu: str,
+        topology: str | None,
+        limit: int,
+        compiler: str,
+    ) -> FitRow:
+        """The row of an answer."""
+        report, sizes = answer.report, answer.sizes
+        source: Source | None = "message" if answer.message_bytes is not None else None
+        if sizes is not None:
+            source = "compiled" if answer.status == "fits" else "plan"
+        status, error = answer.status, answer.error
+        if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:
+            status, error = "refused", "the plan without rematerialisation is above the limit; with it, nobody asked"
+        owners = [] if report is None else sorted(report.peak_buffers, key=lambda row: -row.bytes)
+        return cls(
+            settings=dict(settings),
+            tpu=tpu,
+            topology=topology if program is None else program.topology,
+            status=status,
+            limit_bytes=limit,
+            **({} if sizes is None else asdict(sizes)),
+            total_bytes=answer.message_bytes if sizes is None else sizes.total_bytes,
+            bytes_source=source,
+            padding_bytes=None if report is None else report.peak_padding_bytes,
+            owner=Owner.of(owners[0]) if owners else None,
+            recomputed=None if report is None else len(_REMATERIALISED.findall(report.text)),
+            compiler_cost=answer.cost,
+            trace_seconds=None if program is None else round(program.trace_seconds, 3),
+            compile_seconds=round(answer.seconds, 3) if program is not None else None,
+            hlo_hash=None if program is None else program.hash,
+            compiler=compiler,
+            error=error,
+            mode=answer.mode,
+            _text=None if report is None else zlib.compress(report.text.encode(), 1),
+        )

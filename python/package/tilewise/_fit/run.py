@@ -1,0 +1,295 @@
+"""`fit` and `fit_row`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tilewise import _tilewise
+from tilewise._ask import Compiler
+from tilewise._fit.cache import Log
+from tilewise._fit.combination import Combination, Task, searched
+from tilewise._fit.factory import Stretched, travels
+from tilewise._fit.progress import Progress
+from tilewise._fit.result import Fit
+from tilewise._fit.rows import FitRow
+from tilewise._fit.search import Above, Found
+from tilewise._limits import bytes_of
+from tilewise._ways import cache_folder, compiler_version
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+_DEFAULT = "default"
+
+
+def fit(
+    make: Callable[..., Any],
+    /,
+    *args: Any,
+    tpu: Tpu | Sequence[Tpu],
+    topology: str | Sequence[str] | None = None,
+    largest: Mapping[str, Sequence[int]] | Sequence[int] | None = None,
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    target: Mapping[str, Any] | None = None,
+    in_axes: Any = None,
+    batch_size: int | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+    confirm: Literal["answer", "all", "none"] = "answer",
+    above: Above = "all",
+    reserve: int | str = 0,
+    hbm_limit: int | str | None = None,
+    cache: str | os.PathLike[str] | None = _DEFAULT,
+    engine: Literal["processes", "ray", "dask"] = "processes",
+    workers: int = 1,
+    timeout: float | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> Fit:
+    """Find the largest sizes of a program that fit a TPU, with no TPU: the compiler is asked, and each answer compiled.
+
+    No order of sizes is assumed: what is larger may take less. A size that doesn't fit is refused in about a second.
+
+    Args:
+        make: a factory: takes settings, such as ``batch=8, remat="full"``, and returns ``(f, args)`` or ``(f, args,
+            jit_options)``, with abstract arguments. It may raise `Skip`. With ``args``, the function itself.
+        args: the function's arguments, where there is no factory; ``in_axes`` says which axes grow.
+        tpu: the generation, or several, each searched.
+        topology: the slice, such as ``"2x2"``, or several; ``None`` for the smallest with enough devices.
+        largest: an ordered axis and its sizes, ascending, such as ``{"batch": range(1, 513)}``; several are searched in
+            turn, those that follow at their smallest.
+        grid: unordered axes, such as ``{"remat": ["none", "full"]}``; each combination is searched. ``donate`` needs no
+            parameter of the factory: True donates what has a result to lie in.
+        target: fixed sizes, such as ``{"batch": 256}``: which combinations fit?
+        in_axes: for each of ``args`` the axis that is the batch, as `jax.vmap` names them.
+        batch_size: the batch that ``args`` have; by default the size of the first marked axis.
+        jit_options: arguments of ``jax.jit`` for ``args``.
+        confirm: what is compiled in full: each ``"answer"``, ``"all"`` that has a plan that fits, or ``"none"``.
+        above: which sizes above the first estimate are asked about: ``"all"``, ``"near"`` (the next two and the next
+            multiples of 8 and 128), or for how many seconds. The others are in ``gaps``.
+        reserve: HBM to keep free, in bytes or as ``"512MiB"``.
+        hbm_limit: HBM that there is, where it is less than the generation's.
+        cache: a folder of earlier answers, by default in ``~/.cache/tilewise/fit``; ``None`` for none.
+        engine: where combinations are searched: in ``workers`` processes of this machine, or by Ray or Dask.
+        workers: how many combinations at once; each takes a core, and 0.4 to 1 GB.
+        timeout: seconds for each question.
+        out: a file of JSON Lines that rows are appended to; the same call resumes from it.
+        progress: show one line of progress, where standard error is a terminal.
+
+    Returns:
+        A `Fit`, which prints as a table. Ctrl-C ends the search, and returns what there is, with ``interrupted``.
+
+    Raises:
+        ImportError: JAX or libtpu is missing.
+        ParseError: ``tpu`` names no TPU generation.
+        TypeError, ValueError: the arguments make no search.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> def make(batch):
+        ...     return jnp.tanh, (jax.ShapeDtypeStruct((batch, 2**14, 2**14), jnp.float32),)
+        >>> found = fit(make, tpu="v5e", largest={"batch": range(1, 9)}, cache=None)
+        >>> found.largest, found.gaps
+        ({'batch': 7}, [])
+    """
+    if confirm not in ("answer", "all", "none"):
+        message = f"confirm must be 'answer', 'all' or 'none', not {confirm!r}"
+        raise ValueError(message)
+    if not isinstance(above, (int, float)) and above not in ("all", "near"):
+        message = f"above must be 'all', 'near' or seconds, not {above!r}"
+        raise ValueError(message)
+    if largest is not None and target is not None:
+        raise ValueError("largest asks for a size and target gives it: say one of them")
+    axes = _axes(largest)
+    if args or in_axes is not None:
+        make = Stretched(make, args, in_axes, next(iter(axes), "batch"), batch_size, jit_options)
+    elif jit_options is not None:
+        raise TypeError("a factory returns its jit_options itself")
+    folder = cache_folder() if cache == _DEFAULT else cache
+    tasks = [
+        Task(
+            make=make,
+            settings={**settings, **(target or {})},
+            axes=axes,
+            tpu=generation,
+            topology=each,
+            confirm=confirm,
+            above=above,
+            reserve=int(bytes_of(reserve, _tilewise.hbm_bytes(generation))),
+            hbm_limit=None if hbm_limit is None else int(bytes_of(hbm_limit, _tilewise.hbm_bytes(generation))),
+            cache=None if folder is None else Path(folder),
+            timeout=timeout,
+        )
+        for generation in [_tilewise.generation_name(each) for each in _several(tpu)]
+        for each in _several(topology)
+        for settings in _combinations(grid or {})
+    ]
+    if not tasks:
+        raise ValueError("an empty grid has no combination")
+    log = None if out is None else Log(Path(out), _described(make, tasks))
+    known = [] if log is None else log.read()
+    if engine == "processes":
+        done, interrupted = _Run(tasks, known, log, Progress(tasks, shown=progress), workers).run()
+    else:
+        done, interrupted = _on_engine(engine, tasks), False
+    return Fit(done, axes=axes, target=target, interrupted=interrupted)
+
+
+def fit_row(
+    make: Callable[..., Any],
+    settings: Mapping[str, Any],
+    /,
+    *,
+    tpu: Tpu,
+    topology: str | None = None,
+    confirm: Literal["answer", "none"] = "answer",
+    cache: str | os.PathLike[str] | None = _DEFAULT,
+    timeout: float | None = None,
+) -> FitRow:
+    """One row of `fit`: whether one program fits.
+
+    Args:
+        make, tpu, topology, confirm, cache, timeout: as `fit` takes them.
+        settings: what the factory is called with.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> def make(batch):
+        ...     return jnp.tanh, (jax.ShapeDtypeStruct((batch, 2**14, 2**14), jnp.float32),)
+        >>> fit_row(make, {"batch": 1}, tpu="v5e", cache=None).total_bytes
+        2147483648
+    """
+    found = fit(
+        make,
+        tpu=tpu,
+        topology=topology,
+        target=settings,
+        confirm=confirm,
+        cache=cache,
+        timeout=timeout,
+        progress=False,
+    )
+    return found.rows[0]
+
+
+def _axes(largest: Mapping[str, Sequence[int]] | Sequence[int] | None) -> dict[str, Sequence[int]]:
+    named = {} if largest is None else largest if isinstance(largest, Mapping) else {"batch": largest}
+    for name, sizes in named.items():
+        if len(sizes) == 0:
+            message = f"{name} has no sizes"
+            raise ValueError(message)
+        if any(low >= high for low, high in itertools.pairwise(sizes)):
+            message = f"the sizes of {name} must ascend"
+            raise ValueError(message)
+    return {name: list(sizes) for name, sizes in named.items()}
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*grid.values()):
+        yield dict(zip(grid, values, strict=True))
+
+
+def _described(make: Callable[..., Any], tasks: Sequence[Task]) -> dict[str, Any]:
+    """What makes a search the same as another."""
+    name = getattr(make, "__qualname__", None) or getattr(make, "name", type(make).__name__)
+    return {
+        "make": name,
+        "compiler": compiler_version(),
+        "tasks": [
+            [
+                task.tpu,
+                task.topology,
+                dict(task.settings),
+                {name: list(task.axes[name]) for name in task.axes},
+                task.limit,
+            ]
+            for task in tasks
+        ],
+    }
+
+
+class _Run:
+    """Searches tasks in processes of this machine."""
+
+    def __init__(
+        self, tasks: Sequence[Task], known: list[dict[str, Any]], log: Log | None, progress: Progress, workers: int
+    ) -> None:
+        self._tasks, self._log, self._progress, self._workers = tasks, log, progress, max(1, workers)
+        self._known = [(held["task"], FitRow.from_dict(held)) for held in known]
+        self._done = [Combination(task.settings, task.tpu, task.topology) for task in tasks]
+        self._compilers = threading.local()
+        self._all: list[Compiler] = []
+        self._lock = threading.Lock()
+
+    def run(self) -> tuple[list[Combination], bool]:
+        """The combinations, in the tasks' order, and whether the search was interrupted."""
+        try:
+            with self._progress:
+                if self._workers == 1:
+                    for number in range(len(self._tasks)):
+                        self._search(number)
+                else:
+                    self._in_threads()
+        except KeyboardInterrupt:
+            return self._done, True
+        finally:
+            for compiler in self._all:
+                compiler.cancel()
+        return self._done, False
+
+    def _in_threads(self) -> None:
+        pool = ThreadPoolExecutor(self._workers)
+        pending: set[Future[None]] = {pool.submit(self._search, number) for number in range(len(self._tasks))}
+        try:
+            while pending:
+                over, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in over:
+                    future.result()
+        except BaseException:
+            # Threads that wait for an answer would wait on.
+            for compiler in self._all:
+                compiler.cancel()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _search(self, number: int) -> None:
+        task = self._tasks[number]
+        compiler: Compiler | None = getattr(self._compilers, "own", None)
+        if compiler is None:
+            compiler = self._compilers.own = Compiler(ahead=True)
+            self._all.append(compiler)
+            compiler.start()
+
+        def on_row(combination: Combination, found: Found, row: FitRow) -> None:
+            with self._lock:
+                if self._log is not None:
+                    self._log.append([{"task": number, **row.to_dict()}])
+                self._progress.row(number, found, row)
+
+        known = [row for of, row in self._known if of == number]
+        searched(task, known=known, on_row=on_row, compiler=compiler, into=self._done[number])
+
+
+def _on_engine(engine: str, tasks: Sequence[Task]) -> list[Combination]:
+    if engine not in ("ray", "dask"):
+        message = f"engine must be 'processes', 'ray' or 'dask', not {engine!r}"
+        raise ValueError(message)
+    if not travels(tasks[0].make):
+        message = f"engine={engine!r} needs a factory that its workers can import, not one of __main__ or a closure"
+        raise ValueError(message)
+    from tilewise.fleet import _engines
+
+    done = [Combination(task.settings, task.tpu, task.topology) for task in tasks]
+    for number, combination in _engines.run(engine, searched, tasks):  # type: ignore[arg-type]
+        done[number] = combination
+    return done

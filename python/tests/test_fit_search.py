@@ -1,0 +1,194 @@
+"""The search, driven by tables instead of a compiler: whatever they hold, the answer is their maximum."""
+
+from __future__ import annotations
+
+import functools
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from tilewise._ask import Status
+from tilewise._fit import combination
+from tilewise._fit.cache import Log
+from tilewise._fit.combination import Combination, Task, searched
+from tilewise._fit.rows import FitRow
+from tilewise._fit.search import Found, Kind, search
+
+LIMIT = 1000
+HOLES = sorted(set(get_args(Status)) - {"fits", "planned", "refused"})
+
+
+@dataclass(frozen=True)
+class Said:
+    status: str
+    total_bytes: int | None
+    limit_bytes: int = LIMIT
+
+
+class Table:
+    """What a compiler would say of each size: its bytes by plan, which rematerialisation may lower, and its verdict."""
+
+    def __init__(self, generator: random.Random) -> None:
+        self.sizes = sorted(generator.sample(range(1, 300), generator.randint(1, 40)))
+        shape = generator.choice(["line", "steps", "noise", "holes", "none", "all"])
+        slope = generator.uniform(1, 40)
+        self.plans: dict[int, int | None] = {}
+        self.verdicts: dict[int, str] = {}
+        for size in self.sizes:
+            plan = {"none": LIMIT, "all": LIMIT - 1}.get(shape, int(slope * size))
+            if shape == "steps":
+                plan = int(plan * (1 if size % 8 == 0 else generator.choice([1, 1.5])))
+            if shape in ("noise", "holes"):
+                plan = generator.randint(1, 2 * LIMIT)
+            real = plan - generator.choice([0, 0, 0, 200])
+            # Code counts, too: some plans below the limit are refused late.
+            late = generator.random() < 0.05
+            self.plans[size], self.verdicts[size] = plan, "fits" if real < LIMIT and not late else "refused"
+            if generator.random() < (0.4 if shape == "holes" else 0.02):
+                self.plans[size], self.verdicts[size] = None, generator.choice(HOLES)
+        self.asked: list[tuple[int, Kind]] = []
+
+    @property
+    def answer(self) -> int | None:
+        return max((size for size in self.sizes if self.verdicts[size] == "fits"), default=None)
+
+    def ask(self, size: int, kind: Kind) -> Said:
+        assert (size, kind) not in self.asked
+        self.asked.append((size, kind))
+        plan = self.plans[size]
+        if plan is None:
+            return Said(self.verdicts[size], None)
+        if kind == "plan":
+            return Said("planned" if plan < LIMIT else "refused", plan)
+        return Said(self.verdicts[size], plan)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_answer_is_the_maximum(seed: int) -> None:
+    generator = random.Random(seed)
+    for _ in range(1000):
+        table = Table(generator)
+        found = search(table.sizes, table.ask)
+        assert (found.size, found.gaps) == (table.answer, [])
+        asked = [size for size, kind in table.asked if kind == "real"]
+        assert asked == [size for size in reversed(table.sizes) if found.size is None or size >= found.size]
+
+
+def test_what_is_not_asked_is_a_gap() -> None:
+    generator = random.Random(1)
+    for _ in range(1000):
+        table = Table(generator)
+        above: Any = generator.choice(["near", 0, 3])
+        ticks = iter(range(10_000))
+        found = search(table.sizes, table.ask, above=above, clock=functools.partial(next, ticks))
+        asked = {size for size, kind in table.asked if kind == "real"}
+        assert found.size is None or table.verdicts[found.size] == "fits"
+        larger = [size for size in table.sizes if found.size is None or size > found.size]
+        assert found.gaps == [size for size in larger if size not in asked]
+        assert all(table.verdicts[size] != "fits" for size in larger if size in asked)
+
+
+def test_on_a_line_few_sizes_are_planned() -> None:
+    table = Table(random.Random(0))
+    table.sizes = list(range(1, 513))
+    table.plans = {size: 11 * size for size in table.sizes}
+    table.verdicts = {size: "fits" if 11 * size < LIMIT else "refused" for size in table.sizes}
+    found = search(table.sizes, table.ask, above="near")
+    assert (found.size, found.below, found.above) == (90, 90, 91)
+    assert len(table.asked) <= 14
+    assert found.gaps == [size for size in range(93, 513) if size not in (96, 128)]
+
+
+class Interrupted(BaseException):
+    pass
+
+
+class Faked:
+    """Stands for `Asker`: rows from a table, until it is interrupted."""
+
+    table: Table
+    left: int
+
+    def __init__(self, task: Task, compiler: object, known: list[FitRow], on_row: Any) -> None:
+        self._known = {(row.settings["batch"], row.mode): row for row in known}
+        self._on_row = on_row
+
+    def ask(self, settings: dict[str, Any], kind: Kind) -> FitRow:
+        size = settings["batch"]
+        for mode in ("full", "probe") if kind == "plan" else ("full",):
+            if (size, mode) in self._known:
+                return self._known[size, mode]
+        if Faked.left == 0:
+            raise Interrupted
+        Faked.left -= 1
+        said = Faked.table.ask(size, kind)
+        hole = said.total_bytes is None
+        row = FitRow(
+            dict(settings),
+            tpu="v5e",
+            topology="v5e:2x2",
+            status=said.status,  # type: ignore[arg-type]
+            limit_bytes=LIMIT,
+            total_bytes=said.total_bytes,
+            mode="full" if kind == "real" or hole else "probe",
+        )
+        self._known[size, row.mode] = row
+        self._on_row(row)
+        return row
+
+
+def append(log: Log, done: Combination, found: Found, row: FitRow) -> None:
+    log.append([row.to_dict()])
+
+
+def test_a_search_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(combination, "Asker", Faked)
+    generator = random.Random(2)
+    for number in range(300):
+        Faked.table = Table(generator)
+        task = Task(make=print, settings={"remat": "none"}, axes={"batch": Faked.table.sizes}, tpu="v5e", topology=None)
+        path = tmp_path / f"{number}.jsonl"
+        while True:
+            log = Log(path, {"make": "print"})
+            known = [FitRow.from_dict(held) for held in log.read()]
+            done = Combination(task.settings, "v5e", None)
+            # Any number of questions at a time, the last line torn.
+            Faked.left = generator.randint(0, 30)
+            try:
+                searched(
+                    task,
+                    known=known,
+                    on_row=functools.partial(append, log),
+                    compiler=object(),  # type: ignore[arg-type]
+                    into=done,
+                )
+            except Interrupted:
+                unknown = {gap["batch"] for gap in done.gaps}
+                assert done.largest is None
+                assert Faked.table.answer is None or Faked.table.answer in unknown
+                with open(path, "ab") as file:
+                    file.write(b'{"settings": {"ba')
+                continue
+            break
+        assert (done.largest or {}).get("batch") == Faked.table.answer
+        assert done.gaps == []
+        assert len(set(Faked.table.asked)) == len(Faked.table.asked)
+
+
+def test_another_search_s_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    assert Log(path, {"make": "a"}).read() == []
+    assert Log(path, {"make": "a"}).read() == []
+    with pytest.raises(ValueError, match="another search"):
+        Log(path, {"make": "b"}).read()
+
+
+def test_rows_travel() -> None:
+    row = FitRow({"batch": 8}, tpu="v5e", topology="v5e:2x2", status="refused", limit_bytes=LIMIT, total_bytes=1500)
+    assert FitRow.from_dict(row.to_dict()) == row
+    assert row.headroom_bytes == -500
+    assert replace(row, status="fits") != row
+    assert Found().gaps == []
