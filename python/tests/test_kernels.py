@@ -183,6 +183,30 @@ def test_scopes_inside_a_kernel() -> None:
         assert error.kind == "needs_newer_jax"  # noqa: PT017
 
 
+def test_the_compiler_confirms() -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("libtpu")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    pltpu = pytest.importorskip("jax.experimental.pallas.tpu")
+    x = jax.ShapeDtypeStruct((8192, 8192), jax.numpy.float32)
+
+    def copied(x: Any, rows: int) -> Any:
+        def kernel(x_ref: Any, y_ref: Any) -> None:
+            y_ref[...] = x_ref[...]
+
+        block = pl.BlockSpec((rows, 512), lambda i: (i, 0))
+        # An array that stays in HBM, so that the window is allocated.
+        x = pltpu.with_memory_space_constraint(x, pltpu.HBM)
+        return pl.pallas_call(kernel, grid=8192 // rows, in_specs=[block], out_specs=block, out_shape=x, name="copied")(
+            x
+        )
+
+    found = tw.kernel_budget(lambda x: copied(x, 256), x, tpu="v5e", confirm=True)
+    assert found[0].measured_bytes == found.vmem_bytes == 4 * 256 * 512 * 4
+    refused = tw.kernel_budget(lambda x: copied(x, 4096), x, tpu="v5e", confirm=True)
+    assert (refused.verdict, refused[0].measured_bytes) == ("does_not_fit", 32 << 20)
+
+
 def test_kernels_of_jax() -> None:
     jax = pytest.importorskip("jax")
     flash = pytest.importorskip("jax.experimental.pallas.ops.tpu.flash_attention")

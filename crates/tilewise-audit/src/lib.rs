@@ -42,6 +42,7 @@ mod generation;
 #[cfg(feature = "serde")]
 mod json_line;
 mod kept;
+mod kernels;
 mod layers;
 mod message_model;
 mod notes;
@@ -74,6 +75,7 @@ pub use failure::Failure;
 pub use generation::{build_in_name, generation_in_name, infer_generation};
 #[cfg(feature = "serde")]
 pub use json_line::JsonLine;
+pub use kernels::KernelRow;
 pub use origin::SourceLine;
 pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::{PlanPiece, PlanRow};

@@ -2,8 +2,8 @@
 
 use crate::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
-    Explanation, Failure, PeakRow, PlanRow, Recommendation, Report, ReportView, SourceLine, SpaceTotal, Timeline,
-    TimelinePiece, Warning, table::TableRow,
+    Explanation, Failure, KernelRow, PeakRow, PlanRow, Recommendation, Report, ReportView, SourceLine, SpaceTotal,
+    Timeline, TimelinePiece, Warning, table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -39,6 +39,7 @@ fields!(ReportView<'_>, view, {
     notes: view.report.notes(),
     buffers: view.buffers().collect::<Vec<_>>(),
     copies: explained(view.report),
+    kernels: view.report.kernels(),
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),
     at_most_bytes: view.report.memory_bounds.at_most_bytes,
     // Only with every buffer; null for a module without plan.
@@ -53,6 +54,16 @@ fields!(ReportView<'_>, view, {
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.headroom(limit)),
     warnings: view.report.warnings,
+});
+
+fields!(KernelRow, row, {
+    instruction: row.instruction,
+    computation: row.computation,
+    used_bytes: row.used_bytes,
+    limit_bytes: row.limit_bytes,
+    cap_bytes: row.cap_bytes,
+    op_name: row.op_name,
+    source: row.source,
 });
 
 fields!(AssignmentReport, report, {

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewise import _tilewise
+from tilewise._audit import audit
+from tilewise._compile import text_for
 from tilewise._errors import Error
+from tilewise._explain import explain
 from tilewise._modules import module
 from tilewise._tilewise import ElementType
 from tilewise.kernels import KernelBudget, KernelRow, budget
@@ -80,7 +86,9 @@ class KernelBudgets(Sequence[KernelBudget]):
         return "\n\n".join(tables) or "no Pallas kernels"
 
 
-def kernel_budget(f: Callable[..., Any], /, *args: Any, tpu: Tpu, **kwargs: Any) -> KernelBudgets:
+def kernel_budget(
+    f: Callable[..., Any], /, *args: Any, tpu: Tpu, confirm: bool = False, **kwargs: Any
+) -> KernelBudgets:
     """What the Pallas kernels of a function take of VMEM and SMEM on a TPU generation, without a TPU or its compiler.
 
     The function is traced, and every ``pallas_call`` in it is found: inside ``jit``, loops, branches, ``shard_map``,
@@ -93,6 +101,9 @@ def kernel_budget(f: Callable[..., Any], /, *args: Any, tpu: Tpu, **kwargs: Any)
         f: the function.
         args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation, under any of its names (``"v6e"``).
+        confirm: whether to compile it, too, as `compile_for` does, for the ``measured_bytes`` of each kernel: the
+            compiler's own account, or what its message says where it refuses. they are told apart by their names,
+            else by their order. ``None`` where that leaves a doubt.
         kwargs: its arguments by name.
 
     Raises:
@@ -113,7 +124,61 @@ def kernel_budget(f: Callable[..., Any], /, *args: Any, tpu: Tpu, **kwargs: Any)
     """
     generation = _tilewise.generation_name(tpu)
     calls, not_covered = _calls(_traced(f, args, kwargs, generation))
-    return KernelBudgets(tuple(budget(_text(call, generation), tpu=generation) for call in calls), not_covered)
+    kernels = tuple(budget(_text(call, generation), tpu=generation) for call in calls)
+    if confirm and kernels:
+        kernels = _confirmed(kernels, f, args, kwargs, generation)
+    return KernelBudgets(kernels, not_covered)
+
+
+def _confirmed(
+    kernels: tuple[KernelBudget, ...],
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    generation: str,
+) -> tuple[KernelBudget, ...]:
+    """The kernels with the compiler's own figures."""
+    jax = module("jax")
+    count = len(args)
+
+    def positional(*values: Any) -> Any:
+        return f(*values[:count], **dict(zip(kwargs, values[count:], strict=True)))
+
+    try:
+        text = text_for(positional if kwargs else f, (*args, *kwargs.values()), generation, None, None)
+    except jax.errors.JaxRuntimeError as error:
+        refused = explain(str(error), tpu=generation)
+        if refused.memory_space_name != "vmem":
+            raise
+        named = [kernel for kernel in kernels if len(kernels) == 1 or f"{_sanitized(kernel.name)}." in str(error)]
+        return tuple(
+            dataclasses.replace(kernel, measured_bytes=refused.used_bytes) if [kernel] == named else kernel
+            for kernel in kernels
+        )
+    rows: list[dict[str, Any]] = json.loads(audit(text, tpu=generation).to_json())["kernels"]
+    used: dict[str, list[int | None]] = {}
+    for row in rows:
+        # XLA numbers instructions of one name: `flash_attention.2`.
+        used.setdefault(row["instruction"].rstrip("0123456789").removesuffix("."), []).append(row["used_bytes"])
+    in_order: list[int | None] = [row["used_bytes"] for row in rows]
+    if len(kernels) != len(rows):
+        in_order = [None] * len(kernels)
+
+    def measured(number: int, kernel: KernelBudget) -> int | None:
+        # Of kernels with one name, one may be another's copy: then they use as much.
+        sizes = set(used.get(_sanitized(kernel.name), [in_order[number]]))
+        size = sizes.pop() if len(sizes) == 1 else None
+        is_possible = size is not None and size >= kernel.vmem_bytes - kernel.may_be_kept_bytes
+        return size if is_possible else None
+
+    return tuple(
+        dataclasses.replace(kernel, measured_bytes=measured(number, kernel)) for number, kernel in enumerate(kernels)
+    )
+
+
+def _sanitized(name: str | None) -> str:
+    """The name as XLA writes it."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name or "")
 
 
 def _traced(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], generation: str) -> Any:

@@ -6,7 +6,7 @@ use crate::{
     recommendation::{Change, Saving, Target},
     size_in_words, snippet,
 };
-use tilewise::Shape;
+use tilewise::{Shape, tpu::kernel::Limits};
 use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
 
 /// The VMEM of a v7x.
@@ -41,6 +41,25 @@ fn windows(explanation: &Explanation) -> Vec<(&Allocation, Window)> {
     let mut windows: Vec<_> = rows.filter_map(|row| Some((row, row.entry.window()?))).collect();
     windows.sort_by_key(|(row, _)| std::cmp::Reverse(row.taken_bytes()));
     windows
+}
+
+impl Explanation {
+    /// Of a kernel that does not fit into VMEM: bytes of the windows and scratch that the message lists, and of all else
+    /// that it needs, which its body takes or the message leaves out. `None` for other messages, and where it lists none.
+    #[must_use]
+    pub fn declared_and_body_bytes(&self) -> Option<(u64, u64)> {
+        let message = &self.message;
+        if message.memory_space.as_deref() != Some("vmem") {
+            return None;
+        }
+        let used = message.used.as_ref().map(PrintedSize::bytes)?;
+        let declared = windows(self)
+            .iter()
+            .filter(|(_, window)| matches!(window.kind, WindowKind::Input | WindowKind::Output | WindowKind::Scratch))
+            .map(|(row, _)| row.taken_bytes())
+            .fold(0, u64::saturating_add);
+        (declared > 0).then(|| (declared, used.saturating_sub(declared)))
+    }
 }
 
 /// Smaller blocks, the largest halved until it fits.
@@ -136,15 +155,23 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
         return None;
     }
     let raised = used.next_multiple_of(1 << 20);
+    let known = explanation.generation.and_then(|generation| Some((generation, Limits::of(generation)?)));
+    // A larger limit is cut to the cap without a word.
+    if known.is_some_and(|(_, limits)| raised > limits.cap_bytes) {
+        return None;
+    }
     let is_kernel = explanation.allocations.iter().any(|row| {
         let label = row.entry.label.as_deref().unwrap_or_default();
         row.entry.window().is_some_and(|window| window.kind != WindowKind::Spill)
             || row.entry.instruction().is_some_and(|(_, opcode)| opcode == "custom-call")
             || label.contains("tpu_custom_call")
     }) || message.kernel.is_some();
+    let most = match known {
+        Some((generation, limits)) => format!("{generation} honours up to {}", bytes_in_words(limits.cap_bytes)),
+        None => "a v5e or v6e has 128 MiB of VMEM, a core of a v5p or v7x 64 MiB".to_owned(),
+    };
     let sentence = format!(
-        "Raise the limit to {}{}: {} {} a setting, not all there is (a v5e or v6e has 128 MiB of VMEM, a core of a \
-         v5p or v7x 64 MiB)",
+        "Raise the limit to {}{}: {} {} a setting, not all there is ({most})",
         bytes_in_words(raised),
         match (is_kernel, explanation.allocations.is_empty()) {
             (true, _) => ", for a kernel of your own in its compiler_params".to_owned(),

@@ -7,14 +7,12 @@ use super::{
 };
 use crate::{
     elementwise::target,
+    kernels::MOSAIC,
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Target},
     snippet::NUMPY,
 };
 use tilewise_hlo::Instruction;
-
-/// Kernels written in Pallas.
-const PALLAS: &str = "tpu_custom_call";
 
 pub(crate) struct KernelOfFewColumns;
 
@@ -67,7 +65,7 @@ fn proposal<'m>(
 
 /// The kernel that makes or reads an array.
 fn kernel_of<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<Instruction<'m>> {
-    let is_kernel = |instruction: &Instruction<'m>| target(instruction) == Some(PALLAS);
+    let is_kernel = |instruction: &Instruction<'m>| target(instruction) == Some(MOSAIC);
     if is_kernel(&array.instruction) {
         return Some(array.instruction);
     }

@@ -1,6 +1,8 @@
 //! Messages cut anywhere are still judged, by what is there.
 
 use std::{fs, path::Path};
+use tilewise::tpu::Generation;
+use tilewise_audit::explain;
 use tilewise_oom::Message;
 
 #[test]
@@ -12,16 +14,36 @@ fn messages_cut_anywhere_are_judged() {
             continue;
         }
         let text = fs::read_to_string(file.path()).expect("a message");
-        let whole = tilewise_audit::explain(Message::parse(&text).expect("a message"), None);
+        let whole = explain(Message::parse(&text).expect("a message"), None);
         messages += 1;
         // The reader's own tests cut at every byte.
         for end in (0..text.len()).step_by(29) {
             let Some(part) = text.get(..end) else { continue };
             let Ok(message) = Message::parse(part) else { continue };
-            let explained = tilewise_audit::explain(message, None);
+            let explained = explain(message, None);
             assert!(explained.allocations.len() <= whole.allocations.len(), "{:?} cut at {end}", file.path());
             assert!(explained.padding_bytes() <= whole.padding_bytes(), "{:?} cut at {end}", file.path());
         }
     }
     assert!(messages >= 17);
+}
+
+#[test]
+fn what_a_kernel_declares_is_told_from_what_its_body_takes() {
+    let of = |file: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data").join(file);
+        explain(tilewise_audit::read_log(&path).expect("a message"), None).declared_and_body_bytes()
+    };
+    assert_eq!(of("scoped_vmem_blocks_v6e.txt"), Some((128 << 20, 0)));
+    assert_eq!(of("smem_prefetch.txt"), None, "SMEM has no body");
+    let text = "Ran out of memory in memory space vmem while allocating on stack for %k.1 = f32[8,128] custom-call(%x), \
+                custom_call_target=\"tpu_custom_call\". Scoped allocation with size 60.50M and limit 16.00M exceeded scoped vmem \
+                limit by 44.50M.";
+    let raised = |generation| {
+        let explained = explain(Message::parse(text).expect("a message"), Some(generation));
+        let sentence = explained.advice().iter().find(|advice| advice.sentence.starts_with("Raise"))?.sentence.clone();
+        Some(sentence)
+    };
+    assert!(raised(Generation::V5p).is_some_and(|sentence| sentence.contains("v5p honours up to 63.94 MiB")));
+    assert_eq!(raised(Generation::V4), None, "it has 16 MiB");
 }

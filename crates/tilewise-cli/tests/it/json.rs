@@ -142,7 +142,13 @@ fn the_document_lists_what_is_printed() {
     checker.run("Kernel", &["kernel", "examples/matmul.kernel", "--tpu", "all"]);
 
     let dump = path("dump");
-    for program in ["examples/gnn_large.v5e.hlo", "testing/programs/cases/cpu.hlo", &path("copies.hlo.gz"), &dump] {
+    for program in [
+        "examples/gnn_large.v5e.hlo",
+        "testing/programs/pallas_kernel.v5e.hlo",
+        "testing/programs/cases/cpu.hlo",
+        &path("copies.hlo.gz"),
+        &dump,
+    ] {
         checker.run("Audit", &["audit", "--all", program, "--hbm-limit", "16GiB"]);
     }
     checker.run("Audit", &["audit", "examples/kv_decode_row_major.v5e.hlo", "README.md"]);

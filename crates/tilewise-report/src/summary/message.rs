@@ -79,6 +79,7 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
     if let Some(more) = message.others.len().checked_sub(OTHERS).filter(|more| *more > 0) {
         notes.push(Remark { words: format!("… and {more} more messages."), tone: Tone::Plain });
     }
+    notes.extend(kernel_note(explanation));
     if budget.unread > 0 {
         let arrays = if budget.unread == 1 { "array" } else { "arrays" };
         let words = format!(
@@ -97,6 +98,33 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         notes.push(Remark { words, tone: Tone::Faint });
     }
     notes
+}
+
+/// What of a kernel's VMEM it declares, and what its body takes.
+fn kernel_note(explanation: &Explanation) -> Option<Remark> {
+    /// A register: the body takes whole ones.
+    const REGISTER: u64 = 4096;
+    let message = &explanation.message;
+    let words = match explanation.declared_and_body_bytes() {
+        Some((declared, body)) if body >= REGISTER => format!(
+            "{} of it are the windows and scratch that are listed; {} are its body's (spilled registers, values too large \
+             for them), or not listed.",
+            bytes_in_words(declared),
+            bytes_in_words(body)
+        ),
+        // Nothing is left for the body.
+        Some(_) => return None,
+        None if message.form == Form::Scoped
+            && message.verdict() == Verdict::KernelMemory
+            && message.memory_space.as_deref() == Some("vmem") =>
+        {
+            "What of it a Pallas kernel declares is known before it is compiled (`tilewise kernel`, in Python \
+             `kernel_budget`); its body takes the rest."
+                .to_owned()
+        }
+        None => return None,
+    };
+    Some(Remark { words, tone: Tone::Plain })
 }
 
 fn headline(message: &Message) -> String {
