@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewise import _tilewise
 from tilewise._audit import audit
-from tilewise._compile import text_for
+from tilewise._compile import compile_for
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._modules import module
@@ -145,7 +145,7 @@ def _confirmed(
         return f(*values[:count], **dict(zip(kwargs, values[count:], strict=True)))
 
     try:
-        text = text_for(positional if kwargs else f, (*args, *kwargs.values()), generation, None, None)
+        compiled = compile_for(positional if kwargs else f, *args, *kwargs.values(), tpu=generation)
     except jax.errors.JaxRuntimeError as error:
         refused = explain(str(error), tpu=generation)
         if refused.memory_space_name != "vmem":
@@ -155,7 +155,7 @@ def _confirmed(
             dataclasses.replace(kernel, measured_bytes=refused.used_bytes) if [kernel] == named else kernel
             for kernel in kernels
         )
-    rows: list[dict[str, Any]] = json.loads(audit(text, tpu=generation).to_json())["kernels"]
+    rows: list[dict[str, Any]] = json.loads(audit(compiled, tpu=generation).to_json())["kernels"]
     used: dict[str, list[int | None]] = {}
     for row in rows:
         # XLA numbers instructions of one name: `flash_attention.2`.
