@@ -39,22 +39,32 @@ function start(): Worker {
       asker?.reject(error);
     } else asker?.resolve(data.answer as never);
   };
+  started.onerror = (event) => {
+    event.preventDefault();
+    lost(UNLOADED);
+  };
   return started;
 }
 
+const UNLOADED = JSON.stringify({ kind: "load", message: "The page could not load its core.", help: "Check the connection, then try again." });
+
 /// Gives the core up, with whatever it is doing.
 export function stop(): void {
+  lost('{"kind":"stopped","message":"stopped"}');
+}
+
+function lost(why: string): void {
   worker?.terminate();
   worker = undefined;
-  const error = new CoreError('{"kind":"stopped","message":"stopped"}');
+  const error = new CoreError(why);
   for (const asker of waiting.values()) asker.reject(error);
   waiting.clear();
 }
 
-export function ask<K extends keyof Calls>(call: K, ...args: Parameters<Calls[K]>): Promise<ReturnType<Calls[K]>> {
+export function ask<K extends keyof Calls>(call: K, ...args: Parameters<Calls[K]>): Promise<Awaited<ReturnType<Calls[K]>>> {
   worker ??= start();
   const id = asked++;
-  const answer = new Promise<ReturnType<Calls[K]>>((resolve, reject) => waiting.set(id, { resolve, reject }));
+  const answer = new Promise<Awaited<ReturnType<Calls[K]>>>((resolve, reject) => waiting.set(id, { resolve, reject }));
   // Bytes are handed over, not copied: they may be many.
   const handed = args.flatMap((arg) => (arg instanceof Uint8Array && arg.byteLength > 1 << 16 ? [arg.buffer] : []));
   worker.postMessage({ id, call, args }, handed as Transferable[]);

@@ -103,6 +103,27 @@ export function isDark(): boolean {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+const THEME = "tilewise-theme";
+
+/// Turns the page light or dark, as it was left, or the other way round.
+export function theme(turn = false): void {
+  try {
+    const chosen = turn ? (isDark() ? "light" : "dark") : localStorage.getItem(THEME);
+    if (turn) localStorage.setItem(THEME, chosen!);
+    if (chosen) document.documentElement.dataset["theme"] = chosen;
+  } catch {
+    // A browser that keeps nothing.
+    if (turn) document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
+  }
+  if (turn) dispatchEvent(new Event("theme"));
+}
+
+/// Draws again whenever the page turns light or dark, as long as the element is in it.
+export function redrawn(element: Element, draw: () => unknown): void {
+  const again = () => void (element.isConnected ? draw() : removeEventListener("theme", again));
+  addEventListener("theme", again);
+}
+
 /// Buttons of which one is on.
 export function tabs(
   label: string,

@@ -21,13 +21,6 @@ export interface Example {
 }
 
 export const GALLERY: Record<string, Example[]> = {
-  Shapes: [
-    { title: "f32[3,5]{1,0:T(2,2)}", about: "Figure 1 of XLA’s tiled-layout document", text: "f32[3,5]{1,0:T(2,2)}" },
-    { title: "f32[4,8]{1,0:T(2,4)(2,1)}", about: "Figure 2: tiles within tiles", text: "f32[4,8]{1,0:T(2,4)(2,1)}" },
-    { title: "bf16[300,500]{1,0:T(8,128)(2,1)}", about: "A TPU’s: rows share 32-bit words", text: "bf16[300,500]{1,0:T(8,128)(2,1)}" },
-    { title: "f32[400000,12]{1,0:T(8,128)}", about: "12 of 128 lanes used: ten times too large", text: "f32[400000,12]{1,0:T(8,128)}" },
-  ],
-  Programs: [{ title: "gnn_large.v5e.hlo", about: "A graph network on a TPU v5e: most of what it holds is padding", url: gnn, name: "gnn_large.v5e.hlo" }],
   "Messages that others met": [
     { title: "u32[N,1], padded 128 times", about: "pytorch/xla 1965: a log of it", url: prefixedLog },
     { title: "63.8 GiB of 30.75", about: "EasyDeL 166: hardly any padding", url: hbmV4 },
@@ -37,5 +30,12 @@ export const GALLERY: Record<string, Example[]> = {
     { title: "SMEM, by 1.7 KiB", about: "vllm 8318", url: smem },
     { title: "3.47 exbibytes", about: "jax 7822: compiling was given up early", url: earlyAbort },
     { title: "No room when it ran", about: "pytorch/xla 1735: other programs hold it", url: reserve },
+  ],
+  Programs: [{ title: "gnn_large.v5e.hlo", about: "A graph network on a TPU v5e: most of what it holds is padding", url: gnn, name: "gnn_large.v5e.hlo" }],
+  Shapes: [
+    { title: "f32[3,5]{1,0:T(2,2)}", about: "Figure 1 of XLA’s tiled-layout document", text: "f32[3,5]{1,0:T(2,2)}" },
+    { title: "f32[4,8]{1,0:T(2,4)(2,1)}", about: "Figure 2: tiles within tiles", text: "f32[4,8]{1,0:T(2,4)(2,1)}" },
+    { title: "bf16[300,500]{1,0:T(8,128)(2,1)}", about: "A TPU’s: rows share 32-bit words", text: "bf16[300,500]{1,0:T(8,128)(2,1)}" },
+    { title: "f32[400000,12]{1,0:T(8,128)}", about: "12 of 128 lanes used: ten times too large", text: "f32[400000,12]{1,0:T(8,128)}" },
   ],
 };

@@ -3,7 +3,9 @@
 import { ask, json } from "./core";
 
 export type Input =
-  | { kind: "shape" | "message" | "report"; name: string; text: string }
+  | { kind: "shape" | "report"; name: string; text: string }
+  /// A log may be too long to be a text.
+  | { kind: "message"; name: string; file: Blob }
   /// The first of the plans that is the program's, if any, is the compiler's own of it.
   | { kind: "program"; name: string; file: Blob; plans: Entry[] }
   | { kind: "assignment" | "unknown"; name: string; what: string };
@@ -23,8 +25,9 @@ export interface Taken {
 /// Bytes that tell what a file is.
 const HEAD = 1 << 20;
 
-/// Bytes of a message or a report that are decompressed.
+/// Bytes of a report that are decompressed, and of a log.
 const WHOLE = 64 << 20;
+const LONGEST_LOG = 1 << 30;
 
 /// A file's bytes, and of gzip what it holds: that ends at the limit, or where the data is cut off.
 async function decompressed(file: Blob, limit: number): Promise<Blob> {
@@ -50,11 +53,23 @@ async function decompressed(file: Blob, limit: number): Promise<Blob> {
 /// Kinds that no message is taken for.
 const CERTAIN = ["program", "proto", "buffer_assignment", "report", "live_ranges", "assignment_values"];
 
+/// How programs, dumps and reports begin, and what is no text; and words of messages. They only tell what is asked
+/// first: a message needs but the smaller part of the core.
+const PROGRAM = /^HloModule|^BufferAssignment|^\s*\{|\0/m;
+const MESSAGE = /RESOURCE_?EXHAUSTED|out of memory|exceed|usage >=|Largest program|vmem|hbm/i;
+
 /// What a file is: `message`, or a kind that the core names.
 async function kindOf(file: Blob): Promise<string> {
   const bytes = new Uint8Array(await (await decompressed(file.slice(0, HEAD), HEAD)).arrayBuffer());
+  if (!bytes.length) return "empty";
+  const head = new TextDecoder().decode(bytes.subarray(0, 1 << 12));
+  const isMessage = async () => ask("isMessage", bytes.slice());
+  if (!PROGRAM.test(head) && MESSAGE.test(new TextDecoder().decode(bytes)) && (await isMessage())) return "message";
   const guess = await ask("recognise", bytes.slice());
-  return !CERTAIN.includes(guess) && (await ask("isMessage", bytes)) ? "message" : guess;
+  if (CERTAIN.includes(guess)) return guess;
+  // Most of a log may stand before its message.
+  const isLog = bytes.length >= HEAD && !head.includes("\0") && guess !== "part";
+  return isLog || (await isMessage()) ? "message" : guess;
 }
 
 async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
@@ -67,11 +82,13 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
     case "shape":
       return { kind: "shape", name, text: await text() };
     case "message":
-      return { kind: "message", name, text: await text() };
+      return { kind: "message", name, file: await decompressed(file, LONGEST_LOG) };
     case "report":
       return { kind: "report", name, text: await text() };
     case "buffer_assignment":
       return { kind: "assignment", name, what: "compilers’ plans without their programs" };
+    case "empty":
+      return { kind: "unknown", name, what: "the file is empty" };
     default:
       return { kind: "unknown", name, what: kind.replaceAll("_", " ") };
   }

@@ -2,9 +2,10 @@
 
 import "./style.css";
 import { ask, CoreError, json, stop } from "./core";
-import { bytes, copy, download, el, fill, isDark } from "./dom";
+import { bytes, copy, download, el, fill, isDark, theme } from "./dom";
 import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
+import { keep, kept } from "./kept";
 import { messageView, type Explained } from "./message/view";
 import { audit, type Report } from "./program/data";
 import { programView } from "./program/view";
@@ -21,7 +22,7 @@ const box = el("textarea", {
   rows: 1,
   spellcheck: "false",
   autocapitalize: "off",
-  placeholder: "Paste a shape, an out-of-memory message or HLO text — or drop a file or a dump folder anywhere",
+  placeholder: "Paste the message that begins with RESOURCE_EXHAUSTED, HLO text or a shape — or drop a file, a log or a dump folder anywhere",
   "aria-label": "A shape, an out-of-memory message or HLO text",
 });
 const status = el("p", { class: "status", role: "status" });
@@ -39,7 +40,7 @@ fill(
     el("button", { type: "button", onclick: () => file.click() }, "Open…"),
     el("button", { type: "button", onclick: () => folder.click() }, "Folder…"),
     link,
-    el("button", { type: "button", "aria-label": "Light or dark", onclick: theme }, "◐"),
+    el("button", { type: "button", "aria-label": "Light or dark", onclick: () => theme(true) }, "◐"),
     box,
     file,
     folder,
@@ -48,15 +49,26 @@ fill(
   view,
 );
 
-/// Shows a state, and remembers it in the address.
-async function remember(next: State, push = true): Promise<void> {
+/// Whether a state gets an entry of its own in the history: what is typed takes the place of what was typed before.
+type Push = boolean | "typed";
+
+/// Shows a state, and remembers it in the address; an input that is too large for that, in this browser.
+async function remember(next: State, push: Push = true, input?: Input): Promise<void> {
   state = next;
-  const encoded = await encode(next).catch(() => null);
+  let encoded = await encode(next).catch(() => null);
   if (state !== next) return;
-  link.disabled = encoded === null;
-  link.title = encoded === null ? "Too large for a link" : "";
+  if (encoded === null && input) {
+    const id = `${Date.now()}`;
+    state = { ...next, kept: id } as State;
+    encoded = await encode(state);
+    void keep(id, input).catch(() => (link.title = "Too large for a link, and this browser doesn’t keep it"));
+  }
+  link.disabled = encoded === null || "kept" in state;
+  link.title = link.disabled ? "Too large for a link; this browser keeps it for Back and Reload" : "";
   const hash = encoded ? `#${encoded}` : location.pathname + location.search;
-  if (encoded !== null && location.hash !== (encoded && hash)) history[push ? "pushState" : "replaceState"](null, "", hash);
+  if (encoded === null || location.hash === (encoded && hash)) return;
+  const isTyped = (history.state as { typed?: boolean } | null)?.typed ?? false;
+  history[push === true || (push === "typed" && !isTyped) ? "pushState" : "replaceState"]({ typed: push === "typed" }, "", hash);
 }
 
 async function copyLink(): Promise<void> {
@@ -76,8 +88,8 @@ function home(): void {
   document.title = "tilewise";
   fill(
     view,
-    el("h1", {}, "XLA’s tiled TPU layouts, and the memory that programs hold in them"),
-    el("p", { class: "lead" }, "Where the elements of a tiled TPU array lie, what a compiled program holds in memory and why, what to do about an out-of-memory message. All of it is worked out on this page: nothing is uploaded."),
+    el("h1", {}, "Why does my TPU program run out of memory?"),
+    el("p", { class: "lead" }, "Paste the message, or drop the log or the compiled program: what it holds and why, which line owns it, and what to change first. And where the elements of a tiled array lie. All of it is worked out on this page: nothing is uploaded."),
     Object.entries(GALLERY).map(([title, examples]) => el("section", {}, el("h2", {}, title), el("ul", { class: "gallery" }, examples.map((example) => el("li", {}, card(example)))))),
   );
 }
@@ -86,7 +98,8 @@ function card(example: Example): HTMLElement {
   const open = async () => {
     if (example.text) return show({ view: "shape", text: example.text });
     const text = await (await fetch(example.url!)).text();
-    await openInput(example.name ? { kind: "program", name: example.name, file: new Blob([text]), plans: [] } : { kind: "message", name: example.title, text });
+    const file = new Blob([text]);
+    await openInput(example.name ? { kind: "program", name: example.name, file, plans: [] } : { kind: "message", name: example.title, file });
   };
   return el("button", { type: "button", onclick: () => void open().catch(fail) }, el("strong", { class: example.text ? "mono" : "" }, example.title), el("span", { class: "muted" }, example.about));
 }
@@ -94,13 +107,20 @@ function card(example: Example): HTMLElement {
 function fail(error: unknown, text = ""): void {
   if (error instanceof CoreError && error.kind === "stopped") return;
   status.textContent = "";
-  fill(view, failure(error, text));
+  const again = error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void show(state, false) }, "Try again");
+  fill(view, failure(error, text), again);
 }
 
 /// Shows what an address or a click asks for.
-async function show(next: State, push = true): Promise<void> {
+async function show(next: State, push: Push = true): Promise<void> {
   const mine = ++opening;
   await remember(next, push);
+  if ("kept" in next && next.kept !== undefined) {
+    const input = await kept(next.kept).catch(() => undefined);
+    if (mine !== opening) return;
+    if (input) return openInput(input, next);
+    return fail(new Error("This address stands for an input that was too large for a link: it lay in the browser where it was opened. Open the file again."));
+  }
   switch (next.view) {
     case "home":
       return home();
@@ -109,9 +129,11 @@ async function show(next: State, push = true): Promise<void> {
       grow();
       return showShape(next.text, next, mine);
     case "message":
-      box.value = next.text;
+      box.value = next.text ?? "";
       grow();
-      return showMessage(next.text, mine);
+      return next.text === undefined ? home() : showMessage({ kind: "message", name: "message", file: new Blob([next.text]) }, next.text, mine);
+    case "damaged":
+      return fail(new Error("This link is damaged: what it held can’t be read. Ask for it again, or open the file itself."));
     case "program":
       if (next.text === undefined) return home();
       return showProgram({ kind: "program", name: next.name, file: new Blob([next.text]), plans: [] }, next, mine);
@@ -120,24 +142,30 @@ async function show(next: State, push = true): Promise<void> {
   }
 }
 
-async function openInput(input: Input): Promise<void> {
+/// Shows an input; `entry` is that of the history which it is of already.
+async function openInput(input: Input, entry?: { kept?: string; tpu?: string }, push: Push = true): Promise<void> {
   const mine = ++opening;
+  const text = async (file: Blob) => (file.size < LARGE ? await readable(file) : undefined);
+  const enter = (next: State) => (entry ? remember({ ...next, kept: entry.kept } as State, false) : remember(next, push, input));
   switch (input.kind) {
     case "shape":
-      return show({ view: "shape", text: input.text.trim() });
-    case "message":
-      return show({ view: "message", text: input.text });
+      return show({ view: "shape", text: input.text.trim() }, push);
+    case "message": {
+      const message = await text(input.file);
+      await enter({ view: "message", name: input.name, ...(message !== undefined && { text: message }) });
+      return showMessage(input, message, mine);
+    }
     case "report":
-      await remember({ view: "report", name: input.name, ...(input.text.length < LARGE && { text: input.text }) });
+      await enter({ view: "report", name: input.name, ...(input.text.length < LARGE && { text: input.text }) });
       return showReport(input.text, mine);
     case "program": {
-      const text = input.file.size < LARGE && !input.plans.length ? await readable(input.file) : undefined;
-      const next: State = { view: "program", name: input.name, ...(text !== undefined && { text }) };
-      await remember(next);
+      const program = input.plans.length ? undefined : await text(input.file);
+      const next: State = { view: "program", name: input.name, ...(program !== undefined && { text: program }), ...(entry?.tpu && { tpu: entry.tpu }) };
+      await enter(next);
       return showProgram(input, next, mine);
     }
     default:
-      status.textContent = `${input.name}: nothing that is known here (${input.what}). Known are shapes, HLO text and protos, dumps, out-of-memory messages, and reports.`;
+      status.textContent = `${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`;
   }
 }
 
@@ -167,13 +195,15 @@ async function showShape(text: string, options: { other?: string; picture?: stri
   }
 }
 
-async function showMessage(text: string, mine: number): Promise<void> {
+/// The message that a text or a log holds; the text is shown with it where it is short.
+async function showMessage({ name, file }: Input & { kind: "message" }, text: string | undefined, mine: number): Promise<void> {
+  if (text === undefined) fill(status, `Looking for the message in ${name}, ${bytes(file.size)} … `, el("button", { type: "button", onclick: () => (stop(), ++opening, home()) }, "Stop"));
   try {
-    const explained = await json<Explained>("explain", text, undefined);
+    const explained = await json<Explained>("explainFile", file);
     if (mine !== opening) return;
-    status.textContent = "";
+    status.textContent = text === undefined ? `Found in ${name}, ${bytes(file.size)}.` : "";
     document.title = "Out of memory – tilewise";
-    fill(view, messageView(explained, text, pictures));
+    fill(view, messageView(explained, text ?? "", pictures));
   } catch (error) {
     if (mine === opening) fail(error);
   }
@@ -231,7 +261,7 @@ async function program(at: number, count: number, input: Input & { kind: "progra
     {
       "aria-label": "The TPU it must fit",
       onchange: () => {
-        const next: State = { ...(state as State & { view: "program" }), tpu: tpu.value };
+        const next = { ...state, tpu: tpu.value } as State;
         void remember(next).then(() => showProgram(input, { tpu: tpu.value }, ++opening));
       },
     },
@@ -289,15 +319,23 @@ async function openEntries(entries: Entry[]): Promise<void> {
   }
 }
 
-async function openText(text: string): Promise<void> {
-  if (!text.trim()) return show({ view: "home" });
+/// Words without a bracket: no shape, and nothing else that is known.
+const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
+
+async function openText(text: string, push: Push = true): Promise<void> {
+  if (!text.trim()) return show({ view: "home" }, push);
+  const mine = ++opening;
   try {
     const input = await ofText(text);
+    if (mine !== opening) return;
+    if (input.kind === "unknown" && PROSE.test(text.trim())) {
+      return fill(view, el("p", { class: "failure", role: "alert" }, "Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as there is; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128]."));
+    }
     // What is being typed is a shape until it is something else.
-    if (input.kind === "unknown" && text.trim().split("\n").length <= 2) return await show({ view: "shape", text: text.trim() }, false);
-    await openInput(input.kind === "program" ? { ...input, name: "pasted text" } : input);
+    if (input.kind === "unknown" && text.trim().split("\n").length <= 2) return await show({ view: "shape", text: text.trim() }, push);
+    await openInput(input.kind === "program" ? { ...input, name: "pasted text" } : input, undefined, push);
   } catch (error) {
-    fail(error);
+    if (mine === opening) fail(error);
   }
 }
 
@@ -307,14 +345,9 @@ function grow(): void {
   box.style.height = `${20 + 22 * lines}px`;
 }
 
-function theme(): void {
-  document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
-  void show(state, false);
-}
-
 box.addEventListener("input", () => {
   grow();
-  void openText(box.value);
+  void openText(box.value, "typed");
 });
 file.addEventListener("change", () => void openEntries([...(file.files ?? [])].map((file) => ({ path: file.name, file }))));
 folder.addEventListener("change", () => void openEntries([...(folder.files ?? [])].map((file) => ({ path: file.webkitRelativePath || file.name, file }))));
@@ -338,5 +371,7 @@ addEventListener("paste", (event) => {
     void openText(text);
   }
 });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("theme")));
+theme();
 addEventListener("popstate", () => void decode(location.hash).then((next) => show(next, false)));
 void decode(location.hash).then((next) => show(next, false));

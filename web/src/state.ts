@@ -3,16 +3,29 @@
 export type State =
   | { view: "home" }
   | { view: "shape"; text: string; other?: string; picture?: string }
-  | { view: "message"; text: string }
-  | { view: "program"; name: string; text?: string; tpu?: string; moment?: number }
-  | { view: "report"; name: string; text?: string };
+  | { view: "message"; name?: string; text?: string; kept?: string }
+  | { view: "program"; name: string; text?: string; kept?: string; tpu?: string; moment?: number }
+  | { view: "report"; name: string; text?: string; kept?: string }
+  /// What this browser keeps, not yet looked up.
+  | { view: "kept"; kept: string; tpu?: string }
+  | { view: "damaged" };
 
 /// An address that is longer than this gets cut on its way, by chats and logs.
 const LONGEST = 30_000;
 
+/// Texts in addresses are shorter, and an address that holds a longer one was made to fill memory.
+const LONGEST_TEXT = 50 * LONGEST;
+
 async function through(bytes: Uint8Array, stream: TransformStream): Promise<Uint8Array> {
-  const piped = new Blob([bytes as BlobPart]).stream().pipeThrough(stream);
-  return new Uint8Array(await new Response(piped).arrayBuffer());
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const reader = new Blob([bytes as BlobPart]).stream().pipeThrough(stream).getReader();
+  for (let read; !(read = await reader.read()).done; ) {
+    parts.push(read.value);
+    length += read.value.length;
+    if (length > 2 * LONGEST_TEXT) throw new RangeError("too long");
+  }
+  return new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
 }
 
 /// The part of the address behind the #; null for what is too large for one.
@@ -23,13 +36,16 @@ export async function encode(state: State): Promise<string | null> {
     const names: Record<string, string> = { text: "shape" };
     return fields.map(([key, value]) => `${names[key] ?? key}=${encodeURIComponent(String(value))}`).join("&");
   }
-  if (state.view !== "message" && state.text === undefined) return null;
-  if ((state.text?.length ?? 0) > 50 * LONGEST) return null;
+  if (state.view === "damaged") return null;
+  if (state.kept !== undefined) return new URLSearchParams({ kept: state.kept, ...("tpu" in state && state.tpu && { tpu: state.tpu }) }).toString();
+  if (state.view === "kept" || state.text === undefined || state.text.length > LONGEST_TEXT) return null;
   const small = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));
   const text = btoa(Array.from(small, (byte) => String.fromCharCode(byte)).join(""));
   const encoded = `z=${text.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
   return encoded.length <= LONGEST ? encoded : null;
 }
+
+const VIEWS = ["home", "shape", "message", "program", "report"];
 
 /// The state that an address names; home for one that names none.
 export async function decode(hash: string): Promise<State> {
@@ -39,14 +55,16 @@ export async function decode(hash: string): Promise<State> {
     const [other, picture] = [fields.get("other"), fields.get("picture")];
     return { view: "shape", text: shape, ...(other && { other }), ...(picture && { picture }) };
   }
+  const [kept, tpu] = [fields.get("kept"), fields.get("tpu")];
+  if (kept) return { view: "kept", kept, ...(tpu && { tpu }) };
   const small = fields.get("z");
-  if (!small) return { view: "home" };
+  if (!small) return { view: hash.length > 1 ? "damaged" : "home" };
   try {
     const text = atob(small.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (character) => character.charCodeAt(0));
     const state = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
-    return typeof state?.view === "string" ? state : { view: "home" };
+    return VIEWS.includes(state?.view) ? state : { view: "damaged" };
   } catch {
-    return { view: "home" };
+    return { view: "damaged" };
   }
 }

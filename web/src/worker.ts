@@ -21,7 +21,16 @@ const ofShapes = {
   generations: shapes.generations,
 };
 
-const ofMessages = { isMessage: messages.isMessage, explain: messages.explain };
+const ofMessages = {
+  isMessage: messages.isMessage,
+  explain: messages.explain,
+  /// Of a log of any size, of which only the pieces that are looked at lie in memory.
+  async explainFile(file: Blob): Promise<string> {
+    const scanner = new messages.LogScanner(file.size);
+    for (let range; (range = scanner.wanted()); ) scanner.take(new Uint8Array(await file.slice(range[0], range[1]).arrayBuffer()));
+    return scanner.explain(undefined);
+  },
+};
 
 const ofPrograms = {
   tpus: programs.generations,
@@ -47,10 +56,16 @@ export type Calls = typeof calls;
 /// Each part of the core is loaded when it is first asked.
 const loaded: Partial<Record<"shapes" | "messages" | "programs", Promise<unknown>>> = {};
 
-function load(call: keyof Calls): Promise<unknown> {
-  if (call in ofShapes) return (loaded.shapes ??= shapesInit({ module_or_path: shapesUrl }));
-  if (call in ofMessages) return (loaded.messages ??= messagesInit({ module_or_path: messagesUrl }));
-  return (loaded.programs ??= programsInit({ module_or_path: programsUrl }));
+async function load(call: keyof Calls): Promise<void> {
+  const part = call in ofShapes ? "shapes" : call in ofMessages ? "messages" : "programs";
+  const [init, url] = { shapes: [shapesInit, shapesUrl], messages: [messagesInit, messagesUrl], programs: [programsInit, programsUrl] }[part] as [typeof shapesInit, string];
+  try {
+    await (loaded[part] ??= init({ module_or_path: url }));
+  } catch {
+    // The next question tries again.
+    delete loaded[part];
+    throw JSON.stringify({ kind: "load", message: "The page could not load its core.", help: "Check the connection, then try again." });
+  }
 }
 
 let isBroken = false;
@@ -60,7 +75,7 @@ onmessage = async ({ data }: MessageEvent<{ id: number; call: keyof Calls; args:
     await load(data.call);
     if (isBroken) throw '{"kind":"memory","message":"the page has run out of memory; load it again"}';
     const call = calls[data.call] as (...args: unknown[]) => unknown;
-    const answer = call(...data.args);
+    const answer = await call(...data.args);
     postMessage({ id: data.id, answer }, { transfer: data.call === "audit" ? buffers(answer as Audit) : [] });
   } catch (error) {
     // Memory that is used up aborts the core: nothing of it can be used after that.

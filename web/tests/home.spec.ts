@@ -1,4 +1,10 @@
-import { accessible, expect, test } from "./page";
+import { accessible, expect, hlo, open, test } from "./page";
+
+/// A program that is too large for a link.
+function grown(): Buffer {
+  const comment = `// ${"x".repeat(1000)}\n`;
+  return Buffer.concat([hlo("examples/gnn_large.v5e.hlo"), Buffer.from(comment.repeat(300))]);
+}
 
 test("the gallery: every example opens", async ({ quiet: page }) => {
   await page.goto("./");
@@ -32,6 +38,64 @@ test("light and dark", async ({ quiet: page }) => {
   expect(await background()).toBe("rgb(13, 17, 23)");
   await page.getByRole("button", { name: "Light or dark" }).click();
   expect(await background()).toBe("rgb(255, 255, 255)");
+});
+
+test("the theme stays, and what is shown with it", async ({ quiet: page }) => {
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.goto("./");
+  await open(page, "large.hlo", grown());
+  const lead = await page.locator(".lead").textContent();
+  await page.getByRole("button", { name: "Light or dark" }).click();
+  await expect(page.locator(".lead")).toHaveText(lead!);
+  await page.reload();
+  await expect(page.locator(".lead")).toHaveText(lead!);
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe("rgb(255, 255, 255)");
+});
+
+test("what is too large for a link: Back and Reload find it, another browser is told", async ({ quiet: page, browser }) => {
+  await page.goto("./#shape=" + encodeURIComponent("f32[3,5]"));
+  await expect(page.locator("article.shape svg").first()).toBeVisible();
+  await open(page, "large.hlo", grown());
+  await expect(page.locator(".lead")).toContainText("Holds");
+  await expect(page).toHaveURL(/#kept=/);
+  await expect(page.getByRole("button", { name: "Copy link" })).toBeDisabled();
+  await page.goBack();
+  await expect(page.locator("article.shape")).toBeVisible();
+  await page.goForward();
+  await expect(page.locator(".lead")).toContainText("Holds");
+  const other = await (await browser.newContext()).newPage();
+  await other.goto(page.url());
+  await expect(other.getByRole("alert")).toContainText("Open the file again");
+});
+
+test("what is typed replaces, and other entries stay", async ({ quiet: page }) => {
+  await page.goto("./");
+  await page.getByLabel("A shape, an out-of-memory message or HLO text").pressSequentially("f32[8,128]");
+  await expect(page.locator(".facts")).toContainText("4.00 KiB");
+  await page.goBack();
+  await expect(page.locator(".gallery").first()).toBeVisible();
+});
+
+test("damaged links, empty files, and words", async ({ quiet: page }) => {
+  for (const hash of ["z=%%%", "z=abc", "view=else"]) {
+    await page.goto(`./#${hash}`);
+    await page.reload();
+    await expect(page.getByRole("alert")).toContainText("damaged");
+  }
+  await open(page, "empty.txt", Buffer.alloc(0));
+  await expect(page.getByRole("status")).toContainText("empty");
+  await page.getByLabel("A shape, an out-of-memory message or HLO text").fill("hello my jax job died");
+  await expect(page.getByRole("alert")).toContainText("Paste the text that begins with RESOURCE_EXHAUSTED");
+});
+
+test("a core that can't be loaded is told, and tried again", async ({ page }) => {
+  let isDown = true;
+  await page.route("**/*.wasm", (route) => (isDown ? route.abort() : route.continue()));
+  await page.goto("./#shape=" + encodeURIComponent("f32[3,5]"));
+  await expect(page.getByRole("alert")).toContainText("could not load");
+  isDown = false;
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page.locator("article.shape svg").first()).toBeVisible();
 });
 
 test("works without a network once it is loaded", async ({ quiet: page, context }) => {

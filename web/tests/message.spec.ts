@@ -26,6 +26,27 @@ test("a log in gzip", async ({ quiet: page }) => {
   await expect(page.locator(".lead")).toContainText("Padding is the cause");
 });
 
+test("a message at the end of a long log, plain and in gzip", async ({ quiet: page }) => {
+  const log = Buffer.concat([Buffer.from("step 1, loss 2.3\n".repeat(1_200_000)), readFileSync(`${MESSAGES}/gnn_edges_f32.txt`)]);
+  for (const [name, content] of [["train.log", log], ["train.log.gz", gzipSync(log)]] as const) {
+    await page.goto("./");
+    await open(page, name, content);
+    await expect(page.locator(".lead")).toContainText("Padding is the cause");
+    await expect(page.getByRole("status")).toContainText(`Found in ${name}`);
+  }
+});
+
+test("a message needs the smallest part of the core alone, and its bars are to scale", async ({ quiet: page }) => {
+  const fetched: string[] = [];
+  page.on("request", (request) => fetched.push(request.url()));
+  await page.goto("./");
+  await paste(page, readFileSync(`${MESSAGES}/public/hbm_v4.txt`, "utf8"));
+  await expect(page.locator(".bars .budget")).toHaveCount(2);
+  expect(fetched.filter((url) => url.endsWith(".wasm"))).toHaveLength(1);
+  const widths = await page.locator(".bars .budget > span").evaluateAll((spans) => spans.map((span) => span.getBoundingClientRect().width));
+  expect(widths[0]! / widths[1]!).toBeCloseTo(63.8 / 30.75, 1);
+});
+
 test("verdicts are the command line's", async ({ quiet: page }) => {
   await page.goto("./");
   for (const name of readdirSync(MESSAGES).filter((name) => name.endsWith(".txt"))) {

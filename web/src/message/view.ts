@@ -1,6 +1,6 @@
 // An out-of-memory message: how the memory is filled, what is wrong, and what to do.
 
-import { bytes, el, percent, shortPath, sourceLabel, type Source } from "../dom";
+import { bytes, el, percent, redrawn, shortPath, sourceLabel, type Source } from "../dom";
 import type { Remark } from "../program/data";
 import { code, said, type Pictures } from "../program/view";
 
@@ -53,6 +53,8 @@ interface Allocation {
 export interface Explanation {
   verdict: string;
   module: string | null;
+  used_bytes: number | null;
+  limit_bytes: number | null;
   exceeded_bytes: number | null;
   budget: { missing_bytes: number | null };
   advice: Hint[];
@@ -76,7 +78,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
       { class: "story" },
       el("h1", {}, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
       el("p", { class: "lead" }, verdict),
-      stack && budget(stack),
+      budget(stack ?? whole(explanation)),
       notes.map((note) => el("p", {}, said(note))),
     ),
     explanation.advice.length > 0 && el("section", { class: "advice", "aria-label": "What to do" }, el("h2", {}, "What to do"), el("ol", {}, explanation.advice.map((hint) => advice(hint, missing))), shortfall && el("p", {}, said(shortfall))),
@@ -96,27 +98,42 @@ const COLORS: Record<string, string> = {
   available: "--muted",
 };
 
-/// The parts side by side; under them what of it is lost, and what there is.
-function budget({ parts, total_bytes, within, room }: Stack): HTMLElement {
-  const whole = Math.max(total_bytes, ...room.map((part) => part.bytes), 1);
+/// What is needed in one piece, where the message tells of no parts.
+function whole({ used_bytes: used, limit_bytes: limit }: Explanation): Stack | null {
+  if (!used || !limit) return null;
+  const part = (kind: string, name: string, bytes: number) => [{ kind, name, bytes }];
+  return { parts: part("temporaries", "needed", used), total_bytes: used, within: [], room: part("available", "available", limit) };
+}
+
+/// To one scale: the parts side by side, under them what of it is lost, and what there is, whose end is a line through
+/// all.
+function budget(stack: Stack | null): HTMLElement | null {
+  if (!stack) return null;
+  const { parts, total_bytes, within, room } = stack;
+  // What is reserved is no room for the program, or a part of what is available.
+  const [available, apart] = [room.filter((part) => part.kind === "available"), room.filter((part) => part.kind !== "available")];
+  const limit = available.reduce((sum, part) => sum + part.bytes, 0);
+  const whole = Math.max(total_bytes, limit, 1);
   const fill = ({ kind }: Part) => ({ class: kind === "padding" ? "hatched" : "", color: `background-color:var(${COLORS[kind] ?? "--other"})` });
-  const bar = (all: Part[]) =>
-    all.length > 0 &&
-    el(
-      "div",
-      { class: "budget", role: "img", "aria-label": all.map((part) => `${bytes(part.bytes)} ${part.name}`).join(", ") },
-      all.map((part) => el("span", { class: fill(part).class, style: `width:${(100 * part.bytes) / whole}%;${fill(part).color}` })),
-    );
+  const line = () => limit > 0 && el("b", { class: "capacity", style: `left:${(100 * limit) / whole}%` });
+  const bar = (label: string, all: Part[]) =>
+    all.length > 0 && [
+      el("span", { class: "muted" }, label),
+      el(
+        "div",
+        { class: "budget", role: "img", "aria-label": `${label}: ${all.map((part) => `${bytes(part.bytes)} ${part.name}`).join(", ")}` },
+        all.map((part) => el("span", { class: fill(part).class, style: `width:${(100 * part.bytes) / whole}%;${fill(part).color}` })),
+        line(),
+      ),
+    ];
   return el(
     "div",
     {},
-    bar(parts),
-    bar(within),
-    bar(room),
+    el("div", { class: "bars" }, bar("needed", parts), bar("lost of it", within), bar("there is", available)),
     el(
       "p",
       { class: "keys" },
-      [...parts, ...within, ...room].map((part) => el("span", {}, el("i", { class: fill(part).class, style: fill(part).color }), `${bytes(part.bytes)} ${part.name}`, within.includes(part) && `, ${percent(part.bytes, total_bytes)}`)),
+      [...parts, ...within, ...available, ...apart].map((part) => el("span", {}, el("i", { class: fill(part).class, style: fill(part).color }), `${bytes(part.bytes)} ${part.name}`, within.includes(part) && `, ${percent(part.bytes, total_bytes)}`)),
     ),
   );
 }
@@ -137,8 +154,12 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
   const size = (row: Allocation) => row.reported_bytes ?? row.physical_bytes ?? 0;
   const rows = [...allocations].sort((a, b) => size(b) - size(a));
   const picture = el("div", { class: "picture", "aria-live": "polite" });
+  let drawn = "";
+  const draw = async () => void (picture.innerHTML = (drawn && (await pictures(drawn).catch(() => null))) || "");
+  redrawn(picture, draw);
   const show = async (shape: string) => {
-    picture.innerHTML = (await pictures(shape).catch(() => null)) ?? "";
+    drawn = shape;
+    await draw();
     picture.scrollIntoView({ block: "nearest", behavior: "smooth" });
   };
   return el(

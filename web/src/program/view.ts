@@ -1,6 +1,6 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
-import { bytes, copy, el, fill, grouped, percent, shortPath, sourceLabel, tabs } from "../dom";
+import { bytes, copy, el, fill, grouped, percent, redrawn, shortPath, sourceLabel, tabs } from "../dom";
 import { aliveAt, byOwner, colorOf, colors, names, type Audit, type Recommended, type Remark, type Row } from "./data";
 import { timelineView, type TimelineView } from "./timeline";
 import { treemap } from "./treemap";
@@ -263,6 +263,7 @@ async function showDetail(panel: HTMLElement, row: Row, audit: Audit, pictures: 
     picture,
   );
   panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
-  const svg = await pictures(row.shape).catch(() => null);
-  if (svg) picture.innerHTML = svg;
+  const draw = async () => void (picture.innerHTML = (await pictures(row.shape).catch(() => null)) ?? "");
+  redrawn(picture, draw);
+  await draw();
 }

@@ -1,7 +1,7 @@
 // A shape: its picture, what each part of the notation means, and where each element lies.
 
 import { ask, CoreError, json } from "../core";
-import { bytes, copy, download, el, fill, grouped, isDark, percent, tabs, toPng } from "../dom";
+import { bytes, copy, download, el, fill, grouped, isDark, percent, redrawn, tabs, toPng } from "../dom";
 import type { Generation, Part, Shown } from "./data";
 import { tpuPanel } from "./tpu";
 
@@ -83,6 +83,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
       fill(canvas, failure(error));
     }
   }
+  redrawn(canvas, draw);
   async function compare() {
     fill(verdict);
     if (!other) return draw();

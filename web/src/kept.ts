@@ -1,0 +1,38 @@
+// What is too large for an address, kept by this browser, so that Back and Reload find it again.
+
+import type { Input } from "./input";
+
+/// The newest of them.
+const MOST = 8;
+
+function store(): Promise<IDBDatabase> {
+  return new Promise((done, failed) => {
+    const request = indexedDB.open("tilewise", 1);
+    request.onupgradeneeded = () => request.result.createObjectStore("inputs");
+    request.onsuccess = () => done(request.result);
+    request.onerror = () => failed(request.error);
+  });
+}
+
+/// Keeps it under a name that sorts behind all before; what is older goes.
+export async function keep(id: string, input: Input): Promise<void> {
+  const database = await store();
+  const inputs = database.transaction("inputs", "readwrite").objectStore("inputs");
+  await new Promise<void>((done, failed) => {
+    inputs.transaction.oncomplete = () => done();
+    inputs.transaction.onabort = () => failed(inputs.transaction.error);
+    inputs.put(input, id);
+    const keys = inputs.getAllKeys();
+    keys.onsuccess = () => keys.result.sort().slice(0, -MOST).forEach((key) => inputs.delete(key));
+  }).finally(() => database.close());
+}
+
+/// What was kept; nothing where it no longer is, or another browser has it.
+export async function kept(id: string): Promise<Input | undefined> {
+  const database = await store();
+  return new Promise<Input | undefined>((done, failed) => {
+    const request = database.transaction("inputs").objectStore("inputs").get(id);
+    request.onsuccess = () => done(request.result as Input | undefined);
+    request.onerror = () => failed(request.error);
+  }).finally(() => database.close());
+}
