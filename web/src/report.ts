@@ -1,7 +1,7 @@
 // The page of one report: its data is inside, and nothing else is asked for.
 
 import "./style.css";
-import { el, fill } from "./dom";
+import { el, fill, theme } from "./dom";
 import { audit, type Report, type Summary, type TimelineJson } from "./program/data";
 import { programView } from "./program/view";
 
@@ -15,9 +15,10 @@ interface Embedded {
 
 const page = document.querySelector("#page")!;
 const { report, summary, timeline, pictures } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
+theme();
 document.title = `${summary.title}: memory`;
 fill(
   page,
   programView(audit(report, summary, timeline), { pictures: async (shape) => pictures[shape] ?? null }),
-  el("footer", { class: "muted" }, "Made by tilewise; this file needs no network."),
+  el("footer", { class: "muted" }, "Made by tilewise; this file needs no network. ", el("button", { type: "button", "aria-label": "Light or dark", onclick: () => theme(true) }, "◐")),
 );
