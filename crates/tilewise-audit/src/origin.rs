@@ -3,7 +3,7 @@
 use crate::elementwise::passes_on;
 use std::iter;
 use tilewise_hlo::{
-    Instruction, Opcode,
+    Instruction, Opcode, SourceLocation,
     dataflow::{Dataflow, OpId, REACH},
 };
 
@@ -17,12 +17,49 @@ pub struct SourceLine {
     pub line: u32,
     /// The function, where the text says.
     pub function: Option<String>,
+    /// The line of an installed package that it leads to, such as that of a model: a call of all of a network is one line of
+    /// the user's program. Lines of frameworks, such as Flax, say less than the user's.
+    pub library: Option<Box<SourceLine>>,
+}
+
+/// Packages whose lines say what is computed, not what for.
+const FRAMEWORKS: &[&str] = &["equinox", "flax", "haiku", "jax", "jaxlib", "keras", "numpy"];
+/// Others that are installed, of which texts may have paths without their start (`jax_hlo_source_file_canonicalization_regex`).
+const LIBRARIES: &[&str] = &[
+    "blackjax",
+    "brax",
+    "chex",
+    "diffrax",
+    "diffusers",
+    "distrax",
+    "flowjax",
+    "jax_md",
+    "jraph",
+    "mctx",
+    "numpyro",
+    "optax",
+    "transformers",
+];
+
+impl SourceLine {
+    pub(crate) fn new(file: impl Into<String>, line: u32) -> Self {
+        Self { file: file.into(), line, function: None, library: None }
+    }
+
+    fn of(location: SourceLocation<'_>) -> Self {
+        let function = location.function.map(|function| function.into_owned());
+        Self { function, ..Self::new(location.file, location.line) }
+    }
 }
 
 /// ` at model.py:12`: where something comes from, in a sentence; empty where that isn't known.
 pub(crate) fn place(source: Option<&SourceLine>) -> String {
-    let file = |source: &SourceLine| source.file.rsplit('/').next().unwrap_or_default().to_owned();
-    source.map(|source| format!(" at {}:{}", file(source), source.line)).unwrap_or_default()
+    let line = |source: &SourceLine| {
+        let file = source.file.rsplit('/').next().unwrap_or_default();
+        format!("{file}:{}", source.line)
+    };
+    let library = |source: &SourceLine| source.library.as_ref().map(|library| format!(" ({})", line(library)));
+    source.map(|source| format!(" at {}{}", line(source), library(source).unwrap_or_default())).unwrap_or_default()
 }
 
 pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
@@ -33,17 +70,24 @@ pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
 /// other.
 pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
     let innermost = instruction.source()?;
-    let own = || instruction.frames().find(|frame| !is_installed(&frame.file));
-    let source = if is_installed(&innermost.file) { own().unwrap_or(innermost) } else { innermost };
-    Some(SourceLine {
-        file: source.file.into_owned(),
-        line: source.line,
-        function: source.function.map(|function| function.into_owned()),
-    })
+    if package(&innermost.file).is_none() {
+        return Some(SourceLine::of(innermost));
+    }
+    let Some(own) = instruction.frames().find(|frame| package(&frame.file).is_none()) else {
+        return Some(SourceLine::of(innermost));
+    };
+    let says_more = |frame: &SourceLocation<'_>| package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name));
+    let inner = instruction.frames().take_while(|frame| package(&frame.file).is_some());
+    let library = inner.into_iter().find(says_more).map(|frame| Box::new(SourceLine::of(frame)));
+    Some(SourceLine { library, ..SourceLine::of(own) })
 }
 
-fn is_installed(file: &str) -> bool {
-    file.contains("site-packages/") || file.contains("dist-packages/")
+/// The installed package that a file is of.
+fn package(file: &str) -> Option<&str> {
+    let installed = ["site-packages/", "dist-packages/"].iter().find_map(|folder| file.rsplit_once(folder));
+    let path = installed.map_or(file, |(_, path)| path);
+    let name = path.split('/').next()?;
+    (installed.is_some() || FRAMEWORKS.contains(&name) || LIBRARIES.contains(&name)).then_some(name)
 }
 
 /// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds
@@ -67,4 +111,28 @@ pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> (Option<
         }
     }
     (name, None)
+}
+
+/// The same, and for what has neither name nor line of its own: those of what reads it first, or else of what runs its
+/// computation, such as the loop that carries it.
+pub(crate) fn traced_further(flow: &Dataflow, instruction: &Instruction<'_>) -> (Option<String>, Option<SourceLine>) {
+    let found = traced(flow, instruction);
+    if found.0.is_some() || found.1.is_some() {
+        return found;
+    }
+    let says = |op: OpId| {
+        let at = flow.instruction(op)?;
+        let (name, source) = (op_name(&at), source_line(&at));
+        (name.is_some() || source.is_some()).then_some((name, source))
+    };
+    let Some(op) = flow.op(instruction) else { return found };
+    let users = |op: OpId| flow.users(op).iter().map(|user| user.op).collect::<Vec<_>>();
+    let readers = || flow.reached(users(op), users).find_map(says);
+    let callers = || iter::successors(flow.caller(op), |caller| flow.caller(*caller)).take(REACH).find_map(says);
+    // A parameter is what the caller passes.
+    let said = match instruction.opcode() {
+        Opcode::Parameter => callers().or_else(readers),
+        _ => readers().or_else(callers),
+    };
+    said.unwrap_or(found)
 }

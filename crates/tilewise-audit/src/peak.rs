@@ -1,7 +1,7 @@
 //! What a program holds when it holds the most.
 
 use crate::{
-    origin::{SourceLine, op_name, source_line, traced},
+    origin::{SourceLine, op_name, source_line, traced_further},
     sizing::{Array, ArrayId, Sizer, share},
 };
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ pub struct SpacePeak {
     pub instruction: String,
     /// When that is: how many instructions run before it.
     pub moment: usize,
-    /// The framework's name of that operation.
+    /// The framework's name of that operation, or of what it copies, of what reads that, or of what runs it.
     pub op_name: Option<String>,
     /// The line of the user's program that it comes from.
     pub source: Option<SourceLine>,
@@ -115,6 +115,7 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
     for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
         row.trace(flow);
     }
+    let (op_name, source) = traced_further(flow, &instruction);
     Some(SpacePeak {
         live_bytes: space.peak_live_bytes(),
         temporary_bytes: space.temporary_bytes,
@@ -122,8 +123,8 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
         fragmentation_bytes: space.fragmentation_bytes(),
         instruction: instruction.name().to_owned(),
         moment: peak.logical_time,
-        op_name: op_name(&instruction),
-        source: source_line(&instruction),
+        op_name,
+        source,
         rows,
     })
 }
@@ -207,7 +208,7 @@ impl PeakRow {
     /// Takes the line and name of what it is a copy of, if it has none.
     fn trace(&mut self, flow: &Dataflow) {
         if let Some(instruction) = flow.module().instruction(self.index) {
-            let (name, source) = traced(flow, &instruction);
+            let (name, source) = traced_further(flow, &instruction);
             self.op_name = self.op_name.take().or(name);
             self.source = source;
         }

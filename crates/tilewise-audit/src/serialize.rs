@@ -253,6 +253,7 @@ fields!(SourceLine, source, {
     file: source.file,
     line: source.line,
     function: source.function,
+    library: source.library,
 });
 
 fields!(Warning, warning, {

@@ -1,6 +1,6 @@
 //! What a program holds at every moment of its order, by line of the user's program.
 
-use crate::{PlanPiece, PlanRow, Report, origin::traced};
+use crate::{PlanPiece, PlanRow, Report, origin::traced_further};
 use std::collections::HashMap;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 
@@ -89,7 +89,7 @@ impl<'a> Owners<'a> {
         if let Some(known) = self.of_metadata.get(metadata) {
             return *known;
         }
-        let number = self.numbered.number(match traced(flow, instruction) {
+        let number = self.numbered.number(match traced_further(flow, instruction) {
             (_, Some(source)) => {
                 let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
                 format!("{}:{}{function}", source.file, source.line)

@@ -2,6 +2,7 @@
 
 use crate::summary::Tone;
 use anstyle::{AnsiColor, Style};
+use tilewise_audit::SourceLine;
 pub use tilewise_audit::bytes_in_words as bytes;
 
 /// For what matters most.
@@ -86,6 +87,13 @@ pub(crate) fn shortened(path: &str) -> String {
         }
     }
     if rest.len() == path.len() { path.to_owned() } else { format!("…/{rest}") }
+}
+
+/// `train.py:25 › …/bert/modeling_flax_bert.py:212`
+pub(crate) fn line_of(source: &SourceLine) -> String {
+    let line = |source: &SourceLine| format!("{}:{}", shortened(&source.file), source.line);
+    let library = source.library.as_ref().map(|library| format!(" › {}", line(library)));
+    format!("{}{}", line(source), library.unwrap_or_default())
 }
 
 #[cfg(test)]

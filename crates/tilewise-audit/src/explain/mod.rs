@@ -98,13 +98,8 @@ impl Allocation {
             memory_space,
             sizes: tiled.as_ref().map(Tiled::sizes),
             causes: tiled.as_ref().map(causes).unwrap_or_default(),
-            source: operator.and_then(|operator| {
-                Some(SourceLine {
-                    file: operator.source_file()?.to_owned(),
-                    line: operator.source_line()?,
-                    function: None,
-                })
-            }),
+            source: operator
+                .and_then(|operator| Some(SourceLine::new(operator.source_file()?, operator.source_line()?))),
             shape,
         }
     }

@@ -5,3 +5,4 @@ mod copies;
 mod explain;
 mod mutated;
 mod sizes;
+mod sources;

@@ -190,6 +190,12 @@ impl Dataflow {
         (!parameter.is_hidden).then_some(parameter.position)
     }
 
+    /// What runs the computation that an instruction is of; `None` in the entry.
+    #[must_use]
+    pub fn caller(&self, op: OpId) -> Option<OpId> {
+        self.all_callers().0[self[op].body].map(|caller| caller.op)
+    }
+
     /// The loop whose carry a parameter is.
     #[must_use]
     pub fn loop_around(&self, parameter: OpId) -> Option<OpId> {

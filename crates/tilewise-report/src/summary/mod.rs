@@ -8,7 +8,7 @@ pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
 pub use message::MessageSummary;
 pub use stack::{BudgetPart, BudgetStack};
 
-use crate::style::{bytes, bytes_both, percent, shortened};
+use crate::style::{bytes, bytes_both, line_of, percent};
 use serde::Serialize;
 use tilewise::visible;
 use tilewise_audit::{COMPILER, MemoryPlan, Recommendation, Report, ReportView, SpacePeak};
@@ -214,7 +214,7 @@ fn of_peak(plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
         say(Tone::Plain, format!("{gaps} of the temporaries' memory is fragmentation at the peak."));
     }
     if peak.has_temporaries() {
-        let line = peak.source.as_ref().map(|source| format!("{}:{}, ", shortened(&source.file), source.line));
+        let line = peak.source.as_ref().map(|source| format!("{}, ", line_of(source)));
         let operation = peak.op_name.as_ref().map(|name| format!(" ({name})"));
         let (line, operation) = (line.unwrap_or_default(), operation.unwrap_or_default());
         let step = format!("step {} of {}", peak.moment + 1, plan.order().len());

@@ -1,6 +1,6 @@
 //! Rows of padded arrays for people, two to four lines each: sizes, source line and causes.
 
-use crate::style::{FAINT, bytes, cut, listed, shortened, styled, times, waste_style};
+use crate::style::{FAINT, bytes, cut, line_of, listed, styled, times, waste_style};
 use std::io::{self, Write};
 use tilewise_audit::SourceLine;
 
@@ -13,6 +13,8 @@ pub(crate) struct Row<'a> {
     pub(crate) expansion: f64,
     pub(crate) shape: String,
     pub(crate) who: String,
+    /// The framework's name of the operation.
+    pub(crate) op_name: Option<&'a str>,
     pub(crate) causes: &'a [String],
 }
 
@@ -29,21 +31,45 @@ impl Row<'_> {
         let numbers = format!("  {padding:>10}  {:>10}  {expansion:>6}", self.takes);
         let room = width.saturating_sub(numbers.chars().count() + 2);
         writeln!(out, "{}  {}", styled(waste_style(self.expansion), numbers), cut(&self.shape, room))?;
-        if !self.who.is_empty() {
-            writeln!(out, "      {}", cut(&self.who, width.saturating_sub(INDENT)))?;
+        let room = width.saturating_sub(INDENT);
+        for line in self.places(room).iter().filter(|line| !line.is_empty()) {
+            writeln!(out, "      {}", cut(line, room))?;
         }
         for cause in self.causes {
             writeln!(out, "      {}", styled(FAINT, cut(cause, width.saturating_sub(INDENT))))?;
         }
         Ok(())
     }
+
+    /// Who makes it, on one line or, with a long name of the operation, on two.
+    fn places(&self, room: usize) -> Vec<String> {
+        let Some(op_name) = self.op_name else { return vec![self.who.clone()] };
+        let line = format!("{}  {op_name}", self.who);
+        if line.chars().count() <= room { vec![line] } else { vec![self.who.clone(), cut_operation(op_name, room)] }
+    }
 }
 
-/// `model.py:439  fusion.6  jit(f)/dot_general`.
-pub(crate) fn who(source: Option<&SourceLine>, name: &str, op_name: Option<&str>) -> String {
-    let line = source.map(|source| format!("{}:{}", shortened(&source.file), source.line));
-    let parts = [line.as_deref(), Some(name).filter(|name| !name.is_empty()), op_name];
+/// `model.py:439  fusion.6`, with the line of a library that it leads to.
+pub(crate) fn who(source: Option<&SourceLine>, name: &str) -> String {
+    let parts = [source.map(line_of), Some(name.to_owned()).filter(|name| !name.is_empty())];
     parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// An operation's name without the compiled function, and if that doesn't do, without some of its middle: the modules that it
+/// is of and what it computes stay.
+fn cut_operation(name: &str, columns: usize) -> String {
+    if name.chars().count() <= columns {
+        return name.to_owned();
+    }
+    let words: Vec<&str> = name.split('/').skip(1).collect();
+    let Some((last, modules)) = words.split_last() else { return cut(name, columns) };
+    let cuts = (0..=modules.len()).rev().map(|kept| {
+        let left_out = if kept < modules.len() { "…/" } else { "" };
+        let modules: String = modules[..kept].iter().map(|word| format!("{word}/")).collect();
+        format!("…/{modules}{left_out}{last}")
+    });
+    let mut cuts = cuts.filter(|name| name.chars().count() <= columns);
+    cuts.next().unwrap_or_else(|| cut(name, columns))
 }
 
 /// An instruction with the place in its result, `fusion.6{0,1}`.

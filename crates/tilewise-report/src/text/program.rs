@@ -74,7 +74,8 @@ fn write_kernels(report: &Report, all: bool, width: usize, out: &mut dyn Write) 
         let share = kernel.share_of_limit().map_or_else(|| "-".to_owned(), percent);
         let numbers = format!("  {:>10}  {:>10}  {share:>7}", size(kernel.used_bytes), size(kernel.limit_bytes));
         let style = if kernel.is_near_limit() { style_of(Tone::Warning) } else { Style::new() };
-        let who = who(kernel.source.as_ref(), &kernel.instruction, kernel.op_name.as_deref());
+        let who = who(kernel.source.as_ref(), &kernel.instruction);
+        let who = kernel.op_name.as_ref().map_or_else(|| who.clone(), |op_name| format!("{who}  {op_name}"));
         let room = width.saturating_sub(numbers.chars().count() + 2);
         writeln!(out, "{}  {}", styled(style, &numbers), cut(&who, room))?;
     }
@@ -111,13 +112,14 @@ fn peak_row(row: &PeakRow) -> Row<'_> {
         _ => "",
     };
     let times = if row.count > 1 { format!("{} × ", row.count) } else { String::new() };
-    let who = who(row.source.as_ref(), &name(&row.instruction, &row.shape_index), row.op_name.as_deref());
+    let who = who(row.source.as_ref(), &name(&row.instruction, &row.shape_index));
     Row {
         padding: Some(row.padding_bytes),
         takes: bytes(row.bytes),
         expansion: row.expansion(),
         shape: format!("{times}{}", row.shape),
         who: format!("{role}{who}"),
+        op_name: row.op_name.as_deref(),
         causes: &row.causes,
     }
 }
@@ -151,7 +153,8 @@ fn buffer_row(buffer: &BufferRow) -> Row<'_> {
         takes: bytes(buffer.sizes.physical_bytes),
         expansion: buffer.sizes.expansion(),
         shape: buffer.shape.to_string(),
-        who: who(buffer.source.as_ref(), &name, buffer.op_name.as_deref()),
+        who: who(buffer.source.as_ref(), &name),
+        op_name: buffer.op_name.as_deref(),
         causes: &buffer.causes,
     }
 }

@@ -109,6 +109,7 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
         expansion,
         shape: format!("{times}{shape}{cut}"),
         who: who_of(row, count, width.saturating_sub(6)),
+        op_name: None,
         causes: if padding.is_none() || disagrees { &[] } else { &row.causes },
     };
     row_of_table.write(width, out)?;
