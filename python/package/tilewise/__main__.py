@@ -11,9 +11,24 @@ from tilewise import _tilewise
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    verb = given[:1]
+    # These ask a compiler, which only Python reaches.
+    if verb == ["fit"]:
+        from tilewise._fit import command
+
+        return command.main(given[1:])
+    if verb == ["lock"]:
+        from tilewise._fit import locked
+
+        return locked.main(given[1:])
+    if verb == ["audit"] and any(each.split("=")[0] == "--against" for each in given):
+        from tilewise._fit import locked
+
+        return locked.against(given[1:])
     # Python's own handler would only take effect after the native call returns.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _tilewise.run(["tilewise", *(sys.argv[1:] if arguments is None else arguments)])
+    return _tilewise.run(["tilewise", *given])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tilewise._compile import lower_on
 from tilewise._dump import dumped
 from tilewise._explain import explain_oom
 from tilewise._modules import module
-from tilewise._program import NotSendable, sendable
+from tilewise._program import NotSendable, Program, sendable
 from tilewise._ways import ways
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def plan_of(
     jit_options: Mapping[str, Any] | None = None,
     hbm_limit: int | None = None,
     confirm: bool = False,
-) -> tuple[Answer, str | None]:
-    """What the compiler says of a function, with its report, also where it does not fit; and the program's hash.
+) -> tuple[Answer, Program | None]:
+    """What the compiler says of a function, with its report, also where it does not fit; and what was asked about.
 
     Raises:
         JaxRuntimeError: the compiler refuses it for another reason, or, with ``confirm``, although its plan fits.
@@ -51,7 +51,7 @@ def plan_of(
         raised = module("jax").errors.JaxRuntimeError
         with explain_oom(tpu=tpu):
             raise raised(answer.error)
-    return answer, program.hash
+    return answer, program
 
 
 def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Answer:

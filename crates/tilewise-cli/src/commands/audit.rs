@@ -48,6 +48,9 @@ pub(crate) struct Args {
     /// Size of HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     hbm_limit: Option<u64>,
+    /// Compare the memory plan with that of a lock, or of another program (through the Python package)
+    #[arg(long, value_name = "PLAN.lock|PROGRAM")]
+    against: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: AuditFormat,

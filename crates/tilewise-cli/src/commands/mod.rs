@@ -10,6 +10,7 @@ mod index;
 mod kernel;
 mod man;
 mod predict;
+pub(crate) mod python;
 mod relayout;
 mod show;
 mod steps;
@@ -43,6 +44,10 @@ pub(crate) enum Command {
     Explain(explain::Args),
     /// Say what a Pallas kernel takes of VMEM and SMEM, before it is compiled
     Kernel(kernel::Args),
+    /// Find the largest sizes of a program that fit a TPU, with no TPU (through the Python package)
+    Fit(python::Args),
+    /// Write a program's memory plan to a file that is committed, or compare with it (through the Python package)
+    Lock(python::Args),
     /// List the tile formats of TPUs and other machines that SHAPE@NAME can name
     Tiles(tiles::Args),
     /// Print a completion script for a shell
@@ -69,6 +74,8 @@ impl Command {
             Self::Tiles(args) => Output::run(args.format.format, tiles::run),
             Self::Completions(args) => completions::run(args),
             Self::Man => man::run(),
+            // `tilewise_cli::run` hands these on before they are parsed.
+            Self::Fit(_) | Self::Lock(_) => Ok(Status::BadInput),
         }
     }
 }

@@ -6,6 +6,8 @@ mod inputs;
 mod json;
 mod limits;
 mod messages;
+#[cfg(unix)]
+mod python;
 mod relayout;
 mod tiles;
 mod transcripts;

@@ -20,6 +20,11 @@ Source: TypeAlias = Literal["compiled", "plan", "message"]
 _REMATERIALISED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]*\.remat[\w.-]* = ", re.MULTILINE)
 
 
+def recomputed(text: str) -> int:
+    """How many instructions of a program the compiler computes again rather than keep."""
+    return len(_REMATERIALISED.findall(text))
+
+
 @dataclass(frozen=True)
 class Owner:
     """What holds the most bytes at a program's peak.
@@ -181,7 +186,7 @@ class FitRow:
             bytes_source=source,
             padding_bytes=None if report is None else report.peak_padding_bytes,
             owner=Owner.of(owners[0]) if owners else None,
-            recomputed=None if report is None else len(_REMATERIALISED.findall(report.text)),
+            recomputed=None if report is None else recomputed(report.text),
             compiler_cost=answer.cost,
             trace_seconds=None if program is None else round(program.trace_seconds, 3),
             compile_seconds=round(answer.seconds, 3) if program is not None else None,

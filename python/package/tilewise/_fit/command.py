@@ -1,0 +1,182 @@
+"""``tilewise fit …``, which asks a compiler, and so runs in Python, whichever way the command line was installed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tilewise._fit.factory import FromFile
+from tilewise._fit.result import Fit
+from tilewise._fit.run import fit
+
+FORMATS = ("human", "json", "csv", "markdown", "html")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Search, print, and return the exit status: 0 an answer, 1 nothing fits, 2 usage, 3 gaps or errors, 130 Ctrl-C."""
+    given = _parser().parse_args(arguments)
+    if not given.largest and not given.target:
+        print(
+            "error: say what to search, as --largest batch=1..512, or what is to fit, as --target batch=256",
+            file=sys.stderr,
+        )
+        return 2
+    try:
+        found = fit(
+            factory(given.program),
+            tpu=given.tpu.split(","),
+            topology=None if given.topology is None else given.topology.split(","),
+            largest=dict(map(sizes, given.largest)) or None,
+            grid=dict(map(values, given.grid)),
+            target=dict(map(setting, given.target)) or None,
+            confirm=given.confirm,
+            above=given.above if given.above in ("all", "near") else float(given.above),
+            reserve=given.reserve,
+            hbm_limit=given.hbm_limit,
+            **({"cache": None} if given.no_cache else {} if given.cache is None else {"cache": given.cache}),
+            engine=given.engine,
+            workers=given.workers,
+            timeout=given.timeout,
+            out=given.out,
+        )
+    except (ValueError, TypeError, ImportError, AttributeError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    text = _formatted(found, given.format)
+    if given.output is None:
+        print(text)
+    else:
+        Path(given.output).write_text(text + "\n", encoding="utf-8")
+    if found.interrupted:
+        return 130
+    if not found:
+        return 1
+    return 3 if given.strict and (found.gaps or found.errors) else 0
+
+
+def _formatted(found: Fit, name: str) -> str:
+    formats: dict[str, Callable[[], str]] = {
+        "human": lambda: str(found),
+        "json": found.to_json,
+        "csv": lambda: found.to_csv().rstrip("\n"),
+        "markdown": found.to_markdown,
+        "html": found.to_html,
+    }
+    return formats[name]()
+
+
+def factory(program: str) -> Callable[..., Any]:
+    """The factory that ``FILE.py:NAME`` or ``MODULE:NAME`` names.
+
+    Raises:
+        ValueError: the text has no name.
+        OSError, ImportError, AttributeError: there is none.
+    """
+    place, colon, name = program.rpartition(":")
+    if not colon or not name:
+        message = f"the program is FILE.py:FACTORY or MODULE:FACTORY, not {program!r}"
+        raise ValueError(message)
+    if place.endswith(".py") or "/" in place:
+        found = FromFile(place, name)
+        found.load()
+        return found
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    loaded: Any = importlib.import_module(place)
+    for part in name.split("."):
+        loaded = getattr(loaded, part)
+    made: Callable[..., Any] = loaded
+    return made
+
+
+def sizes(text: str) -> tuple[str, Sequence[int]]:
+    """``batch=1..512``, ``seq=128..4096..128`` or ``batch=1,2,8``: the axis and its sizes."""
+    name, held = _named(text)
+    try:
+        if ".." in held:
+            first, last, *step = (int(part) for part in held.split(".."))
+            return name, range(first, last + 1, *step)
+        return name, [int(part) for part in held.split(",")]
+    except (ValueError, TypeError) as error:
+        message = f"sizes are written 1..512, 8..512..8 or 1,2,8, not {held!r}"
+        raise ValueError(message) from error
+
+
+def values(text: str) -> tuple[str, list[Any]]:
+    """``remat=none,dots,full``: the axis and its values."""
+    name, held = _named(text)
+    return name, [_value(part) for part in held.split(",")]
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """``batch=256``: one setting."""
+    name, held = _named(text)
+    return name, _value(held)
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, equals, held = text.partition("=")
+    if not equals or not name:
+        message = f"settings are written NAME=VALUE, not {text!r}"
+        raise ValueError(message)
+    return name, held
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilewise fit",
+        description="Find the largest sizes of a program that fit a TPU, with no TPU: the compiler is asked.",
+        epilog="Exit status: 0 an answer, 1 nothing fits, 2 usage, 3 gaps or errors with --strict, 130 interrupted.",
+    )
+    add = parser.add_argument
+    add(
+        "program",
+        metavar="FILE.py:FACTORY",
+        help="a function of settings that returns (f, args) or (f, args, jit_options)",
+    )
+    add("--tpu", required=True, metavar="TPU,…", help="v2 v3 v4 v5e v5p v6e v7x, or several")
+    add("--topology", metavar="SLICE,…", help="such as 2x2, or several; by default the smallest with enough devices")
+    add(
+        "--largest",
+        action="append",
+        default=[],
+        metavar="AXIS=1..512",
+        help="an axis to search; also 8..512..8 or 1,2,8",
+    )
+    add(
+        "--grid",
+        action="append",
+        default=[],
+        metavar="AXIS=A,B",
+        help="values to search for each; donate needs no parameter",
+    )
+    add("--target", action="append", default=[], metavar="AXIS=SIZE", help="a fixed size: which combinations fit?")
+    add("--confirm", choices=("answer", "all", "none"), default="answer", help="what is compiled in full [answer]")
+    add("--above", default="all", metavar="all|near|SECONDS", help="sizes to ask about above the first estimate [all]")
+    add("--reserve", default=0, metavar="512MiB", help="HBM to keep free")
+    add("--hbm-limit", metavar="8GiB", help="HBM that there is, where it is less than the generation's")
+    add("--timeout", type=float, metavar="SECONDS", help="for each question")
+    add("--workers", type=int, default=1, metavar="N", help="combinations at once [1]")
+    add("--engine", choices=("processes", "ray", "dask"), default="processes")
+    add("--cache", metavar="DIR", help="earlier answers [~/.cache/tilewise/fit]")
+    add("--no-cache", action="store_true", help="ask anew")
+    add("--out", metavar="FILE.jsonl", help="append rows as they come, and resume from them")
+    add("--strict", action="store_true", help="exit with 3 where sizes were not tried, or have no answer")
+    add("--format", choices=FORMATS, default="human")
+    add("-o", "--output", metavar="FILE", help="where to write; standard output by default")
+    return parser

@@ -1,0 +1,225 @@
+"""The plan of a program as a lock has it, and ``tilewise lock`` and ``tilewise audit … --against``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewise import _tilewise
+from tilewise._audit import audit
+from tilewise._fit import lock
+from tilewise._fit.command import factory, setting
+from tilewise._fit.factory import made
+from tilewise._limits import bytes_of
+from tilewise._plan import plan_of
+
+if TYPE_CHECKING:
+    from tilewise._tilewise import Report
+    from tilewise._types import Tpu
+
+_STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
+
+
+def of_function(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    *,
+    tpu: Tpu,
+    topology: str | None,
+    jit_options: Mapping[str, Any] | None,
+    settings: Mapping[str, Any],
+    root: Path,
+) -> tuple[dict[str, Any], Report]:
+    """The entry of a function, and its report."""
+    answer, program = plan_of(f, args, tpu=tpu, topology=topology, jit_options=jit_options)
+    assert answer.report is not None
+    held = lock.entry(
+        answer.report,
+        tpu=_tilewise.generation_name(tpu),
+        topology=topology if program is None else program.topology,
+        settings=settings,
+        hlo=None if program is None else program.hash,
+        root=root,
+    )
+    return held, answer.report
+
+
+def of_program(
+    program: str, *, tpu: str | None, topology: str | None, settings: Mapping[str, Any], root: Path
+) -> tuple[str, dict[str, Any], Report, bool]:
+    """The name, the entry and the report of a program, and whether it was compiled just now.
+
+    Args:
+        program: ``FILE.py:FACTORY``, or a file of HLO.
+        tpu, topology, settings: what it is for, and made with.
+        root: the folder that files are relative to.
+    """
+    if ":" in program and not Path(program).exists():
+        if tpu is None:
+            raise ValueError("say which TPU the program is for: --tpu v5e")
+        f, args, options = made(factory(program), settings)
+        held, report = of_function(
+            f, args, tpu=tpu, topology=topology, jit_options=options, settings=settings, root=root
+        )
+        return _name(report), {**held, "program": program}, report, True
+    report = audit(program, tpu=tpu)
+    generation = tpu or report.tpu
+    if generation is None:
+        message = f"{program} does not say which TPU it is for: --tpu v5e"
+        raise ValueError(message)
+    held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=settings, root=root)
+    return _name(report), held, report, False
+
+
+def _name(report: Report) -> str:
+    return report.module.removeprefix("jit_")
+
+
+def _compared(
+    name: str, before: Mapping[str, Any], then: Mapping[str, str] | None, after: Any, given: argparse.Namespace
+) -> lock.Comparison:
+    held, report, is_new = after
+    return lock.compare(
+        name,
+        before,
+        held,
+        compilers=(then, lock.compiler() if is_new else None),
+        tolerance=bytes_of(given.tolerance, 1),
+        exact=given.exact,
+        any_compiler=given.any_compiler,
+        advice=report.advice[0].sentence if report.advice else None,
+    )
+
+
+def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> list[lock.Comparison]:
+    """The programs beside those of a lock; without programs, all that it can make again."""
+    held = lock.read(path)
+    root, locked = lock.root_of(path), held["programs"]
+    chosen = [(None, program) for program in programs] or [
+        (name, each["program"]) for name, each in locked.items() if each.get("program")
+    ]
+    if not chosen:
+        message = f"{path} has no program that can be made again: name one"
+        raise ValueError(message)
+    found: list[lock.Comparison] = []
+    for name, program in chosen:
+        before = locked.get(name) if name else next((e for e in locked.values() if e.get("program") == program), None)
+        if before is None and len(locked) == 1:
+            before = next(iter(locked.values()))
+        settings = dict(map(setting, given.set)) or (before or {}).get("settings") or {}
+        tpu, topology = given.tpu or (before or {}).get("tpu"), given.topology or (before or {}).get("topology")
+        new_name, *after, is_new = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root)
+        before = before or locked.get(given.name or new_name)
+        if before is None:
+            message = f"{path} has no program {given.name or new_name}, only {', '.join(locked)}"
+            raise ValueError(message)
+        found.append(_compared(name or given.name or new_name, before, held["compiler"], (*after, is_new), given))
+    return found
+
+
+def _print(compared: list[lock.Comparison], given: argparse.Namespace) -> int:
+    if given.format == "markdown":
+        print(lock.markdown(compared))
+    elif given.format == "json":
+        print("\n".join(each.to_json() for each in compared))
+    else:
+        print("\n".join(map(str, compared)))
+    statuses = [_STATUS[each.verdict] for each in compared]
+    return 3 if 3 in statuses else max(statuses)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``tilewise lock``: exit status 0 the same or better, 1 worse, 2 usage, 3 another compiler."""
+    parser = _parser("lock", "Write a program's memory plan to a file that is committed, or compare with it.")
+    parser.add_argument("program", nargs="*", metavar="FILE.py:FACTORY", help="or a file of HLO; all with --check")
+    parser.add_argument("-o", "--output", default="plan.lock", metavar="FILE", help="the lock [plan.lock]")
+    parser.add_argument("--check", action="store_true", help="compare with the lock, and write nothing")
+    parser.add_argument("--update", action="store_true", help="make all programs of the lock again")
+    given = parser.parse_args(arguments)
+    path = Path(given.output)
+    try:
+        if given.check:
+            return _print(_check(given, path, given.program), given)
+        _write(given, path)
+    except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _write(given: argparse.Namespace, path: Path) -> None:
+    held = lock.read(path) if path.exists() else {"compiler": lock.compiler(), "programs": {}}
+    programs: dict[str, Any] = dict(held["programs"])
+    root = lock.root_of(path)
+    if given.update:
+        for name, each in programs.items():
+            if not each.get("program"):
+                message = f"{name} of {path} was no program of Python: lock it anew"
+                raise ValueError(message)
+            again = of_program(
+                each["program"], tpu=each["tpu"], topology=each["topology"], settings=each["settings"], root=root
+            )
+            programs[name] = again[1]
+    elif not given.program:
+        raise ValueError("say which program to lock, as FILE.py:FACTORY")
+    elif programs and held["compiler"] != lock.compiler():
+        message = f"{path} was made with {json.dumps(held['compiler'])}: renew all of it with --update"
+        raise ValueError(message)
+    for program in given.program:
+        name, entry, *_ = of_program(
+            program, tpu=given.tpu, topology=given.topology, settings=dict(map(setting, given.set)), root=root
+        )
+        programs[given.name or name] = entry
+    lock.write(path, programs)
+
+
+def against(arguments: Sequence[str]) -> int:
+    """``tilewise audit PROGRAM --against LOCK`` or ``--against PROGRAM``."""
+    parser = _parser("audit", "Compare the memory plan of a program with a lock's, or another program's.")
+    parser.add_argument("program", metavar="PROGRAM", help="a file of HLO, or FILE.py:FACTORY")
+    parser.add_argument("--against", required=True, metavar="PLAN.lock|PROGRAM", help="what to compare with")
+    given = parser.parse_args(arguments)
+    path = Path(given.against)
+    try:
+        if path.suffix == ".lock" or _is_lock(path):
+            return _print(_check(given, path, [given.program]), given)
+        settings, root = dict(map(setting, given.set)), Path.cwd()
+        read = [
+            of_program(each, tpu=given.tpu, topology=given.topology, settings=settings, root=root)
+            for each in (given.against, given.program)
+        ]
+        (_, before, _, _), (name, *after) = read
+        return _print([_compared(given.name or name, before, None, after, given)], given)
+    except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _is_lock(path: Path) -> bool:
+    try:
+        lock.read(path)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _parser(verb: str, description: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"tilewise {verb}",
+        description=description,
+        epilog="Exit status: 0 the same or better, 1 worse, 2 usage, 3 another compiler than the lock's.",
+    )
+    add = parser.add_argument
+    add("--tpu", metavar="TPU", help="the generation, as v5e; of the lock, where it has one")
+    add("--topology", metavar="SLICE", help="such as 2x2")
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the factory")
+    add("--name", help="the program's name in the lock [the function's]")
+    add("--tolerance", default="1%", metavar="1%", help="what bytes may grow by; a MiB is always allowed [1%%]")
+    add("--exact", action="store_true", help="any change is worse")
+    add("--any-compiler", action="store_true", help="compare plans of different compilers, too")
+    add("--format", choices=("human", "json", "markdown"), default="human")
+    return parser
