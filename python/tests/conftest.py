@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
+from tilewise._fit.combination import Combination
 
 # With libtpu installed, JAX would look for a TPU.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -54,6 +55,27 @@ def program() -> Path:
 def _names(doctest_namespace: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT / "python")
     doctest_namespace.update({name: getattr(tw, name) for name in tw.__all__})
+    doctest_namespace["found"] = found()
+
+
+def found() -> tw.Fit:
+    """What `fit` finds of a program that takes 2 GiB for each of the batch."""
+    sizes = {7: "fits", 8: "refused"}
+    rows = [
+        tw.FitRow.from_dict(
+            {
+                "settings": {"batch": batch},
+                "tpu": "v5e",
+                "topology": "v5e:2x2",
+                "status": status,
+                "total_bytes": batch * 2**31,
+                "limit_bytes": tw.hbm_bytes("v5e"),
+            }
+        )
+        for batch, status in sizes.items()
+    ]
+    combination = Combination({}, "v5e", "v5e:2x2", {"batch": 7}, [], rows)
+    return tw.Fit([combination], axes={"batch": [7, 8]}, target=None, interrupted=False)
 
 
 def tile_elementwise(array: np.ndarray, shape: tw.Shape) -> np.ndarray:

@@ -22,7 +22,7 @@ PACKAGE = HERE.parent / "package" / "tilewise"
 
 
 # Their examples compile for a TPU.
-COMPILING = {"FixCheck", "TriedFormats", "check_fix", "compile_for", "try_formats", "watch"}
+COMPILING = {"Fit", "FixCheck", "TriedFormats", "check_fix", "compile_for", "fit", "fit_row", "try_formats", "watch"}
 
 
 def documented() -> dict[str, Any]:

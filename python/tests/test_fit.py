@@ -109,7 +109,7 @@ def test_each_status_has_its_cause(fitted: Fitted) -> None:
         7: "crashed",
     }
     assert found.gaps == []
-    assert "4 programs have no answer" in str(found)
+    assert "Programs without an answer: 4" in str(found)
 
 
 def test_a_function_s_arguments_are_stretched(fitted: Fitted) -> None:

@@ -126,14 +126,15 @@ class Faked:
         Faked.left -= 1
         said = Faked.table.ask(size, kind)
         hole = said.total_bytes is None
-        row = FitRow(
-            dict(settings),
-            tpu="v5e",
-            topology="v5e:2x2",
-            status=said.status,  # type: ignore[arg-type]
-            limit_bytes=LIMIT,
-            total_bytes=said.total_bytes,
-            mode="full" if kind == "real" or hole else "probe",
+        row = FitRow.from_dict(
+            {
+                "settings": dict(settings),
+                "tpu": "v5e",
+                "status": said.status,
+                "limit_bytes": LIMIT,
+                "total_bytes": said.total_bytes,
+                "mode": "full" if kind == "real" or hole else "probe",
+            }
         )
         self._known[size, row.mode] = row
         self._on_row(row)
@@ -187,7 +188,9 @@ def test_another_search_s_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_travel() -> None:
-    row = FitRow({"batch": 8}, tpu="v5e", topology="v5e:2x2", status="refused", limit_bytes=LIMIT, total_bytes=1500)
+    row = FitRow.from_dict(
+        {"settings": {"batch": 8}, "tpu": "v5e", "status": "refused", "limit_bytes": LIMIT, "total_bytes": 1500}
+    )
     assert FitRow.from_dict(row.to_dict()) == row
     assert row.headroom_bytes == -500
     assert replace(row, status="fits") != row

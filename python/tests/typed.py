@@ -72,6 +72,19 @@ def programs(array: npt.NDArray[np.float32]) -> None:
     assert_padding_below(array.tobytes(), 0.1, tpu="v5e")
 
 
+def make(batch: int) -> Any:
+    if batch % 2:
+        raise tw.Skip("odd")
+    return train_step, (np.zeros(batch),)
+
+
+def searches(array: npt.NDArray[np.float32]) -> None:
+    found = tw.fit(make, tpu="v5e", largest={"batch": range(1, 513)}, grid={"donate": [True, False]})
+    assert_type(found, tw.Fit)
+    tw.fit(train_step, array, tpu=["v5e", "v6e"], in_axes=0, largest=range(1, 9), above="near", reserve="512MiB")
+    assert_type(tw.fit_row(make, {"batch": 8}, tpu="v5e"), tw.FitRow)
+
+
 def buffers(array: npt.NDArray[np.float32], out: npt.NDArray[np.uint8]) -> None:
     assert_type(tw.tile(array, "{1,0:T(8,128)}", out=out, threads=2), npt.NDArray[np.uint8])
     assert_type(tw.untile(out, "f32[3]", out=array), npt.NDArray[np.float32])

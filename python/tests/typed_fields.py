@@ -267,6 +267,26 @@ def calls_of_checks(check: tw.FixCheck, tried: tw.TriedFormats, measured: tw.Mea
     assert_type(tried.in_shardings + tried.out_shardings, "tuple[tw.Layout | None, ...]")
 
 
+def calls_of_fits(found: tw.Fit, row: tw.FitRow, owner: tw.Owner) -> None:
+    assert_type(
+        (found.largest, found.best, found.gaps),
+        "tuple[dict[str, Any] | None, dict[str, Any] | None, list[dict[str, Any]]]",
+    )
+    assert_type(found.rows + found.errors, "list[tw.FitRow]")
+    assert_type((found.interrupted, found.target is None, len(found)), "tuple[bool, bool, int]")
+    texts: list[str] = [found.to_json(), found.to_csv(), found.to_markdown(), found.to_html(), found.plot(), str(found)]
+    print(texts, found.to_dicts(), found.to_pandas(), found.to_polars(), found.combinations)
+    sizes = [row.argument_bytes, row.output_bytes, row.alias_bytes, row.temporary_bytes, row.total_bytes]
+    sizes += [row.padding_bytes, row.headroom_bytes, row.limit_bytes, row.flops, row.hbm_bytes_moved, row.recomputed]
+    assert_type(sizes, "list[int | None]")
+    print(row.settings, row.tpu, row.topology, row.status, row.bytes_source, row.collective_bytes, row.compiler_cost)
+    print(row.trace_seconds, row.compile_seconds, row.hlo_hash, row.compiler, row.cached, row.error, row.mode)
+    assert_type(row.report, "tw.Report | None")
+    assert_type(tw.FitRow.from_dict(row.to_dict()).to_json(), str)
+    assert_type((owner.file, owner.line, owner.op), "tuple[str | None, int | None, str]")
+    assert_type((owner.shape, owner.bytes), "tuple[str, int]")
+
+
 def calls_of_errors(explainer: tw.OomExplainer) -> None:
     with explainer:
         try:

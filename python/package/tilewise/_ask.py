@@ -59,7 +59,7 @@ _START_SECONDS = 300.0
 _IDLE_SECONDS = 60.0
 
 # A compilation that is nearly done costs less than another process.
-_GRACE_SECONDS, _GRACE_SHARE = 0.25, 0.1
+_GRACE_SECONDS, _GRACE_SHARE = 0.75, 0.1
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,24 @@ import pytest
 from tilewise import testing
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds ``--update-plans``."""
+    parser.addoption(
+        "--update-plans", action="store_true", help="tilewise: write the plans that assert_plan compares with"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hands it on."""
+    testing.updates_plans = bool(config.getoption("--update-plans"))
+
+
+@pytest.fixture(name="assert_plan")
+def plan() -> Callable[..., None]:
+    """`tilewise.testing.assert_plan`."""
+    return testing.assert_plan
+
+
 @pytest.fixture(name="assert_padding_below")
 def padding_below() -> Callable[..., None]:
     """`tilewise.testing.assert_padding_below`."""

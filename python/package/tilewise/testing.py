@@ -6,19 +6,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise._audit import audit
+from tilewise._fit import lock as locks
 from tilewise._limits import bytes_of, in_words
 
 if TYPE_CHECKING:
     from tilewise._tilewise import PeakBuffer, Report
     from tilewise._types import Program, Tpu
 
-__all__ = ["assert_padding_below", "assert_peak_below"]
+__all__ = ["assert_padding_below", "assert_peak_below", "assert_plan"]
 
 _ROWS = 5
+
+updates_plans = False
+"""Whether `assert_plan` writes what it would compare with: pytest's ``--update-plans``."""
 
 
 def assert_padding_below(
@@ -86,6 +92,89 @@ def assert_peak_below(
         owners = [(row, row.bytes) for row in report.peak_buffers]
         head = f"{report.module} holds {in_words(peak)}, more than {in_words(most)}"
         raise AssertionError(_message(head, owners, report))
+
+
+def assert_plan(
+    f: Callable[..., Any],
+    lock: str | os.PathLike[str],
+    *,
+    args: Sequence[Any] = (),
+    tpu: Tpu | None = None,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    tolerance: float | str = "1%",
+    exact: bool = False,
+    any_compiler: bool = False,
+) -> None:
+    """Fail if the memory plan of a function is worse than the one that a lock has.
+
+    Worse is: a larger total, or more bytes of copies or collectives, by more than the tolerance and a MiB; a new
+    rematerialisation; or that it no longer fits. ``pytest --update-plans`` writes the lock.
+
+    Args:
+        f: the function.
+        lock: the file, which is committed.
+        args: the function's arguments, abstract or real.
+        tpu, topology: the slice; by default the lock's.
+        jit_options: as `tilewise.compile_for` takes them.
+        name: the program's name in the lock, by default the function's.
+        tolerance: what bytes may grow by, ``"1%"`` or 0.01.
+        exact: fail on any change.
+        any_compiler: compare with the plan of another compiler, too.
+
+    Raises:
+        AssertionError: it is worse, not in the lock, or locked with another compiler; the message says which.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        >>> from tilewise.testing import assert_plan
+        >>> assert_plan(jnp.tanh, "no/plan.lock", args=[x], tpu="v5e")
+        Traceback (most recent call last):
+        ...
+        AssertionError: no/plan.lock has no program tanh: pytest --update-plans writes it
+    """
+    from tilewise._fit.locked import of_function
+
+    __tracebackhide__ = True
+    path = Path(lock)
+    held: dict[str, Any] = {"compiler": locks.compiler(), "programs": {}}
+    if path.exists():
+        held = locks.read(path)
+    known = str(name or getattr(f, "__name__", type(f).__name__))
+    before: dict[str, Any] = held["programs"].get(known, {})
+    if not before and not updates_plans:
+        message = f"{path} has no program {known}: pytest --update-plans writes it"
+        raise AssertionError(message)
+    tpu, topology = tpu or before.get("tpu"), topology or before.get("topology")
+    if tpu is None:
+        message = f"say which TPU {known} is for: tpu='v5e'"
+        raise TypeError(message)
+    after, report = of_function(
+        f,
+        tuple(args),
+        tpu=tpu,
+        topology=topology,
+        jit_options=jit_options,
+        settings={},
+        root=locks.root_of(path),
+    )
+    if updates_plans:
+        locks.write(path, {**held["programs"], known: after})
+        return
+    compared = locks.compare(
+        known,
+        before,
+        after,
+        compilers=(held["compiler"], locks.compiler()),
+        tolerance=bytes_of(tolerance, 1),
+        exact=exact,
+        any_compiler=any_compiler,
+        advice=report.advice[0].sentence if report.advice else None,
+    )
+    if compared.verdict in ("worse", "other compiler"):
+        raise AssertionError(str(compared))
 
 
 def _report(program: Any, args: Sequence[Any], tpu: Tpu) -> Report:

@@ -1,5 +1,7 @@
 //! Verbs of the Python package are handed to it, with all their arguments and its exit status.
 
+#![allow(clippy::unwrap_used, reason = "in helpers, which the lint does not take for tests")]
+
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 fn run(path: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {

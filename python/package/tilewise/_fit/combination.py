@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tilewise._ask import Answer, Compiler, Mode
 from tilewise._errors import Skip
 from tilewise._fit.cache import Cache
 from tilewise._fit.factory import program_of, travels
-from tilewise._fit.rows import FitRow
+from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._program import NotSendable, Program
 from tilewise._ways import compiler_version, ways
@@ -119,7 +119,7 @@ class Asker:
         task = self._task
         program = self._program(settings)
         described = functools.partial(
-            FitRow.answered,
+            row_of,
             settings,
             tpu=task.tpu,
             topology=task.topology,
@@ -132,7 +132,7 @@ class Asker:
         mode = self._mode(program, kind)
         kept = None if self._cache is None else self._cache.get(program, mode, task.limit)
         if kept is not None:
-            return replace(described(program, kept), cached=True)
+            return described(program, kept, cached=True)
         limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
         answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
         if self._cache is not None:

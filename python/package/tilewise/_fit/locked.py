@@ -61,11 +61,14 @@ def of_program(
     if ":" in program and not Path(program).exists():
         if tpu is None:
             raise ValueError("say which TPU the program is for: --tpu v5e")
-        f, args, options = made(factory(program), settings)
+        # As a lock has it, from the folder that files are relative to; as it is given, from here.
+        file, _, maker = program.rpartition(":")
+        found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
+        f, args, options = made(factory(found), settings)
         held, report = of_function(
             f, args, tpu=tpu, topology=topology, jit_options=options, settings=settings, root=root
         )
-        return _name(report), {**held, "program": program}, report, True
+        return _name(report), {**held, "program": _portable(found, root)}, report, True
     report = audit(program, tpu=tpu)
     generation = tpu or report.tpu
     if generation is None:
@@ -73,6 +76,13 @@ def of_program(
         raise ValueError(message)
     held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=settings, root=root)
     return _name(report), held, report, False
+
+
+def _portable(program: str, root: Path) -> str:
+    """The program, as it is named from anywhere in the repository."""
+    file, _, maker = program.rpartition(":")
+    path = Path(file).resolve()
+    return f"{path.relative_to(root).as_posix()}:{maker}" if path.exists() and path.is_relative_to(root) else program
 
 
 def _name(report: Report) -> str:
@@ -107,7 +117,8 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         raise ValueError(message)
     found: list[lock.Comparison] = []
     for name, program in chosen:
-        before = locked.get(name) if name else next((e for e in locked.values() if e.get("program") == program), None)
+        same = (each for each in locked.values() if each.get("program") == _portable(program, root))
+        before = locked.get(name) if name else next(same, None)
         if before is None and len(locked) == 1:
             before = next(iter(locked.values()))
         settings = dict(map(setting, given.set)) or (before or {}).get("settings") or {}

@@ -128,7 +128,8 @@ class Fit:
         slices = len({(each.tpu, each.topology) for each in self.combinations}) > 1
         header = [*(["tpu", "topology"] if slices else []), *settings]
         header += [f"largest {axis}" for axis in self._axes] or ["fits"]
-        header += ["bytes", "left", "largest at the peak", "work"]
+        is_priced = any(row.flops for row in self.rows)
+        header += ["bytes", "left", "largest at the peak", *(["work"] if is_priced else [])]
         reference = next((row for each in self.combinations if (row := each.answer) is not None), None)
         rows = [header]
         for each in self.combinations:
@@ -137,11 +138,12 @@ class Fit:
             cells += [str(each.settings.get(name, "")) for name in settings]
             if row is None:
                 none = _why_none(each)
-                cells += ["none"] * max(1, len(self._axes)) + [none, "", "", ""]
+                cells += ["none"] * max(1, len(self._axes)) + [none, "", *([""] * (1 + is_priced))]
             else:
                 said = "yes" if row.status == "fits" else "planned"
                 cells += [str(size) for size in (each.largest or {}).values()] or [said]
-                cells += [_gib(row.total_bytes), _gib(row.headroom_bytes), str(row.owner or ""), _times(row, reference)]
+                cells += [_gib(row.total_bytes), _gib(row.headroom_bytes), str(row.owner or "")]
+                cells += [_times(row, reference)] if is_priced else []
             rows.append(cells)
         return rows
 
@@ -160,30 +162,43 @@ class Fit:
             if row.status == "planned":
                 notes.append(f"{name}planned, not compiled in full.")
         if self.gaps:
-            notes.append(f"{len(self.gaps)} larger sizes were not tried: `gaps` lists them.")
+            notes.append(f"Larger sizes that were not tried: {len(self.gaps)}; `gaps` lists them.")
         if self.errors:
             first = self.errors[0]
             words = ": ".join([first.status, *(first.error or "").strip().splitlines()[:1]])[:200]
-            notes.append(f"{len(self.errors)} programs have no answer, such as {dict(first.settings)}: {words}")
+            notes.append(f"Programs without an answer: {len(self.errors)}, such as {dict(first.settings)}: {words}")
         if self.interrupted:
             notes.append("Interrupted.")
         compiler = next((row.compiler for row in self.rows if row.compiler), None)
         if compiler is not None:
-            notes.append(
-                f"Asked {len(self.rows)} programs of {compiler}; no TPU was used, and none has checked the work."
-            )
+            notes.append(f"Programs that {compiler} was asked about: {len(self.rows)}. No TPU was used.")
         return notes
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A mapping for each row, as JSON has it."""
+        """A mapping for each row, as JSON has it.
+
+        Examples:
+            >>> [row["status"] for row in found.to_dicts()]
+            ['fits', 'refused']
+        """
         return [row.to_dict() for row in self.rows]
 
     def to_json(self) -> str:
-        """JSON Lines: an object for each row."""
+        """JSON Lines: an object for each row.
+
+        Examples:
+            >>> found.to_json().count("\\n")
+            1
+        """
         return "\n".join(row.to_json() for row in self.rows)
 
     def to_csv(self) -> str:
-        """The rows as CSV; what is not a number or text is JSON."""
+        """The rows as CSV; what is not a number or text is JSON.
+
+        Examples:
+            >>> found.to_csv().splitlines()[0][:27]
+            'settings,tpu,topology,statu'
+        """
         file = io.StringIO()
         rows = self.to_dicts()
         writer = csv.DictWriter(file, list(rows[0]) if rows else ["settings"], lineterminator="\n")
@@ -198,30 +213,55 @@ class Fit:
         return file.getvalue()
 
     def to_markdown(self) -> str:
-        """The table as Markdown."""
+        """The table as Markdown.
+
+        Examples:
+            >>> found.to_markdown().splitlines()[0]
+            '| largest batch | bytes | left | largest at the peak |'
+        """
         header, *cells = self._table()
         lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
         return "\n".join([*lines, "", *self._notes()])
 
     def to_html(self) -> str:
-        """A page: the table, and bytes over the first axis with the limit."""
+        """A page: the table, and bytes over the first axis with the limit.
+
+        Examples:
+            >>> found.to_html()[:15]
+            '<!doctype html>'
+        """
         return page(self._table(), self._notes(), self.combinations, next(iter(self._axes), None))
 
     def _repr_html_(self) -> str:
         return self.to_html()
 
     def plot(self) -> str:
-        """The curve of bytes over the first axis, as SVG."""
+        """The curve of bytes over the first axis, as SVG.
+
+        Examples:
+            >>> found.plot()[:4]
+            '<svg'
+        """
         from tilewise._fit.page import curve
 
         return curve(self.combinations, next(iter(self._axes), None))
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame`` of the rows, a column for each setting."""
+        """A ``pandas.DataFrame`` of the rows, a column for each setting.
+
+        Examples:
+            >>> found.to_pandas()["batch"].tolist()
+            [7, 8]
+        """
         return module("pandas").DataFrame(self._flat())
 
     def to_polars(self) -> Any:
-        """A ``polars.DataFrame`` of the rows, a column for each setting."""
+        """A ``polars.DataFrame`` of the rows, a column for each setting.
+
+        Examples:
+            >>> found.to_polars()["batch"].to_list()
+            [7, 8]
+        """
         return module("polars").DataFrame(self._flat(), infer_schema_length=None)
 
     def _flat(self) -> list[dict[str, Any]]:

@@ -47,13 +47,6 @@ class Owner:
     shape: str
     bytes: int
 
-    @classmethod
-    def of(cls, row: PeakBuffer) -> Owner:
-        """That of a row of a report."""
-        source = row.source
-        file, line = (source.file, source.line) if source else (None, None)
-        return cls(file, line, row.op_name or row.instruction, str(row.shape), row.bytes)
-
     def __str__(self) -> str:
         where = f"{Path(self.file).name}:{self.line}" if self.file else self.op
         return f"{where} {self.shape.partition('{')[0]}"
@@ -88,8 +81,9 @@ class FitRow:
         mode: how the compiler was asked: ``full``, ``stop`` (at the plan) or ``probe`` (without rematerialisation).
 
     Examples:
-        >>> FitRow({"batch": 8}, tpu="v5e", topology="v5e:2x2", status="refused", limit_bytes=10).headroom_bytes is None
-        True
+        >>> row = {"settings": {"batch": 8}, "tpu": "v5e", "status": "refused", "total_bytes": 12, "limit_bytes": 10}
+        >>> FitRow.from_dict(row).headroom_bytes
+        -2
     """
 
     settings: Mapping[str, Any]
@@ -97,27 +91,27 @@ class FitRow:
     topology: str | None
     status: Status
     limit_bytes: int
-    argument_bytes: int | None = None
-    output_bytes: int | None = None
-    alias_bytes: int | None = None
-    temporary_bytes: int | None = None
-    total_bytes: int | None = None
-    bytes_source: Source | None = None
-    padding_bytes: int | None = None
-    owner: Owner | None = None
-    recomputed: int | None = None
-    flops: int | None = None
-    hbm_bytes_moved: int | None = None
-    collective_bytes: Mapping[str, int] | None = None
-    compiler_cost: Mapping[str, float] | None = None
-    trace_seconds: float | None = None
-    compile_seconds: float | None = None
-    hlo_hash: str | None = None
-    compiler: str | None = None
-    cached: bool = False
-    error: str | None = None
-    mode: Mode | None = None
-    _text: bytes | None = field(default=None, repr=False, compare=False)
+    argument_bytes: int | None
+    output_bytes: int | None
+    alias_bytes: int | None
+    temporary_bytes: int | None
+    total_bytes: int | None
+    bytes_source: Source | None
+    padding_bytes: int | None
+    owner: Owner | None
+    recomputed: int | None
+    flops: int | None
+    hbm_bytes_moved: int | None
+    collective_bytes: Mapping[str, int] | None
+    compiler_cost: Mapping[str, float] | None
+    trace_seconds: float | None
+    compile_seconds: float | None
+    hlo_hash: str | None
+    compiler: str | None
+    cached: bool
+    error: str | None
+    mode: Mode | None
+    _text: bytes | None = field(repr=False, compare=False)
 
     @property
     def headroom_bytes(self) -> int | None:
@@ -133,7 +127,12 @@ class FitRow:
         return _tilewise.audit_text(text, str(dict(self.settings)), self.tpu, self.limit_bytes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, as JSON has them."""
+        """The fields, as JSON has them.
+
+        Examples:
+            >>> found.rows[0].to_dict()["status"]
+            'fits'
+        """
         held = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "_text"}
         held["owner"] = None if self.owner is None else asdict(self.owner)
         for name in ("settings", "collective_bytes", "compiler_cost"):
@@ -142,57 +141,90 @@ class FitRow:
         return held
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """One line of JSON.
+
+        Examples:
+            >>> found.rows[0].to_json()[:40]
+            '{"schema": 1, "settings": {"batch": 7}, '
+        """
         return json.dumps({"schema": 1, **self.to_dict()}, default=str)
 
     @classmethod
-    def from_dict(cls, held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
-        """The row that `to_dict` gave."""
-        names = {each.name for each in fields(cls)}
-        values = {name: value for name, value in held.items() if name in names}
-        if values.get("owner") is not None:
-            values["owner"] = Owner(**values["owner"])
-        return cls(**values, _text=text)
+    def from_dict(cls, held: Mapping[str, Any]) -> FitRow:
+        """The row that `to_dict` gave; its report is not among it.
 
-    @classmethod
-    def answered(
-        cls,
-        settings: Mapping[str, Any],
-        program: Program | None,
-        answer: Answer,
-        *,
-        tpu: str,
-        topology: str | None,
-        limit: int,
-        compiler: str,
-    ) -> FitRow:
-        """The row of an answer."""
-        report, sizes = answer.report, answer.sizes
-        source: Source | None = "message" if answer.message_bytes is not None else None
-        if sizes is not None:
-            source = "compiled" if answer.status == "fits" else "plan"
-        status, error = answer.status, answer.error
-        if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:
-            status, error = "refused", "the plan without rematerialisation is above the limit; with it, nobody asked"
-        owners = [] if report is None else sorted(report.peak_buffers, key=lambda row: -row.bytes)
-        return cls(
-            settings=dict(settings),
-            tpu=tpu,
-            topology=topology if program is None else program.topology,
-            status=status,
-            limit_bytes=limit,
-            **({} if sizes is None else asdict(sizes)),
-            total_bytes=answer.message_bytes if sizes is None else sizes.total_bytes,
-            bytes_source=source,
-            padding_bytes=None if report is None else report.peak_padding_bytes,
-            owner=Owner.of(owners[0]) if owners else None,
-            recomputed=None if report is None else recomputed(report.text),
-            compiler_cost=answer.cost,
-            trace_seconds=None if program is None else round(program.trace_seconds, 3),
-            compile_seconds=round(answer.seconds, 3) if program is not None else None,
-            hlo_hash=None if program is None else program.hash,
-            compiler=compiler,
-            error=error,
-            mode=answer.mode,
-            _text=None if report is None else zlib.compress(report.text.encode(), 1),
+        Examples:
+            >>> FitRow.from_dict(found.rows[0].to_dict()) == found.rows[0]
+            True
+        """
+        return _row(held)
+
+
+def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
+    """The row with these fields; what is missing is not known."""
+    values = {each.name: held.get(each.name) for each in fields(FitRow)}
+    owner = held.get("owner")
+    values.update(cached=bool(held.get("cached")), _text=text)
+    values["owner"] = Owner(**owner) if isinstance(owner, dict) else owner
+    made: Any = FitRow
+    row: FitRow = made(**values)
+    return row
+
+
+def row_of(
+    settings: Mapping[str, Any],
+    program: Program | None,
+    answer: Answer,
+    *,
+    tpu: str,
+    topology: str | None,
+    limit: int,
+    compiler: str,
+    cached: bool = False,
+) -> FitRow:
+    """The row of an answer; without a program where there was none to ask about."""
+    report, sizes = answer.report, answer.sizes
+    status, error = answer.status, answer.error
+    if answer.mode == "probe" and sizes is not None and sizes.total_bytes >= limit:
+        status, error = "refused", "the plan without rematerialisation is above the limit; with it, nobody asked"
+    source: Source | None = "message" if answer.message_bytes is not None else None
+    if sizes is not None:
+        source = "compiled" if answer.status == "fits" else "plan"
+    held: dict[str, Any] = {
+        "settings": dict(settings),
+        "tpu": tpu,
+        "topology": topology,
+        "status": status,
+        "limit_bytes": limit,
+        "total_bytes": answer.message_bytes,
+        "bytes_source": source,
+        "compiler_cost": answer.cost,
+        "compiler": compiler,
+        "cached": cached,
+        "error": error,
+        "mode": answer.mode,
+    }
+    if sizes is not None:
+        held.update(asdict(sizes), total_bytes=sizes.total_bytes)
+    if program is not None:
+        held.update(
+            topology=program.topology,
+            trace_seconds=round(program.trace_seconds, 3),
+            compile_seconds=round(answer.seconds, 3),
+            hlo_hash=program.hash,
         )
+    if report is None:
+        return _row(held)
+    owners = sorted(report.peak_buffers, key=lambda row: -row.bytes)
+    held.update(
+        padding_bytes=report.peak_padding_bytes,
+        owner=_owner(owners[0]) if owners else None,
+        recomputed=recomputed(report.text),
+    )
+    return _row(held, zlib.compress(report.text.encode(), 1))
+
+
+def _owner(row: PeakBuffer) -> Owner:
+    source = row.source
+    file, line = (source.file, source.line) if source else (None, None)
+    return Owner(file, line, row.op_name or row.instruction, str(row.shape), row.bytes)

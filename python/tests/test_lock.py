@@ -1,0 +1,156 @@
+"""Plan locks: the same bytes twice, and what each change is called."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EXAMPLES
+
+import tilewise as tw
+from tilewise import testing
+from tilewise.__main__ import main
+from tilewise._fit import lock
+
+PROGRAM = """
+import jax, jax.numpy as jnp
+
+def make(batch=1):
+    def train_step(x):
+        return x + 1
+    return train_step, (jax.ShapeDtypeStruct((batch, 4096, 1024), jnp.float32),)
+"""
+
+
+@pytest.fixture
+def entry(program: Path) -> dict[str, Any]:
+    return lock.entry(tw.audit(program, tpu="v5e"), tpu="v5e", hlo="0", root=None)
+
+
+def test_an_entry_is_the_report(entry: dict[str, Any], program: Path) -> None:
+    report = tw.audit(program, tpu="v5e")
+    assert entry["bytes"]["argument"] == report.argument_bytes
+    assert entry["bytes"]["temporary"] == report.temporary_bytes
+    assert entry["owners"][0]["bytes"] == max(row.bytes for row in report.peak_buffers)
+    assert len(entry["owners"]) <= 10
+    assert not any((owner["file"] or "").startswith("/") for owner in entry["owners"])
+    assert entry["copies"]["count"] == len(report.copies)
+
+
+def test_collectives_are_counted() -> None:
+    text = (
+        "  x = f32[1024]{0:T(1024)} all-reduce(y), to_apply=add\n"
+        "  z = (f32[8,128]{1,0:T(8,128)}, f32[16,128]{1,0:T(8,128)}) all-gather-start(y)\n"
+        "  w = f32[16,128]{1,0:T(8,128)} all-gather-done(z)\n"
+    )
+    assert lock._collectives(text) == {
+        "all-reduce": {"count": 1, "bytes": 4096},
+        "all-gather": {"count": 1, "bytes": 3 * 4096},
+    }
+
+
+def test_each_change_has_its_verdict(entry: dict[str, Any]) -> None:
+    def verdict(**arguments: Any) -> str:
+        return lock.compare("f", entry, after, **arguments).verdict
+
+    after = copy.deepcopy(entry)
+    assert verdict() == verdict(exact=True) == "same"
+    after["bytes"]["total"] += 2**19
+    assert (verdict(), verdict(exact=True)) == ("same", "worse")
+    after["bytes"]["total"] += entry["bytes"]["total"] // 50
+    assert (verdict(), verdict(tolerance=0.05)) == ("worse", "same")
+    after["bytes"]["total"] = 1
+    assert verdict() == "better"
+    after = copy.deepcopy(entry)
+    after["recomputed"] += 1
+    assert verdict() == "worse"
+    after = copy.deepcopy(entry)
+    after["collectives"]["all-gather"] = {"count": 1, "bytes": 2**30}
+    assert verdict() == "worse"
+    after = copy.deepcopy(entry)
+    after["bytes"]["limit"] = after["bytes"]["total"]
+    assert verdict() == "worse"
+    # A renamed file is none of these.
+    after = copy.deepcopy(entry)
+    for owner in after["owners"]:
+        owner["file"] = "renamed.py"
+    assert verdict() == "same"
+    old, new = {"libtpu": "0.0.51"}, {"libtpu": "0.0.52"}
+    assert verdict(compilers=(old, new)) == "other compiler"
+    assert verdict(compilers=(old, new), any_compiler=True) == "same"
+    assert "libtpu==0.0.51 or renew" in str(lock.compare("f", entry, after, compilers=(old, new)))
+
+
+def test_the_words_name_the_owner(entry: dict[str, Any]) -> None:
+    after = copy.deepcopy(entry)
+    after["bytes"]["total"] *= 2
+    after["owners"].insert(0, {"op": "jit(f)/new", "shape": "f32[8]{0}", "bytes": 2**30, "file": "model.py"})
+    compared = lock.compare("f", entry, after, advice="Donate it.")
+    assert "owner of jit(f)/new f32[8]: new, 1.00 GiB (1073741824)" in str(compared)
+    assert json.loads(compared.to_json())["changes"][0]["what"] == "total"
+    table = lock.markdown([compared]).splitlines()
+    assert table[2].startswith("| f | 311.37 MiB")
+    assert table[2].endswith("| worse |")
+    assert table[-1] == "Try: Donate it."
+
+
+def test_locks_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, program = tmp_path / "plan.lock", str(EXAMPLES / "gnn_large.v5e.hlo")
+    assert main(["lock", program, "--tpu", "v5e", "-o", str(path)]) == 0
+    once = path.read_bytes()
+    assert main(["lock", program, "--tpu", "v5e", "-o", str(path)]) == 0
+    assert path.read_bytes() == once
+    assert str(tmp_path).encode() not in once
+    assert main(["audit", program, "--against", str(path)]) == 0
+    other = str(EXAMPLES / "gnn_small.v5e.hlo")
+    assert main(["audit", program, "--against", program, "--tpu", "v5e", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["verdict"] == "same"
+    assert main(["audit", other, "--against", str(tmp_path / "none.lock")]) == 2
+    assert main(["lock", "-o", str(path)]) == 2
+
+
+def test_locks_of_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("libtpu")
+    path, source = tmp_path / "plan.lock", tmp_path / "train.py"
+    source.write_text(PROGRAM, encoding="utf-8")
+    program = f"{source}:make"
+    ask = ["lock", program, "--tpu", "v5e", "-o", str(path)]
+    assert main(ask) == 0
+    once = path.read_bytes()
+    assert main(ask) == 0
+    assert path.read_bytes() == once
+    held = lock.read(path)
+    assert held["programs"]["train_step"]["owners"][0]["file"] == "train.py"
+    assert held["compiler"] == lock.compiler()
+    assert held["programs"]["train_step"]["program"] == "train.py:make"
+    assert main(["lock", "--check", "-o", str(path)]) == 0
+    # A change of the program, then another compiler.
+    assert main(["audit", program, "--against", str(path), "--set", "batch=2"]) == 1
+    assert "train_step: worse" in capsys.readouterr().out
+    path.write_bytes(once.replace(held["compiler"]["libtpu"].encode(), b"0.0.1"))
+    assert main(["lock", "--check", "-o", str(path)]) == 3
+    assert main(["lock", "--check", "-o", str(path), "--any-compiler"]) == 0
+
+
+def test_a_plan_is_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("libtpu")
+    path = tmp_path / "plan.lock"
+
+    def step(x: Any) -> Any:
+        return x + 1
+
+    def arguments(count: int) -> Any:
+        return [jax.ShapeDtypeStruct((count, 2**20), jax.numpy.float32)]
+
+    with pytest.raises(AssertionError, match="--update-plans"):
+        testing.assert_plan(step, path, args=arguments(8), tpu="v5e")
+    monkeypatch.setattr(testing, "updates_plans", True)
+    testing.assert_plan(step, path, args=arguments(8), tpu="v5e")
+    monkeypatch.setattr(testing, "updates_plans", False)
+    testing.assert_plan(step, path, args=arguments(8))
+    with pytest.raises(AssertionError, match="step: worse"):
+        testing.assert_plan(step, path, args=arguments(16))
