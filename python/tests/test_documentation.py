@@ -73,11 +73,12 @@ def test_the_readme() -> None:
     assert str(caught.value) == shown[1].rstrip()
 
 
-def test_the_walk_through(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("document", "libraries"), [("jax.md", ("flax", "libtpu")), ("fit.md", ("jax", "libtpu"))])
+def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: Path) -> None:
     """Its programs print what it says; `WALK_THROUGH=overwrite` stores what they print."""
-    for library in ("jax", "flax", "libtpu"):
+    for library in libraries:
         pytest.importorskip(library)
-    path = HERE.parents[1] / "docs" / "jax.md"
+    path = HERE.parents[1] / "docs" / document
     text = fresh = path.read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     transcripts = re.findall(r"```console\n\$ python (\w+\.py)\n(.*?)```", text, re.DOTALL)
@@ -101,6 +102,7 @@ def test_the_project_s_readme() -> None:
     pytest.importorskip("libtpu")
     text = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
     program: dict[str, Any] = {"jax": jax, "f": jax.numpy.tanh, "x": jax.numpy.ones(3), "step": id, "state": None}
+    program["make"] = lambda batch: (jax.numpy.tanh, (jax.ShapeDtypeStruct((batch, 8), jax.numpy.float32),))
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
