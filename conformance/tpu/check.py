@@ -38,15 +38,15 @@ def options():
 class Worker:
     """A process that compiles programs, and is started again when the compiler ends it or takes too long."""
 
-    def __init__(self, limit):
-        self.limit = limit
+    def __init__(self, limit, script=HERE / "worker.py"):
+        self.limit, self.script = limit, script
         self.process = None
 
     def ask(self, job):
         """The compiler's answer."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen(
-                [sys.executable, HERE / "worker.py"],
+                [sys.executable, self.script],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

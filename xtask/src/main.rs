@@ -14,6 +14,7 @@ mod coverage;
 mod cross;
 mod debian;
 mod fuzz;
+mod kernels;
 mod msrv;
 mod package;
 mod python;
@@ -48,6 +49,8 @@ enum Verb {
     Conformance(conformance::Options),
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
     Tpu(tpu::Options),
+    /// Compares what tilewise says of Pallas kernels' VMEM with what the TPU compiler allocates, without a TPU
+    Kernels(kernels::Options),
     /// Builds the web page and serves it, tests it in Chromium, or measures it
     Web(web::Options),
     /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
@@ -86,6 +89,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Test { quick: false } => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
+        Verb::Kernels(options) => kernels::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check a change must pass, from a fresh checkout.
 
 use crate::{
-    conformance,
+    conformance, kernels,
     package::{self, Profile},
     python, tpu, web,
 };
@@ -14,6 +14,8 @@ use xshell::{Cmd, Shell, cmd};
 
 /// How many TPU programs are compiled: a minute's worth.
 const TPU_PROGRAMS: u64 = 12;
+/// How many Pallas kernels are compiled: half a minute's worth.
+const KERNELS: u64 = 40;
 
 /// What of the workspace `--quick` leaves out: the comparisons with others, and the page's side of WebAssembly.
 const NOT_QUICK: [&str; 6] =
@@ -71,8 +73,10 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         Ok(Ok(python)) => {
             // What takes longer to compile is left to `cargo xtask tpu`.
             checks.run("TPU programs", tpu::command(shell, &python, TPU_PROGRAMS).args(["--limit", "30"]));
+            // Kernels compile in less than a second each; on a busy machine fewer are.
+            checks.run("kernels", kernels::command(shell, &python, KERNELS).args(["--limit", "20", "--seconds", "30"]));
         }
-        _ => checks.skip("TPU programs", "jax and libtpu could not be installed"),
+        _ => checks.skip("TPU programs and kernels", "jax and libtpu could not be installed"),
     }
     match web_environment.join() {
         Ok(Ok(())) => {

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._device import abstract_device, asks_for_the_device
 from tilewise._modules import module
 
 if TYPE_CHECKING:
@@ -124,7 +125,15 @@ def lower_on(
         options.setdefault("out_shardings", place.default)
     jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
     placed = jax.tree.map(functools.partial(place.leaf, has_own="in_shardings" in options), args)
-    return slice_name, jitted.lower(*placed)
+    try:
+        return slice_name, jitted.lower(*placed)
+    except Exception as error:
+        # Pallas asks which TPU a kernel runs on, where it has blocks of one dimension or `emit_pipeline`.
+        device = abstract_device(jax, generation) if asks_for_the_device(error) else None
+        if device is None:
+            raise
+        with device:
+            return slice_name, jitted.lower(*placed)
 
 
 def _jax() -> Any:

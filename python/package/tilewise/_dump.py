@@ -7,23 +7,26 @@ from pathlib import Path
 from typing import Any
 
 
-def dumped_text(folder: str) -> str | None:
-    """The optimised program in a folder of dumps; ``None`` where there is none."""
-    found = sorted(Path(folder).glob("*after_optimizations.txt"), key=lambda path: path.stat().st_size)
+def dumped_text(folder: str, stage: str = "after_optimizations") -> str | None:
+    """The optimised program in a folder of dumps, as it was at a stage; ``None`` where there is none."""
+    found = sorted(Path(folder).glob(f"*{stage}.txt"), key=lambda path: path.stat().st_size)
     return found[-1].read_text(encoding="utf-8") if found else None
 
 
-def dumped(lowered: Any) -> str:
-    """The text of the program after optimisation, as the compiler dumps it, also where it then refuses the program."""
+def dumped(lowered: Any, stage: str = "after_optimizations") -> str:
+    """The text of the program after optimisation, as the compiler dumps it, also where it then refuses the program.
+
+    What instructions use of VMEM is only in that of the stage ``after_codegen``.
+    """
     with tempfile.TemporaryDirectory() as folder:
         try:
             lowered.compile({"xla_dump_to": folder, "xla_dump_hlo_as_text": True})
         except RuntimeError:
-            text = dumped_text(folder)
+            text = dumped_text(folder, stage)
             if text is None:
                 raise
             return text
-        text = dumped_text(folder)
+        text = dumped_text(folder, stage)
         if text is None:
             raise RuntimeError("the compiler dumped no program")
         return text

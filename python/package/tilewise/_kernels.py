@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import inspect
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +11,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tilewise import _tilewise
 from tilewise._audit import audit
-from tilewise._compile import compile_for
+from tilewise._compile import lower_on
+from tilewise._device import abstract_device, asks_for_the_device
+from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._modules import module
@@ -28,8 +28,6 @@ _VERDICTS = ("probably_fits", "declared_fits", "probably_does_not_fit", "does_no
 
 # What a core holds in registers: 64 of 8 × 128 words. Larger values that the body needs whole spill.
 _REGISTERS = 64 * 4096
-
-_KINDS = {"v4": "TPU v4", "v5e": "TPU v5 lite", "v5p": "TPU v5", "v6e": "TPU v6 lite", "v7x": "TPU7x"}
 
 
 @dataclass(frozen=True)
@@ -144,8 +142,9 @@ def _confirmed(
     def positional(*values: Any) -> Any:
         return f(*values[:count], **dict(zip(kwargs, values[count:], strict=True)))
 
+    _, lowered = lower_on(positional if kwargs else f, *args, *kwargs.values(), tpu=generation)
     try:
-        compiled = compile_for(positional if kwargs else f, *args, *kwargs.values(), tpu=generation)
+        compiled = lowered.compile()
     except jax.errors.JaxRuntimeError as error:
         refused = explain(str(error), tpu=generation)
         if refused.memory_space_name != "vmem":
@@ -155,7 +154,12 @@ def _confirmed(
             dataclasses.replace(kernel, measured_bytes=refused.used_bytes) if [kernel] == named else kernel
             for kernel in kernels
         )
-    rows: list[dict[str, Any]] = json.loads(audit(compiled, tpu=generation).to_json())["kernels"]
+    try:
+        text = str(compiled.as_text())
+    except jax.errors.JaxRuntimeError:
+        # JAX can't print some programs with SparseCore calls; the compiler's own dump can.
+        text = dumped(lowered, "after_codegen")
+    rows: list[dict[str, Any]] = json.loads(audit(text, tpu=generation).to_json())["kernels"]
     used: dict[str, list[int | None]] = {}
     for row in rows:
         # XLA numbers instructions of one name: `flash_attention.2`.
@@ -187,9 +191,9 @@ def _traced(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         return jax.make_jaxpr(f)(*args, **kwargs).jaxpr
     except Exception as error:
         # `emit_pipeline` asks for the kind of the device: one is named that isn't there.
-        device = _abstract_device(jax, generation)
+        device = abstract_device(jax, generation)
         if device is None:
-            if not _asks_for_the_device(error):
+            if not asks_for_the_device(error):
                 raise
             message = f"the kernel asks which TPU it runs on, and JAX {jax.__version__} can't be told without one"
             raise Error(message, kind="needs_newer_jax", help="use JAX 0.10 or newer") from error
@@ -198,31 +202,6 @@ def _traced(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
                 return jax.make_jaxpr(f)(*args, **kwargs).jaxpr
         except Exception:
             raise error from None
-
-
-def _asks_for_the_device(error: Exception) -> bool:
-    """Whether it comes of JAX's own look at the device, which is no TPU."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_name in ("_get_tpu_generation", "get_tpu_info", "get_device_kind"):
-            return True
-        traceback = traceback.tb_next
-    return False
-
-
-def _abstract_device(jax: Any, generation: str) -> contextlib.AbstractContextManager[Any] | None:
-    """The context of one device of a generation; ``None`` where JAX knows no abstract devices, or none of that kind."""
-    try:
-        abstract = module("jax._src.mesh").AbstractDevice
-        kind = _KINDS[generation]
-    except (AttributeError, KeyError):
-        return None
-    fields = {"device_kind": kind, "num_cores": 1, "platform": "tpu"}
-    known = inspect.signature(abstract).parameters
-    device = abstract(**{name: value for name, value in fields.items() if name in known})
-    mesh = jax.sharding.AbstractMesh((1,), ("_",), abstract_device=device)
-    context: contextlib.AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh)
-    return context
 
 
 def _jaxprs(value: Any) -> Iterator[Any]:

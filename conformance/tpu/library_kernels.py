@@ -1,0 +1,152 @@
+"""Compares what `tilewise.kernel_budget` says of JAX's own kernels with what the TPU compiler allocates for them.
+
+Prints two Markdown tables: of the kernels, and of nine choices of blocks for a matrix product that by what they declare just
+fit. Needs the Python package with its compiler: `pip install './python[tpu]'`.
+"""
+
+import functools
+import os
+import statistics
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import jax.numpy as jnp
+import tilewise as tw
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+from jax.experimental.pallas.ops.tpu.flash_attention import BlockSizes, flash_attention
+from jax.experimental.pallas.ops.tpu.megablox.gmm import gmm
+from jax.experimental.pallas.ops.tpu.paged_attention import paged_attention
+from jax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
+from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as splash
+from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+GENERATIONS = ["v5e", "v6e"]
+
+
+def array(*shape, dtype=jnp.bfloat16):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def flash(q, k):
+    sizes = BlockSizes(block_q=q, block_k_major=k, block_k=k, block_b=1)
+    x = array(1, 8, 4096, 128)
+    return functools.partial(flash_attention, block_sizes=sizes), (x, x, x)
+
+
+def grouped(m, k, n):
+    call = functools.partial(gmm, preferred_element_type=jnp.bfloat16, tiling=(m, k, n))
+    return call, (array(4096, 4096), array(8, 4096, 4096), array(8, dtype=jnp.int32))
+
+
+def paged(pages):
+    keys = array(8, 512, 16, 128)
+    call = functools.partial(paged_attention, pages_per_compute_block=pages)
+    return call, (array(16, 32, 128), keys, keys, array(16, dtype=jnp.int32), array(16, 64, dtype=jnp.int32))
+
+
+def ragged(pages, queries):
+    call = functools.partial(ragged_paged_attention, num_kv_pages_per_block=pages, num_queries_per_block=queries)
+    counts = array(24, dtype=jnp.int32), array(24, 64, dtype=jnp.int32), array(25, dtype=jnp.int32), array(1, dtype=jnp.int32)
+    return call, (array(256, 32, 128), array(300, 16, 16, 128), *counts)
+
+
+def split(q, kv):
+    mask = masks.MultiHeadMask([masks.CausalMask((2048, 2048)) for _ in range(8)])
+    sizes = splash.BlockSizes(block_q=q, block_kv=kv, block_kv_compute=kv)
+    kernel = splash.make_splash_mha(mask, block_sizes=sizes, head_shards=1, q_seq_shards=1)
+    x = array(8, 2048, 128)
+    return (lambda q, k, v: kernel(q, k, v)), (x, x, x)
+
+
+KERNELS = {
+    "flash attention, block_q, block_k": (flash, [(256, 256), (512, 512), (1024, 1024), (2048, 1024)]),
+    "grouped product, m, k, n": (grouped, [(128, 128, 128), (256, 512, 512), (512, 512, 512), (512, 1024, 1024)]),
+    "paged attention, pages": (paged, [(4,), (8,), (16,), (32,)]),
+    "ragged paged attention, pages, queries": (ragged, [(4, 16), (8, 32), (16, 64), (32, 128)]),
+    "splash attention, block_q, block_kv": (split, [(256, 256), (512, 512), (512, 1024), (1024, 1024)]),
+}
+
+
+# By what they declare, these fit the default limit, and no block could be larger.
+CHOICES = {
+    "v5e": [(512, 1024, 2048), (1024, 512, 2048), (1024,) * 3, (256, 512, 4096), (256, 2048, 1024), (512, 256, 4096)],
+    "v6e": [(512, 2048, 2048), (512, 1024, 4096), (1024, 512, 4096)],
+}
+
+
+def product(bm, bn, bk):
+    def kernel(a, b, out, sums):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            sums[...] = jnp.zeros_like(sums)
+
+        sums[...] += jnp.dot(a[...], b[...], preferred_element_type=jnp.float32)
+
+        @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+        def _():
+            out[...] = sums[...].astype(out.dtype)
+
+    x = array(8192, 8192)
+    call = pl.pallas_call(
+        kernel,
+        grid=(8192 // bm, 8192 // bn, 8192 // bk),
+        in_specs=[pl.BlockSpec((bm, bk), lambda i, j, k: (i, k)), pl.BlockSpec((bk, bn), lambda i, j, k: (k, j))],
+        out_specs=pl.BlockSpec((bm, bn), lambda i, j, k: (i, j)),
+        out_shape=x,
+        scratch_shapes=[pltpu.VMEM((bm, bn), jnp.float32)],
+    )
+    return call, (x, x)
+
+
+def products():
+    print("\n| TPU | bm × bn × bk | declared | guess | verdict | compiler |\n| --- | --- | --- | --- | --- | --- |")
+    right = 0
+    for tpu, choices in CHOICES.items():
+        for blocks in choices:
+            call, arguments = product(*blocks)
+            (kernel,) = tw.kernel_budget(call, *arguments, tpu=tpu, confirm=True)
+            fits = kernel.measured_bytes <= kernel.limit_bytes
+            right += fits == (kernel.verdict == "probably_fits")
+            said = f"{'takes' if fits else 'refuses'} {kernel.measured_bytes:,}"
+            cells = [tpu, " × ".join(map(str, blocks)), f"{kernel.vmem_bytes:,}", f"{kernel.guess_bytes:,}"]
+            print(f"| {' | '.join(cells)} | {kernel.verdict} | {said} |", flush=True)
+    print(f"\n{right} of 9 verdicts are the compiler's.")
+
+
+def main():
+    print("| kernel | TPU | blocks | declared | guess | measured | declared, error | with the guess, error |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    errors = {"declared": [], "guess": []}
+    below = compared = 0
+    for name, (make, choices) in KERNELS.items():
+        for tpu in GENERATIONS:
+            for blocks in choices:
+                call, arguments = make(*blocks)
+                found = tw.kernel_budget(call, *arguments, tpu=tpu, confirm=True)
+                kernel = max(found, key=lambda each: each.vmem_bytes)
+                measured, declared = kernel.measured_bytes, kernel.vmem_bytes
+                cells = [name, tpu, " × ".join(map(str, blocks)), f"{declared:,}", f"{kernel.guess_bytes:,}"]
+                if measured:
+                    off = [(size - measured) / measured for size in (declared, declared + kernel.guess_bytes)]
+                    compared += 1
+                    is_moved = declared > measured
+                    below += not is_moved
+                    if not is_moved:
+                        errors["declared"].append(abs(off[0]))
+                        errors["guess"].append(abs(off[1]))
+                    note = " (less: operands kept in VMEM)" if is_moved else ""
+                    cells += [f"{measured:,}{note}", *(f"{each:+.1%}" for each in off)]
+                else:
+                    cells += ["not reported", "", ""]
+                print(f"| {' | '.join(cells)} |", flush=True)
+    print(f"\nDeclared bytes are at most the measured ones in {below} of {compared}. Of those, the error is", end="")
+    for name, values in errors.items():
+        print(f" {statistics.median(values):.1%} in the median and {max(values):.1%} at worst for {name},", end="")
+    print()
+    products()
+
+
+if __name__ == "__main__":
+    main()
