@@ -25,11 +25,17 @@ from worker import devices, text  # noqa: E402
 
 SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py"]
 SHARED += [TPU / "requirements.txt"]
+REQUIREMENTS = HERE / "requirements.txt"
+
+
+def is_of_library(make):
+    """Whether the program is built from a public library."""
+    return make.__module__.endswith(".libraries")
 
 
 def digest(make):
     """What tells whether a case has changed, and with it all that its program is compiled by."""
-    sources = [Path(inspect.getsourcefile(make)), *SHARED]
+    sources = [Path(inspect.getsourcefile(make)), *SHARED, *([REQUIREMENTS] if is_of_library(make) else [])]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
 
 
@@ -115,7 +121,10 @@ def advised(case):
 def main():
     """Compiles what the command line asks for."""
     if len(sys.argv) == 1:
-        listed = {name: {"tpus": tpus, "digest": digest(make)} for name, (tpus, make) in CASES.items()}
+        listed = {
+            name: {"tpus": tpus, "digest": digest(make), "is_of_library": is_of_library(make)}
+            for name, (tpus, make) in CASES.items()
+        }
         print(json.dumps(listed))
         return
     name, tpu, *path = sys.argv[1:]

@@ -2,8 +2,9 @@
 
 Each case is compiled as written, and with an expert's changes in its source. Advice that its own code tells how to
 follow, without touching the program, is followed by the judge; the rest is measured by the change of its kind and
-target. The table goes to standard output, progress to standard error. The exit status is 1 if too little of the advice
-holds, or any of it makes a program larger.
+target. Code that computes something is also run on small shapes, and all results are compared with the program's
+(`compare.py`). The table goes to standard output, progress to standard error. The exit status is 1 if too little of the
+advice holds, any of it makes a program larger, or any code changes a result.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+COMPARE = HERE / "compare.py"
 WORKERS = 2
 MIB = 1 << 20
 KEPT = 0.8
@@ -30,7 +32,7 @@ HOLDING = 0.9
 """The least share of the advice that must hold."""
 NOTABLE = 0.2
 """The least share of a program's memory that an expert's change must free for the advice to have to find it."""
-FOUND = 0.7
+FOUND = 0.85
 """The least share of such programs whose first advice must be of a kind that frees half as much."""
 
 
@@ -66,6 +68,29 @@ def asked(options, case, advice=()):
     return rows
 
 
+def compared(options, case, advice):
+    """What `compare.py` says of the code of advice that computes something."""
+    lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice)
+    digest = hashlib.sha256((case["digest"] + COMPARE.read_text() + lines).encode()).hexdigest()
+    kept = options.folder / f"{case['label']}.compared.json"
+    if kept.exists():
+        found = json.loads(kept.read_text())
+        if found["digest"] == digest:
+            return found["rows"]
+    command = [sys.executable, COMPARE, case["name"], case["tpu"]]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=options.limit)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or len(rows) != len(advice):
+        sys.exit(f"{case['label']}: not compared: {done.stderr[-1000:]}")
+    kept.write_text(json.dumps({"digest": digest, "rows": rows}, indent=1))
+    return rows
+
+
+def computes(given):
+    """Whether its code computes something, and doesn't only say how the program is compiled and called."""
+    return any(sign in (given.get("code") or "") for sign in ("_in_parts(", "def loss_of"))
+
+
 def audit(options, case):
     """The advice that `tilewise audit` gives for a program."""
     command = [options.tilewise, "audit", "--format", "json", "--tpu", case["tpu"], case["text"]]
@@ -76,15 +101,10 @@ def audit(options, case):
         sys.exit(f"{case['label']}: tilewise gives no advice: {done.stdout[-300:]}{done.stderr[-300:]}")
 
 
-def is_runnable(case, given):
-    """Whether its code can be run as it stands, where the function is called: the function itself stays as it is.
-
-    Parts can be made of any program, but not of every program do they compute the same: where an expert names none,
-    there are none.
-    """
+def is_runnable(given):
+    """Whether its code can be run as it stands, where the function is called: the function itself stays as it is."""
     kinds = {("order", "argument"), ("order", "result"), ("donate", "argument")}
-    kinds |= {("chunk", "value")} & {(change["kind"], change["target"]) for change in case["changes"]}
-    return bool(given.get("code")) and (given["kind"], given["target"]) in kinds
+    return bool(given.get("code")) and ((given["kind"], given["target"]) in kinds or "_in_parts(" in given["code"])
 
 
 @dataclass
@@ -103,6 +123,8 @@ class Verdict:
     freed: int | None = None
     best: int | None = None
     """The most that following it in any way freed."""
+    same: bool | None = None
+    """Whether its code computes the same as the program; `None` where it computes nothing, or could not be run."""
 
     @property
     def holds(self):
@@ -138,8 +160,6 @@ def judged(case, advice, ran):
             found.freed = freed[found.how]
             owed[found.how] += found.promised
             found.owed = owed[found.how]
-        elif given["kind"] == "chunk":
-            found.how, found.freed = "no parts compute the same", 0
         if followed and "error" in followed:
             found.how += f" (its code is refused: {followed['error'][:120]})"
         if found.freed is not None:
@@ -148,10 +168,11 @@ def judged(case, advice, ran):
     return verdicts
 
 
-def measured(options, name, tpu, digest):
+def measured(options, name, tpu, digest, is_of_library):
     """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
     label = f"{name}.{tpu}"
     case = {"name": name, "tpu": tpu, "digest": digest, "label": label, "text": options.folder / f"{label}.hlo"}
+    case["is_of_library"] = is_of_library
     rows = asked(options, case)
     for row in rows:
         if "error" in row:
@@ -159,9 +180,14 @@ def measured(options, name, tpu, digest):
     case["total"] = rows[0]["total"]
     case["changes"] = [row | {"freed": case["total"] - row["total"]} for row in rows[1:]]
     advice = [given for given in audit(options, case) if given["peak_bytes_saved"]]
-    runnable = [given for given in advice if is_runnable(case, given)]
+    runnable = [given for given in advice if is_runnable(given)]
     ran = iter(asked(options, case, runnable) if runnable else [])
     case["verdicts"] = judged(case, advice, [next(ran) if given in runnable else None for given in advice])
+    computing = [number for number, given in enumerate(advice) if computes(given)]
+    for number, row in zip(computing, compared(options, case, [advice[n] for n in computing]) if computing else []):
+        case["verdicts"][number].same = row["same"]
+        if not row["same"]:
+            case["verdicts"][number].how += f" ({row['error']})"
     tell(label)
     return case
 
@@ -214,12 +240,22 @@ def table(cases):
 
 def summary(cases):
     """What all of it comes to, in lines, and whether that is enough."""
+    lines, is_enough = summary_of(cases)
+    newer = [case for case in cases if case["is_of_library"]]
+    if 0 < len(newer) < len(cases):
+        lines += ["Of programs of public libraries alone, most of them written after the rules:", *summary_of(newer)[0][1:]]
+    return lines, is_enough
+
+
+def summary_of(cases):
+    """The same of some cases."""
     verdicts = [verdict for case in cases for verdict in case["verdicts"]]
     known = [verdict for verdict in verdicts if verdict.freed is not None]
     holding, harmful = sum(verdict.holds for verdict in known), sum(verdict.harms for verdict in known)
     notable = [case for case in cases if is_notable(case)]
     found = sum(map(is_found, notable))
     refused = sum("refused" in verdict.how for verdict in verdicts)
+    changed, same = (sum(verdict.same is is_same for verdict in verdicts) for is_same in (False, True))
     ran = sum(verdict.how == "its code" for verdict in known)
     lines = [
         "Advice is followed once what comes before it is, where its code can be run. Otherwise a change by hand stands "
@@ -229,10 +265,11 @@ def summary(cases):
         f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound, "
         f"{KEPT_OF_BOUND:.0%}, and the bound is at most {BEYOND} times what such a change frees); {harmful} make the "
         "program larger.",
+        f"Of {changed + same} pieces of code that compute something and were run on small shapes, {changed} change a result.",
         f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "
         "that frees at least half as much.",
     ]
-    return lines, holding >= HOLDING * len(known) and not harmful and found >= FOUND * len(notable)
+    return lines, holding >= HOLDING * len(known) and not harmful and not changed and found >= FOUND * len(notable)
 
 
 def tell(text):
@@ -260,7 +297,7 @@ def main():
     if chosen.only and chosen.only not in listed:
         sys.exit(f"no case {chosen.only}; there are {', '.join(sorted(listed))}")
     jobs = [
-        (name, tpu, about["digest"])
+        (name, tpu, about["digest"], about["is_of_library"])
         for name, about in sorted(listed.items())
         if chosen.only in (None, name)
         for tpu in about["tpus"]

@@ -43,7 +43,10 @@ pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, programs: u64) -> Cmd
     cmd!(shell, "{python} conformance/tpu/check.py --tilewise {tilewise} --folder {folder} {programs}")
 }
 
+/// What it compiles with.
+pub(crate) const REQUIREMENTS: &str = "conformance/tpu/requirements.txt";
+
 /// The interpreter with jax and the TPU compiler, which exists for Linux only.
 pub(crate) fn environment(shell: &Shell) -> anyhow::Result<PathBuf> {
-    python::with_packages(shell, "tpu", &["conformance/tpu/requirements.txt"])
+    python::with_packages(shell, "tpu", &[REQUIREMENTS])
 }

@@ -1,0 +1,100 @@
+"""Runs a program and the code of its advice on small shapes on the CPU, and compares all results.
+
+`compare.py NAME TPU` reads advice, a line of standard input each, with `imports`, `code` and `sentence`, and prints a line
+in JSON for each: `same`, or why it isn't (`error`). The dimension that the advice takes apart becomes small wherever an
+argument begins with it; all other sizes stay. Code for a loss's head, which names what only the user's program has, is
+compared with a cross entropy written plainly, its gradients with it.
+"""
+
+import json
+import os
+import re
+import sys
+
+import jax
+import numpy as np
+from compile import CASES, Draw, devices, followed
+
+SMALL = 32
+"""What the dimension that is taken apart becomes."""
+MOST = 1 << 27
+"""Elements of arguments; with more nothing is run."""
+
+
+def filled(leaf, size, random):
+    """An array of numbers in place of a shape."""
+    shape = tuple(SMALL if at == 0 and bound == size else bound for at, bound in enumerate(leaf.shape))
+    if np.prod(shape, dtype=np.int64) > MOST:
+        raise MemoryError(f"{leaf.shape} is too large to run")
+    if jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating):
+        return jax.numpy.asarray(random.standard_normal(shape, np.float32)).astype(leaf.dtype)
+    # Small enough for an index of anything.
+    return jax.numpy.asarray(random.integers(0, 2 if leaf.dtype == np.bool_ else SMALL // 2, shape)).astype(leaf.dtype)
+
+
+def are_close(one, other):
+    """Whether numbers are the same, to rounding."""
+    return np.allclose(np.float64(one), np.float64(other), rtol=2e-2, atol=2e-3, equal_nan=True)
+
+
+def head_difference(advice):
+    """Why the code computes another cross entropy, or other gradients."""
+    random = np.random.default_rng(0)
+    hidden = random.standard_normal((16, 24, 8), np.float32)
+    head = random.standard_normal((8, 50), np.float32)
+    labels = random.integers(0, 50, (16, 24))
+
+    def plain(hidden, head):
+        chosen = jax.nn.log_softmax(hidden @ head)
+        return -jax.numpy.take_along_axis(chosen, labels[..., None], -1).mean()
+
+    def chunked(hidden, head):
+        names = {"hidden": hidden, "head": head, "labels": jax.numpy.asarray(labels)}
+        exec(advice["imports"], names)
+        exec(advice["code"], names)
+        return names["loss"]
+
+    expected, found = (jax.value_and_grad(loss, (0, 1))(hidden, head) for loss in (plain, chunked))
+    same = all(are_close(*pair) for pair in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True))
+    return None if same else "the loss or a gradient has other numbers"
+
+
+def difference(program, advice):
+    """Why the code computes something else; `None` if it doesn't, to rounding."""
+    after = followed(program, advice)
+    if after.function is program.function:
+        return None
+    size = int(re.search(r"of size (\d+)", advice["sentence"])[1])
+    random = np.random.default_rng(0)
+    arguments = jax.tree.map(lambda leaf: filled(leaf, size, random), program.arguments)
+    with jax.default_device(jax.devices("cpu")[0]):
+        expected, found = program.function(*arguments), after.function(*arguments)
+    if jax.tree.structure(expected) != jax.tree.structure(found):
+        return "the results are nested in another way"
+    for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return f"{other.dtype}{other.shape} in place of {one.dtype}{one.shape}"
+        if not are_close(one, other):
+            return f"a result of {one.shape} has other numbers"
+    return None
+
+
+def main():
+    """Compares what the command line asks for."""
+    name, tpu = sys.argv[1:]
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        # Functions keep what they are called; each piece starts from the program as written.
+        program = CASES[name][1](Draw("", tpu, devices(tpu))).program
+        try:
+            advice = json.loads(line)
+            error = head_difference(advice) if "def loss_of" in advice["code"] else difference(program, advice)
+            said = {"same": error is None, "error": error}
+        except Exception as error:
+            said = {"same": None, "error": " ".join(f"{type(error).__name__}: {error}".split())[:200]}
+        print(json.dumps(said), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
