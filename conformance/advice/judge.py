@@ -70,7 +70,9 @@ def asked(options, case, advice=()):
 
 def compared(options, case, advice):
     """What `compare.py` says of the code of advice that computes something."""
-    lines = "".join(json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice)
+    lines = "".join(
+        json.dumps({key: given.get(key) for key in ("imports", "code", "sentence")}) + "\n" for given in advice
+    )
     digest = hashlib.sha256((case["digest"] + COMPARE.read_text() + lines).encode()).hexdigest()
     kept = options.folder / f"{case['label']}.compared.json"
     if kept.exists():
@@ -183,11 +185,12 @@ def measured(options, name, tpu, digest, is_of_library):
     runnable = [given for given in advice if is_runnable(given)]
     ran = iter(asked(options, case, runnable) if runnable else [])
     case["verdicts"] = judged(case, advice, [next(ran) if given in runnable else None for given in advice])
-    computing = [number for number, given in enumerate(advice) if computes(given)]
-    for number, row in zip(computing, compared(options, case, [advice[n] for n in computing]) if computing else []):
-        case["verdicts"][number].same = row["same"]
+    computing = [verdict for verdict, given in zip(case["verdicts"], advice, strict=True) if computes(given)]
+    rows = compared(options, case, list(filter(computes, advice))) if computing else []
+    for verdict, row in zip(computing, rows, strict=True):
+        verdict.same = row["same"]
         if not row["same"]:
-            case["verdicts"][number].how += f" ({row['error']})"
+            verdict.how += f" ({row['error']})"
     tell(label)
     return case
 
@@ -243,7 +246,10 @@ def summary(cases):
     lines, is_enough = summary_of(cases)
     newer = [case for case in cases if case["is_of_library"]]
     if 0 < len(newer) < len(cases):
-        lines += ["Of programs of public libraries alone, most of them written after the rules:", *summary_of(newer)[0][1:]]
+        lines += [
+            "Of programs of public libraries alone, most of them written after the rules:",
+            *summary_of(newer)[0][1:],
+        ]
     return lines, is_enough
 
 
@@ -265,7 +271,8 @@ def summary_of(cases):
         f"{holding} of {len(known)} free at least {KEPT:.0%} of what they promise (or, promised as a bound, "
         f"{KEPT_OF_BOUND:.0%}, and the bound is at most {BEYOND} times what such a change frees); {harmful} make the "
         "program larger.",
-        f"Of {changed + same} pieces of code that compute something and were run on small shapes, {changed} change a result.",
+        f"{changed + same} pieces of code compute something and were run on small shapes; {changed} of them change a "
+        "result.",
         f"{found} of {len(notable)} programs of which an expert frees {NOTABLE:.0%} or more have first advice of a kind "
         "that frees at least half as much.",
     ]

@@ -73,7 +73,9 @@ def trained(draw: Draw, loss, params, batch, changes, optimizer=None, donated=Tr
     ]
     program = Program(step_of(loss, optimizer), arguments, jit)
     if not donated:
-        others.append(Change("donated", "donate", "argument", Program(program.function, arguments, {"donate_argnums": (0, 1)})))
+        others.append(
+            Change("donated", "donate", "argument", Program(program.function, arguments, {"donate_argnums": (0, 1)}))
+        )
     return Case(program, others)
 
 
@@ -176,7 +178,9 @@ def haiku_lstm(draw: Draw) -> Case:
 
     (net, loss), (_, remat) = loss_of(False), loss_of(True)
     params = jax.eval_shape(net.init, KEY, x)
-    found = trained(draw, loss, params, (x, y), [("accumulated", "chunk", accumulated(loss, 8)), ("remat", "checkpoint", remat)])
+    found = trained(
+        draw, loss, params, (x, y), [("accumulated", "chunk", accumulated(loss, 8)), ("remat", "checkpoint", remat)]
+    )
     found.changes[1].target = "loop"
     return found
 
@@ -309,7 +313,12 @@ def numpyro_density(draw: Draw) -> Case:
         return jax.vmap(jax.grad(density))(params)
 
     def chunked(params, x, group, y):
-        return lax.map(lambda one: jax.tree.map(lambda leaf: leaf[0], gradient(jax.tree.map(lambda leaf: leaf[None], one), x, group, y)), params)
+        return lax.map(
+            lambda one: jax.tree.map(
+                lambda leaf: leaf[0], gradient(jax.tree.map(lambda leaf: leaf[None], one), x, group, y)
+            ),
+            params,
+        )
 
     params = {"scale": draw.array((chains,)), "slope": draw.array((chains, groups))}
     arguments = params, draw.array((rows,)), draw.array((rows,), jnp.int32), draw.array((rows,))
@@ -324,7 +333,9 @@ def diffrax_network(draw: Draw) -> Case:
     def solved(params, y):
         term = diffrax.ODETerm(lambda t, y, params: jnp.tanh(y @ params["w"]) @ params["v"])
         controller = diffrax.ConstantStepSize()
-        run = functools.partial(diffrax.diffeqsolve, term, diffrax.Heun(), 0.0, 1.0, 0.05, stepsize_controller=controller)
+        run = functools.partial(
+            diffrax.diffeqsolve, term, diffrax.Heun(), 0.0, 1.0, 0.05, stepsize_controller=controller
+        )
         return jax.vmap(lambda y: run(y, args=params, max_steps=20).ys[0])(y)
 
     def loss(params, y, target):
@@ -361,7 +372,9 @@ def transformers_bert(draw: Draw) -> Case:
     """Transformers: BERT of three layers; attention's weights are kept for each."""
     import transformers
 
-    config = transformers.BertConfig(hidden_size=256, num_hidden_layers=3, num_attention_heads=8, intermediate_size=1024, vocab_size=2000)
+    config = transformers.BertConfig(
+        hidden_size=256, num_hidden_layers=3, num_attention_heads=8, intermediate_size=1024, vocab_size=2000
+    )
     ids = draw.array((32, 512), jnp.int32)
 
     def loss_of(is_recomputed):

@@ -108,6 +108,7 @@ export interface Summary {
   peak: Remark[];
   notes: Remark[];
   recommendations: Recommended[];
+  remedy: Remark | null;
   contents: Remark[];
   copies: Copies | null;
 }

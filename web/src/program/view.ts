@@ -134,6 +134,7 @@ function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
         );
       }),
     ),
+    audit.summary?.remedy && el("p", {}, said(audit.summary.remedy)),
   );
 }
 

@@ -53,6 +53,8 @@ pub struct Summary<'a> {
     pub notes: Vec<Remark>,
     /// What to change, the best first.
     pub recommendations: Vec<Recommended<'a>>,
+    /// How many of the recommendations it takes to fit, or what is then still too much; `None` for what fits, and without any.
+    pub remedy: Option<Remark>,
     /// What fills its memory, by kind, where no recommendation frees a twentieth of it.
     pub contents: Vec<Remark>,
     /// The copies that cost; `None` where none does.
@@ -141,6 +143,7 @@ impl<'a> Summary<'a> {
                 .map_or(Vec::new(), |(plan, peak)| of_peak(plan, peak)),
             notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
             recommendations: plan.map_or(Vec::new(), |_| recommended(report)),
+            remedy: view.options.hbm_limit.and_then(|limit| remedy(report, limit)),
             contents: contents(report),
             copies: CopySummary::of(report),
         }
@@ -283,6 +286,30 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
     Some(Remark { words, tone: Tone::Plain })
 }
 
+/// The first recommendations that bring a program below a limit.
+fn remedy(report: &Report, limit: u64) -> Option<Remark> {
+    let held = report.memory_bounds.at_most_bytes;
+    if report.advice().is_empty() || report.plan.is_err() || held <= limit {
+        return None;
+    }
+    let mut is_bound = false;
+    let after = report.advice().iter().scan(held, |left, one| {
+        *left = left.saturating_sub(one.saving.bytes().unwrap_or_default());
+        is_bound |= one.saving.is_bound();
+        Some((*left, is_bound))
+    });
+    let after: Vec<(u64, bool)> = after.collect();
+    let enough = after.iter().position(|(left, _)| *left <= limit);
+    let (left, is_bound) = *enough.map_or(after.last(), |at| after.get(at))?;
+    let (at_best, holds) = (if is_bound { " at best" } else { "" }, bytes(left));
+    let words = match enough {
+        Some(0) => format!("The first of these leaves {holds}{at_best}, which fits."),
+        Some(count) => format!("The first {} of these together leave {holds}{at_best}, which fits.", count + 1),
+        None => format!("All of this leaves {holds}{at_best}: {} too much.", bytes(left - limit)),
+    };
+    Some(Remark { words, tone: if enough.is_some() { Tone::Strong } else { Tone::Warning } })
+}
+
 /// What the report notes of a program's memory, where no change of it frees much.
 fn contents(report: &Report) -> Vec<Remark> {
     /// The part of what a program holds that is much.
@@ -306,4 +333,30 @@ fn recommended(report: &Report) -> Vec<Recommended<'_>> {
     };
     let leads: Vec<String> = report.advice().iter().map(recommended).collect();
     leads.into_iter().zip(report.advice()).map(|(lead, recommendation)| Recommended { lead, recommendation }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tilewise_audit::{AuditOptions, ViewOptions, audit_with};
+    use tilewise_hlo::Module;
+
+    /// An argument of 256 MiB that could take 16, and no limit, one between, one below and one above.
+    #[test]
+    fn pieces_that_make_a_program_fit() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
+  x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target="sum"
+}"#;
+        let report = audit_with(&Module::parse(text).expect("a module"), AuditOptions::default());
+        let remedy = |limit: Option<u64>| {
+            let options = ViewOptions { hbm_limit: limit, ..ViewOptions::default() };
+            super::Summary::of(&report.view("m", options)).remedy.map(|remedy| remedy.words)
+        };
+        assert_eq!(remedy(None), None);
+        assert_eq!(remedy(Some(1 << 30)), None);
+        assert_eq!(remedy(Some(64 << 20)).as_deref(), Some("The first of these leaves 18.00 MiB, which fits."));
+        assert_eq!(remedy(Some(16 << 20)).as_deref(), Some("All of this leaves 18.00 MiB: 2.00 MiB too much."));
+    }
 }

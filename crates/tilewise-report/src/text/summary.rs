@@ -36,6 +36,9 @@ pub(super) fn write_recommendations(summary: &Summary<'_>, terminal: &Terminal, 
     for Recommended { lead, recommendation } in &summary.recommendations {
         write_recommendation(recommendation, "  ", &format!("{lead}: "), true, terminal.width, out)?;
     }
+    if let Some(Remark { words, tone }) = &summary.remedy {
+        write_wrapped(words, style_of(*tone), ["  "; 2], terminal.width, out)?;
+    }
     if !summary.contents.is_empty() {
         writeln!(out, "\n{}", styled(STRONG, "What fills the memory"))?;
     }
