@@ -1,6 +1,7 @@
 """The package compared with NumPy: `--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
 
 Times are medians of rounds in which the contenders take turns. Each result is checked before it is timed.
+`fit FOLDER` compares searches for the largest batch instead, as `bench_fit` says.
 """
 
 from __future__ import annotations
@@ -169,7 +170,13 @@ def main() -> None:
     form.add_argument("--markdown", action="store_true", help="print a Markdown table (the default)")
     form.add_argument("--json", action="store_true", help="print a list of rows")
     parser.add_argument("--quick", action="store_true", help="use smaller inputs")
+    parser.add_argument("fit", nargs="*", metavar="fit FOLDER", help="compare searches of what fits")
     options = parser.parse_args()
+    if options.fit:
+        import bench_fit
+
+        bench_fit.main(options.fit[-1])
+        return
     count = 100_000 if options.quick else 10_000_000
     rows = offsets(count) + indices(count) + tiles(256 if options.quick else 4096)
     print(json.dumps([asdict(row) for row in rows], indent=2) if options.json else markdown(rows))

@@ -22,6 +22,7 @@ use pyo3::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    collections::BTreeMap,
     hash::{Hash, Hasher},
     sync::{Arc, OnceLock},
 };
@@ -67,6 +68,15 @@ pub(crate) fn plot(report: &Bound<'_, PyReport>, memory_space: u8, theme: &str) 
         memory_space,
         theme: theme.to_owned(),
     })
+}
+
+/// What a program computes, moves and sends, loops times their trips: floating-point operations, bytes, and bytes of
+/// collectives by kind.
+#[pyfunction]
+pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'static str, u64>) {
+    let report = &report.get().audited.report;
+    let work = report.work();
+    (work.flops, report.moved_bytes(), work.collective_bytes)
 }
 
 /// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.

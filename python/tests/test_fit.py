@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
 import os
@@ -85,7 +86,7 @@ def test_the_largest_batch_of_each_combination(fitted: Fitted) -> None:
     assert [tw.FitRow.from_dict(line) for line in lines] == found.rows
     assert found.to_markdown().startswith("| wide |")
     assert found.to_html().count("<tr>") == 3
-    assert found.to_csv().count("\n") == len(found) + 1
+    assert len(list(csv.DictReader(found.to_csv().splitlines(keepends=True)))) == len(found)
     assert found.to_pandas()["batch"].max() == 12
     assert found.to_polars()["total_bytes"].max() == max(row.total_bytes or 0 for row in found)
 
@@ -135,9 +136,6 @@ def test_a_target_that_fits(fitted: Fitted, tmp_path: Path) -> None:
     assert [row.cached for row in found.rows + again.rows] == [False, False, True, True]
     assert [row.total_bytes for row in again] == [row.total_bytes for row in found]
     assert again[{"batch": 1, "donate": True}].report == found[{"batch": 1, "donate": True}].report
-    planned = tw.fit_row(make, {"batch": 1}, tpu="v5e", confirm="none", cache=None)
-    assert planned.status in ("planned", "fits")
-    assert planned.total_bytes == plain.total_bytes
 
 
 def test_an_interrupted_search_resumes(fitted: Fitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ mod snippet;
 pub mod table;
 mod timeline;
 mod view;
+mod work;
 
 pub use agreement::Agreement;
 pub use assignment::{AssignmentReport, AssignmentRow, AssignmentSpace};
@@ -84,3 +85,4 @@ pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
 pub use tilewise_memory::{COMPILER, Error as PlanError, MemoryPlan, Role};
 pub use timeline::{Owners, Timeline, TimelinePiece};
 pub use view::{ReportView, ViewOptions};
+pub use work::Work;

@@ -8,6 +8,7 @@ use crate::{
     origin::SourceLine,
     peak::SpacePeak,
     sizing::share,
+    work::{Work, work},
 };
 use std::{borrow::Cow, ops::Range, sync::OnceLock};
 use tilewise::{
@@ -209,6 +210,12 @@ impl Report {
     #[must_use]
     pub fn moved_bytes(&self) -> u64 {
         copies::moved_bytes(&self.flow)
+    }
+
+    /// What the program computes and sends, loops times their trips.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        work(&self.flow)
     }
 
     /// The total of a memory space, if the module has buffers there.

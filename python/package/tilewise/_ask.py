@@ -242,13 +242,16 @@ class Compiler:
                 kind, fields = worker.reply(_deadline(timeout))
             except _Ended as ended:
                 self._end()
-                return Answer(ended.status, "full", error=f"tracing: {ended.words}")
+                return Answer(
+                    "timeout" if ended.status == "timeout" else "crashed", "full", error=f"tracing: {ended.words}"
+                )
         if kind == "traced":
             program: Program = fields["program"]
             return program
         if kind == "not_sendable":
             raise NotSendable(fields["error"])
-        return Answer("skipped" if kind == "skipped" else "untraceable", "full", error=fields["error"])
+        status: Status = "skipped" if kind == "skipped" else "untraceable"
+        return Answer(status, "full", error=fields["error"])
 
     def ask(
         self,

@@ -104,7 +104,8 @@ def sendable(lowered: Any, tpu: str, topology: str, begun: float) -> Program:
         devices = next(each for each in handed if hasattr(each, "flatten"))
     except StopIteration as error:
         raise NotSendable("JAX hands over something else") from error
-    if any(isinstance(each, (list, tuple)) and each for each in handed):
+    sequences: list[Any] = [each for each in handed if isinstance(each, (list, tuple))]
+    if any(len(each) for each in sequences):
         raise NotSendable("the program calls functions of this process")
     options.env_option_overrides = [each for each in options.env_option_overrides if each[0] != _UNUSED]
     serialised = options.SerializeAsString()

@@ -6,3 +6,4 @@ mod explain;
 mod mutated;
 mod sizes;
 mod sources;
+mod work;

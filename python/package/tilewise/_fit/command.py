@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewise._fit.factory import FromFile
 from tilewise._fit.result import Fit
-from tilewise._fit.run import fit
+from tilewise._fit.run import DEFAULT_CACHE, fit
 
 FORMATS = ("human", "json", "csv", "markdown", "html")
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
             above=given.above if given.above in ("all", "near") else float(given.above),
             reserve=given.reserve,
             hbm_limit=given.hbm_limit,
-            **({"cache": None} if given.no_cache else {} if given.cache is None else {"cache": given.cache}),
+            cache=None if given.no_cache else given.cache,
             engine=given.engine,
             workers=given.workers,
             timeout=given.timeout,
@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, metavar="SECONDS", help="for each question")
     add("--workers", type=int, default=1, metavar="N", help="combinations at once [1]")
     add("--engine", choices=("processes", "ray", "dask"), default="processes")
-    add("--cache", metavar="DIR", help="earlier answers [~/.cache/tilewise/fit]")
+    add("--cache", default=DEFAULT_CACHE, metavar="DIR", help="earlier answers [~/.cache/tilewise/fit]")
     add("--no-cache", action="store_true", help="ask anew")
     add("--out", metavar="FILE.jsonl", help="append rows as they come, and resume from them")
     add("--strict", action="store_true", help="exit with 3 where sizes were not tried, or have no answer")

@@ -29,15 +29,17 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> tuple[Callabl
     kept, donate = dict(settings), None
     if "donate" in kept and not _takes(make, "donate"):
         donate = kept.pop("donate")
-    returned = make(**kept)
-    if not isinstance(returned, tuple) or len(returned) not in (2, 3) or not callable(returned[0]):
+    returned: Any = make(**kept)
+    is_tuple: bool = isinstance(returned, tuple)
+    if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
         message = f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}"
         raise TypeError(message)
-    f, args, *rest = returned
-    if not isinstance(args, (tuple, list)):
+    f, args = returned[:2]
+    is_tuple = isinstance(args, (tuple, list))
+    if not is_tuple:
         message = f"the factory's second value is the tuple of the function's arguments, not {type(args).__name__}"
         raise TypeError(message)
-    options = dict(rest[0] or {}) if rest else {}
+    options: dict[str, Any] = dict(returned[2] or {}) if len(returned) == 3 else {}
     if donate is not None:
         for name in ("donate_argnums", "donate_argnames"):
             options.pop(name, None)
@@ -96,7 +98,9 @@ class Stretched:
         jax = module("jax")
         self.f, self.axis, self.options = f, axis, dict(jit_options or {})
         self.args = tuple(args)
-        axes = in_axes if isinstance(in_axes, (tuple, list)) else (in_axes,) * len(self.args)
+        axes: Sequence[Any] = in_axes
+        if not isinstance(in_axes, (tuple, list)):
+            axes = (in_axes,) * len(self.args)
         if len(axes) != len(self.args):
             message = f"in_axes has {len(axes)} entries for {len(self.args)} arguments"
             raise ValueError(message)
@@ -104,16 +108,12 @@ class Stretched:
         def is_axis(value: Any) -> bool:
             return value is None or isinstance(value, int)
 
+        def spread(axis: Any, part: Any) -> Any:
+            return jax.tree.map(functools.partial(_constant, _FIXED if axis is None else axis), part)
+
         # An entry stands for all that is below it, as in `jax.vmap`.
         self._axes = tuple(
-            jax.tree.map(
-                lambda axis, part: jax.tree.map(lambda _: _FIXED if axis is None else axis, part),
-                axes_of,
-                arg,
-                is_leaf=is_axis,
-            )
-            if axes_of is not None
-            else None
+            None if axes_of is None else jax.tree.map(spread, axes_of, arg, is_leaf=is_axis)
             for axes_of, arg in zip(axes, self.args, strict=True)
         )
         marked = [
@@ -154,6 +154,10 @@ class Stretched:
             for arg, axes in zip(self.args, self._axes, strict=True)
         )
         return self.f, args, self.options
+
+
+def _constant(value: Any, _: Any) -> Any:
+    return value
 
 
 class FromFile:

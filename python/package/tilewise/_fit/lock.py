@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._fit.rows import recomputed
@@ -122,7 +122,7 @@ def entry(
             "op": row.op_name or row.instruction,
             "shape": str(row.shape),
             "bytes": row.bytes,
-            "file": None if row.source is None or row.source.file is None else _relative(row.source.file, root),
+            "file": None if row.source is None else _relative(row.source.file, root),
         }
         for row in report.peak_buffers
     ]
@@ -184,11 +184,12 @@ def read(path: Path) -> dict[str, Any]:
         OSError: it can't be read.
         ValueError: it is none, or of another version.
     """
-    held: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(held, dict) or held.get("schema") != SCHEMA:
+    held: Any = json.loads(path.read_text(encoding="utf-8"))
+    locked: dict[str, Any] = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+    if locked.get("schema") != SCHEMA:
         message = f"{path} is no plan lock of the form {SCHEMA}"
         raise ValueError(message)
-    return held
+    return locked
 
 
 def write(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
@@ -204,9 +205,8 @@ def text(programs: Mapping[str, Mapping[str, Any]]) -> str:
     # An object without objects in it is one line.
     number = 0
     while number < len(lines):
-        end = number
+        end, depth = number, len(lines[number]) - len(lines[number].lstrip())
         if lines[number].endswith(("{", "[")):
-            depth = len(lines[number]) - len(lines[number].lstrip())
             end = next(
                 index
                 for index in range(number + 1, len(lines))

@@ -121,8 +121,9 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         before = locked.get(name) if name else next(same, None)
         if before is None and len(locked) == 1:
             before = next(iter(locked.values()))
-        settings = dict(map(setting, given.set)) or (before or {}).get("settings") or {}
-        tpu, topology = given.tpu or (before or {}).get("tpu"), given.topology or (before or {}).get("topology")
+        known: dict[str, Any] = before or {}
+        settings: dict[str, Any] = dict(map(setting, given.set)) or known.get("settings") or {}
+        tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
         new_name, *after, is_new = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root)
         before = before or locked.get(given.name or new_name)
         if before is None:

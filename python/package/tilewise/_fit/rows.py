@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Mode, Status
@@ -163,9 +163,9 @@ class FitRow:
 def _row(held: Mapping[str, Any], text: bytes | None = None) -> FitRow:
     """The row with these fields; what is missing is not known."""
     values = {each.name: held.get(each.name) for each in fields(FitRow)}
-    owner = held.get("owner")
+    owner: Any = held.get("owner")
     values.update(cached=bool(held.get("cached")), _text=text)
-    values["owner"] = Owner(**owner) if isinstance(owner, dict) else owner
+    values["owner"] = Owner(**cast("dict[str, Any]", owner)) if isinstance(owner, dict) else owner
     made: Any = FitRow
     row: FitRow = made(**values)
     return row
@@ -216,7 +216,11 @@ def row_of(
     if report is None:
         return _row(held)
     owners = sorted(report.peak_buffers, key=lambda row: -row.bytes)
+    flops, moved, collectives = _tilewise.work_of(report)
     held.update(
+        flops=flops,
+        hbm_bytes_moved=moved,
+        collective_bytes=collectives,
         padding_bytes=report.peak_padding_bytes,
         owner=_owner(owners[0]) if owners else None,
         recomputed=recomputed(report.text),

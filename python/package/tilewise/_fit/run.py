@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tilewise import _tilewise
 from tilewise._ask import Compiler
@@ -25,7 +25,8 @@ from tilewise._ways import cache_folder, compiler_version
 if TYPE_CHECKING:
     from tilewise._types import Tpu
 
-_DEFAULT = "default"
+DEFAULT_CACHE = "default"
+"""Stands for the folder in the user's cache."""
 
 
 def fit(
@@ -44,7 +45,7 @@ def fit(
     above: Above = "all",
     reserve: int | str = 0,
     hbm_limit: int | str | None = None,
-    cache: str | os.PathLike[str] | None = _DEFAULT,
+    cache: str | os.PathLike[str] | None = DEFAULT_CACHE,
     engine: Literal["processes", "ray", "dask"] = "processes",
     workers: int = 1,
     timeout: float | None = None,
@@ -110,7 +111,7 @@ def fit(
         make = Stretched(make, args, in_axes, next(iter(axes), "batch"), batch_size, jit_options)
     elif jit_options is not None:
         raise TypeError("a factory returns its jit_options itself")
-    folder = cache_folder() if cache == _DEFAULT else cache
+    folder = cache_folder() if cache == DEFAULT_CACHE else cache
     tasks = [
         Task(
             make=make,
@@ -148,7 +149,7 @@ def fit_row(
     tpu: Tpu,
     topology: str | None = None,
     confirm: Literal["answer", "none"] = "answer",
-    cache: str | os.PathLike[str] | None = _DEFAULT,
+    cache: str | os.PathLike[str] | None = DEFAULT_CACHE,
     timeout: float | None = None,
 ) -> FitRow:
     """One row of `fit`: whether one program fits.
@@ -178,7 +179,11 @@ def fit_row(
 
 
 def _axes(largest: Mapping[str, Sequence[int]] | Sequence[int] | None) -> dict[str, Sequence[int]]:
-    named = {} if largest is None else largest if isinstance(largest, Mapping) else {"batch": largest}
+    named: Mapping[str, Sequence[int]] = {}
+    if isinstance(largest, Mapping):
+        named = largest
+    elif largest is not None:
+        named = {"batch": largest}
     for name, sizes in named.items():
         if len(sizes) == 0:
             message = f"{name} has no sizes"
@@ -190,7 +195,7 @@ def _axes(largest: Mapping[str, Sequence[int]] | Sequence[int] | None) -> dict[s
 
 
 def _several(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    return list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value]
 
 
 def _combinations(grid: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
