@@ -6,6 +6,7 @@ mod draw;
 mod error;
 mod figure;
 mod grid;
+mod kernel;
 mod options;
 mod padded;
 mod palette;
@@ -22,6 +23,7 @@ mod trace;
 mod views;
 
 pub use error::{Error, ErrorKind};
+pub use kernel::{KernelPart, KernelPicture};
 pub use options::{ColorMode, Options, Theme, View};
 pub use plan::{MemoryPicture, Peak, Piece};
 pub use scene::Scene;

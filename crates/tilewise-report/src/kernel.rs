@@ -12,6 +12,7 @@ use tilewise::tpu::{
     kernel::{self, Array, Budget, BufferCause, Kernel, Memory, Unsupported, Verdict},
 };
 use tilewise_audit::Failure;
+use tilewise_draw::{KernelPart, KernelPicture};
 
 /// What `tilewise kernel` answers to one kernel.
 #[derive(Clone, Debug, Serialize)]
@@ -98,6 +99,34 @@ impl KernelBudget {
     pub fn is_refused(&self) -> bool {
         self.budget.verdict == Some(Verdict::DoesNotFit)
             || self.budget.windows.iter().any(|window| window.unsupported.is_some())
+    }
+
+    /// The picture of its VMEM: each buffer of each window and its scratch, padding striped, the guess of the body, and the
+    /// limit as a line.
+    #[must_use]
+    pub fn picture(&self) -> KernelPicture {
+        let windows = self.budget.windows.iter().filter(|row| row.operand.memory == Memory::Vmem);
+        let windows =
+            windows.map(|row| (&row.name, Some(&row.operand.array), row.padded.as_ref(), row.bytes, row.buffers));
+        let scratch = self.budget.scratch.iter().filter(|row| row.memory == Memory::Vmem);
+        let scratch = scratch.map(|row| (&row.name, row.array.as_ref(), row.padded.as_ref(), row.bytes, 1));
+        let parts = windows.chain(scratch).map(|(name, array, padded, bytes, buffers)| {
+            let times = if buffers > 1 { format!(" × {buffers}") } else { String::new() };
+            let array = array.map(Array::to_string).unwrap_or_default();
+            let block = padded.map(|padded| listed(padded.dimensions())).unwrap_or_default();
+            let data = padded.map_or(0, PaddedBlock::data_bytes).saturating_mul(buffers);
+            let label = format!("{name}: [{block}] of {array}{times}");
+            KernelPart { label, bytes, padding_bytes: bytes.saturating_sub(data), buffers }
+        });
+        let body = self.guess_bytes.filter(|guess| *guess > 0);
+        let body =
+            body.map(|bytes| KernelPart { label: "the body, a guess".to_owned(), bytes, padding_bytes: 0, buffers: 1 });
+        KernelPicture {
+            title: format!("{}: VMEM on TPU {}", self.name.as_deref().unwrap_or("kernel"), self.tpu),
+            summary: format!("{}.", self.verdict_in_words()),
+            parts: parts.chain(body).collect(),
+            limit: self.limit_bytes,
+        }
     }
 
     /// Its line in a table of generations.

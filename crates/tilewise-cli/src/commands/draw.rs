@@ -13,7 +13,7 @@ use std::{
 };
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Failure;
-use tilewise_draw::{Options, Scene, Theme, View};
+use tilewise_draw::{KernelPicture, Options, Scene, Theme, View};
 use tilewise_report::{PictureFormat, Reader, parse_index};
 
 #[derive(clap::Args)]
@@ -135,6 +135,17 @@ fn write_scaled(scene: &Scene, path: &Path, scale: f32) -> Result<(), Failure> {
         #[cfg(feature = "png")]
         PictureFormat::Png(scale) => scene.to_png(scale).map_err(undrawn)?,
         _ => scene.to_svg().into_bytes(),
+    };
+    write(path, &bytes)
+}
+
+/// Writes the picture of a kernel's VMEM.
+pub(super) fn write_kernel(picture: &KernelPicture, path: &Path) -> Result<(), Failure> {
+    let options = terminal().options();
+    let bytes = match picture_format(path, SCALE)? {
+        #[cfg(feature = "png")]
+        PictureFormat::Png(scale) => picture.to_png(&options, scale).map_err(undrawn)?,
+        _ => picture.to_svg(&options).into_bytes(),
     };
     write(path, &bytes)
 }

@@ -1,11 +1,15 @@
 //! `tilewise kernel`: what a Pallas kernel takes of VMEM and SMEM.
 
+use super::draw::write_kernel;
 use crate::{
     input::read_bytes,
-    output::{FormatArgs, Output, Status},
+    output::{FormatArgs, Output, Status, terminal::terminal},
     values::Tpu,
 };
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 use tilewise::tpu::{
     Generation,
     kernel::{Kernel, Limits, parts},
@@ -38,6 +42,9 @@ pub(crate) struct Args {
     /// TPU generation, in place of the one that the text names: v3 v4 v5e v5p v6e v7x, or all
     #[arg(long, value_name = "TPU")]
     tpu: Option<Tpu>,
+    /// Draw the kernel's VMEM with its windows to a file, .svg or .png; - is standard output, SVG
+    #[arg(short, long = "out", value_name = "FILE")]
+    out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -50,6 +57,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         Ok(text) => text,
         Err(failure) => return output.failure(&args.file.to_string_lossy(), failure),
     };
+    if let Some(path) = &args.out {
+        return draw(args, text.trim_end(), path, output);
+    }
     for part in parts(&text) {
         let input = part.trim_end();
         let kernel: Kernel = match input.parse() {
@@ -66,6 +76,31 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The picture of one kernel.
+fn draw(args: &Args, input: &str, path: &Path, output: &mut Output) -> io::Result<()> {
+    let generation = match args.tpu {
+        Some(Tpu::One(generation)) => Some(generation),
+        _ => None,
+    };
+    let several = || Failure::new("syntax", "a picture is of one kernel").with_help("give the text of one");
+    let kernel = match parts(input).count() {
+        0 | 1 => input.parse::<Kernel>().map_err(Failure::from),
+        _ => Err(several()),
+    };
+    let drawn = kernel.and_then(|kernel| KernelBudget::of(&kernel, generation)).and_then(|budget| {
+        let picture = budget.picture();
+        if path.as_os_str() == "-" {
+            return Ok(Some(picture.to_svg(&terminal().options())));
+        }
+        write_kernel(&picture, path).map(|()| None)
+    });
+    match drawn {
+        Ok(Some(svg)) => output.raw(|out| out.write_all(svg.as_bytes())),
+        Ok(None) => output.note(&format!("wrote {}", path.display())),
+        Err(failure) => output.failure(input, failure),
+    }
 }
 
 fn on_one(kernel: &Kernel, generation: Option<Generation>, input: &str, output: &mut Output) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! What Pallas kernels declare, held against what the TPU compiler allocated: `conformance/facts`, whose README says where each
 //! row comes from.
 
+use proptest::prelude::*;
 use std::{collections::HashMap, path::Path};
 use tilewise::{
     ElementType, ErrorKind,
@@ -227,4 +228,31 @@ fn texts_of_several_kernels_are_divided() {
     assert_eq!(parts(""), [""]);
     assert_eq!(parts("a\n --- \nb"), ["a\n", "b"]);
     assert_eq!(parts("---\nb\n---\n\n"), ["", "b\n"]);
+}
+
+proptest! {
+    /// Whatever the text, it is a kernel or a named error at some of its characters, and no size makes it panic.
+    #[test]
+    fn any_text_is_a_kernel_or_an_error(lines in prop::collection::vec(
+        prop::collection::vec(
+            prop::sample::select(vec![
+                "in", "out", "scratch", "vmem", "smem", "any", "dma", "block", "@", "buffered", "grid", "tpu", "v5e", "limit", "body",
+                "prefetch", "name", "0", "1", "-", "8,128", "0,-", "-,-", "f32[8,128]", "s4[3,5,7]", "bf16[]", "pred[9]", "s8[4611686018427387904,2]",
+                "9223372036854775807", "1.5G", "?", "é", "#", ",", "()", "f32[",
+            ]),
+            0..8,
+        ),
+        0..6,
+    )) {
+        let text = lines.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join("\n");
+        match text.parse::<Kernel>() {
+            Ok(kernel) => for &generation in Generation::ALL {
+                let _ = kernel.budget(generation);
+            },
+            Err(error) => {
+                let span = error.span().expect("a span");
+                prop_assert!(text.get(span.clone()).is_some(), "{text:?}: {span:?}");
+            }
+        }
+    }
 }
