@@ -1,7 +1,7 @@
-//! Prints the totals of programs' memory plans: `plan [--tpu v5e] [--best-fit] FILE…`.
+//! Prints the totals of programs' memory plans: `plan [--machine tpu:v5e] [--best-fit] FILE…`.
 
 use tilewise::tpu::Generation;
-use tilewise_memory::{MemoryPlan, Packing, PlanOptions};
+use tilewise_memory::{Machine, MemoryPlan, Packing, PlanOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = PlanOptions::new(Generation::V5e);
@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--tpu" => options.generation = arguments.next().unwrap_or_default().parse()?,
+            "--machine" => options = PlanOptions::new(arguments.next().unwrap_or_default().parse::<Machine>()?),
             "--best-fit" => options = options.with_packing(Packing::BestFit),
             file => match MemoryPlan::new(&tilewise_hlo::read(file)?, &options) {
                 Ok(plan) => println!(

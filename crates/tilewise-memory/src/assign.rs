@@ -9,13 +9,13 @@ use std::{
 
 use tilewise_hlo::{
     Opcode,
-    dataflow::{BodyId, Dataflow, Op, OpId, Table, ValueId},
+    dataflow::{Dataflow, OpId, Table, ValueId},
 };
 
 use crate::{
     buffers::{Buffer, BufferId, Buffers, LiveRange},
     heap::Packing,
-    sharing::{interfere, work_area},
+    rules::{HOST, Rules},
     storage::Storages,
 };
 
@@ -59,30 +59,86 @@ impl Role {
 #[derive(Debug)]
 pub(crate) struct Assignment {
     pub(crate) roles: Table<Buffer, Role>,
-    /// Temporaries of the default memory space that lie outside its heap: each allocation's bytes and buffers.
-    pub(crate) separate: Vec<(u64, Vec<BufferId>)>,
+    /// The allocations outside the heaps, in the order in which they are made.
+    pub(crate) allocations: Vec<Allocation>,
     /// The buffers of the heaps, by memory space.
     pub(crate) packed: BTreeMap<u8, Vec<BufferId>>,
-    /// Whether a SparseCore has a work area.
-    pub(crate) has_work_area: bool,
 }
 
 impl Assignment {
-    pub(crate) fn new(flow: &Dataflow, storages: &Storages, buffers: &Buffers, packing: Packing) -> Self {
-        Assigner::new(flow, storages, buffers).run(packing)
+    pub(crate) fn new(
+        flow: &Dataflow,
+        rules: &dyn Rules,
+        storages: &Storages,
+        buffers: &Buffers,
+        packing: Packing,
+    ) -> Self {
+        let mut assigner = Assigner::new(flow, rules, storages, buffers);
+        rules.assign(&mut assigner, packing);
+        assigner.finish()
     }
 }
 
 /// Memory of its own, with what is in it.
-struct Allocation<'f> {
-    bytes: u64,
-    memory_space: u8,
-    buffers: Vec<BufferId>,
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) bytes: u64,
+    pub(crate) memory_space: u8,
+    pub(crate) buffers: Vec<BufferId>,
+    is_argument: bool,
+    /// Whether it is an argument that a result may take over.
+    is_donated: bool,
+    is_output: bool,
+    /// Whether it is of the temporaries' memory: a table that is no result, or a work area.
+    pub(crate) is_temporary: bool,
+    /// Whether it is SparseCores' work area.
+    pub(crate) is_work_area: bool,
+}
+
+/// A part of the temporaries' memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    /// The heap of a memory space.
+    Heap(u8),
+    /// An allocation, by number.
+    Allocation(usize),
+}
+
+/// Bytes that cross a program's interface: of the device, and of the host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interface {
+    pub(crate) arguments: [u64; 2],
+    pub(crate) outputs: [u64; 2],
+    pub(crate) aliases: [u64; 2],
+}
+
+impl Interface {
+    /// Of allocations, each counted once. `None` if they exceed 64 bits.
+    pub(crate) fn of_allocations(allocations: &[Allocation]) -> Option<Self> {
+        let sum = |counts: fn(&Allocation) -> bool| {
+            let mut sums = [0_u64; 2];
+            for allocation in allocations.iter().filter(|allocation| counts(allocation)) {
+                let sum = &mut sums[usize::from(allocation.memory_space == HOST)];
+                *sum = sum.checked_add(allocation.bytes)?;
+            }
+            Some(sums)
+        };
+        Some(Self {
+            arguments: sum(|allocation| allocation.is_argument)?,
+            outputs: sum(|allocation| allocation.is_output)?,
+            aliases: sum(|allocation| allocation.is_donated)?,
+        })
+    }
+}
+
+/// An allocation in the making.
+struct Draft<'f> {
+    allocation: Allocation,
+    /// Whether other buffers may lie in it, too.
+    is_shared: bool,
     /// Its values by the cores whose work area they are, and of those by start. Since none conflicts with another of no
     /// core, those are by end, too.
     values: BTreeMap<Cores<'f>, BTreeSet<(usize, usize, ValueId)>>,
-    /// Whether it is SparseCores' work area.
-    is_work_area: bool,
 }
 
 /// The SparseCores whose work area a value is; none for other values.
@@ -96,20 +152,23 @@ struct Traits<'f> {
     cores: Cores<'f>,
 }
 
-struct Assigner<'f> {
+/// Gives buffers allocations.
+pub(crate) struct Assigner<'f> {
     flow: &'f Dataflow,
+    rules: &'f dyn Rules,
     storages: &'f Storages,
     buffers: &'f Buffers,
     is_output: Table<Buffer, bool>,
     roles: Table<Buffer, Role>,
     traits: Table<Buffer, Traits<'f>>,
-    allocations: Vec<Allocation<'f>>,
+    drafts: Vec<Draft<'f>>,
     /// Which of the allocations each buffer is in.
     allocation_of: Table<Buffer, Option<usize>>,
+    packed: BTreeMap<u8, Vec<BufferId>>,
 }
 
 impl<'f> Assigner<'f> {
-    fn new(flow: &'f Dataflow, storages: &'f Storages, buffers: &'f Buffers) -> Self {
+    fn new(flow: &'f Dataflow, rules: &'f dyn Rules, storages: &'f Storages, buffers: &'f Buffers) -> Self {
         let mut is_output = Table::filled(buffers.members.len(), false);
         let results = flow.entry().map(|entry| flow.positions(flow[entry].root));
         for position in results.into_iter().flatten() {
@@ -119,13 +178,15 @@ impl<'f> Assigner<'f> {
         }
         let mut this = Self {
             flow,
+            rules,
             storages,
             buffers,
             roles: Table::new(),
             traits: Table::new(),
-            allocations: Vec::new(),
+            drafts: Vec::new(),
             allocation_of: Table::filled(buffers.members.len(), None),
             is_output,
+            packed: BTreeMap::new(),
         };
         for buffer in buffers.members.ids() {
             let (role, traits) = (this.role(buffer), this.traits_of(buffer));
@@ -135,33 +196,28 @@ impl<'f> Assigner<'f> {
         this
     }
 
-    fn run(mut self, packing: Packing) -> Assignment {
-        let mut separate = Vec::new();
+    /// Donated arguments and tables that are no result, before anything else.
+    pub(crate) fn allocate_donated_and_tables(&mut self) {
         for buffer in self.buffers.members.ids() {
-            match self.roles[buffer] {
-                Role::Argument if self.is_donated(buffer) => {
-                    self.allocate(buffer);
-                }
-                Role::Table if !self.is_output[buffer] && self.memory_space(buffer) == 0 => {
-                    separate.push((self.bytes(buffer), vec![buffer]));
-                }
-                _ => {}
+            let is_first = match self.roles[buffer] {
+                Role::Argument => self.is_donated(buffer),
+                Role::Table => !self.is_output[buffer] && self.memory_space(buffer) == 0,
+                _ => false,
+            };
+            if is_first {
+                self.allocate(buffer);
             }
         }
-        let packed = match packing {
-            Packing::FastMerge => self.assign_by_time(),
-            Packing::BestFit => self.assign_by_size(),
-        };
+    }
+
+    fn finish(mut self) -> Assignment {
         for buffer in self.buffers.members.ids() {
             if self.roles[buffer] == Role::Table && self.is_output[buffer] {
                 self.roles[buffer] = Role::Output;
             }
         }
-        let areas = self.allocations.into_iter().filter(|allocation| allocation.is_work_area);
-        let areas: Vec<_> = areas.map(|area| (area.bytes, area.buffers)).collect();
-        let has_work_area = !areas.is_empty();
-        separate.extend(areas);
-        Assignment { roles: self.roles, separate, packed, has_work_area }
+        let allocations = self.drafts.into_iter().map(|draft| draft.allocation).collect();
+        Assignment { roles: self.roles, allocations, packed: self.packed }
     }
 
     fn members(&self, buffer: BufferId) -> &'f [ValueId] {
@@ -210,7 +266,10 @@ impl<'f> Assigner<'f> {
                 start: ranges().map(|range| range.start).min().unwrap_or(0),
                 end: ranges().map(|range| range.end).max().unwrap_or(0),
             },
-            cores: members.iter().find_map(|value| work_area(self.flow, self.storages, *value)).unwrap_or_default(),
+            cores: members
+                .iter()
+                .find_map(|value| self.rules.work_area(self.flow, self.storages, *value))
+                .unwrap_or_default(),
         }
     }
 
@@ -236,20 +295,19 @@ impl<'f> Assigner<'f> {
     }
 
     /// In the order of definition.
-    fn assign_by_time(&mut self) -> BTreeMap<u8, Vec<BufferId>> {
+    pub(crate) fn assign_by_time(&mut self) {
         let mut singles: Vec<BufferId> = self.singles().collect();
         singles.sort_by_cached_key(|buffer| (self.traits[*buffer].range.start, self.size_key(*buffer), *buffer));
-        let mut packed: BTreeMap<u8, Vec<BufferId>> = BTreeMap::new();
         let mut areas: Vec<usize> = Vec::new();
         // Allocations made here, by the end of what is in them; then those whose end has passed, by size.
-        let mut active = BinaryHeap::new();
+        let mut active: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
         let mut free: BTreeMap<u8, BTreeSet<(u64, usize)>> = BTreeMap::new();
-        let given = self.allocations.len();
+        let given = self.drafts.len();
         for buffer in singles {
             let Traits { memory_space, range, .. } = self.traits[buffer];
             let is_work_area = self.is_work_area(buffer);
-            if memory_space == VMEM {
-                packed.entry(memory_space).or_default().push(buffer);
+            if self.rules.is_placed_before(memory_space) {
+                self.packed.entry(memory_space).or_default().push(buffer);
                 continue;
             }
             let mut found = self.operand_allocation(buffer);
@@ -262,7 +320,7 @@ impl<'f> Assigner<'f> {
                         break;
                     }
                     active.pop();
-                    let allocation: &Allocation<'_> = &self.allocations[at];
+                    let allocation = &self.drafts[at].allocation;
                     free.entry(allocation.memory_space).or_default().insert((allocation.bytes, at));
                 }
                 if let Some(pool) = free.get_mut(&memory_space) {
@@ -282,39 +340,33 @@ impl<'f> Assigner<'f> {
                     let at = self.allocate(buffer);
                     active.push(Reverse((range.end, at)));
                     if !self.is_output[buffer] {
-                        self.allocations[at].is_work_area = is_work_area;
                         areas.push(at);
                     }
                 }
-                None => packed.entry(memory_space).or_default().push(buffer),
+                None => self.packed.entry(memory_space).or_default().push(buffer),
             }
         }
-        packed
     }
 
-    /// The largest first: as near the limit of memory.
-    fn assign_by_size(&mut self) -> BTreeMap<u8, Vec<BufferId>> {
-        let order = self.post_order();
+    /// The largest first.
+    pub(crate) fn assign_by_size(&mut self) {
+        let places = self.rules.places(self.flow);
         let mut listed: Vec<BufferId> = self.buffers.members.ids().collect();
-        listed.retain(|buffer| match self.roles[*buffer] {
-            Role::Argument => self.allocation_of[*buffer].is_some(),
-            role => matches!(role, Role::Output | Role::Temporary),
-        });
         listed.sort_by_cached_key(|buffer| {
-            let position = self.members(*buffer).iter().map(|value| order[self.op(*value)]).min();
+            let place = self.members(*buffer).iter().map(|value| places[self.op(*value)]).min();
             let is_inner = !self.is_output[*buffer] && self.roles[*buffer] != Role::Argument;
-            (Reverse(self.bytes(*buffer)), is_inner, position, *buffer)
+            (Reverse(self.bytes(*buffer)), is_inner, place, *buffer)
         });
-        let mut packed: BTreeMap<u8, Vec<BufferId>> = BTreeMap::new();
         let (mut met, mut areas): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         for buffer in listed {
-            if let (Role::Argument, Some(at)) = (self.roles[buffer], self.allocation_of[buffer]) {
-                met.push(at);
+            if matches!(self.roles[buffer], Role::Constant | Role::Argument | Role::Table) {
+                let at = self.allocation_of[buffer].unwrap_or_else(|| self.allocate(buffer));
+                met.extend(self.drafts[at].is_shared.then_some(at));
                 continue;
             }
             let (memory_space, is_work_area) = (self.memory_space(buffer), self.is_work_area(buffer));
-            if memory_space == VMEM {
-                packed.entry(memory_space).or_default().push(buffer);
+            if self.rules.is_placed_before(memory_space) {
+                self.packed.entry(memory_space).or_default().push(buffer);
                 continue;
             }
             let candidates = if is_work_area { areas.iter() } else { met.iter() };
@@ -330,67 +382,32 @@ impl<'f> Assigner<'f> {
                     let at = self.allocate(buffer);
                     met.push(at);
                     if !self.is_output[buffer] {
-                        self.allocations[at].is_work_area = is_work_area;
                         areas.push(at);
                     }
                 }
-                None => packed.entry(memory_space).or_default().push(buffer),
+                None => self.packed.entry(memory_space).or_default().push(buffer),
             }
         }
-        packed
-    }
-
-    /// Where each instruction stands: callees before callers, and operands before users, depth first.
-    fn post_order(&self) -> Table<Op, (Reverse<BodyId>, usize)> {
-        #[derive(Clone, Copy, PartialEq)]
-        enum Visit {
-            Not,
-            Begun,
-            Done,
-        }
-        let flow = self.flow;
-        let mut order = Table::filled(flow.ops().len(), (Reverse(BodyId::new(0)), 0));
-        let mut visits = Table::filled(flow.ops().len(), Visit::Not);
-        let mut has_user = Table::filled(flow.ops().len(), false);
-        for op in flow.ops().ids() {
-            for operand in flow.operands(op) {
-                has_user[*operand] = true;
-            }
-        }
-        for (computation, body) in flow.bodies().iter().filter(|(_, body)| body.runs) {
-            let mut position = 0;
-            for last in body.ops().filter(|op| !has_user[*op]) {
-                let mut waiting = vec![last];
-                while let Some(&op) = waiting.last() {
-                    match visits[op] {
-                        Visit::Not => {
-                            visits[op] = Visit::Begun;
-                            let operands = flow.operands(op).iter().rev().copied();
-                            waiting.extend(operands.filter(|operand| visits[*operand] == Visit::Not));
-                        }
-                        Visit::Begun => {
-                            waiting.pop();
-                            visits[op] = Visit::Done;
-                            order[op] = (Reverse(computation), position);
-                            position += 1;
-                        }
-                        Visit::Done => {
-                            waiting.pop();
-                        }
-                    }
-                }
-            }
-        }
-        order
     }
 
     fn allocate(&mut self, buffer: BufferId) -> usize {
-        let (bytes, memory_space) = (self.bytes(buffer), self.memory_space(buffer));
-        let allocation =
-            Allocation { bytes, memory_space, buffers: Vec::new(), values: BTreeMap::new(), is_work_area: false };
-        self.allocations.push(allocation);
-        self.add(self.allocations.len() - 1, buffer);
-        self.allocations.len() - 1
+        let (role, is_output) = (self.roles[buffer], self.is_output[buffer]);
+        let is_donated = role == Role::Argument && self.is_donated(buffer);
+        let is_work_area = !is_output && self.is_work_area(buffer);
+        let allocation = Allocation {
+            bytes: self.bytes(buffer),
+            memory_space: self.memory_space(buffer),
+            buffers: Vec::new(),
+            is_argument: role == Role::Argument,
+            is_donated,
+            is_output: false,
+            is_temporary: is_work_area || role == Role::Table && !is_output,
+            is_work_area,
+        };
+        let is_shared = is_donated || !matches!(role, Role::Constant | Role::Argument | Role::Table);
+        self.drafts.push(Draft { allocation, is_shared, values: BTreeMap::new() });
+        self.add(self.drafts.len() - 1, buffer);
+        self.drafts.len() - 1
     }
 
     fn add(&mut self, at: usize, buffer: BufferId) {
@@ -399,9 +416,10 @@ impl<'f> Assigner<'f> {
             let LiveRange { start, end } = self.buffers.ranges[*value];
             (start, end, *value)
         });
-        let allocation = &mut self.allocations[at];
-        allocation.buffers.push(buffer);
-        allocation.values.entry(self.traits[buffer].cores.clone()).or_default().extend(values);
+        let draft = &mut self.drafts[at];
+        draft.allocation.buffers.push(buffer);
+        draft.allocation.is_output |= self.is_output[buffer];
+        draft.values.entry(self.traits[buffer].cores.clone()).or_default().extend(values);
     }
 
     /// The first allocation of an operand that the buffer fits.
@@ -415,9 +433,10 @@ impl<'f> Assigner<'f> {
 
     /// Whether the buffer may lie in the allocation, at its start.
     fn fits(&self, at: usize, buffer: BufferId) -> bool {
-        let allocation = &self.allocations[at];
+        let Draft { allocation, is_shared, values } = &self.drafts[at];
         let bytes = self.bytes(buffer);
-        if allocation.memory_space != self.memory_space(buffer)
+        if !is_shared
+            || allocation.memory_space != self.memory_space(buffer)
             || bytes > allocation.bytes
             || self.is_output[buffer] && bytes != allocation.bytes
         {
@@ -425,7 +444,7 @@ impl<'f> Assigner<'f> {
         }
         let cores = &self.traits[buffer].cores;
         // One core runs its calls one after the other.
-        let may_conflict = || allocation.values.iter().filter(|(others, _)| cores.is_disjoint(others));
+        let may_conflict = || values.iter().filter(|(others, _)| cores.is_disjoint(others));
         self.members(buffer).iter().all(|value| {
             let range = self.buffers.ranges[*value];
             may_conflict().all(|(others, values)| {
@@ -433,7 +452,7 @@ impl<'f> Assigner<'f> {
                 let alive = begun.take_while(|(_, end, _)| !others.is_empty() || *end >= range.start);
                 alive
                     .map(|(_, _, other)| *other)
-                    .all(|other| !interfere(self.flow, self.buffers, *value, other) && !self.is_copy_of(*value, other))
+                    .all(|other| !self.interfere(*value, other) && !self.is_copy_of(*value, other))
             })
         })
     }
@@ -446,7 +465,20 @@ impl<'f> Assigner<'f> {
                 self.flow.positions(*operand).any(|position| self.flow.value_at(position) == Some(other))
             })
     }
-}
 
-/// VMEM, whose values an earlier pass of the compiler has placed.
-const VMEM: u8 = 1;
+    /// Whether two values can't lie in one place: they live at the same time, but for the moment at which one ends and the
+    /// other, which may take its place, starts.
+    fn interfere(&self, a: ValueId, b: ValueId) -> bool {
+        let (range_a, range_b) = (self.buffers.ranges[a], self.buffers.ranges[b]);
+        if !range_a.overlaps(range_b) {
+            return false;
+        }
+        let (before, after) = match () {
+            () if range_a.end == range_b.start => (a, b),
+            () if range_b.end == range_a.start => (b, a),
+            () => return true,
+        };
+        self.flow[self.op(after)].opcode == Opcode::Copy
+            || !self.rules.may_follow(self.flow, self.buffers, before, after)
+    }
+}

@@ -35,12 +35,16 @@ pub(crate) struct Buffers {
     pub(crate) members: Table<Buffer, Vec<ValueId>>,
     of: Table<Value, Option<BufferId>>,
     pub(crate) ranges: Table<Value, LiveRange>,
+    /// What orders values where nothing else does.
+    pub(crate) ranks: Table<Value, u32>,
+    /// The position in which each value is seen last, and when that is: where it is made, or a later one.
+    last_seen: Table<Value, (usize, Position)>,
     /// The positions of arguments that a result may take over.
     pub(crate) donated: HashSet<Position>,
 }
 
 impl Buffers {
-    pub(crate) fn new(flow: &Dataflow, timeline: &Timeline) -> Result<Self, Error> {
+    pub(crate) fn new(flow: &Dataflow, timeline: &Timeline, ranks: Table<Value, u32>) -> Result<Self, Error> {
         let mut union = Union::new(flow);
         let in_place = InPlace::new(flow)?;
         for &op in &timeline.order {
@@ -65,11 +69,15 @@ impl Buffers {
             members: Table::new(),
             of: Table::filled(flow.values().len(), None),
             ranges: Table::filled(flow.values().len(), LiveRange::default()),
+            last_seen: flow.values().iter().map(|(_, definition)| (0, *definition)).collect::<Vec<_>>().into(),
+            ranks,
             donated,
         };
         let mut of_root: Table<Value, Option<BufferId>> = Table::filled(flow.values().len(), None);
-        for (value, &definition) in flow.values().iter() {
-            if timeline.logical_time(flow.op_at(definition)).is_some() {
+        let mut values: Vec<ValueId> = flow.values().ids().collect();
+        values.sort_unstable_by_key(|value| this.ranks[*value]);
+        for value in values {
+            if timeline.logical_time(flow.op_at(flow.values()[value])).is_some() {
                 let root = union.find(value);
                 let buffer = *of_root[root].get_or_insert_with(|| this.members.push(Vec::new()));
                 this.members[buffer].push(value);
@@ -83,6 +91,11 @@ impl Buffers {
     /// The buffer of a value, if the value's instruction runs.
     pub(crate) fn of(&self, value: ValueId) -> Option<BufferId> {
         self.of[value]
+    }
+
+    /// The position in which a value is seen last.
+    pub(crate) fn last_seen(&self, value: ValueId) -> Position {
+        self.last_seen[value].1
     }
 
     /// Bytes of the largest of its values.
@@ -101,6 +114,7 @@ impl Buffers {
         for (value, &definition) in flow.values().iter() {
             let op = flow.op_at(definition);
             let (Some(time), Some(mut end)) = (timeline.logical_time(op), timeline.end(flow, op)) else { continue };
+            self.last_seen[value].0 = end;
             let body = flow[op].body;
             let span = timeline.span(body);
             let is_parameter = flow[op].opcode == Opcode::Parameter;
@@ -121,8 +135,12 @@ impl Buffers {
         let mut last_reads: Table<Op, Option<usize>> = Table::filled(flow.ops().len(), None);
         for &op in &timeline.order {
             if let Some(end) = timeline.end(flow, op) {
-                for value in flow.positions(op).filter_map(|position| flow.value_at(position)) {
+                for position in flow.positions(op) {
+                    let Some(value) = flow.value_at(position) else { continue };
                     extend(value, end);
+                    if end > self.last_seen[value].0 {
+                        self.last_seen[value] = (end, position);
+                    }
                 }
             }
             let Some((time, reads_all)) = reads(flow, timeline, op) else { continue };
@@ -141,7 +159,7 @@ impl Buffers {
         }
         for members in self.members.ids() {
             let mut sorted = self.members[members].clone();
-            sort_by_range(&mut sorted, &self.ranges);
+            sort_by_range(&mut sorted, &self.ranges, &self.ranks);
             for pair in sorted.windows(2) {
                 let (before, after) = (self.ranges[pair[0]], self.ranges[pair[1]]);
                 self.ranges[pair[1]].end = before.end.max(after.end);
@@ -152,8 +170,8 @@ impl Buffers {
 }
 
 /// Those that live first, and of those the ones that end first, come first.
-pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<Value, LiveRange>) {
-    values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, value.index()));
+pub(crate) fn sort_by_range(values: &mut [ValueId], ranges: &Table<Value, LiveRange>, ranks: &Table<Value, u32>) {
+    values.sort_by_cached_key(|value| (ranges[*value].start, ranges[*value].end, ranks[*value]));
 }
 
 /// When an instruction reads its operands, and whether all that is in them; else it is their outermost positions.

@@ -1,13 +1,13 @@
 //! The plan: assigned values, totals, the peak.
 
 use std::collections::BTreeMap;
-use tilewise::{Shape, tpu::Generation};
+use tilewise::Shape;
 use tilewise_hlo::{
     Module,
     dataflow::{Dataflow, NodeId, Position},
 };
 
-use crate::{Error, Packing, Role, planner::Planner};
+use crate::{Error, Machine, Packing, Role, planner::Planner};
 
 /// The compiler whose plans these are. Other builds pack temporaries otherwise: of 19 programs of build 772339112, in public
 /// dumps, 15 have each of them where it is planned.
@@ -20,9 +20,9 @@ pub const COMPILER_BUILD: u64 = 1_003_875_606;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// The TPU generation: it decides how large a tuple's table is.
-    pub generation: Generation,
-    /// Bytes of HBM: near that limit the compiler packs another way if that takes less. Without it,
+    /// The machine that the module is compiled for, whose rules hold.
+    pub machine: Machine,
+    /// Bytes of HBM: near that limit the compiler of a TPU packs another way if that takes less. Without it,
     /// [`packing`](Self::packing) is what counts.
     pub hbm_limit: Option<u64>,
     /// How the heap is packed.
@@ -30,10 +30,11 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
-    /// The plan of today's compiler, far from the limit of memory.
+    /// The plan of today's compiler for a machine, or a TPU generation, far from the limit of memory.
     #[must_use]
-    pub fn new(generation: Generation) -> Self {
-        Self { generation, hbm_limit: None, packing: Packing::FastMerge }
+    pub fn new(machine: impl Into<Machine>) -> Self {
+        let machine = machine.into();
+        Self { machine, hbm_limit: None, packing: machine.packing() }
     }
 
     /// The same with so many bytes of HBM.
@@ -68,6 +69,8 @@ pub struct MemoryPlan {
     /// Bytes of constants in the default memory space, each an allocation of its own, those of reducers and the like
     /// included.
     pub constant_bytes: u64,
+    /// Bytes of temporaries on the device, as the compiler reports them.
+    pub(crate) temporary_bytes: u64,
     /// The memory spaces that hold anything, the default one first.
     pub spaces: Vec<SpacePlan>,
     /// How the heap of the default memory space is packed.
@@ -212,10 +215,11 @@ impl MemoryPlan {
         self.spaces.iter().find(|space| space.memory_space == memory_space)
     }
 
-    /// Bytes of temporaries in the default memory space, as the compiler reports them (`temp_size`).
+    /// Bytes of temporaries as the compiler reports them (`temp_size`): of a TPU those in its default memory space, of
+    /// other machines all that aren't the host's.
     #[must_use]
     pub fn temporary_bytes(&self) -> u64 {
-        self.space(0).map_or(0, |space| space.temporary_bytes)
+        self.temporary_bytes
     }
 
     /// Bytes of the device's default memory that the program holds: arguments, results that don't lie in them, constants,

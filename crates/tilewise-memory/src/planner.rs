@@ -2,27 +2,22 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tilewise::{Shape, ShapeKind};
 use tilewise_hlo::{
     Computation, Module, Opcode,
-    dataflow::{Dataflow, Position, Table, Value, ValueId},
+    dataflow::{Dataflow, Table, Value, ValueId},
 };
 
 use crate::{
     AssignedValue, Error, LiveBuffer, MemoryPlan, Packing, Peak, PlanOptions, SpacePlan,
-    assign::Assignment,
+    assign::{Allocation, Assignment, Interface, Part},
     buffers::Buffers,
-    heap::{Heap, alignment},
+    heap::Heap,
+    rules::{self, Rules},
     size,
     storage::{Storages, storages},
     timeline::Timeline,
 };
-
-/// Host memory: charged to the host.
-const HOST: u8 = 5;
-
-/// How close to the limit the compiler begins to try [`Packing::BestFit`]: 2.5 GiB. Observed with
-/// `xla_tpu_max_hbm_size_mib`.
-const NEAR_LIMIT: u64 = 5 << 29;
 
 /// Plans a module, also as it would be if some of its buffers took less.
 ///
@@ -54,12 +49,13 @@ const NEAR_LIMIT: u64 = 5 << 29;
 #[derive(Clone, Debug)]
 pub struct Planner {
     options: PlanOptions,
+    rules: Arc<dyn Rules>,
     flow: Dataflow,
     storages: Storages,
     timeline: Arc<Timeline>,
     buffers: Arc<Buffers>,
-    /// Bytes of the constants that reducers and the like have.
-    function_constants: u64,
+    /// What reducers and the like have.
+    functions: Functions,
 }
 
 /// Where the temporaries of a memory space lie.
@@ -111,12 +107,14 @@ impl Planner {
         if let Some(gap) = flow.gap() {
             return Err(gap.into());
         }
-        let storages = storages(&flow, options.generation)?;
+        let rules = rules::of(options.machine, &flow);
+        let mut storages = storages(&flow, &*rules)?;
         let timeline = Timeline::new(&flow);
-        let buffers = Buffers::new(&flow, &timeline)?;
-        let function_constants = function_constants(flow.module())?;
+        let buffers = Buffers::new(&flow, &timeline, rules.ranks(&flow))?;
+        rules.settle_spaces(&flow, &buffers, &mut storages);
+        let functions = Functions::new(flow.module(), &*rules)?;
         let (timeline, buffers) = (Arc::new(timeline), Arc::new(buffers));
-        Ok(Self { options, flow, storages, timeline, buffers, function_constants })
+        Ok(Self { options, rules, flow, storages, timeline, buffers, functions })
     }
 
     /// The plan of the module as it is.
@@ -126,11 +124,13 @@ impl Planner {
     /// [`Error::Overflow`] if its bytes exceed 64 bits.
     pub fn plan(&self) -> Result<MemoryPlan, Error> {
         let plan = |packing| self.packed(packing).ok_or(Error::Overflow);
-        let Some(limit) = self.options.hbm_limit else { return plan(self.options.packing) };
+        let (Some(limit), Some(near)) = (self.options.hbm_limit, self.rules.near_limit()) else {
+            return plan(self.options.packing);
+        };
         let mut kept = plan(Packing::FastMerge)?;
         // A text doesn't say whether it is compiled for one core of a chip. Then it fits the core's part.
-        let of_core = self.options.generation.core_hbm_bytes().filter(|of_core| *of_core < limit);
-        let is_near = |limit: u64| kept.total_bytes() > limit.saturating_sub(NEAR_LIMIT);
+        let of_core = self.rules.core_memory_bytes().filter(|of_core| *of_core < limit);
+        let is_near = |limit: u64| kept.total_bytes() > limit.saturating_sub(near);
         if is_near(limit) || of_core.is_some_and(is_near) {
             let mut other = plan(Packing::BestFit)?;
             if !is_near(limit) && of_core.is_some_and(|of_core| other.total_bytes() > of_core) {
@@ -168,32 +168,26 @@ impl Planner {
     }
 
     fn packed(&self, packing: Packing) -> Option<MemoryPlan> {
-        let assignment = Assignment::new(&self.flow, &self.storages, &self.buffers, packing);
-        let entry = &self.flow[self.flow.entry()?];
-        let arguments = || entry.parameters.iter().flat_map(|op| self.flow.positions(*op));
-        let results = || self.flow.positions(entry.root);
-        let donated = || self.buffers.donated.iter().copied();
+        let assignment = Assignment::new(&self.flow, &*self.rules, &self.storages, &self.buffers, packing);
+        let Interface { arguments, outputs, aliases } =
+            self.rules.interface(&self.flow, &self.storages, &self.buffers, &assignment)?;
         let spaces = self.spaces(&assignment, packing)?;
         let constants = spaces.iter().find(|space| space.memory_space == 0).map_or(0, SpacePlan::constant_bytes);
+        let device = spaces.iter().filter(|space| self.rules.is_device_memory(space.memory_space));
         Some(MemoryPlan {
-            constant_bytes: constants.checked_add(self.function_constants)?,
-            argument_bytes: self.sum(arguments(), false)?,
-            output_bytes: self.sum(results(), false)?,
-            alias_bytes: self.sum(donated(), false)?,
-            host_argument_bytes: self.sum(arguments(), true)?,
-            host_output_bytes: self.sum(results(), true)?,
-            host_alias_bytes: self.sum(donated(), true)?,
+            constant_bytes: constants.checked_add(self.functions.constant_bytes)?,
+            argument_bytes: arguments[0],
+            output_bytes: outputs[0],
+            alias_bytes: aliases[0],
+            host_argument_bytes: arguments[1],
+            host_output_bytes: outputs[1],
+            host_alias_bytes: aliases[1],
+            temporary_bytes: device.map(|space| space.temporary_bytes).try_fold(0, u64::checked_add)?,
             spaces,
             packing,
             other_packing: None,
             order: self.timeline.order.iter().map(|op| self.flow.instruction_index(*op)).collect(),
         })
-    }
-
-    fn sum(&self, positions: impl Iterator<Item = Position>, is_host: bool) -> Option<u64> {
-        let storages = positions.map(|position| self.storages[position]);
-        let here = storages.filter(|storage| (storage.memory_space == HOST) == is_host);
-        here.map(|storage| storage.bytes).try_fold(0, u64::checked_add)
     }
 
     fn spaces(&self, assignment: &Assignment, packing: Packing) -> Option<Vec<SpacePlan>> {
@@ -204,18 +198,20 @@ impl Planner {
                 by_space.entry(storage.memory_space).or_default().push(value);
             }
         }
-        by_space.into_iter().map(|(space, values)| self.space(assignment, packing, space, values)).collect()
+        let parts = self.rules.temporaries(assignment, self.functions.values);
+        by_space.into_iter().map(|(space, values)| self.space(assignment, &parts, packing, space, values)).collect()
     }
 
     fn space(
         &self,
         assignment: &Assignment,
+        parts: &[Part],
         packing: Packing,
         memory_space: u8,
         mut values: Vec<ValueId>,
     ) -> Option<SpacePlan> {
         values.sort_by_cached_key(|value| (self.buffers.ranges[*value].start, value.index(), 0));
-        let layout = self.lay_out(assignment, packing, memory_space)?;
+        let layout = self.lay_out(assignment, parts, packing, memory_space)?;
         let assigned: Vec<AssignedValue> =
             values.iter().filter_map(|value| self.assigned(assignment, &layout, *value)).collect();
         let mut resident: BTreeMap<usize, LiveBuffer> = BTreeMap::new();
@@ -254,47 +250,41 @@ impl Planner {
         })
     }
 
-    fn lay_out(&self, assignment: &Assignment, packing: Packing, memory_space: u8) -> Option<Layout> {
+    fn lay_out(&self, assignment: &Assignment, parts: &[Part], packing: Packing, memory_space: u8) -> Option<Layout> {
         let packed = assignment.packed.get(&memory_space).map_or(&[][..], Vec::as_slice);
-        let mut heap = Heap::new(&self.flow, &self.storages, &self.buffers, packed)?;
+        let mut heap = Heap::new(&self.flow, &*self.rules, &self.storages, &self.buffers, packed)?;
         let (mut offsets, mut separate) = (Table::filled(self.flow.values().len(), None), Vec::new());
-        let Some(alignment) = alignment(memory_space) else {
+        let Some(alignment) = self.rules.alignment(memory_space) else {
             // Where things lie there isn't known, nor how much room is between them.
             let layout_bytes = heap.peak_bytes;
             return Some(Layout { heap, offsets, separate, layout_bytes, temporary_bytes: layout_bytes });
         };
         heap.pack(packing, alignment)?;
-        for (_, group) in heap.groups.iter() {
-            for member in &group.members {
-                offsets[member.value] = Some(group.offset);
+        let mut layout_bytes = 0_u64;
+        for part in parts {
+            let offset = layout_bytes.checked_next_multiple_of(alignment)?;
+            match *part {
+                Part::Heap(space) if space == memory_space => {
+                    for (_, group) in heap.groups.iter() {
+                        for member in &group.members {
+                            offsets[member.value] = Some(offset.checked_add(group.offset)?);
+                        }
+                    }
+                    layout_bytes = offset.checked_add(heap.height)?;
+                }
+                Part::Allocation(at) if assignment.allocations[at].memory_space == memory_space => {
+                    let Allocation { bytes, buffers, .. } = &assignment.allocations[at];
+                    let values = || buffers.iter().flat_map(|buffer| &self.buffers.members[*buffer]);
+                    values().for_each(|value| offsets[*value] = Some(offset));
+                    separate.extend(values().next().map(|value| (*value, *bytes)));
+                    layout_bytes = offset.checked_add(*bytes)?;
+                }
+                _ => {}
             }
         }
-        if memory_space != 0 {
-            let layout_bytes = heap.height;
-            return Some(Layout { heap, offsets, separate, layout_bytes, temporary_bytes: layout_bytes });
-        }
-        let mut layout_bytes = heap.height;
-        for (bytes, buffers) in &assignment.separate {
-            let offset = layout_bytes.checked_next_multiple_of(alignment)?;
-            let values = || buffers.iter().flat_map(|buffer| &self.buffers.members[*buffer]);
-            values().for_each(|value| offsets[*value] = Some(offset));
-            separate.extend(values().next().map(|value| (*value, *bytes)));
-            layout_bytes = offset.checked_add(*bytes)?;
-        }
-        let is_used = assignment.has_work_area || self.needs_memory(&heap);
-        let temporary_bytes = if is_used { layout_bytes.checked_next_multiple_of(alignment)? } else { 0 };
+        let temporary_bytes =
+            self.rules.reported_bytes(&self.flow, &self.storages, assignment, &heap, memory_space, layout_bytes)?;
         Some(Layout { heap, offsets, separate, layout_bytes, temporary_bytes })
-    }
-
-    /// Whether anything in the heap isn't a scalar that lies in a register. The compiler reports no temporaries where
-    /// nothing does, although it has laid them out.
-    fn needs_memory(&self, heap: &Heap) -> bool {
-        let mut members = heap.groups.iter().flat_map(|(_, group)| &group.members);
-        members.any(|member| {
-            let position = self.flow.values()[member.value];
-            let opcode = self.flow[self.flow.op_at(position)].opcode;
-            !(self.storages[position].fits_register && makes_scalars_in_registers(opcode))
-        })
     }
 
     /// What is live for the whole run, and what else is alive when the heap takes the most.
@@ -322,57 +312,48 @@ impl Planner {
     }
 }
 
-/// Bytes of the constants in HBM that the functions of a module have, each an allocation of its own.
-fn function_constants(module: &Module) -> Result<u64, Error> {
-    let functions = module.computations().filter(Computation::is_function);
-    let mut constants =
-        functions.flat_map(|function| function.instructions()).filter(|i| i.opcode() == Opcode::Constant);
-    constants.try_fold(0_u64, |sum, constant| {
-        let shape = constant.shape().map_err(|_| Error::InvalidShape(constant.name().to_owned()))?;
-        let leaves = shape.leaves().filter(|(_, leaf)| leaf.as_array().is_some_and(|array| array.memory_space() == 0));
-        leaves
-            .map(|(_, leaf)| size::leaf(&leaf))
-            .try_fold(sum, |sum, bytes| sum.checked_add(bytes?).ok_or(Error::Overflow))
-    })
+/// What the functions of a module have, each value an allocation of its own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Functions {
+    /// Bytes of their constants in the default memory space.
+    constant_bytes: u64,
+    /// How many values they have.
+    values: usize,
 }
 
-/// Whether an array of one element that this makes lies in a register rather than in memory. Seen alone in programs that
-/// report no temporaries: copy, abs, add, subtract, multiply, compare, select, and, xor, convert, log, tanh, parameter,
-/// while, conditional; the others are inferred.
-fn makes_scalars_in_registers(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Copy
-            | Opcode::Parameter
-            | Opcode::While
-            | Opcode::Conditional
-            | Opcode::Add
-            | Opcode::Subtract
-            | Opcode::Multiply
-            | Opcode::Compare
-            | Opcode::Select
-            | Opcode::And
-            | Opcode::Or
-            | Opcode::Not
-            | Opcode::Xor
-            | Opcode::Minimum
-            | Opcode::Maximum
-            | Opcode::Clamp
-            | Opcode::Convert
-            | Opcode::Negate
-            | Opcode::Abs
-            | Opcode::Divide
-            | Opcode::Exponential
-            | Opcode::IsFinite
-            | Opcode::Log
-            | Opcode::Power
-            | Opcode::Remainder
-            | Opcode::Rsqrt
-            | Opcode::Sign
-            | Opcode::Sqrt
-            | Opcode::Tanh
-            | Opcode::ShiftLeft
-            | Opcode::ShiftRightLogical
-            | Opcode::ShiftRightArithmetic
-    )
+impl Functions {
+    fn new(module: &Module, rules: &dyn Rules) -> Result<Self, Error> {
+        let functions = module.computations().filter(Computation::is_function);
+        let mut this = Self::default();
+        for instruction in functions.flat_map(|function| function.instructions()) {
+            this.values += match instruction.opcode() {
+                Opcode::Bitcast | Opcode::GetTupleElement => 0,
+                // A tuple makes its table.
+                Opcode::Tuple => 1,
+                _ if !instruction.shape_text().starts_with('(') => 1,
+                _ => instruction.shape().map_or(1, |shape| nodes(&shape)),
+            };
+            if instruction.opcode() == Opcode::Constant {
+                let shape = instruction.shape().map_err(|_| Error::InvalidShape(instruction.name().to_owned()))?;
+                let in_default = |leaf: &Shape| leaf.as_array().is_some_and(|array| array.memory_space() == 0);
+                for (_, leaf) in shape.leaves().filter(|(_, leaf)| in_default(leaf)) {
+                    let bytes = size::leaf(&leaf, rules)?;
+                    this.constant_bytes = this.constant_bytes.checked_add(bytes).ok_or(Error::Overflow)?;
+                }
+            }
+        }
+        Ok(this)
+    }
+}
+
+/// How many tuples and leaves a shape is made of.
+fn nodes(shape: &Shape) -> usize {
+    let (mut waiting, mut count) = (vec![shape.clone()], 0);
+    while let Some(shape) = waiting.pop() {
+        count += 1;
+        if matches!(shape.kind(), ShapeKind::Tuple) {
+            waiting.extend(shape.elements());
+        }
+    }
+    count
 }

@@ -1,26 +1,18 @@
-//! Bytes of arrays and of the tables that tuples are.
+//! Bytes of what no tuple is.
 
-use tilewise::{
-    ErrorKind, Layout, Shape,
-    tpu::{Generation, allocated_bytes},
-};
+use tilewise::{ErrorKind, Layout, Shape};
 
-use crate::Error;
-
-/// Bytes of the table of pointers that a tuple of so many elements is.
-pub(crate) fn table(elements: usize, generation: Generation) -> Option<u64> {
-    u64::try_from(elements).ok()?.checked_mul(4)?.checked_next_multiple_of(generation.tuple_table_granule_bytes())
-}
+use crate::{Error, rules::Rules};
 
 /// Bytes of anything but a tuple; tokens and opaque values take none. An array that was written without a layout counts
 /// as row-major.
-pub(crate) fn leaf(shape: &Shape) -> Result<u64, Error> {
+pub(crate) fn leaf(shape: &Shape, rules: &dyn Rules) -> Result<u64, Error> {
     let Some(array) = shape.as_array() else { return Ok(0) };
     let bytes = match array.layout() {
-        Some(_) => allocated_bytes(array),
+        Some(_) => rules.array_bytes(array),
         None => shape
             .with_layout(Layout::row_major(array.rank()))
-            .and_then(|shape| shape.as_array().map_or(Ok(0), allocated_bytes)),
+            .and_then(|shape| shape.as_array().map_or(Ok(0), |array| rules.array_bytes(array))),
     };
     bytes.map_err(|error| match error.kind() {
         ErrorKind::Overflow => Error::Overflow,

@@ -25,11 +25,11 @@ pub(super) fn pack(groups: &mut Table<Group, Group>, alignment: u64) -> Option<u
 /// The groups by a key of each and how long its first member lives, then by that member's value.
 fn ordered(groups: &Table<Group, Group>, key: &dyn Fn(&Group, u64) -> [Reverse<u64>; 2]) -> Vec<GroupId> {
     let first =
-        |group: &Group| group.members.first().map_or((0, None), |m| (m.high as u64 - m.low as u64, Some(m.value)));
+        |group: &Group| group.members.first().map_or((0, None), |m| (m.high as u64 - m.low as u64, Some(m.rank)));
     let mut order: Vec<GroupId> = groups.ids().filter(|group| groups[*group].bytes > 0).collect();
     order.sort_by_cached_key(|id| {
-        let (length, value) = first(&groups[*id]);
-        (key(&groups[*id], length), value)
+        let (length, rank) = first(&groups[*id]);
+        (key(&groups[*id], length), rank)
     });
     order
 }

@@ -16,7 +16,7 @@ pub(super) fn pack(groups: &mut Table<Group, Group>, alignment: u64) -> Option<u
     let mut order: Vec<GroupId> = groups.ids().filter(|group| groups[*group].bytes > 0).collect();
     order.sort_by_cached_key(|id| {
         let group = &groups[*id];
-        (group.low, Reverse(group.bytes), group.members.first().map(|member| member.value))
+        (group.low, Reverse(group.bytes), group.members.first().map(|member| member.rank))
     });
     let mut free = FreeChunks::all(alignment);
     // The pieces in use, by their last event.

@@ -13,19 +13,9 @@ use tilewise_hlo::{
 
 use crate::{
     buffers::{Buffer, BufferId, Buffers, sort_by_range},
-    sharing::may_share,
+    rules::Rules,
     storage::Storages,
 };
-
-/// What every allocation of a memory space starts at a multiple of, in bytes; `None` where another pass of the compiler
-/// packs it, or packs it otherwise than here. In space 6, offsets agree in all 33 programs that were compared.
-pub(crate) fn alignment(memory_space: u8) -> Option<u64> {
-    match memory_space {
-        0 => Some(16384),
-        6 => Some(512),
-        _ => None,
-    }
-}
 
 pub(crate) type GroupId = Id<Group>;
 
@@ -46,6 +36,8 @@ pub(crate) struct Group {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) value: ValueId,
+    /// What orders values where nothing else does.
+    rank: u32,
     low: usize,
     high: usize,
 }
@@ -90,9 +82,16 @@ pub(crate) struct Heap {
 
 impl Heap {
     /// Replays definitions and releases. `None` if the sizes add up to more than 64 bits.
-    pub(crate) fn new(flow: &Dataflow, storages: &Storages, buffers: &Buffers, packed: &[BufferId]) -> Option<Self> {
+    pub(crate) fn new(
+        flow: &Dataflow,
+        rules: &dyn Rules,
+        storages: &Storages,
+        buffers: &Buffers,
+        packed: &[BufferId],
+    ) -> Option<Self> {
         let mut replay = Replay {
             flow,
+            rules,
             storages,
             buffers,
             groups: Table::new(),
@@ -159,6 +158,7 @@ impl Heap {
 /// Turns live ranges into events.
 struct Replay<'a> {
     flow: &'a Dataflow,
+    rules: &'a dyn Rules,
     storages: &'a Storages,
     buffers: &'a Buffers,
     groups: Table<Group, Group>,
@@ -176,7 +176,7 @@ impl Replay<'_> {
     fn run(&mut self, packed: &[BufferId]) {
         let mut born: Vec<ValueId> = packed.iter().flat_map(|buffer| &self.buffers.members[*buffer]).copied().collect();
         let ranges = &self.buffers.ranges;
-        sort_by_range(&mut born, ranges);
+        sort_by_range(&mut born, ranges, &self.buffers.ranks);
         let mut dying = born.clone();
         dying.sort_by_cached_key(|value| ranges[*value].end);
         for value in &born {
@@ -222,7 +222,7 @@ impl Replay<'_> {
         let group_data = &mut self.groups[group];
         group_data.bytes = group_data.bytes.max(bytes);
         self.slots[value] = Some((group, group_data.members.len()));
-        group_data.members.push(Member { value, low: at, high: at });
+        group_data.members.push(Member { value, rank: self.buffers.ranks[value], low: at, high: at });
         self.events.push(Event { is_definition: true, value, group });
     }
 
@@ -246,7 +246,8 @@ impl Replay<'_> {
             let is_its_own = self.flow.op_at(self.flow.values()[old]) == *operand;
             let is_alone = self.buffers.of(old).is_some_and(|buffer| self.buffers.members[buffer].len() == 1);
             let ends_now = self.slots[old].is_some() && self.ends[old] == time;
-            (is_its_own && is_alone && ends_now && may_share(self.flow, position, *operand)).then_some(old)
+            let may_share = || self.rules.may_share(self.flow, position, self.flow[*operand].position);
+            (is_its_own && is_alone && ends_now && may_share()).then_some(old)
         })
     }
 }

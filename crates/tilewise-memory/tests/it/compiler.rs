@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use tilewise::tpu::Generation;
 use tilewise_hlo::Module;
 use tilewise_memory::{AssignedValue, MemoryPlan, PlanOptions, Role};
 use tilewise_testing::programs;
@@ -11,7 +12,7 @@ use tilewise_testing::programs;
 fn plans() -> impl Iterator<Item = (Vec<String>, Module, MemoryPlan)> {
     programs::table("sizes.csv").into_iter().map(|row| {
         let module = tilewise_hlo::read(programs::path(&row[0])).unwrap();
-        let plan = MemoryPlan::new(&module, &PlanOptions::new(row[1].parse().unwrap())).unwrap();
+        let plan = MemoryPlan::new(&module, &PlanOptions::new(row[1].parse::<Generation>().unwrap())).unwrap();
         (row, module, plan)
     })
 }

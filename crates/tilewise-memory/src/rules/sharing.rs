@@ -1,0 +1,127 @@
+//! Which results may take the place of an operand that ends with them, by XLA's general rules:
+//! `HloDataflowAnalysis::CanShareOperandBufferWithUser` (xla/hlo/analysis/hlo_dataflow_analysis.cc).
+
+use tilewise_hlo::{
+    CallRole, Opcode,
+    dataflow::{Dataflow, OpId, Position},
+};
+
+/// Whether a result may lie where an operand does, of an instruction that is no fusion. Results that must lie in an
+/// operand are in its buffer already.
+pub(super) fn may_share(flow: &Dataflow, result: Position, operand: Position) -> bool {
+    let (user, op) = (flow.op_at(result), flow.op_at(operand));
+    if !same_shape(flow, result, operand) {
+        return false;
+    }
+    let operands = flow.operands(user);
+    match flow[user].opcode {
+        Opcode::While | Opcode::Conditional => true,
+        Opcode::DynamicUpdateSlice | Opcode::Scatter | Opcode::SetDimensionSize => {
+            operands.first() == Some(&op) && reads_once(operands, op)
+        }
+        Opcode::TriangularSolve => operands.get(1) == Some(&op) && reads_once(operands, op),
+        Opcode::Sort => {
+            let number = operands.iter().position(|operand| *operand == op);
+            let is_own =
+                || reads_once(operands, op) && number.is_some_and(|number| flow.shape_index(result) == [number]);
+            flow.users(op).iter().all(|other| other.op == user) && (operands.len() == 1 || is_own())
+        }
+        Opcode::BitcastConvert => bits(flow, flow[user].position) == bits(flow, flow[op].position),
+        opcode => is_elementwise(opcode),
+    }
+}
+
+/// Whether two positions have the same type, dimensions and layout.
+pub(super) fn same_shape(flow: &Dataflow, a: Position, b: Position) -> bool {
+    flow.node(a) == flow.node(b) || flow.shape(a) == flow.shape(b)
+}
+
+pub(super) fn reads_once(operands: &[OpId], op: OpId) -> bool {
+    operands.iter().filter(|operand| **operand == op).count() == 1
+}
+
+/// Whether an instruction makes no values of its own, but joins those of others: what goes around a loop, and what
+/// branches result in.
+pub(super) fn joins(flow: &Dataflow, op: OpId) -> bool {
+    match flow[op].opcode {
+        Opcode::While | Opcode::Conditional => true,
+        Opcode::Parameter => flow.loop_around(op).is_some(),
+        _ => false,
+    }
+}
+
+fn bits(flow: &Dataflow, position: Position) -> Option<u32> {
+    Some(flow.shape(position)?.element_type()?.bits())
+}
+
+/// Whether each element of the result depends on the same element of each operand
+/// (`HloInstruction::IsElementwise` in xla/hlo/ir/hlo_instruction.cc). A `bitcast-convert` is if it keeps the width.
+pub(super) fn is_elementwise(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Abs
+            | Opcode::Acos
+            | Opcode::Acosh
+            | Opcode::Add
+            | Opcode::And
+            | Opcode::Asin
+            | Opcode::Asinh
+            | Opcode::Atan
+            | Opcode::Atan2
+            | Opcode::Atanh
+            | Opcode::BitcastConvert
+            | Opcode::Cbrt
+            | Opcode::Ceil
+            | Opcode::Clamp
+            | Opcode::Compare
+            | Opcode::Complex
+            | Opcode::Convert
+            | Opcode::Copy
+            | Opcode::Cosh
+            | Opcode::Cosine
+            | Opcode::CountLeadingZeros
+            | Opcode::Divide
+            | Opcode::Erf
+            | Opcode::Exponential
+            | Opcode::ExponentialMinusOne
+            | Opcode::Floor
+            | Opcode::Imag
+            | Opcode::IsFinite
+            | Opcode::Log
+            | Opcode::LogPlusOne
+            | Opcode::Logistic
+            | Opcode::Maximum
+            | Opcode::Minimum
+            | Opcode::Multiply
+            | Opcode::Negate
+            | Opcode::Not
+            | Opcode::Or
+            | Opcode::Popcnt
+            | Opcode::Power
+            | Opcode::Real
+            | Opcode::ReducePrecision
+            | Opcode::Remainder
+            | Opcode::RoundNearestAfz
+            | Opcode::RoundNearestEven
+            | Opcode::Rsqrt
+            | Opcode::Select
+            | Opcode::ShiftLeft
+            | Opcode::ShiftRightArithmetic
+            | Opcode::ShiftRightLogical
+            | Opcode::Sign
+            | Opcode::Sine
+            | Opcode::Sinh
+            | Opcode::Sqrt
+            | Opcode::StochasticConvert
+            | Opcode::Subtract
+            | Opcode::Tan
+            | Opcode::Tanh
+            | Opcode::Xor
+    )
+}
+
+/// The computation of a fusion, also of one that an abbreviated start runs.
+pub(super) fn fused_computation(flow: &Dataflow, fusion: OpId) -> Option<usize> {
+    let call = flow.instruction(fusion)?.calls().find(|call| call.role == CallRole::Calls)?;
+    Some(call.computation()?.index())
+}
