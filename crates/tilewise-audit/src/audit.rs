@@ -3,7 +3,7 @@
 use crate::{
     buffers::Buffers,
     copies::copies,
-    generation::{build_in_name, contradiction, generation_in_name, infer_generation},
+    machine::{build_in_name, contradiction, generation_in_name, infer_generation, infer_machine},
     peak::peak,
     report::{MemoryBounds, Report, SpaceTotal, Warning},
     sizing::{Array, ArrayId, Sizer},
@@ -14,15 +14,15 @@ use std::{
 };
 use tilewise::{Shape, ShapeKind, tpu::Generation};
 use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
-use tilewise_memory::{COMPILER, COMPILER_BUILD, Error as PlanError, PlanOptions, Planner};
+use tilewise_memory::{COMPILER, COMPILER_BUILD, Error as PlanError, Machine, PlanOptions, Planner};
 
 /// What an audit depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct AuditOptions {
-    /// The TPU generation the program is compiled for; [inferred](infer_generation) where it is not given.
-    pub tpu: Option<Generation>,
-    /// Bytes of HBM: near that limit the compiler packs memory another way.
+    /// The machine the program is compiled for; [inferred](infer_machine) where it is not given.
+    pub machine: Option<Machine>,
+    /// Bytes of HBM: near that limit a TPU's compiler packs memory another way.
     pub hbm_limit: Option<u64>,
     /// The generation that the program's file is named after: what counts where none is given, and a warning where another
     /// is.
@@ -32,27 +32,33 @@ pub struct AuditOptions {
 }
 
 impl AuditOptions {
-    /// The options for a program in a file, of which the path is known, that a TPU of this generation is to run, with so
-    /// many bytes of HBM instead of all that it has.
+    /// The options for a program in a file, of which the path is known, that this machine is to run, with so many bytes
+    /// of memory instead of [all that it gives to programs](Machine::program_bytes).
     ///
     /// ```
     /// use tilewise::tpu::Generation;
     /// use tilewise_audit::AuditOptions;
     ///
-    /// let options = AuditOptions::of_file("jobs/step.v6e.hlo", Some(Generation::V5e), None);
+    /// let options = AuditOptions::of_file("jobs/step.v6e.hlo", Some(Generation::V5e.into()), None);
     /// assert_eq!((options.named, options.hbm_limit), (Some(Generation::V6e), Some(Generation::V5e.hbm_bytes())));
     /// ```
     #[must_use]
-    pub fn of_file(path: &str, tpu: Option<Generation>, hbm_limit: Option<u64>) -> Self {
+    pub fn of_file(path: &str, machine: Option<Machine>, hbm_limit: Option<u64>) -> Self {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let hbm_limit = hbm_limit.or(tpu.map(Generation::hbm_bytes));
-        Self { tpu, hbm_limit, named: generation_in_name(name), build: build_in_name(name) }
+        let hbm_limit = hbm_limit.or(machine.and_then(Machine::program_bytes));
+        Self { machine, hbm_limit, named: generation_in_name(name), build: build_in_name(name) }
     }
 
     /// The options with this generation.
     #[must_use]
     pub fn with_tpu(self, tpu: impl Into<Option<Generation>>) -> Self {
-        Self { tpu: tpu.into(), ..self }
+        Self { machine: tpu.into().map(Machine::Tpu), ..self }
+    }
+
+    /// The options with this machine.
+    #[must_use]
+    pub fn with_machine(self, machine: impl Into<Option<Machine>>) -> Self {
+        Self { machine: machine.into(), ..self }
     }
 
     /// The options with so many bytes of HBM.
@@ -104,21 +110,25 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     auditor.check_aliases(&flow);
     auditor.report_unsized();
     let copies = copies(module, &flow, &mut auditor.sizer);
-    let generation = options.tpu.or(options.named).unwrap_or_else(|| infer_generation(module));
-    auditor.warnings.extend(of_another(module, generation, options));
+    let (machine, assumed) = machine(module, options);
+    auditor.warnings.extend(assumed);
+    auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
     auditor.warnings.extend(options.build.and_then(of_another_build));
-    let mut plan_options = PlanOptions::new(generation);
+    let mut plan_options = PlanOptions::new(machine);
     plan_options.hbm_limit = options.hbm_limit;
     // Another compiler packs memory in ways of its own.
-    let is_for_another = module.is_scheduled() && !module.has_tiles();
-    let planner =
-        if is_for_another { Err(PlanError::NotTpu) } else { Planner::of_dataflow(flow.clone(), plan_options) };
+    let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
+    let planner = if is_for_another {
+        Err(PlanError::OtherMachine(machine))
+    } else {
+        Planner::of_dataflow(flow.clone(), plan_options)
+    };
     let plan = planner.as_ref().map_err(PlanError::clone).and_then(Planner::plan);
     let mut memory_bounds = match &plan {
         Ok(plan) => MemoryBounds::of_plan(plan),
         Err(_) => memory_bounds(module, &mut auditor),
     };
-    let is_bounded = matches!(plan, Ok(_) | Err(PlanError::Unscheduled | PlanError::NotTpu));
+    let is_bounded = matches!(plan, Ok(_) | Err(PlanError::Unscheduled | PlanError::OtherMachine(_)));
     memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module);
     let mut memory_spaces = auditor.totals();
     for space in plan.iter().flat_map(|plan| &plan.spaces) {
@@ -132,7 +142,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         module_name: module.name().to_owned(),
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
-        generation: plan_options.generation,
+        machine,
         partitions: partitions(module),
         memory_spaces: memory_spaces.into_values().collect(),
         copies,
@@ -146,6 +156,24 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         flow,
         planner: planner.ok(),
     }
+}
+
+/// The machine that a program is planned for, with the warning that it is only assumed.
+fn machine(module: &Module, options: AuditOptions) -> (Machine, Option<Warning>) {
+    if let Some(machine) = options.machine {
+        return (machine, None);
+    }
+    if module.has_tiles() || !module.is_scheduled() {
+        return (options.named.unwrap_or_else(|| infer_generation(module)).into(), None);
+    }
+    let inferred = infer_machine(module);
+    let machine = inferred.unwrap_or(Machine::Cpu);
+    let assumed = || {
+        let message = "the text does not show whether a GPU or a CPU is to run it: it is planned as for a CPU, and on a GPU \
+                       temporaries start at other multiples and share memory otherwise; `--machine gpu` plans it so";
+        Warning::new("assumed_machine", message)
+    };
+    (machine, inferred.is_none().then(assumed))
 }
 
 /// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is

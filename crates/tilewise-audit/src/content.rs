@@ -2,6 +2,7 @@
 
 use crate::{AuditOptions, Failure, Report, Warning, audit_with};
 use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Module};
+use tilewise_memory::Machine;
 
 /// What [`read`](Content::read) finds in a file.
 #[derive(Debug)]
@@ -89,11 +90,27 @@ impl Program {
     #[must_use]
     pub fn audit(&self, options: AuditOptions) -> Report {
         let mut report = audit_with(&self.module, options);
-        let not_tpu = self.for_tpu().err();
+        let may_be_tpus = options.machine.is_none_or(|machine| machine.generation().is_some());
+        let not_tpu = self.for_tpu().err().filter(|_| may_be_tpus);
         let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
         report.warnings.splice(..0, warning);
         report.compiler_plan = self.buffer_assignment.as_ref().and_then(|assignment| report.agreement(assignment));
         report
+    }
+
+    /// Refuses a program that this machine's compiler did not make.
+    ///
+    /// # Errors
+    /// For a TPU, those of [`for_tpu`](Self::for_tpu); for another machine `not_this_machine`, if arrays lie in tiles.
+    pub fn for_machine(&self, machine: Machine) -> Result<(), Failure> {
+        if machine.generation().is_some() {
+            return self.for_tpu();
+        }
+        if !self.module.has_tiles() {
+            return Ok(());
+        }
+        let message = format!("not compiled for `{machine}`: arrays lie in tiles, so it was compiled for a TPU");
+        Err(Failure::new("not_this_machine", message).with_help("leave `--machine` out, or name the TPU's generation"))
     }
 
     /// Refuses a program that was never laid out for a TPU: its sizes would be those of rows without padding.

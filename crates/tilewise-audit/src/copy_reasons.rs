@@ -213,7 +213,11 @@ impl Explained<'_, '_> {
             let shape = self.shape(position)?;
             let bounds: Vec<u64> =
                 shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
-            let default = tpu::default_layout(shape.element_type()?, &bounds, self.report.generation).ok()?;
+            let Some(generation) = self.report.machine.generation() else {
+                let order = shape.layout().map_or(&[][..], |layout| layout.minor_to_major());
+                return Some(order.iter().rev().copied().eq(0..bounds.len()));
+            };
+            let default = tpu::default_layout(shape.element_type()?, &bounds, generation).ok()?;
             let tiling = |shape: &Shape| {
                 shape.layout().map(|layout| (layout.minor_to_major().to_vec(), layout.tiles().to_vec()))
             };

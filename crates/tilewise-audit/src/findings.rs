@@ -15,11 +15,15 @@ pub(crate) struct Findings {
 impl Findings {
     fn new(report: &Report) -> Self {
         match ProgramModel::new(report) {
-            Some(program) => Self {
-                advice: recommend(&program),
-                notes: notes(&program),
-                copy_reasons: reasons(report, Some(program.layout_requests())),
-            },
+            Some(program) => {
+                // Layouts can be asked for where they have tiles.
+                let layout_requests = report.machine.generation().map(|_| program.layout_requests());
+                Self {
+                    advice: recommend(&program),
+                    notes: notes(&program),
+                    copy_reasons: reasons(report, layout_requests),
+                }
+            }
             None => Self { advice: Vec::new(), notes: Vec::new(), copy_reasons: reasons(report, None) },
         }
     }

@@ -38,12 +38,13 @@ mod elementwise;
 mod explain;
 mod failure;
 mod findings;
-mod generation;
+
 #[cfg(feature = "serde")]
 mod json_line;
 mod kept;
 mod kernels;
 mod layers;
+mod machine;
 mod message_model;
 mod notes;
 mod origin;
@@ -73,16 +74,16 @@ pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
 pub use explain::{Allocation, Answer, Explanation, decode_log, explain, read_log, read_stream};
 pub use failure::Failure;
-pub use generation::{build_in_name, generation_in_name, infer_generation};
 #[cfg(feature = "serde")]
 pub use json_line::JsonLine;
 pub use kernels::KernelRow;
+pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
 pub use origin::SourceLine;
 pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::{PlanPiece, PlanRow};
 pub use recommendation::Recommendation;
 pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
-pub use tilewise_memory::{COMPILER, Error as PlanError, MemoryPlan, Role};
+pub use tilewise_memory::{COMPILER, Error as PlanError, Machine, MemoryPlan, Role};
 pub use timeline::{Owners, Timeline, TimelinePiece};
 pub use view::{ReportView, ViewOptions};
 pub use work::Work;

@@ -1,7 +1,7 @@
 //! A message as rules look at it: what it lists, what fills the memory, and whose code to answer with.
 
 use crate::{
-    Allocation, Explanation, Recommendation, generation::generation_of_tiles, origin::place, recommendation::Target,
+    Allocation, Explanation, Recommendation, machine::generation_of_tiles, origin::place, recommendation::Target,
 };
 use tilewise::{ArrayShape, Shape, tpu::Generation};
 use tilewise_oom::{Budget, Framework, Role, Section};

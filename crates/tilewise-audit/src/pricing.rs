@@ -22,7 +22,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>) -> Vec<Recommendation> {
         program.total_bytes.saturating_sub(program.total_with(changes))
     };
     let least = program.total_bytes / WORTHWHILE;
-    let proposals = RULES.iter().flat_map(|rule| rule.propose(program));
+    let proposals = RULES.iter().filter(|rule| rule.holds_on(program.machine)).flat_map(|rule| rule.propose(program));
+    // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
+    let proposals = proposals.map(|proposal| {
+        let is_bound = proposal.is_bound || program.machine.generation().is_none();
+        Proposal { is_bound, ..proposal }
+    });
     // By the plan, and as it is said.
     let mut priced: Vec<([u64; 2], Proposal<'_>)> = proposals
         .map(|proposal| {

@@ -10,7 +10,7 @@ use tilewise_hlo::{
     Instruction, Module, Opcode,
     dataflow::{Dataflow, OpId, Position},
 };
-use tilewise_memory::{MemoryPlan, Planner, Role};
+use tilewise_memory::{Machine, MemoryPlan, Planner, Role};
 
 /// An array in the device's default memory.
 #[derive(Clone, Debug)]
@@ -67,7 +67,9 @@ pub(crate) struct BufferChanges {
 
 pub(crate) struct ProgramModel<'m> {
     pub(crate) module: &'m Module,
+    /// Whose default layouts hold, where they are asked for: by rules of TPUs alone.
     pub(crate) generation: tpu::Generation,
+    pub(crate) machine: Machine,
     /// Devices that run the program together.
     pub(crate) partitions: u64,
     pub(crate) flow: &'m Dataflow,
@@ -122,7 +124,8 @@ impl<'m> ProgramModel<'m> {
         }
         Some(Self {
             module,
-            generation: report.generation,
+            generation: report.machine.generation().unwrap_or(tpu::Generation::V5e),
+            machine: report.machine,
             partitions: report.partitions,
             flow: &report.flow,
             arrays,

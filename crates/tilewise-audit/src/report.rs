@@ -11,12 +11,9 @@ use crate::{
     work::{Work, work},
 };
 use std::{borrow::Cow, ops::Range, sync::OnceLock};
-use tilewise::{
-    Shape, Sizes,
-    tpu::{Generation, memory_space_name},
-};
+use tilewise::{Shape, Sizes, tpu::memory_space_name};
 use tilewise_hlo::{Module, dataflow::Dataflow};
-use tilewise_memory::{MemoryPlan, Planner};
+use tilewise_memory::{Machine, MemoryPlan, Planner};
 
 /// An audit of one module.
 #[derive(Clone, Debug)]
@@ -28,8 +25,8 @@ pub struct Report {
     pub entry: Option<String>,
     /// Whether the text says the module is scheduled.
     pub is_scheduled: bool,
-    /// The generation it is compiled for, as given or [inferred](crate::infer_generation).
-    pub generation: Generation,
+    /// The machine it is compiled for, as given or [inferred](crate::infer_machine).
+    pub machine: Machine,
     /// Devices that run the program together; what is said of memory is of each.
     pub partitions: u64,
     /// Totals and peaks, by rising memory space.

@@ -166,7 +166,11 @@ impl<'d> Resolver<'d> {
             let value = pairs.skip_value(value);
             if let Some(role) = CallRole::of(name) {
                 has.roles |= 1 << role as u32;
-                self.note_called(value, opcode == Opcode::Fusion && role == CallRole::Calls);
+                let runs_fusion = || {
+                    let wrapped = || crate::opcode::wrapped(data.text(instruction.opcode_text));
+                    opcode == Opcode::Fusion || wrapped() == Some(Opcode::Fusion)
+                };
+                self.note_called(value, role == CallRole::Calls && runs_fusion());
             } else if name == "index" {
                 has.index = trim(value).parse::<usize>().is_ok();
             } else if is_nearly_any(name, &ATTRIBUTES) {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use tilewise_hlo::dataflow::Gap;
 
+use crate::Machine;
+
 /// Why a module has no memory plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -11,8 +13,8 @@ pub enum Error {
     /// The module isn't scheduled (`is_scheduled=true` in its first line): the order of its text isn't the order in
     /// which it runs.
     Unscheduled,
-    /// The module isn't compiled for a TPU: no layout of it has tiles.
-    NotTpu,
+    /// The module isn't compiled for this machine: of a TPU's, layouts have tiles, and of others none.
+    OtherMachine(Machine),
     /// The module has no entry computation, or one without instructions: the text may be truncated.
     NoEntry,
     /// The shape of this instruction isn't valid.
@@ -40,7 +42,8 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unscheduled => "unscheduled",
-            Self::NotTpu => "not_tpu",
+            Self::OtherMachine(Machine::Tpu(_)) => "not_tpu",
+            Self::OtherMachine(_) => "other_machine",
             Self::NoEntry => "no_entry",
             Self::InvalidShape(_) => "shape",
             Self::UnknownOperand { .. } => "unknown_operand",
@@ -58,8 +61,11 @@ impl fmt::Display for Error {
             Self::Unscheduled => {
                 f.write_str("the module isn't scheduled, so the order of its text isn't the order in which it runs")
             }
-            Self::NotTpu => {
+            Self::OtherMachine(Machine::Tpu(_)) => {
                 f.write_str("no layout has tiles, so it isn't compiled for a TPU, whose memory this is about")
+            }
+            Self::OtherMachine(machine) => {
+                write!(f, "layouts have tiles, so it is compiled for a TPU, and not for `{machine}`")
             }
             Self::NoEntry => f.write_str("the module has no entry computation; its text may be truncated"),
             Self::InvalidShape(name) => write!(f, "the shape of `{name}` isn't valid"),

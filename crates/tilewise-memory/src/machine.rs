@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use tilewise::tpu::Generation;
 
-use crate::Packing;
+use crate::{COMPILER, Packing};
 
 /// A machine that a program is compiled for.
 ///
@@ -84,6 +84,16 @@ impl Machine {
     pub fn program_bytes(self) -> Option<u64> {
         let bytes = self.memory_bytes()?;
         Some(if self.generation().is_some() { bytes } else { bytes / 4 * 3 })
+    }
+
+    /// The compiler whose plans these are, as checked.
+    #[must_use]
+    pub fn compiler(self) -> &'static str {
+        match self {
+            Self::Tpu(_) => COMPILER,
+            Self::Gpu | Self::A100 | Self::H100 | Self::B200 => "XLA for GPUs in jax 0.6.2 to 0.10.2",
+            Self::Cpu => "XLA for CPUs in jax 0.4.35 to 0.10.2",
+        }
     }
 
     /// How its compiler packs a heap where memory isn't short.

@@ -47,5 +47,5 @@ pub use shape::{
     PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,
     parse_index, parse_shape,
 };
-pub use summary::{MessageSummary, Remark, Summary};
+pub use summary::{MessageSummary, Remark, Summary, memory_name};
 pub use text::{ProgramLines, Terminal, Text, WriteText};

@@ -50,7 +50,7 @@ pub fn programs(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u
 fn read(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> Result<Vec<Program>, Failure> {
     let document = Document::decode(bytes, DECOMPRESSION_LIMIT)?;
     let tpu: Option<Generation> = tpu.and_then(|tpu| tpu.parse().ok());
-    let options = AuditOptions::of_file(name, tpu, limit);
+    let options = AuditOptions::of_file(name, tpu.map(Into::into), limit);
     let mut programs = Vec::new();
     let mut failure = None;
     for content in Content::of(document) {

@@ -13,11 +13,16 @@ use crate::{
 use std::{cmp::Reverse, collections::HashSet};
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, Opcode};
+use tilewise_memory::Machine;
 use tilewise_oom::Framework;
 
 pub(crate) struct LoopKeepsValues;
 
 impl Rule for LoopKeepsValues {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at));
         loops.filter_map(|forward| proposal(program, &forward)).collect()

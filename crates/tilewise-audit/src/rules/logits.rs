@@ -12,6 +12,7 @@ use crate::{
     snippet::JAX_AND_NUMPY,
 };
 use std::collections::{HashMap, HashSet};
+use tilewise_memory::Machine;
 
 /// Vocabularies are larger; other dimensions of models are smaller.
 const VOCABULARY: u64 = 30_000;
@@ -33,6 +34,10 @@ loss = jax.lax.map(loss_of, chunks).sum() / labels.size";
 pub(crate) struct VocabularyLogits;
 
 impl Rule for VocabularyLogits {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
         proposal(program).into_iter().collect()
     }

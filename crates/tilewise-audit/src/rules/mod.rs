@@ -35,6 +35,7 @@ use crate::{
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{AdvisedArray, Change, Saving, Snippet, Target},
 };
+use tilewise_memory::Machine;
 
 /// Every rule. Of changes that free as much, those of the earlier one come first: what is the caller's own.
 pub(crate) const RULES: &[&dyn Rule] = &[
@@ -68,6 +69,12 @@ pub(crate) const MESSAGE_RULES: &[&dyn MessageRule] = &[
 
 /// Finds one sign in a program, and what to change where it is found.
 pub(crate) trait Rule {
+    /// Whether what it proposes helps on this machine: on others than TPUs, where sizes are dense, only what does away
+    /// with arrays.
+    fn holds_on(&self, machine: Machine) -> bool {
+        machine.generation().is_some()
+    }
+
     /// The changes that may help; what they free isn't known yet.
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>>;
 }

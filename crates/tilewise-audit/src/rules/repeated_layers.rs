@@ -8,10 +8,15 @@ use crate::{
     recommendation::{Change, Target},
     snippet::JAX,
 };
+use tilewise_memory::Machine;
 
 pub(crate) struct RepeatedLayers;
 
 impl Rule for RepeatedLayers {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
     fn propose<'m>(&self, program: &ProgramModel<'m>) -> Vec<Proposal<'m>> {
         proposal(program).into_iter().collect()
     }

@@ -14,8 +14,8 @@ use programs::{Input, InputResult};
 use sink::Sink;
 use std::{io, path::PathBuf};
 use tilewise::tpu::{Generation, memory_space_name};
-use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, ViewOptions};
-use tilewise_report::{AuditOutput, style::bytes};
+use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, Machine, ViewOptions};
+use tilewise_report::{AuditOutput, memory_name, style::bytes};
 
 #[derive(clap::Args)]
 #[command(
@@ -42,6 +42,10 @@ pub(crate) struct Args {
     /// TPU generation, which the program must fit: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
+    /// Machine that the program is compiled for, where its text does not say so: tpu:v5e and other generations, gpu, gpu:a100,
+    /// gpu:h100, gpu:b200, cpu; with a card, the report says whether it fits, and the exit status does not
+    #[arg(long, value_name = "MACHINE", conflicts_with = "tpu")]
+    machine: Option<Machine>,
     /// Exit with status 1 if the padding in HBM at the peak exceeds a share of what is live then (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     fail_above: Option<Limit>,
@@ -139,14 +143,18 @@ impl Request<'_> {
     }
 
     fn audit(&self, content: Content, input: &Input) -> Result<Found, Failure> {
-        let &Args { tpu, all, hbm_limit, fail_above, .. } = self.args;
+        let &Args { tpu, machine, all, hbm_limit, fail_above, .. } = self.args;
         let source = input.path.to_string_lossy();
         match content {
             Content::Program(program) => {
-                if tpu.is_some() || fail_above.is_some() {
-                    program.for_tpu().map_err(|failure| failure.in_file(&input.path))?;
-                }
-                let options = AuditOptions::of_file(&source, tpu, hbm_limit);
+                let fits = match machine {
+                    Some(machine) => program.for_machine(machine),
+                    None if tpu.is_some() || fail_above.is_some() => program.for_tpu(),
+                    None => Ok(()),
+                };
+                fits.map_err(|failure| failure.in_file(&input.path))?;
+                let machine = machine.or(tpu.map(Machine::Tpu));
+                let options = AuditOptions::of_file(&source, machine, hbm_limit);
                 let (report, limit) = (program.audit(options), options.hbm_limit);
                 Ok(Found::Program(Box::new(AuditOutput { source: source.into_owned(), report, all, tpu, limit })))
             }
@@ -177,7 +185,7 @@ fn show(
                 report.memory_spaces.iter().find(|space| space.memory_space == 0).map_or(0, |hbm| hbm.total_bytes());
             let limit = args.hbm_limit.or(args.tpu.map(Generation::hbm_bytes));
             if let Some(limit) = limit.filter(|limit| held > *limit) {
-                let words = too_large(held, limit);
+                let words = too_large(args.machine.unwrap_or(Machine::Tpu(Generation::V5e)), held, limit);
                 say(format!("{source}: {words}"));
                 output.raise(Status::Flagged);
             }
@@ -189,10 +197,12 @@ fn show(
         say(format!("warning: {source}: {}", warning.message));
     }
     let bounds = &audited.report.memory_bounds;
-    let is_unknown = !bounds.is_complete && (args.fail_above.is_some() || audited.limit.is_some());
-    let misfit = audited.limit.and_then(|limit| match bounds.fits(limit) {
+    // A machine says whose program it is, not what it must fit.
+    let limit = audited.limit.filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
+    let is_unknown = !bounds.is_complete && (args.fail_above.is_some() || limit.is_some());
+    let misfit = limit.and_then(|limit| match bounds.fits(limit) {
         Some(true) => None,
-        Some(false) => Some(too_large(bounds.at_least_bytes(), limit)),
+        Some(false) => Some(too_large(audited.report.machine, bounds.at_least_bytes(), limit)),
         None if is_unknown => None,
         None => Some("whether it fits depends on how temporaries share memory".to_owned()),
     });
@@ -205,6 +215,6 @@ fn show(
     sink.write(&audited, output)
 }
 
-fn too_large(held: u64, limit: u64) -> String {
-    format!("does not fit {} of HBM: it needs {} more", bytes(limit), bytes(held - limit))
+fn too_large(machine: Machine, held: u64, limit: u64) -> String {
+    format!("does not fit {} of {}: it needs {} more", bytes(limit), memory_name(machine), bytes(held - limit))
 }

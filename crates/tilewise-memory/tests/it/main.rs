@@ -3,3 +3,4 @@
 mod by_hand;
 mod compiler;
 mod hostile;
+mod machines;

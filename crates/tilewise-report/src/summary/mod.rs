@@ -1,23 +1,22 @@
 //! What is said first of a program or a message, as data: the terminal prints it, the page draws it.
 
 mod copies;
+mod machine;
 mod message;
 mod stack;
 
 pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
+pub use machine::memory_name;
 pub use message::MessageSummary;
 pub use stack::{BudgetPart, BudgetStack};
 
 use crate::style::{bytes, bytes_both, line_of, percent};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{COMPILER, MemoryPlan, Recommendation, Report, ReportView, SpacePeak};
+use tilewise_audit::{MemoryPlan, Recommendation, Report, ReportView, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
-
-/// Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in 140, and 28 MiB at most.
-const CODE: &str = "program code adds mostly less than 4 MiB.";
 
 /// What a program holds at its peak, whether that fits, what to change, and what it copies. It serialises.
 ///
@@ -136,11 +135,11 @@ impl<'a> Summary<'a> {
             origin: entry.map_or(source.to_string(), |entry| format!("{source}, entry {entry}")),
             headline: headline(report),
             parts: plan.map_or(Vec::new(), parts),
-            machine: format!("A TPU {} has {} of HBM.", report.generation.name(), bytes(report.generation.hbm_bytes())),
+            machine: machine::words(report.machine),
             verdict: view.options.hbm_limit.map(|limit| verdict(report, limit)),
             peak: plan
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
-                .map_or(Vec::new(), |(plan, peak)| of_peak(plan, peak)),
+                .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
             notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
             recommendations: plan.map_or(Vec::new(), |_| recommended(report)),
             remedy: view.options.hbm_limit.and_then(|limit| remedy(report, limit)),
@@ -161,7 +160,8 @@ fn headline(report: &Report) -> String {
         count => format!(" on each of {count} devices"),
     };
     let bound = if report.memory_bounds.is_complete { "at most" } else { "at least" };
-    format!("Holds {} of HBM {bound}{per_device}", bytes_both(plan.total_bytes()))
+    let memory = machine::memory_name(report.machine);
+    format!("Holds {} of {memory} {bound}{per_device}", bytes_both(plan.total_bytes()))
 }
 
 fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
@@ -181,31 +181,33 @@ fn parts(plan: &MemoryPlan) -> Vec<SummaryPart> {
 
 fn verdict(report: &Report, limit: u64) -> Remark {
     let bounds = report.memory_bounds;
-    let (least, most, holds) = (bounds.at_least_bytes(), bounds.at_most_bytes, bytes(limit));
+    let (least, most) = (bounds.at_least_bytes(), bounds.at_most_bytes);
+    let holds = format!("{} of {}", bytes(limit), machine::memory_name(report.machine));
     let (tone, words) = match bounds.fits(limit) {
-        Some(true) => (Tone::Strong, format!("Fits {holds} of HBM with {} left.", bytes(limit - most))),
+        Some(true) => (Tone::Strong, format!("Fits {holds} with {} left.", bytes(limit - most))),
         Some(false) => {
             let alone = if report.plan.is_ok() { "" } else { "arguments and results alone are " };
-            (Tone::Bad, format!("Does not fit {holds} of HBM: {alone}{} too much.", bytes(least - limit)))
+            (Tone::Bad, format!("Does not fit {holds}: {alone}{} too much.", bytes(least - limit)))
         }
         None if !bounds.is_complete => {
             let why = "not all of it could be read or sized";
-            (Tone::Bad, format!("Whether it fits {holds} of HBM can't be known: {why}."))
+            (Tone::Bad, format!("Whether it fits {holds} can't be known: {why}."))
         }
         None => {
             let (least, most) = (bytes(least), bytes(most));
             let needs = format!("needs {least} to {most}, as temporaries share memory");
-            (Tone::Warning, format!("May or may not fit {holds} of HBM: {needs}."))
+            (Tone::Warning, format!("May or may not fit {holds}: {needs}."))
         }
     };
     Remark { words, tone }
 }
 
-fn of_peak(plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
+fn of_peak(report: &Report, plan: &MemoryPlan, peak: &SpacePeak) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut say = |tone, words| remarks.push(Remark { words, tone });
     let share = peak.padding_share();
     match peak.padding_bytes {
+        0 if report.machine.generation().is_none() => {}
         0 => say(Tone::Plain, "None of it is padding.".to_owned()),
         padding => {
             let tone = Tone::of_expansion(1.0 / (1.0 - share).max(f64::EPSILON));
@@ -264,15 +266,16 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
     if let Some(words) = of_core(report) {
         say(Tone::Plain, words);
     }
-    say(Tone::Faint, format!("Planned as {COMPILER} does; {CODE}"));
+    say(Tone::Faint, format!("Planned as {} does; {}", report.machine.compiler(), machine::left_out(report.machine)));
     remarks
 }
 
 /// What a program lacks that is compiled for one core of a chip, where it fits the chip.
 fn of_core(report: &Report) -> Option<String> {
-    let (held, all) = (report.memory_bounds.at_most_bytes, report.generation.hbm_bytes());
-    let of_core = report.generation.core_hbm_bytes().filter(|of_core| (*of_core..=all).contains(&held))?;
-    let (name, all, of_core) = (report.generation.name(), bytes(all), bytes(of_core));
+    let generation = report.machine.generation()?;
+    let (held, all) = (report.memory_bounds.at_most_bytes, generation.hbm_bytes());
+    let of_core = generation.core_hbm_bytes().filter(|of_core| (*of_core..=all).contains(&held))?;
+    let (name, all, of_core) = (generation.name(), bytes(all), bytes(of_core));
     let cores = "where both cores of a chip are one device (JAX's `megacore`)";
     Some(format!("A TPU {name} has {all} of HBM {cores}, else {of_core} for each."))
 }

@@ -1,10 +1,11 @@
-//! Which TPU a program is compiled for, from its text.
+//! Which machine a program is compiled for, from its text.
 
 use tilewise::{
     ArrayShape,
     tpu::{self, Generation},
 };
 use tilewise_hlo::Module;
+use tilewise_memory::Machine;
 
 /// The generation that a module's text points to; v5e where nothing does.
 ///
@@ -38,6 +39,43 @@ pub fn infer_generation(module: &Module) -> Generation {
         Generation::V5e
     }
 }
+
+/// The machine that a module's text shows: a TPU if arrays lie in tiles; a GPU or a CPU by what only its compiler writes.
+/// `None` where nothing shows.
+///
+/// ```
+/// use tilewise_memory::Machine;
+///
+/// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8]{0} parameter(0) }";
+/// let machine = |text: &str| tilewise_audit::infer_machine(&tilewise_hlo::Module::parse(text).unwrap());
+/// assert_eq!(machine(text), None);
+/// assert_eq!(machine(&text.replace("true", "true, frontend_attributes={fingerprint_before_lhs=\"6f\"}")), Some(Machine::Gpu));
+/// ```
+#[must_use]
+pub fn infer_machine(module: &Module) -> Option<Machine> {
+    if module.has_tiles() {
+        return Some(infer_generation(module).into());
+    }
+    let shows = |marks: &[&str]| marks.iter().any(|mark| module.source().contains(mark));
+    // CPUs' first: both have fusions of Triton's kind, under names of their own.
+    if shows(CPU_MARKS) { Some(Machine::Cpu) } else { shows(GPU_MARKS).then_some(Machine::Gpu) }
+}
+
+/// In all 163 texts of GPUs that were compared: the fingerprint. The others are of the backend's configuration, and of
+/// the libraries that only GPUs call.
+const GPU_MARKS: &[&str] = &[
+    "fingerprint_before_lhs",
+    "\"operation_queue_id\"",
+    "\"force_earliest_schedule\"",
+    "\"fusion_backend_config\"",
+    "\"__cublas$",
+    "\"__cudnn$",
+    "__triton",
+    "cusolver",
+];
+
+/// In 54 of 60 texts of CPUs that were compared.
+const CPU_MARKS: &[&str] = &["\"outer_dimension_partitions\"", "__ynn_fusion", "\"__onednn$", "xla_cpu"];
 
 /// The generation that a file's name mentions: a hint, where no other is given.
 ///

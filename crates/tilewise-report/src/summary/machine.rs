@@ -1,0 +1,40 @@
+//! What is said of a machine's memory, and of what a plan leaves out there.
+
+use crate::style::bytes;
+use tilewise_audit::Machine;
+
+/// What its memory is called.
+pub fn memory_name(machine: Machine) -> &'static str {
+    match machine {
+        Machine::Tpu(_) => "HBM",
+        Machine::Cpu => "memory",
+        _ => "GPU memory",
+    }
+}
+
+/// How much of it there is.
+pub(super) fn words(machine: Machine) -> String {
+    let pool = "JAX takes three quarters of a GPU's memory (`XLA_PYTHON_CLIENT_MEM_FRACTION`)";
+    match (machine, machine.memory_bytes(), machine.program_bytes()) {
+        (Machine::Tpu(generation), Some(all), _) => format!("A TPU {} has {} of HBM.", generation.name(), bytes(all)),
+        (Machine::Cpu, ..) => "A CPU's program has the host's memory.".to_owned(),
+        (_, Some(all), Some(part)) => {
+            let name = machine.to_string().rsplit(':').next().unwrap_or_default().to_uppercase();
+            format!("{pool}: of the {} of this {name}, {}.", bytes(all), bytes(part))
+        }
+        _ => format!("{pool}."),
+    }
+}
+
+/// What a plan leaves out. Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in 140, and
+/// 28 MiB at most.
+pub(super) fn left_out(machine: Machine) -> &'static str {
+    match machine {
+        Machine::Tpu(_) => "program code adds mostly less than 4 MiB.",
+        Machine::Cpu => "JAX's `peak_memory_in_bytes` leaves the temporaries out on a CPU.",
+        _ => {
+            "not counted are the CUDA context, handles and buffers of cuBLAS, cuDNN and NCCL, gaps in JAX's pool and, in a \
+             text compiled without a GPU, workspaces of convolutions."
+        }
+    }
+}
