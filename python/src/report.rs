@@ -43,7 +43,7 @@ pub(crate) fn audit_text<'py>(
     let tpu = tpu.map(generation).transpose()?;
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
-    let options = AuditOptions::of_file(&source, tpu, hbm_limit);
+    let options = AuditOptions::of_file(&source, tpu.map(Into::into), hbm_limit);
     let limit = options.hbm_limit;
     let audited = interruptible(py, move || {
         let program = tilewise_audit::Program::parse(text)?;

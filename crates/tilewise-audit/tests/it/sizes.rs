@@ -157,7 +157,7 @@ ENTRY e {{
 fn a_program_is_audited_for_the_tpu_that_it_is_compiled_for() {
     let warnings = |path: &str, tpu: Option<Generation>, text: String| -> Vec<String> {
         let program = tilewise_audit::Program::parse(text).expect("a program");
-        let report = program.audit(AuditOptions::of_file(path, tpu, None));
+        let report = program.audit(AuditOptions::of_file(path, tpu.map(Into::into), None));
         let others = report.warnings.iter().filter(|warning| warning.kind == "other_generation");
         others.map(|warning| warning.message.clone()).collect()
     };
