@@ -65,9 +65,10 @@ impl KernelRow {
 }
 
 impl Report {
-    /// The kernels of the program, in the order of the text.
+    /// The kernels of the program, in the order of the text: TPUs'.
     #[must_use]
     pub fn kernels(&self) -> Vec<KernelRow> {
+        let Some(generation) = self.machine.generation() else { return Vec::new() };
         let computations = self.module.computations();
         let calls = computations.flat_map(|computation| {
             computation.instructions().map(move |instruction| (computation.name(), instruction))
@@ -75,7 +76,7 @@ impl Report {
         let kernels = calls.filter(|(_, instruction)| {
             instruction.opcode() == Opcode::CustomCall && target(instruction) == Some(MOSAIC)
         });
-        kernels.map(|(computation, instruction)| KernelRow::of(&instruction, computation, self.generation)).collect()
+        kernels.map(|(computation, instruction)| KernelRow::of(&instruction, computation, generation)).collect()
     }
 }
 
