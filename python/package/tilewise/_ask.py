@@ -37,10 +37,18 @@ from tilewise._program import NotSendable, Program
 from tilewise._tilewise import Report
 from tilewise._worker import Compile, Start, Trace
 
-Mode: TypeAlias = Literal["probe", "stop", "full"]
-Status: TypeAlias = Literal[
-    "fits", "planned", "refused", "other_memory", "untraceable", "skipped", "failed", "crashed", "timeout"
-]
+Mode: TypeAlias = Literal["probe"] | Literal["stop"] | Literal["full"]
+Status: TypeAlias = (
+    Literal["fits"]
+    | Literal["planned"]
+    | Literal["refused"]
+    | Literal["other_memory"]
+    | Literal["untraceable"]
+    | Literal["skipped"]
+    | Literal["failed"]
+    | Literal["crashed"]
+    | Literal["timeout"]
+)
 
 PREFIX = "tilewise-compiler-"
 """How the names of the workers' folders begin, which the temporary folder has only while they run."""
@@ -388,7 +396,8 @@ shared = _Shared()
 """``with shared as compiler``: for single questions."""
 
 atexit.register(shared.close)
-os.register_at_fork(after_in_child=shared.forget)
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=shared.forget)
 
 
 def _deadline(timeout: float | None) -> float | None:

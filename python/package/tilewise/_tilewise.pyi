@@ -58,6 +58,7 @@ __all__ = [
     "steps_of",
     "tile",
     "untile",
+    "work_of",
 ]
 
 _ShapeLike: TypeAlias = Shape | str

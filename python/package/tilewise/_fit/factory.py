@@ -184,8 +184,17 @@ class FromFile:
         return inspect.signature(self.load())
 
 
-@functools.cache
+_LOADED: dict[tuple[str, str], Callable[..., Any]] = {}
+
+
 def _loaded(path: str, name: str) -> Callable[..., Any]:
+    """The factory, whose file is run once."""
+    if (path, name) not in _LOADED:
+        _LOADED[path, name] = _run(path, name)
+    return _LOADED[path, name]
+
+
+def _run(path: str, name: str) -> Callable[..., Any]:
     folder, stem = str(Path(path).parent), Path(path).stem
     # As `python FILE` does.
     if folder not in sys.path:
@@ -197,13 +206,14 @@ def _loaded(path: str, name: str) -> Callable[..., Any]:
     loaded = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(stem, loaded)
     specification.loader.exec_module(loaded)
-    found = loaded
+    found: Any = loaded
     for part in name.split("."):
         found = getattr(found, part)
     if not callable(found):
         message = f"{name} in {path} can't be called"
         raise AttributeError(message)
-    return found
+    factory: Callable[..., Any] = found
+    return factory
 
 
 def travels(make: Callable[..., Any]) -> bool:

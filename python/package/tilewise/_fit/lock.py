@@ -20,7 +20,9 @@ from tilewise._ways import compiler_version, write_whole
 
 SCHEMA = "tilewise.plan.lock/1"
 
-Verdict: TypeAlias = Literal["same", "better", "worse", "changed", "other compiler"]
+Verdict: TypeAlias = (
+    Literal["same"] | Literal["better"] | Literal["worse"] | Literal["changed"] | Literal["other compiler"]
+)
 
 _OWNERS = 10
 _COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")

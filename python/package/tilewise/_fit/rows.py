@@ -15,7 +15,7 @@ from tilewise._ask import Answer, Mode, Status
 from tilewise._program import Program
 from tilewise._tilewise import PeakBuffer, Report
 
-Source: TypeAlias = Literal["compiled", "plan", "message"]
+Source: TypeAlias = Literal["compiled"] | Literal["plan"] | Literal["message"]
 
 _REMATERIALISED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]*\.remat[\w.-]* = ", re.MULTILINE)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-Kind: TypeAlias = Literal["plan", "real"]
+Kind: TypeAlias = Literal["plan"] | Literal["real"]
 """``plan`` asks for bytes, whatever the limit; ``real`` asks whether it fits, and compiles in full what does."""
 
 Above: TypeAlias = Literal["all", "near"] | float
