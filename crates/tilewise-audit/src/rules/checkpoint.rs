@@ -53,8 +53,9 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
         }
     }
     let arrays = if stacked.len() == 1 { "an array".to_owned() } else { format!("{} arrays", stacked.len()) };
+    let (checkpoint, import, code) = checkpoint(forward);
     let sentence = format!(
-        "Put `jax.checkpoint` around the step of the loop{}: it keeps {arrays} of all its {trips} steps for the gradient, \
+        "Put `{checkpoint}` around the step of the loop{}: it keeps {arrays} of all its {trips} steps for the gradient, \
          and could recompute them from what it carries",
         at_line(&largest.instruction)
     );
@@ -66,8 +67,25 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
         estimate: None,
         is_bound: false,
         sentence,
-        snippet: program.snippet(JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
+        snippet: program.snippet(import, code),
     })
+}
+
+/// What the library calls it that runs the loop: Haiku's and Flax's steps have parameters that JAX knows nothing of.
+fn checkpoint(forward: &Instruction<'_>) -> (&'static str, &'static str, &'static str) {
+    const LIBRARIES: &[(&str, [&str; 3])] = &[
+        ("haiku/_src/", ["hk.remat", "import haiku as hk", "ys, state = hk.dynamic_unroll(hk.remat(step), xs, state)"]),
+        (
+            "flax/core/lift.py",
+            ["nn.remat", "import flax.linen as nn", "Step = nn.remat(Step)  # the class that nn.scan runs"],
+        ),
+    ];
+    let runs = |sign: &str| forward.frames().any(|frame| frame.file.contains(sign));
+    let of_library = LIBRARIES.iter().find(|(sign, _)| runs(sign));
+    of_library.map_or(
+        ("jax.checkpoint", JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
+        |(_, [name, import, code])| (*name, *import, *code),
+    )
 }
 
 /// Whether a loop runs forward in a program that takes a gradient.
