@@ -412,14 +412,17 @@ impl<'f> Assigner<'f> {
 
     fn add(&mut self, at: usize, buffer: BufferId) {
         self.allocation_of[buffer] = Some(at);
-        let values = self.buffers.members[buffer].iter().map(|value| {
-            let LiveRange { start, end } = self.buffers.ranges[*value];
-            (start, end, *value)
-        });
         let draft = &mut self.drafts[at];
         draft.allocation.buffers.push(buffer);
         draft.allocation.is_output |= self.is_output[buffer];
-        draft.values.entry(self.traits[buffer].cores.clone()).or_default().extend(values);
+        // What nothing else may lie in conflicts with nothing: programs may have as many tables as values.
+        if draft.is_shared {
+            let values = self.buffers.members[buffer].iter().map(|value| {
+                let LiveRange { start, end } = self.buffers.ranges[*value];
+                (start, end, *value)
+            });
+            draft.values.entry(self.traits[buffer].cores.clone()).or_default().extend(values);
+        }
     }
 
     /// The first allocation of an operand that the buffer fits.
