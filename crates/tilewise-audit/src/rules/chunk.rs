@@ -69,7 +69,11 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     let mut sizes = largest.bounds.iter().copied().filter(is_candidate);
     let size = sizes.find(is_in_most)?;
     // One short of it, in its place: neighbours are read, which parts don't have.
-    let is_short = |bounds: &[u64]| bounds.contains(&(size - 1)) && !bounds.contains(&size);
+    // In a square one, both are.
+    let is_short = |bounds: &[u64]| {
+        let is_square = bounds.len() == 2 && bounds.iter().all(|bound| [size, size - 1].contains(bound));
+        bounds.contains(&(size - 1)) && (is_square || !bounds.contains(&size))
+    };
     let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| is_short(&array.bounds));
     if reads_neighbours || is_of_edges(program, size) {
         return None;
