@@ -74,7 +74,7 @@ const GPU_MARKS: &[&str] = &[
     "cusolver",
 ];
 
-/// In 54 of 60 texts of CPUs that were compared.
+/// In 53 of 60 texts of CPUs that were compared.
 const CPU_MARKS: &[&str] = &["\"outer_dimension_partitions\"", "__ynn_fusion", "\"__onednn$", "xla_cpu"];
 
 /// The generation that a file's name mentions: a hint, where no other is given.
