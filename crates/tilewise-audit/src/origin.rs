@@ -1,7 +1,7 @@
 //! Where an instruction comes from, as reports say it.
 
 use crate::elementwise::passes_on;
-use std::iter;
+use std::{collections::HashMap, iter};
 use tilewise_hlo::{
     Instruction, Opcode, SourceLocation,
     dataflow::{Dataflow, OpId, REACH},
@@ -92,7 +92,7 @@ fn package(file: &str) -> Option<&str> {
 
 /// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds
 /// don't. An argument has a name, if no line.
-pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> (Option<String>, Option<SourceLine>) {
+pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
     let mut name = op_name(instruction);
     if let Some(source) = source_line(instruction) {
         return (name, Some(source));
@@ -113,26 +113,44 @@ pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> (Option<
     (name, None)
 }
 
-/// The same, and for what has neither name nor line of its own: those of what reads it first, or else of what runs its
-/// computation, such as the loop that carries it.
-pub(crate) fn traced_further(flow: &Dataflow, instruction: &Instruction<'_>) -> (Option<String>, Option<SourceLine>) {
-    let found = traced(flow, instruction);
-    if found.0.is_some() || found.1.is_some() {
-        return found;
+/// A name of the framework and a line, where there are.
+type Traced = (Option<String>, Option<SourceLine>);
+
+/// What instructions say of themselves, read once from each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sayings(HashMap<OpId, Option<Traced>>);
+
+impl Sayings {
+    /// So many readers or callers are asked.
+    const NEAR: usize = 16;
+
+    /// As [`traced`], and for what has neither name nor line of its own: those of what reads it first, or else of what
+    /// runs its computation, such as the loop that carries it.
+    pub(crate) fn traced(&mut self, flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
+        let found = traced(flow, instruction);
+        let op = flow.op(instruction).filter(|_| found.0.is_none() && found.1.is_none());
+        let Some(op) = op else { return found };
+        let users = |op: OpId| flow.users(op).iter().take(Self::NEAR).map(|user| user.op).collect::<Vec<_>>();
+        let readers = flow.reached(users(op), users);
+        let callers = iter::successors(flow.caller(op), |caller| flow.caller(*caller));
+        // A parameter is what the caller passes.
+        let said = match instruction.opcode() {
+            Opcode::Parameter => self.first(flow, callers).or_else(|| self.first(flow, readers)),
+            _ => self.first(flow, readers).or_else(|| self.first(flow, callers)),
+        };
+        said.unwrap_or(found)
     }
-    let says = |op: OpId| {
-        let at = flow.instruction(op)?;
-        let (name, source) = (op_name(&at), source_line(&at));
-        (name.is_some() || source.is_some()).then_some((name, source))
-    };
-    let Some(op) = flow.op(instruction) else { return found };
-    let users = |op: OpId| flow.users(op).iter().map(|user| user.op).collect::<Vec<_>>();
-    let readers = || flow.reached(users(op), users).find_map(says);
-    let callers = || iter::successors(flow.caller(op), |caller| flow.caller(*caller)).take(REACH).find_map(says);
-    // A parameter is what the caller passes.
-    let said = match instruction.opcode() {
-        Opcode::Parameter => callers().or_else(readers),
-        _ => readers().or_else(callers),
-    };
-    said.unwrap_or(found)
+
+    fn first(&mut self, flow: &Dataflow, mut ops: impl Iterator<Item = OpId>) -> Option<Traced> {
+        ops.by_ref().take(Self::NEAR).find_map(|op| self.of(flow, op))
+    }
+
+    fn of(&mut self, flow: &Dataflow, op: OpId) -> Option<Traced> {
+        let read = || {
+            let at = flow.instruction(op)?;
+            let (name, source) = (op_name(&at), source_line(&at));
+            (name.is_some() || source.is_some()).then_some((name, source))
+        };
+        self.0.entry(op).or_insert_with(read).clone()
+    }
 }

@@ -1,7 +1,7 @@
 //! What a program holds when it holds the most.
 
 use crate::{
-    origin::{SourceLine, op_name, source_line, traced_further},
+    origin::{Sayings, SourceLine, op_name, source_line},
     sizing::{Array, ArrayId, Sizer, share},
 };
 use std::collections::HashMap;
@@ -112,10 +112,11 @@ pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<
         }
     }
     rows.sort_by_cached_key(|row| std::cmp::Reverse(row.bytes));
+    let mut sayings = Sayings::default();
     for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
-        row.trace(flow);
+        row.trace(flow, &mut sayings);
     }
-    let (op_name, source) = traced_further(flow, &instruction);
+    let (op_name, source) = sayings.traced(flow, &instruction);
     Some(SpacePeak {
         live_bytes: space.peak_live_bytes(),
         temporary_bytes: space.temporary_bytes,
@@ -206,9 +207,9 @@ impl PeakRow {
     }
 
     /// Takes the line and name of what it is a copy of, if it has none.
-    fn trace(&mut self, flow: &Dataflow) {
+    fn trace(&mut self, flow: &Dataflow, sayings: &mut Sayings) {
         if let Some(instruction) = flow.module().instruction(self.index) {
-            let (name, source) = traced_further(flow, &instruction);
+            let (name, source) = sayings.traced(flow, &instruction);
             self.op_name = self.op_name.take().or(name);
             self.source = source;
         }

@@ -1,6 +1,6 @@
 //! What a program holds at every moment of its order, by line of the user's program.
 
-use crate::{PlanPiece, PlanRow, Report, origin::traced_further};
+use crate::{PlanPiece, PlanRow, Report, origin::Sayings};
 use std::collections::HashMap;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 
@@ -55,6 +55,7 @@ pub struct Owners<'a> {
     numbered: Numbered,
     /// Of each text of metadata that has a line: instructions share a few.
     of_metadata: HashMap<&'a str, usize>,
+    sayings: Sayings,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -89,7 +90,7 @@ impl<'a> Owners<'a> {
         if let Some(known) = self.of_metadata.get(metadata) {
             return *known;
         }
-        let number = self.numbered.number(match traced_further(flow, instruction) {
+        let number = self.numbered.number(match self.sayings.traced(flow, instruction) {
             (_, Some(source)) => {
                 let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
                 format!("{}:{}{function}", source.file, source.line)

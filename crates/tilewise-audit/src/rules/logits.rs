@@ -12,6 +12,7 @@ use crate::{
     snippet::JAX_AND_NUMPY,
 };
 use std::collections::{HashMap, HashSet};
+use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
 /// Vocabularies are larger; other dimensions of models are smaller.
@@ -19,6 +20,8 @@ const VOCABULARY: u64 = 30_000;
 /// Of two dimensions, the other is tokens, not the features of a weight.
 const TOKENS: u64 = 16_384;
 const PARTS: u64 = 8;
+/// Logits are of so many places of a text at least.
+const PLACES: u64 = 1024;
 /// In a program it is known which weight has the dimension, so smaller vocabularies are told from features.
 const VOCABULARY_OF_A_WEIGHT: u64 = 8_192;
 
@@ -51,17 +54,23 @@ pub(crate) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// That of the largest logits at the peak, where a weight has it, too.
+    /// That of the largest logits at the peak, where a weight has it, too, and a softmax.
     pub(crate) fn of(program: &ProgramModel<'_>) -> Option<Self> {
         let arguments: HashSet<Vec<u64>> = program.arguments().map(sorted).collect();
         let weights = program.arguments().filter(|array| array.bounds.len() == 2);
         let wide: HashSet<u64> =
             weights.flat_map(|array| &array.bounds).copied().filter(|size| *size >= VOCABULARY_OF_A_WEIGHT).collect();
+        // Rows of a large batch are wide, too, and no softmax goes over them.
+        let exponentials = program.module.instructions().filter(|at| at.opcode() == Opcode::Exponential);
+        let softmaxes: HashSet<u64> = exponentials.filter_map(|at| widest_of_many(&at)).collect();
         let sized = |array: &LiveArray<'_>| {
             let size = *array.bounds.iter().max()?;
             let vocabulary = Self { size, arguments: HashSet::new() };
-            (wide.contains(&size) && !arguments.contains(&sorted(array)) && vocabulary.has(array))
-                .then_some((array.bytes, size))
+            (wide.contains(&size)
+                && softmaxes.contains(&size)
+                && !arguments.contains(&sorted(array))
+                && vocabulary.has(array))
+            .then_some((array.bytes, size))
         };
         let (_, size) = program.peak_temporaries().filter_map(sized).max()?;
         Some(Self { size, arguments })
@@ -69,9 +78,18 @@ impl Vocabulary {
 
     /// Whether an array has a number for each token of the vocabulary and each of many places of a text.
     pub(crate) fn has(&self, array: &LiveArray<'_>) -> bool {
-        let is_of_tokens = array.elements() / self.size.max(1) >= 1024;
+        let is_of_tokens = array.elements() / self.size.max(1) >= PLACES;
         is_of_tokens && array.bounds.iter().max() == Some(&self.size) && !self.arguments.contains(&sorted(array))
     }
+}
+
+/// The largest bound of an array that has it many times.
+fn widest_of_many(at: &Instruction<'_>) -> Option<u64> {
+    let shape = at.shape().ok()?;
+    let bounds: Vec<u64> = shape.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+    let widest = *bounds.iter().max()?;
+    let elements = bounds.iter().fold(1, |product: u64, bound| product.saturating_mul(*bound));
+    (elements / widest.max(1) >= PLACES).then_some(widest)
 }
 
 fn sorted(array: &LiveArray<'_>) -> Vec<u64> {
