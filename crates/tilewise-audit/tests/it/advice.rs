@@ -267,7 +267,7 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
   h.1 = f32[3072,512]{1,0:T(8,128)} parameter(0), metadata={op_name="batch['hidden']"}
   w.1 = f32[512,32768]{1,0:T(8,128)} parameter(1), metadata={op_name="params['head']"}
   logits = f32[3072,32768]{1,0:T(8,128)} custom-call(h.1, w.1), custom_call_target="dot"
-  soft = f32[3072,32768]{1,0:T(8,128)} custom-call(logits), custom_call_target="softmax"
+  soft = f32[3072,32768]{1,0:T(8,128)} exponential(logits)
   ROOT g = f32[512,32768]{1,0:T(8,128)} custom-call(h.1, logits, soft), custom_call_target="dot", metadata={op_name="jit(step)/transpose(jvp())/dot"}
 }"#;
     let found = advice(text);
@@ -275,6 +275,9 @@ ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
     assert!(found[0].sentence.contains("[3072,32768] has a number for each of 32768 tokens"), "{}", found[0].sentence);
     // Two arrays of 384 MiB, an eighth of each, and 64 MiB for the gradient.
     assert_eq!(found[0].saving, Saving::AtMost((2 * 384 - 2 * 48 - 64) * MIB));
+    // Features are as many, too, but no softmax goes over them.
+    let features = advice(&text.replace("exponential(", "tanh("));
+    assert!(features.iter().all(|piece| !piece.sentence.contains("vocabulary")), "{features:?}");
 }
 
 /// Programs of other frameworks get words, not JAX.
