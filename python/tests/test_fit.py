@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +138,15 @@ def test_a_target_that_fits(fitted: Fitted, tmp_path: Path) -> None:
     assert again[{"batch": 1, "donate": True}].report == found[{"batch": 1, "donate": True}].report
 
 
+@pytest.fixture
+def interruptible() -> Generator[None]:
+    """Ctrl-C raises, also where this process was started without it, as a job in the background is."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_search_resumes(fitted: Fitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     here = threading.get_ident()
     asked = combination.Asker._asked

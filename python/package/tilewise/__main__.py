@@ -27,8 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return locked.against(given[1:])
     # Python's own handler would only take effect after the native call returns.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _tilewise.run(["tilewise", *given])
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return _tilewise.run(["tilewise", *given])
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 if __name__ == "__main__":
