@@ -44,6 +44,7 @@ test("the theme stays, and what is shown with it", async ({ quiet: page }) => {
   await page.emulateMedia({ colorScheme: "dark" });
   await page.goto("./");
   await open(page, "large.hlo", grown());
+  await expect(page.locator(".lead")).toContainText("Holds");
   const lead = await page.locator(".lead").textContent();
   await page.getByRole("button", { name: "Light or dark" }).click();
   await expect(page.locator(".lead")).toHaveText(lead!);
