@@ -1,4 +1,4 @@
-"""The package compared with NumPy: `--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
+"""The package compared with NumPy, and what autotuners ask of it: `--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
 
 Times are medians of rounds in which the contenders take turns. Each result is checked before it is timed.
 `fit FOLDER` compares searches for the largest batch instead, as `bench_fit` says.
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tilewise as tw
+import tilewise.kernels
 
 ROUNDS = 9
 INDEX_SHAPE = tw.Shape("bf16[30000,500]{1,0:T(8,128)(2,1)}")
@@ -153,6 +154,31 @@ def tiles(rows: int) -> list[Row]:
     )
 
 
+MATMUL = """tpu v5e
+grid 8,8,8
+in  bf16[8192,8192] block 1024,1024 @ 0,2
+in  bf16[8192,8192] block 1024,1024 @ 2,1
+out bf16[8192,8192] block 1024,1024 @ 0,1
+scratch vmem f32[1024,1024]
+body 2097152"""
+
+
+def kernels(calls: int) -> list[Row]:
+    """`tilewise.kernels.fits`, which autotuners ask about thousands of choices."""
+    assert not tw.kernels.fits(MATMUL)
+    assert tw.kernels.fits(MATMUL, 32 << 20)
+
+    def ask() -> None:
+        for _ in range(calls):
+            tw.kernels.fits(MATMUL, 32 << 20)
+
+    return race(
+        f"{calls:,} kernels of a matrix product that fit or don't",
+        "`kernels.fits(text, limit)`",
+        {"`kernels.fits(text, limit)`": ask},
+    )
+
+
 def markdown(rows: list[Row]) -> str:
     """A paragraph and a table."""
     lines = [WORDS, "| work | by | time | ÷ ours |", "| --- | --- | --- | --- |"]
@@ -179,6 +205,7 @@ def main() -> None:
         return
     count = 100_000 if options.quick else 10_000_000
     rows = offsets(count) + indices(count) + tiles(256 if options.quick else 4096)
+    rows += kernels(100 if options.quick else 10_000)
     print(json.dumps([asdict(row) for row in rows], indent=2) if options.json else markdown(rows))
 
 

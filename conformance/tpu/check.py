@@ -1,7 +1,8 @@
-"""Compares the memory that `tilewise audit` finds in compiled TPU programs with what their compiler reports.
+"""Compares the memory that `tilewise audit` finds in compiled programs with what their compiler reports.
 
-Workers compile programs of random classes for random generations, and write their texts. The ledger goes to standard
-output, differences and progress to standard error. The exit status is 1 if fewer than 99 % of the programs agree.
+Workers compile programs of random classes for random generations of TPU, or for this machine's CPU, and write their texts. The
+ledger goes to standard output, differences and progress to standard error. The exit status is 1 if fewer than 99 % of the
+programs agree.
 """
 
 import argparse
@@ -20,6 +21,8 @@ SHARE = 0.99
 """The least share of programs whose sizes must all agree."""
 ALIGNMENT = 16384
 """Bytes that temporaries are rounded up to: the least that they can be off by."""
+MOST_GENERATIONS = 7
+"""Of how many generations a class is that needs nothing special."""
 EXACT = ["argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes"]
 
 
@@ -29,6 +32,8 @@ def options():
     parser.add_argument("--seed", type=int, default=0, help="of all random choices")
     parser.add_argument("--class", dest="name", help="compile programs of this class only")
     parser.add_argument("--generation", help="compile for this generation of TPU only")
+    parser.add_argument("--cpu", action="store_true", help="compile for this machine's CPU, and compare offsets, too")
+    parser.add_argument("--seconds", type=float, help="begin no program after so many seconds")
     parser.add_argument("--limit", type=float, default=120, help="seconds that one program may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where the texts that differ stay")
@@ -38,7 +43,7 @@ def options():
 class Worker:
     """A process that compiles programs, and is started again when the compiler ends it or takes too long."""
 
-    def __init__(self, limit, script=HERE / "worker.py"):
+    def __init__(self, limit, script):
         self.limit, self.script = limit, script
         self.process = None
 
@@ -76,6 +81,9 @@ class Worker:
 
 def plan(options, classes):
     """The programs to compile: every fourth a random composition, the others of each class in turn."""
+    if options.cpu:
+        # What every TPU can run, a CPU can.
+        classes = {name: ["cpu"] for name, generations in classes.items() if len(generations) == MOST_GENERATIONS}
     choice = random.Random(options.seed)
     turn = []
     for number in range(options.count):
@@ -107,7 +115,9 @@ def plan(options, classes):
 
 def audit(options, job):
     """What `tilewise audit` says of a text, or why it says nothing."""
-    command = [options.tilewise, "audit", "--format", "json", "--tpu", job["generation"], job["path"]]
+    generation = job["generation"]
+    machine = "cpu" if generation == "cpu" else f"tpu:{generation}"
+    command = [options.tilewise, "audit", "--format", "json", "--all", "--machine", machine, job["path"]]
     done = subprocess.run(command, capture_output=True, text=True)
     try:
         said = json.loads(done.stdout)
@@ -116,8 +126,17 @@ def audit(options, job):
     if error := said.get("error"):
         return {"error": error["message"]}
     found = {name: said[name] for name in EXACT}
-    # At its peak a program holds what stands for its whole run, and most of the temporaries of one memory space.
     standing = said["argument_bytes"] + said["output_bytes"] - said["alias_bytes"]
+    if generation == "cpu":
+        # What JAX calls the peak on a CPU leaves the temporaries out.
+        found["peak_memory"] = standing + said["constant_bytes"]
+        found["offsets"] = {
+            f"{each['instruction']}{{{','.join(map(str, each['shape_index']))}}}": each["offset"]
+            for each in said["plan"]
+            if each["offset"] is not None
+        }
+        return found
+    # At its peak a program holds what stands for its whole run, and most of the temporaries of one memory space.
     live = {space["memory_space"]: space["peak_live_bytes"] or 0 for space in said["memory_spaces"]}
     host = live.pop(5, 0)
     found["peak_memory"] = host + max([live.pop(0, 0), *(standing + bytes for bytes in live.values())])
@@ -131,10 +150,17 @@ def compare(options, job, wanted):
         tell(f"{job['label']}: tilewise does not read it: {found['error']}")
         return {"class": job["class"], "exact": dict.fromkeys([*EXACT, "peak_memory"], False), "off": 1.0}
     exact = {name: found[name] == wanted[name] for name in found}
-    for name in EXACT:
+    for name in [*EXACT, "peak_memory"] if "offsets" in found else EXACT:
         if not exact[name]:
             tell(f"{job['label']}: {name} {found[name]}, the compiler {wanted[name]}")
-    if all(exact[name] for name in EXACT):
+    if not exact.get("offsets", True):
+        ours, theirs = found["offsets"], wanted["offsets"]
+        moved = [name for name in ours | theirs if ours.get(name) != theirs.get(name)]
+        tell(
+            f"{job['label']}: {len(moved)} of {len(theirs)} offsets, such as {moved[0]} at {ours.get(moved[0])}, the "
+            f"compiler {theirs.get(moved[0])}"
+        )
+    if all(exact[name] for name in exact if name != "peak_memory"):
         Path(job["path"]).unlink()
     else:
         Path(job["path"]).with_suffix(".json").write_text(json.dumps(wanted, indent=1))
@@ -147,27 +173,43 @@ def tell(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def compile_all(options, jobs):
-    """Lines of the ledger, as programs are compiled."""
+def ask_all(jobs, options, script):
+    """The number of each job, the answer of its worker, and the seconds it took, as they come.
+
+    None is begun after as many seconds as the options say.
+    """
     waiting, done = queue.Queue(), queue.Queue()
-    for job in jobs:
+    for job in enumerate(jobs):
         waiting.put(job)
+    end = time.monotonic() + options.seconds if options.seconds else None
 
     def work():
-        worker = Worker(options.limit)
-        while True:
+        worker = Worker(options.limit, script)
+        while end is None or time.monotonic() < end:
             try:
-                job = waiting.get_nowait()
+                number, job = waiting.get_nowait()
             except queue.Empty:
                 break
             start = time.monotonic()
-            done.put((job, worker.ask(job), time.monotonic() - start))
+            done.put((number, worker.ask(job), time.monotonic() - start))
         worker.stop()
+        done.put(None)
 
     for _ in range(WORKERS):
         threading.Thread(target=work, daemon=True).start()
-    for count in range(1, len(jobs) + 1):
-        job, wanted, seconds = done.get()
+    working = WORKERS
+    while working:
+        answer = done.get()
+        if answer is None:
+            working -= 1
+        else:
+            yield answer
+
+
+def compile_all(options, jobs):
+    """Lines of the ledger, as programs are compiled."""
+    for count, (number, wanted, seconds) in enumerate(ask_all(jobs, options, HERE / "worker.py"), 1):
+        job = jobs[number]
         if "error" in wanted:
             why = " ".join(wanted["error"].split())[:300]
             tell(f"[{count}/{len(jobs)}] {job['label']}: not compiled: {why}")
@@ -181,6 +223,8 @@ def ledger(rows):
     """A Markdown table: a line for each class, and one for all."""
     columns = ["class", "programs", "arguments", "outputs", "aliased", "temporaries", "within 2 %", "worst", "peak"]
     columns += ["with temporaries", "not compiled"]
+    has_offsets = any("offsets" in row.get("exact", {}) for row in rows)
+    columns += ["every offset"] * has_offsets
     print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
     for name in [*sorted({row["class"] for row in rows}), "all"]:
         of_class = [row for row in rows if name in ("all", row["class"])]
@@ -190,6 +234,7 @@ def ledger(rows):
         cells += [f"{max((row['off'] for row in compared), default=0):.1%}"]
         cells += [sum(row.get("near", False) for row in compared)]
         cells += [sum(row.get("temporaries", 0) > 0 for row in compared), len(of_class) - len(compared)]
+        cells += [sum(row["exact"].get("offsets", False) for row in compared)] * has_offsets
         print(f"| {' | '.join(map(str, cells))} |")
 
 

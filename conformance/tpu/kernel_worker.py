@@ -4,12 +4,9 @@ Each line of standard input is a kernel, each line of standard output what the c
 JSON; a first line says that the worker is ready. Operands are kept in HBM, so that all windows are allocated.
 """
 
-import json
-import os
 import re
-import sys
 
-from worker import devices  # It also says what the compiler should assume.
+from worker import devices, serve  # It also says what the compiler should assume.
 
 import jax
 import jax.numpy as jnp
@@ -107,19 +104,5 @@ def answer(kernel):
     return {"vmem_bytes": int(used[1])} if used else {"error": "the text does not say what it uses"}
 
 
-def main():
-    # Libraries print to standard output as well.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    print("ready", file=answers, flush=True)
-    for line in sys.stdin:
-        try:
-            said = answer(json.loads(line))
-        except Exception as error:
-            said = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(said), file=answers, flush=True)
-        jax.clear_caches()
-
-
 if __name__ == "__main__":
-    main()
+    serve(answer)

@@ -8,14 +8,11 @@ progress to standard error. The exit status is 1 if fewer than 98 % of the kerne
 import argparse
 import collections
 import json
-import queue
 import random
 import subprocess
-import threading
-import time
 from pathlib import Path
 
-from check import HERE, WORKERS, Worker, tell
+from check import HERE, ask_all, tell
 
 SHARE = 0.98
 """The least share of compiled kernels whose bytes must agree."""
@@ -68,7 +65,17 @@ def shape(choice):
     return [*leading, choice.randrange(1, 70), choice.choice([1, 64, 100, 128, 130, 256, 300])]
 
 
-CLASSES = ["windows", "several", "constant", "one step", "buffered", "scratch", "prefetched", "scalar windows", "anywhere"]
+CLASSES = [
+    "windows",
+    "several",
+    "constant",
+    "one step",
+    "buffered",
+    "scratch",
+    "prefetched",
+    "scalar windows",
+    "anywhere",
+]
 
 
 def make(number, seed, name=None):
@@ -138,35 +145,6 @@ def budgets(tilewise, kernels):
     return found
 
 
-def compile_all(kernels, limit, seconds):
-    """The number of each kernel and what the compiler says, as they are compiled."""
-    waiting, done = queue.Queue(), queue.Queue()
-    for job in enumerate(kernels):
-        waiting.put(job)
-    end = time.monotonic() + seconds if seconds else None
-
-    def work():
-        worker = Worker(limit, HERE / "kernel_worker.py")
-        while end is None or time.monotonic() < end:
-            try:
-                number, kernel = waiting.get_nowait()
-            except queue.Empty:
-                break
-            done.put((number, worker.ask(kernel)))
-        worker.stop()
-        done.put(None)
-
-    for _ in range(WORKERS):
-        threading.Thread(target=work, daemon=True).start()
-    working = WORKERS
-    while working:
-        answer = done.get()
-        if answer is None:
-            working -= 1
-        else:
-            yield answer
-
-
 def ledger(rows, by):
     """A Markdown table: a line for each class or generation, and one for all."""
     print(f"| {by} | kernels | exact | not compiled |\n| --- | --- | --- | --- |")
@@ -189,7 +167,7 @@ def main():
     kernels = [make(number, options.seed, options.name) for number in range(options.count)]
     found = budgets(options.tilewise, kernels)
     rows = []
-    for number, wanted in compile_all(kernels, options.limit, options.seconds):
+    for number, wanted, _ in ask_all(kernels, options, HERE / "kernel_worker.py"):
         kernel, ours = kernels[number], found[number]
         if "error" in wanted or "error" in ours:
             said = "not compiled" if "error" in wanted else "different"

@@ -1,12 +1,14 @@
 """Compares what `tilewise.kernel_budget` says of JAX's own kernels with what the TPU compiler allocates for them.
 
 Prints two Markdown tables: of the kernels, and of nine choices of blocks for a matrix product that by what they declare just
-fit. Needs the Python package with its compiler: `pip install './python[tpu]'`.
+fit. Needs the Python package with its compiler: `pip install './python[tpu]'`. Arguments choose kernels by how their names begin.
 """
 
 import functools
 import os
+import re
 import statistics
+import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 
@@ -48,7 +50,12 @@ def paged(pages):
 
 def ragged(pages, queries):
     call = functools.partial(ragged_paged_attention, num_kv_pages_per_block=pages, num_queries_per_block=queries)
-    counts = array(24, dtype=jnp.int32), array(24, 64, dtype=jnp.int32), array(25, dtype=jnp.int32), array(1, dtype=jnp.int32)
+    counts = (
+        array(24, dtype=jnp.int32),
+        array(24, 64, dtype=jnp.int32),
+        array(25, dtype=jnp.int32),
+        array(1, dtype=jnp.int32),
+    )
     return call, (array(256, 32, 128), array(300, 16, 16, 128), *counts)
 
 
@@ -115,12 +122,31 @@ def products():
     print(f"\n{right} of 9 verdicts are the compiler's.")
 
 
+def kept(kernel, call, arguments):
+    """The windows of a kernel whose arrays lie in VMEM in the compiled program, as their names and bytes."""
+    report = tw.audit(tw.compile_for(call, *arguments, tpu=kernel.tpu), tpu=kernel.tpu)
+    # Bitcasts are no buffers of their own.
+    shapes = dict(re.findall(r"^\s*(?:ROOT )?%([\w.-]+) = (\S+)", report.text, re.MULTILINE))
+    in_vmem = {name for name, shape in shapes.items() if shape.endswith("S(1)}")}
+    (use,) = [each for each in report.kernels if each.used_bytes == kernel.measured_bytes]
+    operands = re.search(rf"%{re.escape(use.instruction)} = .*? custom-call\(([^)]*)\)", report.text)[1]
+    scalars = sum(row.operand.startswith("prefetch") for row in kernel.rows)
+    held = {
+        f"in{number - scalars}" for number, name in enumerate(re.findall(r"%([\w.-]+)", operands)) if name in in_vmem
+    }
+    results = [buffer for buffer in report.buffers if buffer.instruction == use.instruction]
+    held |= {f"out{number}" for number, buffer in enumerate(results) if buffer.memory_space == 1}
+    rows = [row for row in kernel.rows if row.operand in held and row.memory_space == "vmem"]
+    return ", ".join(row.operand for row in rows), sum(row.bytes for row in rows)
+
+
 def main():
     print("| kernel | TPU | blocks | declared | guess | measured | declared, error | with the guess, error |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     errors = {"declared": [], "guess": []}
     below = compared = 0
-    for name, (make, choices) in KERNELS.items():
+    chosen = {name: each for name, each in KERNELS.items() if not sys.argv[1:] or name.startswith(tuple(sys.argv[1:]))}
+    for name, (make, choices) in chosen.items():
         for tpu in GENERATIONS:
             for blocks in choices:
                 call, arguments = make(*blocks)
@@ -136,7 +162,10 @@ def main():
                     if not is_moved:
                         errors["declared"].append(abs(off[0]))
                         errors["guess"].append(abs(off[1]))
-                    note = " (less: operands kept in VMEM)" if is_moved else ""
+                    note = ""
+                    if is_moved:
+                        windows, size = kept(kernel, call, arguments)
+                        note = f" ({windows} in VMEM: without their windows {declared - size:,})"
                     cells += [f"{measured:,}{note}", *(f"{each:+.1%}" for each in off)]
                 else:
                     cells += ["not reported", "", ""]
@@ -145,7 +174,8 @@ def main():
     for name, values in errors.items():
         print(f" {statistics.median(values):.1%} in the median and {max(values):.1%} at worst for {name},", end="")
     print()
-    products()
+    if not sys.argv[1:]:
+        products()
 
 
 if __name__ == "__main__":

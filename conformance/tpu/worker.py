@@ -1,4 +1,4 @@
-"""Compiles programs for TPUs, without one.
+"""Compiles programs for TPUs, without one, and for this machine's CPU.
 
 Each line of standard input names a program, each line of standard output is the compiler's answer, both in JSON; a
 first line says that the worker is ready. The compiler may take long or end the process: `check.py` starts another
@@ -8,8 +8,10 @@ worker then. `--classes` prints the classes of programs, and the generations eac
 import functools
 import json
 import os
+import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 # The compiler asks its surroundings for a TPU unless told what to assume.
@@ -20,6 +22,8 @@ os.environ |= {
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
     "TPU_WORKER_ID": "0",
+    # Programs of several devices take four.
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
 }
 
 import jax
@@ -48,10 +52,15 @@ SIZES = {
     "peak_memory": "peak_memory_in_bytes",
 }
 
+VALUE = re.compile(r"^ value: <\d+ ([^ >{]+)(\{[\d,]*\})?(?: \(phi\))? @\d+> \(size=\d+,offset=(\d+)\)", re.MULTILINE)
+"""A line of the compiler's buffer assignment."""
+
 
 @functools.cache
 def devices(generation):
-    """The devices of a generation."""
+    """The devices of a generation, or those that stand for this machine's CPU."""
+    if generation == "cpu":
+        return jax.devices("cpu")
     return topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGIES[generation]).devices
 
 
@@ -62,26 +71,46 @@ def text(lowered, compiled, options):
     except jax.errors.JaxRuntimeError:
         # jax can't print some programs with SparseCore calls; the compiler's own dump can.
         with tempfile.TemporaryDirectory() as folder:
-            lowered.compile(options | {"xla_dump_to": folder, "xla_dump_hlo_as_text": True})
-            found = sorted(Path(folder).glob("*.after_optimizations.txt"), key=lambda path: path.stat().st_size)
-            return found[-1].read_text()
+            lowered.compile(options | dumping(folder))
+            return dumped(folder, "after_optimizations")
+
+
+def dumping(folder):
+    """The options with which the compiler dumps what it does."""
+    return {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
+
+
+def dumped(folder, stage):
+    """What it dumped at a stage; helpers that it compiles on the way are smaller."""
+    found = sorted(Path(folder).glob(f"*{stage}.txt"), key=lambda path: path.stat().st_size)
+    return found[-1].read_text()
+
+
+def offsets(assignment):
+    """Where each value lies in the block of temporaries, by its name and index, in bytes."""
+    found = {}
+    for allocation in assignment.split("\nallocation ")[1:]:
+        if "preallocated-temp" in allocation.partition("\n")[0]:
+            found |= {name + (index or "{}"): int(offset) for name, index, offset in VALUE.findall(allocation)}
+    return found
 
 
 def answer(job):
-    """The sizes of the program that a job names, whose text is written where the job says."""
+    """The sizes of the program that a job names, whose text is written where the job says; a CPU's with all offsets."""
     name, generation = job["class"], job["generation"]
     program = CLASSES[name].make(Draw(job["seed"], generation, devices(generation)))
     lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
-    compiled = lowered.compile(program.compiler)
+    with tempfile.TemporaryDirectory() as folder:
+        is_dumped = generation == "cpu"
+        compiled = lowered.compile(program.compiler | (dumping(folder) if is_dumped else {}))
+        placed = {"offsets": offsets(dumped(folder, "buffer-assignment"))} if is_dumped else {}
     Path(job["path"]).write_text(text(lowered, compiled, program.compiler))
     analysis = compiled.memory_analysis()
-    return {ours: getattr(analysis, theirs) for ours, theirs in SIZES.items()}
+    return {ours: getattr(analysis, theirs) for ours, theirs in SIZES.items()} | placed
 
 
-def main():
-    if sys.argv[1:] == ["--classes"]:
-        print(json.dumps({name: each.generations for name, each in CLASSES.items()}))
-        return
+def serve(answer: Callable[[dict], dict]) -> None:
+    """Answers jobs until there are no more."""
     # Libraries print to standard output as well.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -96,4 +125,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["--classes"]:
+        print(json.dumps({name: each.generations for name, each in CLASSES.items()}))
+    else:
+        serve(answer)

@@ -48,7 +48,7 @@ mod _tilewise {
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, read},
-        kernel::{block_bytes, kernel_fits, kernel_text},
+        kernel::{PyKernelUse, block_bytes, kernel_fits, kernel_text},
         layout::{PyLayout, layout_in},
         predict::predict,
         recommendation::PyRecommendation,
@@ -61,7 +61,7 @@ mod _tilewise {
         space::{PyPeakBuffer, PySpaceTotal},
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,
-        tpu::{generation_name, hbm_bytes},
+        tpu::{generation_name, hbm_bytes, machine_name},
     };
     use pyo3::Bound;
     use tilewise::tpu::{CHECKED_WITH, Generation};

@@ -6,12 +6,13 @@ use crate::{
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
     errors::{Class, Error, Result},
+    kernel::PyKernelUse,
     recommendation::PyRecommendation,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
     table::{Column, Columns, PyTable, Tabular},
     threads::interruptible,
-    tpu::generation,
+    tpu::{generation, machine_named},
     travel::{Reduced, native, reduced},
 };
 use pyo3::{
@@ -27,34 +28,41 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{AuditOptions, BufferRow, JsonLine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
+use tilewise_audit::{AuditOptions, BufferRow, JsonLine, Machine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, WriteText, notebook};
 
 /// Audits HLO text.
 #[pyfunction]
+#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None))]
 pub(crate) fn audit_text<'py>(
     py: Python<'py>,
     text: &Bound<'py, PyString>,
     source: String,
     tpu: Option<&Bound<'py, PyAny>>,
     hbm_limit: Option<u64>,
+    machine: Option<&str>,
 ) -> Result<Bound<'py, PyReport>> {
-    let tpu = tpu.map(generation).transpose()?;
+    let machine = machine.map(machine_named).transpose()?;
+    let tpu = tpu.map(generation).transpose()?.or(machine.and_then(Machine::generation));
+    let machine = machine.filter(|machine| machine.generation().is_none());
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
-    let options = AuditOptions::of_file(&source, tpu.map(Into::into), hbm_limit);
+    let options = AuditOptions::of_file(&source, machine.or(tpu.map(Into::into)), hbm_limit);
     let limit = options.hbm_limit;
     let audited = interruptible(py, move || {
         let program = tilewise_audit::Program::parse(text)?;
         if tpu.is_some() && !program.module.has_tiles() {
             return Err(not_a_tpu_program(program.module.is_scheduled()));
         }
+        if let Some(machine) = machine {
+            program.for_machine(machine)?;
+        }
         let report = program.audit(options);
         Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
     })?;
     let (audited, module) = audited?;
-    let report = PyReport { audited: audited.clone(), module, advice: OnceLock::new(), buffers: PyOnceLock::new() };
+    let report = PyReport { audited: audited.clone(), module, machine, advice: OnceLock::new(), buffers: PyOnceLock::new() };
     Ok(Bound::new(py, PyTable::of(audited, report))?)
 }
 
@@ -103,6 +111,8 @@ fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepor
         text: String,
         tpu: Option<String>,
         hbm_limit: Option<u64>,
+        #[serde(default)]
+        machine: Option<String>,
     }
     let item: Item = serde_json::from_str(json)
         .map_err(|error| Error::new(Class::Hlo, "not_json", format!("this is not a report in JSON: {error}")))?;
@@ -111,7 +121,7 @@ fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepor
         return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
     };
     let tpu = program.tpu.map(|name| PyString::new(py, &name).into_any());
-    audit_text(py, &PyString::new(py, &program.text), item.source, tpu.as_ref(), program.hbm_limit)
+    audit_text(py, &PyString::new(py, &program.text), item.source, tpu.as_ref(), program.hbm_limit, program.machine.as_deref())
 }
 
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
@@ -127,6 +137,8 @@ fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepor
 pub(crate) struct PyReport {
     audited: Arc<AuditOutput>,
     module: Module,
+    /// What was given, but for TPUs.
+    machine: Option<Machine>,
     /// On first use.
     advice: OnceLock<Vec<PyRecommendation>>,
     /// On first use.
@@ -135,9 +147,9 @@ pub(crate) struct PyReport {
 
 impl PyReport {
     /// All that the report is made of.
-    fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>) {
+    fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>, Option<Machine>) {
         let AuditOutput { source, tpu, limit, .. } = &*self.audited;
-        (self.module.source(), source, *tpu, *limit)
+        (self.module.source(), source, *tpu, *limit, self.machine)
     }
 
     fn hbm(&self) -> Option<&SpaceTotal> {
@@ -223,6 +235,12 @@ impl PyReport {
         let report = &self.audited.report;
         let reasons = report.copy_reasons();
         report.copies.iter().zip(reasons).map(|(copy, reason)| PyCopy::of(copy, reason)).collect()
+    }
+
+    /// The Pallas kernels of a TPU's program, in the order of the text, with the VMEM that each took.
+    #[getter]
+    fn kernels(&self) -> Vec<PyKernelUse> {
+        self.audited.report.kernels().into_iter().map(PyKernelUse::of).collect()
     }
 
     /// The parts of the program that could not be read or sized.
@@ -354,7 +372,19 @@ impl PyReport {
         self.audited.tpu.map(Generation::name)
     }
 
-    /// The HBM it has to fit into, in bytes: `hbm_limit` of `audit`, or that of `tpu`.
+    /// The machine whose plan it is, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: what `audit` was given, or else what the
+    /// text shows. A warning `assumed_machine` says where it shows none.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> audit(pathlib.Path("../examples/machines/attention.h100.hlo")).machine
+    ///     'gpu'
+    #[getter]
+    fn machine(&self) -> String {
+        self.audited.report.machine.to_string()
+    }
+
+    /// The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or what a program has of that of `tpu` or `machine`.
     #[getter]
     fn hbm_limit(&self) -> Option<u64> {
         self.audited.limit
@@ -421,7 +451,7 @@ impl PyReport {
     /// The report as the JSON object that `tilewise audit --all --format json` prints; `docs/json.md` lists its fields.
     ///
     /// Args:
-    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`}, from which `from_json` makes the
+    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`}, from which `from_json` makes the
     ///         report again.
     ///
     /// Examples:
@@ -443,9 +473,11 @@ impl PyReport {
             text: &'a str,
             tpu: Option<&'a str>,
             hbm_limit: Option<u64>,
+            machine: Option<String>,
         }
-        let (text, source, tpu, hbm_limit) = self.made_of();
-        let program = program.then(|| Program { text, tpu: tpu.map(Generation::name), hbm_limit });
+        let (text, source, tpu, hbm_limit, machine) = self.made_of();
+        let machine = machine.map(|machine| machine.to_string());
+        let program = program.then(|| Program { text, tpu: tpu.map(Generation::name), hbm_limit, machine });
         let options = ViewOptions { hbm_limit, most_buffers: None };
         let report = self.audited.report.view(source, options);
         let line = JsonLine::of(source, WithProgram { report, program });
@@ -509,8 +541,9 @@ impl PyReport {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
-        let (text, source, tpu, limit) = slf.get().made_of();
-        let arguments = (text, source, tpu.map(Generation::name), limit).into_pyobject(slf.py())?;
+        let (text, source, tpu, limit, machine) = slf.get().made_of();
+        let machine = machine.map(|machine| machine.to_string());
+        let arguments = (text, source, tpu.map(Generation::name), limit, machine).into_pyobject(slf.py())?;
         Ok((native(slf.py(), "audit_text")?, arguments))
     }
 

@@ -4,6 +4,7 @@ use crate::{
     buffer::PyBuffer,
     copy::PyCopy,
     explanation::PyAllocation,
+    kernel::PyKernelUse,
     recommendation::PyRecommendation,
     relation::PyRelation,
     report::PyReportWarning,
@@ -24,7 +25,7 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
             })*
         };
     }
-    first_of!(PyCopy PyPeakBuffer PyRecommendation PyRelation PyReportWarning PySourceLine PySpaceTotal);
+    first_of!(PyCopy PyKernelUse PyPeakBuffer PyRecommendation PyRelation PyReportWarning PySourceLine PySpaceTotal);
     if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }

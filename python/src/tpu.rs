@@ -1,11 +1,12 @@
-//! TPU generations.
+//! TPU generations, and other machines.
 
 use crate::{
     builtins::str_of,
-    errors::{Error, Result},
+    errors::{Class, Error, Result},
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use tilewise::tpu::Generation;
+use tilewise_audit::{Machine, UnknownMachine};
 
 /// The generation of that name, or that of a JAX device.
 pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
@@ -22,6 +23,18 @@ pub(crate) fn generation(value: &Bound<'_, PyAny>) -> Result<Generation> {
     };
     let name = str_of(&name)?;
     name.parse().map_err(|error| Error::in_text(error, name))
+}
+
+/// The machine of that name.
+pub(crate) fn machine_named(name: &str) -> Result<Machine> {
+    name.parse().map_err(|error: UnknownMachine| Error::new(Class::Parse, "unknown_machine", error.to_string()))
+}
+
+/// The name of a machine, such as `gpu:h100`, and what its programs have of its memory by default, in bytes, if that is known.
+#[pyfunction]
+pub(crate) fn machine_name(name: &str) -> Result<(String, Option<u64>)> {
+    let machine = machine_named(name)?;
+    Ok((machine.to_string(), machine.program_bytes()))
 }
 
 /// The HBM that one device of a TPU generation offers to programs, in bytes.

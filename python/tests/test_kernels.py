@@ -135,6 +135,63 @@ def test_the_kernels_of_a_function() -> None:
     assert (found.vmem_bytes, found.smem_bytes) == (8192 + 4096, 512)
 
 
+def test_a_device_s_part_of_a_sharded_kernel() -> None:
+    jax = pytest.importorskip("jax")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    if not hasattr(jax, "shard_map"):
+        pytest.skip("jax.shard_map is missing")
+
+    def double(x: Any) -> Any:
+        def kernel(x_ref: Any, y_ref: Any) -> None:
+            y_ref[...] = 2 * x_ref[...]
+
+        block = pl.BlockSpec((x.shape[0], 128), lambda i: (0, i))
+        shape = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(kernel, grid=(3,), in_specs=[block], out_specs=block, out_shape=shape)(x)
+
+    spec = jax.sharding.PartitionSpec("d", None)
+    mesh = jax.sharding.AbstractMesh((4,), ("d",))
+    sharded = jax.shard_map(double, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    (found,) = tw.kernel_budget(sharded, jax.ShapeDtypeStruct((64, 384), jax.numpy.float32), tpu="v6e")
+    # A quarter of the rows, in two buffers each.
+    assert (found.rows[0].shape, found.rows[0].block) == ("f32[16,384]", (16, 128))
+    assert found.vmem_bytes == 2 * 2 * 16 * 128 * 4
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "buffers", "nearest"),
+    [
+        # The rules of JAX's own lowering, which refuses each of these.
+        ((64, 512), (7, 100), None, (8, 128)),
+        ((64, 512), (65, 512), None, (64, 512)),
+        ((4096,), (100,), None, (128,)),
+        ((64, 512), (8, 128), 3, None),
+    ],
+)
+def test_blocks_that_the_compiler_refuses(
+    shape: tuple[int, ...], block: tuple[int, ...], buffers: int | None, nearest: tuple[int, ...] | None
+) -> None:
+    jax = pytest.importorskip("jax")
+    pl = pytest.importorskip("jax.experimental.pallas")
+    if buffers and not hasattr(pl, "Buffered"):
+        pytest.skip("pl.Buffered is missing")
+    mode = {"pipeline_mode": pl.Buffered(buffers)} if buffers else {}
+    spec = pl.BlockSpec(block, lambda i: (i, 0)[: len(block)], **mode)
+    x = jax.ShapeDtypeStruct(shape, jax.numpy.float32)
+
+    def double(x: Any) -> Any:
+        def doubling(x_ref: Any, y_ref: Any) -> None:
+            y_ref[...] = 2 * x_ref[...]
+
+        return pl.pallas_call(doubling, grid=(4,), in_specs=[spec], out_specs=spec, out_shape=x)(x)
+
+    found = tw.kernel_budget(double, x, tpu="v6e", confirm=True)
+    assert found[0].rows[0].nearest_block == nearest
+    assert len(found.unsupported) == len(found[0].unsupported) == 2
+    assert found.unsupported[0].startswith("doubling, in0: ")
+    assert found[0].measured_bytes is None
+
+
 def test_scopes_inside_a_kernel() -> None:
     jax = pytest.importorskip("jax")
     pl = pytest.importorskip("jax.experimental.pallas")

@@ -28,6 +28,9 @@ ENTRY main {
 }"""
 
 
+KERNEL = Path(__file__).parents[2] / "testing/programs/pallas_kernel.v5e.hlo"
+
+
 def values(program: Path, message: str) -> dict[str, Any]:
     report, explained = tw.audit(program, tpu="v5e"), tw.explain(message)
     shape = tw.Shape(TEXT)
@@ -38,6 +41,7 @@ def values(program: Path, message: str) -> dict[str, Any]:
         "Buffer": report.buffers[3],
         "argument": next(buffer for buffer in report if buffer.opcode == "parameter"),
         "Copy": report.copies[0],
+        "KernelUse": tw.audit(KERNEL, tpu="v5e").kernels[0],
         "Recommendation of a copy": tw.audit(COPIES).copies[0].fix,
         "SpaceTotal": report.memory_spaces[0],
         "PeakBuffer": report.peak_buffers[0],

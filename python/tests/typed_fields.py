@@ -62,9 +62,31 @@ def kernel_fields(found: tw.KernelBudgets) -> None:
     maybe_counts: list[int | None] = [kernel.guess_bytes, kernel.limit_bytes, kernel.cap_bytes, kernel.measured_bytes]
     texts: list[str] = [kernel.text, kernel.tpu, row.operand, row.memory_space]
     maybe_texts: list[str | None] = [found.verdict, kernel.verdict, kernel.name, row.shape, row.cause, row.unsupported]
+    sentences: list[tuple[str, ...]] = [found.unsupported, kernel.unsupported]
     blocks: list[tuple[int | None, ...] | None] = [row.block, row.padded_block, row.nearest_block]
-    print(rows, counts, maybe_counts, texts, maybe_texts, blocks)
+    print(rows, counts, maybe_counts, texts, maybe_texts, sentences, blocks)
     assert_type(tw.kernel_budget(print, 1, tpu="v6e"), tw.KernelBudgets)
+
+
+def kernel_use_fields(kernel: tw.KernelUse) -> None:
+    texts: list[str] = [kernel.instruction, kernel.computation]
+    maybe_counts: list[int | None] = [kernel.used_bytes, kernel.limit_bytes, kernel.cap_bytes]
+    maybe_texts: list[str | None] = [kernel.op_name]
+    flags: list[bool] = [kernel.is_near_limit]
+    lines: list[tw.SourceLine | None] = [kernel.source]
+    print(texts, maybe_counts, maybe_texts, flags, lines)
+
+
+def machine_fields(found: tw.MachineComparison) -> None:
+    row: tw.OnMachine = found[0]
+    texts: list[str] = [row.machine]
+    maybe_texts: list[str | None] = [row.error]
+    maybe_counts: list[int | None] = [row.peak_bytes]
+    reports: list[tw.Report | None] = [row.report]
+    print(texts, maybe_texts, maybe_counts, reports)
+    assert_type(tw.compare_machines(print, 1, machines=["cpu"]), tw.MachineComparison)
+    assert_type(tw.audit(print, 1, machine="cpu"), tw.Report)
+    assert_type(tw.audit("x", machine="cpu"), tw.Report)
 
 
 def element_type_fields(element_type: tw.ElementType) -> None:
@@ -117,12 +139,13 @@ def peak_buffer_fields(peak: tw.PeakBuffer) -> None:
 
 
 def report_fields(report: tw.Report) -> None:
-    texts: list[str] = [report.module, report.source, report.text]
+    texts: list[str] = [report.module, report.source, report.text, report.machine]
     maybe_texts: list[str | None] = [report.entry, report.peak_instruction, report.tpu]
     flags: list[bool] = [report.is_scheduled]
     assert_type(report.memory_spaces, "list[tw.SpaceTotal]")
     assert_type(report.buffers, "list[tw.Buffer]")
     assert_type(report.copies, "list[tw.Copy]")
+    assert_type(report.kernels, "list[tw.KernelUse]")
     assert_type(report.warnings, "list[tw.ReportWarning]")
     counts: list[int] = [
         report.padding_bytes,

@@ -11,6 +11,7 @@ mod conformance;
 )]
 mod corpus;
 mod coverage;
+mod cpu;
 mod cross;
 mod debian;
 mod fuzz;
@@ -49,6 +50,8 @@ enum Verb {
     Conformance(conformance::Options),
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
     Tpu(tpu::Options),
+    /// Compares the memory that tilewise finds in programs for this machine's CPU with what their compiler reports
+    Cpu(cpu::Options),
     /// Compares what tilewise says of Pallas kernels' VMEM with what the TPU compiler allocates, without a TPU
     Kernels(kernels::Options),
     /// Builds the web page and serves it, tests it in Chromium, or measures it
@@ -89,6 +92,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Test { quick: false } => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
+        Verb::Cpu(options) => cpu::run(&shell, &options),
         Verb::Kernels(options) => kernels::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),

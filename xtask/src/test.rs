@@ -14,6 +14,8 @@ use xshell::{Cmd, Shell, cmd};
 
 /// How many TPU programs are compiled: a minute's worth.
 const TPU_PROGRAMS: u64 = 12;
+/// How many programs are compiled for this machine's CPU: a minute's worth.
+const CPU_PROGRAMS: u64 = 60;
 /// How many Pallas kernels are compiled: half a minute's worth.
 const KERNELS: u64 = 40;
 
@@ -62,6 +64,9 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         Some(python) => {
             checks.run("tests", tests.env("TILEWISE_PYTHON", python));
             checks.run("conformance", conformance::command(shell, python));
+            // On a busy machine fewer are compiled.
+            let programs = tpu::command(shell, python, CPU_PROGRAMS);
+            checks.run("CPU programs", programs.args(["--cpu", "--limit", "20", "--seconds", "40"]));
             if checks.make("the Python package", || package::install(shell, python, Profile::Tests)).is_some() {
                 checks.run("the package's tests", package::tests(shell, python));
             }

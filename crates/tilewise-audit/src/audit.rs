@@ -14,7 +14,7 @@ use std::{
 };
 use tilewise::{Shape, ShapeKind, tpu::Generation};
 use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
-use tilewise_memory::{COMPILER, COMPILER_BUILD, Error as PlanError, Machine, PlanOptions, Planner};
+use tilewise_memory::{Error as PlanError, Machine, PlanOptions, Planner};
 
 /// What an audit depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct AuditOptions {
     /// The generation that the program's file is named after: what counts where none is given, and a warning where another
     /// is.
     pub named: Option<Generation>,
-    /// The build of the compiler, where the program's file says it: [another one](COMPILER_BUILD) plans otherwise.
+    /// The build of the compiler, where the program's file says it: [another one](Machine::compiler_build) plans otherwise.
     pub build: Option<u64>,
 }
 
@@ -111,9 +111,10 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     auditor.report_unsized();
     let copies = copies(module, &flow, &mut auditor.sizer);
     let (machine, assumed) = machine(module, options);
+    let is_assumed = assumed.is_some();
     auditor.warnings.extend(assumed);
     auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
-    auditor.warnings.extend(options.build.and_then(of_another_build));
+    auditor.warnings.extend(options.build.and_then(|build| of_another_build(build, machine)));
     let mut plan_options = PlanOptions::new(machine);
     plan_options.hbm_limit = options.hbm_limit;
     // Another compiler packs memory in ways of its own.
@@ -129,6 +130,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         Err(_) => memory_bounds(module, &mut auditor),
     };
     let is_bounded = matches!(plan, Ok(_) | Err(PlanError::Unscheduled | PlanError::OtherMachine(_)));
+    memory_bounds.is_assumed = is_assumed;
     memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module);
     let mut memory_spaces = auditor.totals();
     for space in plan.iter().flat_map(|plan| &plan.spaces) {
@@ -188,11 +190,13 @@ fn of_another(module: &Module, generation: Generation, options: AuditOptions) ->
 }
 
 /// The warning for a program that another build of the compiler made.
-fn of_another_build(build: u64) -> Option<Warning> {
+fn of_another_build(build: u64, machine: Machine) -> Option<Warning> {
+    let known = machine.compiler_build().filter(|known| *known != build)?;
+    let compiler = machine.compiler();
     let message = format!(
-        "build {build} of the compiler made it, and the plan is that of build {COMPILER_BUILD} ({COMPILER}): temporaries may differ"
+        "build {build} of the compiler made it, and the plan is that of build {known} ({compiler}): temporaries may differ"
     );
-    (build != COMPILER_BUILD).then(|| Warning::new("other_build", message))
+    Some(Warning::new("other_build", message))
 }
 
 /// Whether the text is all of a program, and nothing in it is unknown.

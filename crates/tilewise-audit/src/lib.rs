@@ -83,7 +83,7 @@ pub use peak::{PeakRow, SpacePeak};
 pub use plan_row::{PlanPiece, PlanRow};
 pub use recommendation::Recommendation;
 pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
-pub use tilewise_memory::{COMPILER, Error as PlanError, Machine, MemoryPlan, Role};
+pub use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, Role, UnknownMachine};
 pub use timeline::{Owners, Timeline, TimelinePiece};
 pub use view::{ReportView, ViewOptions};
 pub use work::Work;

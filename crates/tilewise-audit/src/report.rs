@@ -110,6 +110,8 @@ pub struct MemoryBounds {
     pub at_most_bytes: u64,
     /// Whether all of the program was read and sized; else it may hold more than is said here.
     pub is_complete: bool,
+    /// Whether the machine is only assumed, because neither the text nor the caller tells it: temporaries may then differ.
+    pub is_assumed: bool,
 }
 
 impl MemoryBounds {
@@ -122,6 +124,7 @@ impl MemoryBounds {
             temporary_bytes: Some(plan.temporary_bytes()),
             at_most_bytes: plan.total_bytes(),
             is_complete: true,
+            is_assumed: false,
         }
     }
 
@@ -132,13 +135,15 @@ impl MemoryBounds {
         standing.saturating_add(self.constant_bytes).saturating_add(self.temporary_bytes.unwrap_or(0))
     }
 
-    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share, or on parts that
-    /// could not be read or sized.
+    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share, on the machine, or on
+    /// parts that could not be read or sized.
     ///
     /// Code and the compiler's own reserve are not counted.
     #[must_use]
     pub fn fits(&self, limit: u64) -> Option<bool> {
-        if self.at_least_bytes() > limit {
+        if self.is_assumed {
+            None
+        } else if self.at_least_bytes() > limit {
             Some(false)
         } else {
             (self.is_complete && self.at_most_bytes <= limit).then_some(true)

@@ -27,6 +27,7 @@ fields!(ReportView<'_>, view, {
     source: view.source,
     entry: view.report.entry,
     is_scheduled: view.report.is_scheduled,
+    machine: view.report.machine.to_string(),
     partitions: view.report.partitions,
     argument_bytes: view.report.memory_bounds.argument_bytes,
     output_bytes: view.report.memory_bounds.output_bytes,

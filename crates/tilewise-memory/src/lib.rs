@@ -36,5 +36,5 @@ pub use assign::Role;
 pub use error::Error;
 pub use heap::Packing;
 pub use machine::{Machine, UnknownMachine};
-pub use plan::{AssignedValue, COMPILER, COMPILER_BUILD, LiveBuffer, MemoryPlan, Peak, PlanOptions, SpacePlan};
+pub use plan::{AssignedValue, LiveBuffer, MemoryPlan, Peak, PlanOptions, SpacePlan};
 pub use planner::Planner;

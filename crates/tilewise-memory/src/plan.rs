@@ -9,13 +9,6 @@ use tilewise_hlo::{
 
 use crate::{Error, Machine, Packing, Role, planner::Planner};
 
-/// The compiler whose plans these are. Other builds pack temporaries otherwise: of 19 programs of build 772339112, in public
-/// dumps, 15 have each of them where it is planned.
-pub const COMPILER: &str = "libtpu 0.0.51";
-
-/// The build number of that compiler, as files of a dump have it (`….cl_1003875606.after_optimizations.txt`).
-pub const COMPILER_BUILD: u64 = 1_003_875_606;
-
 /// What a plan depends on beside the module.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -47,6 +47,7 @@ from tilewise._fit.rows import FitRow, Owner
 from tilewise._fit.run import fit, fit_row
 from tilewise._jax import TreeLeaf, TreePrediction, from_jax, predict_tree, to_jax
 from tilewise._kernels import KernelBudgets, kernel_budget
+from tilewise._machines import MachineComparison, OnMachine, compare_machines
 from tilewise._tilewise import (
     CHECKED_WITH,
     TPU_GENERATIONS,
@@ -56,6 +57,7 @@ from tilewise._tilewise import (
     Drawing,
     ElementType,
     Explanation,
+    KernelUse,
     Layout,
     PeakBuffer,
     Recommendation,
@@ -97,10 +99,13 @@ __all__ = [
     "KernelBudget",
     "KernelBudgets",
     "KernelRow",
+    "KernelUse",
     "Layout",
+    "MachineComparison",
     "Measured",
     "MessageError",
     "NotATpuProgram",
+    "OnMachine",
     "OomExplainer",
     "OutOfRangeError",
     "Owner",
@@ -128,6 +133,7 @@ __all__ = [
     "__version__",
     "audit",
     "check_fix",
+    "compare_machines",
     "compile_for",
     "explain",
     "explain_oom",

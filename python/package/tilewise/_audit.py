@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._errors import NotATpuProgram
+from tilewise._machine import is_tpu, report_on
 from tilewise._plan import plan_of
 
 if TYPE_CHECKING:
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 
 @overload
-def audit(program: Program, /, *, tpu: Tpu | None = None, hbm_limit: int | None = None) -> Report: ...
+def audit(
+    program: Program, /, *, tpu: Tpu | None = None, machine: str | None = None, hbm_limit: int | None = None
+) -> Report: ...
 @overload
 def audit(
     program: Callable[..., Any],
     /,
     *args: Any,
-    tpu: Tpu,
+    tpu: Tpu | None = None,
+    machine: str | None = None,
     hbm_limit: int | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
@@ -30,13 +34,19 @@ def audit(
 ) -> Report: ...
 @overload
 def audit(
-    program: list[Program] | tuple[Program, ...], /, *, tpu: Tpu | None = None, hbm_limit: int | None = None
+    program: list[Program] | tuple[Program, ...],
+    /,
+    *,
+    tpu: Tpu | None = None,
+    machine: str | None = None,
+    hbm_limit: int | None = None,
 ) -> list[Report]: ...
 def audit(
     program: Any,
     /,
     *args: Any,
     tpu: Tpu | None = None,
+    machine: str | None = None,
     hbm_limit: int | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
@@ -58,13 +68,17 @@ def audit(
         args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
             price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
-        hbm_limit: the HBM that the program has to fit into, in bytes.
+        machine: the machine that runs the program, in place of ``tpu``: ``"cpu"``, for which a function is compiled here;
+            ``"gpu:h100"``, ``"gpu:a100"`` or ``"gpu:b200"``, for which JAX's plugin compiles it without a card
+            (``pip install 'jax[cuda12]'``); ``"gpu"``, any; or ``"tpu:v5e"``.
+        hbm_limit: the memory that the program has to fit into, in bytes.
         topology, jit_options: for a function, as `compile_for` takes them.
         confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
             program's own code fits, too; the bytes are the same.
 
     Raises:
-        HloError: the text is not HLO.
+        Error: a function is to be compiled for a GPU, and this JAX can't (``kind`` is ``needs_gpu_compiler``).
+        HloError: the text is not HLO, or of another machine than ``machine``.
         NotATpuProgram: the program has no tiles, and ``tpu`` is given.
         ParseError: ``tpu`` names no TPU generation.
         OSError: the file can't be read.
@@ -84,8 +98,18 @@ def audit(
     """
     if isinstance(program, (list, tuple)):
         programs = cast("Sequence[Program]", program)
-        return [audit(each, tpu=tpu, hbm_limit=hbm_limit) for each in programs]
+        return [audit(each, tpu=tpu, machine=machine, hbm_limit=hbm_limit) for each in programs]
+    if machine is not None and tpu is not None:
+        message = "tpu= and machine= say the same: give one of them"
+        raise TypeError(message)
+    if machine is not None and is_tpu(machine):
+        tpu, machine = machine.strip().partition(":")[2], None
     if _is_function(program):
+        if machine is not None:
+            if topology is not None or confirm:
+                message = "topology= and confirm= are for TPUs"
+                raise TypeError(message)
+            return report_on(program, args, machine=machine, hbm_limit=hbm_limit, jit_options=jit_options)
         if tpu is None:
             message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
             raise TypeError(message)
@@ -104,7 +128,7 @@ def audit(
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"
         raise TypeError(message)
     text, source = _text_of(program, tpu)
-    return _tilewise.audit_text(text, source, tpu, hbm_limit)
+    return _tilewise.audit_text(text, source, tpu, hbm_limit, machine)
 
 
 def _is_function(program: Any) -> bool:

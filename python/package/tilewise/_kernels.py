@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -73,6 +72,11 @@ class KernelBudgets(Sequence[KernelBudget]):
         return max(verdicts, key=_VERDICTS.index, default=None)
 
     @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Why the compiler refuses some, whatever their size: a sentence for each block, with the nearest it takes."""
+        return tuple(f"{kernel.name}, {words}" for kernel in self.kernels for words in kernel.unsupported)
+
+    @property
     def rows(self) -> tuple[KernelRow, ...]:
         """The rows of all of them."""
         return tuple(row for kernel in self.kernels for row in kernel.rows)
@@ -100,8 +104,8 @@ def kernel_budget(
         args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation, under any of its names (``"v6e"``).
         confirm: whether to compile it, too, as `compile_for` does, for the ``measured_bytes`` of each kernel: the
-            compiler's own account, or what its message says where it refuses. they are told apart by their names,
-            else by their order. ``None`` where that leaves a doubt.
+            compiler's own account, or what its message says where it refuses. They are told apart by their names,
+            else by their order. ``None`` where that leaves a doubt, and where a block is ``unsupported``.
         kwargs: its arguments by name.
 
     Raises:
@@ -123,7 +127,7 @@ def kernel_budget(
     generation = _tilewise.generation_name(tpu)
     calls, not_covered = _calls(_traced(f, args, kwargs, generation))
     kernels = tuple(budget(_text(call, generation), tpu=generation) for call in calls)
-    if confirm and kernels:
+    if confirm and kernels and not any(kernel.unsupported for kernel in kernels):
         kernels = _confirmed(kernels, f, args, kwargs, generation)
     return KernelBudgets(kernels, not_covered)
 
@@ -159,12 +163,12 @@ def _confirmed(
     except jax.errors.JaxRuntimeError:
         # JAX can't print some programs with SparseCore calls; the compiler's own dump can.
         text = dumped(lowered, "after_codegen")
-    rows: list[dict[str, Any]] = json.loads(audit(text, tpu=generation).to_json())["kernels"]
+    rows = audit(text, tpu=generation).kernels
     used: dict[str, list[int | None]] = {}
     for row in rows:
         # XLA numbers instructions of one name: `flash_attention.2`.
-        used.setdefault(row["instruction"].rstrip("0123456789").removesuffix("."), []).append(row["used_bytes"])
-    in_order: list[int | None] = [row["used_bytes"] for row in rows]
+        used.setdefault(row.instruction.rstrip("0123456789").removesuffix("."), []).append(row.used_bytes)
+    in_order = [row.used_bytes for row in rows]
     if len(kernels) != len(rows):
         in_order = [None] * len(kernels)
 

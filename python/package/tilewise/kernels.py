@@ -96,7 +96,8 @@ class KernelBudget:
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
         may_be_kept_bytes: bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
-        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``.
+        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``: of its
+            size alone, also where ``unsupported`` says that the compiler refuses a block.
         measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
 
     Examples:
@@ -104,6 +105,8 @@ class KernelBudget:
         >>> found = kernels.budget("grid 8\\nin f32[64,128] block 8,128 @ 0,-", tpu="v6e")
         >>> found.vmem_bytes, found.verdict, found.rows[0].cause
         (8192, 'declared_fits', 'moves')
+        >>> kernels.budget("grid 8\\nin f32[64,512] block 7,100 @ 0,0", tpu="v6e").unsupported[0].split("; ")[1]
+        'the nearest such block is 8,128'
     """
 
     text: str
@@ -119,6 +122,11 @@ class KernelBudget:
     may_be_kept_bytes: int
     verdict: str | None
     measured_bytes: int | None
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """Why the compiler refuses it, whatever its size: a sentence for each block, with the nearest that it takes."""
+        return tuple(f"{row.operand}: {row.unsupported}" for row in self.rows if row.unsupported is not None)
 
     def __str__(self) -> str:
         table = _tilewise.kernel_text(self.text, tpu=self.tpu)[1]

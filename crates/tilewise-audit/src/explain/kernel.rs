@@ -6,6 +6,7 @@ use crate::{
     recommendation::{Change, Saving, Target},
     size_in_words, snippet,
 };
+use std::fmt::Write as _;
 use tilewise::{Shape, tpu::kernel::Limits};
 use tilewise_oom::{Entry, Form, Framework, Message, PrintedSize, Window, WindowKind};
 
@@ -22,18 +23,26 @@ pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Recomme
     if message.form == Form::SparseCore {
         return vec![sparse_core(message)];
     }
-    let mut advice: Vec<Recommendation> = Vec::new();
-    match message.memory_space.as_deref() {
-        Some("smem") => advice.push(scalars(explanation)),
-        _ => {
-            advice.extend(blocks(explanation));
-            advice.extend(limit(message, explanation, framework));
-            if advice.is_empty() || advice.iter().all(|piece| piece.change == Change::Limit) {
+    if message.memory_space.as_deref() == Some("smem") {
+        return vec![scalars(explanation)];
+    }
+    let raised = limit(message, explanation, framework);
+    let is_honoured = explanation.generation.and_then(Limits::of).is_some();
+    match raised {
+        // It costs nothing, and is all that a kernel of one's own needs.
+        Some(raised) if is_honoured && is_kernel(explanation) => vec![raised],
+        raised => {
+            let mut advice = blocks(explanation);
+            advice.extend(raised);
+            if advice.iter().all(|piece| piece.change == Change::Limit) {
                 advice.push(smaller_blocks(message, framework));
             }
+            if let (Some(first), Some(cap)) = (advice.first_mut(), cap_in_the_way(explanation)) {
+                let _ = write!(first.sentence, "; no higher limit helps: {cap}");
+            }
+            advice
         }
     }
-    advice
 }
 
 fn windows(explanation: &Explanation) -> Vec<(&Allocation, Window)> {
@@ -138,6 +147,27 @@ fn scratch(row: &Allocation) -> Recommendation {
     Recommendation::new(Change::Block, Target::Kernel, sentence).about(shape)
 }
 
+/// What of a generation's cap keeps a kernel from getting as much as it needs.
+fn cap_in_the_way(explanation: &Explanation) -> Option<String> {
+    let generation = explanation.generation?;
+    let cap = Limits::of(generation)?.cap_bytes;
+    let message = &explanation.message;
+    let used = message.used.as_ref().map(PrintedSize::bytes)?;
+    let is_of_vmem = message.memory_space.as_deref() == Some("vmem") && is_kernel(explanation);
+    (is_of_vmem && used > cap).then(|| format!("{generation} honours up to {}", bytes_in_words(cap)))
+}
+
+/// Whether it is a kernel that the message is about, and not an instruction of the compiler's.
+fn is_kernel(explanation: &Explanation) -> bool {
+    explanation.message.kernel.is_some()
+        || explanation.allocations.iter().any(|row| {
+            let label = row.entry.label.as_deref().unwrap_or_default();
+            row.entry.window().is_some_and(|window| window.kind != WindowKind::Spill)
+                || row.entry.instruction().is_some_and(|(_, opcode)| opcode == "custom-call")
+                || label.contains("tpu_custom_call")
+        })
+}
+
 /// A higher limit, where the memory itself has room.
 fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Recommendation> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
@@ -160,12 +190,7 @@ fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> 
     if known.is_some_and(|(_, limits)| raised > limits.cap_bytes) {
         return None;
     }
-    let is_kernel = explanation.allocations.iter().any(|row| {
-        let label = row.entry.label.as_deref().unwrap_or_default();
-        row.entry.window().is_some_and(|window| window.kind != WindowKind::Spill)
-            || row.entry.instruction().is_some_and(|(_, opcode)| opcode == "custom-call")
-            || label.contains("tpu_custom_call")
-    }) || message.kernel.is_some();
+    let is_kernel = is_kernel(explanation);
     let most = match known {
         Some((generation, limits)) => format!("{generation} honours up to {}", bytes_in_words(limits.cap_bytes)),
         None => "a v5e or v6e has 128 MiB of VMEM, a core of a v5p or v7x 64 MiB".to_owned(),

@@ -204,6 +204,7 @@ fn show(
         Some(true) => None,
         Some(false) => Some(too_large(audited.report.machine, bounds.at_least_bytes(), limit)),
         None if is_unknown => None,
+        None if bounds.is_assumed => Some("whether it fits can't be known without `--machine`".to_owned()),
         None => Some("whether it fits depends on how temporaries share memory".to_owned()),
     });
     let unknown = is_unknown.then(|| "what it holds can't be known: not all of it could be read or sized".to_owned());

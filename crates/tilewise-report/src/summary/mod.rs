@@ -189,6 +189,10 @@ fn verdict(report: &Report, limit: u64) -> Remark {
             let alone = if report.plan.is_ok() { "" } else { "arguments and results alone are " };
             (Tone::Bad, format!("Does not fit {holds}: {alone}{} too much.", bytes(least - limit)))
         }
+        None if bounds.is_assumed => {
+            let why = "the text does not show whether a GPU or a CPU is to run it; `--machine` says it";
+            (Tone::Bad, format!("Whether it fits {} can't be known: {why}.", bytes(limit)))
+        }
         None if !bounds.is_complete => {
             let why = "not all of it could be read or sized";
             (Tone::Bad, format!("Whether it fits {holds} can't be known: {why}."))
