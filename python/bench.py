@@ -1,4 +1,6 @@
-"""The package compared with NumPy, and what autotuners ask of it: `--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
+"""The package compared with NumPy, and what autotuners ask of it.
+
+`--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
 
 Times are medians of rounds in which the contenders take turns. Each result is checked before it is timed.
 `fit FOLDER` compares searches for the largest batch instead, as `bench_fit` says.

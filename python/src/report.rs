@@ -28,7 +28,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{AuditOptions, BufferRow, JsonLine, Machine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning};
+use tilewise_audit::{
+    AuditOptions, BufferRow, JsonLine, Machine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning,
+};
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, WriteText, notebook};
 
@@ -62,7 +64,8 @@ pub(crate) fn audit_text<'py>(
         Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
     })?;
     let (audited, module) = audited?;
-    let report = PyReport { audited: audited.clone(), module, machine, advice: OnceLock::new(), buffers: PyOnceLock::new() };
+    let report =
+        PyReport { audited: audited.clone(), module, machine, advice: OnceLock::new(), buffers: PyOnceLock::new() };
     Ok(Bound::new(py, PyTable::of(audited, report))?)
 }
 
@@ -121,7 +124,14 @@ fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepor
         return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
     };
     let tpu = program.tpu.map(|name| PyString::new(py, &name).into_any());
-    audit_text(py, &PyString::new(py, &program.text), item.source, tpu.as_ref(), program.hbm_limit, program.machine.as_deref())
+    audit_text(
+        py,
+        &PyString::new(py, &program.text),
+        item.source,
+        tpu.as_ref(),
+        program.hbm_limit,
+        program.machine.as_deref(),
+    )
 }
 
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.

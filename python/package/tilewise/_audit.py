@@ -68,8 +68,8 @@ def audit(
         args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
             price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
-        machine: the machine that runs the program, in place of ``tpu``: ``"cpu"``, for which a function is compiled here;
-            ``"gpu:h100"``, ``"gpu:a100"`` or ``"gpu:b200"``, for which JAX's plugin compiles it without a card
+        machine: the machine that runs the program, in place of ``tpu``: ``"cpu"``, for which a function is compiled
+            here; ``"gpu:h100"``, ``"gpu:a100"`` or ``"gpu:b200"``, for which JAX's plugin compiles it without a card
             (``pip install 'jax[cuda12]'``); ``"gpu"``, any; or ``"tpu:v5e"``.
         hbm_limit: the memory that the program has to fit into, in bytes.
         topology, jit_options: for a function, as `compile_for` takes them.

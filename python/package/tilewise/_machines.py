@@ -94,8 +94,8 @@ def compare_machines(
 ) -> MachineComparison:
     """What a function takes on each of several machines, none of which is needed.
 
-    Each is asked as `audit` does. TPUs need ``pip install 'tilewise[tpu]'``, GPUs ``pip install 'jax[cuda12]'``; what is
-    missing is the row's ``error``.
+    Each is asked as `audit` does. TPUs need ``pip install 'tilewise[tpu]'``, GPUs ``pip install 'jax[cuda12]'``; what
+    is missing is the row's ``error``.
 
     Args:
         f: the function, or the result of ``jax.jit``.

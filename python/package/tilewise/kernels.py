@@ -96,8 +96,8 @@ class KernelBudget:
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
         may_be_kept_bytes: bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
-        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``: of its
-            size alone, also where ``unsupported`` says that the compiler refuses a block.
+        verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``:
+            of its size alone, also where ``unsupported`` says that the compiler refuses a block.
         measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
 
     Examples:
