@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._compile import _meshes, _Place
+from tilewise._compile import _meshes, _Place  # pyright: ignore[reportPrivateUsage]
 from tilewise._dump import dumped_text
 from tilewise._errors import Error
 from tilewise._modules import module
