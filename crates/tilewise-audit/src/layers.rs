@@ -22,6 +22,8 @@ pub(crate) struct Layer<'k, 'a, 'm> {
     end: usize,
     /// Which of them later layers read: they stay, whatever is recomputed.
     inputs: Vec<bool>,
+    /// Bytes that stay for an input that is none of them.
+    other_input: u64,
 }
 
 impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
@@ -46,16 +48,21 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         self.bytes() - self.layers.iter().map(Layer::bytes).max().unwrap_or(0)
     }
 
-    /// What is read after its layer is the input of a later one; where nothing is, the smallest that is no trifle stands for
-    /// it.
+    /// What is read after its layer is the input of a later one. Where nothing is, the smallest that is no trifle stands for
+    /// it, or the smallest of another layer, if that is smaller: inputs of all are alike.
     fn find_inputs(&mut self) {
+        let smallest = |layer: &Layer<'k, 'a, 'm>| {
+            let trifle = layer.bytes() / 64;
+            let sizes = layer.values.iter().map(|value| value.array.bytes).enumerate();
+            sizes.filter(|(_, bytes)| *bytes > trifle).min_by_key(|(_, bytes)| *bytes)
+        };
+        let least = self.layers.iter().filter_map(smallest).map(|(_, bytes)| bytes).min().unwrap_or(0);
         for layer in &mut self.layers {
             layer.inputs = layer.values.iter().map(|value| value.last_forward > layer.end).collect();
             if !layer.inputs.contains(&true) {
-                let trifle = layer.bytes() / 64;
-                let no_trifles = layer.values.iter().enumerate().filter(|(_, value)| value.array.bytes > trifle);
-                if let Some((smallest, _)) = no_trifles.min_by_key(|(_, value)| value.array.bytes) {
-                    layer.inputs[smallest] = true;
+                match smallest(layer) {
+                    Some((at, bytes)) if bytes == least => layer.inputs[at] = true,
+                    _ => layer.other_input = least,
                 }
             }
         }
@@ -64,6 +71,34 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
     /// What goes if each layer is computed again for its backward pass.
     pub(crate) fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
         self.layers.iter().flat_map(Layer::recomputed)
+    }
+
+    /// ` (`attention` 480.00 MiB, `mlp` 160.00 MiB)`: what keeps most of the layer that keeps most.
+    pub(crate) fn modules_in_words(&self) -> String {
+        const SHOWN: usize = 3;
+        let largest = self.layers.iter().max_by_key(|layer| layer.bytes());
+        let (Some(path), Some(largest)) = (&self.path, largest) else { return String::new() };
+        let base = path.rsplit('/').next().unwrap_or_default().trim_end_matches('*');
+        let mut held: BTreeMap<&str, u64> = BTreeMap::new();
+        for value in &largest.values {
+            let is_layer = |word: &&str| {
+                let number = word.strip_prefix(base);
+                number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+                    || format!("{word}_") == base
+            };
+            if let Some(module) = modules(&value.name).skip_while(|word| !is_layer(word)).nth(1) {
+                let bytes = held.entry(module).or_default();
+                *bytes = bytes.saturating_add(value.array.bytes);
+            }
+        }
+        let mut held: Vec<(&str, u64)> = held.into_iter().collect();
+        held.sort_by_key(|(_, bytes)| Reverse(*bytes));
+        if held.len() < 2 {
+            return String::new();
+        }
+        let shown: Vec<String> =
+            held.iter().take(SHOWN).map(|(module, bytes)| format!("`{module}` {}", bytes_in_words(*bytes))).collect();
+        format!(" ({})", shown.join(", "))
     }
 
     /// The most temporaries that are then alive: each layer's values until its forward pass is done with them, and again from
@@ -80,6 +115,11 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
             for value in layer.recomputed() {
                 let restart = if is_lazy { value.first_backward } else { restart };
                 again.insert((value.array.buffer, value.array.first), (value.last_forward, restart));
+            }
+            let first = layer.recomputed().map(|value| value.array.first).min();
+            let last = layer.recomputed().map(|value| value.first_backward).max();
+            if let (Some(first), Some(last)) = (first, last) {
+                lives(first, last, layer.other_input);
             }
         }
         for array in program.temporaries() {
@@ -102,7 +142,7 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
 
 impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
     fn new(values: Vec<&'k KeptValue<'a, 'm>>, end: usize) -> Self {
-        Self { values, end, inputs: Vec::new() }
+        Self { values, end, inputs: Vec::new(), other_input: 0 }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -192,6 +232,7 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
 pub(crate) fn layers_in_words(kept: &[KeptValue<'_, '_>]) -> String {
     let Some(layers) = Layers::of(kept) else { return String::new() };
     let most = layers.layers.iter().map(Layer::bytes).max().unwrap_or(0);
-    let path = layers.path.map(|path| format!(" (`{path}`)")).unwrap_or_default();
-    format!(", up to {} of each of {} layers{path}", bytes_in_words(most), layers.layers.len())
+    let modules = layers.modules_in_words();
+    let path = layers.path.as_ref().map(|path| format!(" `{path}`")).unwrap_or_default();
+    format!(", up to {} of each of {} layers{path}{modules}", bytes_in_words(most), layers.layers.len())
 }

@@ -121,6 +121,11 @@ fn of_argument(name: &str) -> (Purpose, usize) {
     (Purpose::OtherArgument, root(name).len())
 }
 
+/// Whether an argument is neither a weight nor a state, by its name.
+pub(crate) fn is_input(name: &str) -> bool {
+    of_argument(name).0 == Purpose::OtherArgument
+}
+
 fn of_temporary<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Purpose {
     let origin = program.flow.op_at(program.flow.origin(array.position));
     let Some(made) = program.flow.instruction(origin) else { return Purpose::Intermediate };

@@ -19,6 +19,8 @@ pub struct Recommendation {
     pub array: Option<AdvisedArray>,
     /// What it frees.
     pub saving: Saving,
+    /// The number of parts of the batch that it frees so much with, where more parts free more.
+    pub parts: Option<u64>,
     /// What to do: a sentence without a full stop.
     pub sentence: String,
     /// The code that does it, in the language of the framework that made the program, if that is known.
@@ -75,6 +77,8 @@ pub enum Change {
     Reshape,
     /// An array for each column.
     Split,
+    /// The whole batch at once, where each sample was computed on its own.
+    Batch,
     /// Parts of the batch, one after the other.
     Chunk,
     /// Values are recomputed, not kept.
@@ -120,9 +124,17 @@ pub enum Target {
 }
 
 impl Recommendation {
+    /// What it frees with so many parts of the batch at best: as much as all but one of them take.
+    #[must_use]
+    pub fn saving_in_parts(&self, parts: u64) -> Option<u64> {
+        let (now, freed) = (self.parts.filter(|now| *now > 1)?, u128::from(self.saving.bytes()?));
+        let (now, parts) = (u128::from(now), u128::from(parts.max(1)));
+        u64::try_from(freed * now * (parts - 1) / ((now - 1) * parts)).ok()
+    }
+
     pub(crate) fn new(change: Change, target: Target, sentence: impl Into<String>) -> Self {
-        let (array, saving, snippet) = (None, Saving::Unknown, None);
-        Self { change, target, array, saving, sentence: sentence.into(), snippet }
+        let (array, saving, parts, snippet) = (None, Saving::Unknown, None, None);
+        Self { change, target, array, saving, parts, sentence: sentence.into(), snippet }
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {
@@ -177,6 +189,7 @@ impl Change {
             Self::Transpose => "transpose",
             Self::Reshape => "reshape",
             Self::Split => "split",
+            Self::Batch => "batch",
             Self::Chunk => "chunk",
             Self::Checkpoint => "checkpoint",
             Self::Donate => "donate",

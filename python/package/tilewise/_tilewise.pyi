@@ -387,6 +387,7 @@ class Recommendation:
         "transpose",
         "reshape",
         "split",
+        "batch",
         "chunk",
         "checkpoint",
         "donate",

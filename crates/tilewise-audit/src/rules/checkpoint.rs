@@ -66,6 +66,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
         buffers,
         estimate: None,
         is_bound: false,
+        parts: None,
         sentence,
         snippet: program.snippet(import, code),
     })
@@ -76,8 +77,8 @@ fn checkpoint(forward: &Instruction<'_>) -> (&'static str, &'static str, &'stati
     const LIBRARIES: &[(&str, [&str; 3])] = &[
         ("haiku/_src/", ["hk.remat", "import haiku as hk", "ys, state = hk.dynamic_unroll(hk.remat(step), xs, state)"]),
         (
-            "flax/core/lift.py",
-            ["nn.remat", "import flax.linen as nn", "Step = nn.remat(Step)  # the class that nn.scan runs"],
+            "flax/core/",
+            ["nn.remat", "import flax.linen as nn", "Step = nn.remat(Step)  # the class that nn.scan or nn.RNN runs"],
         ),
     ];
     let runs = |sign: &str| forward.frames().any(|frame| frame.file.contains(sign));

@@ -1,13 +1,21 @@
 //! Most of the peak's temporaries have one dimension of the input in common: parts of that, one after the other.
 
 use super::{
-    MessageRule, Proposal, Rule, attention::is_scores, copied_weights::is_copied_argument, in_parts::in_parts,
-    logits::is_logits, naming::bounds_text, narrow::is_converted, upstream::FEW,
+    MessageRule, Proposal, Rule,
+    attention::is_scores,
+    copied_weights::is_copied_argument,
+    in_parts::{in_parts, is_key},
+    logits::is_logits,
+    naming::{at_line, begins_with, bounds_text, listed, name, root},
+    narrow::is_converted,
+    upstream::FEW,
 };
 use crate::{
     Allocation, Recommendation,
     elementwise::any_fused,
     message_model::{MessageModel, share_of_all, total},
+    notes::is_input,
+    origin::op_name,
     program_model::{BufferChanges, LiveArray, ProgramModel},
     recommendation::{Change, Saving, Target},
     snippet::JAX,
@@ -80,16 +88,26 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     }
     let halved = program.temporaries().filter(|array| is_of_input(array, size));
     let at_most = halved.filter_map(|array| Some((array.buffer, bytes_of_half(program, array, size)?))).collect();
-    let (at, bounds) = (largest.bounds.iter().position(|bound| *bound == size)?, bounds_text(&largest.bounds));
+    let bounds = bounds_text(&largest.bounds);
+    let place = at_line(&largest.instruction);
     let (lead, then) = if program.has_gradient() {
         ("Microbatch (gradient accumulation): take", "; add up the gradients of the parts, and update once")
     } else {
         ("Process", "")
     };
-    let sentence = format!(
-        "{lead} dimension {at} of [{bounds}], of size {size}, in parts: most of the peak has it{then}; halves free this much, \
-         more parts free more"
-    );
+    let what = match of_input(program, size) {
+        Some((at, names)) => format!(
+            "{} along dimension {at}, of size {size}, in parts: most of the peak has it, such as [{bounds}]{place}",
+            listed(&names)
+        ),
+        None => {
+            let at = largest.bounds.iter().position(|bound| *bound == size)?;
+            format!("dimension {at} of [{bounds}]{place}, of size {size}, in parts: most of the peak has it")
+        }
+    };
+    let keys: Vec<String> = keys(program, size).iter().map(|key| format!("`{key}`")).collect();
+    let keys = if keys.is_empty() { String::new() } else { format!("; split {} for each part", listed(&keys)) };
+    let sentence = format!("{lead} {what}{then}{keys}; halves free this much, more parts free more");
     let code = in_parts(program, largest, size, PARTS);
     Some(Proposal {
         change: Change::Chunk,
@@ -98,6 +116,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
         estimate: None,
         is_bound: true,
+        parts: Some(2),
         sentence,
         snippet: code.and_then(|code| program.snippet(JAX, code)),
     })
@@ -180,9 +199,53 @@ fn input_sizes(program: &ProgramModel<'_>) -> HashSet<u64> {
     sizes
 }
 
-/// How often loops run: along such a dimension the program takes parts already.
+/// Which dimension of which of the input's arrays has this size: where some begin with it, those.
+fn of_input(program: &ProgramModel<'_>, size: u64) -> Option<(usize, Vec<String>)> {
+    let parameters = program.parameters();
+    let place = |at: &Instruction<'_>| {
+        let shape = at.shape().ok()?;
+        shape.dimensions().iter().position(|dimension| dimension.bound() == Some(size))
+    };
+    // Weights have features that may be as many.
+    let inputs: Vec<(String, Option<usize>)> =
+        parameters.iter().map(|at| (name(at), place(at))).filter(|(name, _)| is_input(name)).collect();
+    let first = inputs.iter().filter_map(|(_, place)| *place).min()?;
+    let is_first = |place: &Option<usize>| *place == Some(first);
+    // By the parameter of the function, whether all of its arrays have it there; some arrays of a model do by chance.
+    let mut roots: HashMap<&str, bool> = HashMap::new();
+    for (name, place) in &inputs {
+        *roots.entry(root(name)).or_insert(true) &= is_first(place);
+    }
+    let have_it = || inputs.iter().filter(|(_, place)| is_first(place)).map(|(name, _)| name.as_str());
+    let mut seen = HashSet::new();
+    let mut names: Vec<&str> = have_it().map(root).filter(|root| roots[root] && seen.insert(*root)).collect();
+    if names.is_empty() {
+        names = have_it().collect();
+    }
+    let names = names.into_iter().map(|name| format!("`{name}`")).collect();
+    Some((first, names))
+}
+
+/// Keys of random numbers that are the same for all parts unless they are split.
+fn keys(program: &ProgramModel<'_>, size: u64) -> Vec<String> {
+    let parameters = program.parameters();
+    parameters
+        .iter()
+        .filter(|at| is_key(at) && !at.shape().is_ok_and(|shape| begins_with(&shape, size)))
+        .map(name)
+        .collect()
+}
+
+/// How often loops run: along such a dimension the program takes parts already. Scatters and gathers that the compiler
+/// makes loops of keep their names.
 fn trips(program: &ProgramModel<'_>) -> HashSet<u64> {
-    program.flow.ops().ids().filter_map(|op| program.flow.trip_count(op)).collect()
+    let is_own = |op: &OpId| {
+        let name = program.flow.instruction(*op).and_then(|at| op_name(&at));
+        name.is_none_or(|name| {
+            !["gather", "scatter"].iter().any(|sign| name.rsplit('/').next().unwrap_or_default().contains(sign))
+        })
+    };
+    program.flow.ops().ids().filter(is_own).filter_map(|op| program.flow.trip_count(op)).collect()
 }
 
 impl MessageRule for OneLargeDimension {

@@ -77,6 +77,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, group: &[&LiveArray<'m>]) -> Option<
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
         estimate: None,
         is_bound: false,
+        parts: None,
         sentence,
         snippet,
     })

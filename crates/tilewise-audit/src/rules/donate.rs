@@ -52,6 +52,7 @@ impl Rule for UndonatedState {
             buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
             estimate: None,
             is_bound: true,
+            parts: None,
             sentence,
             // `args` may be `*args`, which has no name to donate by.
             snippet: program.snippet(JAX, code).filter(|_| roots.iter().all(|root| is_name(root) && root != "args")),

@@ -60,7 +60,7 @@ pub(super) fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: 
 }
 
 /// Whether an argument may be a key of random numbers: `jax.random.key` has two words, other generators four.
-fn is_key(argument: &Instruction<'_>) -> bool {
+pub(super) fn is_key(argument: &Instruction<'_>) -> bool {
     let Some(bounds) = bounds(argument) else { return true };
     let is_u32 = argument.shape().is_ok_and(|shape| shape.element_type() == Some(tilewise::ElementType::U32));
     is_u32 && matches!(bounds.last(), Some(2 | 4))

@@ -58,6 +58,7 @@ fn proposal<'m>(
         buffers,
         estimate: None,
         is_bound: false,
+        parts: None,
         sentence,
         snippet: program.snippet(NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed"),
     })

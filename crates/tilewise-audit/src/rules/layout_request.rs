@@ -108,6 +108,7 @@ impl<'m> LayoutRequests<'m> {
                 source,
             }),
             saving: Saving::Exact(request.saved),
+            parts: None,
             sentence: request.proposal.sentence.clone(),
             snippet: request.proposal.snippet.clone(),
         })
@@ -250,6 +251,7 @@ fn proposal<'m>(
         buffers,
         estimate: None,
         is_bound: false,
+        parts: None,
         sentence: sentence(arrays),
         snippet: code(program, arrays).and_then(|code| program.snippet(LAYOUT, code)),
     })

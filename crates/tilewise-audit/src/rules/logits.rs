@@ -125,6 +125,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
         estimate: None,
         is_bound: true,
+        parts: None,
         sentence,
         snippet: program.snippet(JAX_AND_NUMPY, CODE),
     })

@@ -23,6 +23,7 @@ mod naming;
 mod narrow;
 mod pinned_order;
 mod repeated_layers;
+mod sample_gradients;
 mod upstream;
 
 pub(crate) use logits::Vocabulary;
@@ -48,6 +49,7 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &checkpoint::LoopKeepsValues,
     &logits::VocabularyLogits,
     &repeated_layers::RepeatedLayers,
+    &sample_gradients::GradientsOfSamples,
     &chunk::OneLargeDimension,
 ];
 
@@ -98,6 +100,8 @@ pub(crate) struct Proposal<'m> {
     pub(crate) estimate: Option<u64>,
     /// Whether it may free less than that.
     pub(crate) is_bound: bool,
+    /// The parts of the batch that it frees so much with, where more parts free more.
+    pub(crate) parts: Option<u64>,
     /// What to do: a sentence without a full stop.
     pub(crate) sentence: String,
     /// The code that does it.
@@ -119,6 +123,7 @@ impl Proposal<'_> {
                 source,
             }),
             saving: if self.is_bound { Saving::AtMost(bytes_saved) } else { Saving::Exact(bytes_saved) },
+            parts: self.parts,
             sentence: self.sentence,
             snippet: self.snippet,
         }

@@ -33,15 +33,15 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     // and a graph network's layers, recompiling freed between 0.98 and 1.14 times the mean of both.
     let held = u64::midpoint(layers.temporary_bytes(program, false), layers.temporary_bytes(program, true));
     let each = bytes_in_words(layers.layers.iter().map(Layer::bytes).max().unwrap_or(0));
-    let count = layers.layers.len();
+    let (count, modules) = (layers.layers.len(), layers.modules_in_words());
     let (name, where_) = match &layers.path {
         Some(path) => (format!("each of the {count} layers `{path}`"), String::new()),
         None => ("each layer".to_owned(), format!(", {count} by the shapes that repeat")),
     };
     let (checkpoint, import, code) = checkpoint(program);
     let sentence = format!(
-        "Put `{checkpoint}` around {name}{where_}: for the backward pass each keeps up to {each}, most of it {}{}, and could \
-         recompute all but its input",
+        "Put `{checkpoint}` around {name}{where_}: for the backward pass each keeps up to {each}{modules}, most of it {}{}, \
+         and could recompute all but its input",
         largest.array.shape.without_layout(),
         at_line(&largest.array.instruction),
     );
@@ -52,6 +52,7 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
         estimate: Some(program.total_bytes.saturating_sub(resident.saturating_add(held))),
         is_bound: true,
+        parts: None,
         sentence,
         snippet: program.snippet(import, code),
     })

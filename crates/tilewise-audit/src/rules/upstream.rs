@@ -44,6 +44,7 @@ impl Rule for GatheredRows {
                 buffers: split(program, array, &rows, columns),
                 estimate: None,
                 is_bound: false,
+                parts: None,
                 sentence,
                 snippet: program.snippet(NUMPY, code),
             });

@@ -243,6 +243,7 @@ fn code_in_parts_computes_the_same() {
     let by_rows = "ROOT r = f32[4096,8]{0,1:T(8,128)} reduce(sine, zero), dimensions={2}, to_apply=max";
     let found = advice(&of_rows("x", "f32[4096,8]", by_rows));
     assert_eq!(kind(&found[0]), ("chunk", "value"));
+    assert!(found[0].sentence.starts_with("Process `x` along dimension 0, of size 4096"), "{}", found[0].sentence);
     assert!(code(&found[0]).unwrap().contains("jax.lax.map(part, batch)"));
     // Of `*args`, which are passed one by one; of a reduction over the rows; of one that depends on all rows.
     let joined = "r.1 = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max
@@ -256,6 +257,34 @@ fn code_in_parts_computes_the_same() {
         let found = advice(&of_rows(name, result, operation));
         assert_eq!((kind(&found[0]), code(&found[0])), (("chunk", "value"), None), "{operation}");
     }
+}
+
+/// A gradient of a weight for each of 8192 samples, as a `jax.vmap` of a loop adds them up, and such a product that nothing
+/// adds up.
+#[test]
+fn gradients_of_samples_in_a_loop() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (w.1: f32[128,32], x.1: f32[8192,128], y.1: f32[8192,32]) -> f32[128,32] {
+  w.1 = f32[128,32]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  x.1 = f32[8192,128]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  y.1 = f32[8192,32]{1,0:T(8,128)} parameter(2), metadata={op_name="y"}
+  sum = f32[8192,128,32]{2,1,0:T(8,128)} custom-call(w.1), custom_call_target="before"
+  left = f32[8192,128,32]{2,1,0:T(8,128)} broadcast(x.1), dimensions={0,1}
+  right = f32[8192,128,32]{2,1,0:T(8,128)} broadcast(y.1), dimensions={0,2}
+  outer = f32[8192,128,32]{2,1,0:T(8,128)} multiply(left, right)
+  more = f32[8192,128,32]{2,1,0:T(8,128)} add(sum, outer)
+  ROOT g = f32[128,32]{1,0:T(8,128)} custom-call(more), custom_call_target="sum", metadata={op_name="jit(step)/transpose(jvp(vmap()))/sum"}
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("batch", "loop"));
+    assert!(
+        found[0].sentence.contains("the gradient of `params['w']` for each of 8192 samples"),
+        "{}",
+        found[0].sentence
+    );
+    let found = advice(&text.replace(" add(sum", " maximum(sum"));
+    assert!(found.iter().all(|piece| kind(piece).0 != "batch"), "{found:?}");
 }
 
 /// Logits are told from weights and their gradients by their shape; the gradient of the weight lies beside the chunks.

@@ -312,19 +312,33 @@ fn remedy(report: &Report, limit: u64) -> Option<Remark> {
     let words = match enough {
         Some(0) => format!("The first of these leaves {holds}{at_best}, which fits."),
         Some(count) => format!("The first {} of these together leave {holds}{at_best}, which fits.", count + 1),
-        None => format!("All of this leaves {holds}{at_best}: {} too much.", bytes(left - limit)),
+        None => format!(
+            "All of this leaves {holds}{at_best}: {} too much{}.",
+            bytes(left - limit),
+            in_more_parts(report, left, limit).unwrap_or_default()
+        ),
     };
     Some(Remark { words, tone: if enough.is_some() { Tone::Strong } else { Tone::Warning } })
 }
 
-/// What the report notes of a program's memory, where no change of it frees much.
+/// The fewest parts of the batch that fit, where halves don't.
+fn in_more_parts(report: &Report, left: u64, limit: u64) -> Option<String> {
+    const MOST: u32 = 10;
+    let batch = report.advice().iter().find(|one| one.parts.is_some())?;
+    let (now, halves) = (batch.parts?, batch.saving.bytes()?);
+    let after = |parts: u64| Some(left.checked_add(halves)?.saturating_sub(batch.saving_in_parts(parts)?));
+    let fitting = (1..=MOST).map(|power| 1 << power).find(|parts| after(*parts).is_some_and(|left| left <= limit));
+    let parts = fitting.filter(|parts| *parts > now)?;
+    Some(format!("; the batch in {parts} parts, not {now}, leaves {} at best, which fits", bytes(after(parts)?)))
+}
+
+/// What the report notes of a program's memory, where all that is recommended leaves most of it.
 fn contents(report: &Report) -> Vec<Remark> {
     /// The part of what a program holds that is much.
-    const MUCH: u64 = 20;
+    const MUCH: u64 = 4;
 
-    let much = report.memory_bounds.at_most_bytes / MUCH;
-    let frees_much = |one: &Recommendation| one.saving.bytes().is_some_and(|bytes| bytes > much);
-    if report.advice().iter().any(frees_much) {
+    let freed = report.advice().iter().filter_map(|one| one.saving.bytes()).fold(0, u64::saturating_add);
+    if freed > report.memory_bounds.at_most_bytes / MUCH {
         return Vec::new();
     }
     report.notes().iter().map(|note| Remark { words: format!("{note}."), tone: Tone::Plain }).collect()
@@ -365,5 +379,23 @@ ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
         assert_eq!(remedy(Some(1 << 30)), None);
         assert_eq!(remedy(Some(64 << 20)).as_deref(), Some("The first of these leaves 18.00 MiB, which fits."));
         assert_eq!(remedy(Some(16 << 20)).as_deref(), Some("All of this leaves 18.00 MiB: 2.00 MiB too much."));
+    }
+
+    /// Two arrays of 128 MiB along 4096 rows of the input, and an argument of 128 KiB.
+    #[test]
+    fn parts_that_make_a_program_fit() {
+        let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: f32[4096,8]) -> f32[8] {
+  x.1 = f32[4096,8]{0,1:T(8,128)} parameter(0), metadata={op_name="x"}
+  wide = f32[4096,8,1024]{0,2,1:T(8,128)} broadcast(x.1), dimensions={0,1}
+  sine = f32[4096,8,1024]{0,2,1:T(8,128)} sine(wide)
+  ROOT r = f32[8]{0:T(128)} custom-call(wide, sine), custom_call_target="sum"
+}"#;
+        let report = audit_with(&Module::parse(text).expect("a module"), AuditOptions::default());
+        let options = ViewOptions { hbm_limit: Some(40 << 20), ..ViewOptions::default() };
+        let remedy = super::Summary::of(&report.view("m", options)).remedy.expect("advice").words;
+        // Halves leave 128 MiB, eighths 32, and the argument.
+        assert!(remedy.contains("in 8 parts, not 2, leaves 32.1"), "{remedy}");
     }
 }

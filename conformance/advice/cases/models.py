@@ -1,0 +1,493 @@
+"""More training steps, loops and caches of public libraries, written after the rules: each in a style of its own."""
+
+import functools
+
+import diffrax
+import equinox
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+from jax import lax
+
+from .case import Case, Change, Draw, Program, case
+from .libraries import KEY, accumulated, shaped, step_of, trained
+
+
+@case("v6e")
+def nnx_transformer(draw: Draw) -> Case:
+    """Flax NNX: a scan over six layers with stacked weights."""
+    width, layers = 256, 6
+
+    class Layer(nnx.Module):
+        def __init__(self, rngs):
+            self.before = nnx.LayerNorm(width, rngs=rngs)
+            self.attention = nnx.MultiHeadAttention(8, width, dtype=jnp.bfloat16, decode=False, rngs=rngs)
+            self.after = nnx.LayerNorm(width, rngs=rngs)
+            self.up = nnx.Linear(width, 4 * width, dtype=jnp.bfloat16, rngs=rngs)
+            self.down = nnx.Linear(4 * width, width, dtype=jnp.bfloat16, rngs=rngs)
+
+        def __call__(self, x):
+            x = x + self.attention(self.before(x))
+            return x + self.down(nnx.gelu(self.up(self.after(x))))
+
+    graph, one = nnx.split(nnx.eval_shape(lambda: Layer(nnx.Rngs(0))))
+    stacked = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((layers, *leaf.shape), leaf.dtype), nnx.to_pure_dict(one))
+
+    def loss(params, x, y, wrap=lambda step: step):
+        def step(x, weights):
+            state = nnx.split(nnx.eval_shape(lambda: Layer(nnx.Rngs(0))))[1]
+            nnx.replace_by_pure_dict(state, weights)
+            return nnx.merge(graph, state)(x).astype(x.dtype), None
+
+        return jnp.mean((lax.scan(wrap(step), x, params)[0] - y).astype(jnp.float32) ** 2)
+
+    batch = draw.array((16, 1024, width), jnp.bfloat16), draw.array((16, 1024, width), jnp.bfloat16)
+    remat = functools.partial(loss, wrap=jax.checkpoint)
+    found = trained(
+        draw, loss, stacked, batch, [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
+    )
+    found.changes[0].target = "loop"
+    return found
+
+
+@case("v4")
+def equinox_convolutions(draw: Draw) -> Case:
+    """Equinox: a network for one picture, vmapped over 256."""
+
+    class Network(equinox.Module):
+        convolutions: list
+        pool: equinox.nn.MaxPool2d
+        head: equinox.nn.Linear
+
+        def __init__(self, key):
+            sizes = [(3, 32), (32, 64), (64, 128)]
+            keys = jax.random.split(key, 4)
+            self.convolutions = [
+                equinox.nn.Conv2d(*size, 3, padding=1, key=key) for size, key in zip(sizes, keys[1:], strict=True)
+            ]
+            self.pool = equinox.nn.MaxPool2d(2, 2)
+            self.head = equinox.nn.Linear(128, 10, key=keys[0])
+
+        def __call__(self, x, wrap):
+            for convolution in self.convolutions:
+                x = wrap(lambda x, convolution=convolution: self.pool(jax.nn.relu(convolution(x))))(x)
+            return self.head(x.mean((1, 2)))
+
+    shapes = equinox.filter_eval_shape(Network, KEY)
+    params, static = equinox.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+
+    def loss(params, x, y, wrap=lambda layer: layer):
+        model = equinox.combine(params, static)
+        logits = jax.vmap(lambda x: model(x, wrap))(x)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
+
+    remat = functools.partial(loss, wrap=jax.checkpoint)
+    batch = draw.array((256, 3, 64, 64)), draw.array((256,), jnp.int32)
+    return trained(
+        draw, loss, params, batch, [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
+    )
+
+
+@case("v5e")
+def flax_gru(draw: Draw) -> Case:
+    """Flax: a recurrent classifier over 400 steps, whose last state is read."""
+
+    class Classifier(nn.Module):
+        cell: type
+
+        @nn.compact
+        def __call__(self, x):
+            out = nn.RNN(self.cell(256, name="cell"))(nn.Dense(256)(x))
+            return nn.Dense(10)(out[:, -1])
+
+    x, y = draw.array((128, 400, 32)), draw.array((128,), jnp.int32)
+
+    def loss_of(model):
+        def loss(params, x, y):
+            return optax.softmax_cross_entropy_with_integer_labels(model.apply(params, x), y).mean()
+
+        return loss
+
+    params = jax.eval_shape(Classifier(nn.GRUCell).init, KEY, x)
+    loss, remat = loss_of(Classifier(nn.GRUCell)), loss_of(Classifier(nn.remat(nn.GRUCell)))
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
+    found = trained(draw, loss, params, (x, y), changes)
+    found.changes[0].target = "loop"
+    return found
+
+
+@case("v5p")
+def mixture_of_experts(draw: Draw) -> Case:
+    """Optax: two layers of eight experts, each token sent to two of them by one-hot matrices."""
+    groups, tokens, width, experts, hidden, capacity = 8, 2048, 512, 8, 2048, 640
+
+    def layer(weights, x):
+        gates = jax.nn.softmax((x @ weights["gate"]).astype(jnp.float32))
+        best, which = lax.top_k(gates, 2)
+        chosen = jax.nn.one_hot(which, experts)
+        place = jnp.cumsum(chosen.sum(2), 1)[:, :, None] * chosen - 1
+        dispatch = jax.nn.one_hot(place, capacity, dtype=jnp.bfloat16)
+        combine = jnp.einsum("gtk,gtkec->gtec", best.astype(jnp.bfloat16), dispatch)
+        sent = jnp.einsum("gtec,gtd->gecd", (combine > 0).astype(jnp.bfloat16), x)
+        found = jax.nn.gelu(jnp.einsum("gecd,edh->gech", sent, weights["up"]))
+        found = jnp.einsum("gech,ehd->gecd", found, weights["down"])
+        return x + jnp.einsum("gtec,gecd->gtd", combine, found)
+
+    def loss(params, x, y, wrap=lambda layer: layer):
+        for weights in params:
+            x = wrap(layer)(weights, x)
+        return jnp.mean((x - y).astype(jnp.float32) ** 2)
+
+    weights = {"gate": (width, experts), "up": (experts, width, hidden), "down": (experts, hidden, width)}
+    params = [{name: draw.array(shape, jnp.bfloat16) for name, shape in weights.items()}] * 2
+    batch = draw.array((groups, tokens, width), jnp.bfloat16), draw.array((groups, tokens, width), jnp.bfloat16)
+    remat = functools.partial(loss, wrap=jax.checkpoint)
+    return trained(
+        draw, loss, params, batch, [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 8))]
+    )
+
+
+@case("v6e")
+def flax_generation(draw: Draw) -> Case:
+    """Flax: a loop that generates 16 tokens with a cache, which the caller keeps."""
+
+    class Layer(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            y = nn.LayerNorm(dtype=jnp.bfloat16)(x)
+            x = x + nn.MultiHeadDotProductAttention(8, dtype=jnp.bfloat16, decode=True)(y)
+            return x + nn.Dense(512, dtype=jnp.bfloat16)(nn.gelu(nn.Dense(2048, dtype=jnp.bfloat16)(x)))
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, tokens):
+            x = nn.Embed(8000, 512, dtype=jnp.bfloat16)(tokens)
+            for _ in range(3):
+                x = Layer()(x)
+            return nn.Dense(8000, dtype=jnp.bfloat16)(x)
+
+    model = Model()
+    variables = jax.eval_shape(model.init, KEY, draw.array((16, 2048), jnp.int32))
+    params, cache = shaped(draw, variables["params"]), shaped(draw, variables["cache"])
+
+    def generate(params, cache, token):
+        def step(carry, _):
+            cache, token = carry
+            logits, found = model.apply({"params": params, "cache": cache}, token, mutable=["cache"])
+            token = jnp.argmax(logits[:, -1:], -1).astype(jnp.int32)
+            return (found["cache"], token), token[:, 0]
+
+        (cache, _), tokens = lax.scan(step, (cache, token), None, 16)
+        return tokens.T, cache
+
+    arguments = params, cache, draw.array((16, 1), jnp.int32)
+    donated = Program(generate, arguments, {"donate_argnums": 1})
+    return Case(Program(generate, arguments), [Change("donated", "donate", "argument", donated)])
+
+
+class Convolved(nn.Module):
+    """A block of a U-Net: two convolutions beside a residual."""
+
+    width: int
+
+    @nn.compact
+    def __call__(self, x, time):
+        y = nn.Conv(self.width, (3, 3), dtype=jnp.bfloat16)(nn.silu(nn.GroupNorm(8, dtype=jnp.bfloat16)(x)))
+        y = y + nn.Dense(self.width, dtype=jnp.bfloat16)(time)[:, None, None]
+        y = nn.Conv(self.width, (3, 3), dtype=jnp.bfloat16)(nn.silu(nn.GroupNorm(8, dtype=jnp.bfloat16)(y)))
+        return y + nn.Dense(self.width, dtype=jnp.bfloat16)(x)
+
+
+class UNet(nn.Module):
+    """Three resolutions, two blocks at each."""
+
+    block: type = Convolved
+
+    @nn.compact
+    def __call__(self, x, time):
+        angles = time[:, None] * jnp.exp(jnp.linspace(0.0, -9.0, 32))
+        time = nn.silu(nn.Dense(128, dtype=jnp.bfloat16)(jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], -1)))
+        x, kept = nn.Conv(64, (3, 3), dtype=jnp.bfloat16)(x), []
+        for level in range(3):
+            for number in range(2):
+                x = self.block(64 << level, name=f"down_{2 * level + number}")(x, time)
+                kept.append(x)
+            x = nn.avg_pool(x, (2, 2), (2, 2)) if level < 2 else x
+        for level in reversed(range(3)):
+            for number in range(2):
+                x = jnp.concatenate([x, kept.pop()], -1)
+                x = self.block(64 << level, name=f"up_{2 * level + number}")(x, time)
+            if level:
+                batch, height, width, channels = x.shape
+                x = jax.image.resize(x, (batch, 2 * height, 2 * width, channels), "nearest")
+        return nn.Conv(3, (3, 3))(x)
+
+
+@case("v4")
+def flax_diffusion(draw: Draw) -> Case:
+    """Flax: a U-Net learns to remove noise."""
+    x, noise, time = draw.array((32, 64, 64, 3)), draw.array((32, 64, 64, 3)), draw.array((32,))
+
+    def loss_of(model):
+        def loss(params, x, noise, time):
+            keep = jnp.cos(time)[:, None, None, None]
+            noisy = keep * x + jnp.sqrt(1 - keep**2) * noise
+            return jnp.mean((model.apply(params, noisy, time) - noise) ** 2)
+
+        return loss
+
+    model = UNet()
+    params = jax.eval_shape(model.init, KEY, x, time)
+    remat = loss_of(UNet(block=nn.remat(Convolved)))
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss_of(model), 8))]
+    return trained(draw, loss_of(model), params, (x, noise, time), changes)
+
+
+@case("v5e")
+def optax_groups(draw: Draw) -> Case:
+    """Optax: two optimizers for two groups of parameters, and nothing is donated."""
+    params = {"body": {"w": draw.array((4096, 3000)), "v": draw.array((3000, 4096))}, "head": draw.array((4096, 1000))}
+    labels = {"body": "slow", "head": "fast"}
+    optimizer = optax.multi_transform({"slow": optax.adamw(1e-4), "fast": optax.sgd(1e-2, 0.9)}, labels)
+
+    def loss(params, x, y):
+        hidden = x + jax.nn.relu(x @ params["body"]["w"]) @ params["body"]["v"]
+        return optax.softmax_cross_entropy_with_integer_labels(hidden @ params["head"], y).mean()
+
+    batch = draw.array((512, 4096)), draw.array((512,), jnp.int32)
+    return trained(draw, loss, params, batch, [], optimizer, donated=False)
+
+
+@case("v5p")
+def vmapped_ensemble(draw: Draw) -> Case:
+    """Optax: sixteen networks train on one batch, each with its own weights."""
+    members, rows = 16, 8192
+
+    def one(params, x, y):
+        for weight in params["hidden"]:
+            x = jax.nn.gelu(x @ weight)
+        return jnp.mean((x @ params["out"] - y) ** 2)
+
+    optimizer = optax.adam(1e-3)
+    params = {"hidden": [draw.array((256, 256))] * 4, "out": draw.array((256, 1))}
+    state = jax.eval_shape(optimizer.init, params)
+
+    def many(tree):
+        return jax.tree.map(lambda leaf: draw.array((members, *leaf.shape), leaf.dtype), tree)
+
+    step = step_of(one, optimizer)
+
+    def train(params, opt, x, y):
+        return jax.vmap(step, in_axes=(0, 0, None, None))(params, opt, x, y)
+
+    def mapped(params, opt, x, y):
+        return lax.map(lambda member: step(*member, x, y), (params, opt))
+
+    def halved(params, opt, x, y):
+        in_parts = step_of(accumulated(one, 8), optimizer)
+        return jax.vmap(in_parts, in_axes=(0, 0, None, None))(params, opt, x, y)
+
+    arguments = many(params), many(state), draw.array((rows, 256)), draw.array((rows, 1))
+    jit = {"donate_argnums": (0, 1)}
+    changes = [
+        Change("mapped", "chunk", "value", Program(mapped, arguments, jit)),
+        Change("accumulated", "chunk", "value", Program(halved, arguments, jit)),
+    ]
+    return Case(Program(train, arguments, jit), changes)
+
+
+class Convolution(nn.Module):
+    """A layer of a graph's convolutional network: messages along edges, added up at their ends."""
+
+    @nn.compact
+    def __call__(self, nodes, senders, receivers, weight):
+        sent = nn.Dense(128)(nodes)[senders] * weight[:, None]
+        got = jax.ops.segment_sum(nn.relu(sent), receivers, nodes.shape[0])
+        return nodes + nn.relu(nn.Dense(128)(got))
+
+
+@case("v5e")
+def segmented_graph(draw: Draw) -> Case:
+    """Flax: three layers of messages along 300000 edges, added up by `segment_sum`."""
+    nodes, edges = 40_000, 300_000
+
+    class Network(nn.Module):
+        layer: type
+
+        @nn.compact
+        def __call__(self, nodes, senders, receivers, weight):
+            nodes = nn.Dense(128)(nodes)
+            for number in range(3):
+                nodes = self.layer(name=f"layer_{number}")(nodes, senders, receivers, weight)
+            return nn.Dense(1)(nodes)[:, 0]
+
+    graph = draw.array((nodes, 32)), draw.array((edges,), jnp.int32), draw.array((edges,), jnp.int32)
+    graph = *graph, draw.array((edges,))
+
+    def loss_of(model):
+        def loss(params, *batch):
+            *graph, y = batch
+            return jnp.mean((model.apply(params, *graph) - y) ** 2)
+
+        return loss
+
+    params = jax.eval_shape(Network(Convolution).init, KEY, *graph)
+    changes = [("remat", "checkpoint", loss_of(Network(nn.remat(Convolution))))]
+    return trained(draw, loss_of(Network(Convolution)), params, (*graph, draw.array((nodes,))), changes)
+
+
+@case("v4")
+def ppo_update(draw: Draw) -> Case:
+    """Flax: epochs of minibatches over shuffled rollouts, as an agent is trained by PPO."""
+    steps, agents, width, minibatches = 128, 1024, 128, 8
+
+    class Agent(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            for _ in range(3):
+                x = nn.tanh(nn.Dense(256)(x))
+            return nn.log_softmax(nn.Dense(8)(x)), nn.Dense(1)(x)[..., 0]
+
+    agent, optimizer = Agent(), optax.chain(optax.clip_by_global_norm(0.5), optax.adam(3e-4))
+    params = jax.eval_shape(agent.init, KEY, draw.array((1, width)))
+    state = jax.eval_shape(optimizer.init, params)
+
+    def loss(params, seen, action, before, advantage, target):
+        chances, value = agent.apply(params, seen)
+        ratio = jnp.exp(jnp.take_along_axis(chances, action[:, None], 1)[:, 0] - before)
+        gain = jnp.minimum(ratio * advantage, jnp.clip(ratio, 0.8, 1.2) * advantage)
+        return 0.5 * jnp.mean((value - target) ** 2) - gain.mean()
+
+    step = step_of(loss, optimizer)
+
+    def gathered_first(rollout, order):
+        return [leaf[order].reshape(minibatches, -1, *leaf.shape[1:]) for leaf in rollout], lambda part: part
+
+    def gathered_later(rollout, order):
+        return order.reshape(minibatches, -1), lambda part: [leaf[part] for leaf in rollout]
+
+    def updated(parts_of, params, opt, seen, action, before, value, reward, orders):
+        def back(total, now):
+            reward, value, after = now
+            total = reward + 0.99 * after - value + 0.95 * 0.99 * total
+            return total, total
+
+        after = jnp.concatenate([value[1:], value[-1:]])
+        _, advantage = lax.scan(back, jnp.zeros(agents), (reward, value, after), reverse=True)
+        rollout = [seen, action, before, advantage, advantage + value]
+        rollout = [leaf.reshape(steps * agents, *leaf.shape[2:]) for leaf in rollout]
+
+        def epoch(carry, order):
+            parts, taken = parts_of(rollout, order)
+
+            def minibatch(carry, part):
+                params, opt, value = step(*carry, *taken(part))
+                return (params, opt), value
+
+            return lax.scan(minibatch, carry, parts)
+
+        return lax.scan(epoch, (params, opt), orders)
+
+    def update(*arguments):
+        return updated(gathered_first, *arguments)
+
+    def chunked(*arguments):
+        return updated(gathered_later, *arguments)
+
+    rows = [draw.array((steps, agents), dtype) for dtype in (jnp.int32, *[jnp.float32] * 3)]
+    orders = draw.array((4, steps * agents), jnp.int32)
+    arguments = shaped(draw, params), shaped(draw, state), draw.array((steps, agents, width)), *rows, orders
+    jit = {"donate_argnums": (0, 1)}
+    return Case(
+        Program(update, arguments, jit), [Change("chunked", "chunk", "value", Program(chunked, arguments, jit))]
+    )
+
+
+@case("v5e")
+def diffrax_samples(draw: Draw) -> Case:
+    """Diffrax: an adaptive solver vmapped over samples, whose weights' gradients are then one for each sample."""
+    params = {"w": draw.array((32, 128)), "v": draw.array((128, 32))}
+
+    def field(t, y, params):
+        return jnp.tanh(y @ params["w"]) @ params["v"]
+
+    def run(params, y):
+        found = diffrax.diffeqsolve(
+            diffrax.ODETerm(field),
+            diffrax.Tsit5(),
+            0.0,
+            1.0,
+            0.05,
+            y,
+            params,
+            stepsize_controller=diffrax.PIDController(1e-3, 1e-6),
+            max_steps=64,
+        )
+        return found.ys[0]
+
+    def loss(params, y, target):
+        return jnp.mean((jax.vmap(lambda y: run(params, y))(y) - target) ** 2)
+
+    def together(params, y, target):
+        return jnp.mean((run(params, y) - target) ** 2)
+
+    batch = draw.array((8192, 32)), draw.array((8192, 32))
+    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("together", "batch", together)]
+    found = trained(draw, loss, params, batch, changes)
+    found.changes[1].target = "loop"
+    return found
+
+
+@case("v6e")
+def spline_flow(draw: Draw) -> Case:
+    """Equinox: rational splines, whose knots a network chooses for each sample."""
+    rows, features, knots = 32768, 8, 10
+
+    def table(x, raw):
+        widths = jax.nn.softmax(raw[..., :knots]) * 0.9 + 0.01
+        at = jnp.concatenate([jnp.zeros((*widths.shape[:-1], 1)), jnp.cumsum(widths, -1)], -1)
+        heights = jax.nn.softmax(raw[..., knots : 2 * knots]) * 0.9 + 0.01
+        slopes = jax.nn.softplus(raw[..., 2 * knots :]) + 0.1
+        return at, widths, heights, jnp.cumsum(heights, -1) - heights, slopes
+
+    def gathered(table, k):
+        return jnp.take_along_axis(table, k[..., None], -1)[..., 0]
+
+    def compared(table, k):
+        return jnp.sum(jnp.where(jnp.arange(table.shape[-1]) == k[..., None], table, 0), -1)
+
+    def transformed(x, raw, pick):
+        at, widths, heights, below, slopes = table(x, raw)
+        k = jnp.clip(jnp.sum(x[..., None] >= at, -1) - 1, 0, knots - 1)
+        width, height, low = pick(widths, k), pick(heights, k), pick(below, k)
+        left, right, start = pick(slopes, k), pick(slopes, k + 1), pick(at, k)
+        part = (x - start) / width
+        mean = height / width
+        under = mean + (left + right - 2 * mean) * part * (1 - part)
+        y = low + height * (mean * part**2 + left * part * (1 - part)) / under
+        slope = mean**2 * (right * part**2 + 2 * mean * part * (1 - part) + left * (1 - part) ** 2) / under**2
+        return y, jnp.log(slope).sum(-1)
+
+    shapes = equinox.filter_eval_shape(
+        lambda: [equinox.nn.MLP(features, features * (3 * knots + 1), 64, 1, key=KEY) for _ in range(3)]
+    )
+    params, static = equinox.partition(shapes, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+
+    def loss(params, x, pick=gathered):
+        total = 0.0
+        for network in equinox.combine(params, static):
+            raw = jax.vmap(network)(x).reshape(-1, features, 3 * knots + 1)
+            x, slopes = transformed(jax.nn.sigmoid(x), raw, pick)
+            total = total + slopes
+        return jnp.mean(x**2) - jnp.mean(total)
+
+    compare = functools.partial(loss, pick=compared)
+    return trained(
+        draw,
+        loss,
+        params,
+        (draw.array((rows, features)),),
+        [("compared", "split", compare), ("accumulated", "chunk", accumulated(loss, 8))],
+    )
