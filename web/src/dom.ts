@@ -99,9 +99,13 @@ export async function toPng(svg: string): Promise<Blob> {
 }
 
 export function isDark(): boolean {
+  if (matchMedia("print").matches) return false;
   const chosen = document.documentElement.dataset["theme"];
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
+
+// Paper is light.
+matchMedia("print").addEventListener("change", () => dispatchEvent(new Event("theme")));
 
 const THEME = "tilewise-theme";
 

@@ -2,7 +2,7 @@
 
 import "./style.css";
 import { ask, CoreError, json, stop } from "./core";
-import { bytes, copy, download, el, fill, isDark, theme } from "./dom";
+import { bytes, copy, download, el, fill, isDark, tabs, theme } from "./dom";
 import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { keep, kept } from "./kept";
@@ -27,6 +27,8 @@ const box = el("textarea", {
 });
 const status = el("p", { class: "status", role: "status" });
 const view = el("main", { id: "view" });
+/// What was opened together.
+const files = el("div", {});
 const file = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files" });
 const folder = el("input", { type: "file", webkitdirectory: true, hidden: true, "aria-label": "A folder" });
 const link = el("button", { type: "button", onclick: () => void copyLink() }, "Copy link");
@@ -46,6 +48,7 @@ fill(
     folder,
     status,
   ),
+  files,
   view,
 );
 
@@ -82,6 +85,7 @@ const LARGE = 200_000;
 const pictures = (shape: string) => ask("draw", shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light");
 
 function home(): void {
+  fill(files);
   box.value = "";
   grow();
   status.textContent = "";
@@ -276,6 +280,8 @@ async function program(at: number, count: number, input: Input & { kind: "progra
   const save = el("button", { type: "button", onclick: lines }, "Save JSON");
   return programView(shown, {
     pictures,
+    timelines: (memorySpace) => ask("timeline", at, memorySpace),
+    texts: { ask: (call, ...args) => ask("text", at, call, ...args) as never },
     moment: options.moment,
     moved: (moment) => void (state.view === "program" && (state = { ...state, moment })),
     actions: [tpu, save],
@@ -304,6 +310,7 @@ let left = "";
 
 async function openEntries(entries: Entry[]): Promise<void> {
   if (!entries.length) return;
+  fill(files);
   status.textContent = entries.length > 1 ? `Looking through ${entries.length} files …` : "";
   try {
     const { inputs, left: others } = await ofFiles(entries);
@@ -311,8 +318,9 @@ async function openEntries(entries: Entry[]): Promise<void> {
     left = entries.length > 1 ? `Took ${names.join(", ") || "nothing"}.${others.length ? ` Left: ${others.join(", ")}.` : ""}` : "";
     const first = inputs.find((input) => input.kind !== "unknown" && input.kind !== "assignment") ?? inputs[0];
     if (!first) return void (status.textContent = left);
+    const shown = inputs.filter((input) => input.kind !== "unknown" && input.kind !== "assignment");
+    if (shown.length > 1) fill(files, tabs("Files", shown.map(({ name }, at) => [`${at}`, name] as const), `${shown.indexOf(first)}`, (at) => void openInput(shown[Number(at)]!)));
     await openInput(first);
-    if (inputs.length > 1) view.prepend(el("p", {}, inputs.map((input) => el("button", { type: "button", onclick: () => void openInput(input) }, input.name))));
     left = "";
   } catch (error) {
     fail(error);
@@ -324,6 +332,7 @@ const PROSE = /^[^[\]{}=]*\s[^[\]{}=]*$/;
 
 async function openText(text: string, push: Push = true): Promise<void> {
   if (!text.trim()) return show({ view: "home" }, push);
+  fill(files);
   const mine = ++opening;
   try {
     const input = await ofText(text);
@@ -373,5 +382,8 @@ addEventListener("paste", (event) => {
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("theme")));
 theme();
-addEventListener("popstate", () => void decode(location.hash).then((next) => show(next, false)));
+addEventListener("popstate", () => {
+  fill(files);
+  void decode(location.hash).then((next) => show(next, false));
+});
 void decode(location.hash).then((next) => show(next, false));

@@ -2,23 +2,53 @@
 
 import "./style.css";
 import { el, fill, theme } from "./dom";
-import { audit, type Report, type Summary, type TimelineJson } from "./program/data";
+import { audit, columns, type Report, type Summary, type TimelineJson } from "./program/data";
+import { here, type Texts } from "./program/text";
 import { programView } from "./program/view";
 
 interface Embedded {
   report: Report;
   timeline: TimelineJson | null;
   summary: Summary;
-  /// Pictures of the shapes that rows may be asked for.
+  /// `OnDemand` as JSON, deflated, in base64.
+  on_demand: string;
+}
+
+interface OnDemand {
+  /// Of the shapes that hold most.
   pictures: Record<string, string>;
+  timelines: TimelineJson[];
+  /// The program's, where it isn't too long.
+  text: string | null;
 }
 
 const page = document.querySelector("#page")!;
-const { report, summary, timeline, pictures } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
+const { report, summary, timeline, on_demand } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
+let unpacked: Promise<OnDemand> | undefined;
+
+/// What is shown only when it is asked for.
+function onDemand(): Promise<OnDemand> {
+  const bytes = Uint8Array.from(atob(on_demand), (character) => character.charCodeAt(0));
+  unpacked ??= new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();
+  return unpacked;
+}
+
+let text: Promise<Texts> | undefined;
+const MISSING = "The program’s text is too long for this report: tilewise audit reads it from the file.";
+const texts: Texts = {
+  async ask(call, ...args) {
+    text ??= onDemand().then(({ text }) => here(text ?? MISSING));
+    return (await text).ask(call, ...args);
+  },
+};
+const timelines = async (space: number) => {
+  const found = (await onDemand()).timelines.find(({ memory_space }) => memory_space === space);
+  return found ? columns(found) : null;
+};
 theme();
 document.title = `${summary.title}: memory`;
 fill(
   page,
-  programView(audit(report, summary, timeline), { pictures: async (shape) => pictures[shape] ?? null }),
+  programView(audit(report, summary, timeline), { pictures: async (shape) => (await onDemand()).pictures[shape] ?? null, timelines, texts }),
   el("footer", { class: "muted" }, "Made by tilewise; this file needs no network. ", el("button", { type: "button", "aria-label": "Light or dark", onclick: () => theme(true) }, "◐")),
 );

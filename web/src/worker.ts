@@ -6,10 +6,13 @@ import programsInit, * as programs from "../pkg/programs/tilewise_wasm";
 import programsUrl from "../pkg/programs/tilewise_wasm_bg.wasm?url";
 import shapesInit, * as shapes from "../pkg/shapes/tilewise_wasm";
 import shapesUrl from "../pkg/shapes/tilewise_wasm_bg.wasm?url";
-import { audit, buffers, type Audit, type Report, type Summary, type TimelineJson } from "./program/data";
+import { audit, buffers, columns, type Audit, type Report, type Summary, type Timeline, type TimelineJson } from "./program/data";
+import { Text } from "./program/text";
 
 /// The programs of the file that is shown; what was shown before is freed.
 let opened: programs.Program[] = [];
+/// The text of one of them, once it is asked for.
+let text: { of: programs.Program; text: Text } | undefined;
 
 const ofShapes = {
   show: shapes.show,
@@ -39,6 +42,7 @@ const ofPrograms = {
   open(name: string, bytes: Uint8Array, tpu?: string): number {
     for (const program of opened) program.free();
     opened = [];
+    text = undefined;
     opened = programs.programs(name, bytes, tpu, undefined);
     return opened.length;
   },
@@ -47,6 +51,16 @@ const ofPrograms = {
   audit(at: number): Audit {
     const [report, summary, timeline] = [opened[at]!.json(false), opened[at]!.summary(), opened[at]!.timeline(0)];
     return audit(JSON.parse(report) as Report, JSON.parse(summary) as Summary, JSON.parse(timeline) as TimelineJson | null);
+  },
+  timeline(at: number, memorySpace: number): Timeline | null {
+    const timeline = JSON.parse(opened[at]!.timeline(memorySpace)) as TimelineJson | null;
+    return timeline && columns(timeline);
+  },
+  text(at: number, call: keyof Text, ...args: unknown[]): unknown {
+    const of = opened[at]!;
+    text = text?.of === of ? text : { of, text: new Text(of.text()) };
+    const asked = text.text;
+    return (asked[call] as (...args: unknown[]) => unknown).apply(asked, args);
   },
 };
 
@@ -68,6 +82,12 @@ async function load(call: keyof Calls): Promise<void> {
   }
 }
 
+/// What of an answer is handed over, not copied.
+function handed(call: keyof Calls, answer: unknown): ArrayBuffer[] {
+  if (call === "audit") return buffers((answer as Audit).timeline);
+  return call === "timeline" ? buffers(answer as Timeline | null) : [];
+}
+
 let isBroken = false;
 
 onmessage = async ({ data }: MessageEvent<{ id: number; call: keyof Calls; args: unknown[] }>) => {
@@ -76,7 +96,7 @@ onmessage = async ({ data }: MessageEvent<{ id: number; call: keyof Calls; args:
     if (isBroken) throw '{"kind":"memory","message":"the page has run out of memory; load it again"}';
     const call = calls[data.call] as (...args: unknown[]) => unknown;
     const answer = await call(...data.args);
-    postMessage({ id: data.id, answer }, { transfer: data.call === "audit" ? buffers(answer as Audit) : [] });
+    postMessage({ id: data.id, answer }, { transfer: handed(data.call, answer) });
   } catch (error) {
     // Memory that is used up aborts the core: nothing of it can be used after that.
     if (error instanceof WebAssembly.RuntimeError) {

@@ -1,4 +1,5 @@
-import { accessible, expect, hlo, open, test } from "./page";
+import { readFileSync } from "node:fs";
+import { accessible, expect, hlo, open, root, test } from "./page";
 
 /// A program that is too large for a link.
 function grown(): Buffer {
@@ -105,4 +106,12 @@ test("works without a network once it is loaded", async ({ quiet: page, context 
   await context.setOffline(true);
   await page.getByLabel("A shape, an out-of-memory message or HLO text").fill("f32[4,8]{1,0:T(2,4)(2,1)}");
   await expect(page.locator(".facts")).toContainText("128 B");
+});
+
+test("the page's colours are those of pictures", () => {
+  const style = readFileSync(`${root}/web/src/style.css`, "utf8");
+  const palette = readFileSync(`${root}/crates/tilewise-draw/src/palette.rs`, "utf8");
+  const tiles = [...palette.matchAll(/tiles: \[([^;]*?)\n {4}\]/g)].map((theme) => [...theme[1]!.matchAll(/\[0x(..), 0x(..), 0x(..)\]/g)].map(([, r, g, b]) => `#${r}${g}${b}`));
+  expect(tiles.map((theme) => theme.length)).toEqual([8, 8]);
+  for (const theme of tiles) theme.forEach((color, k) => expect(style).toContain(`--tile-${k}: ${color};`));
 });

@@ -63,7 +63,7 @@ test("what is alive at a moment adds up to the audit's own sum", async ({ quiet:
 test("a row shows its layout and its fix", async ({ quiet: page }) => {
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));
-  await page.locator("tbody tr").first().getByRole("button").click();
+  await page.locator("table.alive tbody tr").first().getByRole("button").last().click();
   const detail = page.locator(".detail");
   await expect(detail).toContainText("f32[400000,12]{1,0:T(8,128)}");
   await expect(detail.locator("svg")).toBeVisible();
@@ -71,7 +71,131 @@ test("a row shows its layout and its fix", async ({ quiet: page }) => {
   await page.locator(".advice li button.link").first().click();
   await expect(detail.locator(".fix")).toContainText("→ 45.90 MiB");
   await page.getByRole("button", { name: "By line" }).click();
-  await expect(page.locator("tbody tr").first()).toContainText("model.py:439");
+  await expect(page.locator("table.alive tbody tr").first()).toContainText("model.py:439");
+});
+
+test("rows: filtered, sorted, opened by line, by keyboard", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const rows = page.locator("table.alive tbody tr");
+  await expect(rows.first()).toBeVisible();
+  await page.getByLabel("Filter the table").fill("role:argument");
+  for (const row of await rows.all()) await expect(row).toContainText("argument");
+  await page.getByLabel("Filter the table").fill("shape:400000,12 line:model");
+  await expect(rows).toHaveCount(1);
+  await page.getByLabel("Filter the table").fill("");
+  await page.getByRole("columnheader", { name: "padding" }).getByRole("button").click();
+  await expect(page.getByRole("columnheader", { name: "padding" })).toHaveAttribute("aria-sort", "descending");
+  const [first, second] = [await rows.nth(0).getByRole("button").last().textContent(), await rows.nth(1).getByRole("button").last().textContent()];
+  await rows.nth(0).getByRole("button").last().focus();
+  await page.keyboard.press("ArrowDown");
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(second);
+  await page.keyboard.press("ArrowUp");
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(first);
+  await page.getByRole("button", { name: "By line" }).last().click();
+  const opens = page.locator("table.alive .opens").first();
+  const before = await rows.count();
+  await opens.click();
+  expect(await rows.count()).toBeGreaterThan(before);
+  await accessible(page);
+});
+
+test("a row that is chosen is announced, marked, and closed by Escape", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await page.locator("table.alive tbody tr").first().getByRole("button").last().click();
+  await expect(page.getByRole("status").filter({ hasText: "Chosen: f32[400000,12]" })).toBeAttached();
+  await expect(page.locator("table.alive tr[aria-current]")).toHaveCount(1);
+  await page.keyboard.press("Escape");
+  await expect(page.locator(".detail")).toBeHidden();
+  await expect(page.locator("table.alive tr[aria-current]")).toHaveCount(0);
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("f32[400000,12]");
+});
+
+test("an allocation in the picture is its row, its detail and its line in the text", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const frame = page.getByRole("slider", { name: "Moment in the program's order" });
+  await frame.scrollIntoViewIfNeeded();
+  const box = (await frame.boundingBox())!;
+  const report = JSON.parse(execFileSync(commandLine(), ["audit", `${root}/${GNN}`, "--format", "json"], { encoding: "utf8" }));
+  const [largest] = report.memory_spaces[0].peak_buffers.filter((row: { role: string }) => row.role === "temporary");
+  // Under the pointer at the peak, from address 0 on.
+  await page.locator("summary", { hasText: "The program’s text" }).click();
+  await expect(page.locator(".lines")).toContainText(" = ");
+  await frame.scrollIntoViewIfNeeded();
+  const inside = (await frame.boundingBox())!;
+  const moments = Number(await frame.getAttribute("aria-valuemax"));
+  const at = Number(await frame.getAttribute("aria-valuenow")) - 0.5;
+  await page.mouse.move(inside.x + 76 + (at / moments) * (box.width - 86), inside.y + box.height - 20);
+  await expect(page.locator(".tip")).toContainText("at byte");
+  await page.mouse.down();
+  await page.mouse.up();
+  await expect(page.locator(".detail")).toContainText("temporary of");
+  await expect(page.locator("table.alive tr[aria-current]")).toHaveCount(1);
+  const instruction = (await page.locator(".detail button.link").first().textContent())!;
+  await expect(page.locator(".lines [aria-current]")).toContainText(`${instruction} = `);
+  expect(largest).toBeDefined();
+});
+
+test("the wheel and a drag move through the program, and the page scrolls otherwise", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const frame = page.getByRole("slider", { name: "Moment in the program's order" });
+  await frame.scrollIntoViewIfNeeded();
+  const box = (await frame.boundingBox())!;
+  const picture = () => frame.locator("canvas").first().evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const whole = await picture();
+  await page.mouse.move(box.x + box.width / 2, box.y + 100);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -120);
+  await page.keyboard.up("Control");
+  await expect.poll(picture).not.toBe(whole);
+  const near = await picture();
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 - 200, box.y + 100, { steps: 4 });
+  await page.mouse.up();
+  await expect.poll(picture).not.toBe(near);
+  await page.getByRole("button", { name: "The whole program" }).click();
+  await page.mouse.move(box.x, box.y - 30);
+  await expect.poll(picture).toBe(whole);
+});
+
+test("modules of operations' names, at any moment", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const heading = page.getByRole("heading", { name: /At the peak/ });
+  const total = await heading.textContent();
+  await page.getByRole("button", { name: "By module" }).click();
+  await expect(heading).toHaveText(total!);
+  await expect(page.locator(".path")).toContainText("All");
+  await page.locator(".area").first().click();
+  await expect(page.locator(".path strong")).not.toHaveText("All");
+});
+
+test("several files stay as tabs", async ({ quiet: page }) => {
+  await page.goto("./");
+  const message = readFileSync(`${root}/crates/tilewise-oom/tests/data/public/smem.txt`);
+  await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles([
+    { name: "a.hlo", mimeType: "", buffer: hlo(GNN) },
+    { name: "b.txt", mimeType: "", buffer: message },
+  ]);
+  await expect(page.getByRole("group", { name: "Files" }).getByRole("button")).toHaveCount(2);
+  for (const [name, what] of [["b.txt", "article.message"], ["a.hlo", "article.program"], ["b.txt", "article.message"]] as const) {
+    await page.getByRole("group", { name: "Files" }).getByRole("button", { name }).click();
+    await expect(page.locator(what)).toBeVisible();
+  }
+});
+
+test("print, and forced colours", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await page.emulateMedia({ media: "print" });
+  await expect(page.locator(".top")).toBeHidden();
+  await expect(page.locator(".lead")).toBeVisible();
+  await page.emulateMedia({ media: "screen", forcedColors: "active" });
+  expect(await page.locator(".budget span").first().evaluate((part) => getComputedStyle(part).backgroundColor)).not.toBe("rgb(255, 255, 255)");
 });
 
 test("a TPU that it must fit", async ({ quiet: page }) => {
@@ -174,8 +298,22 @@ test("a report in one file opens from disk, offline", async ({ quiet: page, cont
   await page.goto(`file://${folder}/report.html`);
   await expect(page.locator(".lead")).toContainText("311.37 MiB");
   await expect(page.getByRole("slider")).toHaveAttribute("aria-valuenow", "22");
-  await page.locator("tbody tr").first().getByRole("button").click();
+  await page.locator("table.alive tbody tr").first().getByRole("button").last().click();
   await expect(page.locator(".detail svg")).toBeVisible();
+  await accessible(page);
+});
+
+test("a report: other memories, layouts and the text are inside, and what isn't is said", async ({ quiet: page }) => {
+  const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+  execFileSync(commandLine(), ["audit", `${root}/${GNN}`, "-o", join(folder, "report.html")], { stdio: "ignore" });
+  await page.goto(`file://${folder}/report.html`);
+  await page.locator("summary", { hasText: "The program’s text" }).click();
+  await expect(page.locator(".lines [aria-current]")).toContainText("fusion");
+  await page.getByLabel("Find in the program's text").fill("ENTRY");
+  await page.getByLabel("Find in the program's text").press("Enter");
+  await expect(page.locator(".lines [aria-current]")).toContainText("ENTRY");
+  await page.getByRole("button", { name: "Light or dark" }).click();
+  expect(await page.evaluate(() => document.documentElement.dataset["theme"])).toBe("dark");
   await accessible(page);
 });
 

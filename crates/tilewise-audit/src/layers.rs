@@ -182,10 +182,13 @@ fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 
     layers.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
 }
 
+/// Modules lie in one another so deep, and no deeper is looked for layers.
+const DEEPEST: usize = 16;
+
 /// The places of an operation's name that have a number, with a star for it.
-fn numbered(name: &str) -> Vec<(String, u64)> {
+pub(crate) fn numbered(name: &str) -> Vec<(String, u64)> {
     let (mut before, mut found) = (String::new(), Vec::new());
-    for word in modules(name) {
+    for word in modules(name).take(DEEPEST) {
         let base = word.trim_end_matches(|letter: char| letter.is_ascii_digit());
         let number = word[base.len()..].parse().ok();
         let base = if number.is_some() { base.to_owned() } else { format!("{word}_") };
@@ -198,7 +201,9 @@ fn numbered(name: &str) -> Vec<(String, u64)> {
 /// The modules that an operation is of, the outermost first: its name but for the compiled function and what it computes.
 fn modules(name: &str) -> impl Iterator<Item = &str> {
     let inner = name.rsplit_once('/').and_then(|(before, _)| Some(before.split_once('/')?.1)).unwrap_or_default();
-    let words = inner.split('/').map(|word| word.trim_start_matches("jvp(").trim_end_matches(')'));
+    let words = inner
+        .split('/')
+        .map(|word| word.trim_start_matches("transpose(").trim_start_matches("jvp(").trim_end_matches(')'));
     words.filter(|word| !word.is_empty())
 }
 

@@ -220,6 +220,12 @@ impl Report {
         work(&self.flow)
     }
 
+    /// The program's text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.module.source()
+    }
+
     /// The total of a memory space, if the module has buffers there.
     #[must_use]
     pub fn memory_space(&self, space: u8) -> Option<&SpaceTotal> {

@@ -3,7 +3,9 @@
 use crate::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
     Explanation, Failure, KernelRow, PeakRow, PlanRow, Recommendation, Report, ReportView, SourceLine, SpaceTotal,
-    Timeline, TimelinePiece, Warning, table::TableRow,
+    Timeline, TimelinePiece, Warning,
+    table::TableRow,
+    timeline::{Pass, Resident},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -183,13 +185,32 @@ fields!(PlanRow<'_>, row, {
 
 fields!(Timeline, timeline, {
     memory_space: timeline.memory_space,
+    memory_space_name: timeline.memory_space_name,
     resident_bytes: timeline.resident_bytes,
+    residents: timeline.residents,
     peak_moment: timeline.peak_moment,
     order: timeline.order,
     order_owners: timeline.order_owners,
     owners: timeline.owners,
+    paths: timeline.paths,
+    order_paths: timeline.order_paths,
+    layers: timeline.layers,
+    passes: timeline.passes,
     shapes: timeline.shapes,
     pieces: Columns(&timeline.pieces),
+});
+
+fields!(Resident, resident, {
+    name: resident.name,
+    count: resident.count,
+    bytes: resident.bytes,
+    padding_bytes: resident.padding_bytes,
+});
+
+fields!(Pass, pass, {
+    name: pass.name,
+    first: pass.first,
+    last: pass.last,
 });
 
 /// A list for each field: there may be hundreds of thousands of pieces.
@@ -203,6 +224,8 @@ impl<'a> Columns<'a> {
 
 fields!(Columns<'_>, pieces, {
     owner: pieces.of(|piece| piece.owner),
+    path: pieces.of(|piece| piece.path),
+    layer: pieces.of(|piece| piece.layer),
     shape: pieces.of(|piece| piece.shape),
     instruction: pieces.of(|piece| &*piece.instruction),
     offset: pieces.of(|piece| piece.offset),

@@ -1,8 +1,10 @@
 //! What a program holds at every moment of its order, by line of the user's program.
 
-use crate::{PlanPiece, PlanRow, Report, origin::Sayings};
+use crate::{PeakRow, PlanPiece, PlanRow, Report, origin::Sayings, passes, rules::tree};
 use std::collections::HashMap;
+use tilewise::tpu::memory_space_name;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
+use tilewise_memory::Role;
 
 /// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the
 /// `serde` feature it serialises.
@@ -11,8 +13,12 @@ use tilewise_hlo::{Instruction, dataflow::Dataflow};
 pub struct Timeline {
     /// The memory space's number.
     pub memory_space: u8,
+    /// Its name, such as `HBM`.
+    pub memory_space_name: String,
     /// Bytes that are live for the whole program: arguments, and results that don't lie in them.
     pub resident_bytes: u64,
+    /// What they consist of, the largest first.
+    pub residents: Vec<Resident>,
     /// The moment at which the most is held.
     pub peak_moment: Option<usize>,
     /// The name of the instruction that runs at each moment.
@@ -21,10 +27,44 @@ pub struct Timeline {
     pub order_owners: Vec<usize>,
     /// Lines of the user's program, `model.py:439 f`; where none is known, the framework's name of the operation.
     pub owners: Vec<String>,
+    /// The framework's names of operations, such as `jit(step)/jvp(Model)/layer_3/dot_general`, each once.
+    pub paths: Vec<String>,
+    /// Of the instruction at each moment, the number in [`paths`](Self::paths).
+    pub order_paths: Vec<Option<usize>>,
+    /// Layers of a network that repeat, such as `Model/layer_3`, by their numbers; none where operations' names have none.
+    pub layers: Vec<String>,
+    /// The passes of a training step, in their order; none of other programs.
+    pub passes: Vec<Pass>,
     /// The texts of the shapes that lie there, each once.
     pub shapes: Vec<String>,
     /// What temporaries lie in, as [`Report::pieces`] has it.
     pub pieces: Vec<TimelinePiece>,
+}
+
+/// What is live for the whole program: the arguments of one tree, or all results or constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resident {
+    /// `params`, `mu`, `batch` as the arguments are called; `results`, `constants`.
+    pub name: String,
+    /// How many arrays.
+    pub count: usize,
+    /// Bytes they take.
+    pub bytes: u64,
+    /// How many of them are padding.
+    pub padding_bytes: u64,
+}
+
+/// A part of a training step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// `forward pass`, `backward pass`.
+    pub name: &'static str,
+    /// The moment of its first operation.
+    pub first: usize,
+    /// That of the last one.
+    pub last: usize,
 }
 
 /// Memory in use for a part of a run.
@@ -33,6 +73,10 @@ pub struct Timeline {
 pub struct TimelinePiece {
     /// Whose it is, of [`Timeline::owners`].
     pub owner: usize,
+    /// The framework's name of the operation, of [`Timeline::paths`].
+    pub path: Option<usize>,
+    /// The layer that it is of, of [`Timeline::layers`].
+    pub layer: Option<usize>,
     /// What lies there, of [`Timeline::shapes`].
     pub shape: Option<usize>,
     /// The instruction that makes it.
@@ -53,8 +97,9 @@ pub struct TimelinePiece {
 #[derive(Clone, Debug, Default)]
 pub struct Owners<'a> {
     numbered: Numbered,
+    paths: Numbered,
     /// Of each text of metadata that has a line: instructions share a few.
-    of_metadata: HashMap<&'a str, usize>,
+    of_metadata: HashMap<&'a str, (usize, Option<usize>)>,
     sayings: Sayings,
 }
 
@@ -76,7 +121,7 @@ impl Numbered {
 impl<'a> Owners<'a> {
     /// The number of the line that a value belongs to.
     pub fn of(&mut self, row: &PlanRow<'a>) -> usize {
-        self.number(row.flow, &row.instruction)
+        self.origin(row.flow, &row.instruction).0
     }
 
     /// The labels of the numbers given.
@@ -85,24 +130,50 @@ impl<'a> Owners<'a> {
         self.numbered.labels
     }
 
-    fn number(&mut self, flow: &Dataflow, instruction: &Instruction<'a>) -> usize {
+    /// The numbers of its line and of its name.
+    fn origin(&mut self, flow: &Dataflow, instruction: &Instruction<'a>) -> (usize, Option<usize>) {
         let metadata = instruction.attribute("metadata").unwrap_or_default();
         if let Some(known) = self.of_metadata.get(metadata) {
             return *known;
         }
-        let number = self.numbered.number(match self.sayings.traced(flow, instruction) {
-            (_, Some(source)) => {
+        let (name, source) = self.sayings.traced(flow, instruction);
+        let path = name.clone().map(|name| self.paths.number(name));
+        let owner = self.numbered.number(match source {
+            Some(source) => {
                 let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
                 format!("{}:{}{function}", source.file, source.line)
             }
-            (name, None) => name.unwrap_or_else(|| "no line".to_owned()),
+            None => name.unwrap_or_else(|| "no line".to_owned()),
         });
         // What has no line of its own has that of what it copies.
         if instruction.source().is_some() {
-            self.of_metadata.insert(metadata, number);
+            self.of_metadata.insert(metadata, (owner, path));
         }
-        number
+        (owner, path)
     }
+}
+
+/// What stands, by its tree.
+fn residents(rows: &[PeakRow]) -> Vec<Resident> {
+    let mut residents: Vec<Resident> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for row in rows.iter().filter(|row| row.role.is_resident()) {
+        let name = match row.role {
+            Role::Argument => row.op_name.as_deref().and_then(tree).unwrap_or("arguments"),
+            Role::Output => "results",
+            _ => "constants",
+        };
+        let at = *known.entry(name).or_insert(residents.len());
+        if at == residents.len() {
+            residents.push(Resident { name: name.to_owned(), count: 0, bytes: 0, padding_bytes: 0 });
+        }
+        let resident = &mut residents[at];
+        resident.count += row.count;
+        resident.bytes = resident.bytes.saturating_add(row.bytes);
+        resident.padding_bytes = resident.padding_bytes.saturating_add(row.padding_bytes);
+    }
+    residents.sort_by_key(|resident| std::cmp::Reverse(resident.bytes));
+    residents
 }
 
 impl Report {
@@ -135,8 +206,11 @@ impl Report {
             let (shape, padding_bytes) = *arrays
                 .entry((row.value.node(), row.value.bytes))
                 .or_insert_with(|| (row.shape().map(|shape| shapes.number(shape.to_string())), row.padding_bytes()));
+            let (owner, path) = owners.origin(row.flow, &row.instruction);
             TimelinePiece {
-                owner: owners.of(&row),
+                owner,
+                path,
+                layer: None,
                 shape,
                 instruction: row.instruction.name().to_owned(),
                 offset,
@@ -146,16 +220,27 @@ impl Report {
                 last,
             }
         });
-        let pieces = pieces.collect();
+        let mut pieces: Vec<TimelinePiece> = pieces.collect();
         let order = plan.order().filter_map(|at| self.module.instruction(at));
-        let (order, order_owners) = order.map(|run| (run.name().to_owned(), owners.number(&self.flow, &run))).unzip();
+        let (order, origins): (Vec<_>, Vec<_>) =
+            order.map(|run| (run.name().to_owned(), owners.origin(&self.flow, &run))).unzip();
+        let (order_owners, order_paths): (Vec<_>, Vec<_>) = origins.into_iter().unzip();
+        let Owners { numbered, paths, .. } = owners;
+        let layers = passes::name_layers(&paths.labels, &mut pieces);
+        let peak = self.memory_space(memory_space).and_then(|total| total.peak.as_ref());
         Some(Timeline {
             memory_space,
+            memory_space_name: memory_space_name(memory_space).to_uppercase(),
             resident_bytes: space.map_or(0, |space| space.resident_bytes),
+            residents: peak.map(|peak| residents(&peak.rows)).unwrap_or_default(),
             peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.logical_time),
+            passes: passes::of(&paths.labels, &order_paths),
             order,
             order_owners,
-            owners: owners.into_labels(),
+            owners: numbered.labels,
+            paths: paths.labels,
+            order_paths,
+            layers,
             shapes: shapes.labels,
             pieces,
         })

@@ -1,6 +1,7 @@
 //! Colours that people with any colour vision tell apart, each with text that is readable on it.
 //!
-//! The light ones are Paul Tol's *light* scheme, made for filling labelled cells; the dark ones have its hues.
+//! The light ones are Paul Tol's *light* scheme, made for filling labelled cells, a little apart; the dark ones have its
+//! hues. Neighbours, in their order and round, are told apart with any colour vision: see the test.
 
 /// How many colours tiles have.
 pub(crate) const TILES: usize = 8;
@@ -79,14 +80,14 @@ pub(crate) const LIGHT: Palette = Palette {
     hatch: [0xd0, 0xd7, 0xde],
     accent: [0xb3, 0x00, 0x4b],
     tiles: [
-        [0x8f, 0xbb, 0xe8],
-        [0xf4, 0xa5, 0x82],
-        [0xf0, 0xe0, 0x94],
-        [0xf7, 0xb9, 0xcb],
-        [0x7f, 0xd1, 0xb5],
-        [0xa9, 0xe4, 0xff],
+        [0x8c, 0xbc, 0xed],
         [0xc9, 0xd3, 0x65],
-        [0xcf, 0xc3, 0xe8],
+        [0xfd, 0xbc, 0xcb],
+        [0xa7, 0xe3, 0xff],
+        [0x79, 0xd0, 0xb7],
+        [0xf4, 0xa5, 0x82],
+        [0xcc, 0xbd, 0xdc],
+        [0xf0, 0xe0, 0x94],
     ],
     resident: [0xd9, 0xdf, 0xe5],
     other: [0xae, 0xb7, 0xc0],
@@ -103,14 +104,14 @@ pub(crate) const DARK: Palette = Palette {
     hatch: [0x3a, 0x42, 0x4d],
     accent: [0xff, 0x8f, 0xb8],
     tiles: [
-        [0x24, 0x54, 0x8c],
-        [0x94, 0x46, 0x22],
-        [0x6e, 0x5c, 0x12],
-        [0x8c, 0x3a, 0x58],
+        [0x5b, 0x4d, 0x96],
         [0x14, 0x66, 0x4e],
-        [0x1b, 0x6b, 0x86],
         [0x58, 0x66, 0x16],
-        [0x5b, 0x4a, 0x8e],
+        [0x1b, 0x6b, 0x86],
+        [0x92, 0x4a, 0x2a],
+        [0x8c, 0x3a, 0x58],
+        [0x24, 0x54, 0x8c],
+        [0x6c, 0x5a, 0x00],
     ],
     resident: [0x2a, 0x31, 0x3a],
     other: [0x4c, 0x56, 0x62],
@@ -133,6 +134,75 @@ mod tests {
     fn contrast(a: Rgb, b: Rgb) -> f64 {
         let (a, b) = (luminance(a), luminance(b));
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// What is seen without the cones for red or for green, and with all: G. Machado, M. Oliveira, L. Fernandes, A
+    /// Physiologically-based Model for Simulation of Color Vision Deficiency (2009), at full severity.
+    const VISIONS: [[[f64; 3]; 3]; 3] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    ];
+
+    /// In CIELAB, of a white of D65.
+    fn lab(color: Rgb, vision: [[f64; 3]; 3]) -> [f64; 3] {
+        let linear = color.map(|c| {
+            let c = f64::from(c) / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        });
+        let times = |m: [f64; 3], v: [f64; 3]| m[0] * v[0] + m[1] * v[1] + m[2] * v[2];
+        let seen = vision.map(|row| times(row, linear).clamp(0.0, 1.0));
+        let f = |t: f64| if t > 216.0 / 24389.0 { t.cbrt() } else { (24389.0 / 27.0 * t + 16.0) / 116.0 };
+        let x = f(times([0.4124564, 0.3575761, 0.1804375], seen) / 0.95047);
+        let y = f(times([0.2126729, 0.7151522, 0.0721750], seen));
+        let z = f(times([0.0193339, 0.1191920, 0.9503041], seen) / 1.08883);
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    /// CIEDE2000: G. Sharma, W. Wu, E. Dalal, The CIEDE2000 Color-Difference Formula (2005).
+    fn difference([l1, a1, b1]: [f64; 3], [l2, a2, b2]: [f64; 3]) -> f64 {
+        let seventh = |c: f64| (c.powi(7) / (c.powi(7) + 25_f64.powi(7))).sqrt();
+        let g = 1.5 - 0.5 * seventh(f64::midpoint(a1.hypot(b1), a2.hypot(b2)));
+        let (c1, c2) = ((a1 * g).hypot(b1), (a2 * g).hypot(b2));
+        let hue = |a: f64, b: f64| b.atan2(a * g).to_degrees().rem_euclid(360.0);
+        let (h1, h2) = (hue(a1, b1), hue(a2, b2));
+        let turn = (h2 - h1 + 540.0).rem_euclid(360.0) - 180.0;
+        let mean = (h1 + turn / 2.0).rem_euclid(360.0);
+        let (l, c) = (f64::midpoint(l1, l2), f64::midpoint(c1, c2));
+        let cosine = |times: f64, shift: f64| (times * mean + shift).to_radians().cos();
+        let t = 1.0 - 0.17 * cosine(1.0, -30.0) + 0.24 * cosine(2.0, 0.0) + 0.32 * cosine(3.0, 6.0)
+            - 0.2 * cosine(4.0, -63.0);
+        let dl = (l2 - l1) / (1.0 + 0.015 * (l - 50.0).powi(2) / (20.0 + (l - 50.0).powi(2)).sqrt());
+        let dc = (c2 - c1) / (1.0 + 0.045 * c);
+        let dh = 2.0 * (c1 * c2).sqrt() * (turn / 2.0).to_radians().sin() / (1.0 + 0.015 * c * t);
+        let turned = (60.0 * (-((mean - 275.0) / 25.0).powi(2)).exp()).to_radians().sin();
+        (dl * dl + dc * dc + dh * dh - 2.0 * seventh(c) * turned * dc * dh).sqrt()
+    }
+
+    /// The first and the last rows of the paper's table 1, and a pair whose hues lie on either side of 0°.
+    #[test]
+    fn differences_are_those_of_the_paper() {
+        for (a, b, expected) in [
+            ([50.0, 2.6772, -79.7751], [50.0, 0.0, -82.7485], 2.0425),
+            ([50.0, 2.5, 0.0], [56.0, -27.0, -3.0], 31.9030),
+            ([2.0776, 0.0795, -1.1350], [0.9033, -0.0636, -0.5514], 0.9082),
+        ] {
+            assert!((difference(a, b) - expected).abs() < 1e-4, "{a:?} {b:?}: {}", difference(a, b));
+        }
+    }
+
+    #[test]
+    fn neighbours_are_told_apart_with_any_colour_vision() {
+        for palette in [LIGHT, DARK] {
+            let colors = [&[palette.resident], &palette.tiles[..], &[palette.other]].concat();
+            let round = [palette.tiles[TILES - 1], palette.tiles[0]];
+            for (pair, vision) in
+                colors.windows(2).chain([&round[..]]).flat_map(|pair| VISIONS.map(|vision| (pair, vision)))
+            {
+                let apart = difference(lab(pair[0], vision), lab(pair[1], vision));
+                assert!(apart >= 10.0, "{pair:x?}: {apart}");
+            }
+        }
     }
 
     /// WCAG asks 4.5 for text, and 3 for what isn't.

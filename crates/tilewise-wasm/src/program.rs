@@ -92,6 +92,12 @@ impl Program {
         json(&JsonLine::of(&self.name, self.report.view(&self.name, options)))
     }
 
+    /// Its HLO text; of a proto, as it is printed.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.report.text().to_owned()
+    }
+
     /// What lies in a memory space over the program's order, as JSON; `null` without a plan.
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 // What is alive as areas: each array as large as what it takes, its padding striped.
 
 import { bytes, el, percent, shortPath } from "../dom";
-import { colorOf, type Row } from "./data";
+import type { Paint } from "./bands";
+import type { Row } from "./rows";
 
 interface Place {
   row: Row;
@@ -49,13 +50,12 @@ function squarified(rows: Row[]): Place[] {
 }
 
 /// A treemap of rows; a click on an area chooses its row.
-export function treemap(rows: Row[], colors: Map<string, number>, choose: (row: Row) => void): HTMLElement {
+export function treemap(rows: Row[], paint: Paint, choose: (row: Row) => void): HTMLElement {
   const shown = rows.filter((row) => row.bytes > 0);
   const rest = shown.slice(MOST);
   if (rest.length) {
     const sum = (of: (row: Row) => number) => rest.reduce((sum, row) => sum + of(row), 0);
-    const label = `${rest.length} smaller`;
-    shown.splice(MOST, Infinity, { owner: label, instruction: "", shape: "", role: "temporary", count: sum((row) => row.count), bytes: sum((row) => row.bytes), padding: sum((row) => row.padding) });
+    shown.splice(MOST, Infinity, { owner: `${rest.length} smaller`, path: "", instruction: "", shape: "", role: "", piece: null, count: sum((row) => row.count), bytes: sum((row) => row.bytes), padding: sum((row) => row.padding) });
     shown.sort((a, b) => b.bytes - a.bytes);
   }
   const areas = squarified(shown).map(({ row, x, y, width, height }) => {
@@ -64,13 +64,13 @@ export function treemap(rows: Row[], colors: Map<string, number>, choose: (row: 
       "div",
       {
         class: "area",
-        title: `${row.owner}\n${row.shape}\n${bytes(row.bytes)}, ${percent(row.padding, row.bytes)} padding`,
-        onclick: () => row.shape && choose(row),
+        title: `${row.owner}\n${row.shape || `${row.count} arrays`}\n${bytes(row.bytes)}, ${percent(row.padding, row.bytes)} padding`,
+        onclick: () => (row.shape || row.rows) && choose(row),
       },
       row.padding > 0 && el("div", { class: "hatched", style: `height:${(100 * row.padding) / row.bytes}%` }),
-      isLarge && el("span", {}, `${shortPath(row.owner)}`, el("br"), bytes(row.bytes)),
+      isLarge && el("span", {}, shortPath(row.owner), el("br"), bytes(row.bytes)),
     );
-    area.style.cssText = `left:${50 * x}%;top:${100 * y}%;width:${50 * width}%;height:${100 * height}%;background:var(${colorOf(row, colors)})`;
+    area.style.cssText = `left:${50 * x}%;top:${100 * y}%;width:${50 * width}%;height:${100 * height}%;background:var(${paint(row)})`;
     return area;
   });
   const label = "Areas as large as the arrays alive at this moment, padding striped; the table has the same";

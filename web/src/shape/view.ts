@@ -74,10 +74,14 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
   const cells = new Cells(canvas, place, text);
   const notation = el("h1", { class: "notation" });
 
+  const drawn = (shape: string, view: string, other?: string) => ask("draw", shape, view, other, new Uint32Array(shape === text ? slices : []), new Uint32Array(), isDark() ? "dark" : "light");
   async function draw() {
     try {
-      const view = other ? "compare" : picture;
-      canvas.innerHTML = await ask("draw", text, view, other || undefined, new Uint32Array(slices), new Uint32Array(), isDark() ? "dark" : "light");
+      if (other && picture === "both") {
+        // Only arrays of one shape have a picture of what differs; others stand below one another.
+        const compared = await drawn(text, "compare", other).catch(() => null);
+        canvas.innerHTML = compared ?? (await drawn(text, picture)) + (await drawn(other, picture));
+      } else canvas.innerHTML = (await drawn(text, picture)) + (other ? await drawn(other, picture) : "");
       cells.found();
     } catch (error) {
       fill(canvas, failure(error));
@@ -91,7 +95,7 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
       const compared = await json<Compared>("compare", text, other);
       fill(verdict, el("p", {}, el("strong", {}, `${compared.relation}: `), `${compared.clauses.join("; ")}.`));
     } catch (error) {
-      return fill(verdict, failure(error, other));
+      fill(verdict, failure(error, other));
     }
     await draw();
   }
@@ -237,7 +241,7 @@ class Cells {
   ) {
     canvas.addEventListener("pointermove", (event) => {
       const cell = (event.target as Element).closest<SVGElement>("[data-offset],[data-index],[data-padding]");
-      if (cell !== this.here) this.go(cell);
+      if (cell !== this.here && (!cell || this.all.includes(cell))) this.go(cell);
     });
     canvas.addEventListener("pointerleave", () => this.go(null));
     canvas.addEventListener("keydown", (event) => {
@@ -251,7 +255,9 @@ class Cells {
 
   /// Looks for the cells of a picture that has just been drawn.
   found(): void {
-    this.all = [...this.canvas.querySelectorAll<SVGElement>("[data-offset],[data-index],[data-padding]")];
+    // Those of a second layout, in a picture of its own, are only looked at.
+    const [first] = this.canvas.querySelectorAll("svg");
+    this.all = [...(first ?? this.canvas).querySelectorAll<SVGElement>("[data-offset],[data-index],[data-padding]")];
     this.here = null;
   }
 

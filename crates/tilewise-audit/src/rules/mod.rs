@@ -27,7 +27,7 @@ mod sample_gradients;
 mod upstream;
 
 pub(crate) use logits::Vocabulary;
-pub(crate) use naming::{at_line, listed, name, root};
+pub(crate) use naming::{at_line, listed, name, root, tree};
 
 use crate::{
     Recommendation,

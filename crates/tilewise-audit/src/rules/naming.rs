@@ -44,6 +44,17 @@ pub(crate) fn root(name: &str) -> &str {
     name.split(['[', '.']).next().unwrap_or(name)
 }
 
+/// Parts of a training state, and what optimizers keep of each parameter: trees of their own.
+const TREES: &[&str] =
+    &["params", "opt_state", "batch_stats", "ema_params", "grads", "mu", "nu", "trace", "acc_grads", "v_row", "v_col"];
+
+/// The tree that an argument is a leaf of: of `state.opt_state[0].mu['w']` that is `mu`, of `batch['x']` it is `batch`.
+pub(crate) fn tree(name: &str) -> Option<&str> {
+    let words = name.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty());
+    let known = words.take(8).filter(|word| TREES.contains(word)).last();
+    known.or_else(|| Some(root(name)).filter(|root| is_name(root) && !name.contains('/')))
+}
+
 /// Whether it can be a variable's name.
 pub(super) fn is_name(name: &str) -> bool {
     let mut letters = name.chars();

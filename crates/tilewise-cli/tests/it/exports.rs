@@ -76,7 +76,9 @@ fn a_page_holds_the_report() {
             .map(|(bytes, _)| number(bytes))
             .sum();
         assert_eq!(number(&timeline["resident_bytes"]) + alive, number(&report["memory_spaces"][0]["peak_live_bytes"]));
-        assert!(data["pictures"].as_object().is_some_and(|pictures| pictures.len() > 3));
+        let residents = list(&timeline["residents"]).iter().map(|resident| number(&resident["bytes"]));
+        assert_eq!(residents.sum::<u64>(), number(&timeline["resident_bytes"]), "{example}");
+        assert!(data["on_demand"].as_str().is_some_and(|packed| packed.len() > 1000));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Exporter;
 use crate::{AuditOutput, Summary};
+use flate2::{Compression, write::DeflateEncoder};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -20,13 +21,28 @@ const DATA: &str = "{{report}}";
 /// Shapes whose pictures are inside: those that hold the most, and those that something is said of.
 const PICTURES: usize = 24;
 
+/// A program's text that is longer isn't inside.
+const LONGEST_TEXT: usize = 4 << 20;
+
 /// What the page reads: `Embedded` in `web/src/report.ts`.
 #[derive(Serialize)]
 struct Embedded<'a> {
     report: JsonLine<'a, ReportView<'a>>,
     timeline: Option<Timeline>,
     summary: Summary<'a>,
+    /// [`OnDemand`] as JSON, deflated, in base64.
+    on_demand: String,
+}
+
+/// What a page first shows only when it is asked for.
+#[derive(Serialize)]
+struct OnDemand<'a> {
+    /// By shape.
     pictures: BTreeMap<String, String>,
+    /// Of the other memory spaces.
+    timelines: Vec<Timeline>,
+    /// The program's; nothing of one that is too long.
+    text: Option<&'a str>,
 }
 
 /// A page of one program.
@@ -48,17 +64,38 @@ impl AuditOutput {
         let source = visible(&self.source);
         let mut view = self.view();
         view.source = &source;
+        let others = self.report.memory_spaces.iter().filter(|total| total.memory_space != 0 && total.peak.is_some());
+        let text = self.report.text();
+        let on_demand = OnDemand {
+            pictures: pictures(&self.report),
+            timelines: others.filter_map(|total| self.report.timeline(total.memory_space)).collect(),
+            text: (text.len() <= LONGEST_TEXT).then_some(text),
+        };
         let embedded = Embedded {
             report: JsonLine::of(&source, view),
             timeline: self.report.timeline(0),
             summary: self.summary(),
-            pictures: pictures(&self.report),
+            on_demand: packed(&serde_json::to_string(&on_demand).unwrap_or_default()),
         };
         // Only strings have this character in JSON, and no element can end inside one without it. Maps have string
         // keys.
         let data = serde_json::to_string(&embedded).unwrap_or_default().replace('<', "\\u003c");
         PAGE.replacen(DATA, &data, 1)
     }
+}
+
+/// Deflated, in base64.
+fn packed(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+    // A vector takes everything.
+    let bytes = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish()).unwrap_or_default();
+    let digits = bytes.chunks(3).flat_map(|three| {
+        let number = three.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
+        let digit = move |k: usize| char::from(DIGITS[(number >> (18 - 6 * k)) as usize & 63]);
+        (0..4).map(move |k| if k <= three.len() { digit(k) } else { '=' })
+    });
+    digits.collect()
 }
 
 fn pictures(report: &Report) -> BTreeMap<String, String> {

@@ -1,0 +1,225 @@
+// The picture of a timeline: memory over the program's order, and below it where each allocation lies.
+
+import { bytes, grouped } from "../dom";
+import { TILES, type Bands } from "./bands";
+import { names, type Timeline } from "./data";
+import { Profile, round, rounded, Scale } from "./profile";
+import { inks, Raster, type Ink } from "./raster";
+
+export const LEFT = 76;
+const RIGHT = 10;
+const TOP = 34;
+const BETWEEN = 28;
+const BOTTOM = 6;
+
+/// Where the parts of the picture are.
+export interface Places {
+  width: number;
+  height: number;
+  plot: number;
+  top: number;
+  area: number;
+  heapTop: number;
+  heapHeight: number;
+}
+
+interface Look {
+  tiles: Ink[];
+  residents: Ink[];
+  background: Ink;
+  free: Ink;
+  line: Ink;
+  color: (name: string) => string;
+  font: string;
+}
+
+export class Picture {
+  readonly profile: Profile;
+  readonly heap: number;
+  /// The largest that is ever alive.
+  readonly most: number;
+  /// The largest last: what is drawn over another in the same pixel.
+  private readonly order: Uint32Array;
+  private look: Look | undefined;
+
+  constructor(
+    private readonly timeline: Timeline,
+    private readonly bands: Bands,
+    private readonly limit: number | null,
+    /// What the program holds all along: gaps included.
+    private readonly held: number | null,
+  ) {
+    const { offset, bytes } = timeline.pieces;
+    this.profile = new Profile(timeline, bands.of, bands.count);
+    this.most = this.profile.total[this.profile.fullest(0, this.profile.moments)]!;
+    this.heap = offset.reduce((top, offset, piece) => Math.max(top, offset + bytes[piece]! || 0), 0);
+    this.order = Uint32Array.from(offset, (_, piece) => piece)
+      .filter((piece) => !Number.isNaN(offset[piece]!))
+      .sort((a, b) => bytes[a]! - bytes[b]!);
+  }
+
+  /// Colours are asked for again.
+  restyle(): void {
+    this.look = undefined;
+  }
+
+  places(width: number, height: number): Places {
+    const area = Math.round((height - TOP - BETWEEN - BOTTOM) * (this.heap > 0 ? 0.56 : 1));
+    return { width, height, plot: width - LEFT - RIGHT, top: TOP, area, heapTop: TOP + area + BETWEEN, heapHeight: height - TOP - area - BETWEEN - BOTTOM };
+  }
+
+  /// Where a piece lies, the range of moments as wide as the plot.
+  box(piece: number, [start, end]: [number, number], { plot, heapTop, heapHeight }: Places): { left: number; right: number; top: number; bottom: number } {
+    const { first, last, offset, bytes } = this.timeline.pieces;
+    const x = (moment: number) => LEFT + (Math.min(Math.max((moment - start) / (end - start), 0), 1)) * plot;
+    // Addresses rise, as amounts do.
+    const y = (address: number) => heapTop + heapHeight * (1 - address / this.heap);
+    return { left: x(first[piece]!), right: x(last[piece]! + 1), top: y(offset[piece]! + bytes[piece]!), bottom: y(offset[piece]!) };
+  }
+
+  /// The piece that lies at an address at a moment.
+  at(moment: number, address: number): number | null {
+    const { first, last, offset, bytes } = this.timeline.pieces;
+    for (const piece of this.order) if (first[piece]! <= moment && moment <= last[piece]! && offset[piece]! <= address && address < offset[piece]! + bytes[piece]!) return piece;
+    return null;
+  }
+
+  draw(context: CanvasRenderingContext2D, frame: HTMLElement, ratio: number, range: [number, number], peak: number): void {
+    const places = this.places(frame.clientWidth, frame.clientHeight);
+    const look = (this.look ??= lookOf(frame));
+    const raster = new Raster(places.width, places.height, ratio);
+    raster.clear(look.background);
+    const top = Math.max(this.most, this.held ?? 0, this.limit !== null && this.limit < 2 * this.most ? this.limit : 0) * 1.02 || 1;
+    const scale = new Scale(this.timeline.resident_bytes, top, places.top, places.area);
+    const ticks = scale.ticks(4);
+    for (const { amount } of ticks) raster.rect(LEFT, scale.y(amount), LEFT + places.plot, scale.y(amount), look.line);
+    this.amounts(raster, look, places, range, scale);
+    const written = this.heap > 0 ? this.addresses(raster, look, places, range) : [];
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    raster.put(context);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.font = look.font;
+    context.textBaseline = "middle";
+    this.words(context, look, places, range, scale, top, ticks, peak);
+    context.textAlign = "left";
+    for (const { piece, left, top, bottom } of written) {
+      const [name, tile] = [names(this.timeline.pieces)[piece] ?? "", this.bands.tile(this.bands.of[piece]!)];
+      // No stripes run through it.
+      context.fillStyle = look.color(tile === TILES ? "--other" : `--tile-${tile}`);
+      context.fillRect(left + 2, (top + bottom) / 2 - 7, context.measureText(name).width + 6, 14);
+      context.fillStyle = look.color("--on-tile");
+      context.fillText(name, left + 5, (top + bottom) / 2);
+    }
+  }
+
+  private amounts(raster: Raster, look: Look, { plot }: Places, [start, end]: [number, number], scale: Scale): void {
+    let below = 0;
+    this.timeline.residents.forEach(({ bytes, padding_bytes }, at) => {
+      const ink = look.residents[at % 2]!;
+      raster.rect(LEFT, scale.y(below + bytes), LEFT + plot, scale.y(below), ink);
+      if (scale.y(below - padding_bytes) - scale.y(below) > 0.5) raster.rect(LEFT, scale.y(below + bytes), LEFT + plot, scale.y(below + bytes - padding_bytes), ink, true);
+      below += bytes;
+    });
+    const columns = Math.max(1, Math.floor(plot));
+    const span = end - start;
+    const moment = (column: number) => Math.min(Math.floor(start + (column * span) / columns), this.profile.moments);
+    for (let column = 0; column < columns; ) {
+      const from = moment(column);
+      // Columns of the same moment are one rectangle.
+      let until = column + 1;
+      while (until < columns && moment(until) === from) until++;
+      let under = this.timeline.resident_bytes;
+      const [left, right] = [LEFT + (column * plot) / columns, LEFT + (until * plot) / columns];
+      this.profile.bands(this.profile.fullest(from, Math.max(from + 1, moment(until))), (band, alive, padding) => {
+        const ink = look.tiles[this.bands.tile(band)]!;
+        raster.rect(left, scale.y(under + alive), right, scale.y(under), ink);
+        if (scale.y(under) - scale.y(under + padding) > 0.5) raster.rect(left, scale.y(under + alive), right, scale.y(under + alive - padding), ink, true);
+        under += alive;
+      });
+      column = until;
+    }
+    if (scale.cut > 0) raster.rect(LEFT - 4, scale.y(scale.cut) + 2, LEFT + plot + 4, scale.y(scale.cut) + 5, look.background);
+  }
+
+  /// Draws what lies where; of those whose name fits, where that is.
+  private addresses(raster: Raster, look: Look, places: Places, range: [number, number]): { piece: number; left: number; top: number; bottom: number }[] {
+    const { heapTop, heapHeight, plot } = places;
+    const { first, last, bytes, padding } = this.timeline.pieces;
+    const written = [];
+    raster.rect(LEFT, heapTop, LEFT + plot, heapTop + heapHeight, look.free);
+    for (const piece of this.order) {
+      if (last[piece]! < range[0] || first[piece]! >= range[1]) continue;
+      const { left, right, top, bottom } = this.box(piece, range, places);
+      const [wide, tall] = [right - left, bottom - top];
+      const ink = look.tiles[this.bands.tile(this.bands.of[piece]!)]!;
+      // An edge of the background parts neighbours of one colour.
+      const edge = wide > 3 && tall > 3 ? 1 : 0;
+      if (edge) raster.rect(left, top, right, bottom, look.background);
+      raster.rect(left, top + edge, right - edge, bottom, ink);
+      if (padding[piece]! > 0 && tall > 1) raster.rect(left, top + edge, right - edge, top + edge + (padding[piece]! / bytes[piece]!) * tall, ink, true);
+      if (tall > 13 && wide > 30 && wide > 7 * (names(this.timeline.pieces)[piece] ?? "").length + 10) written.push({ piece, left, top, bottom });
+    }
+    return written;
+  }
+
+  private words(context: CanvasRenderingContext2D, look: Look, places: Places, range: [number, number], scale: Scale, most: number, ticks: { amount: number; label: string }[], peak: number): void {
+    const { plot, top, area, heapTop, heapHeight } = places;
+    const x = (moment: number) => LEFT + ((moment - range[0]) / (range[1] - range[0])) * plot;
+    const write = (text: string, at: number, y: number, align: CanvasTextAlign, name: string) => {
+      context.textAlign = align;
+      context.fillStyle = look.color(name);
+      context.fillText(text, at, y);
+    };
+    for (const { amount, label } of ticks) write(label, LEFT - 6, scale.y(amount), "right", "--muted");
+    let below = 0;
+    for (const { name, bytes: amount } of this.timeline.residents) {
+      const [upper, lower] = [scale.y(below + amount), scale.y(below)];
+      if (lower - upper > 12) write(`${name} ${bytes(amount)}`, LEFT + 6, (upper + lower) / 2 + 1, "left", "--text");
+      below += amount;
+    }
+    for (const { name, first, last } of this.timeline.passes) {
+      const [from, to] = [Math.max(x(first), LEFT), Math.min(x(last + 1), LEFT + plot)];
+      if (to <= from) continue;
+      context.fillStyle = look.color("--muted");
+      context.fillRect(from, 10, 1, 8);
+      context.fillRect(from, 14, to - from, 1);
+      context.fillRect(to - 1, 10, 1, 8);
+      if (to - from > 7 * name.length) {
+        const half = context.measureText(name).width / 2 + 5;
+        context.fillStyle = look.color("--background");
+        context.fillRect((from + to) / 2 - half, 6, 2 * half, 16);
+        write(name, (from + to) / 2, 14, "center", "--muted");
+      }
+    }
+    const level = (amount: number | null, words: string, side: CanvasTextAlign, name: string) => {
+      if (amount === null || amount > most || amount <= this.timeline.resident_bytes) return;
+      context.fillStyle = look.color(name);
+      context.fillRect(LEFT, scale.y(amount), plot, 1.5);
+      write(`${bytes(amount)} ${words}`, side === "left" ? LEFT + 4 : LEFT + plot - 4, scale.y(amount) - 8, side, name);
+    };
+    const isLate = peak > (range[0] + range[1]) / 2;
+    level(this.limit, "there are", isLate ? "left" : "right", "--accent");
+    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "held, with gaps", isLate ? "left" : "right", "--muted");
+    if (peak >= range[0] && peak < range[1]) {
+      const at = (x(peak) + x(peak + 1)) / 2;
+      context.fillStyle = look.color("--accent");
+      context.fillRect(at - 0.75, top - 6, 1.5, 6 + scale.y(this.most) - top);
+      const isRight = at > LEFT + plot * 0.6;
+      write(`peak ${bytes(this.most)}, step ${grouped(peak + 1)}`, at + (isRight ? -5 : 5), top - 6, isRight ? "right" : "left", "--accent");
+    }
+    write(`step ${grouped(Math.floor(range[0]) + 1)}`, LEFT, top + area + 11, "left", "--muted");
+    write(grouped(Math.ceil(range[1])), LEFT + plot, top + area + 11, "right", "--muted");
+    if (this.heap <= 0) return;
+    for (const amount of round(this.heap, 2)) write(rounded(amount), LEFT - 6, heapTop + heapHeight * (1 - amount / this.heap), "right", "--muted");
+    write("address 0", LEFT - 6, heapTop + heapHeight - 2, "right", "--muted");
+  }
+}
+
+function lookOf(frame: HTMLElement): Look {
+  const style = getComputedStyle(frame);
+  const color = (name: string) => style.getPropertyValue(name).trim();
+  const tiles = [...Array.from({ length: TILES }, (_, k) => `--tile-${k}`), "--other"];
+  const of = (names: string[]) => inks(names.map(color), color("--hatching"));
+  const [background, free, line] = of(["--background", "--raised", "--line"]) as [Ink, Ink, Ink];
+  return { tiles: of(tiles), residents: of(["--resident", "--resident-2"]), background, free, line, color, font: `11px ${style.fontFamily}` };
+}
