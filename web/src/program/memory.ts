@@ -2,7 +2,7 @@
 // one of them is chosen in all.
 
 import { bytes, el, fill, grouped, shortPath, tabs } from "../dom";
-import { bands, paint, type Colouring } from "./bands";
+import { bands, paint, TILES, type Colouring } from "./bands";
 import { names, stands, type Audit, type Timeline } from "./data";
 import { aliveAt, below, byOwner, folded, key, rowOf, type Row } from "./rows";
 import { rowTable } from "./table";
@@ -45,11 +45,10 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
   const heading = el("h2", { "aria-live": "polite" });
   const areas = el("div", {});
   const path = el("p", { class: "path" });
-  const table = el("div", {});
   const picture = el("div", {});
   const legend = el("p", { class: "keys" });
   let [colored, view]: [ReturnType<typeof bands> | null, TimelineView | undefined] = [null, undefined];
-  let rows = rowTable(paint(null), choose);
+  const rows = rowTable(choose);
 
   function choose(row: Row) {
     // A row that moments have in common is chosen with what lies there now.
@@ -77,14 +76,17 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
     const alive = aliveAt(audit, timeline, moment);
     title(alive);
     const shown = together(alive);
-    fill(areas, treemap(shown, paint(colored), open));
+    // Modules have the colours of their order.
+    const order = new Map(shown.map((row, at) => [row, at]));
+    const painted = way === "modules" ? (row: Row) => `--tile-${(order.get(row) ?? 0) % TILES}` : paint(colored);
+    fill(areas, treemap(shown, painted, open));
     path.hidden = way !== "modules";
     const up = (depth: number) => () => {
       module = module.slice(0, depth);
       show();
     };
     fill(path, ["All", ...module].map((name, depth) => [depth > 0 && " / ", depth === module.length ? el("strong", {}, name) : el("button", { type: "button", class: "link", onclick: up(depth) }, name)]).flat());
-    rows.show(shown);
+    rows.show(shown, painted);
     rows.mark(selected);
   }
   const waysOf: [string, string][] = [["arrays", "Arrays"], ["lines", "By line"], ["modules", "By module"]];
@@ -95,8 +97,6 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
 
   function draw() {
     colored = timeline && bands(audit, timeline, colouring);
-    rows = rowTable(paint(colored), choose);
-    fill(table, rows.element);
     if (!timeline || !colored || timeline.moments <= 0) return;
     let rest = 0;
     const held = isMain ? report.at_most_bytes : null;
@@ -114,12 +114,12 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
       chosen: (piece) => choose(rowOf(timeline, piece)),
     });
     fill(picture, view.element);
-    const swatch = (color: string, name: string) => el("span", { title: name }, el("i", { style: `background:var(${color})` }), shortPath(name));
+    const swatch = (color: string, name: string, short = name) => el("span", { title: name }, el("i", { style: `background:var(${color})` }), short);
     const isTemporary = timeline.pieces.first.length > 0;
     fill(
       legend,
       timeline.resident_bytes > 0 && swatch("--resident", timeline.residents.map(({ name }) => name).slice(0, 6).join(", ")),
-      colored.legend.map(({ name, tile }) => swatch(`--tile-${tile}`, name)),
+      colored.legend.map(({ name, tile }) => swatch(`--tile-${tile}`, name, colouring === "layers" ? name.split("/").slice(-2).join("/") : shortPath(name))),
       isTemporary && swatch("--other", colouring === "lines" ? "other lines" : "no layer"),
       el("span", {}, el("i", { class: "hatched" }), "padding"),
       isTemporary && el("span", {}, el("i", { class: "free" }), "free"),
@@ -137,7 +137,7 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
   });
   return {
     timeline: view ? el("div", {}, colourings, picture, legend) : null,
-    alive: el("div", {}, el("div", { class: "row" }, heading, ways), areas, path, table),
+    alive: el("div", {}, el("div", { class: "row" }, heading, ways), areas, path, rows.element),
     mark(row) {
       selected = row;
       rows.mark(row);

@@ -37,13 +37,14 @@ function matches(row: Row, filter: string): boolean {
 
 export interface RowTable {
   element: HTMLElement;
-  show(rows: Row[]): void;
+  show(rows: Row[], paint: Paint): void;
   /// Marks the row that is chosen, or none.
   mark(row: Row | null): void;
 }
 
-export function rowTable(paint: Paint, choose: (row: Row) => void): RowTable {
+export function rowTable(choose: (row: Row) => void): RowTable {
   let rows: Row[] = [];
+  let paint: Paint = () => "--other";
   let chosen: string | null = null;
   let isAll = false;
   let [sorted, isTurned] = [0, false];
@@ -128,8 +129,8 @@ export function rowTable(paint: Paint, choose: (row: Row) => void): RowTable {
       el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of what is alive" }, el("table", { class: "alive" }, el("thead", {}, el("tr", {}, headers)), body)),
       more,
     ),
-    show(next) {
-      rows = next;
+    show(next, painted) {
+      [rows, paint] = [next, painted];
       draw();
     },
     mark(row) {

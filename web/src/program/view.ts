@@ -24,6 +24,9 @@ export interface ProgramOptions {
   actions?: HTMLElement[];
 }
 
+/// HBM, VMEM, CMEM, SMEM and the host's: others, such as semaphores, no program runs out of.
+const MEMORIES = [0, 1, 3, 4, 5];
+
 export function programView(audit: Audit, options: ProgramOptions): HTMLElement {
   const { report, timeline } = audit;
   const above = el("div", {});
@@ -58,7 +61,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
   }
   show(timeline);
   if (texts) texts.addEventListener("toggle", () => texts.open && void text?.show(report.memory_spaces.find(({ memory_space }) => memory_space === 0)?.peak_instruction ?? ""));
-  const spaces = report.memory_spaces.filter(({ peak_buffers }) => peak_buffers !== null);
+  const spaces = report.memory_spaces.filter(({ memory_space, peak_buffers }) => peak_buffers !== null && MEMORIES.includes(memory_space));
   const other = options.timelines;
   const memories =
     other && timeline && spaces.length > 1
@@ -87,7 +90,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement 
   return el(
     "header",
     { class: "story" },
-    el("div", { class: "row" }, el("h1", {}, summary?.title ?? report.module, " ", el("span", { class: "muted" }, summary?.origin ?? report.input)), el("div", { class: "actions" }, actions)),
+    el("div", { class: "row" }, el("h1", {}, summary?.title ?? report.module, " ", el("span", { class: "muted" }, shortPath(summary?.origin ?? report.input))), el("div", { class: "actions" }, actions)),
     el("p", { class: "lead" }, el("strong", {}, summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`), ". ", summary?.verdict && said(summary.verdict), summary && el("span", { class: "muted" }, ` ${summary.machine}`)),
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),

@@ -114,7 +114,7 @@ fn colors_and_themes() {
     let draw = |options: Options| Scene::of(&tiled, &options).expect("no index");
     assert!(draw(Options::new()).to_svg().contains("prefers-color-scheme:dark"));
     assert!(!draw(Options::new().with_theme(Theme::Dark)).to_svg().contains("prefers-color-scheme"));
-    assert!(draw(Options::new().with_color(ColorMode::TrueColor)).to_terminal(80).contains("\x1b[48;2;143;187;232;"));
+    assert!(draw(Options::new().with_color(ColorMode::TrueColor)).to_terminal(80).contains("\x1b[48;2;140;188;237;"));
     assert!(draw(Options::new().with_color(ColorMode::Palette256)).to_terminal(80).contains("\x1b[48;5;"));
 }
 
