@@ -1,7 +1,7 @@
 // Sizes and times, printed: `cargo xtask web --measure`.
 
 import { test, type Page } from "@playwright/test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { open, root } from "./page";
 
@@ -9,17 +9,34 @@ function report(what: string, measured: string, aim: string): void {
   console.log(`${what.padEnd(52)} ${measured.padStart(12)}   aim ${aim}`);
 }
 
-test("first load", () => {
-  const dist = `${root}/web/dist`;
-  const files = [`${dist}/index.html`, ...readdirSync(`${dist}/assets`).filter((name) => /\.(js|css|wasm)$/.test(name)).map((name) => `${dist}/assets/${name}`)];
-  const size = (of: string[]) => of.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
-  const core = (part: string) => size([`${root}/web/pkg/${part}/tilewise_wasm_bg.wasm`]);
-  const page = size(files.filter((file) => !file.endsWith(".wasm")));
-  const kilobytes = (bytes: number) => `${(bytes / 1000).toFixed(0)} kB`;
-  report("first load to a shape's picture, gzipped", kilobytes(page + core("shapes")), "400 kB");
-  report("first load to a program's story, gzipped", kilobytes(page + core("programs")), "400 kB");
-  report("first load to a message's verdict, gzipped", kilobytes(page + core("messages")), "400 kB");
-});
+/// What a first visit fetches until something is shown, each file compressed as hosts do.
+async function load(page: Page, what: string, aim: string, show: () => Promise<void>): Promise<void> {
+  const fetched = new Set<string>();
+  page.on("requestfinished", (request) => fetched.add(new URL(request.url()).pathname));
+  await page.goto("./");
+  await page.locator(".gallery").first().waitFor();
+  await show();
+  // Examples are the visitor's own inputs.
+  const files = [...fetched].filter((path) => /(\.html|\.js|\.css|\.wasm|\/)$/.test(path)).map((path) => `${root}/web/dist${path.endsWith("/") ? `${path}index.html` : path}`);
+  const size = files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
+  report(`first load to ${what}, gzipped`, `${(size / 1000).toFixed(0)} kB`, aim);
+}
+
+test("first load: a shape", ({ page }) =>
+  load(page, "a shape's picture", "220 kB", async () => {
+    await page.getByRole("textbox").fill("f32[8,128]");
+    await page.locator("article.shape svg").first().waitFor();
+  }));
+test("first load: a message", ({ page }) =>
+  load(page, "a message's verdict", "220 kB", async () => {
+    await page.getByRole("textbox").fill(readFileSync(`${root}/crates/tilewise-oom/tests/data/public/smem.txt`, "utf8"));
+    await page.locator("article.message").waitFor();
+  }));
+test("first load: a program", ({ page }) =>
+  load(page, "a program's story", "450 kB", async () => {
+    await open(page, "a.hlo", readFileSync(`${root}/examples/gnn_large.v5e.hlo`));
+    await page.locator("article.program").waitFor();
+  }));
 
 test("a picture", async ({ page }) => {
   await page.goto("./#shape=" + encodeURIComponent("f32[64,256]{1,0:T(8,128)}"));
@@ -96,4 +113,58 @@ async function time(page: Page, megabytes: number, aim: string): Promise<void> {
 }
 
 test("10 MB", async ({ page }) => time(page, 10, "1000 ms"));
+
+/// The main thread's time a frame: what is asked for in animation frames, and what the events do.
+async function frames(page: Page, what: string, aim: string, event: string): Promise<void> {
+  const times = await page.evaluate(async (event) => {
+    const frame = document.querySelector<HTMLElement>(".timeline")!;
+    const box = frame.getBoundingClientRect();
+    let spent = 0;
+    const original = window.requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (run) =>
+      original((time) => {
+        const start = performance.now();
+        run(time);
+        spent += performance.now() - start;
+      });
+    const times: number[] = [];
+    for (let k = 0; k < 40; k++) {
+      spent = 0;
+      const start = performance.now();
+      const at = { clientX: box.x + 100 + 17 * k, clientY: box.y + box.height * 0.8, bubbles: true, cancelable: true };
+      frame.dispatchEvent(event === "wheel" ? new WheelEvent("wheel", { ...at, ctrlKey: true, deltaY: k % 2 ? 40 : -40 }) : new PointerEvent("pointermove", at));
+      const handled = performance.now() - start;
+      await new Promise((done) => original(() => original(done)));
+      times.push(handled + spent);
+    }
+    window.requestAnimationFrame = original;
+    return times.sort((a, b) => a - b);
+  }, event);
+  report(what, `${times[20]!.toFixed(1)} ms`, aim);
+  report(`${what}, the slowest of 40`, `${times[39]!.toFixed(1)} ms`, aim);
+}
+
+for (const [file, slower] of [["small", 1], ["small", 4], ["100,000 pieces", 1]] as const)
+  test(`frames: ${file}, ${slower} times slower`, async ({ page, context }) => {
+    test.setTimeout(300_000);
+    await page.goto("./");
+    const example = readFileSync(`${root}/examples/gnn_large.v5e.hlo`, "utf8");
+    if (file === "small") await open(page, "small.hlo", Buffer.from(example));
+    else {
+      const name = await page.evaluate(({ text, make }) => {
+        const file = (new Function(`return ${make}`)() as (text: string, bytes: number) => File)(text, 36e6);
+        const transfer = new DataTransfer();
+        transfer.items.add(file);
+        dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, cancelable: true }));
+        return file.name;
+      }, { text: example, make: program.toString() });
+      await page.getByRole("heading", { level: 1 }).filter({ hasText: name }).waitFor({ timeout: 200_000 });
+    }
+    await page.locator(".timeline").waitFor();
+    await page.waitForTimeout(500);
+    if (slower > 1) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: slower });
+    const with_ = slower > 1 ? `, ${slower} times slower` : "";
+    await frames(page, `${file}: a pointer's move${with_}`, "8 ms", "pointermove");
+    await frames(page, `${file}: the wheel${with_}`, "16 ms", "wheel");
+  });
 test("100 MB", async ({ page }) => time(page, 100, "no freeze"));

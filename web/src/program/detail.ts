@@ -14,7 +14,7 @@ export interface Detail {
 /// `closed` hears of it, `opened` of the instruction whose text is asked for.
 export function detail(audit: Audit, pictures: Pictures, closed: () => void, opened: ((instruction: string) => void) | null): Detail {
   const panel = el("section", { class: "detail", "aria-label": "The array that is chosen", tabindex: "-1", hidden: true });
-  const announced = el("p", { class: "unseen", role: "status" });
+  const announced = el("p", { class: "unseen", "aria-live": "polite" });
   function close() {
     if (panel.hidden) return;
     panel.hidden = true;

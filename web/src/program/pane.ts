@@ -21,7 +21,7 @@ export interface Pane {
 export function pane(texts: Texts): Pane {
   const list = el("pre", { class: "lines", tabindex: "0", "aria-label": "Lines of the program" });
   const uses = el("p", { class: "muted" });
-  const where = el("span", { class: "muted", role: "status" });
+  const where = el("span", { class: "muted", "aria-live": "polite" });
   const search = el("input", { type: "search", class: "mono", placeholder: "Find in the text", "aria-label": "Find in the program's text", spellcheck: "false" });
   let at = 0;
 

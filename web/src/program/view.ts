@@ -90,7 +90,7 @@ function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement 
   return el(
     "header",
     { class: "story" },
-    el("div", { class: "row" }, el("h1", {}, summary?.title ?? report.module, " ", el("span", { class: "muted" }, shortPath(summary?.origin ?? report.input))), el("div", { class: "actions" }, actions)),
+    el("div", { class: "row" }, el("h1", {}, summary?.title ?? report.module, " ", el("span", { class: "muted" }, fromRoot(summary?.origin ?? report.input))), el("div", { class: "actions" }, actions)),
     el("p", { class: "lead" }, el("strong", {}, summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`), ". ", summary?.verdict && said(summary.verdict), summary && el("span", { class: "muted" }, ` ${summary.machine}`)),
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),
@@ -100,6 +100,9 @@ function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement 
     report.warnings.map((warning) => el("p", { class: "warning" }, warning.message)),
   );
 }
+
+/// Of a path from the root, the file: the rest says only whose machine it is.
+const fromRoot = (path: string) => (path.startsWith("/") ? shortPath(path) : path);
 
 /// A sentence, as loud as it is.
 export function said({ words, tone }: Remark): HTMLElement {
