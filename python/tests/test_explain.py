@@ -198,6 +198,36 @@ class Jitted:
         (folder / "module_0001.jit_f.tpu_after_optimizations.txt").write_text(text, encoding="utf-8")
 
 
+class JittedOnGpu(Jitted):
+    """The same on a GPU, whose messages name no owner."""
+
+    def __call__(self) -> None:
+        raise RuntimeError(
+            "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 25165824 bytes.\n"
+            "BufferAssignment OOM Debugging.\nBufferAssignment stats:\n"
+            "             parameter allocation:    3.00MiB\n              constant allocation:         0B\n"
+            "        maybe_live_out allocation:    1.00MiB\n     preallocated temp allocation:   24.00MiB\n"
+            "                 total allocation:   28.00MiB\n"
+        )
+
+    def compile(self, options: dict[str, Any]) -> None:
+        text = (EXAMPLES / "machines/attention.h100.hlo").read_text(encoding="utf-8")
+        name = "module_0001.jit_attention.sm_9.0_gpu_after_optimizations.txt"
+        (Path(options["xla_dump_to"]) / name).write_text(text, encoding="utf-8")
+
+
+def test_a_message_of_a_gpu_is_explained_with_the_program_s_plan() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        tw.explain_oom(JittedOnGpu())()
+    assert "Out of memory on a GPU: 25165824 bytes asked for" in printed(caught.value)
+    # As the message has it: 3 MiB of arguments, 1 of results, 24 of temporaries.
+    assert "Holds 28.00 MiB (29360128) of GPU memory at most" in printed(caught.value)
+    # Without the program, the message alone; other machines' are left as they are.
+    with pytest.raises(RuntimeError) as caught, tw.explain_oom():
+        JittedOnGpu()()
+    assert printed(caught.value).count("Out of memory on a GPU") == 1
+
+
 def test_a_message_without_arrays_is_explained_from_a_dump() -> None:
     step = tw.explain_oom(Jitted())
     assert step.marker == 7

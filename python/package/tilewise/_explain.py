@@ -95,12 +95,12 @@ def explain_oom(function: None = None, /, *, tpu: Tpu | None = None) -> OomExpla
 def explain_oom(function: Any = None, /, *, tpu: Tpu | None = None) -> Any:
     """Explain the out-of-memory errors raised in a ``with`` block, or by a function that this decorates.
 
-    An exception with a TPU's ``RESOURCE_EXHAUSTED`` message gets the explanation as a note (PEP 678), which tracebacks
-    print, and is re-raised. All other exceptions propagate unchanged.
+    An exception with a TPU's ``RESOURCE_EXHAUSTED`` message, or a GPU's, gets the explanation as a note (PEP 678), which
+    tracebacks print, and is re-raised. All other exceptions propagate unchanged.
 
     As a decorator it takes functions, coroutine functions, generators and asynchronous generators, and jitted
-    functions, which keep their attributes. If the message lists no arrays, a jitted function is compiled once more with
-    a dump into a temporary folder, and what the program holds is added.
+    functions, which keep their attributes. If the message lists no arrays, and on a GPU, a jitted function is compiled
+    once more with a dump into a temporary folder, and what the program holds is added.
 
     On Python 3.10, which has no notes, the explanation is appended to the exception's message.
 
@@ -211,13 +211,14 @@ class OomExplainer:
             explanation = explain(error, tpu=self._tpu)
         except MessageError:
             return
-        if explanation.verdict == "not_tpu":
+        is_of_gpu = explanation.form == "gpu"
+        if explanation.verdict == "not_tpu" and not is_of_gpu:
             return
         _add_note(error, explanation.table())
-        if len(explanation) == 0 and lower is not None:
+        if lower is not None and (len(explanation) == 0 or is_of_gpu):
             # Whatever keeps the program from being compiled again must not hide the error.
             with contextlib.suppress(Exception):
-                _add_note(error, _report_of(lower(), self._tpu).table())
+                _add_note(error, _report_of(lower(), None if is_of_gpu else self._tpu).table())
 
 
 def _report_of(lowered: Any, tpu: Tpu | None) -> Report:
