@@ -15,6 +15,7 @@ mod cpu;
 mod cross;
 mod debian;
 mod fuzz;
+mod gpu;
 mod kernels;
 mod msrv;
 mod package;
@@ -58,6 +59,8 @@ enum Verb {
     Web(web::Options),
     /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
     Advice(advice::Options),
+    /// Follows advice for programs of GPUs, compiled without one, and compares what it frees with what is promised
+    Gpu(gpu::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
     Bench(bench::Options),
     /// Runs every fuzz target, then the tests with inputs of a gigabyte; packs and unpacks the corpora
@@ -96,6 +99,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Kernels(options) => kernels::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),
+        Verb::Gpu(options) => gpu::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz(options) => fuzz::run(&shell, &options),
         Verb::Sanitize => sanitize::run(&shell),

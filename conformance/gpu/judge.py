@@ -1,0 +1,61 @@
+"""Judges the advice for programs of GPUs: what it promises against what XLA says once it is followed.
+
+Compiles the programs of `programs.py` for a GPU that isn't there, as written and as changed, and prints a table. Needs the Python
+package in an environment of `requirements.txt`. The exit status is 1 if a program gets no advice that its change follows, or if
+a change doesn't free half of what is promised.
+"""
+
+import argparse
+import os
+import sys
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import tilewise as tw
+from programs import PROGRAMS
+
+KEPT = 0.5
+"""The least share of what is promised at best that must come true."""
+
+
+def sized(count):
+    return f"{count / 2**30:.2f} GiB"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--machine", default="gpu:h100", help="the card")
+    parser.add_argument("--only", default="", help="programs whose names begin so")
+    parser.add_argument("--texts", help="a folder for the programs' reports")
+    options = parser.parse_args()
+    print("| program | change | takes | promised | frees | fits |\n| --- | --- | --- | --- | --- | --- |")
+    failed = []
+    for name, versions in PROGRAMS.items():
+        if not name.startswith(options.only):
+            continue
+        before = None
+        for kind, words, make in versions:
+            step = make()
+            report = tw.audit(
+                step.function, *step.arguments, machine=options.machine, jit_options={"donate_argnums": step.donated}
+            )
+            if options.texts:
+                path = os.path.join(options.texts, f"{name.partition(',')[0].replace(' ', '_')}.{kind or 'written'}.txt")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(report.table(width=80))
+            promised = freed = ""
+            if before is None:
+                before = report
+            else:
+                advice = [piece.peak_bytes_saved or 0 for piece in before.advice if piece.kind == kind]
+                saved = before.peak_bytes - report.peak_bytes
+                if not advice or saved < KEPT * sum(advice):
+                    failed.append(f"{name}: {words}")
+                promised, freed = f"up to {sized(sum(advice))}", sized(saved)
+            fits = {True: "yes", False: "no"}[report.fits]
+            print(f"| {name} | {words} | {sized(report.peak_bytes)} | {promised} | {freed} | {fits} |", flush=True)
+    sys.exit("\n".join(failed) if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
