@@ -65,25 +65,36 @@ impl PyRow {
 ///     >>> worst = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).largest_padding()[0]
 ///     >>> str(worst.source)
 ///     'model.py:439'
-#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "SourceLine")]
+#[pyclass(frozen, eq, hash, module = "tilewise", name = "SourceLine")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PySourceLine {
     /// The path of the file, as the program's metadata has it.
+    #[pyo3(get)]
     file: String,
     /// The line number, from 1.
+    #[pyo3(get)]
     line: u32,
     /// The function, if the metadata names it.
+    #[pyo3(get)]
     function: Option<String>,
+    library: Option<Box<Self>>,
 }
 
 impl PySourceLine {
     pub(crate) fn of(line: &SourceLine) -> Self {
-        Self { file: line.file.clone(), line: line.line, function: line.function.clone() }
+        let library = line.library.as_deref().map(|library| Box::new(Self::of(library)));
+        Self { file: line.file.clone(), line: line.line, function: line.function.clone(), library }
     }
 }
 
 #[pymethods]
 impl PySourceLine {
+    /// The line of an installed package that it leads to, such as that of a model, if there is one.
+    #[getter]
+    fn library(&self) -> Option<Self> {
+        self.library.as_deref().cloned()
+    }
+
     fn __str__(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }

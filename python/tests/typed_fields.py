@@ -212,7 +212,8 @@ def source_line_fields(line: tw.SourceLine) -> None:
     texts: list[str] = [line.file]
     counts: list[int] = [line.line]
     maybe_texts: list[str | None] = [line.function]
-    print(texts, counts, maybe_texts)
+    lines: list[tw.SourceLine | None] = [line.library]
+    print(texts, counts, maybe_texts, lines)
 
 
 def space_total_fields(space: tw.SpaceTotal) -> None:

@@ -57,10 +57,15 @@ export interface Source {
   file: string;
   line: number;
   function: string | null;
+  library?: Source | null;
 }
 
+/// A line of the user's program, and that of the model it calls.
 export function sourceLabel(source: Source | null): string | null {
-  return source && `${source.file}:${source.line}${source.function ? ` ${source.function}` : ""}`;
+  if (!source) return null;
+  const { file, line, function: name, library } = source;
+  const called = library ? ` › ${library.file.split("/").pop()}:${library.line}` : "";
+  return `${file}:${line}${name ? ` ${name}` : ""}${called}`;
 }
 
 /// Writes to the clipboard, and says so on the button for a moment.
