@@ -15,6 +15,7 @@ mod columns;
 mod copied_weights;
 mod cut_off;
 mod donate;
+mod gathered_pages;
 mod in_parts;
 mod kernel;
 pub(crate) mod layout_request;
@@ -45,6 +46,7 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &columns::PaddedColumns,
     &donate::UndonatedState,
     &upstream::GatheredRows,
+    &gathered_pages::GatheredPages,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
     &logits::VocabularyLogits,

@@ -101,12 +101,12 @@ fn in_words<'m>(
 }
 
 /// A gather, but not the one that brings a scatter's updates into order.
-fn is_gather(instruction: &Instruction<'_>) -> bool {
+pub(super) fn is_gather(instruction: &Instruction<'_>) -> bool {
     does(instruction, Opcode::Gather) && !does(instruction, Opcode::Scatter)
 }
 
 /// The argument that a gather's rows come from, if it does nothing but take them.
-fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
+pub(super) fn table<'m>(program: &ProgramModel<'m>, gather: &Instruction<'m>) -> Option<Instruction<'m>> {
     let table = *program.flow.operands(program.flow.op(gather)?).first()?;
     program.made_by(table, |at| at.opcode() == Opcode::Parameter && at.computation().is_entry())
 }

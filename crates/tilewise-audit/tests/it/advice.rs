@@ -259,6 +259,30 @@ fn code_in_parts_computes_the_same() {
     }
 }
 
+/// Pages of 16 tokens and 8 heads of 64, of which the lanes hold one at a time.
+#[test]
+fn pages_are_kept_with_heads_merged() {
+    let text = r#"HloModule jit_attend, is_scheduled=true
+
+fused { t = bf16[512,16,8,64]{0,3,2,1:T(8,128)(2,1)} parameter(0)
+  i = s32[4096]{0:T(1024)} parameter(1)
+  ROOT g = bf16[4096,16,8,64]{3,1,2,0:T(8,128)(2,1)} gather(t, i), offset_dims={1,2,3}, metadata={op_name="jit(attend)/gather"}
+}
+ENTRY main (p.1: bf16[512,16,8,64], i.1: s32[4096]) -> f32[4] {
+  p.1 = bf16[512,16,8,64]{0,3,2,1:T(8,128)(2,1)} parameter(0), metadata={op_name="pages"}
+  i.1 = s32[4096]{0:T(1024)} parameter(1), metadata={op_name="table"}
+  rows = bf16[4096,16,8,64]{3,1,2,0:T(8,128)(2,1)} fusion(p.1, i.1), kind=kCustom, calls=fused, metadata={op_name="jit(attend)/gather"}
+  ROOT end = f32[4]{0:T(128)} custom-call(rows), custom_call_target="attend"
+}"#;
+    let found = advice(text);
+    let piece = found.iter().find(|piece| kind(piece) == ("reshape", "argument")).expect("a piece");
+    // 4096 × 16 × 8 rows of 128 lanes, or half of that.
+    assert_eq!(piece.saving, Saving::AtMost(64 * MIB));
+    assert!(piece.sentence.starts_with("Keep `pages` as [512,16,512]"), "{}", piece.sentence);
+    let full = advice(&text.replace("8,64]", "4,128]"));
+    assert!(full.iter().all(|piece| kind(piece).0 != "reshape"), "{full:?}");
+}
+
 /// A gradient of a weight for each of 8192 samples, as a `jax.vmap` of a loop adds them up, and such a product that nothing
 /// adds up.
 #[test]
