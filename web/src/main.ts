@@ -7,6 +7,7 @@ import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { keep, kept } from "./kept";
 import { messageView, type Explained } from "./message/view";
+import { compareView, type Compared } from "./program/compare";
 import { audit, type Report } from "./program/data";
 import { programView } from "./program/view";
 import type { Generation } from "./shape/data";
@@ -28,7 +29,7 @@ const box = el("textarea", {
 const status = el("p", { class: "status", role: "status" });
 const view = el("main", { id: "view" });
 /// What was opened together.
-const files = el("div", {});
+const files = el("nav", { "aria-label": "Opened together" });
 const file = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files" });
 const folder = el("input", { type: "file", webkitdirectory: true, hidden: true, "aria-label": "A folder" });
 const link = el("button", { type: "button", onclick: () => void copyLink() }, "Copy link");
@@ -288,6 +289,22 @@ async function program(at: number, count: number, input: Input & { kind: "progra
   });
 }
 
+/// Two programs side by side: each is read, and given up for the next.
+async function compare(...programs: (Input & { kind: "program" })[]): Promise<void> {
+  const mine = ++opening;
+  const compared: Compared[] = [];
+  for (const { name, file } of programs) {
+    status.textContent = `Reading ${name}, ${bytes(file.size)} …`;
+    await ask("open", name, new Uint8Array(await file.arrayBuffer()), undefined);
+    compared.push({ name, audit: await ask("audit", 0) });
+    if (mine !== opening) return;
+  }
+  const [before, after] = compared;
+  status.textContent = "";
+  document.title = `${before!.name} → ${after!.name} – tilewise`;
+  fill(view, compareView(before!, after!));
+}
+
 async function showReport(text: string, mine: number): Promise<void> {
   try {
     const parsed = JSON.parse(text.split("\n", 1)[0]!.startsWith("{") && text.trim().includes("\n{") ? text.split("\n", 1)[0]! : text) as Report & { program?: { text: string; tpu: string | null } };
@@ -319,7 +336,10 @@ async function openEntries(entries: Entry[]): Promise<void> {
     const first = inputs.find((input) => input.kind !== "unknown" && input.kind !== "assignment") ?? inputs[0];
     if (!first) return void (status.textContent = left);
     const shown = inputs.filter((input) => input.kind !== "unknown" && input.kind !== "assignment");
-    if (shown.length > 1) fill(files, tabs("Files", shown.map(({ name }, at) => [`${at}`, name] as const), `${shown.indexOf(first)}`, (at) => void openInput(shown[Number(at)]!)));
+    const programs = shown.filter((input) => input.kind === "program");
+    const [before, after] = programs;
+    const both = before && after && programs.length === 2 && el("button", { type: "button", onclick: () => void compare(before, after).catch(fail) }, "Compare");
+    if (shown.length > 1) fill(files, both, " ", tabs("Files", shown.map(({ name }, at) => [`${at}`, name] as const), `${shown.indexOf(first)}`, (at) => void openInput(shown[Number(at)]!)));
     await openInput(first);
     left = "";
   } catch (error) {

@@ -2,7 +2,7 @@
 
 import { test, type Page } from "@playwright/test";
 import { readFileSync } from "node:fs";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { open, root } from "./page";
 
 function report(what: string, measured: string, aim: string): void {
@@ -18,8 +18,9 @@ async function load(page: Page, what: string, aim: string, show: () => Promise<v
   await show();
   // Examples are the visitor's own inputs.
   const files = [...fetched].filter((path) => /(\.html|\.js|\.css|\.wasm|\/)$/.test(path)).map((path) => `${root}/web/dist${path.endsWith("/") ? `${path}index.html` : path}`);
-  const size = files.reduce((sum, file) => sum + gzipSync(readFileSync(file), { level: 9 }).length, 0);
-  report(`first load to ${what}, gzipped`, `${(size / 1000).toFixed(0)} kB`, aim);
+  const size = (compressed: (bytes: Buffer) => Buffer) => `${(files.reduce((sum, file) => sum + compressed(readFileSync(file)).length, 0) / 1000).toFixed(0)} kB`;
+  report(`first load to ${what}, brotli`, size((bytes) => brotliCompressSync(bytes)), aim);
+  report(`first load to ${what}, gzip`, size((bytes) => gzipSync(bytes, { level: 9 })), aim);
 }
 
 test("first load: a shape", ({ page }) =>

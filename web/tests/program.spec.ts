@@ -187,6 +187,21 @@ test("several files stay as tabs", async ({ quiet: page }) => {
   }
 });
 
+test("two programs: the peak's change by owner, both over their order, and copies", async ({ quiet: page }) => {
+  await page.goto("./");
+  // Half as many edges: what is as long as they are is half as large.
+  const small = Buffer.from(hlo(GNN).toString().replaceAll("400000", "200000").replaceAll("400384", "200704"));
+  await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles([
+    { name: "after.hlo", mimeType: "", buffer: small },
+    { name: "before.hlo", mimeType: "", buffer: hlo(GNN) },
+  ]);
+  await expect(page.locator("article.program")).toBeVisible();
+  await page.getByRole("button", { name: "Compare" }).click();
+  await expect(page.locator("article.compared .lead")).toContainText("→ 311.37 MiB");
+  await expect(page.getByRole("region", { name: "The peak's change" }).locator("tbody tr").first()).toContainText("+97.66 MiB");
+  await accessible(page);
+});
+
 test("print, and forced colours", async ({ quiet: page }) => {
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));

@@ -38,8 +38,8 @@ export class Picture {
   readonly heap: number;
   /// The largest that is ever alive.
   readonly most: number;
-  /// The largest last: what is drawn over another in the same pixel.
-  private readonly order: Uint32Array;
+  private readonly blocks: Blocks;
+  private raster: Raster | undefined;
   private look: Look | undefined;
 
   constructor(
@@ -53,9 +53,7 @@ export class Picture {
     this.profile = new Profile(timeline, bands.of, bands.count);
     this.most = this.profile.total[this.profile.fullest(0, this.profile.moments)]!;
     this.heap = offset.reduce((top, offset, piece) => Math.max(top, offset + bytes[piece]! || 0), 0);
-    this.order = Uint32Array.from(offset, (_, piece) => piece)
-      .filter((piece) => !Number.isNaN(offset[piece]!))
-      .sort((a, b) => bytes[a]! - bytes[b]!);
+    this.blocks = blocksOf(timeline, bands);
   }
 
   /// Colours are asked for again.
@@ -79,18 +77,19 @@ export class Picture {
 
   /// The piece that lies at an address at a moment.
   at(moment: number, address: number): number | null {
-    const { first, last, offset, bytes } = this.timeline.pieces;
-    for (const piece of this.order) if (first[piece]! <= moment && moment <= last[piece]! && offset[piece]! <= address && address < offset[piece]! + bytes[piece]!) return piece;
+    const { piece, first, end, from, to } = this.blocks;
+    for (let k = 0; k < piece.length; k++) if (first[k]! <= moment && moment < end[k]! && from[k]! <= address && address < to[k]!) return piece[k]!;
     return null;
   }
 
   draw(context: CanvasRenderingContext2D, frame: HTMLElement, ratio: number, range: [number, number], peak: number): void {
     const places = this.places(frame.clientWidth, frame.clientHeight);
     const look = (this.look ??= lookOf(frame));
-    const raster = new Raster(places.width, places.height, ratio);
+    if (this.raster?.width !== places.width || this.raster.height !== places.height || this.raster.ratio !== ratio) this.raster = new Raster(places.width, places.height, ratio);
+    const raster = this.raster;
     raster.clear(look.background);
-    const top = Math.max(this.most, this.held ?? 0, this.limit !== null && this.limit < 2 * this.most ? this.limit : 0) * 1.02 || 1;
-    const scale = new Scale(this.timeline.resident_bytes, top, places.top, places.area);
+    const drawn = Math.max(this.held ?? 0, this.limit !== null && this.limit < 2 * this.most ? this.limit : 0);
+    const scale = new Scale(this.timeline.resident_bytes, this.most, drawn, places.top, places.area);
     const ticks = scale.ticks(4);
     for (const { amount } of ticks) raster.rect(LEFT, scale.y(amount), LEFT + places.plot, scale.y(amount), look.line);
     this.amounts(raster, look, places, range, scale);
@@ -100,7 +99,7 @@ export class Picture {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = look.font;
     context.textBaseline = "middle";
-    this.words(context, look, places, range, scale, top, ticks, peak);
+    this.words(context, look, places, range, scale, ticks, peak);
     context.textAlign = "left";
     for (const { piece, left, top, bottom } of written) {
       const [name, tile] = [names(this.timeline.pieces)[piece] ?? "", this.bands.tile(this.bands.of[piece]!)];
@@ -144,25 +143,39 @@ export class Picture {
   /// Draws what lies where; of those whose name fits, where that is.
   private addresses(raster: Raster, look: Look, places: Places, range: [number, number]): { piece: number; left: number; top: number; bottom: number }[] {
     const { heapTop, heapHeight, plot } = places;
-    const { first, last, bytes, padding } = this.timeline.pieces;
+    const { piece, first, end, from, to, padding, tile } = this.blocks;
     const written = [];
     raster.rect(LEFT, heapTop, LEFT + plot, heapTop + heapHeight, look.free);
-    for (const piece of this.order) {
-      if (last[piece]! < range[0] || first[piece]! >= range[1]) continue;
-      const { left, right, top, bottom } = this.box(piece, range, places);
-      const [wide, tall] = [right - left, bottom - top];
-      const ink = look.tiles[this.bands.tile(this.bands.of[piece]!)]!;
+    const [start, until] = range;
+    const [wide, tall] = [plot / (until - start), heapHeight / this.heap];
+    // Where a block narrower than a pixel was drawn: of others there nothing more would be seen.
+    const columns = Math.ceil(plot) + 1;
+    const taken = new Uint8Array(columns * Math.ceil(heapHeight + 1));
+    for (let k = 0; k < piece.length; k++) {
+      if (end[k]! <= start || first[k]! >= until) continue;
+      const left = LEFT + (Math.max(first[k]!, start) - start) * wide;
+      const right = LEFT + (Math.min(end[k]!, until) - start) * wide;
+      // Addresses rise, as amounts do.
+      const top = heapTop + heapHeight - to[k]! * tall;
+      const bottom = heapTop + heapHeight - from[k]! * tall;
+      if (right - left < 1) {
+        const pixel = Math.floor(top - heapTop) * columns + Math.floor(left - LEFT);
+        if (taken[pixel]) continue;
+        taken[pixel] = 1;
+      }
+      const ink = look.tiles[tile[k]!]!;
       // An edge of the background parts neighbours of one colour.
-      const edge = wide > 3 && tall > 3 ? 1 : 0;
+      const edge = right - left > 3 && bottom - top > 3 ? 1 : 0;
       if (edge) raster.rect(left, top, right, bottom, look.background);
       raster.rect(left, top + edge, right - edge, bottom, ink);
-      if (padding[piece]! > 0 && tall > 1) raster.rect(left, top + edge, right - edge, top + edge + (padding[piece]! / bytes[piece]!) * tall, ink, true);
-      if (tall > 13 && wide > 30 && wide > 7 * (names(this.timeline.pieces)[piece] ?? "").length + 10) written.push({ piece, left, top, bottom });
+      const padded = padding[k]! * tall;
+      if (padded > 1 && right - left > 2) raster.rect(left, top + edge, right - edge, top + edge + padded, ink, true);
+      if (bottom - top > 13 && right - left > 30 && right - left > 7 * (names(this.timeline.pieces)[piece[k]!] ?? "").length + 10) written.push({ piece: piece[k]!, left, top, bottom });
     }
     return written;
   }
 
-  private words(context: CanvasRenderingContext2D, look: Look, places: Places, range: [number, number], scale: Scale, most: number, ticks: { amount: number; label: string }[], peak: number): void {
+  private words(context: CanvasRenderingContext2D, look: Look, places: Places, range: [number, number], scale: Scale, ticks: { amount: number; label: string }[], peak: number): void {
     const { plot, top, area, heapTop, heapHeight } = places;
     const x = (moment: number) => LEFT + ((moment - range[0]) / (range[1] - range[0])) * plot;
     const write = (text: string, at: number, y: number, align: CanvasTextAlign, name: string) => {
@@ -172,11 +185,17 @@ export class Picture {
     };
     for (const { amount, label } of ticks) write(label, LEFT - 6, scale.y(amount), "right", "--muted");
     let below = 0;
-    for (const { name, bytes: amount } of this.timeline.residents) {
+    this.timeline.residents.forEach(({ name, bytes: amount }, at) => {
       const [upper, lower] = [scale.y(below + amount), scale.y(below)];
-      if (lower - upper > 12) write(`${name} ${bytes(amount)}`, LEFT + 6, (upper + lower) / 2 + 1, "left", "--text");
+      if (lower - upper > 12) {
+        const words = `${name} ${bytes(amount)}`;
+        // No stripes run through it.
+        context.fillStyle = look.color(at % 2 ? "--resident-2" : "--resident");
+        context.fillRect(LEFT + 3, (upper + lower) / 2 - 6, context.measureText(words).width + 6, 13);
+        write(words, LEFT + 6, (upper + lower) / 2 + 1, "left", "--text");
+      }
       below += amount;
-    }
+    });
     for (const { name, first, last } of this.timeline.passes) {
       const [from, to] = [Math.max(x(first), LEFT), Math.min(x(last + 1), LEFT + plot)];
       if (to <= from) continue;
@@ -192,7 +211,7 @@ export class Picture {
       }
     }
     const level = (amount: number | null, words: string, side: CanvasTextAlign, name: string) => {
-      if (amount === null || amount > most || amount <= this.timeline.resident_bytes) return;
+      if (amount === null || !scale.has(amount) || amount <= this.timeline.resident_bytes) return;
       context.fillStyle = look.color(name);
       context.fillRect(LEFT, scale.y(amount), plot, 1.5);
       write(`${bytes(amount)} ${words}`, side === "left" ? LEFT + 4 : LEFT + plot - 4, scale.y(amount) - 8, side, name);
@@ -213,6 +232,33 @@ export class Picture {
     for (const amount of round(this.heap, 2)) write(rounded(amount), LEFT - 6, heapTop + heapHeight * (1 - amount / this.heap), "right", "--muted");
     write("address 0", LEFT - 6, heapTop + heapHeight - 2, "right", "--muted");
   }
+}
+
+/// What lies by address, in columns, the largest first.
+interface Blocks {
+  piece: Uint32Array;
+  first: Float64Array;
+  end: Float64Array;
+  from: Float64Array;
+  to: Float64Array;
+  padding: Float64Array;
+  tile: Uint8Array;
+}
+
+function blocksOf({ pieces: { first, last, offset, bytes, padding } }: Timeline, bands: Bands): Blocks {
+  const piece = Uint32Array.from(offset, (_, piece) => piece)
+    .filter((piece) => !Number.isNaN(offset[piece]!))
+    .sort((a, b) => bytes[b]! - bytes[a]!);
+  const column = (of: (piece: number) => number) => Float64Array.from(piece, of);
+  return {
+    piece,
+    first: column((piece) => first[piece]!),
+    end: column((piece) => last[piece]! + 1),
+    from: column((piece) => offset[piece]!),
+    to: column((piece) => offset[piece]! + bytes[piece]!),
+    padding: column((piece) => padding[piece]!),
+    tile: Uint8Array.from(piece, (piece) => bands.tile(bands.of[piece]!)),
+  };
 }
 
 function lookOf(frame: HTMLElement): Look {

@@ -66,19 +66,32 @@ const CUT_FROM = 4;
 /// The share of a plot that is left to it then.
 const FLOOR = 0.28;
 
+/// The plot is so much higher than what is drawn.
+const ROOM = 1.03;
+
 /// The bytes from the bottom of a plot to its top.
 export class Scale {
   /// Where the axis is broken: up to there, amounts have a scale of their own.
   readonly cut: number;
 
+  private readonly most: number;
+
+  /// `alive` is the most that ever is, `drawn` what else has a line, such as a limit.
   constructor(
     private readonly resident: number,
-    private readonly most: number,
+    alive: number,
+    drawn: number,
     private readonly top: number,
     private readonly height: number,
   ) {
-    const above = most - resident;
-    this.cut = above > 0 && above * CUT_FROM < resident ? resident : 0;
+    const above = Math.max(alive, drawn) - resident;
+    this.cut = alive > resident && above * CUT_FROM < resident ? resident : 0;
+    this.most = this.cut + (Math.max(alive, drawn) - this.cut) * ROOM || 1;
+  }
+
+  /// Whether an amount is in the plot.
+  has(amount: number): boolean {
+    return amount <= this.most;
   }
 
   /// How far down an amount is.

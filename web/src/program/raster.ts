@@ -43,7 +43,7 @@ export class Raster {
   constructor(
     readonly width: number,
     readonly height: number,
-    private readonly ratio: number,
+    readonly ratio: number,
   ) {
     this.image = new ImageData(Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1));
     this.pixels = new Uint32Array(this.image.data.buffer);
@@ -62,10 +62,13 @@ export class Raster {
     const above = Math.max(Math.round(top * this.ratio), 0);
     const to = Math.min(Math.max(Math.round(right * this.ratio), from + 1), width);
     const below = Math.min(Math.max(Math.round(bottom * this.ratio), above + 1), height);
+    if (to <= from) return;
     for (let y = above; y < below; y++) {
       const row = y * width;
       if (!isStriped) {
-        if (to > from) this.pixels.fill(plain, row + from, row + to);
+        // A call takes longer than a few pixels.
+        if (to - from > 16) this.pixels.fill(plain, row + from, row + to);
+        else for (let x = row + from; x < row + to; x++) this.pixels[x] = plain;
         continue;
       }
       for (let x = from; x < to; x++) this.pixels[row + x] = (x + y) % this.stripes < this.stripe ? striped : plain;
