@@ -100,6 +100,37 @@ def test_a_function_on_this_cpu() -> None:
     assert refused.value.kind == "too_few_devices"
 
 
+def test_advice_for_a_cpu_comes_true() -> None:
+    jax = pytest.importorskip("jax")
+    jnp = jax.numpy
+
+    def training_step(wrapped: Any) -> Any:
+        def step(weights: Any, x: Any) -> Any:
+            def layer(x: Any, weights: Any) -> Any:
+                return jnp.tanh(jnp.tanh(x @ weights["a"]) @ weights["b"]), None
+
+            def loss(weights: Any) -> Any:
+                return jnp.mean(jax.lax.scan(wrapped(layer), x, weights)[0] ** 2)
+
+            return jax.tree.map(lambda p, g: p - 0.1 * g, weights, jax.grad(loss)(weights))
+
+        return step
+
+    weights = {"a": (16, 256, 2048), "b": (16, 2048, 256)}
+    args = {name: jax.ShapeDtypeStruct(shape, jnp.float32) for name, shape in weights.items()}
+    x = jax.ShapeDtypeStruct((4096, 256), jnp.float32)
+    before = tw.audit(training_step(lambda layer: layer), args, x, machine="cpu")
+    after = tw.audit(training_step(jax.checkpoint), args, x, machine="cpu")
+    (advice,) = [piece for piece in before.advice if piece.kind == "checkpoint"]
+    assert advice.bytes_saved is not None
+    assert before.peak_bytes is not None
+    assert after.peak_bytes is not None
+    # "At best" is not less than half of what it turns out to be, as for TPUs.
+    assert before.peak_bytes - after.peak_bytes >= advice.bytes_saved / 2
+    # Donation gains less on a CPU than the size of what is donated: nothing is promised.
+    assert not any(piece.kind == "donate" and piece.bytes_saved for piece in before.advice)
+
+
 @needs_gpu_compiler
 @pytest.mark.parametrize("card", ["a100", "h100", "b200"])
 def test_a_function_on_a_card_that_is_not_there(card: str) -> None:
