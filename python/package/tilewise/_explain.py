@@ -95,8 +95,8 @@ def explain_oom(function: None = None, /, *, tpu: Tpu | None = None) -> OomExpla
 def explain_oom(function: Any = None, /, *, tpu: Tpu | None = None) -> Any:
     """Explain the out-of-memory errors raised in a ``with`` block, or by a function that this decorates.
 
-    An exception with a TPU's ``RESOURCE_EXHAUSTED`` message, or a GPU's, gets the explanation as a note (PEP 678), which
-    tracebacks print, and is re-raised. All other exceptions propagate unchanged.
+    An exception with a TPU's ``RESOURCE_EXHAUSTED`` message, or a GPU's, gets the explanation as a note (PEP 678),
+    which tracebacks print, and is re-raised. All other exceptions propagate unchanged.
 
     As a decorator it takes functions, coroutine functions, generators and asynchronous generators, and jitted
     functions, which keep their attributes. If the message lists no arrays, and on a GPU, a jitted function is compiled
