@@ -19,6 +19,7 @@ from typing import Any
 
 import tilewise as tw
 from tilewise._ask import Answer, Compiler
+from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program_of
 from tilewise._ways import ways
 
@@ -51,7 +52,7 @@ def compiled(search: Callable[[Fits, int], int | None], make: Any, tpu: str, end
     with Compiler() as compiler:
 
         def fits(size: int) -> bool:
-            program = compiler.trace(functools.partial(program_of, make, {"batch": size}, tpu, None))
+            program = compiler.trace(functools.partial(program_of, make, {"batch": size}, Place(tpu, None)))
             return not isinstance(program, Answer) and compiler.ask(program, "full").status == "fits"
 
         return search(fits, end)

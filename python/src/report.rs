@@ -64,9 +64,22 @@ pub(crate) fn audit_text<'py>(
         Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
     })?;
     let (audited, module) = audited?;
-    let report =
-        PyReport { audited: audited.clone(), module, machine, advice: OnceLock::new(), buffers: PyOnceLock::new() };
+    let report = PyReport {
+        audited: audited.clone(),
+        module,
+        machine,
+        advice: OnceLock::new(),
+        buffers: PyOnceLock::new(),
+        origin: PyOnceLock::new(),
+    };
     Ok(Bound::new(py, PyTable::of(audited, report))?)
+}
+
+/// Says what function a report is of, for its `check`.
+#[pyfunction]
+pub(crate) fn set_origin(report: &Bound<'_, PyReport>, origin: Py<PyAny>) {
+    // The first is the report's.
+    let _ = report.get().origin.set(report.py(), origin);
 }
 
 /// The picture of a report's memory plan. Pickled pictures call it.
@@ -153,6 +166,8 @@ pub(crate) struct PyReport {
     advice: OnceLock<Vec<PyRecommendation>>,
     /// On first use.
     buffers: PyOnceLock<Vec<Py<PyBuffer>>>,
+    /// The function that was audited, as Python knows it; not part of what the report says.
+    origin: PyOnceLock<Py<PyAny>>,
 }
 
 impl PyReport {
@@ -535,6 +550,26 @@ impl PyReport {
     #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
     fn diff<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tilewise._diff")?.call_method1("diff", (slf, other))
+    }
+
+    /// Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.
+    ///
+    /// Needs JAX and libtpu, and a report of a function: of `audit(f, *args, tpu=…)`.
+    ///
+    /// Returns:
+    ///     An `AdviceCheck`, which prints what was promised beside what was freed.
+    ///
+    /// Raises:
+    ///     TypeError: the report is not of a function.
+    ///
+    /// Examples:
+    ///     >>> import jax, jax.numpy as jnp
+    ///     >>> x = jax.ShapeDtypeStruct((400000, 128), jnp.float32)
+    ///     >>> print(audit(lambda x: x + 1, x, tpu="v5e").check())
+    ///     promised ... freed ...
+    fn check<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let origin = slf.get().origin.get(slf.py());
+        slf.py().import("tilewise._advice")?.call_method1("check", (slf, origin))
     }
 
     fn __len__(&self) -> usize {

@@ -8,12 +8,15 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tilewise as tw
+from tilewise._ask import Compiler
+from tilewise._fit import run
 from tilewise._fit.combination import Combination
 
 # With libtpu installed, JAX would look for a TPU.
@@ -49,6 +52,30 @@ def message() -> str:
 @pytest.fixture
 def program() -> Path:
     return EXAMPLES / "gnn_large.v5e.hlo"
+
+
+class KeptCompiler(Compiler):
+    """One process for the searches of all tests, which is seconds of start for each."""
+
+    def cancel(self) -> None:
+        """A search that is over does not end it."""
+
+
+@pytest.fixture(scope="session")
+def kept_compiler() -> Iterator[KeptCompiler]:
+    with KeptCompiler(ahead=True) as compiler:
+        yield compiler
+
+
+@pytest.fixture(autouse=True)
+def _compilers(kept_compiler: KeptCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "Compiler", lambda **_: kept_compiler)
+
+
+@pytest.fixture
+def own_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each search starts and ends its own, as users' do."""
+    monkeypatch.setattr(run, "Compiler", Compiler)
 
 
 @pytest.fixture(autouse=True)

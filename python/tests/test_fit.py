@@ -146,7 +146,7 @@ def interruptible() -> Generator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("interruptible")
+@pytest.mark.usefixtures("interruptible", "own_compilers")
 def test_an_interrupted_search_resumes(fitted: Fitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     here = threading.get_ident()
     asked = combination.Asker._asked
@@ -175,6 +175,7 @@ def test_an_interrupted_search_resumes(fitted: Fitted, monkeypatch: pytest.Monke
         ask(largest={"batch": range(1, 3)})
 
 
+@pytest.mark.usefixtures("own_compilers")
 def test_combinations_are_searched_at_once(fitted: Fitted) -> None:
     found = fitted(make, largest={"batch": [1, 20]}, grid={"wide": [False, True]}, workers=2)
     assert [each.largest for each in found.combinations] == [{"batch": 1}, {"batch": 1}]

@@ -18,7 +18,9 @@ pytest.importorskip("safetensors.numpy")
 
 from test_fleet import PLAN, check_converted, dataset, make_checkpoint, make_dumps, rows
 
+import tilewise as tw
 from tilewise import fleet
+from tilewise._fit.factory import FromFile
 from tilewise.fleet import _audit, _engines
 
 # Ray and Dask leave sockets to the garbage collector.
@@ -124,3 +126,31 @@ def test_relayout_with_a_worker_killed(cluster: tuple[Any, Kill], tmp_path: Path
         done = fleet.relayout(source, PLAN, out, engine=engine, slice_bytes=8_192, check="all")
     assert done.slices > 100
     check_converted(out)
+
+
+PROGRAM = """
+import jax, jax.numpy as jnp
+
+def make(batch, wide=False):
+    return jnp.tanh, (jax.ShapeDtypeStruct((batch * (2 if wide else 1), 2**14, 2**14), jnp.float32),)
+"""
+
+
+def test_combinations_are_searched_by_a_cluster(cluster: tuple[Any, Kill], tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    pytest.importorskip("libtpu")
+    engine, _ = cluster
+    (tmp_path / "model.py").write_text(PROGRAM, encoding="utf-8")
+    found = tw.fit(
+        FromFile(str(tmp_path / "model.py"), "make"),
+        tpu="v5e",
+        largest={"batch": [1, 5, 20]},
+        grid={"wide": [False, True]},
+        cache=None,
+        engine=engine,
+    )
+    assert [each.largest for each in found.combinations] == [{"batch": 5}, {"batch": 1}]
+    assert (found.gaps, found.errors) == ([], [])
+    answer = found[{"batch": 5, "wide": False}]
+    assert (answer.status, answer.total_bytes) == ("fits", 10 * 2**30)
+    assert answer.report is not None

@@ -81,6 +81,12 @@ def test_each_change_has_its_verdict(entry: dict[str, Any]) -> None:
     old, new = {"libtpu": "0.0.51"}, {"libtpu": "0.0.52"}
     assert verdict(compilers=(old, new)) == "other compiler"
     assert verdict(compilers=(old, new), any_compiler=True) == "same"
+    # The same program has the same plan, or it was compiled in another way.
+    after["bytes"]["temporary"] += 512
+    assert (verdict(), verdict(any_compiler=True)) == ("other compiler", "same")
+    assert "the same program has other bytes" in str(lock.compare("f", entry, after))
+    after["hlo"] = "sha256:1"
+    assert verdict() == "same"
     assert "libtpu==0.0.51 or renew" in str(lock.compare("f", entry, after, compilers=(old, new)))
 
 

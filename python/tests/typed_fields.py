@@ -292,6 +292,19 @@ def calls_of_checks(check: tw.FixCheck, tried: tw.TriedFormats, measured: tw.Mea
     assert_type(tried.in_shardings + tried.out_shardings, "tuple[tw.Layout | None, ...]")
 
 
+def calls_of_advice(report: tw.Report) -> None:
+    checked = report.check()
+    assert_type(checked, tw.AdviceCheck)
+    reports: list[tw.Report] = [checked.before, checked.after]
+    for row in checked.rows:
+        assert_type(row, tw.CheckedAdvice)
+        assert_type(
+            (row.recommendation, row.freed_bytes, row.why_not), "tuple[tw.Recommendation, int | None, str | None]"
+        )
+    assert_type(checked.peak_bytes_saved, int)
+    print(reports)
+
+
 def calls_of_fits(found: tw.Fit, row: tw.FitRow, owner: tw.Owner) -> None:
     assert_type(
         (found.largest, found.best, found.gaps),

@@ -24,8 +24,9 @@ checked:
 import importlib
 from typing import TYPE_CHECKING
 
+from tilewise._advice import AdviceCheck, CheckedAdvice
 from tilewise._audit import audit
-from tilewise._check import FixCheck, Measured, TriedFormats, check_fix, try_formats
+from tilewise._check import FixCheck, Measured, check_fix
 from tilewise._compile import compile_for
 from tilewise._diff import ReportDiff
 from tilewise._errors import (
@@ -45,6 +46,7 @@ from tilewise._explain import OomExplainer, explain, explain_oom
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow, Owner
 from tilewise._fit.run import fit, fit_row
+from tilewise._formats import TriedFormats, try_formats
 from tilewise._jax import TreeLeaf, TreePrediction, from_jax, predict_tree, to_jax
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._machines import MachineComparison, OnMachine, compare_machines
@@ -84,8 +86,10 @@ from tilewise.kernels import KernelBudget, KernelRow
 __all__ = [
     "CHECKED_WITH",
     "TPU_GENERATIONS",
+    "AdviceCheck",
     "Allocation",
     "Buffer",
+    "CheckedAdvice",
     "Copy",
     "DrawError",
     "Drawing",

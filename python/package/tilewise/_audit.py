@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
+from tilewise._advice import Origin, abstract
 from tilewise._errors import NotATpuProgram
 from tilewise._machine import is_tpu, report_on
 from tilewise._plan import plan_of
@@ -123,6 +124,8 @@ def audit(
             confirm=confirm,
         )
         assert answer.report is not None
+        origin = Origin(program, abstract(args), tpu, topology, jit_options)
+        _tilewise.set_origin(answer.report, origin)
         return answer.report
     if args or topology is not None or jit_options is not None or confirm:
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"

@@ -112,7 +112,7 @@ def lower_on(
     generation = _tilewise.generation_name(tpu)
     jax = _jax()
     options = dict(jit_options or {})
-    meshes = [mesh for value in (args, options) for mesh in _meshes(jax, value)]
+    meshes = [mesh for value in (args, options) for mesh in meshes_of(value)]
     needed = max((mesh.size for mesh in meshes), default=1)
     slice_name, devices = _slice(generation, topology, needed)
     place = _Place(jax, devices, meshes)
@@ -167,6 +167,11 @@ def _slice(generation: str, topology: str | None, needed: int) -> tuple[str, tup
     raise ValueError(message)
 
 
+def devices_in(tpu: str, topology: str | None) -> int:
+    """How many devices a slice has; without a topology, the smallest slice of the generation."""
+    return len(_slice(tpu, topology, 1)[1])
+
+
 def devices_of(name: str) -> tuple[Any, ...]:
     """The devices of a topology, such as ``v5e:2x2``; libtpu is loaded with the first."""
     jax = module("jax")
@@ -209,8 +214,9 @@ def _explained(error: Exception, topology: str) -> Exception:
     return RuntimeError(message)
 
 
-def _meshes(jax: Any, value: Any) -> list[Any]:
+def meshes_of(value: Any) -> list[Any]:
     """The meshes of all shardings in a tree."""
+    jax = module("jax")
 
     def is_leaf(value: Any) -> bool:
         return isinstance(value, jax.sharding.Sharding)

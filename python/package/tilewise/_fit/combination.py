@@ -13,6 +13,7 @@ from tilewise import _tilewise
 from tilewise._ask import Answer, Compiler, Mode
 from tilewise._errors import Skip
 from tilewise._fit.cache import Cache
+from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program_of, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
@@ -50,6 +51,12 @@ class Task:
     hbm_limit: int | None = None
     cache: Path | None = None
     timeout: float | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where its programs are, for their candidates."""
+        axis = next(iter(self.axes), "batch")
+        return Place(self.tpu, self.topology, axis, min(self.axes.get(axis, ()), default=None))
 
     @property
     def limit(self) -> int:
@@ -157,7 +164,7 @@ class Asker:
 
     def _traced(self, settings: Mapping[str, Any]) -> Program | Answer:
         task = self._task
-        make = functools.partial(program_of, task.make, settings, task.tpu, task.topology)
+        make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
             return self._compiler.trace(make, task.timeout)
         try:

@@ -8,28 +8,52 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tilewise._fit.candidates import NAMES, Made, Place, candidate
 from tilewise._modules import module
 from tilewise._program import Program, trace
 
-if TYPE_CHECKING:
-    from tilewise._types import Tpu
+
+def program_of(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Program:
+    """The program that a factory makes of its settings, with the candidates among them.
+
+    Args:
+        make: the factory.
+        settings: what it takes, and what it doesn't of `candidates.NAMES`.
+        place: the slice, and the axis that is the batch.
+    """
+    made = program(make, settings, place)
+    return trace(made.f, made.args, place.tpu, place.topology, made.options)
 
 
-def program_of(make: Callable[..., Any], settings: Mapping[str, Any], tpu: Tpu, topology: str | None) -> Program:
-    """The program that a factory makes of its settings."""
-    f, args, options = made(make, settings)
-    return trace(f, args, tpu, topology, options)
+def program(make: Callable[..., Any], settings: Mapping[str, Any], place: Place) -> Made:
+    """The program before it is traced."""
+    wanted = {name: settings[name] for name in NAMES if name in settings and not _takes(make, name)}
+    kept = {name: value for name, value in settings.items() if name not in wanted}
+    if not wanted:
+        return made(make, kept)
+    batch = kept.pop(place.axis, None)
+
+    def at(batch: int | None) -> Made:
+        return made(make, kept if batch is None else {**kept, place.axis: batch})
+
+    try:
+        key: Any = pickle.dumps(make)
+    except Exception:
+        key = id(make)
+    return candidate(at, wanted, replace(place, key=(key, repr(kept)), smallest=place.smallest or batch))(batch)
 
 
-def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
-    """What the factory returns: a function, its arguments and arguments of ``jax.jit``, of which all have effect."""
-    kept, donate = dict(settings), None
-    if "donate" in kept and not _takes(make, "donate"):
-        donate = kept.pop("donate")
-    returned: Any = make(**kept)
+def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> Made:
+    """What the factory returns, of which all has effect.
+
+    Raises:
+        TypeError: it returns something else.
+    """
+    returned: Any = make(**settings)
     is_tuple: bool = isinstance(returned, tuple)
     if not is_tuple or len(returned) not in (2, 3) or not callable(returned[0]):
         message = f"the factory returns (f, args) or (f, args, jit_options), not {type(returned).__name__}"
@@ -39,35 +63,7 @@ def made(make: Callable[..., Any], settings: Mapping[str, Any]) -> tuple[Callabl
     if not is_tuple:
         message = f"the factory's second value is the tuple of the function's arguments, not {type(args).__name__}"
         raise TypeError(message)
-    options: dict[str, Any] = dict(returned[2] or {}) if len(returned) == 3 else {}
-    if donate is not None:
-        for name in ("donate_argnums", "donate_argnames"):
-            options.pop(name, None)
-        options["donate_argnums"] = donatable(f, tuple(args)) if donate else ()
-    return f, tuple(args), options
-
-
-def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
-    """The arguments whose every array has a result of its own shape and type to lie in, each result taken once."""
-    jax = module("jax")
-
-    def key(leaf: Any) -> tuple[Any, ...]:
-        return tuple(leaf.shape), str(leaf.dtype)
-
-    results = [key(leaf) for leaf in jax.tree.leaves(jax.eval_shape(f, *args))]
-    found: list[int] = []
-    for number, arg in enumerate(args):
-        leaves = [key(leaf) for leaf in jax.tree.leaves(arg) if hasattr(leaf, "shape")]
-        left = list(results)
-        try:
-            for leaf in leaves:
-                left.remove(leaf)
-        except ValueError:
-            continue
-        if leaves:
-            found.append(number)
-            results = left
-    return tuple(found)
+    return Made(f, tuple(args), dict(returned[2] or {}) if len(returned) == 3 else {})
 
 
 def _takes(make: Callable[..., Any], name: str) -> bool:

@@ -29,6 +29,7 @@ _COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", 
 _COLLECTIVE = re.compile(rf" = (\(.*?\)|\S+) ({'|'.join(_COLLECTIVES)})(?:-start)?\(")
 _ROOTS = (".git", ".hg", "pyproject.toml")
 _SHARE, _LEAST = 0.01, 2**20
+_PLANNED = ("argument", "output", "alias", "temporary")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,9 @@ class Comparison:
         head = f"{self.name}: {self.verdict}"
         if self.verdict == "other compiler":
             then, now = (each.get("compiler") for each in (self.before, self.after))
+            if then == now:
+                flags = "its flags (LIBTPU_INIT_ARGS, XLA_FLAGS) differ"
+                return f"{head}: the same program has other bytes, so the compiler or {flags}; renew the lock"
             return f"{head}: locked with {then}, compiled with {now}; compare with {_pin(then)} or renew the lock"
         lines = [f"  {each.what}{f' of {each.owner}' if each.owner else ''}: {_words(each)}" for each in self.changes]
         if self.advice:
@@ -243,12 +247,15 @@ def compare(
         compilers: of both; ``None`` where it isn't known.
         tolerance: the share that bytes may grow by; a MiB is always allowed.
         exact: any change is worse.
-        any_compiler: compare plans of different compilers, too.
+        any_compiler: compare plans of different compilers, too. The same program with other bytes is one's, too.
         advice: what to try.
     """
     then, now = compilers
     if then is not None and now is not None and then != now and not any_compiler:
         return Comparison(name, "other compiler", (), {**before, "compiler": then}, {**after, "compiler": now})
+    is_same = before.get("hlo") is not None and before["hlo"] == after.get("hlo")
+    if is_same and not any_compiler and any(before["bytes"][what] != after["bytes"][what] for what in _PLANNED):
+        return Comparison(name, "other compiler", (), before, after)
     changes: list[Change] = []
 
     def grew(what: str, old: int, new: int, *, judged: bool = True) -> None:

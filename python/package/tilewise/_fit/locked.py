@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from tilewise import _tilewise
 from tilewise._audit import audit
 from tilewise._fit import lock
+from tilewise._fit.candidates import Place
 from tilewise._fit.command import factory, setting
-from tilewise._fit.factory import made
+from tilewise._fit.factory import program as program_made
 from tilewise._limits import bytes_of
 from tilewise._plan import plan_of
 
@@ -64,9 +65,9 @@ def of_program(
         # As a lock has it, from the folder that files are relative to; as it is given, from here.
         file, _, maker = program.rpartition(":")
         found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
-        f, args, options = made(factory(found), settings)
+        made = program_made(factory(found), settings, Place(tpu, topology))
         held, report = of_function(
-            f, args, tpu=tpu, topology=topology, jit_options=options, settings=settings, root=root
+            made.f, made.args, tpu=tpu, topology=topology, jit_options=made.options, settings=settings, root=root
         )
         return _name(report), {**held, "program": _portable(found, root)}, report, True
     report = audit(program, tpu=tpu)

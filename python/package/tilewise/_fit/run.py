@@ -64,8 +64,13 @@ def fit(
         topology: the slice, such as ``"2x2"``, or several; ``None`` for the smallest with enough devices.
         largest: an ordered axis and its sizes, ascending, such as ``{"batch": range(1, 513)}``; several are searched in
             turn, those that follow at their smallest.
-        grid: unordered axes, such as ``{"remat": ["none", "full"]}``; each combination is searched. ``donate`` needs no
-            parameter of the factory: True donates what has a result to lie in.
+        grid: unordered axes, such as ``{"remat": ["none", "full"]}``; each combination is searched. Some need no
+            parameter of the factory: ``donate`` (True donates what has a result to lie in), ``formats`` (``"auto"``:
+            the compiler picks layouts of arguments and results), ``sharding`` (``"data"``, ``"fsdp"``, ``"tensor"`` or
+            ``"fsdp+tensor"``, by rule over the slice), ``remat`` (``"full"``, or ``"dots"``, which keeps results of
+            matrix multiplications: what loops compute again for the gradient) and ``microbatch`` (in how many parts).
+            The last two rewrite the step, and are skipped where they change its results on a CPU, with a small batch,
+            by more than rounding.
         target: fixed sizes, such as ``{"batch": 256}``: which combinations fit?
         in_axes: for each of ``args`` the axis that is the batch, as `jax.vmap` names them.
         batch_size: the batch that ``args`` have; by default the size of the first marked axis.

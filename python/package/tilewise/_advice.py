@@ -1,0 +1,164 @@
+"""`Report.check`: the advice that can be applied from outside, applied, and what it frees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tilewise._errors import Skip
+from tilewise._fit.candidates import Made, donatable, formats, rematerialised
+from tilewise._limits import in_words
+from tilewise._modules import module
+from tilewise._plan import plan_of
+
+if TYPE_CHECKING:
+    from tilewise._tilewise import Recommendation, Report
+    from tilewise._types import Tpu
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The function that a report is of.
+
+    Attributes:
+        f, args, tpu, topology, jit_options: as `audit` took them.
+    """
+
+    f: Callable[..., Any]
+    args: tuple[Any, ...]
+    tpu: Tpu
+    topology: str | None
+    jit_options: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class CheckedAdvice:
+    """One recommendation, and what the compiler says of it.
+
+    Attributes:
+        recommendation: what was advised.
+        freed_bytes: by how much the program's bytes fell, with what was applied before it; negative if they rose;
+            ``None`` where it was not applied.
+        why_not: why it was not applied.
+
+    Examples:
+        >>> import pathlib
+        >>> advised = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).advice[0]
+        >>> CheckedAdvice(advised, freed_bytes=None, why_not="it changes the program itself").freed_bytes is None
+        True
+    """
+
+    recommendation: Recommendation
+    freed_bytes: int | None
+    why_not: str | None
+
+
+@dataclass(frozen=True)
+class AdviceCheck:
+    """What was promised beside what was freed; ``str`` is a table. Returned by `Report.check`.
+
+    Attributes:
+        before: the report whose advice it is.
+        after: the report with all that was applied; ``before`` if nothing was.
+        rows: a row for each recommendation.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> x = jax.ShapeDtypeStruct((400000, 128), jnp.float32)
+        >>> checked = audit(lambda x: x + 1, x, tpu="v5e").check()
+        >>> [(row.recommendation.kind, row.freed_bytes) for row in checked.rows]
+        [('donate', 204800000)]
+    """
+
+    before: Report
+    after: Report
+    rows: tuple[CheckedAdvice, ...]
+
+    @property
+    def peak_bytes_saved(self) -> int:
+        """By how much the program's bytes fell."""
+        return (self.before.peak_bytes or 0) - (self.after.peak_bytes or 0)
+
+    def __str__(self) -> str:
+        cells = [("promised", "freed", "")]
+        for row in self.rows:
+            advised = row.recommendation
+            promised = "" if advised.bytes_saved is None else in_words(advised.bytes_saved)
+            cells.append(
+                (
+                    f"up to {promised}" if promised and advised.is_bound else promised,
+                    "not applied" if row.freed_bytes is None else _signed(row.freed_bytes),
+                    advised.sentence + (f" ({row.why_not})" if row.why_not else ""),
+                )
+            )
+        widths = [max(len(row[number]) for row in cells) for number in range(2)]
+        return "\n".join(
+            f"{promised:>{widths[0]}}  {freed:>{widths[1]}}  {sentence}".rstrip() for promised, freed, sentence in cells
+        )
+
+
+def _signed(count: int) -> str:
+    return in_words(count) if count >= 0 else f"-{in_words(-count)}"
+
+
+def abstract(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments without their values, which a report shall not keep alive."""
+    jax = module("jax")
+
+    def one(leaf: Any) -> Any:
+        if not isinstance(leaf, jax.Array):
+            return leaf
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding, weak_type=leaf.weak_type)
+
+    return tuple(jax.tree.map(one, args))
+
+
+def check(report: Report, origin: Origin | None) -> AdviceCheck:
+    """Apply a report's advice, one after the other, as far as it can be from outside the function.
+
+    Raises:
+        TypeError: the report is not of a function.
+    """
+    if origin is None:
+        raise TypeError("check asks the compiler about a function: the report is to be of audit(f, *args, tpu=…)")
+    made, held = Made(origin.f, origin.args, dict(origin.jit_options or {})), report
+    rows: list[CheckedAdvice] = []
+    for advised in report.advice:
+        try:
+            changed = _applied(made, advised)
+            answer, _ = plan_of(
+                changed.f,
+                changed.args,
+                tpu=origin.tpu,
+                topology=origin.topology,
+                jit_options=changed.options,
+                hbm_limit=report.hbm_limit,
+            )
+        except Skip as error:
+            rows.append(CheckedAdvice(advised, None, str(error)))
+            continue
+        assert answer.report is not None
+        freed = (held.peak_bytes or 0) - (answer.report.peak_bytes or 0)
+        rows.append(CheckedAdvice(advised, freed, None))
+        if freed > 0:
+            made, held = changed, answer.report
+    return AdviceCheck(report, held, tuple(rows))
+
+
+def _applied(made: Made, advised: Recommendation) -> Made:
+    """The program with one recommendation.
+
+    Raises:
+        Skip: it is for the one who wrote the program.
+    """
+    if advised.kind == "donate":
+        donated = donatable(made.f, made.args)
+        if not donated:
+            raise Skip("no whole argument has results to lie in")
+        return replace(made, options={**made.options, "donate_argnums": donated})
+    if advised.kind == "order" and advised.target in ("argument", "result"):
+        return replace(made, options={**made.options, **formats(made)})
+    if advised.kind == "checkpoint":
+        return rematerialised(made, "full")
+    raise Skip("it changes the program itself")

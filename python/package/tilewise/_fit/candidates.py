@@ -1,0 +1,320 @@
+"""Changes of a program that need no parameter of its factory: names that `fit`'s ``grid`` knows.
+
+`donate`, `formats` and `sharding` are arguments of ``jax.jit``, which leave the function as it is. `remat` and
+`microbatch` rewrite it, and are offered only where its results on a CPU, with a small batch, stay what they were.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from tilewise._compile import devices_in, meshes_of
+from tilewise._errors import Skip
+from tilewise._fit import jaxprs
+from tilewise._fit.compared import differing, reducers, sample
+from tilewise._modules import module
+
+SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A program of a factory.
+
+    Attributes:
+        f: the function.
+        args: its arguments.
+        options: arguments of ``jax.jit``.
+    """
+
+    f: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+
+Factory: TypeAlias = Callable[[int | None], Made]
+"""The program of a batch; of ``None`` where the search has no batch."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a candidate is tried.
+
+    Attributes:
+        tpu, topology: the slice.
+        axis: the name of the setting that is the batch.
+        smallest: the smallest batch of the search.
+        key: what tells its program from others.
+    """
+
+    tpu: str
+    topology: str | None
+    axis: str = "batch"
+    smallest: int | None = None
+    key: Any = None
+
+
+def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Factory:
+    """The factory whose programs have the changes.
+
+    Args:
+        factory: the programs as they are.
+        wanted: a value for each of `NAMES` that is asked for; ``None``, False, ``"none"`` and 1 change nothing.
+        place: where.
+
+    Raises:
+        ValueError: a value is none of the change's.
+    """
+    done: tuple[Any, ...] = ()
+    for name, change in _CHANGES.items():
+        value = wanted.get(name)
+        if name in wanted and (name == "donate" or value not in (None, False, "none", 1)):
+            factory = functools.partial(change, factory, value, replace(place, key=(place.key, *done)))
+            done += ((name, value),)
+    return factory
+
+
+def _donated(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
+    made = factory(batch)
+    options = {name: held for name, held in made.options.items() if name not in ("donate_argnums", "donate_argnames")}
+    return replace(made, options={**options, "donate_argnums": donatable(made.f, made.args) if value else ()})
+
+
+def donatable(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The arguments whose every array has a result of its own shape and type to lie in, each result taken once."""
+    jax = module("jax")
+
+    def key(leaf: Any) -> tuple[Any, ...]:
+        return tuple(leaf.shape), str(leaf.dtype)
+
+    results = [key(leaf) for leaf in jax.tree.leaves(jax.eval_shape(f, *args))]
+    found: list[int] = []
+    for number, arg in enumerate(args):
+        leaves = [key(leaf) for leaf in jax.tree.leaves(arg) if hasattr(leaf, "shape")]
+        left = list(results)
+        try:
+            for leaf in leaves:
+                left.remove(leaf)
+        except ValueError:
+            continue
+        if leaves:
+            found.append(number)
+            results = left
+    return tuple(found)
+
+
+def _formatted(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
+    if value not in (True, "auto"):
+        message = f"formats is 'auto' or 'none', not {value!r}"
+        raise ValueError(message)
+    made = factory(batch)
+    return replace(made, options={**made.options, **formats(made)})
+
+
+def formats(made: Made, arguments: Mapping[int, Any] | None = None, results: Mapping[int, Any] | None = None) -> Any:
+    """``in_shardings`` and ``out_shardings`` with layouts.
+
+    Args:
+        made: the program.
+        arguments, results: the layouts, by the number of the leaf; without any, the compiler picks all of them.
+
+    Raises:
+        Skip: the program is sharded.
+    """
+    jax = module("jax")
+    layouts = module("jax.experimental.layout")
+    if meshes_of((made.args, made.options)):
+        raise Skip("formats: the program is sharded")
+    # Any device stands for the slice's.
+    here = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+    is_free = arguments is None and results is None
+
+    def forms(tree: Any, given: Mapping[int, Any]) -> Any:
+        leaves, structure = jax.tree.flatten(tree)
+        picked = [given.get(number, layouts.Layout.AUTO if is_free else None) for number in range(len(leaves))]
+        return jax.tree.unflatten(structure, [layouts.Format(layout, here) for layout in picked])
+
+    return {
+        "in_shardings": forms(made.args, arguments or {}),
+        "out_shardings": forms(jax.eval_shape(made.f, *made.args), results or {}),
+    }
+
+
+def _sharded(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
+    """Shardings by rule: the batch over ``data``; of other arrays the largest dimension, or the last over ``model``."""
+    jax = module("jax")
+    if value not in SHARDINGS:
+        message = f"sharding is one of {', '.join(SHARDINGS)}, not {value!r}"
+        raise ValueError(message)
+    made = factory(batch)
+    if "in_shardings" in made.options or meshes_of(made.args):
+        raise Skip("sharding: the program has shardings of its own")
+    devices = devices_in(place.tpu, place.topology)
+    model = {"tensor": devices, "fsdp+tensor": 2}.get(value, 1)
+    data = devices // model
+    mesh = jax.sharding.AbstractMesh((data, model), ("data", "model"))
+    axes = batch_axes(made, factory(None if batch is None else 2 * batch))
+
+    def sharding(leaf: Any, axis: int | None) -> Any:
+        names: list[str | None] = [None] * len(leaf.shape)
+        if axis is not None:
+            if leaf.shape[axis] % data:
+                message = f"sharding={value}: {leaf.shape[axis]} can't be divided between {data} devices"
+                raise Skip(message)
+            names[axis] = "data"
+            return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
+        if "tensor" in value and leaf.shape and leaf.shape[-1] % model == 0:
+            names[-1] = "model"
+        free = [n for n, size in enumerate(leaf.shape) if names[n] is None and size % data == 0]
+        if "fsdp" in value and free:
+            names[max(free, key=lambda n: (leaf.shape[n], -n))] = "data"
+        return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*names))
+
+    leaves, tree = jax.tree.flatten(made.args)
+    shardings = [sharding(leaf, axis) for leaf, axis in zip(leaves, axes, strict=True)]
+    return replace(made, options={**made.options, "in_shardings": jax.tree.unflatten(tree, shardings)})
+
+
+def batch_axes(made: Made, other: Made) -> list[int | None]:
+    """For each leaf of the arguments its axis that grows with the batch, read off the program of another batch.
+
+    Raises:
+        Skip: the arguments are others, or grow along two axes.
+    """
+    jax = module("jax")
+    if jax.tree.structure(made.args) != jax.tree.structure(other.args):
+        raise Skip("the arguments are others for another batch")
+
+    def axis(one: Any, two: Any) -> int | None:
+        changed = [n for n, (a, b) in enumerate(zip(one.shape, two.shape, strict=False)) if a != b]
+        if len(one.shape) != len(two.shape) or len(changed) > 1:
+            raise Skip("an argument has another form for another batch")
+        return changed[0] if changed else None
+
+    found = [axis(*pair) for pair in zip(jax.tree.leaves(made.args), jax.tree.leaves(other.args), strict=True)]
+    if all(axis is None for axis in found):
+        raise Skip("no argument grows with the batch")
+    return found
+
+
+_COMPARED: dict[Any, tuple[list[bool], str | None]] = {}
+
+
+def _compared(name: str, place: Place, compare: Callable[[int | None], tuple[list[bool], str | None]]) -> list[bool]:
+    """What a comparison on small shapes found, made once for a program.
+
+    Raises:
+        Skip: the results differ.
+    """
+    if (place.key, name) not in _COMPARED:
+        # Of two, since a dimension of one is often traced in another way.
+        sizes = (None,) if place.smallest is None else (2, place.smallest)
+        for number, size in enumerate(sizes):
+            try:
+                _COMPARED[place.key, name] = compare(size)
+                break
+            except Skip:
+                raise
+            except Exception:
+                if number == len(sizes) - 1:
+                    raise
+    found, words = _COMPARED[place.key, name]
+    if words is not None:
+        message = f"{name}: {words}"
+        raise Skip(message)
+    return found
+
+
+def _rematerialised(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
+    """Loops that compute again, in the backward pass, what they would keep for it."""
+    if value not in jaxprs.REMAT:
+        message = f"remat is one of {', '.join(jaxprs.REMAT)}, not {value!r}"
+        raise ValueError(message)
+
+    def compare(size: int | None) -> tuple[list[bool], str | None]:
+        small = factory(size)
+        before, _ = jaxprs.traced(small.f, small.args)
+        after, gradients = jaxprs.rematerialised(before, value)
+        one, other = (jaxprs.with_results(each, gradients) for each in (before, after))
+        return [], differing(one, other, sample(before))
+
+    _compared(f"remat={value}", place, compare)
+    return rematerialised(factory(batch), value)
+
+
+def rematerialised(made: Made, keep: str) -> Made:
+    """The same program with loops that keep less for the gradient; see `jaxprs.rematerialised`.
+
+    Raises:
+        Skip: no loop keeps anything.
+    """
+    closed, tree = jaxprs.traced(made.f, made.args)
+    again, _ = jaxprs.rematerialised(closed, keep)
+    return _replaced(made, functools.partial(jaxprs.call, again, tree))
+
+
+def _microbatched(factory: Factory, value: Any, place: Place, batch: int | None) -> Made:
+    """The step in so many parts of the batch, whose gradients are summed or averaged before the update."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        message = f"microbatch is how many parts, not {value!r}"
+        raise ValueError(message)
+    parts = value
+    if batch is None or batch % parts:
+        message = f"microbatch={parts} does not divide the batch" if batch else "microbatch: the search has no batch"
+        raise Skip(message)
+
+    def compare(size: int | None) -> tuple[list[bool], str | None]:
+        batched, axes, _ = _batched(factory, (size or 1) * parts, parts)
+        values = sample(batched.whole)
+        slices = [jaxprs.sliced(values, axes, parts, number) for number in range(parts)]
+        sums, words = reducers(batched.values(batched.whole), batched.values(batched.small), values, slices)
+        return sums, words or differing(batched.whole, functools.partial(batched.run, parts, sums, axes), values)
+
+    sums = _compared(f"microbatch={parts}", place, compare)
+    batched, axes, tree = _batched(factory, batch, parts)
+    jax = module("jax")
+
+    def step(*args: Any) -> Any:
+        return jax.tree.unflatten(tree, batched.run(parts, sums, axes, *jax.tree.leaves(args)))
+
+    return _replaced(factory(batch), step)
+
+
+def _batched(factory: Factory, batch: int, parts: int) -> tuple[jaxprs.Batched, list[int | None], Any]:
+    whole, small = factory(batch), factory(batch // parts)
+    axes = batch_axes(whole, small)
+    closed, tree = jaxprs.traced(whole.f, whole.args)
+    each, _ = jaxprs.traced(small.f, small.args)
+    return jaxprs.Batched(each, closed, [axis is not None for axis in axes]), axes, tree
+
+
+def _replaced(made: Made, f: Callable[..., Any]) -> Made:
+    """The program with another function of the same name; a function that was jitted had its options."""
+
+    def step(*args: Any) -> Any:
+        return f(*args)
+
+    step.__name__ = getattr(made.f, "__name__", "step")
+    return replace(made, f=step, options={**_options_of(made.f), **made.options})
+
+
+def _options_of(f: Any) -> dict[str, Any]:
+    """The donation of a jitted function, which its jaxpr does not have."""
+    info = getattr(f, "_jit_info", None)
+    donated = getattr(info, "donate_argnums", ())
+    return {"donate_argnums": donated} if donated else {}
+
+
+# What comes later changes what comes earlier makes of a program.
+_CHANGES: dict[str, Callable[[Factory, Any, Place, int | None], Made]] = {
+    "remat": _rematerialised,
+    "microbatch": _microbatched,
+    "sharding": _sharded,
+    "donate": _donated,
+    "formats": _formatted,
+}
+
+NAMES = tuple(_CHANGES)

@@ -1,0 +1,86 @@
+"""Whether two programs compute the same, tried on this machine's CPU with numbers of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilewise._errors import Skip
+from tilewise._modules import module
+
+_LARGEST_BYTES = 2**32
+_TOLERANCES = {8: 1e-9, 4: 1e-4, 2: 2e-2, 1: 0.25}
+"""Of floating-point numbers by their bytes, beside the largest of an array: sums of parts are rounded otherwise."""
+
+
+def sample(closed: Any) -> list[Any]:
+    """Numbers for a traced program's arguments. All are positive, and sums over a row stay about one.
+
+    Raises:
+        Skip: they are too many for this machine.
+    """
+    jax = module("jax")
+    jnp, numpy = module("jax.numpy"), module("numpy")
+    random = numpy.random.default_rng(0)
+
+    def one(aval: Any) -> Any:
+        if jnp.issubdtype(aval.dtype, jax.dtypes.prng_key):
+            return jax.random.split(jax.random.key(0, impl=aval.dtype), aval.shape)
+        if aval.dtype == bool:
+            return random.integers(0, 2, aval.shape).astype(bool)
+        if jnp.issubdtype(aval.dtype, jnp.integer):
+            return random.integers(0, 2, aval.shape).astype(aval.dtype)
+        rows = aval.shape[-2] if len(aval.shape) > 1 else 1
+        return (random.random(aval.shape, "float32") * (2 / max(1, min(rows, 2**16)))).astype(aval.dtype)
+
+    taken = sum(int(aval.size) * getattr(aval.dtype, "itemsize", 8) for aval in closed.in_avals)
+    if taken > _LARGEST_BYTES:
+        message = f"its {taken} bytes of arguments are too many to compare results on this machine"
+        raise Skip(message)
+    return [one(aval) for aval in closed.in_avals]
+
+
+def _results(program: Any, values: Sequence[Any]) -> list[Any]:
+    """What a traced program, or a function, computes on the CPU."""
+    jax = module("jax")
+    run: Callable[..., Any] = program
+    if not callable(program):
+        run = module("jax.extend.core").jaxpr_as_fun(program)
+    with jax.default_device(jax.devices("cpu")[0]):
+        return [module("numpy").asarray(each) for each in jax.jit(run)(*values)]
+
+
+def differing(one: Any, other: Any, values: Sequence[Any]) -> str | None:
+    """In words, what differs between the results of two programs; ``None`` if nothing but rounding."""
+    for number, (a, b) in enumerate(zip(_results(one, values), _results(other, values), strict=True)):
+        words = _differs(a, b)
+        if words is not None:
+            return f"result {number} {words}"
+    return None
+
+
+def _differs(one: Any, other: Any) -> str | None:
+    numpy = module("numpy")
+    if not module("jax.numpy").issubdtype(one.dtype, numpy.inexact):
+        return None if numpy.array_equal(one, other) else "changes"
+    wide = one.astype("complex128" if one.dtype.kind == "c" else "float64")
+    if not numpy.isfinite(wide).all():
+        return "isn't finite, so that nothing can be compared"
+    scale = float(abs(wide).max(initial=0.0))
+    difference = float(abs(wide - other.astype(wide.dtype)).max(initial=0.0))
+    if difference <= _TOLERANCES.get(one.dtype.itemsize, 1e-4) * scale:
+        return None
+    return f"changes by {difference:.2g} of {scale:.2g}"
+
+
+def reducers(whole: Any, part: Any, values: Sequence[Any], slices: Sequence[Any]) -> tuple[list[bool], str | None]:
+    """Of each result whether the whole's is the parts' sum, not their average; and in words, why it is neither."""
+    found: list[bool] = []
+    parts = [_results(part, each) for each in slices]
+    for number, result in enumerate(_results(whole, values)):
+        total = sum(each[number].astype("float64") for each in parts)
+        mean = _differs(result, total / len(parts))
+        if mean is not None and _differs(result, total) is not None:
+            return [], f"a value {mean}, taken as the average of parts"
+        found.append(mean is not None)
+    return found, None

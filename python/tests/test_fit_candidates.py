@@ -1,0 +1,192 @@
+"""Candidates: what each changes of a program, what it must not change, and what is skipped."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewise as tw
+from tilewise._fit import candidates, jaxprs
+from tilewise._fit.candidates import Place
+from tilewise._fit.factory import program
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+S = jax.ShapeDtypeStruct
+WIDTH, LAYERS, TOKENS = 256, 4, 32
+
+
+def layer(x: Any, w: Any) -> Any:
+    return x + jnp.tanh(jax.nn.gelu(x @ w)), None
+
+
+def make(batch: int, loss: Callable[..., Any] | None = None, width: int = WIDTH) -> Any:
+    """A step whose loop keeps what its gradient reads; the update divides by the gradient's norm."""
+
+    def mean(weights: Any, x: Any, y: Any) -> Any:
+        return jnp.mean((jax.lax.scan(layer, x, weights)[0] - y) ** 2)
+
+    @jax.jit
+    def step(weights: Any, x: Any, y: Any) -> Any:
+        value, gradient = jax.value_and_grad(loss or mean)(weights, x, y)
+        return weights - 0.1 * gradient / jnp.linalg.norm(gradient), {"loss": value}
+
+    rows = S((batch, TOKENS, width), jnp.float32)
+    return step, (S((LAYERS, width, width), jnp.float32), rows, rows)
+
+
+def counting(weights: Any, x: Any, y: Any) -> Any:
+    return jnp.sum((jax.lax.scan(layer, x, weights)[0] - y) ** 2)
+
+
+def normalised(weights: Any, x: Any, y: Any) -> Any:
+    """Statistics of the batch: a part of it has others."""
+    x = jax.lax.scan(layer, (x - x.mean(0)) / (x.std(0) + 1e-3), weights)[0]
+    return jnp.mean((x - y) ** 2)
+
+
+def unrolled(weights: Any, x: Any, y: Any) -> Any:
+    for w in weights:
+        x, _ = layer(x, w)
+    return jnp.mean((x - y) ** 2)
+
+
+def numbers(batch: int) -> list[Any]:
+    random = np.random.default_rng(1)
+    return [jnp.asarray(random.normal(size=each.shape) / 8, jnp.float32) for each in make(batch, width=16)[1]]
+
+
+def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e", **settings: Any) -> candidates.Made:
+    return program(functools.partial(factory, width=16), {"batch": batch, **settings}, Place(tpu, None, smallest=2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "loss"),
+    [
+        ({"remat": "dots"}, None),
+        ({"remat": "full"}, counting),
+        ({"microbatch": 4}, counting),
+        ({"remat": "full", "microbatch": 2}, None),
+    ],
+)
+def test_rewritten_steps_compute_the_same(settings: dict[str, Any], loss: Any) -> None:
+    values = numbers(8)
+    before = make(8, loss, width=16)[0](*values)
+    made = changed(functools.partial(make, loss=loss), **settings)
+    after = made.f(*values)
+    assert jax.tree.structure(before) == jax.tree.structure(after)
+    for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+    assert made.f.__name__ == "step"
+
+
+def kept(made: candidates.Made) -> int:
+    """Elements of what loops stack."""
+    closed, _ = jaxprs.traced(made.f, made.args)
+    return sum(
+        each.aval.size
+        for equation in closed.jaxpr.eqns
+        if equation.primitive.name == "scan" and not equation.params["reverse"]
+        for each in equation.outvars[equation.params["num_carry"] :]
+    )
+
+
+def test_remat_keeps_less() -> None:
+    plain, dots, full = (changed(remat=remat) for remat in jaxprs.REMAT)
+    one = LAYERS * 8 * TOKENS * 16
+    assert kept(plain) >= 5 * one
+    # The carry, and the result of the multiplication where the gradient reads it.
+    assert kept(full) == one < kept(dots) <= 2 * one
+
+
+def test_what_does_not_apply_is_skipped() -> None:
+    for settings, loss, words in (
+        ({"microbatch": 2}, normalised, "changes by"),
+        ({"microbatch": 3}, None, "does not divide"),
+        ({"remat": "full"}, unrolled, "no loop keeps"),
+        ({"sharding": "data", "batch": 6}, None, "between 4 devices"),
+    ):
+        if "sharding" in settings:
+            pytest.importorskip("libtpu")
+        with pytest.raises(tw.Skip, match=words):
+            changed(functools.partial(make, loss=loss), **settings)
+    for settings in ({"microbatch": "two"}, {"remat": "some"}, {"sharding": "rows"}, {"formats": "row"}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            changed(**settings)
+    # What the factory takes is its own.
+    with pytest.raises(TypeError, match="of mine"):
+        changed(lambda batch, width, remat: pytest.fail if remat == "none" else _raising("of mine"), remat="full")
+
+
+def _raising(words: str) -> Any:
+    raise TypeError(words)
+
+
+def test_random_numbers_of_a_batch_are_not_those_of_its_parts() -> None:
+    def dropping(batch: int, width: int) -> Any:
+        def step(w: Any, x: Any, key: Any) -> Any:
+            kept = jax.random.bernoulli(key, 0.5, x.shape)
+            return jax.grad(lambda w: jnp.mean((jnp.where(kept, x, 0) @ w) ** 2))(w)
+
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        return step, (S((width, width), jnp.float32), S((batch, width), jnp.float32), key)
+
+    with pytest.raises(tw.Skip, match="changes by"):
+        changed(dropping, microbatch=2)
+
+
+def test_options_of_jit() -> None:
+    pytest.importorskip("libtpu")
+    assert changed(donate=True).options["donate_argnums"] == (0,)
+    assert changed(donate=False).options["donate_argnums"] == ()
+    specs = {
+        name: [tuple(each.spec) for each in jax.tree.leaves(changed(sharding=name).options["in_shardings"])[:2]]
+        for name in candidates.SHARDINGS
+    }
+    batch = ("data", None, None)
+    assert specs == {
+        "data": [(None, None, None), batch],
+        "fsdp": [(None, "data", None), batch],
+        "tensor": [(None, None, "model"), batch],
+        "fsdp+tensor": [(None, "data", "model"), batch],
+    }
+
+
+def test_the_compiler_prices_candidates() -> None:
+    pytest.importorskip("libtpu")
+    found = tw.fit(
+        make,
+        tpu="v5e",
+        target={"batch": 256},
+        grid={"remat": ["none", "full"], "microbatch": [1, 4]},
+        confirm="none",
+        cache=None,
+        progress=False,
+    )
+    held = {(row.settings["remat"], row.settings["microbatch"]): row.total_bytes or 0 for row in found}
+    assert not found.errors
+    assert (
+        held["full", 4]
+        < min(held["none", 4], held["full", 1])
+        <= max(held["none", 4], held["full", 1])
+        < held["none", 1] / 2
+    )
+
+
+def test_advice_is_checked() -> None:
+    pytest.importorskip("libtpu")
+    step, args = make(64)
+    checked = tw.audit(step, *args, tpu="v5e").check()
+    by_kind = {row.recommendation.kind: row for row in checked.rows}
+    donated, again = by_kind["donate"], by_kind["checkpoint"]
+    assert donated.freed_bytes == donated.recommendation.bytes_saved == LAYERS * WIDTH * WIDTH * 4
+    assert (again.freed_bytes or 0) > 0
+    assert checked.peak_bytes_saved == sum(row.freed_bytes or 0 for row in checked.rows)
+    assert str(checked).splitlines()[0].split() == ["promised", "freed"]
+    with pytest.raises(TypeError, match="of a function"):
+        tw.audit(tw.compile_for(step, *args, tpu="v5e")).check()
