@@ -203,7 +203,7 @@ def main() -> None:
     if options.fit:
         import bench_fit
 
-        bench_fit.main(options.fit[-1])
+        bench_fit.main(*options.fit[1:])
         return
     count = 100_000 if options.quick else 10_000_000
     rows = offsets(count) + indices(count) + tiles(256 if options.quick else 4096)

@@ -1,4 +1,4 @@
-"""`fit` beside the searches that people use, compilations included: `bench.py fit FOLDER`.
+"""`fit` beside the searches that people use, compilations included: `bench.py fit FOLDER [TEXT…]`.
 
 The folder has ``facts.csv`` (program, tpu, settings as JSON, range_end, largest_batch) and ``programs``, a package with
 a module a program whose ``make(batch=…)`` is a factory. All contenders compile in the same kind of process; seconds are
@@ -13,7 +13,7 @@ import importlib
 import json
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +77,11 @@ def seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
-def rows(folder: Path) -> Iterator[tuple[str, str, bool, float]]:
+def rows(folder: Path, only: Sequence[str]) -> Iterator[tuple[str, str, bool, float]]:
     """For each search and contender: whether it is right, and its seconds."""
     sys.path.insert(0, str(folder))
     with open(folder / "facts.csv", newline="", encoding="utf-8") as file:
-        facts = list(csv.DictReader(file))
+        facts = [fact for fact in csv.DictReader(file) if not only or any(name in str(fact) for name in only)]
     # The compiler is tried out once, for all.
     with Compiler() as compiler:
         ways(compiler)
@@ -94,8 +94,13 @@ def rows(folder: Path) -> Iterator[tuple[str, str, bool, float]]:
             yield f"{fact['program']} {fact['settings']}", name, found == int(fact["largest_batch"]), seconds() - begun
 
 
-def main(folder: str) -> None:
-    """Prints a table, as it comes."""
+def main(folder: str, *only: str) -> None:
+    """Prints a table, as it comes; of all searches, or of those whose facts have one of these texts."""
     print("| search | by | right | CPU |\n| --- | --- | --- | --- |", flush=True)
-    for search, name, is_right, spent in rows(Path(folder)):
+    totals: dict[str, list[tuple[bool, float]]] = {}
+    for search, name, is_right, spent in rows(Path(folder), only):
         print(f"| {search} | {name} | {'yes' if is_right else 'no'} | {spent:.1f} s |", flush=True)
+        totals.setdefault(name, []).append((is_right, spent))
+    for name, found in totals.items():
+        right, spent = sum(is_right for is_right, _ in found), sum(spent for _, spent in found)
+        print(f"| all | {name} | {right} of {len(found)} | {spent:.1f} s |")

@@ -144,6 +144,12 @@ def test_options_of_jit() -> None:
     pytest.importorskip("libtpu")
     assert changed(donate=True).options["donate_argnums"] == (0,)
     assert changed(donate=False).options["donate_argnums"] == ()
+
+    def donating(batch: int, width: int) -> Any:
+        step, args = make(batch, width=width)
+        return jax.jit(step, donate_argnums=0), args
+
+    assert changed(donating, sharding="data").options["donate_argnums"] == (0,)
     specs = {
         name: [tuple(each.spec) for each in jax.tree.leaves(changed(sharding=name).options["in_shardings"])[:2]]
         for name in candidates.SHARDINGS

@@ -69,12 +69,21 @@ def candidate(factory: Factory, wanted: Mapping[str, Any], place: Place) -> Fact
         ValueError: a value is none of the change's.
     """
     done: tuple[Any, ...] = ()
+    factory = functools.partial(_as_it_is, factory)
     for name, change in _CHANGES.items():
         value = wanted.get(name)
         if name in wanted and (name == "donate" or value not in (None, False, "none", 1)):
             factory = functools.partial(change, factory, value, replace(place, key=(place.key, *done)))
             done += ((name, value),)
     return factory
+
+
+def _as_it_is(factory: Factory, batch: int | None) -> Made:
+    """With what a jitted function donates among its options: a ``jax.jit`` around it does not see it."""
+    made = factory(batch)
+    if not hasattr(made.f, "lower") or {"donate_argnums", "donate_argnames"} & set(made.options):
+        return made
+    return replace(made, options={**made.options, "donate_argnums": jaxprs.donated(made.f, made.args)})
 
 
 def _donated(factory: Factory, value: Any, _: Place, batch: int | None) -> Made:
@@ -292,20 +301,13 @@ def _batched(factory: Factory, batch: int, parts: int) -> tuple[jaxprs.Batched, 
 
 
 def _replaced(made: Made, f: Callable[..., Any]) -> Made:
-    """The program with another function of the same name; a function that was jitted had its options."""
+    """The program with another function of the same name."""
 
     def step(*args: Any) -> Any:
         return f(*args)
 
     step.__name__ = getattr(made.f, "__name__", "step")
-    return replace(made, f=step, options={**_options_of(made.f), **made.options})
-
-
-def _options_of(f: Any) -> dict[str, Any]:
-    """The donation of a jitted function, which its jaxpr does not have."""
-    info = getattr(f, "_jit_info", None)
-    donated = getattr(info, "donate_argnums", ())
-    return {"donate_argnums": donated} if donated else {}
+    return replace(made, f=step)
 
 
 # What comes later changes what comes earlier makes of a program.

@@ -26,6 +26,17 @@ def traced(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Any]:
     return inlined, jax.tree.structure(result)
 
 
+def donated(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The arguments that a jitted function donates."""
+    jax = module("jax")
+    equations = jax.make_jaxpr(f)(*args).jaxpr.eqns
+    if len(equations) != 1 or "donated_invars" not in equations[0].params:
+        return ()
+    flags = iter(equations[0].params["donated_invars"])
+    held = [[next(flags, False) for _ in jax.tree.leaves(arg)] for arg in args]
+    return tuple(number for number, each in enumerate(held) if each and all(each))
+
+
 def call(closed: Any, tree: Any, *args: Any) -> Any:
     """The results of a traced function."""
     jax = module("jax")
@@ -191,7 +202,8 @@ def _without(forward: Any, backward: Any, kept: list[int]) -> tuple[Any, Any]:
         states, inputs = take(carry), take(len(body.in_avals) - consts - carry)
         again = run(*ahead_consts, *states, *inputs)[carry:]
         slices = [mine[n] if n in mine else again[dropped[variable]] for n, variable in enumerate(own)]
-        return back(*my_consts, *my_carry, *slices)
+        results: list[Any] = back(*my_consts, *my_carry, *slices)
+        return results
 
     taken = [back_body.in_avals[back_consts + back_carry + number] for number in others]
     avals = [
