@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._compile import _meshes, _Place  # pyright: ignore[reportPrivateUsage]
+from tilewise._compile import _Place, meshes_of  # pyright: ignore[reportPrivateUsage]
 from tilewise._dump import dumped_text
 from tilewise._errors import Error
 from tilewise._modules import module
@@ -49,7 +49,7 @@ def report_on(
     name, _ = _tilewise.machine_name(machine)
     jax = module("jax")
     options = dict(jit_options or {})
-    meshes = [mesh for value in (args, options) for mesh in _meshes(jax, value)]
+    meshes = [mesh for value in (args, options) for mesh in meshes_of(value)]
     needed = max((int(mesh.size) for mesh in meshes), default=1)
     devices = _cpus(jax, needed) if name == "cpu" else _gpus(name.partition(":")[2] or "h100", needed)
     place = _Place(jax, devices, meshes)
