@@ -40,19 +40,21 @@ def sample(closed: Any) -> list[Any]:
     return [one(aval) for aval in closed.in_avals]
 
 
-def _results(program: Any, values: Sequence[Any]) -> list[Any]:
-    """What a traced program, or a function, computes on the CPU."""
+def _runner(program: Any) -> Callable[[Sequence[Any]], list[Any]]:
+    """Computes a traced program, or a function, on the CPU; compiled once."""
     jax = module("jax")
-    run: Callable[..., Any] = program
-    if not callable(program):
-        run = module("jax.extend.core").jaxpr_as_fun(program)
-    with jax.default_device(jax.devices("cpu")[0]):
-        return [module("numpy").asarray(each) for each in jax.jit(run)(*values)]
+    compiled = jax.jit(program if callable(program) else module("jax.extend.core").jaxpr_as_fun(program))
+
+    def run(values: Sequence[Any]) -> list[Any]:
+        with jax.default_device(jax.devices("cpu")[0]):
+            return [module("numpy").asarray(each) for each in compiled(*values)]
+
+    return run
 
 
 def differing(one: Any, other: Any, values: Sequence[Any]) -> str | None:
     """In words, what differs between the results of two programs; ``None`` if nothing but rounding."""
-    for number, (a, b) in enumerate(zip(_results(one, values), _results(other, values), strict=True)):
+    for number, (a, b) in enumerate(zip(_runner(one)(values), _runner(other)(values), strict=True)):
         words = _differs(a, b)
         if words is not None:
             return f"result {number} {words}"
@@ -76,8 +78,8 @@ def _differs(one: Any, other: Any) -> str | None:
 def reducers(whole: Any, part: Any, values: Sequence[Any], slices: Sequence[Any]) -> tuple[list[bool], str | None]:
     """Of each result whether the whole's is the parts' sum, not their average; and in words, why it is neither."""
     found: list[bool] = []
-    parts = [_results(part, each) for each in slices]
-    for number, result in enumerate(_results(whole, values)):
+    parts = list(map(_runner(part), slices))
+    for number, result in enumerate(_runner(whole)(values)):
         total = sum(each[number].astype("float64") for each in parts)
         mean = _differs(result, total / len(parts))
         if mean is not None and _differs(result, total) is not None:

@@ -182,7 +182,7 @@ def _without(forward: Any, backward: Any, kept: list[int]) -> tuple[Any, Any]:
     carries = [
         jax.ShapeDtypeStruct((length, *each.shape), each.dtype) for each in body.in_avals[consts : consts + carry]
     ]
-    stacks = jax.make_jaxpr(lambda *each: each)(*carries).jaxpr.invars
+    stacks = jax.make_jaxpr(_same)(*carries).jaxpr.invars
     outs = [*forward.outvars[:carry], *(forward.outvars[carry + number] for number in left), *stacks]
     first = _equation(forward, inner, forward.invars, outs, consts)
 
@@ -221,6 +221,10 @@ def _without(forward: Any, backward: Any, kept: list[int]) -> tuple[Any, Any]:
     ]
     second = _equation(backward, jax.make_jaxpr(behind)(*avals), variables, backward.outvars, consts + back_consts)
     return first, second
+
+
+def _same(*values: Any) -> tuple[Any, ...]:
+    return values
 
 
 def _equation(scan: Any, body: Any, inputs: list[Any], outputs: list[Any], consts: int) -> Any:
