@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import EXAMPLES
 
 import tilewise as tw
+from tilewise import _advice
+from tilewise._ask import Compiler
 from tilewise._fit import candidates, jaxprs
 from tilewise._fit.candidates import Place
-from tilewise._fit.factory import program
+from tilewise._fit.factory import program, program_of
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -163,36 +167,38 @@ def test_options_of_jit() -> None:
     }
 
 
-def test_the_compiler_prices_candidates() -> None:
+def test_the_compiler_prices_candidates(kept_compiler: Compiler) -> None:
     pytest.importorskip("libtpu")
-    found = tw.fit(
-        make,
-        tpu="v5e",
-        target={"batch": 256},
-        grid={"remat": ["none", "full"], "microbatch": [1, 4]},
-        confirm="none",
-        cache=None,
-        progress=False,
-    )
-    held = {(row.settings["remat"], row.settings["microbatch"]): row.total_bytes or 0 for row in found}
-    assert not found.errors
-    assert (
-        held["full", 4]
-        < min(held["none", 4], held["full", 1])
-        <= max(held["none", 4], held["full", 1])
-        < held["none", 1] / 2
-    )
+
+    def total(**settings: Any) -> int:
+        asked = program_of(make, {"batch": 256, **settings}, Place("v5e", None, smallest=2))
+        sizes = kept_compiler.ask(asked, "probe").sizes
+        assert sizes is not None
+        return sizes.total_bytes
+
+    plain, full, parts = total(), total(remat="full"), total(microbatch=4)
+    assert total(remat="full", microbatch=4) < min(full, parts) <= max(full, parts) < plain / 2
+    assert plain - total(donate=True) == LAYERS * WIDTH * WIDTH * 4
+    assert total(formats="auto") <= plain
 
 
 def test_advice_is_checked() -> None:
     pytest.importorskip("libtpu")
-    step, args = make(64)
-    checked = tw.audit(step, *args, tpu="v5e").check()
-    by_kind = {row.recommendation.kind: row for row in checked.rows}
-    donated, again = by_kind["donate"], by_kind["checkpoint"]
-    assert donated.freed_bytes == donated.recommendation.bytes_saved == LAYERS * WIDTH * WIDTH * 4
-    assert (again.freed_bytes or 0) > 0
-    assert checked.peak_bytes_saved == sum(row.freed_bytes or 0 for row in checked.rows)
+    checked = tw.audit(lambda x: x + 1, S((400000, 128), jnp.float32), tpu="v5e").check()
+    (donated,) = checked.rows
+    assert donated.recommendation.kind == "donate"
+    assert donated.freed_bytes == donated.recommendation.bytes_saved == checked.peak_bytes_saved == 400000 * 128 * 4
+    assert (checked.before.alias_bytes, checked.after.alias_bytes) == (0, donated.freed_bytes)
     assert str(checked).splitlines()[0].split() == ["promised", "freed"]
     with pytest.raises(TypeError, match="of a function"):
-        tw.audit(tw.compile_for(step, *args, tpu="v5e")).check()
+        tw.audit(EXAMPLES / "gnn_large.v5e.hlo").check()
+
+
+def test_advice_is_applied_from_outside() -> None:
+    advised = tw.audit(EXAMPLES / "gnn_large.v5e.hlo").advice[0]
+    step, args = make(8, width=16)
+    made = candidates.Made(step, args, {})
+    with pytest.raises(tw.Skip, match="the program itself"):
+        _advice.applied(made, advised)
+    again = _advice.applied(made, SimpleNamespace(kind="checkpoint"))  # type: ignore[arg-type]
+    assert kept(again) < kept(made)

@@ -126,7 +126,7 @@ def check(report: Report, origin: Origin | None) -> AdviceCheck:
     rows: list[CheckedAdvice] = []
     for advised in report.advice:
         try:
-            changed = _applied(made, advised)
+            changed = applied(made, advised)
             answer, _ = plan_of(
                 changed.f,
                 changed.args,
@@ -146,7 +146,7 @@ def check(report: Report, origin: Origin | None) -> AdviceCheck:
     return AdviceCheck(report, held, tuple(rows))
 
 
-def _applied(made: Made, advised: Recommendation) -> Made:
+def applied(made: Made, advised: Recommendation) -> Made:
     """The program with one recommendation.
 
     Raises:
