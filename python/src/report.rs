@@ -566,7 +566,7 @@ impl PyReport {
     ///     >>> import jax, jax.numpy as jnp
     ///     >>> x = jax.ShapeDtypeStruct((400000, 128), jnp.float32)
     ///     >>> print(audit(lambda x: x + 1, x, tpu="v5e").check())
-    ///     promised ... freed ...
+    ///     promised  freed ...
     fn check<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let origin = slf.get().origin.get(slf.py());
         slf.py().import("tilewise._advice")?.call_method1("check", (slf, origin))

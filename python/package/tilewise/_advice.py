@@ -94,7 +94,7 @@ class AdviceCheck:
             )
         widths = [max(len(row[number]) for row in cells) for number in range(2)]
         return "\n".join(
-            f"{promised:>{widths[0]}}  {freed:>{widths[1]}}  {sentence}".rstrip() for promised, freed, sentence in cells
+            f"{promised:<{widths[0]}}  {freed:<{widths[1]}}  {sentence}".rstrip() for promised, freed, sentence in cells
         )
 
 
