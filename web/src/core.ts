@@ -46,7 +46,8 @@ function start(): Worker {
   return started;
 }
 
-const UNLOADED = JSON.stringify({ kind: "load", message: "The page could not load its core.", help: "Check the connection, then try again." });
+/// An error's JSON.
+export const UNLOADED = JSON.stringify({ kind: "load", message: "The page could not load its core.", help: "Check the connection, then try again." });
 
 /// Gives the core up, with whatever it is doing.
 export function stop(): void {

@@ -1,17 +1,16 @@
 // The page: one input for everything, what it is said to be, and its view. State lives here, and in the address.
 
 import "./style.css";
-import { ask, CoreError, json, stop } from "./core";
+import { ask, CoreError, json, stop, UNLOADED } from "./core";
 import { bytes, copy, download, el, fill, isDark, tabs, theme } from "./dom";
+import { failure } from "./failure";
 import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { keep, kept } from "./kept";
 import { messageView, type Explained } from "./message/view";
-import { compareView, type Compared } from "./program/compare";
+import type { Compared } from "./program/compare";
 import { audit, type Report } from "./program/data";
-import { programView } from "./program/view";
 import type { Generation } from "./shape/data";
-import { failure, shapeView } from "./shape/view";
 import { decode, encode, type State } from "./state";
 
 let state: State = { view: "home" };
@@ -79,6 +78,16 @@ async function copyLink(): Promise<void> {
   const encoded = await encode(state);
   if (encoded !== null) await copy(link, `${location.href.split("#")[0]}#${encoded}`);
 }
+
+/// What shows programs and shapes is loaded with the first of them, as the core is.
+const unloaded = () => {
+  throw new CoreError(UNLOADED);
+};
+const views = {
+  program: () => import("./program/view").catch(unloaded),
+  compare: () => import("./program/compare").catch(unloaded),
+  shape: () => import("./shape/view").catch(unloaded),
+};
 
 const LARGE = 200_000;
 
@@ -185,6 +194,7 @@ async function readable(file: Blob): Promise<string | undefined> {
 
 async function showShape(text: string, options: { other?: string; picture?: string }, mine: number): Promise<void> {
   try {
+    const { shapeView } = await views.shape();
     const shown = await shapeView(text, {
       other: options.other,
       picture: options.picture,
@@ -279,6 +289,7 @@ async function program(at: number, count: number, input: Input & { kind: "progra
     download(`${input.name}.json`, new Blob(lines));
   };
   const save = el("button", { type: "button", onclick: lines }, "Save JSON");
+  const { programView } = await views.program();
   return programView(shown, {
     pictures,
     timelines: (memorySpace) => ask("timeline", at, memorySpace),
@@ -302,7 +313,8 @@ async function compare(...programs: (Input & { kind: "program" })[]): Promise<vo
   const [before, after] = compared;
   status.textContent = "";
   document.title = `${before!.name} → ${after!.name} – tilewise`;
-  fill(view, compareView(before!, after!));
+  const { compareView } = await views.compare();
+  if (mine === opening) fill(view, compareView(before!, after!));
 }
 
 async function showReport(text: string, mine: number): Promise<void> {
@@ -316,7 +328,8 @@ async function showReport(text: string, mine: number): Promise<void> {
     if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
     box.value = "";
     status.textContent = "A report without its program: what it holds over time isn’t in it.";
-    fill(view, programView(audit(parsed, null, null), { pictures }));
+    const { programView } = await views.program();
+    if (mine === opening) fill(view, programView(audit(parsed, null, null), { pictures }));
   } catch (error) {
     if (mine === opening) fail(error);
   }

@@ -78,6 +78,47 @@ test("what is typed replaces, and other entries stay", async ({ quiet: page }) =
   await expect(page.locator(".gallery").first()).toBeVisible();
 });
 
+test("the whole page by keyboard", async ({ quiet: page }) => {
+  await page.goto("./");
+  const focused = () => page.evaluate(() => (document.activeElement?.matches("button, summary") && document.activeElement.textContent) || "");
+  const tabTo = async (text: string) => {
+    for (let k = 0; k < 80; k++) {
+      await page.keyboard.press("Tab");
+      if ((await focused()).includes(text)) return;
+    }
+    throw new Error(`the Tab key doesn't reach ${text}`);
+  };
+  await tabTo("gnn_large.v5e.hlo");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await tabTo("VMEM");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: /At the peak: 48.83 MiB/ })).toBeVisible();
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("heading", { name: /At the peak: 311.30 MiB/ })).toBeVisible();
+  const slider = page.getByRole("slider", { name: "Moment in the program's order" });
+  for (let k = 0; k < 10 && !(await slider.evaluate((slider) => slider === document.activeElement)); k++) await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowLeft");
+  await expect(page.getByRole("heading", { name: /At step 21:/ })).toBeVisible();
+  await page.keyboard.press("p");
+  await tabTo("By line");
+  await page.keyboard.press("Enter");
+  await tabTo("By module");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Shift+Tab");
+  await page.keyboard.press("Enter");
+  await tabTo("f32[400000,12]");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".detail")).toContainText("padding");
+  await page.keyboard.press("Escape");
+  await expect(page.locator(".detail")).toBeHidden();
+  expect(await focused()).toContain("f32[400000,12]");
+  await tabTo("The program’s text");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".lines [aria-current]")).toContainText("fusion.6");
+});
+
 test("damaged links, empty files, and words", async ({ quiet: page }) => {
   for (const hash of ["z=%%%", "z=abc", "view=else"]) {
     await page.goto(`./#${hash}`);

@@ -2,7 +2,7 @@
 
 import { bytes, el, percent, redrawn, shortPath, sourceLabel, type Source } from "../dom";
 import type { Remark } from "../program/data";
-import { code, said, type Pictures } from "../program/view";
+import { code, said, type Pictures } from "../said";
 
 interface Part {
   kind: string;

@@ -1,9 +1,10 @@
 // The array that is chosen: what it takes and why, what to change, and its layout.
 
 import { bytes, el, fill, grouped, redrawn, shortPath } from "../dom";
+import { code, type Pictures } from "../said";
 import type { Audit } from "./data";
 import type { Row } from "./rows";
-import { code, recommended, type Pictures } from "./view";
+import { recommended } from "./view";
 
 export interface Detail {
   element: HTMLElement;

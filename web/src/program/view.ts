@@ -1,15 +1,13 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
-import { bytes, copy, el, fill, grouped, shortPath, sourceLabel, tabs } from "../dom";
-import type { Audit, Recommended, Remark, Timeline } from "./data";
+import { bytes, el, fill, grouped, shortPath, sourceLabel, tabs } from "../dom";
+import { code, said, type Pictures } from "../said";
+import type { Audit, Recommended, Timeline } from "./data";
 import { detail } from "./detail";
 import { memoryView, type Memory } from "./memory";
 import { pane } from "./pane";
 import { aliveAt, type Row } from "./rows";
 import type { Texts } from "./text";
-
-/// A layout's picture, as SVG; null where there is none.
-export type Pictures = (shape: string) => Promise<string | null>;
 
 export interface ProgramOptions {
   pictures: Pictures;
@@ -104,12 +102,6 @@ function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement 
 /// Of a path from the root, the file: the rest says only whose machine it is.
 const fromRoot = (path: string) => (path.startsWith("/") ? shortPath(path) : path);
 
-/// A sentence, as loud as it is.
-export function said({ words, tone }: Remark): HTMLElement {
-  const classes = { faint: "muted", plain: "", strong: "", warning: "bad", bad: "bad" };
-  return el(tone === "plain" || tone === "faint" ? "span" : "strong", { class: classes[tone] }, words);
-}
-
 /// What to change, best first, priced at the peak.
 function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
   const all = recommended(audit);
@@ -126,7 +118,7 @@ function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
         const open = () => {
           const rows = aliveAt(audit, audit.timeline, audit.timeline?.peak_moment ?? 0).filter((row) => row.shape === shape);
           const owner = sourceLabel(one.source) ?? one.instruction ?? "";
-          const row = rows.find((row) => row.instruction === one.instruction || row.owner === owner);
+          const row = rows.find((row) => row.instruction === one.instruction || owner.startsWith(row.owner));
           choose(row ?? { owner, path: "", instruction: one.instruction ?? "", shape, role: one.target, count: 1, bytes: 0, padding: 0, piece: null });
         };
         return el(
@@ -153,13 +145,6 @@ function contents({ summary }: Audit): HTMLElement | null {
 /// What the summary recommends; of a report alone, its advice.
 export function recommended({ report, summary }: Audit): Recommended[] {
   return summary?.recommendations ?? report.advice.map((one) => ({ lead: "", ...one }));
-}
-
-export function code({ code, imports }: { code: string | null; imports: string | null }): HTMLElement | null {
-  if (!code) return null;
-  const text = imports ? `${imports}\n\n${code}` : code;
-  const button = el("button", { type: "button", onclick: () => copy(button, text) }, "Copy");
-  return el("div", { class: "code" }, el("pre", { tabindex: "0" }, text), button);
 }
 
 /// Tables of the whole program: copies by line, buffers by padding.

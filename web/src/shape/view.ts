@@ -1,7 +1,8 @@
 // A shape: its picture, what each part of the notation means, and where each element lies.
 
-import { ask, CoreError, json } from "../core";
+import { ask, json } from "../core";
 import { bytes, copy, download, el, fill, grouped, isDark, percent, redrawn, tabs, toPng } from "../dom";
+import { failure } from "../failure";
 import type { Generation, Part, Shown } from "./data";
 import { tpuPanel } from "./tpu";
 
@@ -44,21 +45,6 @@ const LANGUAGES = [
   ["einops", "einops"],
   ["mlir", "MLIR"],
 ] as const;
-
-/// The text with a caret under what is wrong.
-export function failure(error: unknown, text = ""): HTMLElement {
-  const core = error instanceof CoreError ? error : null;
-  const [from, to] = core?.span ?? [0, 0];
-  const start = text.lastIndexOf("\n", from - 1) + 1;
-  const line = text.slice(start).split("\n", 1)[0] ?? "";
-  return el(
-    "div",
-    { class: "failure", role: "alert" },
-    core?.span && text && el("pre", { tabindex: "0" }, line, "\n", " ".repeat(from - start), el("span", { class: "caret" }, "^".repeat(Math.max(1, Math.min(to, start + line.length) - from)))),
-    el("p", {}, error instanceof Error ? error.message : String(error)),
-    core?.help && el("p", { class: "muted" }, core.help),
-  );
-}
 
 export async function shapeView(text: string, options: ShapeOptions): Promise<HTMLElement> {
   const shown = await json<Shown>("show", text);
