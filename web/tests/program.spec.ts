@@ -116,10 +116,6 @@ test("an allocation in the picture is its row, its detail and its line in the te
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));
   const frame = page.getByRole("slider", { name: "Moment in the program's order" });
-  await frame.scrollIntoViewIfNeeded();
-  const box = (await frame.boundingBox())!;
-  const report = JSON.parse(execFileSync(commandLine(), ["audit", `${root}/${GNN}`, "--format", "json"], { encoding: "utf8" }));
-  const [largest] = report.memory_spaces[0].peak_buffers.filter((row: { role: string }) => row.role === "temporary");
   // Under the pointer at the peak, from address 0 on.
   await page.locator("summary", { hasText: "The program’s text" }).click();
   await expect(page.locator(".lines")).toContainText(" = ");
@@ -127,7 +123,7 @@ test("an allocation in the picture is its row, its detail and its line in the te
   const inside = (await frame.boundingBox())!;
   const moments = Number(await frame.getAttribute("aria-valuemax"));
   const at = Number(await frame.getAttribute("aria-valuenow")) - 0.5;
-  await page.mouse.move(inside.x + 76 + (at / moments) * (box.width - 86), inside.y + box.height - 20);
+  await page.mouse.move(inside.x + 76 + (at / moments) * (inside.width - 86), inside.y + inside.height - 20);
   await expect(page.locator(".tip")).toContainText("at byte");
   await page.mouse.down();
   await page.mouse.up();
@@ -135,7 +131,6 @@ test("an allocation in the picture is its row, its detail and its line in the te
   await expect(page.locator("table.alive tr[aria-current]")).toHaveCount(1);
   const instruction = (await page.locator(".detail button.link").first().textContent())!;
   await expect(page.locator(".lines [aria-current]")).toContainText(`${instruction} = `);
-  expect(largest).toBeDefined();
 });
 
 test("the wheel and a drag move through the program, and the page scrolls otherwise", async ({ quiet: page }) => {
