@@ -28,14 +28,18 @@ SHARED += [TPU / "requirements.txt"]
 REQUIREMENTS = HERE / "requirements.txt"
 
 
-def is_of_library(make):
-    """Whether the program is built from a public library."""
-    return make.__module__.endswith(".libraries")
+LIBRARIES = ("libraries", "models")
+"""The modules of programs that are built from public libraries."""
+
+
+def origin(make):
+    """The module of a program."""
+    return make.__module__.rpartition(".")[2]
 
 
 def digest(make):
     """What tells whether a case has changed, and with it all that its program is compiled by."""
-    sources = [Path(inspect.getsourcefile(make)), *SHARED, *([REQUIREMENTS] if is_of_library(make) else [])]
+    sources = [Path(inspect.getsourcefile(make)), *SHARED, *([REQUIREMENTS] if origin(make) in LIBRARIES else [])]
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
 
 
@@ -122,7 +126,12 @@ def main():
     """Compiles what the command line asks for."""
     if len(sys.argv) == 1:
         listed = {
-            name: {"tpus": tpus, "digest": digest(make), "is_of_library": is_of_library(make)}
+            name: {
+                "tpus": tpus,
+                "digest": digest(make),
+                "is_of_library": origin(make) in LIBRARIES,
+                "is_newer": origin(make) == "models",
+            }
             for name, (tpus, make) in CASES.items()
         }
         print(json.dumps(listed))

@@ -170,11 +170,11 @@ def judged(case, advice, ran):
     return verdicts
 
 
-def measured(options, name, tpu, digest, is_of_library):
+def measured(options, name, tpu, about):
     """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
     label = f"{name}.{tpu}"
-    case = {"name": name, "tpu": tpu, "digest": digest, "label": label, "text": options.folder / f"{label}.hlo"}
-    case["is_of_library"] = is_of_library
+    case = {"name": name, "tpu": tpu, "label": label, "text": options.folder / f"{label}.hlo"}
+    case |= {key: about[key] for key in ("digest", "is_of_library", "is_newer")}
     rows = asked(options, case)
     for row in rows:
         if "error" in row:
@@ -244,12 +244,14 @@ def table(cases):
 def summary(cases):
     """What all of it comes to, in lines, and whether that is enough."""
     lines, is_enough = summary_of(cases)
-    newer = [case for case in cases if case["is_of_library"]]
-    if 0 < len(newer) < len(cases):
-        lines += [
-            "Of programs of public libraries alone, most of them written after the rules:",
-            *summary_of(newer)[0][1:],
-        ]
+    apart = {
+        "is_of_library": "Of programs of public libraries alone, most of them written after the rules:",
+        "is_newer": "Of those of `cases/models.py` alone, all of them written after the rules, two of which they then mended:",
+    }
+    for key, words in apart.items():
+        some = [case for case in cases if case[key]]
+        if 0 < len(some) < len(cases):
+            lines += [words, *summary_of(some)[0][1:]]
     return lines, is_enough
 
 
@@ -304,7 +306,7 @@ def main():
     if chosen.only and chosen.only not in listed:
         sys.exit(f"no case {chosen.only}; there are {', '.join(sorted(listed))}")
     jobs = [
-        (name, tpu, about["digest"], about["is_of_library"])
+        (name, tpu, about)
         for name, about in sorted(listed.items())
         if chosen.only in (None, name)
         for tpu in about["tpus"]

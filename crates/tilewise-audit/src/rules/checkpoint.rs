@@ -10,8 +10,10 @@ use crate::{
     recommendation::{Change, Saving, Target},
     snippet::JAX,
 };
-use std::{cmp::Reverse, collections::HashSet};
-use tilewise::Shape;
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 use tilewise_oom::Framework;
@@ -43,15 +45,16 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
         .collect();
     stacked.sort_by_key(|array| Reverse(array.bytes));
     let largest = *stacked.first()?;
-    let mut kept = carried(forward, &largest.bounds[1..]);
-    let mut buffers = BufferChanges::default();
-    for array in &stacked {
-        if array.bounds == largest.bounds && kept > 0 {
-            kept -= 1;
-        } else {
-            buffers.at_most.insert(array.buffer, 0);
-        }
-    }
+    let mut carried = carried(forward);
+    let mut is_carried = |array: &LiveArray<'m>| {
+        let left = carried.get_mut(&without_ones(&array.bounds[1..])).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
+    };
+    let (kept, recomputed): (Vec<&LiveArray<'m>>, Vec<_>) = stacked.iter().partition(|array| is_carried(array));
+    // Something is carried, be it under other bounds.
+    let recomputed = if kept.is_empty() { &recomputed[1..] } else { &recomputed };
+    let at_most = recomputed.iter().map(|array| (array.buffer, 0)).collect();
+    let buffers = BufferChanges { at_most, ..BufferChanges::default() };
     let arrays = if stacked.len() == 1 { "an array".to_owned() } else { format!("{} arrays", stacked.len()) };
     let (checkpoint, import, code) = checkpoint(forward);
     let sentence = format!(
@@ -94,14 +97,19 @@ fn runs_forward(instruction: &Instruction<'_>) -> bool {
     op_name(instruction).is_some_and(|name| is_forward(&name))
 }
 
-/// How many arrays of these bounds a loop carries, whatever memory they lie in; at least one.
-fn carried(forward: &Instruction<'_>, bounds: &[u64]) -> usize {
-    let Ok(shape) = forward.shape() else { return 1 };
-    let is_one = |leaf: &Shape| {
-        let dimensions: Option<Vec<u64>> = leaf.dimensions().iter().map(|dimension| dimension.bound()).collect();
-        leaf.as_array().is_some() && dimensions.as_deref() == Some(bounds)
-    };
-    shape.leaves().filter(|(_, leaf)| is_one(leaf)).count().max(1)
+/// How many arrays a loop carries, by their bounds, whatever memory they lie in.
+fn carried(forward: &Instruction<'_>) -> HashMap<Vec<u64>, usize> {
+    let mut carried = HashMap::new();
+    let Ok(shape) = forward.shape() else { return carried };
+    for (_, leaf) in shape.leaves().filter(|(_, leaf)| leaf.as_array().is_some()) {
+        let bounds: Option<Vec<u64>> = leaf.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        *carried.entry(without_ones(&bounds.unwrap_or_default())).or_default() += 1;
+    }
+    carried
+}
+
+fn without_ones(bounds: &[u64]) -> Vec<u64> {
+    bounds.iter().copied().filter(|bound| *bound != 1).collect()
 }
 
 impl MessageRule for LoopKeepsValues {
