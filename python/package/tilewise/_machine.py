@@ -86,7 +86,6 @@ def _cpus(jax: Any, needed: int) -> tuple[Any, ...]:
     return devices
 
 
-@functools.cache
 def _gpus(card: str, needed: int) -> tuple[Any, ...]:
     """Devices of so many cards that aren't there."""
     topologies = module("jax.experimental.topologies")
