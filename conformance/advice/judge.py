@@ -246,7 +246,8 @@ def summary(cases):
     lines, is_enough = summary_of(cases)
     apart = {
         "is_of_library": "Of programs of public libraries alone, most of them written after the rules:",
-        "is_newer": "Of those of `cases/models.py` alone, all of them written after the rules; four of them led to a rule's change:",
+        "is_newer": "Of those of `cases/models.py` alone, all of them written after the rules; four of them led to a "
+        "rule's change:",
     }
     for key, words in apart.items():
         some = [case for case in cases if case[key]]
