@@ -47,7 +47,7 @@ def main():
             if before is None:
                 before = report
             else:
-                advice = [piece.bytes_saved or 0 for piece in before.advice if piece.kind == kind]
+                advice = [piece.peak_bytes_saved or 0 for piece in before.advice if piece.kind == kind]
                 is_named = any(f"jax.{kind}" in note for note in before.notes)
                 saved = before.peak_bytes - report.peak_bytes
                 if not (advice or is_named) or saved <= 0 or saved < KEPT * sum(advice):

@@ -57,6 +57,10 @@ impl BufferValue {
 }
 
 impl RowValue for BufferValue {
+    fn bytes(&self) -> Option<u64> {
+        Some(self.physical_bytes)
+    }
+
     fn padding_bytes(&self) -> u64 {
         self.physical_bytes.saturating_sub(self.logical_bytes)
     }

@@ -1,8 +1,8 @@
 //! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
-    builtins::{in_python, tuple},
-    errors::{Error, Result},
+    builtins::{deprecated, in_python, tuple},
+    errors::{Class, Error, Result},
     recommendation::PyRecommendation,
     row::{PyRow, PySourceLine, RowValue},
     shape::PyShape,
@@ -11,7 +11,7 @@ use crate::{
     travel::{Reduced, native, reduced},
 };
 use pyo3::{
-    exceptions::PyTypeError,
+    exceptions::{PyTypeError, PyValueError},
     prelude::*,
     types::{PyIterator, PyString},
 };
@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{Allocation, Explanation, explain};
+use tilewise_audit::{Allocation, Explanation, JsonLine, explain};
 use tilewise_oom::{Message, PrintedSize};
 use tilewise_report::{WriteText, notebook};
 
@@ -52,7 +52,7 @@ pub(crate) fn explain_text<'py>(
 /// Examples:
 ///     >>> import pathlib
 ///     >>> explained = explain(pathlib.Path("../examples/out_of_memory.txt"))
-///     >>> explained.memory_space_name, explained.shortfall_bytes
+///     >>> explained.memory_space_name, explained.exceeded_bytes
 ///     ('hbm', 488960)
 #[pyclass(frozen, eq, hash, extends = PyTable, module = "tilewise", name = "Explanation")]
 pub(crate) struct PyExplanation {
@@ -72,6 +72,13 @@ impl Hash for PyExplanation {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.text, self.tpu).hash(state);
     }
+}
+
+/// What an explanation is made of, in JSON.
+#[derive(Serialize, Deserialize)]
+struct Made<T> {
+    text: T,
+    tpu: Option<T>,
 }
 
 impl PyExplanation {
@@ -128,8 +135,15 @@ impl PyExplanation {
 
     /// Bytes by which the need exceeds the memory: as printed, or the difference.
     #[getter]
-    fn shortfall_bytes(&self) -> Option<u64> {
+    fn exceeded_bytes(&self) -> Option<u64> {
         self.explained.shortfall_bytes()
+    }
+
+    /// The old name of `exceeded_bytes`.
+    #[getter]
+    fn shortfall_bytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        deprecated(py, c"`shortfall_bytes` is `exceeded_bytes` now")?;
+        Ok(self.exceeded_bytes())
     }
 
     /// Padding of all the arrays that the message lists.
@@ -179,6 +193,50 @@ impl PyExplanation {
     #[pyo3(signature = (*, width = 100))]
     fn table(&self, width: usize) -> String {
         in_python(&self.explained.to_text(width))
+    }
+
+    /// The explanation as JSON: the object that the command line prints, and in `message` the text that it was made of,
+    /// from which `from_json` makes it again.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> explained = explain(pathlib.Path("../examples/out_of_memory.txt"))
+    ///     >>> Explanation.from_json(explained.to_json()) == explained
+    ///     True
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        #[derive(Serialize)]
+        struct Item<'a> {
+            #[serde(flatten)]
+            explanation: &'a Explanation,
+            message: Made<&'a str>,
+        }
+        let message = Made { text: self.text.as_str(), tpu: self.tpu.map(Generation::name) };
+        let line = JsonLine::of("text", Item { explanation: &self.explained, message });
+        py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// The explanation that `to_json` wrote.
+    ///
+    /// Raises:
+    ///     MessageError: the text is no such JSON.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> text = explain(pathlib.Path("../examples/out_of_memory.txt")).to_json()
+    ///     >>> Explanation.from_json(text).verdict
+    ///     'padding'
+    #[staticmethod]
+    #[pyo3(signature = (json, /), text_signature = "(json, /)")]
+    fn from_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, Self>> {
+        #[derive(Deserialize)]
+        struct Item {
+            message: Made<String>,
+        }
+        let Item { message: Made { text, tpu } } = serde_json::from_str(json).map_err(|error| {
+            Error::new(Class::Message, "not_json", format!("this is not an explanation in JSON: {error}"))
+        })?;
+        let tpu = tpu.map(|name| PyString::new(py, &name).into_any());
+        explain_text(py, &PyString::new(py, &text).into_any(), tpu.as_ref())
     }
 
     /// For notebooks: the explanation, and pictures of the arrays with the most padding.
@@ -256,6 +314,10 @@ impl AllocationValue {
 }
 
 impl RowValue for AllocationValue {
+    fn bytes(&self) -> Option<u64> {
+        self.physical_bytes.or(self.reported_bytes)
+    }
+
     fn padding_bytes(&self) -> u64 {
         self.physical_bytes.unwrap_or(0).saturating_sub(self.logical_bytes.unwrap_or(0))
     }

@@ -54,7 +54,7 @@ mod _tilewise {
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, PyReportWarning, audit_text, plot, set_origin, work_of},
+        report::{PyReport, PyReportWarning, audit_text, diff_of, plot, set_origin, work_of},
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,

@@ -1,6 +1,7 @@
 //! `Recommendation`: a change, and what it frees.
 
 use crate::{
+    builtins::deprecated,
     row::PySourceLine,
     shape::PyShape,
     travel::{Reduced, reduced},
@@ -36,7 +37,7 @@ pub(crate) struct PyRecommendation {
     requested: Option<PyShape>,
     /// Bytes by which arguments, results that don't lie in them, and temporaries together fall, once the advice before it
     /// is followed; `None` where that is not known.
-    bytes_saved: Option<u64>,
+    peak_bytes_saved: Option<u64>,
     /// Whether that is the most it can free.
     is_bound: bool,
     /// What to do, as a sentence.
@@ -61,7 +62,7 @@ impl PyRecommendation {
             shape: array.and_then(|array| array.shape()).map(PyShape::new),
             shape_text: array.map(|array| array.shape_text.clone()),
             requested: array.and_then(|array| array.requested.clone()).map(PyShape::new),
-            bytes_saved: advice.saving.bytes(),
+            peak_bytes_saved: advice.saving.bytes(),
             is_bound: advice.saving.is_bound(),
             sentence: advice.sentence.clone(),
             code: snippet.map(|snippet| snippet.code.clone()),
@@ -74,12 +75,19 @@ impl PyRecommendation {
 
 #[pymethods]
 impl PyRecommendation {
+    /// The old name of `peak_bytes_saved`.
+    #[getter]
+    fn bytes_saved(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        deprecated(py, c"`bytes_saved` is `peak_bytes_saved` now")?;
+        Ok(self.peak_bytes_saved)
+    }
+
     fn __str__(&self) -> &str {
         &self.sentence
     }
 
     fn __repr__(&self) -> String {
-        let frees = self.bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
+        let frees = self.peak_bytes_saved.map(|bytes| format!(", frees {bytes} bytes")).unwrap_or_default();
         format!("<Recommendation {}: {}{frees}>", self.kind, self.sentence)
     }
 

@@ -29,7 +29,7 @@ use std::{
 };
 use tilewise::tpu::Generation;
 use tilewise_audit::{
-    AuditOptions, BufferRow, JsonLine, Machine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning,
+    AuditOptions, BufferRow, Diff, JsonLine, Machine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning,
 };
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, WriteText, notebook};
@@ -101,6 +101,24 @@ pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'sta
     let report = &report.get().audited.report;
     let work = report.work();
     (work.flops, report.moved_bytes(), work.collective_bytes)
+}
+
+/// The buffers that only the first or only the second program has, and by owner the bytes at their peaks, where they
+/// differ. `Report.diff` calls it.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "Python takes it apart at once")]
+pub(crate) fn diff_of<'py>(
+    py: Python<'py>,
+    before: &Bound<'py, PyReport>,
+    after: &Bound<'py, PyReport>,
+) -> PyResult<(Vec<Bound<'py, PyBuffer>>, Vec<Bound<'py, PyBuffer>>, Vec<(String, u64, u64)>)> {
+    let (before, after) = (before.get().audited.clone(), after.get().audited.clone());
+    let Diff { removed, added, owners, .. } = py.detach(|| Diff::of(&before.report, &after.report));
+    let buffers = |rows: Vec<BufferRow>| -> PyResult<Vec<_>> {
+        rows.into_iter().map(|row| PyBuffer::of(py, BufferValue::new(row))).collect()
+    };
+    let owners = owners.into_iter().map(|change| (change.owner, change.before_bytes, change.after_bytes));
+    Ok((buffers(removed)?, buffers(added)?, owners.collect()))
 }
 
 /// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.
@@ -605,7 +623,12 @@ impl PyReport {
         let AuditOutput { report, source, .. } = &*self.audited;
         let name = if report.module_name.is_empty() { source } else { &report.module_name };
         let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
-        format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>")
+        match (self.peak_bytes(), self.peak_padding_bytes()) {
+            (Some(peak), Some(padding)) => {
+                format!("<Report of {name}: peak {peak} bytes, {padding} of them padding; {buffers} buffers>")
+            }
+            _ => format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>"),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) struct PyRow(pub(crate) Arc<dyn RowValue>);
 
 /// What `Buffer` and `Allocation` have in common.
 pub(crate) trait RowValue: Send + Sync {
+    fn bytes(&self) -> Option<u64>;
     fn padding_bytes(&self) -> u64;
     fn expansion(&self) -> f64;
     fn causes(&self) -> &[String];
@@ -27,6 +28,12 @@ pub(crate) trait RowValue: Send + Sync {
 
 #[pymethods]
 impl PyRow {
+    /// Bytes taken; of an entry of a message without a shape that can be read, as printed. `None` if neither is there.
+    #[getter]
+    fn bytes(&self) -> Option<u64> {
+        self.0.bytes()
+    }
+
     /// Bytes of padding; 0 if they can't be computed.
     #[getter]
     fn padding_bytes(&self) -> u64 {

@@ -1,6 +1,7 @@
 //! `SpaceTotal`, the buffers of one memory space and its peak, and `PeakBuffer`, what is alive then.
 
 use crate::{
+    builtins::deprecated,
     row::PySourceLine,
     shape::PyShape,
     travel::{Reduced, reduced},
@@ -26,7 +27,7 @@ pub(crate) struct PySpaceTotal {
     /// The memory space's number, 0 for HBM.
     memory_space: u8,
     /// The memory space's name on a TPU, such as `'hbm'`.
-    name: String,
+    memory_space_name: String,
     /// The number of buffers.
     buffers: usize,
     /// Bytes of data.
@@ -56,7 +57,7 @@ impl PySpaceTotal {
         let peak = total.peak.as_ref();
         Self {
             memory_space: total.memory_space,
-            name: total.memory_space_name().into_owned(),
+            memory_space_name: total.memory_space_name().into_owned(),
             buffers: total.buffers,
             logical_bytes: total.logical_bytes,
             physical_bytes: total.physical_bytes,
@@ -74,6 +75,13 @@ impl PySpaceTotal {
 
 #[pymethods]
 impl PySpaceTotal {
+    /// The old name of `memory_space_name`.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<&str> {
+        deprecated(py, c"`name` is `memory_space_name` now")?;
+        Ok(&self.memory_space_name)
+    }
+
     /// Padding as a fraction of the bytes taken, 0 … 1.
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]
@@ -82,7 +90,7 @@ impl PySpaceTotal {
     }
 
     fn __repr__(&self) -> String {
-        let Self { name, padding_bytes, physical_bytes, .. } = self;
+        let Self { memory_space_name: name, padding_bytes, physical_bytes, .. } = self;
         format!("<SpaceTotal {name}: {padding_bytes} of {physical_bytes} bytes are padding>")
     }
 

@@ -21,6 +21,8 @@ from tilewise._fit.combination import Combination
 
 # With libtpu installed, JAX would look for a TPU.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# Meshes of several devices, as code for TPUs has them.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 # What the compiler said in other runs isn't read.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="tilewise-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)

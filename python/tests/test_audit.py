@@ -25,7 +25,7 @@ def test_the_example(program: Path) -> None:
     report = tw.audit(program, tpu="v5e")
     assert (report.module, report.entry, report.is_scheduled) == ("jit_f", "main.2", True)
     assert (report.padding_bytes, round(report.padding_share, 3)) == (281_621_948, 0.863)
-    assert [(space.name, space.buffers) for space in report.memory_spaces] == [
+    assert [(space.memory_space_name, space.buffers) for space in report.memory_spaces] == [
         ("hbm", 9),
         ("vmem", 11),
         ("semaphore", 2),
@@ -217,9 +217,11 @@ def test_text_and_html(program: Path) -> None:
     assert len(report.table(all=True).splitlines()) > len(report.table().splitlines())
     assert "\x1b" not in report.table()
     html = report._repr_html_()
-    assert html.count("<svg") == 3
+    # The timeline, and pictures of three arrays.
+    assert html.count("<svg") == 4
+    assert "Alive at the peak" in html
     assert "fusion.6" in html
-    assert repr(report) == "<Report of jit_f: 22 buffers, 281621948 bytes of padding in HBM>"
+    assert repr(report) == "<Report of jit_f: peak 326497792 bytes, 281621948 of them padding; 22 buffers>"
 
 
 def test_warnings() -> None:

@@ -73,9 +73,9 @@ def test_shardings_are_laid_out_over_the_topology(concrete: bool) -> None:
 def test_the_topology_is_as_large_as_the_mesh() -> None:
     from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
-    assert len(_compile._slice("v5e", None, 1)[1]) == 4
-    assert len(_compile._slice("v5e", "4x4", 1)[1]) == 16
-    assert len(_compile._slice("v5p", None, 100)[1]) == 128
+    assert len(_compile.slice_with("v5e", None, 1)[1]) == 4
+    assert len(_compile.slice_with("v5e", "4x4", 1)[1]) == 16
+    assert len(_compile.slice_with("v5p", None, 100)[1]) == 128
     sharding = NamedSharding(AbstractMesh((8,), ("x",)), PartitionSpec("x"))
     with pytest.raises(ValueError, match="8 devices, the topology 4"):
         tw.compile_for(jnp.tanh, S((64,), jnp.float32, sharding=sharding), tpu="v5e", topology="v5e:2x2")

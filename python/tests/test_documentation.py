@@ -32,6 +32,7 @@ COMPILING = {
     "compile_for",
     "fit",
     "fit_row",
+    "mesh",
     "try_formats",
     "watch",
 }
@@ -144,8 +145,10 @@ def test_typed_programs_use_everything() -> None:
     text = "".join(Path(path).read_text(encoding="utf-8") for path in TYPED)
     unused = [
         name
-        for name in documented()
-        if name != "tilewise" and not re.search(r"\." + name.rpartition(".")[2] + r"\b", text)
+        for name, value in documented().items()
+        if name != "tilewise"
+        and not (inspect.getdoc(value) or "").startswith("The old name of")
+        and not re.search(r"\." + name.rpartition(".")[2] + r"\b", text)
     ]
     assert not unused
 

@@ -22,7 +22,7 @@ import tilewise as tw
 def test_the_example(message: str) -> None:
     explained = tw.explain(message)
     assert (explained.form, explained.memory_space_name) == ("assignment", "hbm")
-    assert explained.shortfall_bytes == 488_960
+    assert explained.exceeded_bytes == 488_960
     assert explained.used_bytes is not None
     assert explained.limit_bytes is not None
     assert explained.padding_bytes == sum(row.padding_bytes for row in explained.allocations)
@@ -44,8 +44,8 @@ def test_the_example(message: str) -> None:
 def test_advice_is_the_command_line_s(message: str) -> None:
     command = [sys.executable, "-m", "tilewise", "explain", "--format", "json", str(EXAMPLES / "out_of_memory.txt")]
     printed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    fields = {name: name for name in ("kind", "target", "bytes_saved", "is_bound", "sentence", "code", "imports")}
-    fields["shape"] = "shape_text"
+    fields = {name: name for name in ("kind", "target", "is_bound", "sentence", "code", "imports")}
+    fields |= {"shape": "shape_text", "bytes_saved": "peak_bytes_saved"}
     advice = tw.explain(message).advice
     assert [{name: getattr(piece, ours) for name, ours in fields.items()} for piece in advice] == printed["advice"]
     assert (advice[0].kind, str(advice[0])) == ("split", advice[0].sentence)

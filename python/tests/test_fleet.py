@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,7 +61,11 @@ def test_a_row_is_what_the_audit_says(tmp_path: Path) -> None:
     assert row["padding_bytes"] == report.padding_bytes
     # As the command line prints them.
     assert (row["peak_instruction"], row["peak_file"], row["peak_line"]) == ("fusion.6", "model.py", 439)
-    assert (row["peak_bytes"], row["advice_kind"], row["advice_bytes_saved"]) == (326426112, "split", 278364160)
+    assert (row["peak_live_bytes"], row["advice_kind"]) == (326426112, "split")
+    assert row["advice_peak_bytes_saved"] == 278364160
+    assert row["peak_bytes"] == report.peak_bytes == 326_497_792
+    assert (row["tilewise"], row["tpu"], row["hbm_limit"], row["fits"]) == (tw.__version__, None, None, None)
+    assert row["warnings"] == [str(warning) for warning in report.warnings]
     assert row["error"] is None
 
 
@@ -113,6 +121,60 @@ def test_only_what_is_new_or_changed_is_audited_again(tmp_path: Path, monkeypatc
     assert dataset(tmp_path / "out" / "programs") == sorted(again, key=lambda row: str((row["job"], row["source"])))
     buffers = [row for row in dataset(tmp_path / "out" / "buffers") if row["source"] == changed[0]["source"]]
     assert [row["shape"] for row in buffers] == ["f32[400000,12]{1,0:T(8,128)}"]
+
+
+def test_the_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = fleet.audit(make_dumps(tmp_path / "dumps", 6), out=tmp_path / "audits").to_pylist()
+    monkeypatch.chdir(tmp_path)
+    text = (EXAMPLES.parent / "docs" / "fleet.md").read_text(encoding="utf-8")
+    (polars,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "polars" in block)
+    program: dict[str, Any] = {}
+    exec(polars, program)
+    padding = max(row["peak_padding_bytes"] or 0 for row in table)
+    assert program["worst"]["peak_padding_bytes"].to_list() == [padding] * 6
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    (query,) = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    saved = [row["advice_peak_bytes_saved"] for row in table if row["error"] is None]
+    assert duckdb.sql(query).fetchall() == [("split", len(saved), sum(saved))]
+
+
+def test_another_tpu_or_limit_is_another_audit(tmp_path: Path) -> None:
+    dumps, out = make_dumps(tmp_path / "dumps", 1), tmp_path / "out"
+    for tpu, limit, fits in [("v5e", None, True), ("v7x", None, True), ("v5e", "300MiB", False)]:
+        (row,) = (row for row in rows(fleet.audit(dumps, out=out, tpu=tpu, hbm_limit=limit)) if row["error"] is None)
+        assert (row["tpu"], row["fits"]) == (tpu, fits)
+        assert row["hbm_limit"] == (300 << 20 if limit else tw.hbm_bytes(tpu))
+        report = tw.audit(Path(row["source"]).read_bytes(), tpu=tpu, hbm_limit=limit)
+        assert row["warnings"] == [str(each) for each in report.warnings]
+    assert [row["tpu"] for row in dataset(out / "programs") if row["error"] is None] == ["v5e"]
+
+
+def test_many_files_are_rows_as_the_command_line_has_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.hlo"))]
+    for number in range(60):
+        text = texts[number % len(texts)].replace("jit_f", f"jit_{number}")
+        (tmp_path / f"{number:03}.hlo").write_text(text if number % 10 else "HloModule m\n\nENTRY e {\n  x = f32[2]")
+    table = fleet.audit(tmp_path, tpu="v5e", progress=True)
+    assert "60 of 60 audited" in capfd.readouterr().err
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewise", "audit", "--tpu", "v5e", "--format", "json", *map(str, tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = {line["input"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert len(lines) == table.num_rows == 60
+    for row in table.to_pylist():
+        line = lines[row["source"]]
+        assert (row["error"] is None) == ("error" not in line)
+        if row["error"] is None:
+            for name in ("module", "argument_bytes", "output_bytes", "temporary_bytes", "constant_bytes", "fits"):
+                assert row[name] == line[name]
+            assert row["peak_bytes"] == line["at_least_bytes"]
+            assert row["peak_live_bytes"] == line["memory_spaces"][0]["peak_live_bytes"]
+            assert row["hbm_limit"] == line["hbm_limit_bytes"]
+            assert len(row["warnings"]) == len(line["warnings"])
+    assert sum(row["error"] is not None for row in table.to_pylist()) == 6
 
 
 def test_a_file_that_could_not_be_read_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,10 +153,10 @@ def test_a_plan_is_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         return [jax.ShapeDtypeStruct((count, 2**20), jax.numpy.float32)]
 
     with pytest.raises(AssertionError, match="--update-plans"):
-        testing.assert_plan(step, path, args=arguments(8), tpu="v5e")
+        testing.assert_plan(step, *arguments(8), lock=path, tpu="v5e")
     monkeypatch.setattr(testing, "updates_plans", True)
-    testing.assert_plan(step, path, args=arguments(8), tpu="v5e")
+    testing.assert_plan(step, *arguments(8), lock=path, tpu="v5e")
     monkeypatch.setattr(testing, "updates_plans", False)
-    testing.assert_plan(step, path, args=arguments(8))
+    testing.assert_plan(step, *arguments(8), lock=path)
     with pytest.raises(AssertionError, match="step: worse"):
-        testing.assert_plan(step, path, args=arguments(16))
+        testing.assert_plan(step, *arguments(16), lock=path)

@@ -17,7 +17,7 @@ from tilewise._limits import bytes_of, in_words
 def test_limits() -> None:
     cases = {"10%": 100, "1 GiB": 2**30, "1.5KiB": 1536, "2MB": 2_000_000, "12": 12, "7B": 7}
     assert {text: bytes_of(text, 1000) for text in cases} == cases
-    assert (bytes_of(0.1, 1000), bytes_of(5, 1000)) == (100, 5)
+    assert (bytes_of(16e9, 1000), bytes_of(5, 1000), bytes_of("1G", 1)) == (16 * 10**9, 5, 2**30)
     for wrong in ("", "x", "-1", "1 furlong", "10 %%"):
         with pytest.raises(ValueError, match="a limit is"):
             bytes_of(wrong, 1)
@@ -27,24 +27,33 @@ def test_limits() -> None:
 def test_programs_within_their_limits(
     program: Path, assert_padding_below: Callable[..., None], assert_peak_below: Callable[..., None]
 ) -> None:
-    assert_padding_below(program, "300MiB", tpu="v5e")
-    assert_peak_below(program, "10%", tpu="v5e")
-    assert_peak_below(tw.audit(program, tpu="v5e"), 326_497_792, tpu="v5e")
+    assert_padding_below(program, limit="300MiB", tpu="v5e")
+    assert_peak_below(program, limit="10%", tpu="v5e")
+    assert_peak_below(tw.audit(program, tpu="v5e"), limit=326_497_792, tpu="v5e")
 
 
 def test_programs_above_them_name_their_lines(program: Path) -> None:
     with pytest.raises(AssertionError, match=r"of padding at the peak of jit_f, more than (.|\n)*model\.py:439"):
-        testing.assert_padding_below(program, "10%", tpu="v5e")
+        testing.assert_padding_below(program, limit="10%", tpu="v5e")
     with pytest.raises(AssertionError, match=r"jit_f holds 311\.37 MiB \(326497792\)(.|\n)*model\.py:439(.|\n)*try: "):
-        testing.assert_peak_below(program, 326_497_279, tpu="v5e")
+        testing.assert_peak_below(program, limit=326_497_279, tpu="v5e")
 
 
 def test_programs_without_tiles_or_schedule_fail() -> None:
     for check in (testing.assert_padding_below, testing.assert_peak_below):
         with pytest.raises(tw.NotATpuProgram):
-            check("x = f32[400000,12]{1,0} parameter(0)", "1GiB", tpu="v5e")
+            check("x = f32[400000,12]{1,0} parameter(0)", limit="1GiB", tpu="v5e")
         with pytest.raises(AssertionError, match="isn't scheduled"):
-            check("x = f32[400000,12]{1,0:T(8,128)} parameter(0)", "1GiB", tpu="v5e")
+            check("x = f32[400000,12]{1,0:T(8,128)} parameter(0)", limit="1GiB", tpu="v5e")
+
+
+def test_the_limit_once_came_second(program: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="f, \\*args, limit="):
+        testing.assert_peak_below(program, "10%", tpu="v5e")
+    with pytest.warns(DeprecationWarning, match="'10%', not 0.1"):
+        testing.assert_peak_below(program, limit=0.1, tpu="v5e")
+    with pytest.raises(TypeError, match="limit= is missing"):
+        testing.assert_peak_below(program, tpu="v5e")
 
 
 def test_the_fixtures_are_there() -> None:

@@ -83,7 +83,7 @@ def test_json_is_the_command_line_s(program: Path) -> None:
     assert ours.pop("program") == {"text": program.read_text(), "tpu": "v5e", "hbm_limit": tw.hbm_bytes("v5e")}
     assert ours == printed
     assert tw.Report.from_json(report.to_json()) == report
-    assert [(one.kind, one.bytes_saved, str(one.shape), one.code) for one in report.advice] == [
+    assert [(one.kind, one.peak_bytes_saved, str(one.shape), one.code) for one in report.advice] == [
         (row["kind"], row["peak_bytes_saved"], row["shape"], row["code"]) for row in printed["advice"]
     ]
     hbm = printed["memory_spaces"][0]

@@ -38,7 +38,7 @@ def reports(path: Path) -> None:
     assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
     assert_type(tw.Report.from_json(report.to_json()).diff(report).numbers, "dict[str, tuple[int | None, int | None]]")
     assert_type([buffer.shape for buffer in report], "list[tw.Shape]")
-    assert_type(tw.audit([path, path]), "list[tw.Report]")
+    assert_type(tw.audit([path, path]), "list[tw.Report | tw.Error | OSError]")
     assert_type(report.plot(memory_space=1, theme="dark").to_svg(), str)
     with path.open() as file:
         assert_type(tw.audit(file), tw.Report)
@@ -68,8 +68,35 @@ def programs(array: npt.NDArray[np.float32]) -> None:
     tw.watch(train_step, tpu="v5e", fail_above="10%", on_report=lambda report: print(report.module))(array)
     assert_type(tw.Layout("{1,0:T(8,128)}"), tw.Layout)
     assert_type(tw.Shape.of(array, layout="{1,0}").with_layout("{0,1}"), tw.Shape)
-    assert_peak_below(train_step, "8GiB", tpu="v5e", args=[array])
-    assert_padding_below(array.tobytes(), 0.1, tpu="v5e")
+    assert_peak_below(train_step, array, limit="8GiB", tpu="v5e")
+    assert_padding_below(array.tobytes(), limit="10%", tpu="v5e")
+
+
+def results(array: npt.NDArray[np.float32], report: tw.Report) -> None:
+    diff = report.diff(report)
+    assert_type(diff.owners, "tuple[tw.OwnerChange, ...]")
+    assert_type([each.peak_bytes_saved for each in diff.owners], "list[int]")
+    assert_type(
+        [(each.owner, each.before_bytes, each.after_bytes) for each in diff.owners], "list[tuple[str, int, int]]"
+    )
+    assert_type(tw.ReportDiff.from_json(diff.to_json()), tw.ReportDiff)
+    assert_type(tw.Explanation.from_json("{}"), tw.Explanation)
+    assert_type(tw.audit(train_step, array, scale=2.0, tpu="v5e", hbm_limit="14GiB"), tw.Report)
+    tw.compile_for(train_step, array, tpu="v5e", scale=2.0)
+    print(tw.mesh("v5e:4x2", ("data", "model")))
+    tree = tw.predict_tree({"w": array}, tpu="v5e")
+    assert_type(tree.table(depth=1, sort="bytes"), str)
+    assert_type(tree[0].bytes, int)
+    found = tw.live({"w": array}, next_program=report)
+    assert_type(found.devices, "tuple[tw.LiveDevice, ...]")
+    assert_type(found.rows, "tuple[tw.LiveRow, ...]")
+    assert_type(found.held_bytes("cpu:0"), int)
+    for device in found.devices:
+        assert_type(device.fits, "bool | None")
+        print(device.needed_bytes, device.used_bytes, device.peak_used_bytes, device.largest_free_bytes)
+    for row in found.rows:
+        print(row.device, row.kind, row.temporary_bytes)
+    tw.clear_cache()
 
 
 def make(batch: int) -> Any:

@@ -14,7 +14,7 @@ import tilewise as tw
 def recommendation_fields(advice: tw.Recommendation) -> None:
     texts: list[str] = [advice.kind, advice.target, advice.sentence]
     shapes: list[tw.Shape | None] = [advice.shape, advice.requested]
-    maybe_counts: list[int | None] = [advice.bytes_saved]
+    maybe_counts: list[int | None] = [advice.peak_bytes_saved]
     flags: list[bool] = [advice.is_bound]
     maybe_texts: list[str | None] = [
         advice.instruction,
@@ -99,7 +99,7 @@ def element_type_fields(element_type: tw.ElementType) -> None:
 def explanation_fields(explanation: tw.Explanation) -> None:
     texts: list[str] = [explanation.verdict, explanation.form]
     maybe_texts: list[str | None] = [explanation.code, explanation.module, explanation.memory_space_name]
-    maybe_counts: list[int | None] = [explanation.used_bytes, explanation.limit_bytes, explanation.shortfall_bytes]
+    maybe_counts: list[int | None] = [explanation.used_bytes, explanation.limit_bytes, explanation.exceeded_bytes]
     counts: list[int] = [explanation.padding_bytes]
     flags: list[bool] = [explanation.truncated]
     assert_type(explanation.allocations, "list[tw.Allocation]")
@@ -224,7 +224,7 @@ def space_total_fields(space: tw.SpaceTotal) -> None:
         space.physical_bytes,
         space.padding_bytes,
     ]
-    texts: list[str] = [space.name]
+    texts: list[str] = [space.memory_space_name]
     ratios: list[float] = [space.padding_share]
     maybe_counts: list[int | None] = [
         space.peak_live_bytes,

@@ -33,6 +33,7 @@ mod causes;
 mod content;
 mod copies;
 mod copy_reasons;
+mod diff;
 pub mod dump;
 mod elementwise;
 mod explain;
@@ -73,6 +74,7 @@ pub use causes::causes;
 pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
+pub use diff::{Diff, OwnerChange};
 pub use explain::{Allocation, Answer, Explanation, decode_log, explain, read_log, read_stream};
 pub use failure::Failure;
 #[cfg(feature = "serde")]

@@ -2,8 +2,8 @@
 
 use crate::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
-    Explanation, Failure, KernelRow, PeakRow, PlanRow, Recommendation, Report, ReportView, SourceLine, SpaceTotal,
-    Timeline, TimelinePiece, Warning,
+    Diff, Explanation, Failure, KernelRow, OwnerChange, PeakRow, PlanRow, Recommendation, Report, ReportView,
+    SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
     table::TableRow,
     timeline::{Pass, Resident},
 };
@@ -57,6 +57,18 @@ fields!(ReportView<'_>, view, {
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.options.hbm_limit.and_then(|limit| view.report.memory_bounds.headroom(limit)),
     warnings: view.report.warnings,
+});
+
+fields!(Diff, diff, {
+    removed: diff.removed,
+    added: diff.added,
+    owners: diff.owners,
+});
+
+fields!(OwnerChange, change, {
+    owner: change.owner,
+    before_bytes: change.before_bytes,
+    after_bytes: change.after_bytes,
 });
 
 fields!(KernelRow, row, {

@@ -1,10 +1,19 @@
 //! HTML for notebooks: text and pictures in one cell's output.
 
-use crate::AuditOutput;
+use crate::{
+    AuditOutput,
+    summary::{Recommended, Tone},
+};
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
 use tilewise_audit::Explanation;
 use tilewise_draw::{Options, Scene, View};
+
+/// The number of arrays at the peak that are listed.
+const ROWS: usize = 20;
+
+/// Code, in the font and with the room that it has in notebooks.
+const CODE: &str = "font-family:monospace;overflow-x:auto;margin:.3em 0";
 
 /// The number of arrays that are drawn.
 const PICTURES: usize = 3;
@@ -43,12 +52,63 @@ pub fn shape(shape: &Shape) -> String {
     html + "</div>"
 }
 
-/// A report: its text as it was made for the notebook, and pictures of the arrays with the most padding.
+/// A report: its page in small. What it holds and whether that fits, what to change, the timeline, and folded what is
+/// alive at the peak, the text as it was made for the notebook, and pictures of the arrays with the most padding.
 #[must_use]
 pub fn report(output: &AuditOutput, text: &str) -> String {
+    let summary = output.summary();
+    let mut html = format!(
+        "<div style=\"max-width:72em\"><div><b>{}</b> {}</div><div>{}. {}</div>",
+        escaped(summary.title),
+        escaped(&summary.origin),
+        escaped(&summary.headline),
+        escaped(&summary.machine)
+    );
+    for remark in summary.verdict.iter().chain(&summary.peak).chain(&summary.remedy) {
+        let words = escaped(&remark.words);
+        let is_loud = matches!(remark.tone, Tone::Strong | Tone::Warning | Tone::Bad);
+        let _ = if is_loud { write!(html, "<div><b>{words}</b></div>") } else { write!(html, "<div>{words}</div>") };
+    }
+    if !summary.recommendations.is_empty() {
+        html.push_str("<ol>");
+        for Recommended { lead, recommendation, .. } in &summary.recommendations {
+            let _ = write!(html, "<li><b>{}</b> {}", escaped(lead), escaped(&recommendation.sentence));
+            if let Some(snippet) = &recommendation.snippet {
+                let _ = write!(html, "<pre style=\"{CODE}\">{}</pre>", escaped(&snippet.code));
+            }
+            html.push_str("</li>");
+        }
+        html.push_str("</ol>");
+    }
+    if output.report.plan.is_ok() {
+        let timeline = output.picture(0).to_svg(&Options::new());
+        let _ = write!(html, "<details open><summary>Memory over time</summary>{timeline}</details>");
+    }
+    let peak = output.report.memory_space(0).and_then(|total| total.peak.as_ref());
+    if let Some(peak) = peak {
+        html.push_str("<details><summary>Alive at the peak</summary><div style=\"overflow-x:auto\"><table><tr>");
+        html.push_str("<th>bytes</th><th>padding</th><th>count</th><th>shape</th><th>for</th><th>owner</th></tr>");
+        for row in peak.rows.iter().take(ROWS) {
+            let line = row.source.as_ref().map(|line| format!("{}:{}", line.file, line.line));
+            let owner = line.or_else(|| row.op_name.clone());
+            let owner = owner.unwrap_or_else(|| row.instruction.clone());
+            let (shape, owner) = (escaped(&row.shape.to_string()), escaped(&owner));
+            let _ = write!(
+                html,
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{shape}</code></td><td>{}</td><td>{owner}</td></tr>",
+                row.bytes,
+                row.padding_bytes,
+                row.count,
+                row.role.as_str()
+            );
+        }
+        html.push_str("</table></div></details>");
+    }
     // Equal shapes are one picture; a program repeats a few.
     let shapes: Vec<Shape> = output.report.largest_padding().take(16 * PICTURES).map(|buffer| buffer.shape).collect();
-    with_pictures(text, shapes.iter())
+    let whole = with_pictures(text, shapes.iter());
+    let _ = write!(html, "<details><summary>Report</summary>{whole}</details></div>");
+    html
 }
 
 /// An explanation: its text as it was made for the notebook, and pictures of the arrays with the most padding.

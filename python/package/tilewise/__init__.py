@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 from tilewise._advice import AdviceCheck, CheckedAdvice
 from tilewise._audit import audit
 from tilewise._check import FixCheck, Measured, check_fix
-from tilewise._compile import compile_for
-from tilewise._diff import ReportDiff
+from tilewise._compile import compile_for, mesh
+from tilewise._diff import OwnerChange, ReportDiff
 from tilewise._errors import (
     DrawError,
     Error,
@@ -47,8 +47,9 @@ from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow, Owner
 from tilewise._fit.run import fit, fit_row
 from tilewise._formats import TriedFormats, try_formats
-from tilewise._jax import TreeLeaf, TreePrediction, from_jax, predict_tree, to_jax
+from tilewise._jax import from_jax, to_jax
 from tilewise._kernels import KernelBudgets, kernel_budget
+from tilewise._live import Live, LiveDevice, LiveRow, live
 from tilewise._machines import MachineComparison, OnMachine, compare_machines
 from tilewise._tilewise import (
     CHECKED_WITH,
@@ -80,7 +81,9 @@ from tilewise._tilewise import (
     tile,
     untile,
 )
+from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
 from tilewise._watch import watch
+from tilewise._ways import clear_cache
 from tilewise.kernels import KernelBudget, KernelRow
 
 __all__ = [
@@ -105,6 +108,9 @@ __all__ = [
     "KernelRow",
     "KernelUse",
     "Layout",
+    "Live",
+    "LiveDevice",
+    "LiveRow",
     "MachineComparison",
     "Measured",
     "MessageError",
@@ -113,6 +119,7 @@ __all__ = [
     "OomExplainer",
     "OutOfRangeError",
     "Owner",
+    "OwnerChange",
     "PaddingError",
     "ParseError",
     "PeakBuffer",
@@ -137,6 +144,7 @@ __all__ = [
     "__version__",
     "audit",
     "check_fix",
+    "clear_cache",
     "compare_machines",
     "compile_for",
     "explain",
@@ -146,6 +154,8 @@ __all__ = [
     "from_jax",
     "hbm_bytes",
     "kernel_budget",
+    "live",
+    "mesh",
     "predict",
     "predict_tree",
     "relayout",

@@ -84,7 +84,7 @@ class AdviceCheck:
         cells = [("promised", "freed", "")]
         for row in self.rows:
             advised = row.recommendation
-            promised = "" if advised.bytes_saved is None else in_words(advised.bytes_saved)
+            promised = "" if advised.peak_bytes_saved is None else in_words(advised.peak_bytes_saved)
             cells.append(
                 (
                     f"up to {promised}" if promised and advised.is_bound else promised,

@@ -433,7 +433,7 @@ def _refusal(words: str, tpu: str) -> tuple[Status, int | None]:
         return "failed", None
     if explained.verdict in ("padding", "arguments", "size", "fragmentation") and explained.memory_space_name == "hbm":
         needed = explained.used_bytes
-        if needed is not None and explained.limit_bytes is not None and explained.shortfall_bytes is not None:
-            needed = explained.limit_bytes + explained.shortfall_bytes
+        if needed is not None and explained.limit_bytes is not None and explained.exceeded_bytes is not None:
+            needed = explained.limit_bytes + explained.exceeded_bytes
         return "refused", needed
     return "other_memory", None

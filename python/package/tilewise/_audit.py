@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._advice import Origin, abstract
-from tilewise._errors import NotATpuProgram
+from tilewise._errors import Error, HloError
+from tilewise._limits import hbm_of
 from tilewise._machine import is_tpu, report_on
 from tilewise._plan import plan_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
-    from tilewise._types import Program, Tpu
+    from tilewise._types import Limit, Program, Tpu
 
 
 @overload
 def audit(
-    program: Program, /, *, tpu: Tpu | None = None, machine: str | None = None, hbm_limit: int | None = None
+    program: Program, /, *, tpu: Tpu | None = None, machine: str | None = None, hbm_limit: Limit | None = None
 ) -> Report: ...
 @overload
 def audit(
@@ -28,54 +29,58 @@ def audit(
     *args: Any,
     tpu: Tpu | None = None,
     machine: str | None = None,
-    hbm_limit: int | None = None,
+    hbm_limit: Limit | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
     confirm: bool = False,
+    **kwargs: Any,
 ) -> Report: ...
 @overload
 def audit(
-    program: list[Program] | tuple[Program, ...],
+    program: list[Program] | tuple[Program, ...] | Iterator[Program],
     /,
     *,
     tpu: Tpu | None = None,
     machine: str | None = None,
-    hbm_limit: int | None = None,
-) -> list[Report]: ...
+    hbm_limit: Limit | None = None,
+) -> list[Report | Error | OSError]: ...
 def audit(
     program: Any,
     /,
     *args: Any,
     tpu: Tpu | None = None,
     machine: str | None = None,
-    hbm_limit: int | None = None,
+    hbm_limit: Limit | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
     confirm: bool = False,
-) -> Report | list[Report]:
+    **kwargs: Any,
+) -> Report | list[Report | Error | OSError]:
     """Find what a compiled program holds at its peak, its padding waste, and what to change.
 
     Args:
         program: one of
 
-            - a function, compiled for ``tpu`` with no TPU at hand, as far as the compiler's memory plan: one that does
-              not fit has its report, too;
+            - a function of any kind that `compile_for` takes, compiled for ``tpu`` with no TPU at hand, as far as the
+              compiler's memory plan: one that does not fit has its report, too;
+            - what it was lowered to for a TPU, the result of ``lower``, which is compiled for ``tpu`` likewise;
             - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
-              ``to_string`` method; the result of ``lower`` alone has no device layouts yet;
+              ``to_string`` method;
             - the path of a file of HLO, or an open file: text or a serialised proto, plain or gzip;
             - HLO text: a ``str`` with line breaks or ``" = "``, or one that begins with ``HloModule``;
             - ``bytes`` of a file's content, or a message of the Protocol Buffers library;
-            - a list of these, for a list of reports.
+            - a list or an iterator of these, for a list of reports: one that can't be read is its error in the list.
         args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
             price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
         machine: the machine that runs the program, in place of ``tpu``: ``"cpu"``, for which a function is compiled
             here; ``"gpu:h100"``, ``"gpu:a100"`` or ``"gpu:b200"``, for which JAX's plugin compiles it without a card
             (``pip install 'jax[cuda12]'``); ``"gpu"``, any; or ``"tpu:v5e"``.
-        hbm_limit: the memory that the program has to fit into, in bytes.
+        hbm_limit: the memory that the program has to fit into: bytes, text such as ``"14GiB"``, or a share, ``"90%"``.
         topology, jit_options: for a function, as `compile_for` takes them.
         confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
             program's own code fits, too; the bytes are the same.
+        kwargs: the function's keyword arguments.
 
     Raises:
         Error: a function is to be compiled for a GPU, and this JAX can't (``kind`` is ``needs_gpu_compiler``).
@@ -97,49 +102,61 @@ def audit(
         >>> report.largest_padding()[0].causes
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
-    if isinstance(program, (list, tuple)):
-        programs = cast("Sequence[Program]", program)
-        return [audit(each, tpu=tpu, machine=machine, hbm_limit=hbm_limit) for each in programs]
+    if isinstance(program, (list, tuple)) or (isinstance(program, Iterator) and not hasattr(program, "read")):
+        return [_attempt(each, tpu, machine, hbm_limit) for each in cast("Iterable[Program]", program)]
     if machine is not None and tpu is not None:
         message = "tpu= and machine= say the same: give one of them"
         raise TypeError(message)
     if machine is not None and is_tpu(machine):
         tpu, machine = machine.strip().partition(":")[2], None
-    if _is_function(program):
+    limit = hbm_of(hbm_limit, tpu)
+    if _is_function(program) or (tpu is not None and hasattr(program, "compile")):
         if machine is not None:
             if topology is not None or confirm:
                 message = "topology= and confirm= are for TPUs"
                 raise TypeError(message)
-            return report_on(program, args, machine=machine, hbm_limit=hbm_limit, jit_options=jit_options)
+            return report_on(program, args, kwargs, machine=machine, hbm_limit=limit, jit_options=jit_options)
         if tpu is None:
             message = "audit compiles a function for a TPU: say which, as in audit(f, x, tpu='v5e')"
             raise TypeError(message)
         answer, _ = plan_of(
             program,
             args,
+            kwargs,
             tpu=tpu,
             topology=topology,
             jit_options=jit_options,
-            hbm_limit=hbm_limit,
+            hbm_limit=limit,
             confirm=confirm,
         )
         assert answer.report is not None
         origin = Origin(program, abstract(args), tpu, topology, jit_options)
         _tilewise.set_origin(answer.report, origin)
         return answer.report
-    if args or topology is not None or jit_options is not None or confirm:
+    if args or kwargs or topology is not None or jit_options is not None or confirm:
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"
         raise TypeError(message)
-    text, source = _text_of(program, tpu)
-    return _tilewise.audit_text(text, source, tpu, hbm_limit, machine)
+    text, source = _text_of(program)
+    return _tilewise.audit_text(text, source, tpu, limit, machine)
+
+
+def _attempt(
+    program: Program, tpu: Tpu | None, machine: str | None, hbm_limit: Limit | None
+) -> Report | Error | OSError:
+    try:
+        return audit(program, tpu=tpu, machine=machine, hbm_limit=hbm_limit)
+    except (Error, OSError) as error:
+        return error
 
 
 def _is_function(program: Any) -> bool:
     """Whether this is to be compiled; a compiled program can be called, too."""
-    return callable(program) and not hasattr(program, "as_text") and not hasattr(program, "to_string")
+    is_traced = hasattr(program, "lower") or (hasattr(program, "call") and hasattr(program, "mlir_module"))
+    is_text = hasattr(program, "as_text") or hasattr(program, "to_string")
+    return (callable(program) and not is_text) or (is_traced and not isinstance(program, (str, bytes, bytearray)))
 
 
-def _text_of(program: Any, tpu: Tpu | None) -> tuple[str, str]:
+def _text_of(program: Any) -> tuple[str, str]:
     """The HLO text, and where it came from."""
     source = type(program).__name__
     if hasattr(program, "read"):
@@ -156,24 +173,25 @@ def _text_of(program: Any, tpu: Tpu | None) -> tuple[str, str]:
         return _tilewise.decode(program.SerializeToString()), source
     if isinstance(program, (bytes, bytearray, memoryview)):
         return _tilewise.decode(bytes(cast("bytes", program))), "bytes"
-    return _text_of_object(program, source, tpu), source
+    return _text_of_object(program, source), source
 
 
 def _is_hlo(text: str) -> bool:
     return "\n" in text or text.startswith("HloModule") or " = " in text
 
 
-def _text_of_object(program: Any, source: str, tpu: Tpu | None) -> str:
+def _text_of_object(program: Any, source: str) -> str:
     if hasattr(program, "as_text"):
         # An object with `compile` is only lowered: its default text is StableHLO.
-        is_lowered = hasattr(program, "compile")
-        if is_lowered and tpu is not None:
-            raise NotATpuProgram(
-                f"this {source} is only lowered: layouts and memory come with compiling",
-                kind="not_tpu",
-                help="`audit(f, *args, tpu=…)` compiles the function for that TPU, and needs none",
-            )
-        text = program.as_text("hlo") if is_lowered else program.as_text()
+        try:
+            text = program.as_text("hlo") if hasattr(program, "compile") else program.as_text()
+        except RuntimeError as error:
+            # JAX can't print programs with some asynchronous instructions.
+            raise HloError(
+                f"this {source} can't be printed: {error}",
+                kind="not_printable",
+                help="`audit(f, *args, tpu=…)` reads the compiler's own dump",
+            ) from error
     elif hasattr(program, "to_string"):
         text = program.to_string()
     else:

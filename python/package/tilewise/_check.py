@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise._plan import plan_of
+from tilewise._shown import Shown
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
+
+
+_SIZES = ("argument_bytes", "output_bytes", "alias_bytes", "temporary_bytes")
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,9 @@ class Measured:
         report: the audit of the program.
 
     Examples:
-        >>> Measured(argument_bytes=4, output_bytes=4, alias_bytes=4, temporary_bytes=8, report=None).peak_bytes
-        12
+        >>> report = audit("x = f32[8,128]{1,0:T(8,128)} parameter(0)")
+        >>> Measured(argument_bytes=4096, output_bytes=0, alias_bytes=0, temporary_bytes=8, report=report).peak_bytes
+        4104
     """
 
     argument_bytes: int
@@ -37,17 +43,31 @@ class Measured:
 
     @property
     def peak_bytes(self) -> int:
-        """What it takes together: arguments, results that don't lie in them, and temporaries."""
-        return self.argument_bytes + self.output_bytes - self.alias_bytes + self.temporary_bytes
+        """What it takes together: arguments, results that don't lie in them, constants, and temporaries."""
+        return self.argument_bytes + self.output_bytes - self.alias_bytes + self.constant_bytes + self.temporary_bytes
+
+    @property
+    def constant_bytes(self) -> int:
+        """Constants, such as arrays that the function closes over, which ``memory_analysis()`` leaves out."""
+        return self.report.constant_bytes
 
     @property
     def padding_bytes(self) -> int:
         """Padding of what is alive at the peak."""
         return self.report.peak_padding_bytes or 0
 
+    def _held(self) -> dict[str, Any]:
+        sizes = {name: getattr(self, name) for name in _SIZES}
+        return {**sizes, "report": json.loads(self.report.to_json())}
+
+    @classmethod
+    def _of_held(cls, held: dict[str, Any]) -> Measured:
+        sizes = {name: held[name] for name in _SIZES}
+        return cls(**sizes, report=Report.from_json(json.dumps(held["report"])))
+
 
 @dataclass(frozen=True)
-class FixCheck:
+class FixCheck(Shown):
     """A program before and after a change, both as the compiler reports them. ``str`` is a table.
 
     Returned by `check_fix`.
@@ -71,12 +91,36 @@ class FixCheck:
         """By how much the peak falls, in bytes; negative if it rises."""
         return self.before.peak_bytes - self.after.peak_bytes
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row for each number of bytes; ``padding`` is that of what is alive at the peak."""
+        return compared(self.before, self.after)
+
+    def _held(self) -> dict[str, Any]:
+        return {"before": self.before._held(), "after": self.after._held()}
+
+    @classmethod
+    def _of_held(cls, held: dict[str, Any]) -> FixCheck:
+        return cls(Measured._of_held(held["before"]), Measured._of_held(held["after"]))
+
     def __str__(self) -> str:
-        lines = [f"{'bytes':<10}  {'before':>14}  {'after':>14}  {'saved':>14}"]
-        for name in ("argument", "output", "alias", "temporary", "peak", "padding"):
-            before, after = (getattr(side, f"{name}_bytes") for side in (self.before, self.after))
-            lines.append(f"{name:<10}  {before:>14}  {after:>14}  {before - after:>14}")
-        return "\n".join(lines)
+        return table_of(self._rows())
+
+
+def compared(before: Measured, after: Measured) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name in ("argument", "output", "alias", "constant", "temporary", "peak", "padding"):
+        old, new = (getattr(side, f"{name}_bytes") for side in (before, after))
+        shown = "peak padding" if name == "padding" else name
+        rows.append({"name": shown, "before_bytes": old, "after_bytes": new, "bytes_saved": old - new})
+    return rows
+
+
+def table_of(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'bytes':<12}  {'before':>14}  {'after':>14}  {'saved':>14}"]
+    for row in rows:
+        name, before, after, saved = row.values()
+        lines.append(f"{name:<12}  {before:>14}  {after:>14}  {saved:>14}")
+    return "\n".join(lines)
 
 
 def check_fix(
@@ -89,6 +133,7 @@ def check_fix(
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
     confirm: bool = False,
+    **kwargs: Any,
 ) -> FixCheck:
     """Compile a function before and after a change, and compare what the compiler plans.
 
@@ -102,6 +147,7 @@ def check_fix(
         args_after: the arguments of ``g``, where the change is to them.
         topology, jit_options: as `compile_for` takes them, for both.
         confirm: compile both to the end, as `audit` does with it.
+        kwargs: the keyword arguments of both.
 
     Raises:
         ImportError: JAX or libtpu is missing.
@@ -118,7 +164,9 @@ def check_fix(
     """
 
     def measured(function: Callable[..., Any], args: tuple[Any, ...]) -> Measured:
-        answer, _ = plan_of(function, args, tpu=tpu, topology=topology, jit_options=jit_options, confirm=confirm)
+        answer, _ = plan_of(
+            function, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options, confirm=confirm
+        )
         assert answer.sizes is not None
         assert answer.report is not None
         return Measured(**asdict(answer.sizes), report=answer.report)

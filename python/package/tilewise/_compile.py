@@ -1,4 +1,4 @@
-"""`compile_for`, which compiles a function for a TPU without one."""
+"""`compile_for`, which compiles a function for a TPU without one, and the topologies it compiles for."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ import functools
 import importlib.util
 import math
 import os
+import re
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tilewise import _tilewise
 from tilewise._device import abstract_device, asks_for_the_device
+from tilewise._errors import NotATpuProgram
 from tilewise._modules import module
+from tilewise._place import Place, TracedProgram, exported, meshes_of
 
 if TYPE_CHECKING:
+    from jax.sharding import Mesh as _Mesh
     from jax.stages import Compiled as _Compiled
 
     from tilewise._types import Tpu
@@ -55,25 +61,30 @@ def compile_for(
     tpu: Tpu,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
+    **kwargs: Any,
 ) -> _Compiled:
     """Compile a function for a TPU generation, on any Linux machine: no TPU is needed.
 
     Needs JAX and libtpu, the compiler: ``pip install 'tilewise[tpu]'``.
 
     Args:
-        f: the function, or the result of ``jax.jit``.
-        args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real. A ``NamedSharding`` is laid out over the TPU's
-            devices, whether its mesh is an ``AbstractMesh`` or one of this machine's devices.
+        f: the function: plain, bound or partial; jitted by ``jax.jit``, ``jax.pmap``, Flax or Equinox; what
+            ``jax.jit(f).trace(…)`` returns; or a ``jax.export.Exported``, whose arguments are optional.
+        args: its arguments, abstract (``jax.ShapeDtypeStruct``) or real. Meshes of their shardings, and those in the
+            function, are laid out over the TPU's devices, whether they are abstract or of this machine's devices: by
+            the devices' numbers. `mesh` makes one of the TPU's.
         tpu: the generation, under any of its names (``"v5e"``).
-        topology: the slice, such as ``"v5e:4x4"``; ``None`` for the smallest with enough devices for the arguments'
-            meshes.
+        topology: the slice, such as ``"v5e:4x4"``, or ``"v5e:4x4*2"`` for two; ``None`` for the smallest with enough
+            devices for the meshes.
         jit_options: arguments of ``jax.jit``, such as ``{"donate_argnums": 0}``.
+        kwargs: the function's keyword arguments. Those that are named like the above, ``functools.partial`` takes.
 
     Returns:
         A ``jax.stages.Compiled``: ``memory_analysis()`` and ``as_text()`` work, calling it does not.
 
     Raises:
         ImportError: JAX or libtpu is missing or too old.
+        NotATpuProgram: the function was exported or lowered for another machine.
         ParseError: ``tpu`` names no TPU generation.
         RuntimeError: libtpu can't start, for example since another process holds it.
         ValueError: there is no such topology, or none with enough devices.
@@ -85,58 +96,134 @@ def compile_for(
         >>> compiled.memory_analysis().argument_size_in_bytes
         25600000
     """
-    return lower_for(f, *args, tpu=tpu, topology=topology, jit_options=jit_options).compile()
+    return lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)[1].compile()
 
 
-def lower_for(
-    f: Callable[..., Any],
-    /,
-    *args: Any,
-    tpu: Tpu,
-    topology: str | None = None,
-    jit_options: Mapping[str, Any] | None = None,
-) -> Any:
-    """The function lowered for devices of a TPU."""
-    return lower_on(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)[1]
+def mesh(topology: str, axis_names: Sequence[str] | str, *, shape: Sequence[int] | None = None) -> _Mesh:
+    """A mesh of a slice's devices, for functions that need one with devices: no TPU is needed.
+
+    Args:
+        topology: the slice, such as ``"v5e:4x2"``, or ``"v5e:4x4*2"`` for two.
+        axis_names: the names of the mesh's axes.
+        shape: the axes' sizes; by default those of the slice, where it has as many, and for one axis all devices.
+
+    Raises:
+        ImportError: JAX or libtpu is missing or too old.
+        ValueError: there is no such topology, or it has another number of devices.
+
+    Examples:
+        >>> devices = mesh("v5e:4x2", ("data", "model"))
+        >>> devices.shape["data"], devices.shape["model"]
+        (4, 2)
+    """
+    jax = jax_for_tpus()
+    names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    devices = devices_of(topology)
+    if shape is None:
+        sizes = [int(size) for size in re.findall(r"\d+", topology.partition(":")[2].partition("*")[0])]
+        shape = (len(devices),) if len(names) == 1 else sizes
+    if len(shape) != len(names) or math.prod(shape) != len(devices):
+        message = f"{topology} has {len(devices)} devices, which do not make a mesh {tuple(shape)} of axes {names}"
+        raise ValueError(f"{message}: say shape=…")
+    made: _Mesh = jax.sharding.Mesh(np.array(devices, dtype=object).reshape(tuple(shape)), names)
+    return made
 
 
 def lower_on(
-    f: Callable[..., Any],
-    /,
-    *args: Any,
+    f: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
     tpu: Tpu,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
 ) -> tuple[str, Any]:
     """The slice that was picked, such as ``v5e:2x2``, and the function lowered for its devices."""
     generation = _tilewise.generation_name(tpu)
-    jax = _jax()
-    options = dict(jit_options or {})
-    meshes = [mesh for value in (args, options) for mesh in meshes_of(value)]
-    needed = max((mesh.size for mesh in meshes), default=1)
-    slice_name, devices = _slice(generation, topology, needed)
-    place = _Place(jax, devices, meshes)
-    for name in ("in_shardings", "out_shardings"):
-        if name in options:
-            options[name] = place.shardings(options[name])
-    leaves = jax.tree.leaves(args)
-    if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
-        # Nothing else says where the program runs.
-        options.setdefault("out_shardings", place.default)
-    jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
-    placed = jax.tree.map(functools.partial(place.leaf, has_own="in_shardings" in options), args)
+    jax = jax_for_tpus()
+    request = _Request(jax, generation, topology)
+    named = dict(kwargs or {})
+    if isinstance(f, jax.export.Exported):
+        if "tpu" not in f.platforms:
+            raise NotATpuProgram(
+                f"{f.fun_name} was exported for {', '.join(f.platforms)}",
+                kind="not_tpu",
+                help="`jax.export.export(jax.jit(f), platforms=['tpu'])` exports for TPUs, and needs none",
+            )
+        _, devices = slice_with(generation, topology, f.nr_devices)
+        args = exported(jax, f, args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
+        f = f.call
     try:
-        return slice_name, jitted.lower(*placed)
+        return request.lowered(f, args, named, dict(jit_options or {}))
     except Exception as error:
         # Pallas asks which TPU a kernel runs on, where it has blocks of one dimension or `emit_pipeline`.
         device = abstract_device(jax, generation) if asks_for_the_device(error) else None
         if device is None:
             raise
         with device:
-            return slice_name, jitted.lower(*placed)
+            return request.lowered(f, args, named, dict(jit_options or {}))
 
 
-def _jax() -> Any:
+class _Request:
+    """The TPU that something is lowered for."""
+
+    def __init__(self, jax: Any, generation: str, topology: str | None) -> None:
+        self.jax, self.generation, self.topology = jax, generation, topology
+
+    def slice(self, meshes: list[Any]) -> tuple[str, tuple[Any, ...]]:
+        """The topology, and its devices: the one that is named, the meshes' own, or the smallest with enough."""
+        own = None if self.topology else next(filter(None, map(_slice_of, meshes)), None)
+        return own or slice_with(self.generation, self.topology, max((mesh.size for mesh in meshes), default=1))
+
+    def lowered(
+        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
+    ) -> tuple[str, Any]:
+        """Lowered for it: as it is with arguments there, or moved there once it is traced."""
+        jax = self.jax
+        is_plain = not hasattr(f, "lower")
+        if is_plain or (options and not isinstance(f, jax.stages.Traced)) or type(f) is type(jax.jit(_nothing)):
+            try:
+                return self._placed(f, args, kwargs, options)
+            except (ValueError, TypeError) as error:
+                # JAX names the devices of meshes in the function that are not the arguments'.
+                if "device" not in str(error).lower() and "mesh" not in str(error).lower():
+                    raise
+            f = jax.jit(f, **options) if is_plain or options else f
+        if isinstance(f, jax.stages.Traced) or hasattr(f, "jit_wrapped"):
+            return self._moved(TracedProgram(jax, f))
+        return self._moved(TracedProgram.of(jax, f, args, kwargs))
+
+    def _placed(
+        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
+    ) -> tuple[str, Any]:
+        """Lowered with arguments that lie on the TPU."""
+        jax = self.jax
+        meshes = meshes_of((args, kwargs, options))
+        name, devices = self.slice(meshes)
+        place = Place(jax, devices, meshes)
+        for key in ("in_shardings", "out_shardings"):
+            if key in options:
+                options = {**options, key: place.shardings(options[key])}
+        leaves = jax.tree.leaves((args, kwargs))
+        if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
+            # Nothing else says where the program runs.
+            options = {"out_shardings": place.default, **options}
+        jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
+        at = functools.partial(place.leaf, has_own="in_shardings" in options)
+        return name, jitted.lower(*jax.tree.map(at, args), **jax.tree.map(at, kwargs))
+
+    def _moved(self, traced: TracedProgram) -> tuple[str, Any]:
+        """Lowered as it was traced, with other devices."""
+        meshes = traced.meshes()
+        name, devices = self.slice(meshes)
+        return name, traced.lower(Place(self.jax, devices, meshes))
+
+
+def _nothing() -> None:
+    """A function to jit."""
+
+
+def jax_for_tpus() -> Any:
     """JAX, which can compile for TPUs."""
     try:
         jax = module("jax")
@@ -153,7 +240,7 @@ def _jax() -> Any:
     return jax
 
 
-def _slice(generation: str, topology: str | None, needed: int) -> tuple[str, tuple[Any, ...]]:
+def slice_with(generation: str, topology: str | None, needed: int) -> tuple[str, tuple[Any, ...]]:
     """The name and devices of the topology, or of the smallest one that has enough."""
     prefix, slices = _SLICES[generation]
     devices: tuple[Any, ...] = ()
@@ -163,24 +250,39 @@ def _slice(generation: str, topology: str | None, needed: int) -> tuple[str, tup
         if len(devices) >= needed:
             return name, devices
     have = f"no topology of {generation} as many" if topology is None else f"the topology {len(devices)}"
-    message = f"the arguments' mesh has {needed} devices, {have}"
+    message = f"the program's mesh has {needed} devices, {have}"
     raise ValueError(message)
 
 
 def devices_in(tpu: str, topology: str | None) -> int:
     """How many devices a slice has; without a topology, the smallest slice of the generation."""
-    return len(_slice(tpu, topology, 1)[1])
+    return len(slice_with(tpu, topology, 1)[1])
+
+
+def _slice_of(mesh: Any) -> tuple[str, tuple[Any, ...]] | None:
+    """The topology whose devices a mesh has."""
+    if not isinstance(mesh, module("jax").sharding.Mesh) or mesh.devices.flat[0].platform != "tpu":
+        return None
+    devices = mesh.devices
+    return next(((name, devices_of(name)) for name in known_topologies() if devices.flat[0] in devices_of(name)), None)
+
+
+def known_topologies() -> list[str]:
+    """The topologies that were asked for in this process."""
+    return list(_TOPOLOGIES)
 
 
 def devices_of(name: str) -> tuple[Any, ...]:
-    """The devices of a topology, such as ``v5e:2x2``; libtpu is loaded with the first."""
+    """The devices of a topology, such as ``v5e:2x2``, or ``v5e:2x2*2`` for two slices. The first loads libtpu."""
     jax = module("jax")
     topologies = module("jax.experimental.topologies")
     # The environment is one for all threads.
     with _LOCK, _environment():
         if name not in _TOPOLOGIES:
             try:
-                found = topologies.get_topology_desc(platform="tpu", topology_name=name)
+                chips, _, slices = name.partition("*")
+                several = {"num_slices": int(slices)} if slices else {}
+                found = topologies.get_topology_desc(platform="tpu", topology_name=chips, **several)
             except (jax.errors.JaxRuntimeError, RuntimeError) as error:
                 raise _explained(error, name) from error
             _TOPOLOGIES[name] = tuple(found.devices)
@@ -212,70 +314,3 @@ def _explained(error: Exception, topology: str) -> Exception:
         return ValueError(message)
     message = f"libtpu can't start: {text}"
     return RuntimeError(message)
-
-
-def meshes_of(value: Any) -> list[Any]:
-    """The meshes of all shardings in a tree."""
-    jax = module("jax")
-
-    def is_leaf(value: Any) -> bool:
-        return isinstance(value, jax.sharding.Sharding)
-
-    leaves = jax.tree.leaves(value, is_leaf=is_leaf)
-    shardings: list[Any] = [leaf if hasattr(leaf, "mesh") else getattr(leaf, "sharding", None) for leaf in leaves]
-    return [sharding.mesh for sharding in shardings if getattr(sharding, "mesh", None) is not None]
-
-
-class _Place:
-    """Where arguments lie: on the devices of a topology, arranged as the meshes that the arguments had."""
-
-    def __init__(self, jax: Any, devices: tuple[Any, ...], meshes: list[Any]) -> None:
-        self.jax, self.devices = jax, devices
-        self.default = jax.sharding.SingleDeviceSharding(devices[0])
-        if meshes:
-            # What has no sharding of its own is on every device of the others.
-            largest = max(meshes, key=lambda mesh: int(mesh.size))
-            self.default = jax.sharding.NamedSharding(self.mesh(largest), jax.sharding.PartitionSpec())
-
-    def mesh(self, mesh: Any) -> Any:
-        """The mesh, of devices of the topology."""
-        import numpy as np
-
-        if isinstance(mesh, self.jax.sharding.Mesh) and mesh.devices.flat[0] in self.devices:
-            return mesh
-        sizes = tuple(mesh.axis_sizes)
-        devices = np.array(self.devices[: math.prod(sizes)], dtype=object).reshape(sizes)
-        return self.jax.sharding.Mesh(devices, mesh.axis_names, axis_types=mesh.axis_types)
-
-    def sharding(self, sharding: Any) -> Any:
-        """The sharding, over devices of the topology."""
-        kind = getattr(sharding, "memory_kind", None)
-        kind = kind if kind in ("device", "pinned_host") else None
-        if getattr(sharding, "mesh", None) is not None:
-            return self.jax.sharding.NamedSharding(self.mesh(sharding.mesh), sharding.spec, memory_kind=kind)
-        return self.default if kind is None else self.default.with_memory_kind(kind)
-
-    def shardings(self, tree: Any) -> Any:
-        """The shardings and formats of a tree, as ``in_shardings`` takes it."""
-
-        def one(value: Any) -> Any:
-            if hasattr(value, "layout") and hasattr(value, "sharding"):
-                return type(value)(value.layout, self.sharding(value.sharding))
-            return self.sharding(value) if isinstance(value, self.jax.sharding.Sharding) else value
-
-        def is_leaf(value: Any) -> bool:
-            return hasattr(value, "sharding") or isinstance(value, self.jax.sharding.Sharding)
-
-        return self.jax.tree.map(one, tree, is_leaf=is_leaf)
-
-    def leaf(self, leaf: Any, *, has_own: bool) -> Any:
-        """An argument's leaf as an abstract array on the topology; other values as they are."""
-        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-            return leaf
-        sharding = getattr(leaf, "sharding", None)
-        place = None if has_own and getattr(sharding, "mesh", None) is None else self.sharding(sharding)
-        layout = getattr(getattr(leaf, "format", None), "layout", None)
-        if isinstance(leaf, self.jax.ShapeDtypeStruct) and layout is not None and place is not None:
-            place = type(leaf.format)(layout, place)
-        weak = bool(getattr(leaf, "weak_type", False))
-        return self.jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=place, weak_type=weak)

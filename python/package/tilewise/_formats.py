@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from tilewise._check import Measured
+from tilewise._check import Measured, compared, table_of
 from tilewise._errors import Skip
 from tilewise._fit.candidates import Made, formats
 from tilewise._jax import to_jax
 from tilewise._modules import module
 from tilewise._plan import plan_of
+from tilewise._shown import Shown
 from tilewise._tilewise import Layout, Shape, predict
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 Layouts: TypeAlias = dict[int, Layout]
 """Layouts by the number of the leaf."""
 
+_SHARDINGS = ("in_shardings", "out_shardings")
+
 
 @dataclass(frozen=True)
-class TriedFormats:
+class TriedFormats(Shown):
     """What `try_formats` found.
 
     Attributes:
@@ -52,6 +55,24 @@ class TriedFormats:
     def peak_bytes_saved(self) -> int:
         """By how much the peak falls with them, in bytes."""
         return self.before.peak_bytes - self.best.peak_bytes
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row for each number of bytes, as those of `FixCheck`."""
+        return compared(self.before, self.best)
+
+    def _held(self) -> dict[str, Any]:
+        layouts = {name: [each and str(each) for each in getattr(self, name)] for name in _SHARDINGS}
+        sides = {"before": self.before._held(), "best": self.best._held()}
+        return {**sides, **layouts, "code": self.code, "tried": self.tried}
+
+    @classmethod
+    def _of_held(cls, held: dict[str, Any]) -> TriedFormats:
+        ins, outs = (tuple(each and Layout(each) for each in held[name]) for name in _SHARDINGS)
+        before, best = Measured._of_held(held["before"]), Measured._of_held(held["best"])
+        return cls(before, best, ins, outs, held["code"], held["tried"])
+
+    def __str__(self) -> str:
+        return "\n".join([table_of(self._rows()), *([self.code] if self.code else [])])
 
 
 def try_formats(

@@ -1,20 +1,16 @@
-"""Layouts from and to JAX, and trees of arrays. JAX is imported only to create its objects."""
+"""Layouts from and to JAX, which is imported only to create its objects."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from tilewise._errors import ShapeError
-from tilewise._modules import module
-from tilewise._tilewise import ElementType, Layout, Shape, predict
+from tilewise._tilewise import ElementType, Layout, Shape
 
 if TYPE_CHECKING:
     from jax.experimental.layout import Layout as _JaxLayout
 
-    from tilewise._types import HasLayout, HasMajorToMinor, JaxArray, Tpu
+    from tilewise._types import HasLayout, HasMajorToMinor, JaxArray
 
 _HOST = 5
 
@@ -101,177 +97,3 @@ def to_jax(layout: Layout | Shape, /, *, tiles: bool = False) -> _JaxLayout:
         tiling=tuple(tuple(combined if size is None else size for size in tile) for tile in layout.tiles),
         sub_byte_element_size_in_bits=layout.element_size_in_bits or 0,
     )
-
-
-@dataclass(frozen=True)
-class TreeLeaf:
-    """An array of a tree, as it lies on a TPU. Sizes are in bytes.
-
-    Attributes:
-        path: where it is in the tree, such as ``"layer/kernel"``: as the library names it.
-        shape: its `Shape` with the layout that the TPU picks; of a sharded array one device's shard.
-        sharding: how it is divided, as JAX prints it; ``None`` for an array without sharding.
-
-    Examples:
-        >>> import numpy as np
-        >>> predict_tree({"w": np.zeros((400000, 12), np.float32)}, tpu="v5e")[0].path
-        'w'
-    """
-
-    path: str
-    shape: Shape
-    sharding: str | None
-
-    @property
-    def element_type(self) -> ElementType:
-        """The element type."""
-        return self.shape.element_type
-
-    @property
-    def logical_bytes(self) -> int:
-        """Bytes of data."""
-        return self.shape.logical_bytes
-
-    @property
-    def physical_bytes(self) -> int:
-        """Bytes taken."""
-        return self.shape.physical_bytes
-
-    @property
-    def padding_bytes(self) -> int:
-        """Bytes of padding."""
-        return self.shape.padding_bytes
-
-
-@dataclass(frozen=True)
-class TreePrediction:
-    """The arrays of a tree as they lie on a TPU, a row each, and their totals in bytes.
-
-    Returned by `predict_tree`. A sequence of `TreeLeaf`; ``str`` is a table.
-
-    Examples:
-        >>> import numpy as np
-        >>> tree = predict_tree([np.zeros((8, 128), np.float32)] * 2, tpu="v5e")
-        >>> len(tree), tree.physical_bytes, tree.padding_bytes
-        (2, 8192, 0)
-    """
-
-    leaves: tuple[TreeLeaf, ...]
-
-    @property
-    def logical_bytes(self) -> int:
-        """Bytes of data of all arrays."""
-        return sum(leaf.logical_bytes for leaf in self.leaves)
-
-    @property
-    def physical_bytes(self) -> int:
-        """Bytes that all arrays take."""
-        return sum(leaf.physical_bytes for leaf in self.leaves)
-
-    @property
-    def padding_bytes(self) -> int:
-        """Padding of all arrays, in bytes."""
-        return sum(leaf.padding_bytes for leaf in self.leaves)
-
-    def __len__(self) -> int:
-        return len(self.leaves)
-
-    def __iter__(self) -> Iterator[TreeLeaf]:
-        return iter(self.leaves)
-
-    def __getitem__(self, number: int) -> TreeLeaf:
-        return self.leaves[number]
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Every row, by column.
-
-        Examples:
-            >>> import numpy as np
-            >>> predict_tree([np.zeros((400000, 12), np.float32)], tpu="v5e").to_dict()["padding_bytes"]
-            [6400000]
-        """
-        return {
-            "path": [leaf.path for leaf in self],
-            "shape": [str(leaf.shape) for leaf in self],
-            "sharding": [leaf.sharding for leaf in self],
-            "logical_bytes": [leaf.logical_bytes for leaf in self],
-            "physical_bytes": [leaf.physical_bytes for leaf in self],
-            "padding_bytes": [leaf.padding_bytes for leaf in self],
-        }
-
-    def to_pandas(self) -> Any:
-        """Every row, as a ``pandas.DataFrame``.
-
-        Raises:
-            ImportError: pandas is not installed.
-
-        Examples:
-            >>> import numpy as np
-            >>> predict_tree([np.zeros((8, 128), np.float32)], tpu="v5e").to_pandas()["shape"][0]
-            'f32[8,128]{1,0:T(8,128)}'
-        """
-        return module("pandas").DataFrame(self.to_dict())
-
-    def __str__(self) -> str:
-        rows = [("path", "shape", "bytes", "padding")]
-        rows += [(leaf.path, str(leaf.shape), str(leaf.physical_bytes), str(leaf.padding_bytes)) for leaf in self]
-        rows.append(("total", f"{len(self)} arrays", str(self.physical_bytes), str(self.padding_bytes)))
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        return "\n".join(
-            f"{path:<{widths[0]}}  {shape:<{widths[1]}}  {taken:>{widths[2]}}  {padding:>{widths[3]}}"
-            for path, shape, taken, padding in rows
-        )
-
-
-def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePrediction:
-    """Predict how the arrays of a tree lie on a TPU: parameters or an optimizer's state, of any library.
-
-    Args:
-        tree: a pytree of arrays, real or abstract (``jax.eval_shape``). Leaves that are no arrays are passed over; keys
-            of random numbers are the integers that they consist of.
-        tpu: the generation, under any of its names (``"v5e"``).
-        per_device: whether a sharded array counts as one device's shard, or as a whole.
-
-    Raises:
-        ImportError: JAX is not installed.
-        ParseError: ``tpu`` names no TPU generation.
-
-    Examples:
-        >>> import jax, jax.numpy as jnp
-        >>> abstract = jax.ShapeDtypeStruct
-        >>> params = {"w": abstract((400000, 12), jnp.bfloat16), "b": abstract((12,), jnp.float32)}
-        >>> print(predict_tree(params, tpu="v5e"))
-        path ...
-        b      f32[12]{0:T(128)} ...
-        w      bf16[400000,12]{0,1:T(8,128)(2,1)} ...
-        total  2 arrays ...
-    """
-    jax = module("jax")
-    leaves: list[TreeLeaf] = []
-    for path, leaf in _leaves(jax, tree):
-        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-            continue
-        array = leaf
-        if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            array = jax.eval_shape(jax.random.key_data, leaf)
-        sharding = getattr(array, "sharding", None)
-        if sharding is not None and not per_device:
-            array = jax.ShapeDtypeStruct(array.shape, array.dtype)
-        shape = predict(array, tpu=tpu)
-        leaves.append(TreeLeaf(path, shape, None if sharding is None else str(sharding)))
-    return TreePrediction(tuple(leaves))
-
-
-def _leaves(jax: Any, tree: Any) -> Iterator[tuple[str, Any]]:
-    """The leaves and their paths, without Flax's containers, which users don't see."""
-    known = {"flax.nnx": "Variable", "flax.core.meta": "AxisMetadata"}
-    boxes = tuple(getattr(sys.modules[name], box) for name, box in known.items() if name in sys.modules)
-    flatten = jax.tree_util.tree_flatten_with_path
-
-    def is_box(node: Any) -> bool:
-        return isinstance(node, boxes)
-
-    for path, node in flatten(tree, is_leaf=is_box)[0]:
-        for inner, leaf in flatten(node)[0]:
-            keys = (*path, *inner[1:])
-            yield "/".join(jax.tree_util.keystr((key,), simple=True) for key in keys), leaf

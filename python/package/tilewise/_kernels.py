@@ -141,12 +141,7 @@ def _confirmed(
 ) -> tuple[KernelBudget, ...]:
     """The kernels with the compiler's own figures."""
     jax = module("jax")
-    count = len(args)
-
-    def positional(*values: Any) -> Any:
-        return f(*values[:count], **dict(zip(kwargs, values[count:], strict=True)))
-
-    _, lowered = lower_on(positional if kwargs else f, *args, *kwargs.values(), tpu=generation)
+    _, lowered = lower_on(f, args, kwargs, tpu=generation)
     try:
         compiled = lowered.compile()
     except jax.errors.JaxRuntimeError as error:

@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import re
+import warnings
+from typing import TYPE_CHECKING
+
+from tilewise import _tilewise
+
+if TYPE_CHECKING:
+    from tilewise._types import Limit, Tpu
 
 _BINARY = {"TiB": 2**40, "GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
-_UNITS = {**_BINARY, "TB": 10**12, "GB": 10**9, "MB": 10**6, "KB": 10**3, "B": 1}
+_UNITS = {
+    **_BINARY,
+    **{unit[0]: size for unit, size in _BINARY.items()},  # As XLA prints them.
+    "TB": 10**12,
+    "GB": 10**9,
+    "MB": 10**6,
+    "KB": 10**3,
+    "B": 1,
+}
 
 
-def bytes_of(limit: int | float | str, whole: int) -> float:
-    """The limit in bytes: a number of them, text such as ``"1GiB"``, or a share of the whole, ``"10%"`` or 0.1."""
+def bytes_of(limit: Limit, whole: int) -> int:
+    """The limit in bytes: a number of them, text such as ``"1GiB"`` or ``"1G"``, or a share of the whole, ``"10%"``."""
     if isinstance(limit, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|[KMGT]i?B|B)?\s*", limit)
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(%|[KMGT](?:i?B)?|B)?\s*", limit)
         if found is None:
             message = f"a limit is a number of bytes, or text such as '10%' or '1GiB', not {limit!r}"
             raise ValueError(message)
         number, unit = float(found[1]), found[2] or "B"
-        return number / 100 * whole if unit == "%" else number * _UNITS[unit]
-    if isinstance(limit, float) and 0 <= limit <= 1:
-        return limit * whole
-    return limit
+        return int(number / 100 * whole if unit == "%" else number * _UNITS[unit])
+    if isinstance(limit, float) and 0 < limit <= 1:
+        message = f"a share is written as text: '{limit:.0%}', not {limit}"
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        return int(limit * whole)
+    return int(limit)
+
+
+def hbm_of(limit: Limit | None, tpu: Tpu | None) -> int | None:
+    """The HBM that there is, in bytes; a share is of the TPU's."""
+    if limit is None:
+        return None
+    if isinstance(limit, str) and "%" in limit and tpu is None:
+        message = f"{limit!r} is a share of a TPU's HBM: say which, as in tpu='v5e'"
+        raise TypeError(message)
+    return bytes_of(limit, 0 if tpu is None else _tilewise.hbm_bytes(tpu))
 
 
 def in_words(count: float) -> str:

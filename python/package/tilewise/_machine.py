@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._compile import _Place, meshes_of  # pyright: ignore[reportPrivateUsage]
 from tilewise._dump import dumped_text
 from tilewise._errors import Error
 from tilewise._modules import module
+from tilewise._place import Place, meshes_of
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -36,6 +36,7 @@ def is_tpu(machine: str) -> bool:
 def report_on(
     f: Callable[..., Any],
     args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
     *,
     machine: str,
     hbm_limit: int | None = None,
@@ -49,19 +50,22 @@ def report_on(
     name, _ = _tilewise.machine_name(machine)
     jax = module("jax")
     options = dict(jit_options or {})
-    meshes = [mesh for value in (args, options) for mesh in meshes_of(value)]
+    meshes = meshes_of((args, kwargs, options))
     needed = max((int(mesh.size) for mesh in meshes), default=1)
     devices = _cpus(jax, needed) if name == "cpu" else _gpus(name.partition(":")[2] or "h100", needed)
-    place = _Place(jax, devices, meshes)
+    place = Place(jax, devices, meshes)
     for key in ("in_shardings", "out_shardings"):
         if key in options:
             options[key] = place.shardings(options[key])
-    leaves = jax.tree.leaves(args)
+    leaves = jax.tree.leaves((args, kwargs))
     if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
         options.setdefault("out_shardings", place.default)
     jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
-    placed = jax.tree.map(functools.partial(place.leaf, has_own="in_shardings" in options), args)
-    text = _text(jitted.lower(*placed), {} if name == "cpu" else _GPU_OPTIONS)
+    at = functools.partial(place.leaf, has_own="in_shardings" in options)
+    text = _text(
+        jitted.lower(*jax.tree.map(at, args), **jax.tree.map(at, dict(kwargs or {}))),
+        {} if name == "cpu" else _GPU_OPTIONS,
+    )
     return _tilewise.audit_text(text, getattr(f, "__name__", type(f).__name__), None, hbm_limit, name)
 
 

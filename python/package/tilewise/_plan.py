@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
@@ -11,17 +14,20 @@ from tilewise._ask import Answer, Mode, Sizes, shared
 from tilewise._compile import lower_on
 from tilewise._dump import dumped
 from tilewise._explain import explain_oom
+from tilewise._fit.cache import Cache
 from tilewise._modules import module
 from tilewise._program import NotSendable, Program, sendable
-from tilewise._ways import ways
+from tilewise._progress import elapsed
+from tilewise._ways import cache_folder, ways
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
 
 
 def plan_of(
-    f: Callable[..., Any],
+    f: Any,
     args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
     *,
     tpu: Tpu,
     topology: str | None = None,
@@ -31,6 +37,9 @@ def plan_of(
 ) -> tuple[Answer, Program | None]:
     """What the compiler says of a function, with its report, also where it does not fit; and what was asked about.
 
+    Args:
+        f: the function, as `compile_for` takes it, or the result of its ``lower``.
+
     Raises:
         JaxRuntimeError: the compiler refuses it for another reason, or, with ``confirm``, although its plan fits.
     """
@@ -38,13 +47,24 @@ def plan_of(
     begun = time.perf_counter()
     with shared as compiler:
         compiler.start()
-        name, lowered = lower_on(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
+        name, lowered = None, getattr(f, "lowered", f)
+        if not hasattr(lowered, "compile"):
+            name, lowered = lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
         try:
-            program = sendable(lowered, _tilewise.generation_name(tpu), name, begun)
+            program = sendable(lowered, _tilewise.generation_name(tpu), name or topology, begun)
         except NotSendable:
             return _here(lowered, source, tpu, hbm_limit), None
         mode: Mode = "full" if confirm or not ways(compiler).stop else "stop"
-        answer = compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
+        # Reports name lines of the source, which `hash` leaves out.
+        keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
+        cache = Cache(cache_folder())
+        answer = cache.get(keyed, mode, hbm_limit, source)
+        if answer is None:
+            with elapsed(f"compiling {source} for {program.topology}"):
+                answer = compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
+            # A folder that can't be written to is no reason to fail.
+            with contextlib.suppress(OSError):
+                cache.put(keyed, mode, hbm_limit, answer)
     report = answer.report
     is_late = confirm and answer.status == "refused" and report is not None and report.fits
     if report is None or is_late or answer.status not in ("fits", "planned", "refused"):

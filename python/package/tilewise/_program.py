@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewise import _tilewise
-from tilewise._compile import lower_on
+from tilewise._capture import captured
+from tilewise._compile import devices_of, known_topologies, lower_on, slice_with
+from tilewise._errors import NotATpuProgram
 from tilewise._modules import module
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
-
-_LOCK = threading.Lock()
 
 _UNUSED = "xla_tilewise_unused"
 _NUMBERS = itertools.count()
@@ -66,38 +67,33 @@ def trace(
         NotSendable: the program can't be compiled elsewhere.
     """
     begun = time.perf_counter()
-    name, lowered = lower_on(f, *args, tpu=tpu, topology=topology, jit_options=jit_options)
+    name, lowered = lower_on(f, args, tpu=tpu, topology=topology, jit_options=jit_options)
     return sendable(lowered, _tilewise.generation_name(tpu), name, begun)
 
 
-def sendable(lowered: Any, tpu: str, topology: str, begun: float) -> Program:
+def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Program:
     """What JAX would hand to the compiler for ``lowered.compile()``.
 
     JAX has no public way to ask for it: the function that it calls last is replaced for this one call.
+
+    Args:
+        lowered: what ``lower`` returned, for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
+        tpu: the generation, such as ``v5e``.
+        topology: the slice; ``None`` for the one that the devices are of, or the smallest with enough.
+        begun: when tracing began, as ``time.perf_counter()`` has it.
+
+    Raises:
+        NotATpuProgram: it is lowered for another machine.
+        NotSendable: the program can't be compiled elsewhere.
     """
     try:
         compiler, mlir = module("jax._src.compiler"), module("jax._src.interpreters.mlir")
-        original = compiler.compile_or_get_cached
+        # JAX asks nobody about a program that it has compiled with these options.
+        handed = captured(compiler, "compile_or_get_cached", lambda: lowered.compile({_UNUSED: next(_NUMBERS)}))
     except (ImportError, AttributeError) as error:
         raise NotSendable(str(error)) from error
-    here = threading.get_ident()
-
-    def capture(*args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() != here:
-            return original(*args, **kwargs)
-        raise _Captured([*args, *kwargs.values()])
-
-    with _LOCK:
-        compiler.compile_or_get_cached = capture
-        try:
-            # JAX asks nobody about a program that it has compiled with these options.
-            lowered.compile({_UNUSED: next(_NUMBERS)})
-        except _Captured as captured:
-            handed = captured.handed
-        else:
-            raise NotSendable("JAX compiled the program in another way")
-        finally:
-            compiler.compile_or_get_cached = original
+    if handed is None:
+        raise NotSendable("JAX compiled the program in another way")
     try:
         computation = next(each for each in handed if hasattr(each, "operation"))
         options = next(each for each in handed if hasattr(each, "env_option_overrides"))
@@ -107,24 +103,37 @@ def sendable(lowered: Any, tpu: str, topology: str, begun: float) -> Program:
     sequences: list[Any] = [each for each in handed if isinstance(each, (list, tuple))]
     if any(len(each) for each in sequences):
         raise NotSendable("the program calls functions of this process")
+    numbers = [int(device.id) for device in devices.flatten()]
+    of = next((name for name in known_topologies() if devices.flatten()[0] in devices_of(name)), None)
+    if of is None:
+        _check_platform(lowered, devices.flatten()[0].platform)
+        of, there = slice_with(tpu, topology, len(numbers))
+        numbers = [int(device.id) for device in there[: len(numbers)]]
+        assignment = np.array(numbers).reshape(options.num_replicas, options.num_partitions)
+        options.device_assignment = module("jaxlib.xla_client").DeviceAssignment.create(assignment)
     options.env_option_overrides = [each for each in options.env_option_overrides if each[0] != _UNUSED]
     serialised = options.SerializeAsString()
     text = computation.operation.get_asm(enable_debug_info=False)
     return Program(
         name=str(computation.operation.attributes["sym_name"]).strip('"'),
         tpu=tpu,
-        topology=topology,
+        topology=of,
         module=mlir.module_to_bytecode(computation),
         options=serialised,
-        devices=tuple(int(device.id) for device in devices.flatten()),
-        hash=hashlib.sha256(b"\0".join((text.encode(), serialised, topology.encode()))).hexdigest(),
+        devices=tuple(numbers),
+        hash=hashlib.sha256(b"\0".join((text.encode(), serialised, of.encode()))).hexdigest(),
         trace_seconds=time.perf_counter() - begun,
     )
 
 
-class _Captured(BaseException):
-    """Carries what JAX hands to the compiler, past every handler of JAX's."""
-
-    def __init__(self, handed: list[Any]) -> None:
-        super().__init__()
-        self.handed = handed
+def _check_platform(lowered: Any, platform: str) -> None:
+    """Refuses what was lowered for other machines: a TPU's program would be another."""
+    lowering = getattr(lowered, "_lowering", None)
+    platforms = tuple(getattr(lowering, "_platforms", None) or (platform,))
+    if "tpu" not in platforms:
+        raise NotATpuProgram(
+            f"this {type(lowered).__name__} is lowered for {', '.join(platforms)}",
+            kind="not_tpu",
+            help="`audit(f, *args, tpu=…)` lowers and compiles the function for that TPU, and needs none; "
+            "`jax.jit(f).trace(…).lower(lowering_platforms=('tpu',))` lowers it for any",
+        )

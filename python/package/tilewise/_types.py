@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -131,7 +131,12 @@ class HasSerializeToString(Protocol):
         ...
 
 
-Tpu: TypeAlias = str | HasDeviceKind
+# The generations are offered to complete; other spellings are read, too.
+Generation: TypeAlias = (
+    Literal["v2"] | Literal["v3"] | Literal["v4"] | Literal["v5e"] | Literal["v5p"] | Literal["v6e"] | Literal["v7x"]
+)
+Tpu: TypeAlias = Generation | str | HasDeviceKind
+Limit: TypeAlias = int | float | str
 DtypeLike: TypeAlias = npt.DTypeLike | TorchDtype
 Program: TypeAlias = (
     str | PathLike[str] | HasReadText | bytes | bytearray | memoryview | HasSerializeToString | HasAsText | HasToString

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tilewise import _tilewise
 from tilewise._audit import audit
+from tilewise._dump import dumped
 from tilewise._errors import PaddingError
 from tilewise._explain import Wrapped
 from tilewise._limits import bytes_of, in_words
@@ -13,7 +15,7 @@ from tilewise._modules import module
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
-    from tilewise._types import HasAsText, Tpu
+    from tilewise._types import Limit, Tpu
 
 
 def watch(
@@ -21,7 +23,7 @@ def watch(
     /,
     *,
     tpu: Tpu | None = None,
-    fail_above: float | str | None = None,
+    fail_above: Limit | None = None,
     on_report: Callable[[Report], object] = print,
     confirm: bool = False,
 ) -> Any:
@@ -32,7 +34,7 @@ def watch(
         tpu: compiles for that generation, as `audit` does, whatever this machine runs; ``None`` for what the function
             is compiled for anyway, a TPU.
         fail_above: raises where the padding at the peak is above this: bytes, text such as ``"1GiB"``, or a share of
-            what is alive then, ``"10%"`` or 0.1.
+            what is alive then, ``"10%"``.
         on_report: takes each report.
         confirm: with ``tpu``, compile to the end, as `audit` does with it.
 
@@ -88,20 +90,13 @@ def _signature(args: Any, kwargs: Any) -> Any:
 def _audited(function: Callable[..., Any], args: Any, kwargs: Any, tpu: Tpu | None, confirm: bool) -> Report:
     if tpu is None:
         jitted: Any = function
-        program: HasAsText = jitted.lower(*args, **kwargs).compile()
-        return audit(program)
-    if kwargs:
-        named = tuple(kwargs)
-
-        def positional(*values: Any) -> Any:
-            count = len(values) - len(named)
-            return function(*values[:count], **dict(zip(named, values[count:], strict=True)))
-
-        return audit(positional, *args, *kwargs.values(), tpu=tpu, confirm=confirm)
-    return audit(function, *args, tpu=tpu, confirm=confirm)
+        # The dump is there for a program that does not fit, too.
+        name = getattr(function, "__name__", type(function).__name__)
+        return _tilewise.audit_text(dumped(jitted.lower(*args, **kwargs)), name, None, None)
+    return audit(function, *args, tpu=tpu, confirm=confirm, **kwargs)
 
 
-def _check(report: Report, fail_above: float | str | None) -> None:
+def _check(report: Report, fail_above: Limit | None) -> None:
     if fail_above is None:
         return
     padding = report.peak_padding_bytes or 0

@@ -74,9 +74,24 @@ def _held(path: Path) -> dict[str, dict[str, bool]]:
 
 
 def cache_folder() -> Path:
-    """Where what the compiler said is kept: ``$XDG_CACHE_HOME/tilewise/fit``, by default in ``~/.cache``."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base or Path.home() / ".cache") / "tilewise" / "fit"
+    """Where what the compiler said is kept: ``$TILEWISE_CACHE``, by default ``$XDG_CACHE_HOME/tilewise``."""
+    own = os.environ.get("TILEWISE_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(own) if own else Path(base) / "tilewise"
+
+
+def clear_cache() -> None:
+    """Forget what the compiler said of programs: the next call compiles them again.
+
+    `audit`, `check_fix`, `watch` and `fit` keep the plans of functions in the folder that the environment variable
+    ``TILEWISE_CACHE`` names, by default ``~/.cache/tilewise``. A plan is used again only for the same program, lines of
+    its source included, options and version of the compiler.
+
+    Examples:
+        >>> clear_cache()
+    """
+    for kept in cache_folder().glob("*.answer"):
+        kept.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:

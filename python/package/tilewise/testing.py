@@ -1,12 +1,13 @@
 """Assertions about the memory of programs, for tests. With pytest they are fixtures of the same names.
 
 >>> from tilewise.testing import assert_peak_below
->>> assert_peak_below("../examples/gnn_large.v5e.hlo", "1GiB", tpu="v5e")
+>>> assert_peak_below("../examples/gnn_large.v5e.hlo", limit="1GiB", tpu="v5e")
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from tilewise._audit import audit
 from tilewise._fit import lock as locks
 from tilewise._limits import bytes_of, in_words
+from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
-    from tilewise._tilewise import PeakBuffer, Report
-    from tilewise._types import Program, Tpu
+    from tilewise._tilewise import PeakBuffer
+    from tilewise._types import Limit, Program, Tpu
 
 __all__ = ["assert_padding_below", "assert_peak_below", "assert_plan"]
 
@@ -28,15 +30,21 @@ updates_plans = False
 
 
 def assert_padding_below(
-    program: Program | Callable[..., Any] | Report, limit: float | str, *, tpu: Tpu, args: Sequence[Any] = ()
+    program: Program | Callable[..., Any] | Report,
+    /,
+    *args: Any,
+    limit: Limit | None = None,
+    tpu: Tpu,
+    **kwargs: Any,
 ) -> None:
     """Fail if a program holds more padding at its peak.
 
     Args:
         program: whatever `audit` takes, a function among them, or a `Report`.
-        limit: bytes, text such as ``"1GiB"``, or a share of what is alive at the peak, ``"10%"`` or 0.1.
-        tpu: the generation, under any of its names (``"v5e"``).
         args: the function's arguments, abstract or real.
+        limit: bytes, text such as ``"1GiB"``, or a share of what is alive at the peak, ``"10%"``.
+        tpu: the generation, under any of its names (``"v5e"``).
+        kwargs: the function's keyword arguments.
 
     Raises:
         AssertionError: there is more; the message has the lines of the program that own it.
@@ -44,18 +52,19 @@ def assert_padding_below(
 
     Examples:
         >>> from tilewise.testing import assert_padding_below
-        >>> assert_padding_below("../examples/gnn_large.v5e.hlo", "50%", tpu="v5e")
+        >>> assert_padding_below("../examples/gnn_large.v5e.hlo", limit="50%", tpu="v5e")
         Traceback (most recent call last):
         ...
         AssertionError: 268.55 MiB (281594300) of padding at the peak of jit_f, more than ...
     """
     __tracebackhide__ = True
-    report = _report(program, args, tpu)
+    args, most_allowed = _in_order(args, limit, kwargs, "limit")
+    report = _report(program, args, kwargs, tpu)
     padding = report.peak_padding_bytes
     if padding is None:
         message = f"{report.module} has no memory plan, so its padding at the peak is not known: it isn't scheduled"
         raise AssertionError(message)
-    most = bytes_of(limit, report.peak_live_bytes or 0)
+    most = bytes_of(most_allowed, report.peak_live_bytes or 0)
     if padding > most:
         owners = [(row, row.padding_bytes) for row in report.peak_buffers]
         head = f"{in_words(padding)} of padding at the peak of {report.module}, more than {in_words(most)}"
@@ -63,15 +72,21 @@ def assert_padding_below(
 
 
 def assert_peak_below(
-    program: Program | Callable[..., Any] | Report, limit: float | str, *, tpu: Tpu, args: Sequence[Any] = ()
+    program: Program | Callable[..., Any] | Report,
+    /,
+    *args: Any,
+    limit: Limit | None = None,
+    tpu: Tpu,
+    **kwargs: Any,
 ) -> None:
     """Fail if a program holds more memory at its peak: arguments, results that don't lie in them, and temporaries.
 
     Args:
         program: whatever `audit` takes, a function among them, or a `Report`.
-        limit: bytes, text such as ``"8GiB"``, or a share of the TPU's HBM, ``"50%"`` or 0.5.
-        tpu: the generation, under any of its names (``"v5e"``).
         args: the function's arguments, abstract or real.
+        limit: bytes, text such as ``"8GiB"``, or a share of the TPU's HBM, ``"50%"``.
+        tpu: the generation, under any of its names (``"v5e"``).
+        kwargs: the function's keyword arguments.
 
     Raises:
         AssertionError: it holds more; the message has the lines of the program that own it.
@@ -79,15 +94,16 @@ def assert_peak_below(
 
     Examples:
         >>> from tilewise.testing import assert_peak_below
-        >>> assert_peak_below("../examples/gnn_large.v5e.hlo", "10%", tpu="v5e")
+        >>> assert_peak_below("../examples/gnn_large.v5e.hlo", limit="10%", tpu="v5e")
     """
     __tracebackhide__ = True
-    report = _report(program, args, tpu)
+    args, most_allowed = _in_order(args, limit, kwargs, "limit")
+    report = _report(program, args, kwargs, tpu)
     peak = report.peak_bytes
     if peak is None:
         message = f"{report.module} has no memory plan, so its peak is not known: it isn't scheduled"
         raise AssertionError(message)
-    most = bytes_of(limit, report.hbm_limit or 0)
+    most = bytes_of(most_allowed, report.hbm_limit or 0)
     if peak > most:
         owners = [(row, row.bytes) for row in report.peak_buffers]
         head = f"{report.module} holds {in_words(peak)}, more than {in_words(most)}"
@@ -96,9 +112,9 @@ def assert_peak_below(
 
 def assert_plan(
     f: Callable[..., Any],
-    lock: str | os.PathLike[str],
-    *,
-    args: Sequence[Any] = (),
+    /,
+    *args: Any,
+    lock: str | os.PathLike[str] | None = None,
     tpu: Tpu | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
@@ -106,6 +122,7 @@ def assert_plan(
     tolerance: float | str = "1%",
     exact: bool = False,
     any_compiler: bool = False,
+    **kwargs: Any,
 ) -> None:
     """Fail if the memory plan of a function is worse than the one that a lock has.
 
@@ -114,14 +131,15 @@ def assert_plan(
 
     Args:
         f: the function.
+        args: its arguments, abstract or real.
         lock: the file, which is committed.
-        args: the function's arguments, abstract or real.
         tpu, topology: the slice; by default the lock's.
         jit_options: as `tilewise.compile_for` takes them.
         name: the program's name in the lock, by default the function's.
         tolerance: what bytes may grow by, ``"1%"`` or 0.01.
         exact: fail on any change.
         any_compiler: compare with the plan of another compiler, too.
+        kwargs: the function's keyword arguments.
 
     Raises:
         AssertionError: it is worse, not in the lock, or locked with another compiler; the message says which.
@@ -130,7 +148,7 @@ def assert_plan(
         >>> import jax, jax.numpy as jnp
         >>> x = jax.ShapeDtypeStruct((8, 128), jnp.float32)
         >>> from tilewise.testing import assert_plan
-        >>> assert_plan(jnp.tanh, "no/plan.lock", args=[x], tpu="v5e")
+        >>> assert_plan(jnp.tanh, x, lock="no/plan.lock", tpu="v5e")
         Traceback (most recent call last):
         ...
         AssertionError: no/plan.lock has no program tanh: pytest --update-plans writes it
@@ -138,7 +156,8 @@ def assert_plan(
     from tilewise._fit.locked import of_function
 
     __tracebackhide__ = True
-    path = Path(lock)
+    args, path = _in_order(args, lock, kwargs, "lock")
+    path = Path(path)
     held: dict[str, Any] = {"compiler": locks.compiler(), "programs": {}}
     if path.exists():
         held = locks.read(path)
@@ -153,7 +172,8 @@ def assert_plan(
         raise TypeError(message)
     after, report = of_function(
         f,
-        tuple(args),
+        args,
+        kwargs,
         tpu=tpu,
         topology=topology,
         jit_options=jit_options,
@@ -177,10 +197,20 @@ def assert_plan(
         raise AssertionError(str(compared))
 
 
-def _report(program: Any, args: Sequence[Any], tpu: Tpu) -> Report:
-    from tilewise._tilewise import Report
+def _report(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tpu: Tpu) -> Report:
+    return program if isinstance(program, Report) else audit(program, *args, tpu=tpu, **kwargs)
 
-    return program if isinstance(program, Report) else audit(program, *args, tpu=tpu)
+
+def _in_order(args: tuple[Any, ...], given: Any, kwargs: dict[str, Any], name: str) -> tuple[tuple[Any, ...], Any]:
+    """The function's arguments, and the argument of that name, which once came first, with the others in ``args=``."""
+    if given is not None:
+        return args, given
+    if not args:
+        message = f"{name}= is missing"
+        raise TypeError(message)
+    message = f"write `f, *args, {name}=…`, as of all functions: the order `f, {name}, args=[…]` will go"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return tuple(kwargs.pop("args", ())), args[0]
 
 
 def _message(head: str, owners: list[tuple[PeakBuffer, int]], report: Report) -> str:

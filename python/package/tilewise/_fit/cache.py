@@ -27,13 +27,13 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def _path(self, program: Program, mode: Mode, limit: int) -> Path:
+    def _path(self, program: Program, mode: Mode, limit: int | None) -> Path:
         surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
         key = json.dumps([program.hash, mode, limit, compiler_version(), surroundings])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
 
-    def get(self, program: Program, mode: Mode, limit: int) -> Answer | None:
-        """The answer of the last time."""
+    def get(self, program: Program, mode: Mode, limit: int | None, source: str | None = None) -> Answer | None:
+        """The answer of the last time, with the report of that source."""
         try:
             head, _, text = self._path(program, mode, limit).read_bytes().partition(b"\n")
             held: dict[str, Any] = json.loads(head)
@@ -41,12 +41,14 @@ class Cache:
                 held["sizes"] = Sizes(**held["sizes"])
             report = None
             if text:
-                report = _tilewise.audit_text(zlib.decompress(text).decode(), program.name, program.tpu, limit)
+                report = _tilewise.audit_text(
+                    zlib.decompress(text).decode(), source or program.name, program.tpu, limit
+                )
             return Answer(**held, report=report)
         except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None
 
-    def put(self, program: Program, mode: Mode, limit: int, answer: Answer) -> None:
+    def put(self, program: Program, mode: Mode, limit: int | None, answer: Answer) -> None:
         """Keep an answer."""
         if answer.status not in _KEPT:
             return

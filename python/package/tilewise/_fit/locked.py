@@ -28,6 +28,7 @@ _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
 def of_function(
     f: Callable[..., Any],
     args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
     *,
     tpu: Tpu,
     topology: str | None,
@@ -36,7 +37,7 @@ def of_function(
     root: Path,
 ) -> tuple[dict[str, Any], Report]:
     """The entry of a function, and its report."""
-    answer, program = plan_of(f, args, tpu=tpu, topology=topology, jit_options=jit_options)
+    answer, program = plan_of(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
     assert answer.report is not None
     held = lock.entry(
         answer.report,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
@@ -19,15 +19,16 @@ from fsspec.core import url_to_fs
 
 from tilewise._audit import audit as audit_program
 from tilewise._errors import Error
+from tilewise._limits import hbm_of
+from tilewise._progress import counted
+from tilewise._tilewise import Report, __version__, generation_name
 from tilewise.fleet import _engines, _files
 
 if TYPE_CHECKING:
-    from tilewise._tilewise import Report
     from tilewise.fleet._files import Input
 
 _BATCH_FILES = 32
 _BATCH_BYTES = 64 << 20
-_HBM = 0
 
 # A row a program. The sizes are in bytes, in HBM; null for a file with an `error`. The version is null if the error may
 # pass: the next run tries again.
@@ -36,6 +37,9 @@ PROGRAMS = pa.schema(
         ("job", pa.string()),
         ("source", pa.string()),
         ("version", pa.string()),
+        ("tilewise", pa.string()),
+        ("tpu", pa.string()),
+        ("hbm_limit", pa.int64()),
         ("module", pa.string()),
         ("argument_bytes", pa.int64()),
         ("output_bytes", pa.int64()),
@@ -45,6 +49,7 @@ PROGRAMS = pa.schema(
         ("fits", pa.bool_()),
         ("peak_bytes", pa.int64()),
         ("padding_bytes", pa.int64()),
+        ("peak_live_bytes", pa.int64()),
         ("peak_padding_bytes", pa.int64()),
         ("peak_instruction", pa.string()),
         ("peak_file", pa.string()),
@@ -52,10 +57,14 @@ PROGRAMS = pa.schema(
         ("advice_kind", pa.string()),
         ("advice_instruction", pa.string()),
         ("advice_sentence", pa.string()),
-        ("advice_bytes_saved", pa.int64()),
+        ("advice_peak_bytes_saved", pa.int64()),
+        ("warnings", pa.list_(pa.string())),
         ("error", pa.string()),
     ]
 )
+# What a row has from the attributes of the same names.
+_REPORTED = tuple(name for name in PROGRAMS.names if hasattr(Report, name) and name not in ("source", "warnings"))
+_ADVICE = ("kind", "instruction", "sentence", "peak_bytes_saved")
 _ORDER = [("job", "ascending"), ("source", "ascending"), ("module", "ascending")]
 
 
@@ -66,8 +75,9 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     buffers: bool = True,
     tpu: str | None = None,
-    hbm_limit: int | None = None,
+    hbm_limit: float | str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    progress: bool | None = None,
 ) -> pa.Table:
     """Audits the programs of many jobs.
 
@@ -81,11 +91,13 @@ def audit(
         engine: ``"threads"`` of this process; ``"ray"``, on the cluster ``ray.init`` has joined; ``"dask"``, with the
             current ``distributed.Client``. Without a cluster, Ray and Dask start one on this machine.
         out: the folder, local or remote, of two Parquet datasets that are partitioned by job: ``programs`` and
-            ``buffers``. Workers write to it, each file as a whole. A program that is there and has not changed since
-            is not audited again; a file that could not be read is. ``None`` for none.
+            ``buffers``. Workers write to it, each file as a whole. A program that is there, audited by this version
+            for the same ``tpu`` and ``hbm_limit``, and has not changed since is not audited again; a file that could
+            not be read is. ``None`` for none.
         buffers: whether to write ``buffers``, a row for each buffer, with the columns of `Report`.
         tpu, hbm_limit: as for `tilewise.audit`.
         storage_options: arguments of the file systems.
+        progress: whether to count files on standard error; by default, if that is a terminal.
 
     Returns:
         A row for each program, old and new, in the order of jobs and names; sizes are in bytes.
@@ -103,7 +115,11 @@ def audit(
     """
     options = dict(storage_options or {})
     inputs = _files.find_programs([paths] if isinstance(paths, (str, os.PathLike)) else paths, options)
-    work = _Work(_url(out, options), buffers, tpu, hbm_limit, options)
+    generation = None if tpu is None else generation_name(tpu)
+    limit = hbm_of(hbm_limit, tpu)
+    made_by = f"tilewise {__version__}, {generation}, {limit}"
+    inputs = [replace(entry, version=f"{entry.version} {made_by}") for entry in inputs]
+    work = _Work(_url(out, options), buffers, generation, limit, options)
     is_new = not work.exists()
     written = work.known()
     current = {(entry.url, entry.version) for entry in inputs}
@@ -111,7 +127,12 @@ def audit(
     audited = {key for key, _ in _keys(known)}
     batches = list(_batches(entry for entry in inputs if (entry.url, entry.version) not in audited))
 
-    done = dict(_engines.run(engine, partial(_audit_batch, work, False), batches))
+    total = sum(map(len, batches))
+    with counted("audited", total, shown=progress) as count:
+        done: dict[int, pa.Table] = {}
+        for number, table in _engines.run(engine, partial(_audit_batch, work, False), batches):
+            done[number] = table
+            count(len(batches[number]))
     # Which file of a batch took its worker down, only each on its own can tell.
     alone = [[entry] for number, batch in enumerate(batches) if number not in done for entry in batch]
     singles = dict(_engines.run(engine, partial(_audit_batch, work, True), alone))
@@ -224,7 +245,7 @@ def _audit_file(work: _Work, is_last_try: bool, entry: Input) -> tuple[dict[str,
         report = audit_program(_files.read(entry.url, work.options), tpu=work.tpu, hbm_limit=work.hbm_limit)
         if not report.module:
             return _failed(entry, "this is a part of a program: its `HloModule` line is missing"), None
-        row = _row(entry, json.loads(report.to_json()))
+        row = _row(entry, report)
         return row, _buffers(entry, report) if work.buffers and work.out is not None else None
     except Error as error:
         return _failed(entry, str(error)), None
@@ -247,7 +268,14 @@ def _table(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def _failed(entry: Input, error: str) -> dict[str, Any]:
-    return {"job": entry.job, "source": entry.url, "version": entry.version, "error": error}
+    return {
+        "job": entry.job,
+        "source": entry.url,
+        "version": entry.version,
+        "tilewise": __version__,
+        "warnings": [],
+        "error": error,
+    }
 
 
 def _unlucky(entry: Input, error: str) -> dict[str, Any]:
@@ -255,37 +283,19 @@ def _unlucky(entry: Input, error: str) -> dict[str, Any]:
     return {**_failed(entry, error), "version": None}
 
 
-def _row(entry: Input, report: Mapping[str, Any]) -> dict[str, Any]:
-    spaces = report["memory_spaces"]
-    hbm: Mapping[str, Any] = next((space for space in spaces if space["memory_space"] == _HBM), {})
-    line = hbm.get("peak_source") or {}
-    advice: Mapping[str, Any] = next(iter(report["advice"]), {})
+def _row(entry: Input, report: Report) -> dict[str, Any]:
+    line = report.peak_source
+    advice = next(iter(report.advice), None)
     return {
         "job": entry.job,
         "source": entry.url,
         "version": entry.version,
-        **{
-            name: report[name]
-            for name in (
-                "module",
-                "argument_bytes",
-                "output_bytes",
-                "alias_bytes",
-                "constant_bytes",
-                "temporary_bytes",
-                "fits",
-            )
-        },
-        "peak_bytes": hbm.get("peak_live_bytes"),
-        "padding_bytes": hbm.get("padding_bytes"),
-        "peak_padding_bytes": hbm.get("peak_padding_bytes"),
-        "peak_instruction": hbm.get("peak_instruction"),
-        "peak_file": line.get("file"),
-        "peak_line": line.get("line"),
-        "advice_kind": advice.get("kind"),
-        "advice_instruction": advice.get("instruction"),
-        "advice_sentence": advice.get("sentence"),
-        "advice_bytes_saved": advice.get("peak_bytes_saved"),
+        "tilewise": __version__,
+        **{name: getattr(report, name) for name in _REPORTED},
+        "peak_file": None if line is None else line.file,
+        "peak_line": None if line is None else line.line,
+        **{f"advice_{name}": getattr(advice, name, None) for name in _ADVICE},
+        "warnings": [str(warning) for warning in report.warnings],
     }
 
 

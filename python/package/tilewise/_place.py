@@ -1,0 +1,237 @@
+"""Arguments and traced programs, placed on the devices of a TPU that isn't there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tilewise._capture import captured
+from tilewise._errors import Error
+from tilewise._modules import module
+
+
+def meshes_of(value: Any) -> list[Any]:
+    """The meshes of all shardings in a tree."""
+    jax = module("jax")
+
+    def is_leaf(value: Any) -> bool:
+        return isinstance(value, jax.sharding.Sharding)
+
+    leaves = jax.tree.leaves(value, is_leaf=is_leaf)
+    shardings: list[Any] = [leaf if hasattr(leaf, "mesh") else getattr(leaf, "sharding", None) for leaf in leaves]
+    return [sharding.mesh for sharding in shardings if getattr(sharding, "mesh", None) is not None]
+
+
+class Place:
+    """The devices of a topology, in place of those that meshes have, or that abstract meshes lack."""
+
+    def __init__(self, jax: Any, devices: tuple[Any, ...], meshes: list[Any]) -> None:
+        self.jax, self.devices = jax, devices
+        self.default = jax.sharding.SingleDeviceSharding(devices[0])
+        if meshes:
+            # What has no sharding of its own is on every device of the others.
+            largest = max(meshes, key=lambda mesh: int(mesh.size))
+            self.default = jax.sharding.NamedSharding(self.mesh(largest), jax.sharding.PartitionSpec())
+
+    def mesh(self, mesh: Any) -> Any:
+        """The mesh, of the topology's devices: each of another machine's devices is the one with its number here."""
+        sizes = tuple(mesh.axis_sizes)
+        numbers = np.arange(math.prod(sizes))
+        if isinstance(mesh, self.jax.sharding.Mesh):
+            if mesh.devices.flat[0] in self.devices:
+                return mesh
+            own = np.array([device.id for device in mesh.devices.flat])
+            numbers = own if own.max() < len(self.devices) else np.argsort(np.argsort(own))
+        devices = np.array(self.devices, dtype=object)[numbers].reshape(sizes)
+        return self.jax.sharding.Mesh(devices, mesh.axis_names, axis_types=mesh.axis_types)
+
+    def sharding(self, sharding: Any) -> Any:
+        """The sharding, over devices of the topology."""
+        kind = getattr(sharding, "memory_kind", None)
+        kind = kind if kind in ("device", "pinned_host") else None
+        if getattr(sharding, "mesh", None) is not None:
+            return self.jax.sharding.NamedSharding(self.mesh(sharding.mesh), sharding.spec, memory_kind=kind)
+        return self.default if kind is None else self.default.with_memory_kind(kind)
+
+    def shardings(self, tree: Any) -> Any:
+        """The shardings and formats of a tree, as ``in_shardings`` takes it."""
+
+        def one(value: Any) -> Any:
+            if hasattr(value, "layout") and hasattr(value, "sharding"):
+                return type(value)(value.layout, self.sharding(value.sharding))
+            return self.sharding(value) if isinstance(value, self.jax.sharding.Sharding) else value
+
+        def is_leaf(value: Any) -> bool:
+            return hasattr(value, "sharding") or isinstance(value, self.jax.sharding.Sharding)
+
+        return self.jax.tree.map(one, tree, is_leaf=is_leaf)
+
+    def leaf(self, leaf: Any, *, has_own: bool) -> Any:
+        """An argument's leaf as an abstract array on the topology; other values as they are."""
+        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            return leaf
+        sharding = getattr(leaf, "sharding", None)
+        place = None if has_own and getattr(sharding, "mesh", None) is None else self.sharding(sharding)
+        layout = getattr(getattr(leaf, "format", None), "layout", None)
+        if isinstance(leaf, self.jax.ShapeDtypeStruct) and layout is not None and place is not None:
+            place = type(leaf.format)(layout, place)
+        weak = bool(getattr(leaf, "weak_type", False))
+        return self.jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=place, weak_type=weak)
+
+
+class TracedProgram:
+    """A traced program, whatever devices its arguments, meshes and shardings are of, within it or without.
+
+    JAX lowers it for those devices only, and has no public way to say others: they are replaced in its private fields.
+    """
+
+    def __init__(self, jax: Any, traced: Any) -> None:
+        self.jax = jax
+        # Flax has its own class around JAX's.
+        self.traced = getattr(traced, "traced", traced)
+
+    @classmethod
+    def of(cls, jax: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedProgram:
+        """That of a function which some library has jitted."""
+        if hasattr(f, "trace"):
+            return cls(jax, f.trace(*args, **kwargs))
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        numbers = [number for number, leaf in enumerate(leaves) if isinstance(leaf, jax.ShapeDtypeStruct)]
+        abstract = [leaves[number] for number in numbers]
+        if meshes_of(abstract):
+            raise Error(
+                f"{type(f).__name__} takes arrays only, not abstract ones with shardings",
+                kind="abstract_sharding",
+                help="give arrays, or a function that `jax.jit` has jitted",
+            )
+        found: list[Any] = []
+
+        def lower(arrays: list[Any]) -> tuple[()]:
+            for number, array in zip(numbers, arrays, strict=True):
+                leaves[number] = array
+            args, kwargs = jax.tree.unflatten(tree, leaves)
+            found.extend(captured(jax.stages.Traced, "lower", lambda: f.lower(*args, **kwargs)) or ())
+            return ()
+
+        # Equinox takes what is no array for a constant; what a function is traced with are arrays.
+        jax.eval_shape(lower, abstract)
+        if not found:
+            raise _unknown(f"the `lower` of {type(f).__name__}")
+        return cls(jax, found[0])
+
+    def meshes(self) -> list[Any]:
+        """Every mesh, abstract ones only of arguments and results."""
+        found: list[Any] = []
+
+        def one(value: Any) -> Any:
+            if isinstance(value, self.jax.sharding.Mesh):
+                found.append(value)
+            elif getattr(value, "mesh", None) is not None:
+                found.append(value.mesh)
+            return value
+
+        self._replaced(one)
+        return [mesh for mesh in found if mesh.size > 0 and mesh.axis_names]
+
+    def lower(self, place: Place) -> Any:
+        """Lower it for the devices of a topology."""
+
+        def one(value: Any) -> Any:
+            if isinstance(value, self.jax.sharding.Mesh):
+                return place.mesh(value) if value.axis_names else value
+            return place.sharding(value)
+
+        types, params = self._replaced(one)
+        unspecified = type(module("jax._src.sharding_impls").UNSPECIFIED)
+        for number, (kind, own) in enumerate(zip(types, params["in_shardings"], strict=True)):
+            if isinstance(own, unspecified) and kind.sharding is None:
+                types[number] = kind.replace(sharding=place.default, committed=True)
+        if not types:
+            # Nothing else says where the program runs.
+            outs = params["out_shardings"]
+            params["out_shardings"] = tuple(place.default if isinstance(out, unspecified) else out for out in outs)
+        old = self.traced
+        return type(old)(types, params, old._in_tree, old.out_tree, old._consts).lower()
+
+    def _replaced(self, one: Callable[[Any], Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments' types and the program's parameters, with what `one` has for meshes and shardings."""
+        try:
+            types, params = self.traced._meta_tys_flat, self.traced._params
+        except AttributeError as error:
+            raise _unknown("traced programs") from error
+        replaced = _Replaced(self.jax, one)
+        return [self._argument(kind, one) for kind in types], replaced(params)
+
+    def _argument(self, kind: Any, one: Callable[[Any], Any]) -> Any:
+        has_mesh = getattr(kind.sharding, "mesh", None) is not None
+        sharding = one(kind.sharding) if has_mesh else None
+        # An array lies on this machine as it does; only what is asked for has a layout without tiles.
+        layout = getattr(kind.format, "layout", None)
+        is_asked = layout is not None and not getattr(layout, "tiling", None) and not kind.committed
+        form = type(kind.format)(layout, sharding) if is_asked and sharding is not None else None
+        return kind.replace(sharding=sharding, format=form, committed=sharding is not None)
+
+
+class _Replaced:
+    """A jaxpr's parameters with other meshes and shardings, as deep as they go. What has none stays the same object."""
+
+    def __init__(self, jax: Any, one: Callable[[Any], Any]) -> None:
+        core = module("jax.extend.core")
+        self._jaxprs = (core.Jaxpr, core.ClosedJaxpr)
+        self._closed = core.ClosedJaxpr
+        self._leaves = (jax.sharding.Mesh, jax.sharding.Sharding)
+        self._one = one
+        # Jaxprs are shared, and lowered once each.
+        self._seen: dict[int, tuple[Any, Any]] = {}
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, self._leaves):
+            return self._one(value)
+        if isinstance(value, self._jaxprs):
+            if id(value) not in self._seen:
+                self._seen[id(value)] = value, self._jaxpr(value)
+            return self._seen[id(value)][1]
+        if type(value) in (tuple, list):
+            items = [self(each) for each in value]
+            return type(value)(items) if _differ(items, value) else value
+        if type(value) is dict:
+            items = [self(each) for each in value.values()]
+            return dict(zip(value, items, strict=True)) if _differ(items, value.values()) else value
+        return value
+
+    def _jaxpr(self, value: Any) -> Any:
+        if isinstance(value, self._closed):
+            inner = self(value.jaxpr)
+            return value if inner is value.jaxpr else value.replace(jaxpr=inner)
+        params = [self(eqn.params) for eqn in value.eqns]
+        if not _differ(params, (eqn.params for eqn in value.eqns)):
+            return value
+        return value.replace(eqns=[eqn.replace(params=new) for eqn, new in zip(value.eqns, params, strict=True)])
+
+
+def _differ(new: list[Any], old: Any) -> bool:
+    return any(one is not other for one, other in zip(new, old, strict=True))
+
+
+def _unknown(what: str) -> Error:
+    jax = module("jax")
+    return Error(
+        f"JAX {jax.__version__} keeps {what} in a way that is not known here",
+        kind="unknown_jax",
+        help="give the plain function, with shardings over a `jax.sharding.AbstractMesh`",
+    )
+
+
+def exported(jax: Any, f: Any, args: tuple[Any, ...], mesh: Any) -> tuple[Any, ...]:
+    """The arguments of a ``jax.export.Exported``: those given, or abstract ones of the shapes it was exported for."""
+    if args:
+        return args
+    shardings: Iterator[Any] = iter(f.in_shardings_jax(mesh) if f.nr_devices > 1 else [None] * len(f.in_avals))
+    leaves = [jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=next(shardings)) for a in f.in_avals]
+    placed, named = jax.tree.unflatten(f.in_tree, leaves)
+    if named:
+        raise Error("a function that was exported with keyword arguments needs them: audit(exported, x, name=y)")
+    return tuple(placed)

@@ -1,0 +1,77 @@
+"""What results have in common that are made in Python: JSON, tables, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import TYPE_CHECKING, Any
+
+from tilewise._modules import module
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Shown:
+    """A result that passes through JSON, is a table, and shows itself in notebooks."""
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The table, a dict for each row."""
+        raise NotImplementedError
+
+    def _held(self) -> dict[str, Any]:
+        """What it is made of, as JSON has it."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of_held(cls, held: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """All of it as JSON, which `from_json` reads."""
+        return json.dumps({"schema": 1, **self._held()})
+
+    @classmethod
+    def from_json(cls, text: str, /) -> Self:
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: the text is no such JSON.
+        """
+        held = json.loads(text)
+        try:
+            found: Self = cls._of_held(held)
+        except (KeyError, TypeError, AttributeError) as error:
+            message = f"this is not a {cls.__name__} in JSON: {error!r}"
+            raise ValueError(message) from error
+        return found
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The table, by column."""
+        rows = self._rows()
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+
+    def to_pandas(self) -> Any:
+        """The table, as a ``pandas.DataFrame``.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return module("pandas").DataFrame(self._rows())
+
+    def to_polars(self) -> Any:
+        """The table, as a ``polars.DataFrame``.
+
+        Raises:
+            ImportError: Polars is not installed.
+        """
+        return module("polars").DataFrame(self._rows(), infer_schema_length=None)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table, for any reader of Arrow, where pyarrow is installed."""
+        return module("pyarrow").Table.from_pylist(self._rows()).__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        # As wide as it is, and no higher than a screen.
+        style = "font-family:monospace;overflow:auto;max-height:32em"
+        return f'<pre style="{style}">{html.escape(str(self))}</pre>'
