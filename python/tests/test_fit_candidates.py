@@ -187,7 +187,9 @@ def test_advice_is_checked() -> None:
     checked = tw.audit(lambda x: x + 1, S((400000, 128), jnp.float32), tpu="v5e").check()
     (donated,) = checked.rows
     assert donated.recommendation.kind == "donate"
-    assert donated.freed_bytes == donated.recommendation.peak_bytes_saved == checked.peak_bytes_saved == 400000 * 128 * 4
+    assert (
+        donated.freed_bytes == donated.recommendation.peak_bytes_saved == checked.peak_bytes_saved == 400000 * 128 * 4
+    )
     assert (checked.before.alias_bytes, checked.after.alias_bytes) == (0, donated.freed_bytes)
     assert str(checked).splitlines()[0].split() == ["promised", "freed"]
     with pytest.raises(TypeError, match="about a function"):

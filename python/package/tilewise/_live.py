@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tilewise._limits import in_words
@@ -26,7 +26,7 @@ class LiveRow:
         temporary_bytes: what a program takes besides its arguments and results while it runs.
 
     Examples:
-        >>> LiveRow("cpu:0", "array", None, "float32[8,128]", 1, 4096).bytes
+        >>> LiveRow("cpu:0", "array", None, "float32[8,128]", 1, 4096, None).bytes
         4096
     """
 
@@ -36,7 +36,7 @@ class LiveRow:
     shape: str | None
     count: int
     bytes: int
-    temporary_bytes: int | None = None
+    temporary_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class LiveDevice:
     limit_bytes: int | None
     peak_used_bytes: int | None
     largest_free_bytes: int | None
-    needed_bytes: int | None = None
+    needed_bytes: int | None
 
     @property
     def fits(self) -> bool | None:
@@ -81,7 +81,7 @@ class Live(Shown):
         devices: the devices' own figures.
 
     Examples:
-        >>> Live((LiveRow("cpu:0", "array", "w", "float32[8,128]", 1, 4096),), ()).held_bytes("cpu:0")
+        >>> Live((LiveRow("cpu:0", "array", "w", "float32[8,128]", 1, 4096, None),), ()).held_bytes("cpu:0")
         4096
     """
 
@@ -157,18 +157,18 @@ def live(tree: Any = None, /, *, next_program: Any = None) -> Live:
         for shard in array.addressable_shards:
             size = int(shard.data.on_device_size_in_bytes())
             shape = f"{shard.data.dtype}[{','.join(map(str, shard.data.shape))}]"
-            counts[LiveRow(str(shard.device), "array", names.get(id(array)), shape, 1, size)] += 1
-    rows = [LiveRow(**{**asdict(row), "count": count, "bytes": row.bytes * count}) for row, count in counts.items()]
+            counts[LiveRow(str(shard.device), "array", names.get(id(array)), shape, 1, size, None)] += 1
+    rows = [replace(row, count=count, bytes=row.bytes * count) for row, count in counts.items()]
     devices = jax.local_devices()
     rows += _programs(devices)
     needed = _needed(next_program)
     figures: list[LiveDevice] = []
     for device in devices:
-        said = device.memory_stats() or {}
+        said: dict[str, int] = device.memory_stats() or {}
         name, used = str(device), said.get("bytes_in_use")
         other = 0 if used is None else used - sum(row.bytes for row in rows if row.device == name)
         if other > 0:
-            rows.append(LiveRow(name, "other", None, None, 1, other))
+            rows.append(LiveRow(name, "other", None, None, 1, other, None))
         limit, peak, free = (said.get(key) for key in ("bytes_limit", "peak_bytes_in_use", "largest_free_block_bytes"))
         figures.append(LiveDevice(name, used, limit, peak, free, needed))
     return Live(tuple(sorted(rows, key=lambda row: (row.device, -row.bytes))), tuple(figures))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class TracedProgram:
             return place.sharding(value)
 
         types, params = self._replaced(one)
-        unspecified = type(module("jax._src.sharding_impls").UNSPECIFIED)
+        unspecified: type[Any] = type(module("jax._src.sharding_impls").UNSPECIFIED)
         for number, (kind, own) in enumerate(zip(types, params["in_shardings"], strict=True)):
             if isinstance(own, unspecified) and kind.sharding is None:
                 types[number] = kind.replace(sharding=place.default, committed=True)
@@ -198,8 +198,9 @@ class _Replaced:
             items = [self(each) for each in value]
             return type(value)(items) if _differ(items, value) else value
         if type(value) is dict:
-            items = [self(each) for each in value.values()]
-            return dict(zip(value, items, strict=True)) if _differ(items, value.values()) else value
+            held = cast("dict[Any, Any]", value)
+            items = [self(each) for each in held.values()]
+            return dict(zip(held, items, strict=True)) if _differ(items, held.values()) else held
         return value
 
     def _jaxpr(self, value: Any) -> Any:
