@@ -22,6 +22,7 @@ mod package;
 mod python;
 mod release;
 mod sanitize;
+mod site;
 mod test;
 mod tools;
 mod tpu;
@@ -57,6 +58,8 @@ enum Verb {
     Kernels(kernels::Options),
     /// Builds the web page and serves it, tests it in Chromium, or measures it
     Web(web::Options),
+    /// Builds the documents, the page and the crates' documentation as one site
+    Site(site::Options),
     /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
     Advice(advice::Options),
     /// Follows advice for programs of GPUs, compiled without one, and compares what it frees with what is promised
@@ -98,6 +101,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Cpu(options) => cpu::run(&shell, &options),
         Verb::Kernels(options) => kernels::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),
+        Verb::Site(options) => site::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),
         Verb::Gpu(options) => gpu::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),

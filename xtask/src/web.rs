@@ -66,6 +66,11 @@ pub(crate) fn tests(shell: &Shell) -> Cmd<'_> {
     npm(shell, &["run", "test"])
 }
 
+/// The site's tests, which need it built.
+pub(crate) fn site_tests(shell: &Shell) -> Cmd<'_> {
+    npm(shell, &["run", "test:site"])
+}
+
 /// Whether the page that reports are made of is what its sources make.
 pub(crate) fn check_template(shell: &Shell) -> anyhow::Result<()> {
     let is_renewed = fs::read(report_page(shell))? == fs::read(template(shell))?;

@@ -2,10 +2,19 @@
 
 use crate::commands::Command;
 use clap::Parser;
+use std::sync::LazyLock;
+use tilewise::tpu::Generation;
+use tilewise_audit::Machine;
+
+/// The version, and whose rules memory is planned by.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let [tpu, gpu, cpu] = [Machine::Tpu(Generation::V5e), Machine::Gpu(None), Machine::Cpu].map(Machine::compiler);
+    format!("{}\nplans memory as {tpu} does for TPUs, {gpu} for GPUs, {cpu} for CPUs", env!("CARGO_PKG_VERSION"))
+});
 
 /// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
 #[derive(Parser)]
-#[command(name = "tilewise", version, max_term_width = 100, propagate_version = true)]
+#[command(name = "tilewise", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, propagate_version = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) color: colorchoice_clap::Color,

@@ -8,6 +8,8 @@ mod cli;
 mod commands;
 mod container;
 mod input;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod output;
 mod values;
 

@@ -10,6 +10,9 @@
 //! | Parquet | `Parquet` | | | `parquet` |
 //! | a page in one file | [`Html`] | | | `html` |
 //! | a notebook's cell | [`notebook::report`] | [`notebook::explanation`] | [`notebook::shape`] | `html` |
+//! | Markdown | [`Markdown`] | | | |
+//! | SARIF, for code scanning | [`Sarif`] | | | |
+//! | workflow commands of GitHub Actions | [`Github`] | | | |
 //! | a trace for <https://ui.perfetto.dev> | [`Trace`] | | | |
 //! | a snapshot for <https://pytorch.org/memory_viz> | [`MemoryViz`] | | | |
 //! | SVG, PNG | [`Picture`] | | | `png` |
@@ -19,29 +22,29 @@
 
 #![forbid(unsafe_code)]
 
-mod error_page;
 mod export;
 mod failure;
 mod kernel;
 #[cfg(feature = "html")]
 pub mod notebook;
 mod output;
+mod pages;
 mod shape;
 pub mod style;
 pub mod summary;
 mod text;
 
-pub use error_page::ErrorPage;
 #[cfg(feature = "csv")]
 pub use export::Csv;
 #[cfg(feature = "html")]
 pub use export::Html;
 #[cfg(feature = "parquet")]
 pub use export::Parquet;
-pub use export::{Exporter, Json, MemoryViz, Picture, PictureFormat, Trace};
+pub use export::{Exporter, Github, Json, Markdown, MemoryViz, Picture, PictureFormat, Sarif, Trace};
 pub use failure::{excerpt, failure_text};
 pub use kernel::KernelBudget;
 pub use output::AuditOutput;
+pub use pages::Page;
 pub use shape::{
     BitcastAnswer, Derived, Differences, FreeLayouts, LayoutSummary, Located, NotationPart, Pair, Placement,
     PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,

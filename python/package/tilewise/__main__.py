@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tilewise._fit import locked
 
         return locked.against(given[1:])
+    # What the verb `mcp` asks a compiler, it asks this interpreter.
+    os.environ.setdefault("TILEWISE_PYTHON", sys.executable)
     # Python's own handler would only take effect after the native call returns.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

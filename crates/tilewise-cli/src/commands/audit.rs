@@ -79,6 +79,12 @@ pub(crate) enum AuditFormat {
     Parquet,
     /// A page in one file, to look at in a browser
     Html,
+    /// A section per program, for a pull request or the summary of a job
+    Markdown,
+    /// What to change and what does not fit, at lines of the source, for code scanning
+    Sarif,
+    /// The same as workflow commands, for the log of a GitHub job
+    Github,
     /// The memory plan as a trace, for Perfetto and chrome://tracing
     Trace,
     /// The memory plan as a snapshot (pickle), for pytorch.org/memory_viz
@@ -113,6 +119,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         |_, (source, found)| found.into_iter().try_for_each(|found| show(&source, found, args, &mut sink, output)),
     )?;
     sink.end(output)
+}
+
+/// What is in a file, or in those of a folder that hold final programs.
+#[cfg(feature = "mcp")]
+pub(crate) fn programs_in(path: &std::path::Path) -> Vec<Result<Content, Failure>> {
+    let inputs = dump::inputs(&[path.to_owned()]).into_iter();
+    inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }
 
 /// What was found in a file.

@@ -11,7 +11,7 @@ use std::{
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Explanation, Failure, read_log, read_stream};
 use tilewise_report::{
-    ErrorPage,
+    Page,
     style::{FAINT, styled},
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     for file in &args.files {
         let input = file.to_string_lossy();
-        if let Some(page) = ErrorPage::named(&input).filter(|_| !file.exists()) {
+        if let Some(page) = Page::named(&input).filter(|_| !file.exists()) {
             output.item(&input, Ok(page))?;
             continue;
         }

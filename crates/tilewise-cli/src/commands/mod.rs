@@ -1,6 +1,6 @@
 //! One module a verb: its arguments, and what it answers. A new one is a module, and its lines here.
 
-mod audit;
+pub(crate) mod audit;
 mod bitcast;
 mod completions;
 mod diff;
@@ -48,6 +48,9 @@ pub(crate) enum Command {
     Fit(python::Args),
     /// Write a program's memory plan to a file that is committed, or compare with it (through the Python package)
     Lock(python::Args),
+    /// Serve these verbs as tools of the Model Context Protocol, on standard input and output, to an agent
+    #[cfg(feature = "mcp")]
+    Mcp,
     /// List the tile formats of TPUs and other machines that SHAPE@NAME can name
     Tiles(tiles::Args),
     /// Print a completion script for a shell
@@ -72,6 +75,8 @@ impl Command {
             Self::Explain(args) => Output::run(args.format.format, |output| explain::run(args, output)),
             Self::Kernel(args) => Output::run(args.format.format, |output| kernel::run(args, output)),
             Self::Tiles(args) => Output::run(args.format.format, tiles::run),
+            #[cfg(feature = "mcp")]
+            Self::Mcp => crate::mcp::serve().map(|()| Status::Fine),
             Self::Completions(args) => completions::run(args),
             Self::Man => man::run(),
             // `tilewise_cli::run` hands these on before they are parsed.

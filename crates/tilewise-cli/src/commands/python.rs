@@ -1,13 +1,11 @@
 //! Verbs that ask a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit --against`.
 
 use crate::output::say;
-use std::{
-    ffi::{OsStr, OsString},
-    io,
-    process::Command,
-};
+use std::{env, ffi::OsString, io, process::Command};
+use tilewise_audit::Failure;
 
-const INTERPRETER: &str = if cfg!(windows) { "python" } else { "python3" };
+/// Names the interpreter that has the package; the package sets it to its own.
+const VARIABLE: &str = "TILEWISE_PYTHON";
 const IS_INSTALLED: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tilewise') is None)";
 
 #[derive(clap::Args)]
@@ -30,23 +28,43 @@ pub(crate) fn is_asked(arguments: &[OsString]) -> bool {
     }
 }
 
+/// The interpreter that has the package, or may have it.
+fn interpreter() -> OsString {
+    env::var_os(VARIABLE).unwrap_or_else(|| if cfg!(windows) { "python" } else { "python3" }.into())
+}
+
+/// The package's command line, without arguments.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(interpreter());
+    command.args(["-m", "tilewise"]);
+    command
+}
+
+/// The failure where the package is not installed.
+pub(crate) fn missing(verb: &str) -> Failure {
+    let interpreter = interpreter();
+    let message = format!(
+        "`tilewise {verb}` asks the TPU compiler through the Python package, which {} has not",
+        interpreter.to_string_lossy()
+    );
+    Failure::new("no_package", message).with_help("pip install 'tilewise[tpu]'")
+}
+
 /// Runs the package's command line, in place of this process where the system can do that, and returns its exit status.
 pub(crate) fn run(arguments: &[OsString]) -> u8 {
-    let verb = arguments.first().map_or_else(String::new, |verb| verb.to_string_lossy().into_owned());
-    let found = Command::new(INTERPRETER).args(["-c", IS_INSTALLED]).status();
+    let found = Command::new(interpreter()).args(["-c", IS_INSTALLED]).status();
     if !found.is_ok_and(|status| status.success()) {
-        say(format!(
-            "error: `tilewise {verb}` asks the TPU compiler through the Python package, which {INTERPRETER} has not\n\
-             help: pip install 'tilewise[tpu]'"
-        ));
+        let verb = arguments.first().map_or_else(String::new, |verb| verb.to_string_lossy().into_owned());
+        let Failure { message, help, .. } = missing(&verb);
+        say(format!("error: {message}\nhelp: {}", help.unwrap_or_default()));
         return 2;
     }
-    let mut command = Command::new(INTERPRETER);
-    command.args([OsStr::new("-m"), OsStr::new("tilewise")]).args(arguments);
+    let mut command = command();
+    command.args(arguments);
     match replaced_by(command) {
         Ok(status) => status,
         Err(error) => {
-            say(format!("error: can't run {INTERPRETER}: {error}"));
+            say(format!("error: can't run {}: {error}", interpreter().to_string_lossy()));
             2
         }
     }

@@ -164,7 +164,7 @@ fn the_document_lists_what_is_printed() {
                (3038617035172 bytes)\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate 3038615961416 bytes.\n";
     fs::write(out("json.txt"), log).expect("a folder");
     checker.run("Explain", &["explain", &out("json.txt")]);
-    checker.run("ErrorPage", &["explain", "E1001"]);
+    checker.run("Page", &["explain", "E1001"]);
 
     let all = checker.types.values().flatten().map(|(&name, field)| (field.owner, name));
     let never: Vec<_> = all.filter(|field| !checker.seen.contains(field)).collect();

@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 use tilewise_oom::Message;
-use tilewise_report::{ErrorPage, WriteText};
+use tilewise_report::{Page, WriteText};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tilewise-oom/tests/data").join(name)
@@ -201,19 +201,25 @@ fn absurd_figures_overflow_nothing() {
 fn pages_begin_with_what_is_printed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    for page in ErrorPage::all() {
+    for page in Page::errors() {
         let text = fs::read_to_string(folder.join(format!("{}.md", page.name))).expect("the page");
         let [first, second] = page.paragraphs;
         assert!(words(&text).starts_with(&words(&format!("# {} {first} {second}", page.title))), "{}", page.name);
     }
     let pages = fs::read_dir(&folder).expect("the folder").filter_map(Result::ok);
     let pages = pages.filter(|file| file.path().extension().is_some_and(|extension| extension == "md"));
-    assert_eq!(pages.count(), ErrorPage::all().len());
+    assert_eq!(pages.count(), Page::errors().len());
+    let advice = words(&fs::read_to_string(folder.with_file_name("advice.md")).expect("the page"));
+    let sections = Page::advice().iter().map(|page| {
+        let [first, second] = page.paragraphs;
+        words(&format!("## {} {first} {second}", page.title))
+    });
+    assert!(advice.ends_with(&sections.collect::<Vec<_>>().join(" ")));
     // Each text is about what its page is about.
     for text in fs::read_dir(folder.join("texts")).expect("the texts").filter_map(Result::ok) {
         let message = Message::parse(&fs::read_to_string(text.path()).expect("a text")).expect("a message");
         let name = text.path().file_stem().unwrap().to_string_lossy().into_owned();
         assert!(name.starts_with(message.page()), "{name}: {}", message.page());
-        assert!(ErrorPage::named(message.page()).is_some());
+        assert!(Page::named(message.page()).is_some());
     }
 }

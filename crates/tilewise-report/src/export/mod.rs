@@ -1,27 +1,34 @@
 //! Audits in other programs' formats, one module a format.
 
+mod alerts;
 #[cfg(feature = "csv")]
 mod csv;
 mod events;
+mod github;
 #[cfg(feature = "html")]
 mod html;
 mod json;
+mod markdown;
 mod memory_viz;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod picture;
+mod sarif;
 mod trace;
 
 #[cfg(feature = "csv")]
 pub use csv::Csv;
+pub use github::Github;
 #[cfg(feature = "html")]
 pub use html::Html;
 pub use json::Json;
+pub use markdown::Markdown;
 pub use memory_viz::MemoryViz;
 #[cfg(feature = "parquet")]
 pub use parquet::Parquet;
 pub(crate) use picture::sparkline;
 pub use picture::{Picture, PictureFormat};
+pub use sarif::Sarif;
 pub use trace::Trace;
 
 use crate::AuditOutput;

@@ -14,7 +14,9 @@ use tilewise_audit::Failure;
 use tilewise_draw::Options;
 #[cfg(feature = "parquet")]
 use tilewise_report::Parquet;
-use tilewise_report::{AuditOutput, Csv, Exporter, Html, Json, MemoryViz, Picture, ProgramLines, Text, Trace};
+use tilewise_report::{
+    AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, Picture, ProgramLines, Sarif, Text, Trace,
+};
 
 /// A format on its way to standard output or to a file.
 pub(super) struct Sink<'a> {
@@ -59,6 +61,9 @@ impl<'a> Sink<'a> {
             (AuditFormat::Parquet, None) => {
                 Box::new(Parquet::new().map_err(|error| Failure::new("io", error.to_string()))?)
             }
+            (AuditFormat::Markdown, None) => Box::new(Markdown),
+            (AuditFormat::Sarif, None) => Box::<Sarif>::default(),
+            (AuditFormat::Github, None) => Box::new(Github),
             (AuditFormat::Trace, None) => Box::new(Trace),
             (AuditFormat::MemoryViz, None) => Box::new(MemoryViz),
         };

@@ -1,69 +1,9 @@
-//! What the pages in `docs/errors` say first: one for each of XLA's error codes, and for messages without one.
+//! Pages about messages.
 
-use crate::{
-    Terminal, WriteText,
-    style::{STRONG, styled},
-    text::write_wrapped,
-};
-use anstyle::Style;
-use serde::Serialize;
-use std::io::{self, Write};
+use super::Page;
 
-/// The beginning of a page about messages of one kind; the page itself, with what to paste and an example, is
-/// `docs/errors/NAME.md`.
-///
-/// ```
-/// use tilewise_report::ErrorPage;
-///
-/// let page = ErrorPage::named("e1001").expect("there is a page for each code");
-/// assert_eq!(page.title, "E1001: one kernel needs more VMEM or SMEM than it may have");
-/// assert_eq!(ErrorPage::named("E1002").map(|page| page.name), Some("E1000"));
-/// assert!(ErrorPage::named("E9999").is_none());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct ErrorPage {
-    /// XLA's code, or a word: what a message's [`page`](tilewise_oom::Message::page) is.
-    pub name: &'static str,
-    /// What such messages mean, in a line.
-    pub title: &'static str,
-    /// What happened, and what to do: a paragraph each.
-    pub paragraphs: [&'static str; 2],
-}
-
-impl ErrorPage {
-    /// The page of this name or code, in any case.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        // The page of this code was folded into that of the other one.
-        let name = if name.eq_ignore_ascii_case("E1002") { "E1000" } else { name };
-        Self::all().iter().copied().find(|page| page.name.eq_ignore_ascii_case(name))
-    }
-
-    /// All of them, those of codes first.
-    #[must_use]
-    pub fn all() -> &'static [Self] {
-        PAGES
-    }
-}
-
-impl WriteText for ErrorPage {
-    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", styled(STRONG, self.title))?;
-        for paragraph in self.paragraphs {
-            writeln!(out)?;
-            write_wrapped(paragraph, Style::new(), [""; 2], terminal.width, out)?;
-        }
-        writeln!(
-            out,
-            "\nThe page, with an example: docs/errors/{}.md. Paste the message itself for its figures.",
-            self.name
-        )
-    }
-}
-
-const PAGES: &[ErrorPage] = &[
-    ErrorPage {
+pub(super) const PAGES: &[Page] = &[
+    Page {
         name: "E0100",
         title: "E0100: no room for a buffer at run time",
         paragraphs: [
@@ -71,7 +11,7 @@ const PAGES: &[ErrorPage] = &[
             "Other arrays hold the memory: the run time has already retried, moved buffers together and dropped loaded programs. Look at `jax.live_arrays()`, drop old states and results, and donate arguments. If more is free than was asked for, it is free in pieces.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E0101",
         title: "E0101: no room to load a program",
         paragraphs: [
@@ -79,7 +19,7 @@ const PAGES: &[ErrorPage] = &[
             "What was asked for must be at most what is reservable. Free arrays before the program is loaded, or make its temporaries smaller; a server leaves room by planning with less of the memory (in vLLM a lower `--gpu-memory-utilization`).",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E0102",
         title: "E0102: an argument is not what the program was compiled for",
         paragraphs: [
@@ -87,7 +27,7 @@ const PAGES: &[ErrorPage] = &[
             "The same shape can have two sizes: which dimension lies on the 128 lanes decides how much is padded. Put the arguments in the layouts that the program wants (`compiled.input_formats`), or compile it again for those that they have. A type that is twice as wide means that `jax_enable_x64` changed.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E0200",
         title: "E0200: a core stopped",
         paragraphs: [
@@ -95,7 +35,7 @@ const PAGES: &[ErrorPage] = &[
             "Look in the log for `BoundsCheck` (a kernel's index is out of bounds), `Semaphore` (a kernel did not wait for a copy), `launch group` (hosts run different programs) or `observed errors are` (the machine, or the compiler).",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E1000",
         title: "E1000: the program needs more HBM than there is",
         paragraphs: [
@@ -103,7 +43,7 @@ const PAGES: &[ErrorPage] = &[
             "What helps depends on what fills it. Padding: another shape or layout at the interface. Arguments: divide them between devices. One array of half of the memory: it is replicated where a sharding annotation is missing, or it is the logits or the scores of attention. Many equal arrays below `jvp(`: `jax.checkpoint`.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E1001",
         title: "E1001: one kernel needs more VMEM or SMEM than it may have",
         paragraphs: [
@@ -111,7 +51,7 @@ const PAGES: &[ErrorPage] = &[
             "The limit is a setting, not the chip's memory: for a kernel of yours raise it with `pltpu.CompilerParams(vmem_limit_bytes=…)`, for an instruction of the compiler's with `--xla_tpu_scoped_vmem_limit_kib`. Otherwise make the blocks smaller: each counts twice because copies overlap with work, after padding to tiles.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E1200",
         title: "E1200: a result ends in host memory",
         paragraphs: [
@@ -119,7 +59,7 @@ const PAGES: &[ErrorPage] = &[
             "Decide where the result belongs: on the host, `out_shardings=sharding.with_memory_kind(\"pinned_host\")`; on the device, `jax.device_put(x, sharding.with_memory_kind(\"device\"))` before it is returned.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E2001",
         title: "E2001: a kernel multiplies types that the matrix unit does not read",
         paragraphs: [
@@ -127,7 +67,7 @@ const PAGES: &[ErrorPage] = &[
             "Cast both operands to bf16 or f32 in the kernel, right before the product. Don't set `--xla_mosaic_compat_mode=false`, and leave `Precision.HIGHEST` out with bf16 operands.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E2002",
         title: "E2002: a block does not fit its array's tiles",
         paragraphs: [
@@ -135,7 +75,7 @@ const PAGES: &[ErrorPage] = &[
             "Each of the last two dimensions of the block must be a multiple of the tile, such as 8 and 128, or the whole dimension of the array.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E2003",
         title: "E2003: an index that can't be proved to be aligned",
         paragraphs: [
@@ -143,7 +83,7 @@ const PAGES: &[ErrorPage] = &[
             "If it always is a multiple, say so with `pl.multiple_of(i, n)`; a false promise gives wrong results. If it is not, load the whole tile and rotate it (`pltpu.roll`), or store the array so that each piece begins at a multiple.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E3000",
         title: "E3000: a SparseCore's program needs too much of its memory",
         paragraphs: [
@@ -151,7 +91,7 @@ const PAGES: &[ErrorPage] = &[
             "The number of the memory space says which: 0 SMEM, 201 and 202 its scratchpads, 203 HBM, 204 synchronization flags. In HBM, divide the tables and lower `max_ids_per_partition`. In the others, make `scratch_shapes` smaller, or switch off the offload of the collective.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "E3001",
         title: "E3001: an embedding table can't be divided far enough",
         paragraphs: [
@@ -159,7 +99,7 @@ const PAGES: &[ErrorPage] = &[
             "What grows with the rows is computed from `max_nz_per_row` and `max_unique_nz_per_row`: lower these to what the data has. A smaller batch lowers `sample_count`.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "mosaic",
         title: "Mosaic can't compile a kernel",
         paragraphs: [
@@ -167,7 +107,7 @@ const PAGES: &[ErrorPage] = &[
             "The line below `The MLIR operation involved` names the operation. Keep arrays at two dimensions or more, make masks in 32 bits in their final shape, pad slices to whole tiles, and cast narrow types to 32 bits before a change of shape.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "donation",
         title: "Donated arrays that were not used",
         paragraphs: [
@@ -175,7 +115,7 @@ const PAGES: &[ErrorPage] = &[
             "Return the state as it came, in the same dtype and sharding, and donate nothing else: token ids and lengths can't be used again.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "rematerialization",
         title: "Rematerialization stopped above its target",
         paragraphs: [
@@ -183,7 +123,7 @@ const PAGES: &[ErrorPage] = &[
             "The target is the memory less arguments and results. If it is negative, these alone exceed the memory: divide them between devices. If next to nothing was saved, recomputing has nothing left: `jax.checkpoint` around layers, or parts of the batch.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "kv_cache",
         title: "A server's cache of keys and values",
         paragraphs: [
@@ -191,7 +131,7 @@ const PAGES: &[ErrorPage] = &[
             "Pages: a device's KV heads are padded to what one word packs (2 of bf16, 4 of an 8-bit type), and each head to 128 lanes. Give each device more heads, with fewer devices in tensor parallelism. Room: `--max-model-len` with the length that the message estimates.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "statistics",
         title: "Logs and statistics of memory",
         paragraphs: [
@@ -199,7 +139,7 @@ const PAGES: &[ErrorPage] = &[
             "Nothing is to be done. The next program needs its temporaries within what is left, in one piece. Only a list `Largest program allocations` or an error makes such a text a failure.",
         ],
     },
-    ErrorPage {
+    Page {
         name: "gpu",
         title: "Messages of other machines",
         paragraphs: [

@@ -1,0 +1,74 @@
+//! Tools that ask the compiler, through the Python package.
+
+use super::{Answer, next};
+use crate::commands::python;
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, io::ErrorKind, process::Stdio};
+use tilewise_audit::Failure;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Search {
+    /// The factory of the program, FILE.py:FUNCTION: it takes the sizes and returns the function and its arguments.
+    program: String,
+    /// TPU generations, such as v5e, or v5e,v6e.
+    tpu: String,
+    /// What to find the largest of: a range for each name, such as {"batch": "1..512"}.
+    largest: BTreeMap<String, String>,
+    /// Variants to try: values for each name, such as {"remat": "none,full"}.
+    #[serde(default)]
+    grid: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Change {
+    /// The program as it was: FILE.py:FUNCTION, or a file of optimized HLO.
+    before: String,
+    /// The program as it is.
+    after: String,
+    /// The TPU generation to compile for, such as v5e.
+    tpu: String,
+}
+
+pub(super) fn fit(search: &Search) -> Answer {
+    let mut arguments = vec!["fit".to_owned(), search.program.clone(), format!("--tpu={}", search.tpu)];
+    let named = |option: &'static str, values: &BTreeMap<String, String>| -> Vec<String> {
+        values.iter().map(|(name, value)| format!("--{option}={name}={value}")).collect()
+    };
+    arguments.extend(named("largest", &search.largest));
+    arguments.extend(named("grid", &search.grid));
+    let rows = lines(&arguments)?;
+    Ok(json!({
+        "rows": rows,
+        "next": [next("explain", json!({ "text": "checkpoint" }), "what lets a larger batch fit")],
+    }))
+}
+
+pub(super) fn check_change(change: &Change) -> Answer {
+    let Change { before, after, tpu } = change;
+    let compared = lines(&["audit".to_owned(), after.clone(), format!("--against={before}"), format!("--tpu={tpu}")])?;
+    Ok(json!({ "compared": compared }))
+}
+
+/// What the package prints as JSON, a value a line.
+fn lines(arguments: &[String]) -> Result<Vec<Value>, Failure> {
+    let mut command = python::command();
+    command.args(arguments).arg("--format=json").stdin(Stdio::null());
+    let output = command.output().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => python::missing(&arguments[0]),
+        _ => Failure::new("io", format!("can't run Python: {error}")),
+    })?;
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if errors.contains("No module named tilewise") {
+        return Err(python::missing(&arguments[0]));
+    }
+    let values: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
+    match values {
+        Ok(values) if !values.is_empty() => Ok(values),
+        _ => {
+            let said = errors.trim().trim_start_matches("error: ");
+            Err(Failure::new("compiler", if said.is_empty() { text.trim() } else { said }))
+        }
+    }
+}

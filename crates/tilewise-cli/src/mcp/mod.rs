@@ -1,0 +1,38 @@
+//! `tilewise mcp`: what the verbs answer, as tools of the Model Context Protocol, so that an agent that sees a job die can
+//! ask what holds the memory and what to change.
+//!
+//! Answers are small JSON objects of the names of `docs/json.md`, each with what to ask `next`. What needs the compiler
+//! (`fit`, `check_change`) runs the Python package.
+
+mod compiler;
+mod messages;
+mod programs;
+mod resources;
+mod server;
+mod shapes;
+
+use rmcp::ServiceExt;
+use serde_json::{Value, json};
+use server::Server;
+use std::io;
+use tilewise_audit::Failure;
+
+/// What a tool answers, or why it can't.
+type Answer = Result<Value, Failure>;
+
+/// Serves one client on standard input and output, until it closes them.
+pub(crate) fn serve() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(async {
+        let session = Server::new().serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
+        session.waiting().await.map_err(io::Error::other).map(|_| ())
+    });
+    // A thread may still wait for standard input.
+    runtime.shutdown_background();
+    served
+}
+
+/// What to ask next, and why.
+fn next(tool: &str, arguments: Value, why: &str) -> Value {
+    json!({ "tool": tool, "arguments": arguments, "why": why })
+}

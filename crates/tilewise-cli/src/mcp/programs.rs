@@ -1,0 +1,253 @@
+//! Tools about compiled programs.
+
+use super::{
+    Answer, next,
+    shapes::{generation, json},
+};
+use crate::{commands::audit::programs_in, values::parse_size};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{cmp::Reverse, path::PathBuf};
+use tilewise::tpu::memory_space_name;
+use tilewise_audit::{AuditOptions, Content, Diff, Failure, Machine, PlanRow, Report};
+use tilewise_report::AuditOutput;
+
+/// Rows that an answer has, if no more are asked for.
+const ROWS: usize = 10;
+
+/// A compiled program.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Program {
+    /// A file of optimized HLO (text or proto, plain or gzip), or the folder of a dump that holds one program.
+    path: Option<PathBuf>,
+    /// The optimized HLO itself, where there is no file.
+    text: Option<String>,
+    /// The TPU generation that it must fit: v2 v3 v4 v5e v5p v6e v7x.
+    tpu: Option<String>,
+    /// The machine it is compiled for, where its text does not say so: tpu:v5e, gpu:h100, cpu, …
+    machine: Option<String>,
+    /// The memory that it must fit, such as 16GiB.
+    hbm_limit: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Moment {
+    #[serde(flatten)]
+    program: Program,
+    /// The step, from 1; the peak if neither it nor an instruction is given.
+    step: Option<usize>,
+    /// The instruction that runs then.
+    instruction: Option<String>,
+    /// Rows at most [default: 10].
+    most: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Query {
+    #[serde(flatten)]
+    program: Program,
+    /// A part of the instruction's name, opcode, shape, op_name or source line, in any case.
+    query: String,
+    /// Rows at most [default: 10].
+    most: Option<usize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Pair {
+    /// The program as it was.
+    before: Program,
+    /// The program as it is.
+    after: Program,
+}
+
+impl Program {
+    /// Its report, with what it must fit.
+    fn audited(&self) -> Result<AuditOutput, Failure> {
+        let (source, contents) = match (&self.path, &self.text) {
+            (Some(path), None) => (path.to_string_lossy().into_owned(), programs_in(path)),
+            (None, Some(text)) => ("text".to_owned(), Content::read(text.clone().into_bytes())),
+            _ => return Err(Failure::new("usage", "give either `path` or `text`")),
+        };
+        let count = contents.len();
+        let mut contents = contents.into_iter();
+        let program = match (contents.next().transpose()?, count) {
+            (Some(Content::Program(program)), 1) => program,
+            (Some(_), 1) | (None, _) => {
+                let message = "a buffer assignment has no shapes, source lines or padding";
+                return Err(Failure::new("no_program", message).with_help("give the program itself"));
+            }
+            (Some(_), _) => {
+                let message = format!("{source} holds {count} programs");
+                return Err(Failure::new("usage", message).with_help("name the file of one"));
+            }
+        };
+        let tpu = self.tpu.as_deref().map(generation).transpose()?;
+        let machine = self.machine.as_deref().map(str::parse::<Machine>).transpose();
+        let machine = machine.map_err(|error| Failure::new("unknown_machine", error.to_string()))?;
+        let limit = self.hbm_limit.as_deref().map(parse_size).transpose();
+        let limit = limit.map_err(|message| Failure::new("usage", message))?;
+        match machine {
+            Some(machine) => program.for_machine(machine)?,
+            None if tpu.is_some() => program.for_tpu()?,
+            None => {}
+        }
+        let options = AuditOptions::of_file(&source, machine.or(tpu.map(Machine::Tpu)), limit);
+        let (report, limit) = (program.audit(options), options.hbm_limit);
+        Ok(AuditOutput { source, report, all: false, tpu, limit })
+    }
+
+    /// The arguments that name it again.
+    fn again(&self) -> Value {
+        match &self.path {
+            Some(path) => json!({ "path": path }),
+            None => json!({ "text": "the same" }),
+        }
+    }
+}
+
+pub(super) fn audit(program: &Program) -> Answer {
+    let audited = program.audited()?;
+    let (report, summary) = (&audited.report, audited.summary());
+    let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
+    let bounds = &report.memory_bounds;
+    let alive: Vec<Value> = peak.iter().flat_map(|peak| &peak.rows).take(ROWS).map(json).collect();
+    let mut query = program.again();
+    query["query"] =
+        peak.and_then(|peak| peak.op_name.clone()).unwrap_or_else(|| "a line or a shape".to_owned()).into();
+    Ok(json!({
+        "program": summary.title,
+        "headline": summary.headline,
+        "total_bytes": bounds.at_most_bytes,
+        "limit_bytes": audited.limit,
+        "fits": audited.limit.and_then(|limit| bounds.fits(limit)),
+        "verdict": summary.verdict.map(|verdict| verdict.words),
+        "parts": summary.parts.iter().map(|part| (part.kind.to_owned(), part.bytes.into())).collect::<serde_json::Map<_, Value>>(),
+        "peak": peak.map(|peak| json!({
+            "live_bytes": peak.live_bytes,
+            "padding_bytes": peak.padding_bytes,
+            "step": peak.moment.saturating_add(1),
+            "steps": report.order().count(),
+            "instruction": peak.instruction,
+            "op_name": peak.op_name,
+            "source": peak.source,
+        })),
+        "advice": summary.recommendations,
+        "remedy": summary.remedy.map(|remedy| remedy.words),
+        "contents": summary.contents.into_iter().map(|remark| remark.words).collect::<Vec<_>>(),
+        "alive": alive,
+        "alive_more": peak.map_or(0, |peak| peak.rows.len().saturating_sub(ROWS)),
+        "warnings": report.warnings.iter().map(|warning| &warning.message).collect::<Vec<_>>(),
+        "next": [
+            next("what_is_alive", program.again(), "all that the peak holds, or any other step"),
+            next("find_buffers", query, "the arrays of a line, an operation or a shape, and when they are alive"),
+            next("check_change", json!({ "before": "train.py:make", "after": "changed.py:make", "tpu": "v5e" }), "whether a change lowers the peak, by the compiler"),
+        ],
+    }))
+}
+
+pub(super) fn what_is_alive(moment: &Moment) -> Answer {
+    let audited = moment.program.audited()?;
+    let report = &audited.report;
+    let order: Vec<&str> = planned(report)?.order().collect();
+    let by_name = |name: &String| {
+        let at = order.iter().position(|instruction| instruction == name);
+        at.ok_or_else(|| Failure::new("no_such_instruction", format!("no instruction `{name}` runs")))
+    };
+    let step = match (moment.step, &moment.instruction) {
+        (Some(step), _) if (1..=order.len()).contains(&step) => step - 1,
+        (Some(step), _) => {
+            let message = format!("step {step} is not one of 1 to {}", order.len());
+            return Err(Failure::new("no_such_step", message));
+        }
+        (None, Some(name)) => by_name(name)?,
+        (None, None) => report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).map_or(0, |peak| peak.moment),
+    };
+    let resident = report.memory_rows().filter(|row| row.memory_space == 0 && row.value.role.is_resident());
+    let pieces = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&step));
+    let alive: Vec<PlanRow<'_>> = resident.chain(pieces.map(|piece| piece.row)).collect();
+    let live_bytes = alive.iter().map(|row| row.value.bytes).fold(0, u64::saturating_add);
+    Ok(json!({
+        "program": report.module_name,
+        "step": step.saturating_add(1),
+        "steps": order.len(),
+        "instruction": order.get(step),
+        "live_bytes": live_bytes,
+        "count": alive.len(),
+        "alive": largest(alive, moment.most),
+    }))
+}
+
+pub(super) fn find_buffers(query: &Query) -> Answer {
+    let audited = query.program.audited()?;
+    let report = planned(&audited.report)?;
+    let wanted = query.query.to_lowercase();
+    let is_found = |row: &PlanRow<'_>| {
+        let (op_name, source) = row.origin();
+        let line = source.map(|source| format!("{}:{}", source.file, source.line));
+        let shape = row.shape().map(|shape| shape.to_string());
+        let own = [row.instruction.name(), row.instruction.opcode_text()];
+        let own = own.into_iter().map(str::to_owned);
+        own.chain(op_name).chain(line).chain(shape).any(|text| text.to_lowercase().contains(&wanted))
+    };
+    let found: Vec<PlanRow<'_>> = report.plan_rows().filter(is_found).collect();
+    Ok(json!({
+        "program": report.module_name,
+        "count": found.len(),
+        "bytes": found.iter().map(|row| row.value.bytes).fold(0, u64::saturating_add),
+        "buffers": largest(found, query.most),
+        "next": [next("what_is_alive", query.program.again(), "what else is alive at a step")],
+    }))
+}
+
+pub(super) fn diff(pair: &Pair) -> Answer {
+    let (before, after) = (pair.before.audited()?, pair.after.audited()?);
+    let Diff { mut removed, mut added, mut owners, .. } = Diff::of(&before.report, &after.report);
+    let counts = json!({ "removed": removed.len(), "added": added.len(), "owners": owners.len() });
+    removed.truncate(ROWS);
+    added.truncate(ROWS);
+    owners.truncate(ROWS);
+    let total = |output: &AuditOutput| output.report.memory_bounds.at_most_bytes;
+    Ok(json!({
+        "before": before.summary().headline,
+        "after": after.summary().headline,
+        "total_bytes": [total(&before), total(&after)],
+        "owners": owners,
+        "removed": removed,
+        "added": added,
+        "counts": counts,
+        "next": [next("audit", pair.after.again(), "what to change further")],
+    }))
+}
+
+/// The report, if there is a memory plan.
+fn planned(report: &Report) -> Result<&Report, Failure> {
+    match &report.plan {
+        Ok(_) => Ok(report),
+        Err(error) => Err(Failure::new("no_plan", format!("no memory plan: {error}"))),
+    }
+}
+
+/// The largest rows.
+fn largest(mut rows: Vec<PlanRow<'_>>, most: Option<usize>) -> Vec<Value> {
+    rows.sort_by_key(|row| Reverse(row.value.bytes));
+    rows.truncate(most.unwrap_or(ROWS));
+    rows.iter().map(described).collect()
+}
+
+fn described(row: &PlanRow<'_>) -> Value {
+    let (op_name, source) = row.origin();
+    json!({
+        "instruction": row.instruction.name(),
+        "opcode": row.instruction.opcode_text(),
+        "shape": row.shape().map(|shape| shape.to_string()),
+        "memory_space": memory_space_name(row.memory_space),
+        "role": row.value.role.as_str(),
+        "bytes": row.value.bytes,
+        "padding_bytes": row.padding_bytes(),
+        "first_step": row.value.first.saturating_add(1),
+        "last_step": row.value.last.saturating_add(1),
+        "op_name": op_name,
+        "source": source,
+    })
+}

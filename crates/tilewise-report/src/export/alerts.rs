@@ -1,0 +1,67 @@
+//! What is wrong with a program and what to change, each at a line of its source: what code hosts show beside a change.
+
+use crate::{AuditOutput, summary::Tone};
+use std::borrow::Cow;
+use tilewise::visible;
+use tilewise_audit::SourceLine;
+
+/// Something to say at a line.
+pub(super) struct Alert<'a> {
+    /// Which rule of [`RULES`] it is of.
+    pub(super) rule: &'static str,
+    pub(super) level: Level,
+    pub(super) message: String,
+    /// Code to paste, where there is some.
+    pub(super) code: Option<String>,
+    pub(super) file: Cow<'a, str>,
+    /// From 1.
+    pub(super) line: u32,
+}
+
+/// How bad it is, in the words of code hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Error,
+    Warning,
+}
+
+impl Level {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// The rule of a program that does not fit; the others are the changes that free memory
+/// ([`Change::as_str`](tilewise_audit::recommendation::Change::as_str)).
+pub(super) const DOES_NOT_FIT: &str = "does-not-fit";
+
+/// What there is to say of a program: that it does not fit, then each change that frees memory, the best first.
+pub(super) fn alerts(output: &AuditOutput) -> Vec<Alert<'_>> {
+    let (report, summary) = (&output.report, output.summary());
+    let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).and_then(|peak| peak.source.as_ref());
+    // Without any line of the user's, the program itself is the place.
+    let place = |source: Option<&SourceLine>| match source.or(peak) {
+        Some(source) => (Cow::Owned(visible(&source.file).to_string()), source.line.max(1)),
+        None => (visible(&output.source), 1),
+    };
+    let program = |words: &str| format!("{}: {words}", visible(summary.title));
+    let misfit = summary.verdict.as_ref().filter(|verdict| matches!(verdict.tone, Tone::Bad | Tone::Warning));
+    let misfit = misfit.map(|verdict| {
+        let (file, line) = place(None);
+        let level = if verdict.tone == Tone::Bad { Level::Error } else { Level::Warning };
+        let words: Vec<&str> = [verdict].into_iter().chain(&summary.peak).map(|remark| &*remark.words).collect();
+        Alert { rule: DOES_NOT_FIT, level, message: program(&words.join(" ")), code: None, file, line }
+    });
+    let changes = summary.recommendations.iter().map(|recommended| {
+        let recommendation = recommended.recommendation;
+        let (file, line) = place(recommendation.array.as_ref().and_then(|array| array.source.as_ref()));
+        let message = program(&format!("{}: {}", recommended.lead, recommendation.sentence));
+        let code = recommendation.snippet.as_ref();
+        let code = code.map(|code| code.imports.into_iter().chain([&*code.code]).collect::<Vec<_>>().join("\n"));
+        Alert { rule: recommendation.change.as_str(), level: Level::Warning, message, code, file, line }
+    });
+    misfit.into_iter().chain(changes).collect()
+}

@@ -1,0 +1,93 @@
+//! Markdown: a job's summary, or a comment on a change.
+
+use super::Exporter;
+use crate::{
+    AuditOutput,
+    style::{bytes, percent},
+    summary::{Recommended, Tone},
+};
+use std::io::{self, Write};
+use tilewise::visible;
+use tilewise_audit::{PeakRow, SourceLine};
+
+/// Rows of what is alive at the peak.
+const ROWS: usize = 5;
+
+/// A section for each program: what it holds, whether that fits, what to change, what is alive at the peak.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Markdown;
+
+impl Exporter for Markdown {
+    fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
+        let summary = output.summary();
+        writeln!(out, "### {}\n", code(summary.title))?;
+        let verdict = summary.verdict.iter().map(|verdict| match verdict.tone {
+            Tone::Bad => format!("❌ {}", text(&verdict.words)),
+            Tone::Warning => format!("⚠️ {}", text(&verdict.words)),
+            _ => format!("✅ {}", text(&verdict.words)),
+        });
+        let headline = format!("**{}.**", text(&summary.headline));
+        let peak = summary.peak.iter().map(|remark| text(&remark.words));
+        let lines: Vec<String> = verdict.chain([headline]).chain(peak).collect();
+        writeln!(out, "{}\n", lines.join("  \n"))?;
+        for (at, recommended) in summary.recommendations.iter().enumerate() {
+            write_recommended(at + 1, recommended, out)?;
+        }
+        for remark in summary.remedy.iter().chain(&summary.contents) {
+            writeln!(out, "{}\n", text(&remark.words))?;
+        }
+        let peak = output.report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
+        match peak.filter(|peak| !peak.rows.is_empty()) {
+            Some(peak) => write_rows(&peak.rows, out),
+            None => Ok(()),
+        }
+    }
+}
+
+fn write_recommended(number: usize, recommended: &Recommended<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let recommendation = recommended.recommendation;
+    writeln!(out, "{number}. **{}**: {}\n", text(&recommended.lead), text(&recommendation.sentence))?;
+    let Some(snippet) = &recommendation.snippet else { return Ok(()) };
+    writeln!(out, "   ```python")?;
+    for line in snippet.imports.into_iter().chain([&*snippet.code]).flat_map(str::lines) {
+        writeln!(out, "   {line}")?;
+    }
+    writeln!(out, "   ```\n")
+}
+
+fn write_rows(rows: &[PeakRow], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| takes | of it padding | array | where |\n| ---: | ---: | --- | --- |")?;
+    let (shown, left) = rows.split_at(ROWS.min(rows.len()));
+    for row in shown {
+        let times = if row.count > 1 { format!("{} × ", row.count) } else { String::new() };
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let padding = percent(row.padding_bytes as f64 / row.bytes.max(1) as f64);
+        let place = row.source.as_ref().map_or_else(|| visible(&row.instruction).into_owned(), line);
+        let (takes, shape) = (bytes(row.bytes), row.shape.to_string());
+        writeln!(out, "| {takes} | {padding} | {times}{} | {} |", code(&shape), code(&place))?;
+    }
+    if !left.is_empty() {
+        let rest = left.iter().map(|row| row.bytes).fold(0, u64::saturating_add);
+        writeln!(out, "| {} | | the others | |", bytes(rest))?;
+    }
+    writeln!(out)
+}
+
+fn line(source: &SourceLine) -> String {
+    format!("{}:{}", visible(&source.file), source.line)
+}
+
+/// Words as text and nothing else, but for the code in them.
+fn text(words: &str) -> String {
+    let words = visible(words);
+    let parts = words.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => part.replace('&', "&amp;").replace('<', "&lt;"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// A name as code.
+fn code(name: &str) -> String {
+    format!("`{}`", visible(name).replace('`', "'").replace('|', "\\|"))
+}

@@ -1,0 +1,179 @@
+"""The server of the Model Context Protocol, with the protocol's own client: from a message to a confirmed fix."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EXAMPLES, ROOT
+
+pytest.importorskip("mcp")
+
+from mcp import ClientSession, StdioServerParameters, stdio_client
+
+BEFORE = """
+import jax, jax.numpy as jnp
+
+def make():
+    def step(x, w):
+        for _ in range(2):
+            x = jnp.tanh(x @ w)
+        return x
+    return step, (jax.ShapeDtypeStruct((4096, 1024), jnp.float32), jax.ShapeDtypeStruct((1024, 1024), jnp.float32))
+"""
+AFTER = BEFORE.replace("jnp.float32", "jnp.bfloat16")
+
+
+class Session:
+    """One session; a tool's answer is its structured content."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self.session = session
+
+    async def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = await self.session.call_tool(tool, arguments)
+        assert not answer.is_error, answer.content
+        assert isinstance(answer.structured_content, dict)
+        return answer.structured_content
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        answer = await self.session.call_tool(tool, arguments)
+        assert answer.is_error, answer.content
+        return str(answer.content[0].text)
+
+
+async def _in_session(work: Any) -> None:
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "tilewise", "mcp"], env={**os.environ, "JAX_PLATFORMS": "cpu"}
+    )
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        opened = await session.initialize()
+        assert opened.server_info.name == "tilewise"
+        assert "explain" in (opened.instructions or "")
+        await work(Session(session))
+
+
+def run(work: Any) -> None:
+    asyncio.run(_in_session(work))
+
+
+def test_from_a_message_to_what_to_change() -> None:
+    async def work(session: Session) -> None:
+        told = await session.ask("explain", path=str(EXAMPLES / "out_of_memory.txt"))
+        assert told["headline"].startswith("Out of memory in hbm: 314.47M needed")
+        assert told["verdict"] == "padding"
+        assert told["advice"][0]["kind"] == "split"
+        assert [each["tool"] for each in told["next"]] == ["audit", "explain"]
+
+        program = str(EXAMPLES / "gnn_large.v5e.hlo")
+        found = await session.ask("audit", path=program, hbm_limit="256MiB")
+        assert found["fits"] is False
+        peak = found["peak"]
+        assert peak["source"]["line"] == 439
+        assert found["advice"][0]["kind"] == told["advice"][0]["kind"]
+        assert sum(row["bytes"] for row in found["alive"]) <= peak["live_bytes"]
+
+        # The peak is the moment that `what_is_alive` takes.
+        alive = await session.ask("what_is_alive", path=program, most=1000)
+        assert (alive["step"], alive["steps"]) == (peak["step"], peak["steps"])
+        assert alive["live_bytes"] == sum(row["bytes"] for row in alive["alive"]) == peak["live_bytes"]
+        first = await session.ask("what_is_alive", path=program, step=1)
+        assert first["live_bytes"] < alive["live_bytes"]
+        named = await session.ask("what_is_alive", path=program, instruction=peak["instruction"])
+        assert named["step"] == peak["step"]
+
+        buffers = await session.ask("find_buffers", path=program, query="MODEL.PY:439")
+        assert buffers["count"] > 0
+        assert all(row["source"]["line"] == 439 for row in buffers["buffers"])
+        wide = await session.ask("find_buffers", path=program, query="[400000,12]")
+        assert wide["buffers"][0]["bytes"] == 204_800_000
+
+        same = await session.ask("diff_programs", before={"path": program}, after={"path": program})
+        assert same["owners"] == same["removed"] == same["added"] == []
+        other = str(EXAMPLES / "kv_decode_row_major.v5e.hlo")
+        differs = await session.ask("diff_programs", before={"path": program}, after={"path": other})
+        assert differs["total_bytes"][0] == found["total_bytes"]
+        assert differs["owners"]
+
+    run(work)
+
+
+def test_shapes() -> None:
+    async def work(session: Session) -> None:
+        shown = await session.ask("show", shapes=["f32[3,5]{1,0:T(2,2)}", "f32[3,"])
+        assert shown["shapes"][0]["physical_bytes"] == 96
+        assert shown["shapes"][1]["error"]["kind"] == "syntax"
+        predicted = await session.ask("predict", shape="f32[400000,12]", tpu="v5e")
+        assert predicted["predicted"][0]["shape"] == "f32[400000,12]{0,1:T(8,128)}"
+        assert len((await session.ask("predict", shape="f32[8]"))["predicted"]) == 7
+        free = await session.ask("bitcast", **{"from": "f32[64,128]{1,0:T(8,128)}", "to": "f32[8,8,128]{2,1,0:T(8,128)}"})
+        assert free["bitcast"] is True
+
+    run(work)
+
+
+def test_every_tool_says_what_it_takes_and_why_not() -> None:
+    async def work(session: Session) -> None:
+        listed = (await session.session.list_tools()).tools
+        assert {tool.name for tool in listed} == {
+            *("audit", "explain", "show", "predict", "bitcast", "diff_programs", "what_is_alive", "find_buffers"),
+            *("fit", "check_change"),
+        }
+        for tool in listed:
+            assert tool.description
+            assert tool.input_schema["type"] == "object"
+            assert tool.input_schema["properties"]
+            assert "required" in await session.refused(tool.name) or tool.name in {"audit", "explain", "what_is_alive"}, tool
+        program = str(EXAMPLES / "gnn_large.v5e.hlo")
+        for words, tool, arguments in (
+            ("no such file", "audit", {"path": "nowhere.hlo"}),
+            ("either", "audit", {}),
+            ("not one of 1 to 24", "what_is_alive", {"path": program, "step": 25}),
+            ("no instruction", "what_is_alive", {"path": program, "instruction": "none"}),
+            ("unknown_tpu", "audit", {"path": program, "tpu": "v9"}),
+            ("unknown_machine", "audit", {"path": program, "machine": "abacus"}),
+            ("usage", "audit", {"path": program, "hbm_limit": "much"}),
+            ("not_tpu", "audit", {"text": "x = f32[8]{0} parameter(0)", "tpu": "v5e"}),
+            ("syntax", "predict", {"shape": "f32[", "tpu": "v5e"}),
+        ):
+            assert words in (await session.refused(tool, **arguments)).lower(), (tool, arguments)
+
+    run(work)
+
+
+def test_pages_can_be_read() -> None:
+    async def work(session: Session) -> None:
+        resources = (await session.session.list_resources()).resources
+        addresses = {str(each.uri) for each in resources}
+        assert {"tilewise://errors/E1001", "tilewise://advice/donate"} <= addresses
+        for address in addresses:
+            page = await session.session.read_resource(address)
+            assert page.contents[0].text.startswith("# ")
+        assert (await session.ask("explain", text="E1001"))["name"] == "E1001"
+
+    run(work)
+
+
+def test_a_change_is_confirmed(tmp_path: Path) -> None:
+    pytest.importorskip("libtpu")
+    (tmp_path / "before.py").write_text(BEFORE, encoding="utf-8")
+    (tmp_path / "after.py").write_text(AFTER, encoding="utf-8")
+
+    async def work(session: Session) -> None:
+        before, after = (f"{tmp_path / name}.py:make" for name in ("before", "after"))
+        answer = await session.ask("check_change", before=before, after=after, tpu="v5e")
+        (compared,) = answer["compared"]
+        assert compared["verdict"] == "better"
+        assert compared["after"]["bytes"]["total"] < compared["before"]["bytes"]["total"]
+        assert "nothing" in (await session.refused("check_change", before="nothing.py:make", after=after, tpu="v5e"))
+
+    run(work)
+
+
+def test_the_skill_names_tools_that_exist() -> None:
+    text = (ROOT / "SKILL.md").read_text(encoding="utf-8")
+    assert all(f"`{verb}`" in text for verb in ("explain", "audit", "what_is_alive", "find_buffers", "fit", "check_change"))
