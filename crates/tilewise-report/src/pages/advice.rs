@@ -12,6 +12,14 @@ pub(super) const PAGES: &[Page] = &[
         ],
     },
     Page {
+        name: "batch",
+        title: "batch: the whole batch in one loop",
+        paragraphs: [
+            "A loop that adds up gradients of weights, such as a differential equation's solver under its adjoint, runs under `jax.vmap`: it carries a gradient for each sample. With the batch as one state, the loop carries one for all of it.",
+            "It helps where all samples take the same steps. A solver that chooses its steps by the error then chooses them for the batch, not for each sample.",
+        ],
+    },
+    Page {
         name: "checkpoint",
         title: "checkpoint: recompute, not keep",
         paragraphs: [
