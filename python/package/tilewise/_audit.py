@@ -102,7 +102,7 @@ def audit(
         >>> report.largest_padding()[0].causes
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
-    if isinstance(program, (list, tuple)) or (isinstance(program, Iterator) and not hasattr(program, "read")):
+    if _is_many(program):
         return [_attempt(each, tpu, machine, hbm_limit) for each in cast("Iterable[Program]", program)]
     if machine is not None and tpu is not None:
         message = "tpu= and machine= say the same: give one of them"
@@ -147,6 +147,11 @@ def _attempt(
         return audit(program, tpu=tpu, machine=machine, hbm_limit=hbm_limit)
     except (Error, OSError) as error:
         return error
+
+
+def _is_many(programs: Any) -> bool:
+    """Whether these are several; an open file iterates over its lines."""
+    return isinstance(programs, (list, tuple)) or (isinstance(programs, Iterator) and not hasattr(programs, "read"))
 
 
 def _is_function(program: Any) -> bool:

@@ -1,5 +1,7 @@
 """`check_fix`: whether a change helps, as the compiler says."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import json

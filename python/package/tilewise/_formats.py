@@ -1,5 +1,7 @@
 """`try_formats`: the layouts of arguments and results that lower a program's peak."""
 
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import re

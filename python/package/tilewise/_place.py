@@ -145,7 +145,7 @@ class TracedProgram:
             return place.sharding(value)
 
         types, params = self._replaced(one)
-        unspecified: type[Any] = type(module("jax._src.sharding_impls").UNSPECIFIED)
+        unspecified: Any = type(module("jax._src.sharding_impls").UNSPECIFIED)
         for number, (kind, own) in enumerate(zip(types, params["in_shardings"], strict=True)):
             if isinstance(own, unspecified) and kind.sharding is None:
                 types[number] = kind.replace(sharding=place.default, committed=True)
