@@ -1,4 +1,4 @@
-"""The action's script, in a repository with a change that grows a peak: what the log, the summary and the comment say."""
+"""The action's script, in a repository with a change that grows a peak: what log, summary and comment say."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ import pytest
 from conftest import ROOT
 
 GOLDEN = Path(__file__).parent / "action"
-PROGRAM = """HloModule jit_step, is_scheduled=true, entry_computation_layout={{(f32[{n},1024]{{1,0:T(8,128)}})->f32[{n},1024]{{1,0:T(8,128)}}}}
+ARRAY = "f32[{n},1024]{1,0:T(8,128)}"
 
-ENTRY main {{
-  x.1 = f32[{n},1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
-  exp.1 = f32[{n},1024]{{1,0:T(8,128)}} exponential(x.1), metadata={{op_name="jit(step)/exp" source_file="{root}/train.py" source_line=12}}
-  mul.1 = f32[{n},1024]{{1,0:T(8,128)}} multiply(exp.1, x.1), metadata={{op_name="jit(step)/mul" source_file="{root}/train.py" source_line=13}}
-  ROOT add.1 = f32[{n},1024]{{1,0:T(8,128)}} add(mul.1, exp.1), metadata={{op_name="jit(step)/add" source_file="{root}/train.py" source_line=14}}
-}}
-"""
+
+def program(rows: int, root: Path) -> str:
+    """A step on so many rows, of which each line keeps one array."""
+    array = ARRAY.replace("{n}", str(rows))
+    lines = [
+        f"HloModule jit_step, is_scheduled=true, entry_computation_layout={{({array})->{array}}}",
+        "",
+        "ENTRY main {",
+    ]
+    lines.append(f'  x.1 = {array} parameter(0), metadata={{op_name="x"}}')
+    for line, name, called in (
+        (12, "exp", "exponential(x.1)"),
+        (13, "mul", "multiply(exp.1, x.1)"),
+        (14, "add", "add(mul.1, exp.1)"),
+    ):
+        origin = f'metadata={{op_name="jit(step)/{name}" source_file="{root}/train.py" source_line={line}}}'
+        lines.append(f"  {'ROOT ' if name == 'add' else ''}{name}.1 = {array} {called}, {origin}")
+    return "\n".join([*lines, "}", ""])
 
 
 @pytest.fixture
@@ -28,8 +39,8 @@ def repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
     (root / "base").mkdir(parents=True)
     (root / "dump").mkdir()
-    (root / "base" / "step.hlo").write_text(PROGRAM.format(n=4096, root=root), encoding="utf-8")
-    (root / "dump" / "step.hlo").write_text(PROGRAM.format(n=8192, root=root), encoding="utf-8")
+    (root / "base" / "step.hlo").write_text(program(4096, root), encoding="utf-8")
+    (root / "dump" / "step.hlo").write_text(program(8192, root), encoding="utf-8")
     return root
 
 

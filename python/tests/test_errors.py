@@ -75,6 +75,10 @@ MALFORMED: list[object] = [
     ],
 )
 def test_malformed_input_raises_a_readable_error(ask: Callable[[object], object], value: object) -> None:
+    if ask is tw.audit and isinstance(value, list):
+        # One of several programs has its error in its place.
+        assert [type(each) for each in tw.audit(value)] == [FileNotFoundError]
+        return
     with pytest.raises((tw.Error, TypeError, OSError, UnicodeEncodeError)) as caught:
         ask(value)
     if isinstance(caught.value, tw.Error):

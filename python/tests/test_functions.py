@@ -147,8 +147,9 @@ def test_the_figures_of_a_mesh_inside_are_the_compiler_s() -> None:
         said.temp_size_in_bytes,
     )
     assert report.partitions == 8
-    # Replicated arguments, and an eighth of the result.
-    assert (report.argument_bytes, report.output_bytes) == (4096 * 256 * 4 + 256 * 128 * 4, 4096 * 128 * 4 * 2 // 8)
+    # Replicated arguments, and an eighth of the result, whose 64 columns the compiler may keep on the lanes, padded.
+    assert report.argument_bytes == 4096 * 256 * 4 + 256 * 128 * 4
+    assert report.output_bytes in (4096 * 128 * 4 // 8, 4096 * 128 * 4 * 2 // 8)
 
 
 def test_slices_of_several_hosts_and_several_slices() -> None:

@@ -110,7 +110,9 @@ def test_shapes() -> None:
         predicted = await session.ask("predict", shape="f32[400000,12]", tpu="v5e")
         assert predicted["predicted"][0]["shape"] == "f32[400000,12]{0,1:T(8,128)}"
         assert len((await session.ask("predict", shape="f32[8]"))["predicted"]) == 7
-        free = await session.ask("bitcast", **{"from": "f32[64,128]{1,0:T(8,128)}", "to": "f32[8,8,128]{2,1,0:T(8,128)}"})
+        free = await session.ask(
+            "bitcast", **{"from": "f32[64,128]{1,0:T(8,128)}", "to": "f32[8,8,128]{2,1,0:T(8,128)}"}
+        )
         assert free["bitcast"] is True
 
     run(work)
@@ -127,7 +129,11 @@ def test_every_tool_says_what_it_takes_and_why_not() -> None:
             assert tool.description
             assert tool.input_schema["type"] == "object"
             assert tool.input_schema["properties"]
-            assert "required" in await session.refused(tool.name) or tool.name in {"audit", "explain", "what_is_alive"}, tool
+            assert "required" in await session.refused(tool.name) or tool.name in {
+                "audit",
+                "explain",
+                "what_is_alive",
+            }, tool
         program = str(EXAMPLES / "gnn_large.v5e.hlo")
         for words, tool, arguments in (
             ("no such file", "audit", {"path": "nowhere.hlo"}),
@@ -176,4 +182,6 @@ def test_a_change_is_confirmed(tmp_path: Path) -> None:
 
 def test_the_skill_names_tools_that_exist() -> None:
     text = (ROOT / "SKILL.md").read_text(encoding="utf-8")
-    assert all(f"`{verb}`" in text for verb in ("explain", "audit", "what_is_alive", "find_buffers", "fit", "check_change"))
+    assert all(
+        f"`{verb}`" in text for verb in ("explain", "audit", "what_is_alive", "find_buffers", "fit", "check_change")
+    )

@@ -88,6 +88,7 @@ def results(array: npt.NDArray[np.float32], report: tw.Report) -> None:
     assert_type(tree.table(depth=1, sort="bytes"), str)
     assert_type(tree[0].bytes, int)
     found = tw.live({"w": array}, next_program=report)
+    assert_type(found, tw.Live)
     assert_type(found.devices, "tuple[tw.LiveDevice, ...]")
     assert_type(found.rows, "tuple[tw.LiveRow, ...]")
     assert_type(found.held_bytes("cpu:0"), int)

@@ -151,7 +151,8 @@ def _attempt(
 
 def _is_many(programs: Any) -> bool:
     """Whether these are several; an open file iterates over its lines."""
-    return isinstance(programs, (list, tuple)) or (isinstance(programs, Iterator) and not hasattr(programs, "read"))
+    is_open_file = hasattr(programs, "read")
+    return isinstance(programs, (list, tuple)) or (isinstance(programs, Iterator) and not is_open_file)
 
 
 def _is_function(program: Any) -> bool:

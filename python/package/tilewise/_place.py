@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class TracedProgram:
             return place.sharding(value)
 
         types, params = self._replaced(one)
-        unspecified: Any = type(module("jax._src.sharding_impls").UNSPECIFIED)
+        unspecified: Any = module("jax._src.sharding_impls").UNSPECIFIED.__class__
         for number, (kind, own) in enumerate(zip(types, params["in_shardings"], strict=True)):
             if isinstance(own, unspecified) and kind.sharding is None:
                 types[number] = kind.replace(sharding=place.default, committed=True)
@@ -194,13 +194,13 @@ class _Replaced:
             if id(value) not in self._seen:
                 self._seen[id(value)] = value, self._jaxpr(value)
             return self._seen[id(value)][1]
-        if type(value) in (tuple, list):
+        kind: Any = value.__class__
+        if kind in (tuple, list):
             items = [self(each) for each in value]
-            return type(value)(items) if _differ(items, value) else value
-        if type(value) is dict:
-            held = cast("dict[Any, Any]", value)
-            items = [self(each) for each in held.values()]
-            return dict(zip(held, items, strict=True)) if _differ(items, held.values()) else held
+            return kind(items) if _differ(items, value) else value
+        if kind is dict:
+            items = [self(each) for each in value.values()]
+            return dict(zip(value, items, strict=True)) if _differ(items, value.values()) else value
         return value
 
     def _jaxpr(self, value: Any) -> Any:

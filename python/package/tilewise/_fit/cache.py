@@ -29,7 +29,9 @@ class Cache:
 
     def _path(self, program: Program, mode: Mode, limit: int | None) -> Path:
         surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
-        key = json.dumps([program.hash, mode, limit, compiler_version(), surroundings])
+        # A program for one device is the same on every generation.
+        machine = [program.tpu, program.topology, program.devices]
+        key = json.dumps([program.hash, *machine, mode, limit, compiler_version(), surroundings])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
 
     def get(self, program: Program, mode: Mode, limit: int | None, source: str | None = None) -> Answer | None:
