@@ -197,7 +197,7 @@ class _Replaced:
         kind: Any = value.__class__
         if kind in (tuple, list):
             items = [self(each) for each in value]
-            return kind(items) if _differ(items, value) else value
+            return value.__class__(items) if _differ(items, value) else value
         if kind is dict:
             items = [self(each) for each in value.values()]
             return dict(zip(value, items, strict=True)) if _differ(items, value.values()) else value
