@@ -3,10 +3,7 @@
 //! The site has the pages that `site/mkdocs.yml` names and all that they link to, where they are in the repository: the
 //! same links hold on both.
 
-use crate::{
-    python, tools::target_folder,
-    web,
-};
+use crate::{python, tools::target_folder, web};
 use anyhow::{Context, bail};
 use std::{
     collections::BTreeSet,
@@ -49,11 +46,14 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         web::build(shell, web::Size::Small)?;
         copy(&shell.current_dir().join("web/dist"), &explorer)?;
         let target = site.join("target");
-        cmd!(shell, "cargo doc --quiet --locked --no-deps --workspace --lib --exclude xtask --target-dir {target}").run()?;
+        cmd!(shell, "cargo doc --quiet --locked --no-deps --workspace --lib --exclude xtask --target-dir {target}")
+            .run()?;
         copy(&target.join("doc"), &api)?;
     }
     let python = python::with_packages(shell, "site", &["site/requirements.txt"])?;
-    cmd!(shell, "{python} -m mkdocs build --quiet --config-file site/mkdocs.yml").env("NO_MKDOCS_2_WARNING", "1").run()?;
+    cmd!(shell, "{python} -m mkdocs build --quiet --config-file site/mkdocs.yml")
+        .env("NO_MKDOCS_2_WARNING", "1")
+        .run()?;
     println!("{}", site.join("out").display());
     if options.test {
         web::environment(shell)?;
@@ -68,7 +68,8 @@ fn gather(shell: &Shell, pages: &Path) -> anyhow::Result<()> {
     let root = shell.current_dir();
     let settings = fs::read_to_string(root.join("site/mkdocs.yml"))?;
     let named = settings.lines().filter_map(|line| line.rsplit_once(": ")).map(|(_, page)| PathBuf::from(page));
-    let mut left: Vec<PathBuf> = named.filter(|page| page.extension().is_some_and(|extension| extension == "md")).collect();
+    let mut left: Vec<PathBuf> =
+        named.filter(|page| page.extension().is_some_and(|extension| extension == "md")).collect();
     let mut seen = BTreeSet::new();
     while let Some(file) = left.pop() {
         if !root.join(&file).is_file() || !seen.insert(file.clone()) {
