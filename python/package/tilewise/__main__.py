@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return locked.against(given[1:])
     # What the verb `mcp` asks a compiler, it asks this interpreter.
-    os.environ.setdefault("TILEWISE_PYTHON", sys.executable)
+    os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)
     # Python's own handler would only take effect after the native call returns.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

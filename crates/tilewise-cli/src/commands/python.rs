@@ -5,7 +5,7 @@ use std::{env, ffi::OsString, io, process::Command};
 use tilewise_audit::Failure;
 
 /// Names the interpreter that has the package; the package sets it to its own.
-const VARIABLE: &str = "TILEWISE_PYTHON";
+const VARIABLE: &str = "TILEWISE_INTERPRETER";
 const IS_INSTALLED: &str = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tilewise') is None)";
 
 #[derive(clap::Args)]
