@@ -16,10 +16,14 @@ from pathlib import Path
 LONGEST_COMMENT = 60_000
 
 
-def tilewise(verb: str, *arguments: str) -> tuple[int, str]:
-    """Run the command line: its exit status, and what it printed; its errors go to the log."""
+def tilewise(verb: str, *arguments: str, again: bool = False) -> tuple[int, str]:
+    """Run the command line: its exit status, and what it printed; its errors go to the log, but not again."""
     done = subprocess.run(
-        [sys.executable, "-m", "tilewise", verb, *arguments], stdout=subprocess.PIPE, encoding="utf-8", check=False
+        [sys.executable, "-m", "tilewise", verb, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if again else None,
+        encoding="utf-8",
+        check=False,
     )
     return done.returncode, done.stdout
 
@@ -49,7 +53,9 @@ def relative(text: str) -> str:
 def main() -> int:
     """Audit, compare, tell."""
     chosen, against = programs(), given("AGAINST")
-    options = [f"--{name}={given(name.upper().replace('-', '_'))}" for name in ("tpu", "machine", "hbm-limit", "fail-above")]
+    options = [
+        f"--{name}={given(name.upper().replace('-', '_'))}" for name in ("tpu", "machine", "hbm-limit", "fail-above")
+    ]
     options = [option for option in options if not option.endswith("=")]
     folder = Path(os.environ.get("RUNNER_TEMP", ".")) / "tilewise"
     reports = folder / "reports"
@@ -66,11 +72,12 @@ def main() -> int:
         status, marks = tilewise("audit", *files, *options, "--format=github")
         statuses.append(status)
         print(relative(marks), end="", flush=True)
-        sections.append(tilewise("audit", *files, *options, "--format=markdown")[1])
-        (folder / "tilewise.sarif").write_text(relative(tilewise("audit", *files, *options, "--format=sarif")[1]))
+        sections.append(tilewise("audit", *files, *options, "--format=markdown", again=True)[1])
+        results = tilewise("audit", *files, *options, "--format=sarif", again=True)[1]
+        (folder / "tilewise.sarif").write_text(relative(results), encoding="utf-8")
         for number, file in enumerate(files):
             if Path(file).is_file():
-                tilewise("audit", file, *(o for o in options if "fail" not in o), f"--out={reports / name(number, file)}")
+                tilewise("audit", file, *options, f"--out={reports / name(number, file)}", again=True)
 
     comment = folder / "comment.md"
     comment.write_text(relative("\n".join(filter(None, sections)))[:LONGEST_COMMENT], encoding="utf-8")
