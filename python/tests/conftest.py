@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ from tilewise._fit.combination import Combination
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Meshes of several devices, as code for TPUs has them.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+# A shell's background job ignores Ctrl-C, which some tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # What the compiler said in other runs isn't read.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="tilewise-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)

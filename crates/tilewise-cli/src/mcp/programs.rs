@@ -150,6 +150,7 @@ pub(super) fn what_is_alive(moment: &Moment) -> Answer {
     let audited = moment.program.audited()?;
     let report = &audited.report;
     let order: Vec<&str> = planned(report)?.order().collect();
+    let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
     let by_name = |name: &String| {
         let at = order.iter().position(|instruction| instruction == name);
         at.ok_or_else(|| Failure::new("no_such_instruction", format!("no instruction `{name}` runs")))
@@ -161,20 +162,25 @@ pub(super) fn what_is_alive(moment: &Moment) -> Answer {
             return Err(Failure::new("no_such_step", message));
         }
         (None, Some(name)) => by_name(name)?,
-        (None, None) => report.memory_space(0).and_then(|hbm| hbm.peak.as_ref()).map_or(0, |peak| peak.moment),
+        (None, None) => peak.map_or(0, |peak| peak.moment),
     };
-    let resident = report.memory_rows().filter(|row| row.memory_space == 0 && row.value.role.is_resident());
+    // What the interface and constants hold is there for the whole run: the peak lists each once, shared or not.
+    let resident = peak.iter().flat_map(|peak| &peak.rows).filter(|row| row.role.is_resident());
+    let resident = resident.map(|row| (row.bytes, json(row)));
     let pieces = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&step));
-    let alive: Vec<PlanRow<'_>> = resident.chain(pieces.map(|piece| piece.row)).collect();
-    let live_bytes = alive.iter().map(|row| row.value.bytes).fold(0, u64::saturating_add);
+    let mut alive: Vec<(u64, Value)> =
+        resident.chain(pieces.map(|piece| (piece.row.value.bytes, described(&piece.row)))).collect();
+    let (count, live_bytes) = (alive.len(), alive.iter().map(|(bytes, _)| *bytes).fold(0, u64::saturating_add));
+    alive.sort_by_key(|(bytes, _)| Reverse(*bytes));
+    alive.truncate(moment.most.unwrap_or(ROWS));
     Ok(json!({
         "program": report.module_name,
         "step": step.saturating_add(1),
         "steps": order.len(),
         "instruction": order.get(step),
         "live_bytes": live_bytes,
-        "count": alive.len(),
-        "alive": largest(alive, moment.most),
+        "count": count,
+        "alive": alive.into_iter().map(|(_, row)| row).collect::<Vec<_>>(),
     }))
 }
 

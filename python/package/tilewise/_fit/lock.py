@@ -78,6 +78,8 @@ class Comparison:
             "schema": 1,
             "program": self.name,
             "verdict": self.verdict,
+            "before": dict(self.before),
+            "after": dict(self.after),
             "changes": [asdict(each) for each in self.changes],
         }
         return json.dumps(held)
