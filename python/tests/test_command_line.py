@@ -21,7 +21,8 @@ def test_script_and_module(way: list[str], program: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*way, *arguments], capture_output=True, text=True, encoding="utf-8", input="f32[3]\nx\n")
 
-    assert run("--version").stdout == "tilewise 0.1.0\n"
+    assert run("--version").stdout.startswith("tilewise 0.1.0\nplans memory as libtpu ")
+    assert run("-V").stdout == "tilewise 0.1.0\n"
     assert "Usage: tilewise" in run("--help").stdout
     assert "logical size" in run("show", "f32[3,5]{1,0:T(2,2)}").stdout
     piped = run("show", "--format", "json", "-")

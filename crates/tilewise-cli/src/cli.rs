@@ -9,7 +9,7 @@ use tilewise_audit::Machine;
 /// The version, and whose rules memory is planned by.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let [tpu, gpu, cpu] = [Machine::Tpu(Generation::V5e), Machine::Gpu, Machine::Cpu].map(Machine::compiler);
-    format!("{}\nplans memory as {tpu} does for TPUs, {gpu} for GPUs, {cpu} for CPUs", env!("CARGO_PKG_VERSION"))
+    format!("{}\nplans memory as {tpu}, {gpu}, and {cpu} do", env!("CARGO_PKG_VERSION"))
 });
 
 /// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
