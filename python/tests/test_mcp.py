@@ -77,13 +77,15 @@ def test_from_a_message_to_what_to_change() -> None:
         assert found["advice"][0]["kind"] == told["advice"][0]["kind"]
         assert sum(row["bytes"] for row in found["alive"]) <= peak["live_bytes"]
 
-        # The peak is the moment that `what_is_alive` takes.
-        alive = await session.ask("what_is_alive", path=program, most=1000)
+        # What is to be asked next is of the same program, near the same limit; the peak is the moment that it takes.
+        again = found["next"][0]["arguments"]
+        assert again == {"path": program, "hbm_limit": "256MiB"}
+        alive = await session.ask("what_is_alive", **again, most=1000)
         assert (alive["step"], alive["steps"]) == (peak["step"], peak["steps"])
         assert alive["live_bytes"] == sum(row["bytes"] for row in alive["alive"]) == peak["live_bytes"]
-        first = await session.ask("what_is_alive", path=program, step=1)
+        first = await session.ask("what_is_alive", **again, step=1)
         assert first["live_bytes"] < alive["live_bytes"]
-        named = await session.ask("what_is_alive", path=program, instruction=peak["instruction"])
+        named = await session.ask("what_is_alive", **again, instruction=peak["instruction"])
         assert named["step"] == peak["step"]
 
         buffers = await session.ask("find_buffers", path=program, query="MODEL.PY:439")
@@ -95,7 +97,7 @@ def test_from_a_message_to_what_to_change() -> None:
         same = await session.ask("diff_programs", before={"path": program}, after={"path": program})
         assert same["owners"] == same["removed"] == same["added"] == []
         other = str(EXAMPLES / "kv_decode_row_major.v5e.hlo")
-        differs = await session.ask("diff_programs", before={"path": program}, after={"path": other})
+        differs = await session.ask("diff_programs", before=again, after={"path": other})
         assert differs["total_bytes"][0] == found["total_bytes"]
         assert differs["owners"]
 

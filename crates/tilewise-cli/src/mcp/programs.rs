@@ -97,12 +97,18 @@ impl Program {
         Ok(AuditOutput { source, report, all: false, tpu, limit })
     }
 
-    /// The arguments that name it again.
+    /// The arguments that name it again, with what it must fit: near a limit the compiler packs in another way.
     fn again(&self) -> Value {
-        match &self.path {
+        let mut arguments = match &self.path {
             Some(path) => json!({ "path": path }),
             None => json!({ "text": "the same" }),
+        };
+        for (name, value) in [("tpu", &self.tpu), ("machine", &self.machine), ("hbm_limit", &self.hbm_limit)] {
+            if let Some(value) = value {
+                arguments[name] = value.as_str().into();
+            }
         }
+        arguments
     }
 }
 
