@@ -114,7 +114,9 @@ fn command_line(shell: &Shell) -> anyhow::Result<String> {
     };
     let all = help(&[])?;
     let Some((_, verbs)) = all.split_once("Commands:\n") else { bail!("the help lists no verbs") };
-    let verbs = verbs.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+    // What a verb does may take several lines.
+    let verbs = verbs.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+    let verbs = verbs.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next());
     let mut page = format!("# Command line\n\n```text\n{all}\n```\n");
     // The Python package tells of these where it is installed.
     for verb in verbs.filter(|verb| !["help", "fit", "lock"].contains(verb)) {
