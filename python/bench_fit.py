@@ -1,8 +1,9 @@
 """`fit` beside the searches that people use, compilations included: `bench.py fit FOLDER [TEXT…]`.
 
-The folder has ``facts.csv`` (program, tpu, settings as JSON, range_end, largest_batch) and ``programs``, a package with
-a module a program whose ``make(batch=…)`` is a factory. All contenders compile in the same kind of process; seconds are
-of CPU, of this process and its children.
+The folder has ``facts.csv`` (program, tpu, settings as JSON, range_end, largest_batch, compile_cpu_seconds) and
+``programs``, a package with a module a program whose ``make(batch=…)`` is a factory. All contenders compile in the same
+kind of process; seconds are of CPU, of this process and its children. `tw.fit` asks about every size above its answer,
+which is about 0.1 s each; with ``above="near"``, as the others, about few of them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tilewise as tw
 from tilewise._ask import Answer, Compiler
@@ -24,6 +26,20 @@ from tilewise._fit.factory import program_of
 from tilewise._ways import ways
 
 Fits = Callable[[int], bool]
+
+SLOW_SECONDS = 5.0
+"""Of CPU for one compilation: searches above it are summed on their own."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one contender did in one search."""
+
+    search: str
+    contender: str
+    is_right: bool
+    seconds: float
+    is_slow: bool
 
 
 def bisection(fits: Fits, end: int) -> int | None:
@@ -58,14 +74,15 @@ def compiled(search: Callable[[Fits, int], int | None], make: Any, tpu: str, end
         return search(fits, end)
 
 
-def ours(make: Any, tpu: str, end: int) -> int | None:
+def ours(above: Literal["all", "near"], make: Any, tpu: str, end: int) -> int | None:
     """What `fit` finds."""
-    found = tw.fit(make, tpu=tpu, largest={"batch": range(1, end + 1)}, cache=None, progress=False)
+    found = tw.fit(make, tpu=tpu, largest={"batch": range(1, end + 1)}, above=above, cache=None, progress=False)
     return (found.largest or {}).get("batch")
 
 
 CONTENDERS: dict[str, Callable[[Any, str, int], int | None]] = {
-    "`tw.fit`": ours,
+    "`tw.fit`": functools.partial(ours, "all"),
+    '`tw.fit`, `above="near"`': functools.partial(ours, "near"),
     "bisection (MaxText)": functools.partial(compiled, bisection),
     "doubling, bisection (Lightning)": functools.partial(compiled, doubling),
 }
@@ -77,8 +94,8 @@ def seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
-def rows(folder: Path, only: Sequence[str]) -> Iterator[tuple[str, str, bool, float]]:
-    """For each search and contender: whether it is right, and its seconds."""
+def rows(folder: Path, only: Sequence[str]) -> Iterator[Row]:
+    """What each contender does in each search, as it comes."""
     sys.path.insert(0, str(folder))
     with open(folder / "facts.csv", newline="", encoding="utf-8") as file:
         facts = [fact for fact in csv.DictReader(file) if not only or any(name in str(fact) for name in only)]
@@ -88,19 +105,28 @@ def rows(folder: Path, only: Sequence[str]) -> Iterator[tuple[str, str, bool, fl
     for fact in facts:
         module = importlib.import_module(f"programs.{fact['program']}")
         make = functools.partial(module.make, **json.loads(fact["settings"]))
+        search = f"{fact['program']} {fact['settings']} {fact['tpu']}"
         for name, contender in CONTENDERS.items():
             begun = seconds()
             found = contender(make, fact["tpu"].split(":")[0], int(fact["range_end"]))
-            yield f"{fact['program']} {fact['settings']}", name, found == int(fact["largest_batch"]), seconds() - begun
+            is_right = found == int(fact["largest_batch"])
+            yield Row(search, name, is_right, seconds() - begun, float(fact["compile_cpu_seconds"]) > SLOW_SECONDS)
 
 
 def main(folder: str, *only: str) -> None:
     """Prints a table, as it comes; of all searches, or of those whose facts have one of these texts."""
     print("| search | by | right | CPU |\n| --- | --- | --- | --- |", flush=True)
-    totals: dict[str, list[tuple[bool, float]]] = {}
-    for search, name, is_right, spent in rows(Path(folder), only):
-        print(f"| {search} | {name} | {'yes' if is_right else 'no'} | {spent:.1f} s |", flush=True)
-        totals.setdefault(name, []).append((is_right, spent))
-    for name, found in totals.items():
-        right, spent = sum(is_right for is_right, _ in found), sum(spent for _, spent in found)
-        print(f"| all | {name} | {right} of {len(found)} | {spent:.1f} s |")
+    done: list[Row] = []
+    for row in rows(Path(folder), only):
+        print(
+            f"| {row.search} | {row.contender} | {'yes' if row.is_right else 'no'} | {row.seconds:.1f} s |", flush=True
+        )
+        done.append(row)
+    for words, some in (
+        ("all", done),
+        (f"those whose compilation takes over {SLOW_SECONDS:.0f} s", [row for row in done if row.is_slow]),
+    ):
+        for name in CONTENDERS:
+            each = [row for row in some if row.contender == name]
+            spent, count = sum(row.seconds for row in each), sum(row.is_right for row in each)
+            print(f"| {words} | {name} | {count} of {len(each)} | {spent:.1f} s |")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import signal
 import threading
@@ -129,9 +131,12 @@ def test_relayout_with_a_worker_killed(cluster: tuple[Any, Kill], tmp_path: Path
 
 
 PROGRAM = """
+from pathlib import Path
 import jax, jax.numpy as jnp
 
 def make(batch, wide=False):
+    with open(Path(__file__).with_name("calls"), "a") as file:
+        file.write(f"{batch}\\n")
     return jnp.tanh, (jax.ShapeDtypeStruct((batch * (2 if wide else 1), 2**14, 2**14), jnp.float32),)
 """
 
@@ -139,18 +144,34 @@ def make(batch, wide=False):
 def test_combinations_are_searched_by_a_cluster(cluster: tuple[Any, Kill], tmp_path: Path) -> None:
     pytest.importorskip("jax")
     pytest.importorskip("libtpu")
-    engine, _ = cluster
+    engine, kill = cluster
     (tmp_path / "model.py").write_text(PROGRAM, encoding="utf-8")
-    found = tw.fit(
+    calls, out = tmp_path / "calls", tmp_path / "rows.jsonl"
+    search = functools.partial(
+        tw.fit,
         FromFile(str(tmp_path / "model.py"), "make"),
         tpu="v5e",
         largest={"batch": [1, 5, 20]},
         grid={"wide": [False, True]},
         cache=None,
         engine=engine,
+        out=out,
     )
+    with killed(kill, when=calls.exists):
+        found = search()
     assert [each.largest for each in found.combinations] == [{"batch": 5}, {"batch": 1}]
     assert (found.gaps, found.errors) == ([], [])
     answer = found[{"batch": 5, "wide": False}]
     assert (answer.status, answer.total_bytes) == ("fits", 10 * 2**30)
     assert answer.report is not None
+    # Again, with the rows of one combination, and then with all.
+    head, *lines = out.read_text(encoding="utf-8").splitlines()
+    kept = [line for line in lines if json.loads(line)["task"] == 0]
+    out.write_text("\n".join([head, *kept, ""]), encoding="utf-8")
+    for expected in (lines, []):
+        calls.write_text("", encoding="utf-8")
+        again = search()
+        assert [each.largest for each in again.combinations] == [each.largest for each in found.combinations]
+        assert (again.gaps, len(again)) == ([], len(found))
+        assert bool(calls.read_text(encoding="utf-8")) == bool(expected)
+    assert out.read_text(encoding="utf-8").count("\n") == 1 + len(lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import json
 import os
@@ -108,6 +109,7 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
+@functools.cache
 def compiler_version() -> str:
     """The compiler, as ``libtpu 0.0.52, jaxlib 0.10.2``."""
     versions: list[str] = []

@@ -86,6 +86,13 @@ class Combination:
     gaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     rows: list[FitRow] = field(default_factory=list[FitRow])
 
+    @classmethod
+    def unsearched(cls, task: Task) -> Combination:
+        """Before anything is asked: no size of the first axis is known."""
+        smallest = {axis: values[0] for axis, values in task.axes.items()}
+        gaps = [{**task.settings, **smallest, axis: size} for axis in [*task.axes][:1] for size in task.axes[axis]]
+        return cls(task.settings, task.tpu, task.topology, gaps=gaps)
+
     @property
     def answer(self) -> FitRow | None:
         """The row of the largest sizes."""
@@ -194,7 +201,7 @@ def searched(
         compiler: who is asked; by default one that ends with the search.
         into: what is filled in, for whoever interrupts the search.
     """
-    done = Combination(task.settings, task.tpu, task.topology) if into is None else into
+    done = Combination.unsearched(task) if into is None else into
     if compiler is None:
         with Compiler(ahead=True) as own:
             return searched(task, known=known, on_row=on_row, compiler=own, into=done)
@@ -208,6 +215,7 @@ def searched(
         _merge(done.rows, row)
     asker = Asker(task, compiler, known, note)
     sizes = {axis: values[0] for axis, values in task.axes.items()}
+    gaps: list[dict[str, Any]] = []
     if not task.axes:
         row = asker.ask(task.settings, "real")
         done.largest = {} if row.status in ("fits", "planned") else None
@@ -221,7 +229,8 @@ def searched(
         try:
             search(values, ask, above=task.above, found=found)
         finally:
-            done.gaps += [{**task.settings, **others, axis: size} for size in found.gaps]
+            gaps += [{**task.settings, **others, axis: size} for size in found.gaps]
+            done.gaps = gaps
             done.largest = None if found.size is None else {**others, axis: found.size}
         if found.size is None:
             return done

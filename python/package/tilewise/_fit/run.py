@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._ask import Compiler
@@ -24,6 +24,9 @@ from tilewise._ways import cache_folder, compiler_version
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
+
+_Known: TypeAlias = list[tuple[int, FitRow]]
+"""Rows of an earlier search, with the numbers of their tasks."""
 
 DEFAULT_CACHE = "default"
 """Stands for the folder in the user's cache."""
@@ -138,11 +141,11 @@ def fit(
     if not tasks:
         raise ValueError("an empty grid has no combination")
     log = None if out is None else Log(Path(out), _described(make, tasks))
-    known = [] if log is None else log.read()
+    known = [] if log is None else [(held["task"], FitRow.from_dict(held)) for held in log.read()]
     if engine == "processes":
         done, interrupted = _Run(tasks, known, log, Progress(tasks, shown=progress), workers).run()
     else:
-        done, interrupted = _on_engine(engine, tasks), False
+        done, interrupted = _on_engine(engine, tasks, known, log)
     return Fit(done, axes=axes, target=target, interrupted=interrupted)
 
 
@@ -230,12 +233,10 @@ def _described(make: Callable[..., Any], tasks: Sequence[Task]) -> dict[str, Any
 class _Run:
     """Searches tasks in processes of this machine."""
 
-    def __init__(
-        self, tasks: Sequence[Task], known: list[dict[str, Any]], log: Log | None, progress: Progress, workers: int
-    ) -> None:
+    def __init__(self, tasks: Sequence[Task], known: _Known, log: Log | None, progress: Progress, workers: int) -> None:
         self._tasks, self._log, self._progress, self._workers = tasks, log, progress, max(1, workers)
-        self._known = [(held["task"], FitRow.from_dict(held)) for held in known]
-        self._done = [Combination(task.settings, task.tpu, task.topology) for task in tasks]
+        self._known = known
+        self._done = [Combination.unsearched(task) for task in tasks]
         self._compilers = threading.local()
         self._all: list[Compiler] = []
         self._lock = threading.Lock()
@@ -286,11 +287,11 @@ class _Run:
                     self._log.append([{"task": number, **row.to_dict()}])
                 self._progress.row(number, found, row)
 
-        known = [row for of, row in self._known if of == number]
-        searched(task, known=known, on_row=on_row, compiler=compiler, into=self._done[number])
+        searched(task, known=_of(self._known, number), on_row=on_row, compiler=compiler, into=self._done[number])
 
 
-def _on_engine(engine: str, tasks: Sequence[Task]) -> list[Combination]:
+def _on_engine(engine: str, tasks: Sequence[Task], known: _Known, log: Log | None) -> tuple[list[Combination], bool]:
+    """As `_Run.run`, on workers of a cluster. Rows are logged once their combination is done."""
     if engine not in ("ray", "dask"):
         message = f"engine must be 'processes', 'ray' or 'dask', not {engine!r}"
         raise ValueError(message)
@@ -299,7 +300,23 @@ def _on_engine(engine: str, tasks: Sequence[Task]) -> list[Combination]:
         raise ValueError(message)
     from tilewise.fleet import _engines
 
-    done = [Combination(task.settings, task.tpu, task.topology) for task in tasks]
-    for number, combination in _engines.run(engine, searched, tasks):  # type: ignore[arg-type]
-        done[number] = combination
-    return done
+    done = [Combination.unsearched(task) for task in tasks]
+    held = [(task, _of(known, number)) for number, task in enumerate(tasks)]
+    try:
+        for number, combination in _engines.run(engine, _searched_there, held):  # type: ignore[arg-type]
+            done[number] = combination
+            if log is not None:
+                new = [row for row in combination.rows if row not in held[number][1]]
+                log.append({"task": number, **row.to_dict()} for row in new)
+    except KeyboardInterrupt:
+        return done, True
+    return done, False
+
+
+def _searched_there(held: tuple[Task, list[FitRow]]) -> Combination:
+    task, known = held
+    return searched(task, known=known)
+
+
+def _of(known: _Known, number: int) -> list[FitRow]:
+    return [row for of, row in known if of == number]
