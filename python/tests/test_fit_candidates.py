@@ -73,7 +73,7 @@ def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e"
     ("settings", "loss"),
     [
         ({"remat": "dots"}, None),
-        ({"remat": "full"}, counting),
+        ({"remat": "full"}, None),
         ({"microbatch": 4}, counting),
         ({"remat": "full", "microbatch": 2}, None),
     ],
@@ -81,7 +81,8 @@ def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e"
 def test_rewritten_steps_compute_the_same(settings: dict[str, Any], loss: Any) -> None:
     values = numbers(8)
     before = make(8, loss, width=16)[0](*values)
-    made = changed(functools.partial(make, loss=loss), **settings)
+    # Comparisons are kept for a factory, and the next tests have the same.
+    made = changed(make if loss is None else functools.partial(make, loss=loss), **settings)
     after = jax.jit(made.f)(*values)
     assert jax.tree.structure(before) == jax.tree.structure(after)
     for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):

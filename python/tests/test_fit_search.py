@@ -14,6 +14,7 @@ from tilewise._ask import Status
 from tilewise._fit import combination
 from tilewise._fit.cache import Log
 from tilewise._fit.combination import Combination, Task, searched
+from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Found, Kind, search
 
@@ -185,6 +186,33 @@ def test_another_search_s_file_is_refused(tmp_path: Path) -> None:
     assert Log(path, {"make": "a"}).read() == []
     with pytest.raises(ValueError, match="another search"):
         Log(path, {"make": "b"}).read()
+
+
+def test_a_page_draws_the_first_axis() -> None:
+    sizes = ((1, 128, "fits"), (2, 128, "refused"), (1, 256, "refused"), (1, 192, "fits"))
+    rows = [
+        FitRow.from_dict(
+            {
+                "settings": {"batch": batch, "seq": seq},
+                "tpu": "v5e",
+                "status": status,
+                "limit_bytes": LIMIT,
+                "total_bytes": 2 * batch * seq,
+                "flops": batch * seq,
+            }
+        )
+        for batch, seq, status in sizes
+    ]
+    done = Combination({}, "v5e", None, {"batch": 1, "seq": 192}, [], rows)
+    found = Fit([done], axes={"batch": [1, 2], "seq": [128, 192, 256]}, target=None, interrupted=False)
+    assert found.plot().count("<circle") == 2
+    assert str(found).splitlines()[1].split()[:2] == ["1", "192"]
+
+
+def test_what_is_not_searched_is_a_gap() -> None:
+    task = Task(print, {"remat": "none"}, {"batch": [1, 2], "seq": [8, 16]}, "v5e", None)
+    settings = [{"remat": "none", "batch": batch, "seq": 8} for batch in (1, 2)]
+    assert Combination.unsearched(task).gaps == settings
 
 
 def test_rows_travel() -> None:

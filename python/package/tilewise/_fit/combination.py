@@ -60,11 +60,10 @@ class Task:
 
     @property
     def limit(self) -> int:
-        """The HBM that a program has to fit."""
-        whole = min(self.hbm_limit or _tilewise.hbm_bytes(self.tpu), _tilewise.hbm_bytes(self.tpu))
-        return (
-            whole if whole == _tilewise.hbm_bytes(self.tpu) and not self.reserve else (whole - self.reserve) >> 20 << 20
-        )
+        """The HBM that a program has to fit: the generation's, or less, in whole MiB."""
+        whole = _tilewise.hbm_bytes(self.tpu)
+        left = min(self.hbm_limit or whole, whole) - self.reserve
+        return left if left == whole else left >> 20 << 20
 
 
 @dataclass
@@ -116,7 +115,7 @@ class Asker:
 
     def ask(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         """The row of a program."""
-        for mode in ("full", "stop", "probe") if kind == "plan" else ("full", "stop") if self._stops else ("full",):
+        for mode in self._answering(kind):
             row = self._known.get((str(dict(settings)), mode))
             if row is not None:
                 return row
@@ -128,6 +127,12 @@ class Asker:
     @property
     def _stops(self) -> bool:
         return self._task.confirm == "none"
+
+    def _answering(self, kind: Kind) -> Sequence[Mode]:
+        """The ways to ask that answer such a question, best first."""
+        if kind == "plan":
+            return "full", "stop", "probe"
+        return ("full", "stop") if self._stops else ("full",)
 
     def _asked(self, settings: Mapping[str, Any], kind: Kind) -> FitRow:
         task = self._task

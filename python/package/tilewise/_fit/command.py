@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
             timeout=given.timeout,
             out=given.out,
         )
-    except (ValueError, TypeError, ImportError, AttributeError, OSError) as error:
+    except (ValueError, TypeError, ImportError, AttributeError, OSError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     text = _formatted(found, given.format)
@@ -163,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="AXIS=A,B",
-        help="values to search for each; donate needs no parameter",
+        help="values to search for each; donate, formats, sharding, remat and microbatch need no parameter",
     )
     add("--target", action="append", default=[], metavar="AXIS=SIZE", help="a fixed size: which combinations fit?")
     add("--confirm", choices=("answer", "all", "none"), default="answer", help="what is compiled in full [answer]")
@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--timeout", type=float, metavar="SECONDS", help="for each question")
     add("--workers", type=int, default=1, metavar="N", help="combinations at once [1]")
     add("--engine", choices=("processes", "ray", "dask"), default="processes")
-    add("--cache", default=DEFAULT_CACHE, metavar="DIR", help="earlier answers [~/.cache/tilewise/fit]")
+    add("--cache", default=DEFAULT_CACHE, metavar="DIR", help="earlier answers [~/.cache/tilewise]")
     add("--no-cache", action="store_true", help="ask anew")
     add("--out", metavar="FILE.jsonl", help="append rows as they come, and resume from them")
     add("--strict", action="store_true", help="exit with 3 where sizes were not tried, or have no answer")

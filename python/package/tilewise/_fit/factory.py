@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tilewise._errors import Skip
 from tilewise._fit.candidates import NAMES, Made, Place, candidate
 from tilewise._modules import module
 from tilewise._program import Program, trace
@@ -137,8 +138,6 @@ class Stretched:
             shape = list(leaf.shape)
             shape[axis], rest = divmod(shape[axis] * batch, self.batch_size)
             if rest:
-                from tilewise._errors import Skip
-
                 message = f"axis {axis} of {tuple(leaf.shape)} can't be {batch}/{self.batch_size} of its size"
                 raise Skip(message)
             sharding = getattr(leaf, "sharding", None)

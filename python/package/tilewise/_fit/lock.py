@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Literal, TypeAlias, cast
 from tilewise import _tilewise
 from tilewise._fit.rows import recomputed
 from tilewise._limits import in_words
-from tilewise._tilewise import Report, Shape
+from tilewise._tilewise import Report
 from tilewise._ways import compiler_version, write_whole
 
 SCHEMA = "tilewise.plan.lock/1"
@@ -26,7 +27,9 @@ Verdict: TypeAlias = (
 
 _OWNERS = 10
 _COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
-_COLLECTIVE = re.compile(rf" = (\(.*?\)|\S+) ({'|'.join(_COLLECTIVES)})(?:-start)?\(")
+_COLLECTIVE = re.compile(
+    rf"^\s*(?:ROOT )?\S+ = (?:\(.*?\)|\S+) (?:ragged-)?({'|'.join(_COLLECTIVES)})(?:-start)?\(", re.MULTILINE
+)
 _ROOTS = (".git", ".hg", "pyproject.toml")
 _SHARE, _LEAST = 0.01, 2**20
 _PLANNED = ("argument", "output", "alias", "temporary")
@@ -144,23 +147,16 @@ def entry(
         "bytes": sizes,
         "owners": owners[:_OWNERS],
         "copies": {"count": len(copies), "bytes": sum(copy.written_bytes * (copy.trips or 1) for copy in copies)},
-        "collectives": _collectives(report.text),
+        "collectives": _collectives(report),
         "recomputed": recomputed(report.text),
     }
 
 
-def _collectives(text: str) -> dict[str, dict[str, int]]:
-    """Collectives by kind: how many, and the bytes of their results."""
-    found: dict[str, dict[str, int]] = {}
-    for line in text.splitlines():
-        match = _COLLECTIVE.search(line)
-        if match is None:
-            continue
-        kind = found.setdefault(match[2], {"count": 0, "bytes": 0})
-        kind["count"] += 1
-        shape = Shape(match[1])
-        kind["bytes"] += sum(leaf.physical_bytes for _, leaf in shape.leaves() if leaf.kind == "array")
-    return found
+def _collectives(report: Report) -> dict[str, dict[str, int]]:
+    """Collectives by kind: how many, and the bytes of their results, loops times their trips."""
+    counts = Counter(_COLLECTIVE.findall(report.text))
+    _, _, sent = _tilewise.work_of(report)
+    return {kind: {"count": count, "bytes": sent.get(kind, 0)} for kind, count in counts.items()}
 
 
 def _relative(file: str, root: Path | None) -> str:

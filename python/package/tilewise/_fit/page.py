@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from tilewise._fit.combination import Combination
+from tilewise._fit.rows import FitRow
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 320, 60, 40, 16
 _COLOURS = ("#0b6e99", "#c2571a", "#3d8b37", "#7a4fa3", "#a8324a", "#6b6b00")
@@ -35,11 +37,7 @@ def page(
 
 def curve(combinations: Sequence[Combination], axis: str | None) -> str:
     """SVG: bytes over the axis, a line for each combination, and the limit; empty where there is no axis."""
-    series = [
-        (each, sorted((row.settings[axis], row) for row in each.rows if row.total_bytes is not None))
-        for each in combinations
-        if axis is not None
-    ]
+    series = [(each, _along(each, axis)) for each in combinations if axis is not None]
     points = [(size, row) for _, found in series for size, row in found]
     if not points:
         return ""
@@ -78,6 +76,17 @@ def curve(combinations: Sequence[Combination], axis: str | None) -> str:
             name = ", ".join(f"{key}={value}" for key, value in each.settings.items())
             parts.append(f'<text x="{_LEFT + 6}" y="{_TOP + 14 * (number + 2)}" fill="{colour}">{escape(name)}</text>')
     return "".join([*parts, "</svg>"])
+
+
+def _along(combination: Combination, axis: str) -> list[tuple[int, FitRow]]:
+    """Sizes of the first axis that was searched and their rows, ascending; the other axes are at their smallest."""
+
+    def others(row: FitRow) -> dict[str, Any]:
+        return {name: value for name, value in row.settings.items() if name != axis}
+
+    rows = [row for row in combination.rows if others(row) == others(combination.rows[0])]
+    found = [(int(row.settings[axis]), row) for row in rows if row.total_bytes is not None]
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _owners(combinations: Sequence[Combination], axis: str | None) -> str:

@@ -143,7 +143,7 @@ class Fit:
                 said = "yes" if row.status == "fits" else "planned"
                 cells += [str(size) for size in (each.largest or {}).values()] or [said]
                 cells += [_gib(row.total_bytes), _gib(row.headroom_bytes), str(row.owner or "")]
-                cells += [_times(row, reference)] if is_priced else []
+                cells += [_times(row, reference, next(iter(self._axes), "batch"))] if is_priced else []
             rows.append(cells)
         return rows
 
@@ -287,17 +287,12 @@ def _work(row: FitRow) -> tuple[int, int, int]:
     return row.flops or 0, row.hbm_bytes_moved or 0, row.total_bytes or 0
 
 
-def _times(row: FitRow, reference: FitRow | None) -> str:
-    """The work of an example beside the first combination's."""
+def _times(row: FitRow, reference: FitRow | None, axis: str) -> str:
+    """The work for each of an axis beside the first combination's."""
     if reference is None or not row.flops or not reference.flops:
         return ""
-    shares = [each.flops / _examples(each) for each in (row, reference) if each.flops]
-    return f"{shares[0] / shares[1]:.2f}x"
-
-
-def _examples(row: FitRow) -> int:
-    batch = row.settings.get("batch", 1)
-    return batch if isinstance(batch, int) and batch > 0 else 1
+    sizes = [int(each.settings.get(axis, 1)) for each in (row, reference)]
+    return f"{row.flops / reference.flops * sizes[1] / sizes[0]:.2f}x"
 
 
 def _gib(count: int | None) -> str:

@@ -83,7 +83,7 @@ def fit(
             multiples of 8 and 128), or for how many seconds. The others are in ``gaps``.
         reserve: HBM to keep free, in bytes or as ``"512MiB"``.
         hbm_limit: HBM that there is, where it is less than the generation's.
-        cache: a folder of earlier answers, by default in ``~/.cache/tilewise/fit``; ``None`` for none.
+        cache: a folder of earlier answers, by default the one that `clear_cache` empties; ``None`` for none.
         engine: where combinations are searched: in ``workers`` processes of this machine, or by Ray or Dask.
         workers: how many combinations at once; each takes a core, and 0.4 to 1 GB.
         timeout: seconds for each question.
