@@ -1,4 +1,4 @@
-//! Text from files and from bytes, plain or gzip.
+//! Text from files and from bytes, plain or gzip, and the programs in folders.
 
 use crate::errors::Result;
 use pyo3::{exceptions::PyOSError, prelude::*};
@@ -17,6 +17,13 @@ pub(crate) fn read(py: Python<'_>, path: PathBuf) -> Result<String> {
             None => Err(error.into()),
         },
     }
+}
+
+/// The files in a folder that are audited; `None` where the path is no folder.
+#[pyfunction]
+pub(crate) fn programs_in(py: Python<'_>, path: PathBuf) -> Result<Option<Vec<PathBuf>>> {
+    let found = py.detach(|| path.is_dir().then(|| tilewise_cli::programs_in(&path)));
+    Ok(found.transpose()?)
 }
 
 /// Bytes as text, plain or gzip.

@@ -4,6 +4,7 @@
 //! class, the classes come next, and `shape_methods`, `report` and `explanation` know most of them.
 
 mod arrays;
+mod audit;
 mod buffer;
 mod builtins;
 mod command_line;
@@ -22,6 +23,7 @@ mod recommendation;
 mod relation;
 mod relayout;
 mod report;
+mod report_json;
 mod restore;
 mod row;
 mod shape;
@@ -32,6 +34,7 @@ mod table;
 mod threads;
 mod tpu;
 mod travel;
+mod warning;
 
 use pyo3::prelude::*;
 
@@ -41,20 +44,21 @@ mod _tilewise {
     use super::{PyModule, PyModuleMethods, PyResult};
     #[pymodule_export]
     use super::{
+        audit::audit_text,
         buffer::PyBuffer,
         command_line::run,
         copy::PyCopy,
         drawing::{PyDrawing, draw},
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
-        files::{decode, read},
+        files::{decode, programs_in, read},
         kernel::{PyKernelUse, block_bytes, kernel_fits, kernel_text},
         layout::{PyLayout, layout_in},
         predict::predict,
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, PyReportWarning, audit_text, diff_of, plot, set_origin, work_of},
+        report::{PyReport, diff_of, plot, set_origin, work_of},
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,
@@ -62,6 +66,7 @@ mod _tilewise {
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,
         tpu::{generation_name, hbm_bytes, machine_name},
+        warning::PyReportWarning,
     };
     use pyo3::Bound;
     use tilewise::tpu::{CHECKED_WITH, Generation};

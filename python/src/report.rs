@@ -1,79 +1,34 @@
-//! `Report`, the audit of a compiled program, and what it lists: buffers, copies, totals and warnings.
+//! `Report`, the audit of a compiled program.
 
 use crate::{
     buffer::{BufferValue, PyBuffer},
     builtins::{in_python, tuple},
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
-    errors::{Class, Error, Result},
+    errors::Result,
     kernel::PyKernelUse,
     recommendation::PyRecommendation,
+    report_json,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
     table::{Column, Columns, PyTable, Tabular},
-    threads::interruptible,
-    tpu::{generation, machine_named},
-    travel::{Reduced, native, reduced},
+    travel::{Reduced, native},
+    warning::PyReportWarning,
 };
 use pyo3::{
-    exceptions::PyValueError,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyIterator, PyString, PyTuple},
+    types::{PyIterator, PyTuple},
 };
-use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     hash::{Hash, Hasher},
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{
-    AuditOptions, BufferRow, Diff, JsonLine, Machine, ReportView, SpacePeak, SpaceTotal, ViewOptions, Warning,
-};
+use tilewise_audit::{BufferRow, Diff, Machine, Report, SpacePeak, SpaceTotal};
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, WriteText, notebook};
-
-/// Audits HLO text.
-#[pyfunction]
-#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None))]
-pub(crate) fn audit_text<'py>(
-    py: Python<'py>,
-    text: &Bound<'py, PyString>,
-    source: String,
-    tpu: Option<&Bound<'py, PyAny>>,
-    hbm_limit: Option<u64>,
-    machine: Option<&str>,
-) -> Result<Bound<'py, PyReport>> {
-    let machine = machine.map(machine_named).transpose()?;
-    let tpu = tpu.map(generation).transpose()?.or(machine.and_then(Machine::generation));
-    let machine = machine.filter(|machine| machine.generation().is_none());
-    // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
-    let text = text.to_string_lossy().into_owned();
-    let options = AuditOptions::of_file(&source, machine.or(tpu.map(Into::into)), hbm_limit);
-    let limit = options.hbm_limit;
-    let audited = interruptible(py, move || {
-        let program = tilewise_audit::Program::parse(text)?;
-        if tpu.is_some() && !program.module.has_tiles() {
-            return Err(not_a_tpu_program(program.module.is_scheduled()));
-        }
-        if let Some(machine) = machine {
-            program.for_machine(machine)?;
-        }
-        let report = program.audit(options);
-        Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
-    })?;
-    let (audited, module) = audited?;
-    let report = PyReport {
-        audited: audited.clone(),
-        module,
-        machine,
-        advice: OnceLock::new(),
-        buffers: PyOnceLock::new(),
-        origin: PyOnceLock::new(),
-    };
-    Ok(Bound::new(py, PyTable::of(audited, report))?)
-}
 
 /// Says what function a report is of, for its `check`.
 #[pyfunction]
@@ -121,50 +76,6 @@ pub(crate) fn diff_of<'py>(
     Ok((buffers(removed)?, buffers(added)?, owners.collect()))
 }
 
-/// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.
-fn not_a_tpu_program(is_scheduled: bool) -> Error {
-    let state = if is_scheduled {
-        "it was compiled for a CPU or a GPU"
-    } else {
-        "it is only lowered, or was compiled for another machine"
-    };
-    let message = format!("not compiled for a TPU: no array lies in tiles, so {state}, and sizes on a TPU differ");
-    Error::new(Class::NotATpuProgram, "not_tpu", message)
-        .with_help("`audit(f, *args, tpu=…)` compiles the function for that TPU, and needs none")
-}
-
-/// The report that `Report.to_json` wrote, made again from the program in it.
-fn report_of_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyReport>> {
-    #[derive(Deserialize)]
-    struct Item {
-        source: String,
-        program: Option<Program>,
-    }
-    #[derive(Deserialize)]
-    struct Program {
-        text: String,
-        tpu: Option<String>,
-        hbm_limit: Option<u64>,
-        #[serde(default)]
-        machine: Option<String>,
-    }
-    let item: Item = serde_json::from_str(json)
-        .map_err(|error| Error::new(Class::Hlo, "not_json", format!("this is not a report in JSON: {error}")))?;
-    let Some(program) = item.program else {
-        let message = "this JSON does not hold the program that the report is of";
-        return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
-    };
-    let tpu = program.tpu.map(|name| PyString::new(py, &name).into_any());
-    audit_text(
-        py,
-        &PyString::new(py, &program.text),
-        item.source,
-        tpu.as_ref(),
-        program.hbm_limit,
-        program.machine.as_deref(),
-    )
-}
-
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
 ///
 /// Returned by `audit`. `str` is the report that the command line prints. As a `Table`, it has one row for each buffer;
@@ -189,8 +100,29 @@ pub(crate) struct PyReport {
 }
 
 impl PyReport {
-    /// All that the report is made of.
-    fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>, Option<Machine>) {
+    pub(crate) fn of(
+        py: Python<'_>,
+        audited: Arc<AuditOutput>,
+        module: Module,
+        machine: Option<Machine>,
+    ) -> PyResult<Bound<'_, Self>> {
+        let report = Self {
+            audited: audited.clone(),
+            module,
+            machine,
+            advice: OnceLock::new(),
+            buffers: PyOnceLock::new(),
+            origin: PyOnceLock::new(),
+        };
+        Bound::new(py, PyTable::of(audited, report))
+    }
+
+    pub(crate) fn report(&self) -> &Report {
+        &self.audited.report
+    }
+
+    /// All that the report is made of: text, source, TPU, limit, and another machine than a TPU.
+    pub(crate) fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>, Option<Machine>) {
         let AuditOutput { source, tpu, limit, .. } = &*self.audited;
         (self.module.source(), source, *tpu, *limit, self.machine)
     }
@@ -504,27 +436,7 @@ impl PyReport {
     ///     185600000
     #[pyo3(signature = (*, program = true))]
     fn to_json(&self, py: Python<'_>, program: bool) -> PyResult<String> {
-        #[derive(Serialize)]
-        struct WithProgram<'a> {
-            #[serde(flatten)]
-            report: ReportView<'a>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            program: Option<Program<'a>>,
-        }
-        #[derive(Serialize)]
-        struct Program<'a> {
-            text: &'a str,
-            tpu: Option<&'a str>,
-            hbm_limit: Option<u64>,
-            machine: Option<String>,
-        }
-        let (text, source, tpu, hbm_limit, machine) = self.made_of();
-        let machine = machine.map(|machine| machine.to_string());
-        let program = program.then(|| Program { text, tpu: tpu.map(Generation::name), hbm_limit, machine });
-        let options = ViewOptions { hbm_limit, most_buffers: None };
-        let report = self.audited.report.view(source, options);
-        let line = JsonLine::of(source, WithProgram { report, program });
-        py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
+        report_json::write(py, self, program)
     }
 
     /// The report as an HTML page in one file, which opens without network: what the program holds over time, what to
@@ -550,7 +462,7 @@ impl PyReport {
     #[staticmethod]
     #[pyo3(signature = (json, /), text_signature = "(json, /)")]
     fn from_json<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, Self>> {
-        report_of_json(py, json)
+        report_json::read(py, json)
     }
 
     /// What differs between this report and another, such as that of the program after a change.
@@ -629,44 +541,6 @@ impl PyReport {
             }
             _ => format!("<Report of {name}: {buffers} buffers, {padding} bytes of padding in HBM>"),
         }
-    }
-}
-
-/// A part of a program's text that could not be read or sized; or, first, that the program was not compiled for a TPU.
-///
-/// Examples:
-///     >>> first, *_, last = audit("x = b16[3] parameter(0)").warnings
-///     >>> first.kind
-///     'not_tpu'
-///     >>> last
-///     <ReportWarning shape: the shape of `x` isn't valid: `b16` is not an element type ...>
-#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "ReportWarning")]
-#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct PyReportWarning {
-    /// A stable name in snake case.
-    kind: String,
-    /// The warning, as a sentence.
-    message: String,
-}
-
-impl PyReportWarning {
-    pub(crate) fn of(warning: &Warning) -> Self {
-        Self { kind: warning.kind.to_owned(), message: warning.message.clone() }
-    }
-}
-
-#[pymethods]
-impl PyReportWarning {
-    fn __str__(&self) -> &str {
-        &self.message
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<ReportWarning {}: {}>", self.kind, self.message)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), slf.get())
     }
 }
 

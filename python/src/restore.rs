@@ -7,10 +7,10 @@ use crate::{
     kernel::PyKernelUse,
     recommendation::PyRecommendation,
     relation::PyRelation,
-    report::PyReportWarning,
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
     travel::parsed,
+    warning::PyReportWarning,
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyType};
 

@@ -149,22 +149,24 @@ def test_another_tpu_or_limit_is_another_audit(tmp_path: Path) -> None:
     assert [row["tpu"] for row in dataset(out / "programs") if row["error"] is None] == ["v5e"]
 
 
-def test_many_files_are_rows_as_the_command_line_has_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def make_files(folder: Path, count: int) -> Path:
+    """Programs, a tenth of them cut off."""
+    folder.mkdir()
     texts = [path.read_text(encoding="utf-8") for path in sorted(EXAMPLES.glob("*.hlo"))]
-    for number in range(60):
+    for number in range(count):
         text = texts[number % len(texts)].replace("jit_f", f"jit_{number}")
-        (tmp_path / f"{number:03}.hlo").write_text(text if number % 10 else "HloModule m\n\nENTRY e {\n  x = f32[2]")
-    table = fleet.audit(tmp_path, tpu="v5e", progress=True)
-    assert "60 of 60 audited" in capfd.readouterr().err
-    done = subprocess.run(
-        [sys.executable, "-m", "tilewise", "audit", "--tpu", "v5e", "--format", "json", *map(str, tmp_path.iterdir())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        (folder / f"{number:04}.hlo").write_text(text if number % 10 else "HloModule m\n\nENTRY e {\n  x = f32[2]")
+    return folder
+
+
+def check_as_the_command_line(table: list[dict[str, Any]], folder: Path) -> None:
+    """Each row says of its file what `tilewise audit --format json` says of it."""
+    files = sorted(map(str, folder.iterdir()))
+    command = [sys.executable, "-m", "tilewise", "audit", "--tpu", "v5e", "--format", "json", *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = {line["input"]: line for line in map(json.loads, done.stdout.splitlines())}
-    assert len(lines) == table.num_rows == 60
-    for row in table.to_pylist():
+    assert sorted(lines) == sorted(row["source"] for row in table) == files
+    for row in table:
         line = lines[row["source"]]
         assert (row["error"] is None) == ("error" not in line)
         if row["error"] is None:
@@ -174,7 +176,14 @@ def test_many_files_are_rows_as_the_command_line_has_them(tmp_path: Path, capfd:
             assert row["peak_live_bytes"] == line["memory_spaces"][0]["peak_live_bytes"]
             assert row["hbm_limit"] == line["hbm_limit_bytes"]
             assert len(row["warnings"]) == len(line["warnings"])
-    assert sum(row["error"] is not None for row in table.to_pylist()) == 6
+    assert sum(row["error"] is not None for row in table) == len(files) // 10
+
+
+def test_many_files_are_rows_as_the_command_line_has_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = make_files(tmp_path / "files", 60)
+    table = fleet.audit(folder, tpu="v5e", progress=True)
+    assert "60 of 60 audited" in capfd.readouterr().err
+    check_as_the_command_line(rows(table), folder)
 
 
 def test_a_file_that_could_not_be_read_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

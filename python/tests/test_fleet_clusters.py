@@ -18,7 +18,16 @@ import pytest
 pytest.importorskip("fsspec")
 pytest.importorskip("safetensors.numpy")
 
-from test_fleet import PLAN, check_converted, dataset, make_checkpoint, make_dumps, rows
+from test_fleet import (
+    PLAN,
+    check_as_the_command_line,
+    check_converted,
+    dataset,
+    make_checkpoint,
+    make_dumps,
+    make_files,
+    rows,
+)
 
 import tilewise as tw
 from tilewise import fleet
@@ -118,6 +127,21 @@ def test_audit_with_a_worker_killed(cluster: tuple[Any, Kill], tmp_path: Path, m
     assert dataset(out / "programs") == dataset(tmp_path / "one" / "programs")
     assert len(dataset(out / "buffers")) == len(dataset(tmp_path / "one" / "buffers"))
     assert rows(fleet.audit(dumps, engine=engine, out=out)) == rows(expected)
+
+
+def test_many_files_with_a_worker_killed(
+    cluster: tuple[Any, Kill], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As threads have them, and as the command line; `FLEET_FILES=2000` audits that many."""
+    engine, kill = cluster
+    count = int(os.environ.get("FLEET_FILES", "60"))
+    monkeypatch.setattr(_audit, "_BATCH_FILES", max(2, count // 60))
+    folder, out = make_files(tmp_path / "files", count), tmp_path / "out"
+    with killed(kill, when=lambda: any(out.rglob("*.parquet"))):
+        table = rows(fleet.audit(folder, tpu="v5e", engine=engine, out=out))
+    assert table == rows(fleet.audit(folder, tpu="v5e"))
+    assert dataset(out / "programs") == sorted(table, key=lambda row: str((row["job"], row["source"])))
+    check_as_the_command_line(table, folder)
 
 
 def test_relayout_with_a_worker_killed(cluster: tuple[Any, Kill], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 //! The `tilewise` command line as a library: what the binary runs.
 //!
-//! [`run`] is the whole program. What it prints is `tilewise-report`'s.
+//! [`run`] is the whole program. What it prints is `tilewise-report`'s. [`programs_in`] is for other front ends that take
+//! folders.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +17,11 @@ mod values;
 use clap::Parser;
 use cli::Cli;
 use commands::python;
-use std::ffi::OsString;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+use tilewise_audit::Failure;
 
 /// Runs the command line with these arguments, the program's name first, on the process's standard streams.
 ///
@@ -46,4 +51,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
     }
+}
+
+/// The files in a folder, and in the folders in it, that `tilewise audit` takes as final programs, and those that can't be
+/// read, each of which may be one.
+///
+/// # Errors
+/// The folder can't be read (`io`), or holds no program (`no_program`).
+pub fn programs_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    commands::audit::files_of(folder)
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -120,7 +122,7 @@ class TracedProgram:
         jax.eval_shape(lower, abstract)
         if not found:
             raise _unknown(f"the `lower` of {type(f).__name__}")
-        return cls(jax, found[0])
+        return cls(jax, _with_own_names(jax, found[0], f, args, kwargs))
 
     def meshes(self) -> list[Any]:
         """Every mesh, abstract ones only of arguments and results."""
@@ -211,6 +213,38 @@ class _Replaced:
         if not _differ(params, (eqn.params for eqn in value.eqns)):
             return value
         return value.replace(eqns=[eqn.replace(params=new) for eqn, new in zip(value.eqns, params, strict=True)])
+
+
+_NUMBERED = re.compile(r"dynamic_(?:no)?donate\['(first|rest)'\]\[(\d+)\]")
+
+
+def _with_own_names(jax: Any, traced: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The traced program with the function's names of its arguments, whose leaves Equinox numbers."""
+    closed = traced._params["jaxpr"]
+    info = closed.jaxpr.debug_info
+    if not any(map(_NUMBERED.fullmatch, info.arg_names or ())):
+        return traced
+    bound = inspect.signature(f).bind(*args, **kwargs)
+    labels: list[str] = []
+    for name, value in bound.arguments.items():
+        is_many = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+        labels += [f"{name}[{number}]" for number in range(len(value))] if is_many else [name]
+    with_path, keystr = jax.tree_util.tree_leaves_with_path, jax.tree_util.keystr
+    names = {
+        "first": [labels[0] + keystr(path[1:]) for path, _ in with_path(bound.args[:1])],
+        "rest": [
+            *(labels[1 + path[0].idx] + keystr(path[1:]) for path, _ in with_path(bound.args[1:])),
+            *(path[0].key + keystr(path[1:]) for path, _ in with_path(bound.kwargs)),
+        ],
+    }
+
+    def own(name: str) -> str:
+        found = _NUMBERED.fullmatch(name)
+        return name if found is None else names[found[1]][int(found[2])]
+
+    renamed = info._replace(arg_names=tuple(map(own, info.arg_names)))
+    params = {**traced._params, "jaxpr": closed.replace(jaxpr=closed.jaxpr.replace(debug_info=renamed))}
+    return type(traced)(traced._meta_tys_flat, params, traced._in_tree, traced.out_tree, traced._consts)
 
 
 def _differ(new: list[Any], old: Any) -> bool:

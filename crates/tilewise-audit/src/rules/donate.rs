@@ -42,9 +42,7 @@ impl Rule for UndonatedState {
              the old values",
             quoted.join(" and ")
         );
-        let names = tuple(roots.iter().map(|root| format!("\"{root}\"")));
-        let function = program.function();
-        let code = format!("{function} = jax.jit({function}, donate_argnames=({names}))");
+        let (import, code) = donating(program, &roots);
         vec![Proposal {
             change: Change::Donate,
             target: Target::Argument,
@@ -55,9 +53,26 @@ impl Rule for UndonatedState {
             parts: None,
             sentence,
             // `args` may be `*args`, which has no name to donate by.
-            snippet: program.snippet(JAX, code).filter(|_| roots.iter().all(|root| is_name(root) && root != "args")),
+            snippet: program.snippet(import, code).filter(|_| roots.iter().all(|root| is_name(root) && root != "args")),
         }]
     }
+}
+
+/// The call that donates these parameters: of the library that jitted the function, if it is another than JAX.
+fn donating(program: &ProgramModel<'_>, roots: &BTreeSet<String>) -> (&'static str, String) {
+    let function = program.function();
+    let text = program.module.source();
+    // Its models have leaves that are no arrays, which `jax.jit` refuses.
+    if text.contains("equinox/_jit.py") {
+        return ("import equinox as eqx", format!("{function} = eqx.filter_jit({function}, donate=\"all\")"));
+    }
+    let names = tuple(roots.iter().map(|root| format!("\"{root}\"")));
+    let (import, jit) = match text.contains("flax/nnx/transforms/compilation.py") {
+        // `jax.jit` would lose what the function writes into its arguments.
+        true => ("from flax import nnx", "nnx.jit"),
+        false => (JAX, "jax.jit"),
+    };
+    (import, format!("{function} = {jit}({function}, donate_argnames=({names}))"))
 }
 
 /// Bytes of results that lie in arguments once these parameters of the Python function are donated: all their arrays are,

@@ -172,6 +172,14 @@ ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
     let found = advice(text);
     assert_eq!((kind(&found[0]), found[0].saving), (("donate", "argument"), Saving::AtMost(4 * MIB)));
     assert_eq!(code(&found[0]), Some("step = jax.jit(step, donate_argnames=(\"params\",))"));
+    // The library that jitted it says so in the table of files, and takes models that `jax.jit` does not.
+    for (file, expected) in [
+        ("equinox/_jit.py", "step = eqx.filter_jit(step, donate=\"all\")"),
+        ("flax/nnx/transforms/compilation.py", "step = nnx.jit(step, donate_argnames=(\"params\",))"),
+    ] {
+        let text = text.replacen("\n\n", &format!("\n\nFileNames\n1 \"/site-packages/{file}\"\n\n"), 1);
+        assert_eq!(code(&advice(&text)[0]), Some(expected));
+    }
     let donated = text.replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }");
     assert!(advice(&donated).iter().all(|advice| kind(advice).0 != "donate"));
 }

@@ -10,6 +10,7 @@ use crate::{
     values::{DrawTheme, Limit, parse_generation, parse_size},
 };
 use clap::ValueEnum;
+pub(crate) use dump::files_of;
 use programs::{Input, InputResult};
 use sink::Sink;
 use std::{io, path::PathBuf};

@@ -22,50 +22,88 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<InputResult> {
             inputs.push(Ok(Input { path: path.clone(), buffer_assignment: None }));
             continue;
         }
-        match select(path) {
-            Ok(found) => inputs.extend(found),
+        match Dump::of(path) {
+            Ok(dump) => {
+                dump.report(path);
+                inputs.extend(dump.taken.into_iter().map(Ok));
+                inputs.extend(
+                    dump.unreadable.into_iter().map(|(path, failure)| Err((path.display().to_string(), failure))),
+                );
+            }
             Err(failure) => inputs.push(Err((path.to_string_lossy().into_owned(), failure.in_file(path)))),
         }
     }
     inputs
 }
 
-/// The final programs in a folder and the folders in it, and files that can't be read: each may be one. Says on standard
-/// error what was taken and what was left.
-fn select(folder: &Path) -> Result<Vec<InputResult>, Failure> {
-    let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
-    let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
-    for path in all {
-        let name = path.to_string_lossy().into_owned();
-        match tilewise_hlo::read_head(&path, HEAD) {
-            Ok(head) => {
-                kinds.push((name, FileKind::of(&head)));
-                files.push(path);
-            }
-            Err(error) => {
-                let failure = Failure::new("io", format!("can't be read: {error}")).in_file(&path);
-                unreadable.push(Err((name, failure)));
+/// The files of a folder that are audited, in their order.
+pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let Dump { taken, unreadable, .. } = Dump::of(folder)?;
+    let taken = taken.into_iter().map(|input| input.path);
+    Ok(taken.chain(unreadable.into_iter().map(|(path, _)| path)).collect())
+}
+
+/// The final programs in a folder and the folders in it.
+struct Dump {
+    taken: Vec<Input>,
+    /// Files that can't be read: each may be a program.
+    unreadable: Vec<(PathBuf, Failure)>,
+    /// How many files of which kind are none.
+    left: BTreeMap<&'static str, usize>,
+}
+
+impl Dump {
+    fn of(folder: &Path) -> Result<Self, Failure> {
+        let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
+        let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
+        for path in all {
+            match tilewise_hlo::read_head(&path, HEAD) {
+                Ok(head) => {
+                    kinds.push((path.to_string_lossy().into_owned(), FileKind::of(&head)));
+                    files.push(path);
+                }
+                Err(error) => {
+                    let failure = Failure::new("io", format!("can't be read: {error}")).in_file(&path);
+                    unreadable.push((path, failure));
+                }
             }
         }
+        let Selection { programs, left, .. } = dump::select(&kinds);
+        if programs.is_empty() && unreadable.is_empty() {
+            let message = "the folder holds no program: no HLO text, proto or buffer assignment";
+            let help =
+                "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" writes the programs that it compiles to DIR";
+            return Err(Failure::new("no_program", message).with_help(help));
+        }
+        let mut of_others = 0;
+        let mut taken = Vec::new();
+        for Selected { file, plans, .. } in programs {
+            let plan = plan_of(&files[file], plans.iter().map(|&plan| &files[plan]));
+            let is_left = |other: usize| kinds[other].1 == FileKind::BufferAssignment && Some(&files[other]) != plan;
+            of_others += plans.iter().filter(|&&other| is_left(other)).count();
+            taken.push(Input { path: files[file].clone(), buffer_assignment: plan.cloned() });
+        }
+        let left = left.into_iter().chain([("plans of other programs", of_others)]).filter(|(_, count)| *count > 0);
+        Ok(Self { taken, unreadable, left: left.collect() })
     }
-    let Selection { programs, left, .. } = dump::select(&kinds);
-    if programs.is_empty() && unreadable.is_empty() {
-        let message = "the folder holds no program: no HLO text, proto or buffer assignment";
-        let help = "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" writes the programs that it compiles to DIR";
-        return Err(Failure::new("no_program", message).with_help(help));
+
+    /// Says on standard error what was taken of the folder, and what was left.
+    fn report(&self, folder: &Path) {
+        let Self { taken, left, .. } = self;
+        let programs = if taken.len() == 1 { "program" } else { "programs" };
+        say(format!("{}: {} {programs}", folder.display(), taken.len()));
+        for Input { path, buffer_assignment } in taken {
+            let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+            match buffer_assignment {
+                Some(assignment) => say(format!("  {}, with the plan in {}", name(path), name(assignment))),
+                None => say(format!("  {}", name(path))),
+            }
+        }
+        if !left.is_empty() {
+            let left: Vec<String> = left.iter().map(|(what, count)| format!("{what} ({count})")).collect();
+            say(format!("  left: {}", left.join(", ")));
+        }
     }
-    let mut of_others = 0;
-    let mut taken = Vec::new();
-    for Selected { file, plans, .. } in programs {
-        let plan = plan_of(&files[file], plans.iter().map(|&plan| &files[plan]));
-        let is_left = |other: usize| kinds[other].1 == FileKind::BufferAssignment && Some(&files[other]) != plan;
-        of_others += plans.iter().filter(|&&other| is_left(other)).count();
-        taken.push(Input { path: files[file].clone(), buffer_assignment: plan.cloned() });
-    }
-    let left =
-        left.into_iter().chain([("plans of other programs", of_others)]).filter(|(_, count)| *count > 0).collect();
-    report(folder, &taken, &left);
-    Ok(taken.into_iter().map(Ok).chain(unreadable).collect())
 }
 
 /// The first of these files that has the compiler's plan of a program.
@@ -75,23 +113,6 @@ fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>) -> Opti
     let module = Module::parse(programs::read(program).ok()?.text).ok()?;
     let read = |path: &PathBuf| programs::read_buffer_assignment(path).ok().flatten();
     plans.find(|path| read(path).is_some_and(|plan| dump::is_plan_of(&plan, &module)))
-}
-
-/// Says what was taken of a folder, and what was left.
-fn report(folder: &Path, taken: &[Input], left: &BTreeMap<&str, usize>) {
-    let programs = if taken.len() == 1 { "program" } else { "programs" };
-    say(format!("{}: {} {programs}", folder.display(), taken.len()));
-    for Input { path, buffer_assignment } in taken {
-        let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
-        match buffer_assignment {
-            Some(assignment) => say(format!("  {}, with the plan in {}", name(path), name(assignment))),
-            None => say(format!("  {}", name(path))),
-        }
-    }
-    if !left.is_empty() {
-        let left: Vec<String> = left.iter().map(|(what, count)| format!("{what} ({count})")).collect();
-        say(format!("  left: {}", left.join(", ")));
-    }
 }
 
 /// The files in a folder and the folders in it, sorted. Links to folders are not followed.

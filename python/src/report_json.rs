@@ -1,0 +1,60 @@
+//! A report's JSON, with the program that the report is made of again.
+
+use crate::{
+    audit::audit_text,
+    errors::{Class, Error, Result},
+    report::PyReport,
+};
+use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use tilewise::tpu::Generation;
+use tilewise_audit::{JsonLine, ReportView, ViewOptions};
+
+/// What was audited.
+#[derive(Serialize, Deserialize)]
+struct Program<'a> {
+    text: Cow<'a, str>,
+    tpu: Option<Cow<'a, str>>,
+    hbm_limit: Option<u64>,
+    #[serde(default)]
+    machine: Option<String>,
+}
+
+/// The report as one line, with its program or without.
+pub(crate) fn write(py: Python<'_>, report: &PyReport, with_program: bool) -> PyResult<String> {
+    #[derive(Serialize)]
+    struct WithProgram<'a> {
+        #[serde(flatten)]
+        report: ReportView<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        program: Option<Program<'a>>,
+    }
+    let (text, source, tpu, hbm_limit, machine) = report.made_of();
+    let program = with_program.then(|| Program {
+        text: text.into(),
+        tpu: tpu.map(|tpu| Generation::name(tpu).into()),
+        hbm_limit,
+        machine: machine.map(|machine| machine.to_string()),
+    });
+    let options = ViewOptions { hbm_limit, most_buffers: None };
+    let line = JsonLine::of(source, WithProgram { report: report.report().view(source, options), program });
+    py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// The report of the program in what `write` wrote.
+pub(crate) fn read<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyReport>> {
+    #[derive(Deserialize)]
+    struct Item {
+        source: String,
+        program: Option<Program<'static>>,
+    }
+    let item: Item = serde_json::from_str(json)
+        .map_err(|error| Error::new(Class::Hlo, "not_json", format!("this is not a report in JSON: {error}")))?;
+    let Some(Program { text, tpu, hbm_limit, machine }) = item.program else {
+        let message = "this JSON does not hold the program that the report is of";
+        return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
+    };
+    let tpu = tpu.map(|name| PyString::new(py, &name).into_any());
+    audit_text(py, &PyString::new(py, &text), item.source, tpu.as_ref(), hbm_limit, machine.as_deref())
+}
