@@ -86,7 +86,10 @@ def test_the_readme() -> None:
     assert str(caught.value) == shown[1].rstrip()
 
 
-@pytest.mark.parametrize(("document", "libraries"), [("jax.md", ("flax", "libtpu")), ("fit.md", ("jax", "libtpu"))])
+@pytest.mark.parametrize(
+    ("document", "libraries"),
+    [("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")), ("fit.md", ("jax", "libtpu"))],
+)
 def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: Path) -> None:
     """Its programs print what it says; `WALK_THROUGH=overwrite` stores what they print."""
     for library in libraries:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
@@ -66,10 +67,12 @@ def audit(
             - what it was lowered to for a TPU, the result of ``lower``, which is compiled for ``tpu`` likewise;
             - the result of ``jax.jit(f).lower(...).compile()``, or any other object with an ``as_text`` or
               ``to_string`` method;
-            - the path of a file of HLO, or an open file: text or a serialised proto, plain or gzip;
+            - the path of a file of HLO, or an open file: text or a serialised proto, plain or gzip; or of a folder of
+              dumps that holds one final program;
             - HLO text: a ``str`` with line breaks or ``" = "``, or one that begins with ``HloModule``;
             - ``bytes`` of a file's content, or a message of the Protocol Buffers library;
-            - a list or an iterator of these, for a list of reports: one that can't be read is its error in the list.
+            - a list or an iterator of these, for a list of reports: one that can't be read is its error in the list,
+              and a folder is all of its final programs, as ``tilewise audit`` takes them.
         args: the function's arguments, abstract (``jax.ShapeDtypeStruct``) or real.
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
             price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
@@ -103,7 +106,11 @@ def audit(
         ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     """
     if _is_many(program):
-        return [_attempt(each, tpu, machine, hbm_limit) for each in cast("Iterable[Program]", program)]
+        return [
+            _attempt(each, tpu, machine, hbm_limit)
+            for program_or_folder in cast("Iterable[Program]", program)
+            for each in _files_of(program_or_folder)
+        ]
     if machine is not None and tpu is not None:
         message = "tpu= and machine= say the same: give one of them"
         raise TypeError(message)
@@ -140,6 +147,20 @@ def audit(
     return _tilewise.audit_text(text, source, tpu, limit, machine)
 
 
+def _files_of(program: Program) -> Sequence[Program]:
+    """The final programs in a folder; anything else as it is, also a folder without any, which is then an error."""
+    try:
+        return _programs_in(program) or [program]
+    except Error:
+        return [program]
+
+
+def _programs_in(program: Program) -> list[Path] | None:
+    """The final programs in a folder; ``None`` for what is none."""
+    is_path = isinstance(program, os.PathLike) or (isinstance(program, str) and not _is_hlo(program))
+    return _tilewise.programs_in(cast("str | os.PathLike[str]", program)) if is_path else None
+
+
 def _attempt(
     program: Program, tpu: Tpu | None, machine: str | None, hbm_limit: Limit | None
 ) -> Report | Error | OSError:
@@ -173,6 +194,15 @@ def _text_of(program: Any) -> tuple[str, str]:
         return program, "text"
     if isinstance(program, (str, os.PathLike)):
         path = cast("str | os.PathLike[str]", program)
+        files = _programs_in(path)
+        if files is not None:
+            if len(files) > 1:
+                raise HloError(
+                    f"{os.fspath(path)} holds {len(files)} programs",
+                    kind="several_programs",
+                    help="`audit([folder])` audits all of them",
+                )
+            (path,) = files
         # Not every path is valid Unicode.
         return _tilewise.read(path), os.fsencode(path).decode(errors="replace")
     if hasattr(program, "SerializeToString"):

@@ -1,6 +1,7 @@
 from builtins import tuple as _tuple  # inside `Shape`, `tuple` is a method
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Literal, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 import numpy as np
