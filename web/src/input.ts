@@ -8,7 +8,14 @@ export type Input =
   | { kind: "message"; name: string; file: Blob }
   /// The first of the plans that is the program's, if any, is the compiler's own of it.
   | { kind: "program"; name: string; file: Blob; plans: Entry[] }
+  /// Two programs, before and after a change.
+  | { kind: "pair"; name: string; files: [Named, Named] }
   | { kind: "assignment" | "unknown"; name: string; what: string };
+
+interface Named {
+  name: string;
+  file: Blob;
+}
 
 /// A file with its path within what was dropped.
 export interface Entry {

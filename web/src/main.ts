@@ -8,9 +8,8 @@ import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { keep, kept } from "./kept";
 import { messageView, type Explained } from "./message/view";
-import type { Compared } from "./program/compare";
+import type { Comparison } from "./program/compare";
 import { audit, type Report } from "./program/data";
-import type { Generation } from "./shape/data";
 import { decode, encode, type State } from "./state";
 
 let state: State = { view: "home" };
@@ -148,6 +147,8 @@ async function show(next: State, push: Push = true): Promise<void> {
       return next.text === undefined ? home() : showMessage({ kind: "message", name: "message", file: new Blob([next.text]) }, next.text, mine);
     case "damaged":
       return fail(new Error("This link is damaged: what it held can’t be read. Ask for it again, or open the file itself."));
+    case "pair":
+      return home();
     case "program":
       if (next.text === undefined) return home();
       return showProgram({ kind: "program", name: next.name, file: new Blob([next.text]), plans: [] }, next, mine);
@@ -157,7 +158,7 @@ async function show(next: State, push: Push = true): Promise<void> {
 }
 
 /// Shows an input; `entry` is that of the history which it is of already.
-async function openInput(input: Input, entry?: { kept?: string; tpu?: string }, push: Push = true): Promise<void> {
+async function openInput(input: Input, entry?: { kept?: string; machine?: string }, push: Push = true): Promise<void> {
   const mine = ++opening;
   const text = async (file: Blob) => (file.size < LARGE ? await readable(file) : undefined);
   const enter = (next: State) => (entry ? remember({ ...next, kept: entry.kept } as State, false) : remember(next, push, input));
@@ -174,10 +175,13 @@ async function openInput(input: Input, entry?: { kept?: string; tpu?: string }, 
       return showReport(input.text, mine);
     case "program": {
       const program = input.plans.length ? undefined : await text(input.file);
-      const next: State = { view: "program", name: input.name, ...(program !== undefined && { text: program }), ...(entry?.tpu && { tpu: entry.tpu }) };
+      const next: State = { view: "program", name: input.name, ...(program !== undefined && { text: program }), ...(entry?.machine && { machine: entry.machine }) };
       await enter(next);
       return showProgram(input, next, mine);
     }
+    case "pair":
+      await enter({ view: "pair", name: input.name });
+      return showPair(input, mine);
     default:
       status.textContent = `${input.name}: nothing that is known here (${input.what}). Known are out-of-memory messages and logs, HLO text and protos, dumps, reports, and shapes.`;
   }
@@ -227,7 +231,7 @@ async function showMessage({ name, file }: Input & { kind: "message" }, text: st
 /// Which of what was opened is a program that is being read; 0 for none.
 let reading = 0;
 
-async function showProgram(input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }, mine: number): Promise<void> {
+async function showProgram(input: Input & { kind: "program" }, options: { machine?: string; moment?: number }, mine: number): Promise<void> {
   // A program that is being read is given up for the next.
   if (reading) stop();
   reading = mine;
@@ -238,7 +242,7 @@ async function showProgram(input: Input & { kind: "program" }, options: { tpu?: 
   try {
     const content = new Uint8Array(await input.file.arrayBuffer());
     if (mine !== opening) return;
-    const count = await ask("open", input.name, content, options.tpu);
+    const count = await ask("open", input.name, content, options.machine);
     const plan = await takePlan(input.plans, mine);
     if (mine !== opening) return;
     const shown = el("div", {});
@@ -266,22 +270,13 @@ async function takePlan(plans: Entry[], mine: number): Promise<string | undefine
   return undefined;
 }
 
-async function program(at: number, count: number, input: Input & { kind: "program" }, options: { tpu?: string; moment?: number }): Promise<HTMLElement> {
+async function program(at: number, count: number, input: Input & { kind: "program" }, options: { machine?: string; moment?: number }): Promise<HTMLElement> {
   const shown = await ask("audit", at);
   document.title = `${shown.summary?.title ?? input.name} – tilewise`;
-  const chosen = options.tpu ?? "";
-  const tpus = (await json<Generation[]>("tpus")).map(({ name }) => name);
-  const tpu = el(
-    "select",
-    {
-      "aria-label": "The TPU it must fit",
-      onchange: () => {
-        const next = { ...state, tpu: tpu.value } as State;
-        void remember(next).then(() => showProgram(input, { tpu: tpu.value }, ++opening));
-      },
-    },
-    ["", ...tpus].map((name) => el("option", { value: name, selected: name === chosen }, name || "fits …?")),
-  );
+  const machine = await machines(shown.report.machine, options.machine ?? "", (machine) => {
+    const next = { ...state, machine } as State;
+    void remember(next).then(() => showProgram(input, { machine }, ++opening));
+  });
   // A line a program, as the command line prints them.
   const lines = async () => {
     const lines: string[] = [];
@@ -296,25 +291,43 @@ async function program(at: number, count: number, input: Input & { kind: "progra
     texts: { ask: (call, ...args) => ask("text", at, call, ...args) as never },
     moment: options.moment,
     moved: (moment) => void (state.view === "program" && (state = { ...state, moment })),
-    actions: [tpu, save],
+    actions: [machine, save],
   });
 }
 
-/// Two programs side by side: each is read, and given up for the next.
-async function compare(...programs: (Input & { kind: "program" })[]): Promise<void> {
-  const mine = ++opening;
-  const compared: Compared[] = [];
-  for (const { name, file } of programs) {
-    status.textContent = `Reading ${name}, ${bytes(file.size)} …`;
-    await ask("open", name, new Uint8Array(await file.arrayBuffer()), undefined);
-    compared.push({ name, audit: await ask("audit", 0) });
+/// The machines that a program of one of them may be for: a TPU's arrays lie in tiles, others' don't.
+async function machines(of: string, chosen: string, choose: (machine: string) => void): Promise<HTMLElement> {
+  const isTpu = (machine: string) => machine.startsWith("tpu:");
+  const names = (await json<string[]>("machines")).filter((name) => isTpu(name) === isTpu(of));
+  const select = el(
+    "select",
+    { "aria-label": isTpu(of) ? "The TPU it must fit" : "The machine it is compiled for", onchange: () => choose(select.value) },
+    ["", ...names].map((name) => el("option", { value: name, selected: name === chosen }, name.replace("tpu:", "") || (isTpu(of) ? "fits …?" : "machine …?"))),
+  );
+  return select;
+}
+
+async function showPair({ files: [before, after] }: Input & { kind: "pair" }, mine: number): Promise<void> {
+  status.textContent = `Reading ${before.name} and ${after.name} …`;
+  fill(view);
+  try {
+    const bytes = async ({ file }: { file: Blob }) => new Uint8Array(await file.arrayBuffer());
+    const comparison = await json<Comparison>("compareFiles", before.name, await bytes(before), after.name, await bytes(after));
+    const { compareView } = await views.compare();
     if (mine !== opening) return;
+    status.textContent = "";
+    document.title = `${before.name} → ${after.name} – tilewise`;
+    const swap = el("button", { type: "button", onclick: () => void openInput(pair(after, before)) }, "Swap");
+    fill(view, compareView(comparison, [swap]));
+  } catch (error) {
+    if (mine === opening) fail(error);
   }
-  const [before, after] = compared;
-  status.textContent = "";
-  document.title = `${before!.name} → ${after!.name} – tilewise`;
-  const { compareView } = await views.compare();
-  if (mine === opening) fill(view, compareView(before!, after!));
+}
+
+/// Two programs to be compared, before and after.
+function pair(before: { name: string; file: Blob }, after: { name: string; file: Blob }): Input {
+  const [was, is] = [before, after].map(({ name, file }) => ({ name, file }));
+  return { kind: "pair", name: `${before.name} → ${after.name}`, files: [was!, is!] };
 }
 
 async function showReport(text: string, mine: number): Promise<void> {
@@ -323,7 +336,7 @@ async function showReport(text: string, mine: number): Promise<void> {
     if (parsed.program) {
       // A report that holds its program is made again.
       const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plans: [] };
-      return showProgram(input, parsed.program.tpu ? { tpu: parsed.program.tpu } : {}, mine);
+      return showProgram(input, parsed.program.tpu ? { machine: `tpu:${parsed.program.tpu}` } : {}, mine);
     }
     if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
     box.value = "";
@@ -351,8 +364,10 @@ async function openEntries(entries: Entry[]): Promise<void> {
     const shown = inputs.filter((input) => input.kind !== "unknown" && input.kind !== "assignment");
     const programs = shown.filter((input) => input.kind === "program");
     const [before, after] = programs;
-    const both = before && after && programs.length === 2 && el("button", { type: "button", onclick: () => void compare(before, after).catch(fail) }, "Compare");
-    if (shown.length > 1) fill(files, both, " ", tabs("Files", shown.map(({ name }, at) => [`${at}`, name] as const), `${shown.indexOf(first)}`, (at) => void openInput(shown[Number(at)]!)));
+    const choices = [...shown];
+    if (before && after && programs.length === 2) choices.push(pair(before, after));
+    const name = (input: Input) => (input.kind === "pair" ? "Compare" : input.name);
+    if (shown.length > 1) fill(files, tabs("Files", choices.map((input, at) => [`${at}`, name(input)] as const), `${shown.indexOf(first)}`, (at) => void openInput(choices[Number(at)]!)));
     await openInput(first);
     left = "";
   } catch (error) {

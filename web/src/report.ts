@@ -1,7 +1,8 @@
-// The page of one report: its data is inside, and nothing else is asked for.
+// The page of one report, of a program or of two: its data is inside, and nothing else is asked for.
 
 import "./style.css";
 import { el, fill, theme } from "./dom";
+import { compareView, type Comparison } from "./program/compare";
 import { audit, columns, type Report, type Summary, type TimelineJson } from "./program/data";
 import { here, type Texts } from "./program/text";
 import { programView } from "./program/view";
@@ -22,33 +23,34 @@ interface OnDemand {
   text: string | null;
 }
 
-const page = document.querySelector("#page")!;
-const { report, summary, timeline, on_demand } = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded;
-let unpacked: Promise<OnDemand> | undefined;
+const MISSING = "The program’s text is too long for this report: tilewise audit reads it from the file.";
 
-/// What is shown only when it is asked for.
-function onDemand(): Promise<OnDemand> {
-  const bytes = Uint8Array.from(atob(on_demand), (character) => character.charCodeAt(0));
-  unpacked ??= new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();
-  return unpacked;
+function program({ report, summary, timeline, on_demand }: Embedded): HTMLElement {
+  let unpacked: Promise<OnDemand> | undefined;
+  /// What is shown only when it is asked for.
+  const onDemand = () => {
+    const bytes = Uint8Array.from(atob(on_demand), (character) => character.charCodeAt(0));
+    return (unpacked ??= new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json() as Promise<OnDemand>);
+  };
+  let text: Promise<Texts> | undefined;
+  const texts: Texts = {
+    async ask(call, ...args) {
+      text ??= onDemand().then(({ text }) => here(text ?? MISSING));
+      return (await text).ask(call, ...args);
+    },
+  };
+  const timelines = async (space: number) => {
+    const found = (await onDemand()).timelines.find(({ memory_space }) => memory_space === space);
+    return found ? columns(found) : null;
+  };
+  document.title = `${summary.title}: memory`;
+  return programView(audit(report, summary, timeline), { pictures: async (shape) => (await onDemand()).pictures[shape] ?? null, timelines, texts });
 }
 
-let text: Promise<Texts> | undefined;
-const MISSING = "The program’s text is too long for this report: tilewise audit reads it from the file.";
-const texts: Texts = {
-  async ask(call, ...args) {
-    text ??= onDemand().then(({ text }) => here(text ?? MISSING));
-    return (await text).ask(call, ...args);
-  },
-};
-const timelines = async (space: number) => {
-  const found = (await onDemand()).timelines.find(({ memory_space }) => memory_space === space);
-  return found ? columns(found) : null;
-};
+const data = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded | Comparison;
 theme();
-document.title = `${summary.title}: memory`;
 fill(
-  page,
-  programView(audit(report, summary, timeline), { pictures: async (shape) => (await onDemand()).pictures[shape] ?? null, timelines, texts }),
+  document.querySelector("#page")!,
+  "diff" in data ? compareView(data) : program(data),
   el("footer", { class: "muted" }, "Made by tilewise; this file needs no network. ", el("button", { type: "button", "aria-label": "Light or dark", onclick: () => theme(true) }, "◐")),
 );

@@ -4,10 +4,12 @@ export type State =
   | { view: "home" }
   | { view: "shape"; text: string; other?: string; picture?: string }
   | { view: "message"; name?: string; text?: string; kept?: string }
-  | { view: "program"; name: string; text?: string; kept?: string; tpu?: string; moment?: number }
+  | { view: "program"; name: string; text?: string; kept?: string; machine?: string; moment?: number }
+  /// Two programs are too large for an address together.
+  | { view: "pair"; name: string; text?: undefined; kept?: string }
   | { view: "report"; name: string; text?: string; kept?: string }
   /// What this browser keeps, not yet looked up.
-  | { view: "kept"; kept: string; tpu?: string }
+  | { view: "kept"; kept: string; machine?: string }
   | { view: "damaged" };
 
 /// An address that is longer than this gets cut on its way, by chats and logs.
@@ -37,7 +39,7 @@ export async function encode(state: State): Promise<string | null> {
     return fields.map(([key, value]) => `${names[key] ?? key}=${encodeURIComponent(String(value))}`).join("&");
   }
   if (state.view === "damaged") return null;
-  if (state.kept !== undefined) return new URLSearchParams({ kept: state.kept, ...("tpu" in state && state.tpu && { tpu: state.tpu }) }).toString();
+  if (state.kept !== undefined) return new URLSearchParams({ kept: state.kept, ...("machine" in state && state.machine && { machine: state.machine }) }).toString();
   if (state.view === "kept" || state.text === undefined || state.text.length > LONGEST_TEXT) return null;
   const small = await through(new TextEncoder().encode(JSON.stringify(state)), new CompressionStream("deflate-raw"));
   const text = btoa(Array.from(small, (byte) => String.fromCharCode(byte)).join(""));
@@ -55,8 +57,8 @@ export async function decode(hash: string): Promise<State> {
     const [other, picture] = [fields.get("other"), fields.get("picture")];
     return { view: "shape", text: shape, ...(other && { other }), ...(picture && { picture }) };
   }
-  const [kept, tpu] = [fields.get("kept"), fields.get("tpu")];
-  if (kept) return { view: "kept", kept, ...(tpu && { tpu }) };
+  const [kept, machine] = [fields.get("kept"), fields.get("machine")];
+  if (kept) return { view: "kept", kept, ...(machine && { machine }) };
   const small = fields.get("z");
   if (!small) return { view: hash.length > 1 ? "damaged" : "home" };
   try {

@@ -14,6 +14,12 @@ let opened: programs.Program[] = [];
 /// The text of one of them, once it is asked for.
 let text: { of: programs.Program; text: Text } | undefined;
 
+function close(): void {
+  for (const program of opened) program.free();
+  opened = [];
+  text = undefined;
+}
+
 const ofShapes = {
   show: shapes.show,
   draw: shapes.draw,
@@ -36,15 +42,22 @@ const ofMessages = {
 };
 
 const ofPrograms = {
-  tpus: programs.generations,
+  machines: programs.machines,
   recognise: programs.recognise,
   select: programs.select,
-  open(name: string, bytes: Uint8Array, tpu?: string): number {
-    for (const program of opened) program.free();
-    opened = [];
-    text = undefined;
-    opened = programs.programs(name, bytes, tpu, undefined);
+  open(name: string, bytes: Uint8Array, machine?: string): number {
+    close();
+    opened = programs.programs(name, bytes, machine);
     return opened.length;
+  },
+  /// What differs between the first programs of two files.
+  compareFiles(before: string, beforeBytes: Uint8Array, after: string, afterBytes: Uint8Array): string {
+    close();
+    opened = programs.programs(before, beforeBytes, undefined);
+    const [was] = opened;
+    const others = programs.programs(after, afterBytes, undefined);
+    opened.push(...others);
+    return others[0]!.compare(was!);
   },
   takePlan: (plan: Uint8Array) => opened[0]!.takePlan(plan),
   json: (at: number, all: boolean) => opened[at]!.json(all),

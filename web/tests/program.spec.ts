@@ -182,18 +182,48 @@ test("several files stay as tabs", async ({ quiet: page }) => {
   }
 });
 
+/// The example with half as many edges: what is as long as they are is half as large.
+const half = () => Buffer.from(hlo(GNN).toString().replaceAll("400000", "200000").replaceAll("400384", "200704"));
+
 test("two programs: the peak's change by owner, both over their order, and copies", async ({ quiet: page }) => {
   await page.goto("./");
-  // Half as many edges: what is as long as they are is half as large.
-  const small = Buffer.from(hlo(GNN).toString().replaceAll("400000", "200000").replaceAll("400384", "200704"));
   await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles([
-    { name: "after.hlo", mimeType: "", buffer: small },
+    { name: "after.hlo", mimeType: "", buffer: half() },
     { name: "before.hlo", mimeType: "", buffer: hlo(GNN) },
   ]);
   await expect(page.locator("article.program")).toBeVisible();
   await page.getByRole("button", { name: "Compare" }).click();
-  await expect(page.locator("article.compared .lead")).toContainText("→ 311.37 MiB");
-  await expect(page.getByRole("region", { name: "The peak's change" }).locator("tbody tr").first()).toContainText("+97.66 MiB");
+  const lead = page.locator("article.compared .lead");
+  await expect(lead).toContainText("→ 311.37 MiB of HBM");
+  const first = page.getByRole("region", { name: "At each peak, by owner" }).first().locator("tbody tr").first();
+  await expect(first).toContainText("+97.66 MiB");
+  await page.getByRole("button", { name: "Swap" }).click();
+  await expect(lead).toContainText("311.37 MiB →");
+  await expect(first).toContainText("−97.66 MiB");
+  await page.reload();
+  await expect(lead).toContainText("311.37 MiB →");
+  await page.goBack();
+  await expect(lead).toContainText("→ 311.37 MiB of HBM");
+  await accessible(page);
+});
+
+test("two programs as a report in one file: what the page shows of them", async ({ quiet: page, context }) => {
+  const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
+  writeFileSync(join(folder, "before.hlo"), hlo(GNN));
+  writeFileSync(join(folder, "after.hlo"), half());
+  execFileSync(commandLine(), ["audit", "after.hlo", "--against", "before.hlo", "-o", "change.html"], { cwd: folder, stdio: "ignore" });
+  await page.goto("./");
+  await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(["before.hlo", "after.hlo"].map((name) => join(folder, name)));
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Swap" }).click();
+  const tables = page.locator("article.compared section:has(table)");
+  await expect(page.locator(".lead")).toContainText("311.37 MiB →");
+  const shown = await tables.allTextContents();
+  expect(shown.length).toBeGreaterThan(2);
+  await context.setOffline(true);
+  await page.goto(`file://${folder}/change.html`);
+  await expect(page.locator(".lead")).toContainText("311.37 MiB →");
+  expect(await tables.allTextContents()).toEqual(shown);
   await accessible(page);
 });
 
@@ -211,8 +241,29 @@ test("print, and forced colours", async ({ quiet: page }) => {
 test("a TPU that it must fit", async ({ quiet: page }) => {
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));
-  await page.getByLabel("The TPU it must fit").selectOption("v5e");
+  await page.getByLabel("The TPU it must fit").selectOption("tpu:v5e");
   await expect(page.locator(".lead")).toContainText("Fits 15.");
+});
+
+test("programs of GPUs and CPUs, and one whose text doesn't tell", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "attention.h100.hlo", hlo("examples/machines/attention.h100.hlo"));
+  await expect(page.locator(".lead")).toContainText("Holds 28.00 MiB (29360128) of GPU memory at most");
+  const machine = page.getByLabel("The machine it is compiled for");
+  await machine.selectOption("gpu:h100");
+  await expect(page.locator(".lead")).toContainText("Fits 59.32 GiB of GPU memory with 59.30 GiB left.");
+  await page.reload();
+  await expect(page.locator(".lead")).toContainText("Fits 59.32 GiB of GPU memory");
+  await accessible(page);
+  await open(page, "attention.cpu.hlo", hlo("examples/machines/attention.cpu.hlo"));
+  await expect(page.locator(".lead")).toContainText("Holds 54.00 MiB (56623104) of memory at most");
+  const text = "HloModule m, is_scheduled=true\nENTRY e {\n  p = f32[100]{0} parameter(0)\n  a = f32[100]{0} add(p, p)\n  ROOT b = f32[100]{0} multiply(a, a)\n}\n";
+  await open(page, "untold.hlo", Buffer.from(text));
+  const warning = page.locator(".warning", { hasText: "does not show whether a GPU or a CPU is to run it" });
+  await expect(warning).toBeVisible();
+  await machine.selectOption("gpu");
+  await expect(page.locator(".lead")).toContainText("of GPU memory");
+  await expect(warning).toBeHidden();
 });
 
 test("the page's audit is the command line's, byte for byte", async ({ quiet: page }) => {

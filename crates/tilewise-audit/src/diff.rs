@@ -1,12 +1,12 @@
 //! What differs between two programs, such as one before and after a change.
 
-use crate::{BufferRow, PeakRow, Report};
+use crate::{BufferRow, CopyClass, CopyRow, PeakRow, Report, SourceLine};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
 };
 
-/// Buffers that only one of two programs has, and whose bytes make the difference of their peaks.
+/// Buffers that only one of two programs has, whose bytes make the difference of their peaks, and copies that came or went.
 ///
 /// Compilers number instructions anew, and a comment moves all lines: buffers are the same if the framework's name of
 /// their operation, the opcode, the shape and the memory space are.
@@ -22,12 +22,18 @@ use std::{
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Diff {
+    /// Bytes of the default memory that the first program holds at most.
+    pub before_bytes: u64,
+    /// Those of the second program.
+    pub after_bytes: u64,
     /// The buffers that only the first program has, the largest first.
     pub removed: Vec<BufferRow>,
     /// The buffers that only the second program has, the largest first.
     pub added: Vec<BufferRow>,
     /// What is alive at the peaks of HBM, by owner, where its bytes differ; the largest difference first.
     pub owners: Vec<OwnerChange>,
+    /// What the copies of one operation move, where that differs; the largest difference first.
+    pub copies: Vec<CopyChange>,
 }
 
 /// What an operation, an argument or a result holds at the peaks of two programs.
@@ -36,9 +42,28 @@ pub struct Diff {
 pub struct OwnerChange {
     /// The framework's name of the operation or argument, without the jitted function's; else what it is for.
     pub owner: String,
+    /// The line of the user's program, of the second program where that has the owner.
+    pub source: Option<SourceLine>,
     /// Bytes at the first program's peak.
     pub before_bytes: u64,
     /// Bytes at the second program's peak.
+    pub after_bytes: u64,
+}
+
+/// What the copies of one operation move in two programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyChange {
+    /// The framework's name of the operation, without the jitted function's; `None` for copies that the compiler names
+    /// after none.
+    pub owner: Option<String>,
+    /// What they are for.
+    pub class: CopyClass,
+    /// The line of the user's program, of the second program where that has them.
+    pub source: Option<SourceLine>,
+    /// Bytes that they read and write in the first program.
+    pub before_bytes: u64,
+    /// Bytes that they read and write in the second program.
     pub after_bytes: u64,
 }
 
@@ -46,7 +71,14 @@ impl Diff {
     /// What differs.
     #[must_use]
     pub fn of(before: &Report, after: &Report) -> Self {
-        Self { removed: only(before, after), added: only(after, before), owners: owners(before, after) }
+        Self {
+            before_bytes: before.memory_bounds.at_most_bytes,
+            after_bytes: after.memory_bounds.at_most_bytes,
+            removed: only(before, after),
+            added: only(after, before),
+            owners: owners(before, after),
+            copies: copies(before, after),
+        }
     }
 }
 
@@ -75,23 +107,62 @@ fn only(one: &Report, other: &Report) -> Vec<BufferRow> {
     rows
 }
 
+/// What is summed by owner in two programs.
+#[derive(Default)]
+struct Sums {
+    bytes: [u64; 2],
+    source: Option<SourceLine>,
+}
+
+impl Sums {
+    /// Adds to that of the first program (0) or the second (1).
+    fn add(&mut self, which: usize, bytes: u64, source: Option<&SourceLine>) {
+        self.bytes[which] = self.bytes[which].saturating_add(bytes);
+        if let Some(source) = source.filter(|_| self.source.is_none() || self.bytes[which] == bytes) {
+            self.source = Some(source.clone());
+        }
+    }
+}
+
+/// The owners whose sums differ, the largest difference first.
+fn changed<K>(sums: BTreeMap<K, Sums>) -> Vec<(K, Sums)> {
+    let mut changed: Vec<_> = sums.into_iter().filter(|(_, sums)| sums.bytes[0] != sums.bytes[1]).collect();
+    changed.sort_by_key(|(_, sums)| Reverse(sums.bytes[0].abs_diff(sums.bytes[1])));
+    changed
+}
+
 fn owners(before: &Report, after: &Report) -> Vec<OwnerChange> {
-    let mut bytes: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for row in at_peak(before) {
-        let held = &mut bytes.entry(owner(row)).or_default().0;
-        *held = held.saturating_add(row.bytes);
+    let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+    for (which, report) in [before, after].into_iter().enumerate() {
+        for row in at_peak(report) {
+            sums.entry(owner(row)).or_default().add(which, row.bytes, row.source.as_ref());
+        }
     }
-    for row in at_peak(after) {
-        let held = &mut bytes.entry(owner(row)).or_default().1;
-        *held = held.saturating_add(row.bytes);
+    let change = |(owner, Sums { bytes: [before_bytes, after_bytes], source })| OwnerChange {
+        owner,
+        source,
+        before_bytes,
+        after_bytes,
+    };
+    changed(sums).into_iter().map(change).collect()
+}
+
+fn copies(before: &Report, after: &Report) -> Vec<CopyChange> {
+    let mut sums: BTreeMap<(Option<String>, CopyClass), Sums> = BTreeMap::new();
+    for (which, report) in [before, after].into_iter().enumerate() {
+        for CopyRow { op_name, class, moved_bytes, source, .. } in &report.copies {
+            let owner = op_name.as_deref().map(|name| without_function(name).to_owned());
+            sums.entry((owner, *class)).or_default().add(which, *moved_bytes, source.as_ref());
+        }
     }
-    let mut changes: Vec<OwnerChange> = bytes
-        .into_iter()
-        .filter(|(_, (before, after))| before != after)
-        .map(|(owner, (before_bytes, after_bytes))| OwnerChange { owner, before_bytes, after_bytes })
-        .collect();
-    changes.sort_by_key(|change| Reverse(change.before_bytes.abs_diff(change.after_bytes)));
-    changes
+    let change = |((owner, class), Sums { bytes: [before_bytes, after_bytes], source })| CopyChange {
+        owner,
+        class,
+        source,
+        before_bytes,
+        after_bytes,
+    };
+    changed(sums).into_iter().map(change).collect()
 }
 
 fn at_peak(report: &Report) -> impl Iterator<Item = &PeakRow> {

@@ -74,7 +74,7 @@ pub use causes::causes;
 pub use content::{Content, Program};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
-pub use diff::{Diff, OwnerChange};
+pub use diff::{CopyChange, Diff, OwnerChange};
 pub use explain::{Allocation, Answer, Explanation, decode_log, explain, read_log, read_stream};
 pub use failure::Failure;
 #[cfg(feature = "serde")]

@@ -1,9 +1,9 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
-    Diff, Explanation, Failure, KernelRow, OwnerChange, PeakRow, PlanRow, Recommendation, Report, ReportView,
-    SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
+    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyChange, CopyEnd,
+    CopyReason, CopyRow, Diff, Explanation, Failure, KernelRow, OwnerChange, PeakRow, PlanRow, Recommendation, Report,
+    ReportView, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
     table::TableRow,
     timeline::{Pass, Resident},
 };
@@ -60,13 +60,25 @@ fields!(ReportView<'_>, view, {
 });
 
 fields!(Diff, diff, {
+    before_bytes: diff.before_bytes,
+    after_bytes: diff.after_bytes,
+    owners: diff.owners,
+    copies: diff.copies,
     removed: diff.removed,
     added: diff.added,
-    owners: diff.owners,
 });
 
 fields!(OwnerChange, change, {
     owner: change.owner,
+    source: change.source,
+    before_bytes: change.before_bytes,
+    after_bytes: change.after_bytes,
+});
+
+fields!(CopyChange, change, {
+    owner: change.owner,
+    class: change.class.as_str(),
+    source: change.source,
     before_bytes: change.before_bytes,
     after_bytes: change.after_bytes,
 });

@@ -245,4 +245,26 @@ impl Report {
             pieces,
         })
     }
+
+    /// Bytes alive in a memory space at each moment of the program's order; none without a plan.
+    #[must_use]
+    pub fn live_bytes(&self, memory_space: u8) -> Vec<u64> {
+        let Ok(plan) = &self.plan else { return Vec::new() };
+        // What is added at each moment, below 0 where more ends than begins: sums of all are right again.
+        let mut steps = vec![0u64; plan.order().len()];
+        for PlanPiece { row, first, last, .. } in self.pieces(memory_space) {
+            if let Some(step) = steps.get_mut(first) {
+                *step = step.wrapping_add(row.value.bytes);
+            }
+            if let Some(step) = last.checked_add(1).and_then(|end| steps.get_mut(end)) {
+                *step = step.wrapping_sub(row.value.bytes);
+            }
+        }
+        let mut alive = plan.space(memory_space).map_or(0, |space| space.resident_bytes);
+        for step in &mut steps {
+            alive = alive.wrapping_add(*step);
+            *step = alive;
+        }
+        steps
+    }
 }

@@ -37,6 +37,17 @@ impl Machine {
     /// Those that are no TPU.
     const OTHERS: [Self; 5] = [Self::Gpu, Self::A100, Self::H100, Self::B200, Self::Cpu];
 
+    /// All of them: the TPU generations, the oldest first, then the others.
+    ///
+    /// ```
+    /// use tilewise_memory::Machine;
+    ///
+    /// assert!(Machine::all().all(|machine| machine.to_string().parse() == Ok(machine)));
+    /// ```
+    pub fn all() -> impl Iterator<Item = Self> {
+        Generation::ALL.iter().copied().map(Self::Tpu).chain(Self::OTHERS)
+    }
+
     /// The name of one that is no TPU.
     fn name(self) -> &'static str {
         match self {

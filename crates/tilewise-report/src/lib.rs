@@ -22,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod export;
 mod failure;
 mod kernel;
@@ -34,6 +35,7 @@ pub mod style;
 pub mod summary;
 mod text;
 
+pub use comparison::{ComparedProgram, Comparison, DiffCounts};
 #[cfg(feature = "csv")]
 pub use export::Csv;
 #[cfg(feature = "html")]

@@ -76,9 +76,15 @@ pub fn cut(text: &str, columns: usize) -> String {
     format!("{kept}…")
 }
 
-/// A path without its first folders, where it is long: its end and the line are what people look for.
+/// A path without its first folders, where it is long: its end and the line are what people look for. Of a path from the
+/// root, the file: the rest says whose machine it is.
 pub(crate) fn shortened(path: &str) -> String {
     const LONGEST: usize = 32;
+    if let Some((_, file)) =
+        path.strip_prefix('/').and_then(|path| path.rsplit_once('/')).filter(|(_, file)| !file.is_empty())
+    {
+        return file.to_owned();
+    }
     let mut rest = path;
     while rest.chars().count() > LONGEST {
         match rest.trim_start_matches('/').split_once('/') {
@@ -120,9 +126,10 @@ mod tests {
     #[test]
     fn long_paths_keep_their_end() {
         assert_eq!(shortened("model.py"), "model.py");
-        assert_eq!(shortened("/home/someone/projects/network/layers/attention.py"), "…/network/layers/attention.py");
+        assert_eq!(shortened("/home/someone/projects/network/layers/attention.py"), "attention.py");
+        assert_eq!(shortened("someones_projects/network/layers/attention.py"), "…/network/layers/attention.py");
         let name = "a".repeat(80);
-        assert_eq!(shortened(&format!("/b/{name}")), format!("…/{name}"));
+        assert_eq!(shortened(&format!("b/{name}")), format!("…/{name}"));
         assert_eq!(shortened("/".repeat(80).as_str()), "/".repeat(80));
     }
 }

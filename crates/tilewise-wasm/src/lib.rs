@@ -15,29 +15,9 @@ mod program;
 mod shape;
 
 pub use answer::Answer;
-use answer::json;
 #[cfg(feature = "messages")]
 pub use message::{explain, is_message};
 #[cfg(feature = "programs")]
-pub use program::{Program, programs, recognise, select};
+pub use program::{Program, machines, programs, recognise, select};
 #[cfg(feature = "shapes")]
-pub use shape::{compare, draw, place, predict, show, steps};
-
-use serde::Serialize;
-use tilewise::tpu::Generation;
-use wasm_bindgen::prelude::wasm_bindgen;
-
-/// The TPU generations, the oldest first, as JSON: `name` and `hbm_bytes` of each.
-///
-/// # Errors
-/// None that is known.
-#[wasm_bindgen]
-pub fn generations() -> Answer {
-    #[derive(Serialize)]
-    struct Machine {
-        name: &'static str,
-        hbm_bytes: u64,
-    }
-    let machine = |generation: &Generation| Machine { name: generation.name(), hbm_bytes: generation.hbm_bytes() };
-    json(&Generation::ALL.iter().map(machine).collect::<Vec<_>>())
-}
+pub use shape::{compare, draw, generations, place, predict, show, steps};

@@ -1,11 +1,10 @@
 //! Programs: from the bytes of a file to the audit that the command line prints.
 
 use crate::answer::{Answer, json, thrown};
-use tilewise::tpu::Generation;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Report, ViewOptions};
+use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Machine, Report, ReportView, ViewOptions};
 use tilewise_hlo::Document;
-use tilewise_report::Summary;
+use tilewise_report::{Comparison, Summary};
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
@@ -29,6 +28,15 @@ pub fn select(paths: Vec<String>, kinds: Vec<String>) -> Answer {
     json(&dump::select(&paths.into_iter().zip(kinds).collect::<Vec<_>>()))
 }
 
+/// The machines that programs are compiled for, as JSON: `tpu:v5e` and other generations, `gpu:h100`, `cpu`, …
+///
+/// # Errors
+/// None that is known.
+#[wasm_bindgen]
+pub fn machines() -> Answer {
+    json(&Machine::all().map(|machine| machine.to_string()).collect::<Vec<_>>())
+}
+
 /// A program with its audit.
 #[wasm_bindgen]
 pub struct Program {
@@ -38,24 +46,28 @@ pub struct Program {
 }
 
 /// The programs in a file: its text or proto, gzip or not. What could not be read of several is left out; if nothing
-/// could, that is the error.
+/// could, that is the error. `machine` is that of [`machines`] which is to run them, where it is known.
 ///
 /// # Errors
-/// Those of [`Content::of`], such as `truncated` for a text that is cut off.
+/// Those of [`Content::of`], such as `truncated` for a text that is cut off, and a program of another machine.
 #[wasm_bindgen]
-pub fn programs(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> Result<Vec<Program>, JsValue> {
-    read(name, bytes, tpu, limit).map_err(|failure| thrown(&failure))
+pub fn programs(name: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, JsValue> {
+    read(name, bytes, machine).map_err(|failure| thrown(&failure))
 }
 
-fn read(name: &str, bytes: Vec<u8>, tpu: Option<String>, limit: Option<u64>) -> Result<Vec<Program>, Failure> {
+fn read(name: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, Failure> {
     let document = Document::decode(bytes, DECOMPRESSION_LIMIT)?;
-    let tpu: Option<Generation> = tpu.and_then(|tpu| tpu.parse().ok());
-    let options = AuditOptions::of_file(name, tpu.map(Into::into), limit);
+    let machine: Option<Machine> = machine.and_then(|machine| machine.parse().ok());
+    let options = AuditOptions::of_file(name, machine, None);
     let mut programs = Vec::new();
     let mut failure = None;
     for content in Content::of(document) {
         match content {
             Ok(Content::Program(program)) => {
+                if let Some(Err(error)) = machine.map(|machine| program.for_machine(machine)) {
+                    failure = Some(error);
+                    continue;
+                }
                 let report = program.audit(options);
                 let options = ViewOptions { hbm_limit: options.hbm_limit, most_buffers: None };
                 programs.push(Program { name: name.to_owned(), report, options });
@@ -106,11 +118,25 @@ impl Program {
         json(&self.report.timeline(memory_space))
     }
 
+    /// What differs from the program as it was before, as JSON: a [`Comparison`].
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn compare(&self, before: &Program) -> Answer {
+        json(&Comparison::of(&before.view(), &self.view()))
+    }
+
     /// What is said of it first, as JSON: a [`Summary`].
     ///
     /// # Errors
     /// None that is known.
     pub fn summary(&self) -> Answer {
-        json(&Summary::of(&self.report.view(&self.name, self.options)))
+        json(&Summary::of(&self.view()))
+    }
+}
+
+impl Program {
+    fn view(&self) -> ReportView<'_> {
+        self.report.view(&self.name, self.options)
     }
 }

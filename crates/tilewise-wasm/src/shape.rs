@@ -141,6 +141,21 @@ pub fn predict(element_type: &str, bounds: &[u32], tpu: &str) -> Answer {
     json(&shown(predicted, &shape))
 }
 
+/// The TPU generations, the oldest first, as JSON: `name` and `hbm_bytes` of each.
+///
+/// # Errors
+/// None that is known.
+#[wasm_bindgen]
+pub fn generations() -> Answer {
+    #[derive(Serialize)]
+    struct Machine {
+        name: &'static str,
+        hbm_bytes: u64,
+    }
+    let machine = |generation: &Generation| Machine { name: generation.name(), hbm_bytes: generation.hbm_bytes() };
+    json(&Generation::ALL.iter().map(machine).collect::<Vec<_>>())
+}
+
 fn parse(text: &str) -> Result<Shape, JsValue> {
     parse_shape(text).map_err(|failure| in_text(failure, text))
 }

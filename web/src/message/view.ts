@@ -2,7 +2,7 @@
 
 import { bytes, el, percent, redrawn, shortPath, sourceLabel, type Source } from "../dom";
 import type { Remark } from "../program/data";
-import { code, said, type Pictures } from "../said";
+import { code, prose, said, type Pictures } from "../said";
 
 interface Part {
   kind: string;
@@ -77,7 +77,7 @@ export function messageView({ explanation, summary }: Explained, text: string, p
       "header",
       { class: "story" },
       el("h1", {}, headline, " ", el("span", { class: "muted" }, explanation.module ?? "")),
-      el("p", { class: "lead" }, verdict),
+      el("p", { class: "lead" }, prose(verdict)),
       budget(stack ?? whole(explanation)),
       notes.map((note) => el("p", {}, said(note))),
     ),
@@ -144,7 +144,7 @@ function advice(hint: Hint, missing: number | null): HTMLElement {
     "li",
     {},
     saved !== null && el("div", { class: "row" }, el("strong", {}, `${hint.is_bound ? "up to " : ""}${bytes(saved)}`), missing !== null && missing > 0 && el("span", { class: "muted" }, saved >= missing ? "enough to fit, by itself" : `${percent(saved, missing)} of what is missing`)),
-    el("p", {}, `${hint.sentence}.`),
+    el("p", {}, prose(`${hint.sentence}.`)),
     code(hint),
   );
 }

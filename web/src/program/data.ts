@@ -46,12 +46,13 @@ export interface Buffer {
 export interface Report {
   input: string;
   module: string;
+  machine: string;
   memory_spaces: Space[];
   advice: Advice[];
   buffers: Buffer[];
   at_most_bytes: number;
   hbm_limit_bytes: number | null;
-  warnings: { message: string }[];
+  warnings: { kind: string; message: string }[];
 }
 
 /// What lies in one memory space over the program's order, as `tilewise_audit::Timeline` is printed.

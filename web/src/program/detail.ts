@@ -1,7 +1,7 @@
 // The array that is chosen: what it takes and why, what to change, and its layout.
 
 import { bytes, el, fill, grouped, redrawn, shortPath } from "../dom";
-import { code, type Pictures } from "../said";
+import { code, prose, type Pictures } from "../said";
 import type { Audit } from "./data";
 import type { Row } from "./rows";
 import { recommended } from "./view";
@@ -34,7 +34,7 @@ export function detail(audit: Audit, pictures: Pictures, closed: () => void, ope
       el("p", {}, sizes, `${row.role} of `, el("code", { title: row.owner }, shortPath(row.owner)), row.instruction && [" (", opened ? el("button", { type: "button", class: "link mono", title: "To its line in the program's text", onclick: () => opened(row.instruction) }, row.instruction) : row.instruction, ")"]),
       row.path.includes("/") && el("p", { class: "muted mono" }, row.path),
       buffer?.cause && el("p", {}, `${buffer.cause[0]?.toUpperCase()}${buffer.cause.slice(1)}.`),
-      advised.map((one) => el("div", { class: "fix" }, el("p", {}, one.lead && el("strong", {}, `${one.lead}: `), `${one.sentence}.`), code(one))),
+      advised.map((one) => el("div", { class: "fix" }, el("p", {}, one.lead && el("strong", {}, `${one.lead}: `), prose(`${one.sentence}.`)), code(one))),
       picture,
     );
     panel.hidden = false;

@@ -1,7 +1,7 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
 import { bytes, el, fill, grouped, shortPath, sourceLabel, tabs } from "../dom";
-import { code, said, type Pictures } from "../said";
+import { code, prose, said, type Pictures } from "../said";
 import type { Audit, Recommended, Timeline } from "./data";
 import { detail } from "./detail";
 import { memoryView, type Memory } from "./memory";
@@ -89,13 +89,14 @@ function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement 
     "header",
     { class: "story" },
     el("div", { class: "row" }, el("h1", {}, summary?.title ?? report.module, " ", el("span", { class: "muted" }, fromRoot(summary?.origin ?? report.input))), el("div", { class: "actions" }, actions)),
-    el("p", { class: "lead" }, el("strong", {}, summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`), ". ", summary?.verdict && said(summary.verdict), summary && el("span", { class: "muted" }, ` ${summary.machine}`)),
+    el("p", { class: "lead" }, el("strong", {}, summary?.headline ?? `${bytes(report.at_most_bytes)} of HBM`), ". ", summary?.verdict && said(summary.verdict), summary && el("span", { class: "muted" }, " ", prose(summary.machine))),
     parts.length > 0 && [
       el("div", { class: "budget", role: "img", "aria-label": parts.map((part) => part.words).join(", ") }, parts.map((part) => el("span", { style: `width:${(100 * part.bytes) / whole}%;background:var(${COLORS[part.kind]})` }))),
       el("p", { class: "keys" }, parts.map((part) => el("span", {}, el("i", { style: `background:var(${COLORS[part.kind]})` }), part.words))),
     ],
     summary && [...summary.peak, ...summary.notes].map((remark) => el("p", {}, said(remark))),
-    report.warnings.map((warning) => el("p", { class: "warning" }, warning.message)),
+    // Of a GPU's program or a CPU's it is no warning.
+    report.warnings.map(({ kind, message }) => el("p", { class: kind === "not_tpu" ? "muted" : "warning" }, prose(`${message[0]?.toUpperCase()}${message.slice(1)}`))),
   );
 }
 
@@ -125,7 +126,7 @@ function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
           "li",
           {},
           el("div", { class: "row" }, one.lead && el("strong", {}, one.lead), el("span", { class: "muted" }, shortPath(sourceLabel(one.source) ?? ""))),
-          el("p", {}, `${one.sentence}.`),
+          el("p", {}, prose(`${one.sentence}.`)),
           code(one),
           shape && el("button", { type: "button", class: "link", onclick: open }, el("code", {}, shape)),
         );

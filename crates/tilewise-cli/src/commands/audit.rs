@@ -1,5 +1,6 @@
 //! `tilewise audit`: what compiled programs hold at their peak.
 
+mod against;
 mod dump;
 mod parallel;
 mod programs;
@@ -53,7 +54,8 @@ pub(crate) struct Args {
     /// Size of HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     hbm_limit: Option<u64>,
-    /// Compare the memory plan with that of a lock, or of another program (through the Python package)
+    /// Compare the memory plan with that of a lock, or of another program (through the Python package); with -o PAGE.html,
+    /// another program as a page
     #[arg(long, value_name = "PLAN.lock|PROGRAM")]
     against: Option<PathBuf>,
     /// Output format
@@ -102,6 +104,9 @@ impl From<AuditFormat> for Format {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
+    if let Some(before) = &args.against {
+        return against::run(before, args, output);
+    }
     let inputs = dump::inputs(&args.paths);
     let source = |input: &InputResult| match input {
         Ok(input) => input.path.to_string_lossy().into_owned().into(),
@@ -207,6 +212,13 @@ fn show(
         }
         Err(failure) => return output.failure(source, failure),
     };
+    judge(&audited, args, output);
+    sink.write(&audited, output)
+}
+
+/// Says on standard error what is to be said of a program, and raises the exit status if it was asked to be flagged.
+fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
+    let source = &audited.source;
     for warning in &audited.report.warnings {
         say(format!("warning: {source}: {}", warning.message));
     }
@@ -227,7 +239,6 @@ fn show(
         say(format!("{source}: {reason}"));
         output.raise(Status::Flagged);
     }
-    sink.write(&audited, output)
 }
 
 fn too_large(machine: Machine, held: u64, limit: u64) -> String {

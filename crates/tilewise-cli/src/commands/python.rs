@@ -1,4 +1,4 @@
-//! Verbs that ask a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit --against`.
+//! Verbs that ask a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit --against` but for its page.
 
 use crate::output::say;
 use std::{env, ffi::OsString, io, process::Command};
@@ -16,14 +16,17 @@ pub(crate) struct Args {
     arguments: Vec<OsString>,
 }
 
-/// Whether these arguments, the program's name first, are for the Python package.
+/// Whether these arguments, the program's name first, are for the Python package. A page of two programs needs no
+/// compiler.
 pub(crate) fn is_asked(arguments: &[OsString]) -> bool {
-    let is_against = |argument: &OsString| {
-        argument == "--against" || argument.to_str().is_some_and(|argument| argument.starts_with("--against="))
-    };
+    let any = |is: fn(&str) -> bool| arguments.iter().filter_map(|argument| argument.to_str()).any(is);
     match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some("fit" | "lock") => true,
-        Some("audit") => arguments.iter().any(is_against),
+        Some("audit") => {
+            let is_page =
+                || any(|argument| argument.ends_with(".html") || matches!(argument, "html" | "--format=html"));
+            any(|argument| argument == "--against" || argument.starts_with("--against=")) && !is_page()
+        }
         _ => false,
     }
 }

@@ -204,3 +204,30 @@ fn the_picture_in_the_readme_is_what_is_drawn() {
     let read = |path: &Path| std::fs::read_to_string(path).expect("a picture");
     assert!(read(&drawn) == read(&root.join("crates/tilewise-draw/figures/plan.svg")), "`audit -o` draws another one");
 }
+
+#[test]
+fn a_page_holds_two_programs() {
+    let folder = std::env::temp_dir().join(format!("tilewise-against-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let page = folder.join("change.html");
+    let [before, after] = EXAMPLES.map(programs::example);
+    let compare = |arguments: &[&Path]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
+        command.arg("audit").args(arguments).arg("--against").arg(&before).output().expect("the program runs")
+    };
+    let output = compare(&[&after, Path::new("-o"), &page]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let written = std::fs::read_to_string(&page).expect("the page");
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+    let (_, rest) = written.split_once("id=\"report\">").expect("data");
+    let data: Value = serde_json::from_str(rest.split_once("</script>").expect("its end").0).expect("an object");
+    for (which, (example, name)) in EXAMPLES.into_iter().zip(["before_bytes", "after_bytes"]).enumerate() {
+        let report: Value = serde_json::from_slice(&audit(example, "json")).expect("an object");
+        assert_eq!(data["diff"][name], report["at_most_bytes"], "{example}");
+        let alive = list(&data["programs"][which]["live_bytes"]).iter().map(number);
+        assert_eq!(alive.max(), report["memory_spaces"][0]["peak_live_bytes"].as_u64(), "{example}");
+    }
+    // The same on standard output; two programs are one too many.
+    assert_eq!(compare(&[&after, Path::new("--format=html")]).stdout, written.as_bytes());
+    assert_eq!(compare(&[&after, &after, Path::new("--format=html")]).status.code(), Some(2));
+}

@@ -98,13 +98,7 @@ impl<'a> Sink<'a> {
         };
         let mut bytes = Vec::new();
         self.exporter.write(audited, &mut bytes)?;
-        match file::write(path, &bytes) {
-            Ok(()) => output.note(&format!("wrote {}", path.display())),
-            Err(error) => {
-                let failure = Failure::new("io", format!("can't write {}: {error}", path.display()));
-                output.failure(&audited.source, failure)
-            }
-        }
+        written(path, &bytes, &audited.source, output)
     }
 
     fn run(
@@ -117,6 +111,17 @@ impl<'a> Sink<'a> {
             Destination::Items => output.styled(|out| write(exporter, out)),
             Destination::Raw => output.raw(|out| write(exporter, out)),
             Destination::File(_) => Ok(()),
+        }
+    }
+}
+
+/// Writes a file of what was found in a source, and says so.
+pub(super) fn written(path: &Path, bytes: &[u8], source: &str, output: &mut Output) -> io::Result<()> {
+    match file::write(path, bytes) {
+        Ok(()) => output.note(&format!("wrote {}", path.display())),
+        Err(error) => {
+            let failure = Failure::new("io", format!("can't write {}: {error}", path.display()));
+            output.failure(source, failure)
         }
     }
 }
