@@ -3,12 +3,14 @@
 `--markdown` prints a table, `--json` the same as data, `--quick` uses small inputs.
 
 Times are medians of rounds in which the contenders take turns. Each result is checked before it is timed.
-`fit FOLDER` compares searches for the largest batch instead, as `bench_fit` says.
+`fit FOLDER` compares searches for the largest batch instead, and `audit FOLDER` audits with full compilations, as
+`bench_fit` and `bench_audit` say.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import statistics
 import time
@@ -198,12 +200,11 @@ def main() -> None:
     form.add_argument("--markdown", action="store_true", help="print a Markdown table (the default)")
     form.add_argument("--json", action="store_true", help="print a list of rows")
     parser.add_argument("--quick", action="store_true", help="use smaller inputs")
-    parser.add_argument("fit", nargs="*", metavar="fit FOLDER", help="compare searches of what fits")
+    parser.add_argument("what", nargs="?", choices=("fit", "audit"), help="compare what asks the compiler")
+    parser.add_argument("folder", nargs="*", help="its programs, and which of them")
     options = parser.parse_args()
-    if options.fit:
-        import bench_fit
-
-        bench_fit.main(*options.fit[1:])
+    if options.what:
+        importlib.import_module(f"bench_{options.what}").main(*options.folder)
         return
     count = 100_000 if options.quick else 10_000_000
     rows = offsets(count) + indices(count) + tiles(256 if options.quick else 4096)
