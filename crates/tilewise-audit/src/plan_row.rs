@@ -73,9 +73,10 @@ impl Report {
         })
     }
 
-    /// Those that take memory: where the compiler reports no temporaries, all lie in registers.
+    /// Those that take memory: where the compiler reports no temporaries, all lie in registers; and some lie in the
+    /// memory of a donated argument or of a result.
     pub fn memory_rows(&self) -> impl Iterator<Item = PlanRow<'_>> {
-        self.plan_rows().filter(|row| {
+        self.plan_rows().filter(|row| !row.value.is_in_resident).filter(|row| {
             let space = self.plan.as_ref().ok().and_then(|plan| plan.space(row.memory_space));
             row.value.role.is_resident() || space.is_some_and(|space| space.temporary_bytes > 0)
         })

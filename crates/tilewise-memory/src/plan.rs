@@ -157,6 +157,9 @@ pub struct AssignedValue {
     pub buffer: usize,
     /// Bytes from the start of the temporaries' memory; known in the default memory space and in space 6.
     pub offset: Option<u64>,
+    /// Whether it is a temporary in the memory of a donated argument or of a result, at a time when that isn't in use: it
+    /// takes none of its own.
+    pub is_in_resident: bool,
     /// Bytes it takes, padding included.
     pub bytes: u64,
     /// The logical time at which it is made, as of [`MemoryPlan::order`].

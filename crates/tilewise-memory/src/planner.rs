@@ -65,6 +65,8 @@ struct Layout {
     offsets: Table<Value, Option<u64>>,
     /// Of each allocation outside the heap, a value of it and its bytes.
     separate: Vec<(ValueId, u64)>,
+    /// Whether it is known where things lie.
+    has_offsets: bool,
     layout_bytes: u64,
     temporary_bytes: u64,
 }
@@ -236,12 +238,15 @@ impl Planner {
         let op = self.flow.op_at(position);
         let buffer = self.buffers.of(value)?;
         let range = self.buffers.ranges[value];
+        let (role, offset) = (assignment.roles[buffer], layout.offsets[value]);
         Some(AssignedValue {
             instruction: self.flow.instruction_index(op),
             is_hidden: self.flow[op].is_hidden,
-            role: assignment.roles[buffer],
+            role,
             buffer: buffer.index(),
-            offset: layout.offsets[value],
+            offset,
+            // What isn't in the temporaries' memory was given an allocation that is live anyway.
+            is_in_resident: layout.has_offsets && offset.is_none() && !role.is_resident(),
             bytes: self.storages[position].bytes,
             first: range.start,
             last: range.end.min(self.timeline.len().saturating_sub(1)),
@@ -257,7 +262,14 @@ impl Planner {
         let Some(alignment) = self.rules.alignment(memory_space) else {
             // Where things lie there isn't known, nor how much room is between them.
             let layout_bytes = heap.peak_bytes;
-            return Some(Layout { heap, offsets, separate, layout_bytes, temporary_bytes: layout_bytes });
+            return Some(Layout {
+                heap,
+                offsets,
+                separate,
+                has_offsets: false,
+                layout_bytes,
+                temporary_bytes: layout_bytes,
+            });
         };
         heap.pack(packing, alignment)?;
         let mut layout_bytes = 0_u64;
@@ -284,7 +296,7 @@ impl Planner {
         }
         let temporary_bytes =
             self.rules.reported_bytes(&self.flow, &self.storages, assignment, &heap, memory_space, layout_bytes)?;
-        Some(Layout { heap, offsets, separate, layout_bytes, temporary_bytes })
+        Some(Layout { heap, offsets, separate, has_offsets: true, layout_bytes, temporary_bytes })
     }
 
     /// What is live for the whole run, and what else is alive when the heap takes the most.

@@ -81,6 +81,20 @@ fn headline_peak_and_chart_are_one_sum() {
     }
 }
 
+/// Near its limit this program is packed in the second way, and its `sort` lies in the memory of the result.
+#[test]
+fn what_lies_in_the_memory_of_a_result_is_no_piece() {
+    let text = include_str!("../../../../examples/gnn_large.v5e.hlo");
+    let module = Module::parse(text).expect("a program");
+    let options = AuditOptions::default().with_tpu(Generation::V5e).with_hbm_limit(256 << 20);
+    let report = tilewise_audit::audit_with(&module, options);
+    let space = report.plan.as_ref().expect("a plan").space(0).expect("HBM");
+    let moment = space.peak.as_ref().expect("a peak").logical_time;
+    let alive = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&moment));
+    assert_eq!(alive.map(|piece| piece.row.value.bytes).sum::<u64>(), space.peak_temporary_live_bytes);
+    assert!(report.plan_rows().any(|row| row.value.is_in_resident && row.instruction.name() == "sort"));
+}
+
 /// The sizes that the parts of this program have in the compiler's own buffer assignments: an array of 2048 bytes is an
 /// allocation, and so is a constant of a reducer; one within a fusion is none.
 #[test]
