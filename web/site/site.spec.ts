@@ -44,3 +44,11 @@ for (const [word, found] of [
     await expect(page.locator(`.md-search-result__link[href*="${found}"]`).first()).toBeAttached();
   });
 }
+
+test("the explorer draws a layout in the page that explains it", async ({ page }) => {
+  await page.goto("/docs/layouts/");
+  const explorer = page.frameLocator("iframe");
+  await explorer.locator("body").waitFor();
+  test.skip((await explorer.locator("body").innerText()).includes("Left out"), "a build of the documents alone");
+  await expect(explorer.locator("svg").first()).toBeVisible();
+});

@@ -77,13 +77,29 @@ fn gather(shell: &Shell, pages: &Path) -> anyhow::Result<()> {
         }
         let to = pages.join(&file);
         fs::create_dir_all(to.parent().unwrap_or(pages))?;
-        fs::copy(root.join(&file), &to)?;
-        if file.extension().is_some_and(|extension| extension == "md") {
-            let text = fs::read_to_string(&to)?;
-            left.extend(links(&text).filter_map(|link| beside(&file, link)));
+        if file.extension().is_none_or(|extension| extension != "md") {
+            fs::copy(root.join(&file), &to)?;
+            continue;
         }
+        let text = fs::read_to_string(root.join(&file))?;
+        left.extend(links(&text).filter_map(|link| beside(&file, link)));
+        fs::write(&to, with_explorer(&text, &file))?;
     }
     Ok(())
+}
+
+/// The page with the explorer, live, at each comment `<!-- explorer: SHAPE -->`.
+fn with_explorer(text: &str, file: &Path) -> String {
+    // A page is a folder on the site.
+    let up = "../".repeat(file.components().count());
+    let line = |line: &str| match line.strip_prefix("<!-- explorer: ").and_then(|line| line.strip_suffix(" -->")) {
+        Some(shape) => format!(
+            "<iframe title=\"{shape} in the explorer\" src=\"{up}explorer/index.html#shape={shape}\" loading=\"lazy\" \
+             style=\"width: 100%; height: 46rem; border: 1px solid #8884; border-radius: 4px\"></iframe>\n"
+        ),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// What Markdown links to, without the place in it.
