@@ -65,13 +65,13 @@ impl Fusions {
         (operands.len() <= MOST_OPERANDS).then_some((body, *body.parameters.get(number)?))
     }
 
-    /// On a CPU: whether all that comes of an operand is elementwise, or the fusion adds it to a product.
+    /// On a CPU: whether all that comes of an operand is elementwise, or the fusion adds it to a product. Only loops may
+    /// have several results (`HloDataflowAnalysis::CanShareOperandBufferWithUser`).
     pub(super) fn is_elementwise_on(&self, flow: &Dataflow, fusion: OpId, operand: OpId) -> bool {
         let Some((body, parameter)) = self.parameter(flow, fusion, operand) else { return false };
         match kind(flow, fusion) {
-            "kLoop" | "kInput" => body.is_elementwise_on(parameter),
-            "kOutput" => body.adds_to_product(parameter),
-            _ => false,
+            "kOutput" if body.instructions[body.root].opcode == Opcode::Add => body.adds_to_product(parameter),
+            kind => body.is_elementwise_on(parameter, matches!(kind, "kLoop" | "kInput")),
         }
     }
 
@@ -138,13 +138,14 @@ impl FusedBody {
         }
     }
 
-    /// Whether all uses, transitively, are elementwise or tuples.
-    fn is_elementwise_on(&self, parameter: usize) -> bool {
+    /// Whether all uses, transitively, are elementwise, or tuples where those are allowed.
+    fn is_elementwise_on(&self, parameter: usize, allows_tuples: bool) -> bool {
         let mut seen = BTreeSet::from([parameter]);
         let mut waiting = vec![parameter];
         while let Some(at) = waiting.pop() {
             for &user in &self.instructions[at].users {
-                if self.instructions[user].opcode != Opcode::Tuple && !self.is_elementwise_step(user, at) {
+                let is_tuple = self.instructions[user].opcode == Opcode::Tuple;
+                if !(is_tuple && allows_tuples || self.is_elementwise_step(user, at)) {
                     return false;
                 }
                 if seen.insert(user) {
@@ -161,7 +162,7 @@ impl FusedBody {
         let is_product = |at: &usize| matches!(self.instructions[*at].opcode, Opcode::Dot | Opcode::Convolution);
         let Some(product) = root.operands.iter().position(is_product) else { return false };
         let is_other = matches!(root.operands[..], [a, b] if [a, b][1 - product] == parameter && a != b);
-        root.opcode == Opcode::Add && is_other && self.instructions[parameter].users == [self.root]
+        is_other && self.instructions[parameter].users == [self.root]
     }
 
     fn outputs(&self) -> &[usize] {

@@ -54,3 +54,37 @@ fn offsets_are_the_compilers() {
     }
     assert_eq!(programs_checked, expected.len());
 }
+
+#[test]
+fn a_cpus_custom_fusion_lies_where_it_is_elementwise() {
+    let temporaries = |kind: &str, root: &str| {
+        let text = format!(
+            "HloModule m, is_scheduled=true
+
+%fused (p0: f32[64,64], p1: f32[64,64]) -> f32[64,64] {{
+  %p0 = f32[64,64]{{1,0}} parameter(0)
+  %p1 = f32[64,64]{{1,0}} parameter(1)
+  %d = f32[64,64]{{1,0}} dot(%p0, %p0)
+  ROOT %s = f32[64,64]{{1,0}} {root}
+}}
+
+ENTRY %e (x: f32[64,64]) -> f32[64,64] {{
+  %x = f32[64,64]{{1,0}} parameter(0)
+  %a = f32[64,64]{{1,0}} negate(%x)
+  %b = f32[64,64]{{1,0}} exponential(%x)
+  %f = f32[64,64]{{1,0}} fusion(%a, %b), kind={kind}, calls=%fused
+  %g = f32[64,64]{{1,0}} dot(%f, %f)
+  ROOT %r = f32[64,64]{{1,0}} dot(%g, %g)
+}}
+"
+        );
+        let plan = MemoryPlan::new(&Module::parse(text).unwrap(), &PlanOptions::new(Machine::Cpu)).unwrap();
+        plan.temporary_bytes() / (64 * 64 * 4)
+    };
+    // `f` takes the place of `b`, of which each element is read where it is written.
+    assert_eq!(["kCustom", "kOutput", "kLoop"].map(|kind| temporaries(kind, "multiply(%d, %p1)")), [2; 3]);
+    assert_eq!(["kCustom", "kOutput", "kLoop"].map(|kind| temporaries(kind, "dot(%d, %p1)")), [3; 3]);
+    // A sum with a product is looked at by itself: what it adds is read nowhere else.
+    assert_eq!(["kOutput", "kCustom"].map(|kind| temporaries(kind, "add(%d, %p1)")), [2; 2]);
+    assert_eq!(["kOutput", "kCustom"].map(|kind| temporaries(kind, "add(%p1, %p1)")), [3, 2]);
+}
