@@ -25,8 +25,8 @@ pub struct Program {
 }
 
 impl Content {
-    /// What the bytes of a file hold: text or proto, plain or gzip; a text may hold several programs. At least one
-    /// content or failure.
+    /// What the bytes of a file hold: text, proto or profile, plain or gzip; a text or a profile may hold several programs.
+    /// At least one content or failure.
     ///
     /// ```
     /// use tilewise_audit::{AuditOptions, Content};
@@ -40,10 +40,11 @@ impl Content {
     /// ```
     #[must_use]
     pub fn read(bytes: Vec<u8>) -> Vec<Result<Self, Failure>> {
-        match Document::decode(bytes, DECOMPRESSION_LIMIT) {
+        let contents = |document: Result<Document, tilewise_hlo::Error>| match document {
             Ok(document) => Self::of(document),
             Err(error) => vec![Err(error.into())],
-        }
+        };
+        Document::decode_all(bytes, DECOMPRESSION_LIMIT).into_iter().flat_map(contents).collect()
     }
 
     /// What a document holds, as [`read`](Self::read) finds it.

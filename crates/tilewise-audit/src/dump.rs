@@ -16,6 +16,8 @@ pub enum FileKind {
     Program,
     /// A program as a proto; whether it is one to the end, reading it shows.
     Proto,
+    /// A profile, which has programs.
+    Profile,
     /// The compiler's own plan of a program, as text.
     BufferAssignment,
     /// The audit of a program, as JSON.
@@ -39,6 +41,7 @@ impl FileKind {
     pub const ALL: &'static [Self] = &[
         Self::Program,
         Self::Proto,
+        Self::Profile,
         Self::BufferAssignment,
         Self::Report,
         Self::LiveRanges,
@@ -61,6 +64,9 @@ impl FileKind {
     pub fn of(head: &[u8]) -> Self {
         if tilewise_hlo::is_proto(head) {
             return Self::Proto;
+        }
+        if tilewise_hlo::is_profile(head) {
+            return Self::Profile;
         }
         let text = String::from_utf8_lossy(head);
         let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -91,6 +97,7 @@ impl FileKind {
         match self {
             Self::Program => "program",
             Self::Proto => "proto",
+            Self::Profile => "profile",
             Self::BufferAssignment => "buffer_assignment",
             Self::Report => "report",
             Self::LiveRanges => "live_ranges",
@@ -136,7 +143,7 @@ pub struct Selection {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Selected {
-    /// The program; of a dump without it, the compiler's plan.
+    /// The program, or a profile of several; of a dump without the program, the compiler's plan.
     pub file: usize,
     /// Files that may have the compiler's plan of it, the likeliest first: the first that [is its
     /// plan](is_plan_of) is to be taken.
@@ -166,6 +173,7 @@ pub fn select<P: AsRef<str>>(files: &[(P, FileKind)]) -> Selection {
             FileKind::Program | FileKind::Proto | FileKind::BufferAssignment => {
                 members.push(Member::new(file, path.as_ref(), *kind));
             }
+            FileKind::Profile => selection.programs.push(Selected { file, plans: Vec::new() }),
             _ => selection.leave(kind.in_words()),
         }
     }

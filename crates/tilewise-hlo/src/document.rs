@@ -4,6 +4,7 @@ use crate::buffer_assignment::BufferAssignment;
 use crate::error::{Error, ErrorKind};
 use crate::gzip::decompressed;
 use crate::parse::of_dump;
+use crate::profile::{Profile, ProfiledProgram, is_profile};
 
 /// What a file of a program holds, recognised by its content: a text, or of a proto the text of its module and the
 /// compiler's plan of its memory.
@@ -17,8 +18,8 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads bytes: UTF-8, or UTF-16 with its byte order mark, as some shells redirect; a proto; any of them gzip or
-    /// not, of which at most `limit` bytes are decompressed.
+    /// Reads bytes: UTF-8, or UTF-16 with its byte order mark, as some shells redirect; a proto; a [profile](Profile) of one
+    /// program; any of them gzip or not, of which at most `limit` bytes are decompressed.
     ///
     /// # Errors
     ///
@@ -31,6 +32,24 @@ impl Document {
     /// ```
     pub fn decode(bytes: Vec<u8>, limit: u64) -> Result<Self, Error> {
         let bytes = decompressed(bytes, limit)?;
+        if is_profile(&bytes) { only(Profile::of(bytes)?)?.document() } else { Self::of(bytes) }
+    }
+
+    /// The same of every program of a [profile](Profile). At least one document or error.
+    #[must_use]
+    pub fn decode_all(bytes: Vec<u8>, limit: u64) -> Vec<Result<Self, Error>> {
+        let documents = decompressed(bytes, limit).and_then(|bytes| {
+            if is_profile(&bytes) {
+                Ok(Profile::of(bytes)?.programs.iter().map(ProfiledProgram::document).collect())
+            } else {
+                Ok(vec![Self::of(bytes)])
+            }
+        });
+        documents.unwrap_or_else(|error| vec![Err(error)])
+    }
+
+    /// What bytes hold that are no profile.
+    pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Error> {
         #[cfg(feature = "proto")]
         let bytes = {
             let bytes = prost::bytes::Bytes::from(bytes);
@@ -64,6 +83,14 @@ pub fn is_proto(head: &[u8]) -> bool {
         false
     };
     begins
+}
+
+/// The only program of a profile.
+fn only(profile: Profile) -> Result<ProfiledProgram, Error> {
+    let count = profile.programs.len();
+    let message = format!("a profile of {count} programs, not of one: {}", profile.names());
+    let program = profile.programs.into_iter().next().filter(|_| count == 1);
+    program.ok_or_else(|| Error::new(ErrorKind::SeveralPrograms, None, message))
 }
 
 fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, Error> {

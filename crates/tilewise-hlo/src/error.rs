@@ -94,6 +94,8 @@ pub enum ErrorKind {
     GzipUnsupported,
     /// A proto of a program that is none: a name, an id, a shape or the schedule can't be.
     InvalidProto,
+    /// The file is a profile of several programs, where one is wanted; [`Profile`](crate::Profile) has each.
+    SeveralPrograms,
     /// The data ends too early, as of a file that is cut off or still being written.
     Truncated,
     /// The text is no program: XLA's own parser refuses it.
@@ -119,6 +121,7 @@ impl ErrorKind {
             Self::GzipTooLarge => "gzip_too_large",
             Self::GzipUnsupported => "gzip_unsupported",
             Self::InvalidProto => "invalid_proto",
+            Self::SeveralPrograms => "several_programs",
             Self::Truncated => "truncated",
             Self::Refused(kind) => kind.as_str(),
             Self::Io => "io",

@@ -5,6 +5,7 @@
 //! - [`read`] a file, text or proto, compressed or not; [`Module::parse`] a text, [`Module::parse_all`] several modules
 //!   in one. ([`read_text`] and [`decode`] stop at the text.)
 //! - A [`Document`] is what a file holds, with the compiler's own [`BufferAssignment`] where it has one.
+//! - A [`Profile`] has several programs, each a [`Document`].
 //! - A [`Module`] has [`Computation`]s, those have [`Instruction`]s, and these have [`Operand`]s, [`Attributes`],
 //!   [`Metadata`], [`Call`]s and [source lines](Instruction::source).
 //! - [`Module::buffers`] lists the arrays that instructions make, by XLA's dataflow rules.
@@ -50,6 +51,7 @@ mod name_index;
 mod opcode;
 mod operands;
 mod parse;
+mod profile;
 #[cfg(feature = "proto")]
 mod proto;
 mod read;
@@ -75,6 +77,7 @@ pub use instruction::{Frames, Instruction, SourceLocation};
 pub use module::Module;
 pub use opcode::Opcode;
 pub use operands::{Operand, Operands};
+pub use profile::{Profile, ProfiledProgram, is_profile};
 pub use read::{DECOMPRESSION_LIMIT, decode, read, read_head, read_text};
 #[cfg(feature = "unstable-testing")]
 #[doc(hidden)]

@@ -49,7 +49,7 @@ pub fn read_text(path: impl AsRef<Path>) -> Result<String, Error> {
 /// [`InvalidProto`](ErrorKind::InvalidProto) for a proto that makes no program, [`TooLarge`](ErrorKind::TooLarge) for
 /// one whose text would be unreasonably long, [`GzipTooLarge`](ErrorKind::GzipTooLarge) for more than `limit` bytes, or
 /// for more than 16 MiB and a hundred times the compressed data, [`GzipUnsupported`](ErrorKind::GzipUnsupported) without the `gzip` feature, [`NotHlo`](ErrorKind::NotHlo) for a
-/// memory-usage report's proto, [`Io`](ErrorKind::Io) for gzip that is damaged.
+/// memory-usage report's proto, [`SeveralPrograms`](ErrorKind::SeveralPrograms) for a profile of more than one, [`Io`](ErrorKind::Io) for gzip that is damaged.
 ///
 /// ```
 /// assert_eq!(tilewise_hlo::decode(b"HloModule m".to_vec(), 100)?, "HloModule m");

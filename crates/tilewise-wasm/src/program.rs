@@ -45,23 +45,22 @@ pub struct Program {
     options: ViewOptions,
 }
 
-/// The programs in a file: its text or proto, gzip or not. What could not be read of several is left out; if nothing
+/// The programs in a file: text, proto or profile, gzip or not. What could not be read of several is left out; if nothing
 /// could, that is the error. `machine` is that of [`machines`] which is to run them, where it is known.
 ///
 /// # Errors
-/// Those of [`Content::of`], such as `truncated` for a text that is cut off, and a program of another machine.
+/// Those of [`Content::read`], such as `truncated` for a text that is cut off, and a program of another machine.
 #[wasm_bindgen]
 pub fn programs(name: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, JsValue> {
     read(name, bytes, machine).map_err(|failure| thrown(&failure))
 }
 
 fn read(name: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, Failure> {
-    let document = Document::decode(bytes, DECOMPRESSION_LIMIT)?;
     let machine: Option<Machine> = machine.and_then(|machine| machine.parse().ok());
     let options = AuditOptions::of_file(name, machine, None);
     let mut programs = Vec::new();
     let mut failure = None;
-    for content in Content::of(document) {
+    for content in Content::read(bytes) {
         match content {
             Ok(Content::Program(program)) => {
                 if let Some(Err(error)) = machine.map(|machine| program.for_machine(machine)) {

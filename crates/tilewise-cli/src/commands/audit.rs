@@ -25,8 +25,8 @@ use tilewise_report::{AuditOutput, memory_name, style::bytes};
                   of --fail-above is exceeded; it is 2 if a file can't be read."
 )]
 pub(crate) struct Args {
-    /// Compiled programs: HLO text, protos, buffer assignments, plain or gzip, or a folder of them; - reads one from
-    /// standard input
+    /// Compiled programs: HLO text, protos, profiles (.xplane.pb), buffer assignments, plain or gzip, or a folder of them;
+    /// - reads one from standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Write a file: .svg or .png draws the memory plan, .html is the whole report as a page
@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// Colours of the picture, for a light or dark background
     #[arg(long, value_enum, default_value_t, value_name = "THEME", requires = "out")]
     theme: DrawTheme,
+    /// Audit the program of this name in a profile: jit_step, or jit_step(6)
+    #[arg(long, value_name = "NAME")]
+    module: Option<String>,
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     all: bool,
@@ -107,7 +110,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if let Some(before) = &args.against {
         return against::run(before, args, output);
     }
-    let inputs = dump::inputs(&args.paths);
+    let inputs = dump::inputs(&args.paths, args.module.as_deref());
     let source = |input: &InputResult| match input {
         Ok(input) => input.path.to_string_lossy().into_owned().into(),
         Err((source, _)) => source.clone().into(),
@@ -130,7 +133,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
 /// What is in a file, or in those of a folder that hold final programs.
 #[cfg(feature = "mcp")]
 pub(crate) fn programs_in(path: &std::path::Path) -> Vec<Result<Content, Failure>> {
-    let inputs = dump::inputs(&[path.to_owned()]).into_iter();
+    let inputs = dump::inputs(&[path.to_owned()], None).into_iter();
     inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }
 

@@ -196,3 +196,42 @@ fn damaged_files_have_a_plain_answer() {
     assert_eq!((run.status, run.error_kind()), (Some(2), "no_program"));
     assert!(run.message().starts_with(&folder.display().to_string()));
 }
+
+#[test]
+fn programs_of_a_profile_are_audited_as_files_of_a_folder_are() {
+    let path = programs::example("train.xplane.pb");
+    let run = audit(&path, &[]);
+    let modules: Vec<_> = run.objects.iter().map(|object| object["module"].as_str().unwrap()).collect();
+    let helpers = ["jit_broadcast_in_dim", "jit_broadcast_in_dim", "jit_convert_element_type"];
+    assert_eq!((run.status, modules), (Some(0), [&helpers[..], &["jit_evaluate", "jit_train_step"]].concat()));
+
+    let named = |module: &str| audit(&path, &["--module", module]);
+    let step = named("jit_train_step");
+    assert_eq!((step.objects.len(), facts(&step)), (1, facts(&named("jit_train_step(6)"))));
+    let source = path.join("jit_train_step(6)");
+    assert_eq!(step.objects[0]["source"], source.to_str().unwrap());
+    assert_eq!(named("jit_broadcast_in_dim").objects.len(), 2);
+    // The profiler's own copy of the compiler's plan: all temporaries lie where it has them.
+    let plan = &step.objects[0]["compiler_plan"];
+    assert!(plan["values"].as_u64() > Some(40) && plan["differences"] == serde_json::json!([]), "{plan}");
+
+    let missing = named("jit_train");
+    assert_eq!((missing.status, missing.error_kind()), (Some(2), "no_such_module"));
+    assert!(missing.message().contains("jit_train_step(6)"), "{}", missing.message());
+    let text = audit(&programs::path("rigid_frames.v6e.hlo"), &["--module", "jit_f"]);
+    assert_eq!((text.status, text.error_kind()), (Some(2), "usage"));
+
+    let logs = folder("profiler-logs");
+    let at = logs.join("plugins/profile/2026_01_01");
+    fs::create_dir_all(&at).unwrap();
+    fs::copy(&path, at.join("host.xplane.pb")).unwrap();
+    fs::write(at.join("host.trace.json"), "{}").unwrap();
+    let folder = audit(&logs, &["--module", "jit_train_step"]);
+    assert_eq!((folder.status, facts(&folder)), (Some(0), facts(&step)));
+    assert_eq!(audit(&logs, &[]).objects.len(), 5);
+
+    let cut = logs.join("cut");
+    fs::write(&cut, &fs::read(&path).unwrap()[..30_000]).unwrap();
+    let run = audit(&cut, &[]);
+    assert_eq!((run.status, run.error_kind()), (Some(2), "truncated"));
+}

@@ -4,7 +4,10 @@ mod computation;
 mod instruction;
 mod messages;
 mod print;
+mod profile;
 mod text;
+
+pub(crate) use profile::{begins_as_profile, programs};
 
 use messages::{HloComputationProto, HloModuleProto, HloProto, HloSnapshot, InstructionHead};
 use prost::Message;

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // in helpers, which the lint does not take for tests
 
-use tilewise_hlo::{BufferAssignment, Document, ErrorKind, HeapEvent, Instruction, Module, Opcode};
-use tilewise_testing::{Random, programs::bytes};
+use std::fs;
+use tilewise_hlo::{BufferAssignment, Document, ErrorKind, HeapEvent, Instruction, Module, Opcode, Profile};
+use tilewise_testing::{
+    Random,
+    programs::{bytes, example},
+};
 
 const STEM: &str = "module_0054.jit_f.cl_1003875606.after_optimizations";
 
@@ -204,6 +208,86 @@ fn damaged_protos_do_no_harm() {
         }
         if let Ok(document) = Document::decode(damaged, 1 << 30) {
             let _ = Module::parse_all(document.text);
+        }
+    }
+}
+
+/// A profile with this plane of programs, after one of a device.
+fn profile(programs: &[(&str, &[u8])]) -> Vec<u8> {
+    let entry = |(name, proto): &(&str, &[u8])| {
+        let stats = [field(5, &[8, 5, 24, 6]), field(5, &[vec![8, 4], field(6, proto)].concat())].concat();
+        field(4, &[vec![8, 6], field(2, &[field(2, name.as_bytes()), stats].concat())].concat())
+    };
+    let programs: Vec<u8> = programs.iter().flat_map(entry).collect();
+    let device = [vec![8, 1], field(2, b"/device:TPU:0"), field(3, b"\x22\x03abc")].concat();
+    [field(1, &device), field(1, &[field(2, b"/host:metadata"), programs].concat()), field(4, b"host")].concat()
+}
+
+#[test]
+fn programs_of_a_profile_are_those_that_ran() {
+    let recorded = fs::read(example("train.xplane.pb")).unwrap();
+    let found = Profile::decode(recorded, 1 << 30).unwrap().expect("a profile");
+    let names: Vec<&str> = found.programs.iter().map(|program| program.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "jit_broadcast_in_dim(2)",
+            "jit_broadcast_in_dim(4)",
+            "jit_convert_element_type(0)",
+            "jit_evaluate(8)",
+            "jit_train_step(6)"
+        ]
+    );
+    let step = found.programs.last().unwrap();
+    assert!(step.is_called("jit_train_step") && step.is_called("jit_train_step(6)") && !step.is_called("jit_train"));
+    let Document { text, buffer_assignment, .. } = step.document().unwrap();
+    let module = Module::parse(text).unwrap();
+    assert_eq!((module.name(), module.is_scheduled(), module.warnings()), ("jit_train_step", true, &[][..]));
+    let temporaries = buffer_assignment.unwrap();
+    let temporaries = temporaries.allocations().iter().filter(|allocation| allocation.is_temporary());
+    assert!(temporaries.map(|allocation| allocation.values.len()).sum::<usize>() > 20);
+}
+
+#[test]
+fn a_profile_is_read_whole_or_refused() {
+    let program = small(&[instruction(b"x", b"iota", 1)], &[]);
+    let (proto, one) = (field(1, &program), "jit_f(6)");
+    assert_eq!(document(&profile(&[(one, &proto)])), document(&proto), "of one program, it is that");
+
+    let two = profile(&[("jit_g(7)", &proto), (one, &proto)]);
+    assert!(tilewise_hlo::is_profile(&two) && !tilewise_hlo::is_profile(&proto) && !tilewise_hlo::is_proto(&two));
+    assert_eq!(Document::decode_all(two.clone(), 1 << 30).len(), 2);
+    assert_eq!(
+        error(&two),
+        (ErrorKind::SeveralPrograms, "a profile of 2 programs, not of one: jit_f(6), jit_g(7)".to_owned())
+    );
+    assert_eq!(error(&profile(&[])).0, ErrorKind::NotHlo);
+    assert_eq!(error(&profile(&[("jit_f", b"no proto")])).0, ErrorKind::NotHlo);
+    // One that is damaged is an error of its own.
+    let damaged = profile(&[(one, &proto), ("jit_g(7)", &field(1, &small(&[vec![0xff]], &[])))]);
+    let kinds: Vec<_> =
+        Document::decode_all(damaged, 1 << 30).into_iter().map(|found| found.map_err(|e| e.kind())).collect();
+    assert!(matches!(kinds[..], [Ok(_), Err(_)]), "{kinds:?}");
+
+    let head = two.iter().position(|byte| *byte == b'/').unwrap() + b"/device:TPU:0".len();
+    let planes = two.len() - field(4, b"host").len();
+    for cut in head..planes {
+        // A profile that ends with a whole plane can't be told from one that has no more.
+        let kind = error(&two[..cut]).0;
+        assert!(matches!(kind, ErrorKind::Truncated | ErrorKind::NotHlo), "cut at {cut}: {kind:?}");
+    }
+    let mut random = Random::new(8);
+    let recorded = fs::read(example("train.xplane.pb")).unwrap();
+    for _ in 0..300 {
+        let mut damaged = recorded[..40_000].to_vec();
+        for _ in 0..=random.below(3_u8) {
+            let at = random.below(damaged.len());
+            damaged[at] = random.below(255_u8);
+        }
+        for bytes in [damaged, two.iter().map(|byte| if random.below(40_u8) == 0 { !byte } else { *byte }).collect()] {
+            for document in Document::decode_all(bytes, 1 << 30).into_iter().flatten() {
+                let _ = Module::parse_all(document.text);
+            }
         }
     }
 }

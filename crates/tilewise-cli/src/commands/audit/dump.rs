@@ -14,32 +14,47 @@ use tilewise_hlo::Module;
 /// Bytes of a file that tell what it is: a header with the layouts of thousands of arguments may be this long.
 const HEAD: u64 = 1 << 20;
 
-/// The files in what was asked for: of a folder, its final programs. What was taken and left of it is said.
-pub(super) fn inputs(paths: &[PathBuf]) -> Vec<InputResult> {
+/// Bytes that tell that a file is a profile.
+const PROFILE_HEAD: u64 = 1 << 10;
+
+/// The programs in what was asked for: of a folder, the final ones; of a profile, each. What was taken and left of a
+/// folder is said. With the name of a `module`, only profiles' programs of that name.
+pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>) -> Vec<InputResult> {
     let mut inputs = Vec::new();
     for path in paths {
-        if !path.is_dir() {
-            inputs.push(Ok(Input { path: path.clone(), buffer_assignment: None }));
-            continue;
-        }
-        match Dump::of(path) {
-            Ok(dump) => {
-                dump.report(path);
-                inputs.extend(dump.taken.into_iter().map(Ok));
-                inputs.extend(
-                    dump.unreadable.into_iter().map(|(path, failure)| Err((path.display().to_string(), failure))),
-                );
-            }
+        let found = if path.is_dir() { in_folder(path, module) } else { in_file(path, module) };
+        match found {
+            Ok(found) => inputs.extend(found),
             Err(failure) => inputs.push(Err((path.to_string_lossy().into_owned(), failure.in_file(path)))),
         }
     }
     inputs
 }
 
-/// The files of a folder that are audited, in their order.
+fn in_folder(folder: &Path, module: Option<&str>) -> Result<Vec<InputResult>, Failure> {
+    let dump = Dump::of(folder, module)?;
+    dump.report(folder);
+    let unreadable = dump.unreadable.into_iter().map(|(path, failure)| Err((path.display().to_string(), failure)));
+    Ok(dump.taken.into_iter().map(Ok).chain(unreadable).collect())
+}
+
+/// The file, or the programs in it if it is a profile.
+fn in_file(path: &Path, module: Option<&str>) -> Result<Vec<InputResult>, Failure> {
+    // What is read of a pipe is gone.
+    let head = path.is_file().then(|| tilewise_hlo::read_head(path, PROFILE_HEAD).ok()).flatten();
+    if head.is_some_and(|head| tilewise_hlo::is_profile(&head)) {
+        return Ok(Input::of_profile(path, module)?.into_iter().map(Ok).collect());
+    }
+    if module.is_some() {
+        return Err(Failure::new("usage", "`--module` names a program of a profile, and this is none"));
+    }
+    Ok(vec![Ok(Input::of_file(path.to_owned()))])
+}
+
+/// The files of a folder that are audited, in their order, but for profiles.
 pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let Dump { taken, unreadable, .. } = Dump::of(folder)?;
-    let taken = taken.into_iter().map(|input| input.path);
+    let Dump { taken, unreadable, .. } = Dump::of(folder, None)?;
+    let taken = taken.into_iter().filter(|input| input.profiled.is_none()).map(|input| input.path);
     Ok(taken.chain(unreadable.into_iter().map(|(path, _)| path)).collect())
 }
 
@@ -53,7 +68,8 @@ struct Dump {
 }
 
 impl Dump {
-    fn of(folder: &Path) -> Result<Self, Failure> {
+    /// With the name of a `module`, only profiles' programs of that name.
+    fn of(folder: &Path, module: Option<&str>) -> Result<Self, Failure> {
         let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
         let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
         for path in all {
@@ -68,9 +84,11 @@ impl Dump {
                 }
             }
         }
-        let Selection { programs, left, .. } = dump::select(&kinds);
+        let Selection { mut programs, left, .. } = dump::select(&kinds);
+        let is_profile = |file: usize| kinds[file].1 == FileKind::Profile;
+        programs.retain(|program| module.is_none() || is_profile(program.file));
         if programs.is_empty() && unreadable.is_empty() {
-            let message = "the folder holds no program: no HLO text, proto or buffer assignment";
+            let message = "the folder holds no program: no HLO text, proto, profile or buffer assignment";
             let help =
                 "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" writes the programs that it compiles to DIR";
             return Err(Failure::new("no_program", message).with_help(help));
@@ -78,10 +96,19 @@ impl Dump {
         let mut of_others = 0;
         let mut taken = Vec::new();
         for Selected { file, plans, .. } in programs {
+            if is_profile(file) {
+                match Input::of_profile(&files[file], module) {
+                    Ok(inputs) => taken.extend(inputs),
+                    Err(failure) => unreadable.push((files[file].clone(), failure.in_file(&files[file]))),
+                }
+                continue;
+            }
             let plan = plan_of(&files[file], plans.iter().map(|&plan| &files[plan]));
             let is_left = |other: usize| kinds[other].1 == FileKind::BufferAssignment && Some(&files[other]) != plan;
             of_others += plans.iter().filter(|&&other| is_left(other)).count();
-            taken.push(Input { path: files[file].clone(), buffer_assignment: plan.cloned() });
+            let mut input = Input::of_file(files[file].clone());
+            input.buffer_assignment = plan.cloned();
+            taken.push(input);
         }
         let left = left.into_iter().chain([("plans of other programs", of_others)]).filter(|(_, count)| *count > 0);
         Ok(Self { taken, unreadable, left: left.collect() })
@@ -92,7 +119,7 @@ impl Dump {
         let Self { taken, left, .. } = self;
         let programs = if taken.len() == 1 { "program" } else { "programs" };
         say(format!("{}: {} {programs}", folder.display(), taken.len()));
-        for Input { path, buffer_assignment } in taken {
+        for Input { path, buffer_assignment, .. } in taken {
             let name = |path: &Path| path.strip_prefix(folder).unwrap_or(path).display().to_string();
             match buffer_assignment {
                 Some(assignment) => say(format!("  {}, with the plan in {}", name(path), name(assignment))),

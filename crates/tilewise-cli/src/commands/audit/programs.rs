@@ -6,22 +6,50 @@ use std::{
     path::{Path, PathBuf},
 };
 use tilewise_audit::{Content, Failure, dump};
-use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document};
+use tilewise_hlo::{BufferAssignment, DECOMPRESSION_LIMIT, Document, Profile, ProfiledProgram};
 
-/// A file to audit, and of a dump the file with the compiler's own plan of the same program.
+/// A file to audit, and of a dump the file with the compiler's own plan of the same program; or a program of a profile.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
+    /// Of a profile's program, as if the profile were a folder.
     pub(super) path: PathBuf,
     pub(super) buffer_assignment: Option<PathBuf>,
+    pub(super) profiled: Option<ProfiledProgram>,
 }
 
 /// An input, or the source and the reason of one that can't be read.
 pub(super) type InputResult = Result<Input, (String, Failure)>;
 
 impl Input {
-    /// Bytes of the file.
+    pub(super) fn of_file(path: PathBuf) -> Self {
+        Self { path, buffer_assignment: None, profiled: None }
+    }
+
+    /// The programs of a profile, or only those that a name means.
+    pub(super) fn of_profile(path: &Path, module: Option<&str>) -> Result<Vec<Self>, Failure> {
+        let bytes = fs::read(path).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
+        let profile = Profile::decode(bytes, DECOMPRESSION_LIMIT)?;
+        let programs = profile.iter().flat_map(|profile| &profile.programs);
+        let is_meant = |program: &&ProfiledProgram| module.is_none_or(|module| program.is_called(module));
+        let inputs = programs.filter(is_meant).map(|program| Self {
+            path: path.join(program.name()),
+            buffer_assignment: None,
+            profiled: Some(program.clone()),
+        });
+        let inputs: Vec<Self> = inputs.collect();
+        match (module, profile) {
+            (Some(module), Some(profile)) if inputs.is_empty() => {
+                let message = format!("the profile has no program `{module}`, but {}", profile.names());
+                Err(Failure::new("no_such_module", message))
+            }
+            _ => Ok(inputs),
+        }
+    }
+
+    /// Bytes of the file or proto.
     pub(super) fn size(&self) -> u64 {
-        fs::metadata(&self.path).map_or(0, |file| file.len())
+        let of_file = || fs::metadata(&self.path).map_or(0, |file| file.len());
+        self.profiled.as_ref().map_or_else(of_file, |program| program.size() as u64)
     }
 
     /// What is in the file: at least one program or plan, or an error, which names the file first.
@@ -36,7 +64,10 @@ impl Input {
     }
 
     fn document(&self) -> Result<Document, Failure> {
-        let mut document = read(&self.path)?;
+        let mut document = match &self.profiled {
+            Some(program) => program.document().map_err(|error| Failure::from(error).in_file(&self.path))?,
+            None => read(&self.path)?,
+        };
         if let Some(path) = &self.buffer_assignment {
             document.buffer_assignment = read_buffer_assignment(path)?;
         }
