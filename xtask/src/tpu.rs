@@ -7,7 +7,7 @@ use xshell::{Cmd, Shell, cmd};
 
 /// How many programs, and which.
 #[derive(Args)]
-pub(crate) struct Options {
+pub(crate) struct Programs {
     /// How many programs to compile
     #[arg(default_value_t = 60)]
     programs: u64,
@@ -17,22 +17,29 @@ pub(crate) struct Options {
     /// Compile programs of this class only
     #[arg(long, value_name = "NAME")]
     class: Option<String>,
+}
+
+/// Those of TPUs.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    programs: Programs,
     /// Compile for this generation of TPU only
     #[arg(long, value_name = "TPU")]
     generation: Option<String>,
 }
 
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
-    let python = environment(shell)?;
+    let generation = options.generation.iter().flat_map(|generation| ["--generation", generation]);
+    Ok(comparison(shell, &environment(shell)?, &options.programs)?.args(generation).quiet().run()?)
+}
+
+/// The comparison of these programs, with `tilewise` as it is.
+pub(crate) fn comparison<'a>(shell: &'a Shell, python: &Path, programs: &Programs) -> anyhow::Result<Cmd<'a>> {
     cmd!(shell, "cargo build --quiet --package tilewise-cli").quiet().run()?;
-    let seed = options.seed.to_string();
-    let mut command = command(shell, &python, options.programs).args(["--seed", &seed]);
-    for (name, value) in [("--class", &options.class), ("--generation", &options.generation)] {
-        if let Some(value) = value {
-            command = command.args([name, value]);
-        }
-    }
-    Ok(command.quiet().run()?)
+    let seed = programs.seed.to_string();
+    let class = programs.class.iter().flat_map(|class| ["--class", class]);
+    Ok(command(shell, python, programs.programs).args(["--seed", &seed]).args(class))
 }
 
 /// The comparison of so many programs, with the `tilewise` that was built last.
