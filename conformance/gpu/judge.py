@@ -1,18 +1,18 @@
-"""Judges the advice for programs of GPUs: what it promises against what XLA says once it is followed.
+"""Judges the advice for programs of GPUs and CPUs: what it promises against what XLA says once it is followed.
 
-Compiles the programs of `programs.py` for a GPU that isn't there, as written and as changed, and prints a table. Needs the Python
-package in an environment of `requirements.txt`. The exit status is 1 if the report of a program doesn't name a change that was
+Compiles the programs of `programs.py` for a GPU that isn't there, or those of `small.py` for this machine's CPU, as written and
+as changed, and prints a table. Needs the Python package, and for GPUs an environment of `requirements.txt`. The exit status is 1 if the report of a program doesn't name a change that was
 made, or if a change doesn't free half of what is promised.
 """
 
 import argparse
+import importlib
 import os
 import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import tilewise as tw
-from programs import PROGRAMS
 
 KEPT = 0.5
 """The least share of what is promised at best that must come true."""
@@ -24,13 +24,14 @@ def sized(count):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--machine", default="gpu:h100", help="the card")
+    parser.add_argument("--machine", default="gpu:h100", help="the card, or cpu")
     parser.add_argument("--only", default="", help="programs whose names begin so")
     parser.add_argument("--texts", help="a folder for the programs' reports")
     options = parser.parse_args()
     print("| program | change | takes | promised | frees | fits |\n| --- | --- | --- | --- | --- | --- |")
     failed = []
-    for name, versions in PROGRAMS.items():
+    programs = importlib.import_module("small" if options.machine == "cpu" else "programs").PROGRAMS
+    for name, versions in programs.items():
         if not name.startswith(options.only):
             continue
         before = None
@@ -46,6 +47,10 @@ def main():
             promised = freed = ""
             if before is None:
                 before = report
+            elif kind == "none":
+                if before.advice:
+                    failed.append(f"{name}: {words}")
+                promised, freed = "nothing", sized(max(before.peak_bytes - report.peak_bytes, 0))
             else:
                 advice = [piece.peak_bytes_saved or 0 for piece in before.advice if piece.kind == kind]
                 is_named = any(f"jax.{kind}" in note for note in before.notes)
@@ -53,7 +58,7 @@ def main():
                 if not (advice or is_named) or saved <= 0 or saved < KEPT * sum(advice):
                     failed.append(f"{name}: {words}")
                 promised, freed = f"up to {sized(sum(advice))}" if advice else "named in the notes", sized(saved)
-            fits = {True: "yes", False: "no"}[report.fits]
+            fits = {True: "yes", False: "no", None: ""}[report.fits]
             print(f"| {name} | {words} | {sized(report.peak_bytes)} | {promised} | {freed} | {fits} |", flush=True)
     sys.exit("\n".join(failed) if failed else 0)
 

@@ -1,22 +1,12 @@
 """Training steps as users of GPUs write them, and as they are once the advice for them is followed."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import optax
-
-
-@dataclass
-class Step:
-    """A training step, its abstract arguments, and which of them are donated."""
-
-    function: Callable
-    arguments: tuple
-    donated: tuple[int, ...] = (0, 1)
+from step import Programs, Step
 
 
 class Block(nn.Module):
@@ -152,7 +142,7 @@ def diffusion(residual: Any = Residual, attention: Any = Attention) -> Step:
     return Step(step, (params, jax.eval_shape(optimizer.init, params), pictures, key))
 
 
-PROGRAMS: dict[str, list[tuple[str, str, Callable[[], Step]]]] = {
+PROGRAMS: Programs = {
     "Flax transformer, AdamW, 96 × 1024 tokens": [
         ("", "as written", transformer),
         ("checkpoint", "`nn.remat` around each layer", lambda: transformer(nn.remat(Block))),
@@ -166,4 +156,3 @@ PROGRAMS: dict[str, list[tuple[str, str, Callable[[], Step]]]] = {
         ),
     ],
 }
-"""Each as written, and with each change: the kind of advice that it follows, what it is, and the step."""

@@ -1,16 +1,18 @@
-//! `cargo xtask gpu`: what the audit's advice promises for programs of GPUs, against what XLA says once it is followed.
+//! `cargo xtask gpu`: what the audit's advice promises for programs of GPUs, or of this machine's CPU, against what XLA says
+//! once it is followed.
 
 use crate::{
     package::{self, Profile},
     python,
 };
 use clap::Args;
-use xshell::{Shell, cmd};
+use std::path::Path;
+use xshell::{Cmd, Shell, cmd};
 
 /// Which programs, for which card.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The card that they are compiled for
+    /// The card that they are compiled for, or cpu
     #[arg(long, value_name = "MACHINE", default_value = "gpu:h100")]
     machine: String,
     /// Judge programs whose names begin so
@@ -19,8 +21,19 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
-    let python = python::with_packages(shell, "gpu", &["conformance/gpu/requirements.txt"])?;
-    package::install(shell, &python, Profile::Tests)?;
     let Options { machine, only } = options;
-    Ok(cmd!(shell, "{python} conformance/gpu/judge.py --machine {machine} --only {only}").quiet().run()?)
+    let python = match machine.as_str() {
+        CPU => python::environment(shell)?,
+        _ => python::with_packages(shell, "gpu", &["conformance/gpu/requirements.txt"])?,
+    };
+    package::install(shell, &python, Profile::Tests)?;
+    Ok(command(shell, &python, machine).args(["--only", only]).quiet().run()?)
+}
+
+/// This machine's CPU, for which no large packages are needed.
+pub(crate) const CPU: &str = "cpu";
+
+/// The judge, in an environment with the package.
+pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, machine: &str) -> Cmd<'a> {
+    cmd!(shell, "{python} conformance/gpu/judge.py --machine {machine}")
 }

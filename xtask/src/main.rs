@@ -53,7 +53,7 @@ enum Verb {
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
     Tpu(tpu::Options),
     /// Compares the memory that tilewise finds in programs for this machine's CPU with what their compiler reports
-    Cpu(cpu::Options),
+    Cpu(tpu::Programs),
     /// Compares what tilewise says of Pallas kernels' VMEM with what the TPU compiler allocates, without a TPU
     Kernels(kernels::Options),
     /// Builds the web page and serves it, tests it in Chromium, or measures it
@@ -62,7 +62,8 @@ enum Verb {
     Site(site::Options),
     /// Follows the advice that tilewise gives for TPU programs, and compares what it frees with what is promised
     Advice(advice::Options),
-    /// Follows advice for programs of GPUs, compiled without one, and compares what it frees with what is promised
+    /// Follows advice for programs of GPUs, compiled without one, or of this machine's CPU, and compares what it frees with what
+    /// is promised
     Gpu(gpu::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
     Bench(bench::Options),
@@ -98,7 +99,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Test { quick: false } => test::run(&shell),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
-        Verb::Cpu(options) => cpu::run(&shell, &options),
+        Verb::Cpu(programs) => cpu::run(&shell, &programs),
         Verb::Kernels(options) => kernels::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Site(options) => site::run(&shell, &options),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check a change must pass, from a fresh checkout.
 
 use crate::{
-    conformance, kernels,
+    conformance, gpu, kernels,
     package::{self, Profile},
     python, tpu, web,
 };
@@ -69,6 +69,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
             checks.run("CPU programs", programs.args(["--cpu", "--limit", "20", "--seconds", "40"]));
             if checks.make("the Python package", || package::install(shell, python, Profile::Tests)).is_some() {
                 checks.run("the package's tests", package::tests(shell, python));
+                checks.run("advice for the CPU", gpu::command(shell, python, gpu::CPU));
             }
         }
         None => checks.run("tests", tests),

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{Instruction, Opcode};
-use tilewise_memory::{AssignedValue, Role};
+use tilewise_memory::{AssignedValue, Machine, Role};
 
 /// Kinds that take less than this part of what the program holds are left out.
 const WORTH_A_NOTE: u64 = 20;
@@ -181,8 +181,13 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
         Purpose::Kept => (
             "Values that the forward pass keeps for the backward pass",
             format!("{}{largest}", layers_in_words(kept)),
-            "recompute them (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), compute them in bfloat16, or \
-             take fewer samples at a time and add up the gradients",
+            if program.machine == Machine::Cpu {
+                "take fewer samples at a time and add up the gradients, compute them in bfloat16, or run the layers in a loop \
+                 (`jax.lax.scan`) with `jax.checkpoint` around its step: XLA for CPUs recomputes nothing outside of loops"
+            } else {
+                "recompute them (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), compute them in bfloat16, or \
+                 take fewer samples at a time and add up the gradients"
+            },
         ),
         Purpose::Gradient => {
             ("Gradients of parameters", largest, "shard them as the parameters, or add them up in bfloat16")

@@ -131,3 +131,25 @@ impl Proposal<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewise::tpu::Generation;
+    use tilewise_testing::programs;
+
+    /// Its table has a row for each rule, in their order.
+    #[test]
+    fn the_page_about_machines_says_where_each_rule_holds() {
+        let page = std::fs::read_to_string(programs::example("../docs/machines.md")).unwrap();
+        let table = page.split("| advice | ").nth(1).unwrap().lines().skip(2);
+        let rows = table.take_while(|line| line.starts_with('|'));
+        let said: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").skip(1).collect()).collect();
+        let holds = |rule: &&dyn Rule| {
+            let machines = [Generation::V5e.into(), Machine::Gpu, Machine::Cpu];
+            machines.map(|machine| if rule.holds_on(machine) { "yes" } else { "no" })
+        };
+        let said: Vec<String> = said.iter().map(|row| row.join(" ").replace(" |", "")).collect();
+        assert_eq!(said, RULES.iter().map(|rule| holds(rule).join(" ")).collect::<Vec<_>>());
+    }
+}
