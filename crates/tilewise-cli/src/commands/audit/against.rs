@@ -28,8 +28,10 @@ pub(super) fn run(before: &Path, args: &Args, output: &mut Output) -> io::Result
 /// The one program in a file.
 fn program(request: &Request<'_>, path: &Path) -> Result<AuditOutput, (String, Failure)> {
     let source = path.display().to_string();
-    let mut programs =
-        dump::inputs(&[path.to_owned()]).iter().flat_map(|input| request.answer(input).1).collect::<Vec<_>>();
+    let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref())
+        .iter()
+        .flat_map(|input| request.answer(input).1)
+        .collect::<Vec<_>>();
     match (programs.pop(), programs.len()) {
         (Some(Ok(Found::Program(program))), 0) => Ok(*program),
         (Some(Err(failure)), 0) => Err((source, failure)),
