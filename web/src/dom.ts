@@ -47,10 +47,10 @@ export function grouped(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/// The end of a path with its line: what tells files apart.
+/// The end of a path with its line: what tells files apart. Names of arguments, `params['lstm/linear']`, are no paths.
 export function shortPath(label: string): string {
   const [path = "", ...rest] = label.split(" ");
-  return [path.split("/").pop() || path, ...rest].join(" ");
+  return path.includes("'") ? label : [path.split("/").pop() || path, ...rest].join(" ");
 }
 
 export interface Source {

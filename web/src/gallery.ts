@@ -1,6 +1,8 @@
 // Examples: the figures of XLA's documents, a program, and messages that others met.
 
 import gnn from "../../examples/gnn_large.v5e.hlo?url";
+import lstm from "../../examples/lstm_train.v4.hlo.gz?url";
+import attention from "../../examples/machines/attention.h100.hlo?url";
 import earlyAbort from "../../crates/tilewise-oom/tests/data/public/early_abort.txt?url";
 import hbmV4 from "../../crates/tilewise-oom/tests/data/public/hbm_v4.txt?url";
 import prefixedLog from "../../crates/tilewise-oom/tests/data/public/prefixed_log.txt?url";
@@ -31,7 +33,11 @@ export const GALLERY: Record<string, Example[]> = {
     { title: "3.47 exbibytes", about: "jax 7822: compiling was given up early", url: earlyAbort },
     { title: "No room when it ran", about: "pytorch/xla 1735: other programs hold it", url: reserve },
   ],
-  Programs: [{ title: "gnn_large.v5e.hlo", about: "A graph network on a TPU v5e: most of what it holds is padding", url: gnn, name: "gnn_large.v5e.hlo" }],
+  Programs: [
+    { title: "gnn_large.v5e.hlo", about: "A graph network on a TPU v5e: most of what it holds is padding", url: gnn, name: "gnn_large.v5e.hlo" },
+    { title: "lstm_train.v4.hlo", about: "A training step on a TPU v4: what the forward pass keeps for the backward pass", url: lstm, name: "lstm_train.v4.hlo" },
+    { title: "attention.h100.hlo", about: "Attention on a GPU", url: attention, name: "attention.h100.hlo" },
+  ],
   Shapes: [
     { title: "f32[3,5]{1,0:T(2,2)}", about: "Figure 1 of XLA’s tiled-layout document", text: "f32[3,5]{1,0:T(2,2)}" },
     { title: "f32[4,8]{1,0:T(2,4)(2,1)}", about: "Figure 2: tiles within tiles", text: "f32[4,8]{1,0:T(2,4)(2,1)}" },

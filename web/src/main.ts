@@ -110,8 +110,7 @@ function home(): void {
 function card(example: Example): HTMLElement {
   const open = async () => {
     if (example.text) return show({ view: "shape", text: example.text });
-    const text = await (await fetch(example.url!)).text();
-    const file = new Blob([text]);
+    const file = await (await fetch(example.url!)).blob();
     await openInput(example.name ? { kind: "program", name: example.name, file, plans: [] } : { kind: "message", name: example.title, file });
   };
   return el("button", { type: "button", onclick: () => void open().catch(fail) }, el("strong", { class: example.text ? "mono" : "" }, example.title), el("span", { class: "muted" }, example.about));

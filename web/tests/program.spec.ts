@@ -156,6 +156,35 @@ test("the wheel and a drag move through the program, and the page scrolls otherw
   await expect.poll(picture).toBe(whole);
 });
 
+test("two fingers zoom, and one moves along", async ({ quiet: page, context }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const frame = page.getByRole("slider", { name: "Moment in the program's order" });
+  await frame.scrollIntoViewIfNeeded();
+  const box = (await frame.boundingBox())!;
+  const picture = () => frame.locator("canvas").first().evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const whole = await picture();
+  const devtools = await context.newCDPSession(page);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...fingers: number[]) =>
+    devtools.send("Input.dispatchTouchEvent", { type, touchPoints: fingers.map((x, id) => ({ x: box.x + x, y: box.y + 100, id })) });
+  await touch("touchStart", 500, 600);
+  for (const by of [20, 60, 120]) await touch("touchMove", 500 - by, 600 + by);
+  await touch("touchEnd");
+  await expect.poll(picture).not.toBe(whole);
+  const near = await picture();
+  await touch("touchStart", 600);
+  for (const by of [20, 60, 120]) await touch("touchMove", 600 - by);
+  await touch("touchEnd");
+  await expect.poll(picture).not.toBe(near);
+  await touch("touchStart", 300, 700);
+  for (const by of [50, 120, 195]) await touch("touchMove", 300 + by, 700 - by);
+  await touch("touchEnd");
+  await touch("touchStart", 100, 900);
+  for (const by of [100, 200, 395]) await touch("touchMove", 100 + by, 900 - by);
+  await touch("touchEnd");
+  await expect.poll(picture).toBe(whole);
+});
+
 test("modules of operations' names, at any moment", async ({ quiet: page }) => {
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));

@@ -114,3 +114,15 @@ test("a phone's width", async ({ quiet: page }) => {
   await expect(page.locator("article.shape svg").first()).toBeVisible();
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
 });
+
+test("a tuple: its arrays, drawn for either theme", async ({ quiet: page }) => {
+  await page.goto("./#shape=" + encodeURIComponent("(f32[4,8]{1,0:T(2,4)(2,1)}, s8[3,200]{1,0:T(8,128)(4,1)})"));
+  await expect(page.locator("article.shape li")).toHaveCount(2);
+  const svg = () => page.locator("article.shape svg").first().evaluate((svg) => svg.outerHTML);
+  const before = await svg();
+  await page.getByRole("button", { name: "Light or dark" }).click();
+  await expect.poll(svg).not.toBe(before);
+  await accessible(page);
+  await page.locator("article.shape li button").last().click();
+  await expect(page.locator(".facts")).toBeVisible();
+});

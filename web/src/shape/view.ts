@@ -203,11 +203,13 @@ function stepsPanel(text: string, { physical_dimensions }: Shown): HTMLElement |
 async function tupleView(shown: Shown, options: ShapeOptions): Promise<HTMLElement> {
   const leaves = shown.leaves ?? [];
   const picture = el("div", { class: "picture" });
-  picture.innerHTML = await ask("draw", shown.shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light").catch(() => "");
+  const draw = async () => void (picture.innerHTML = await ask("draw", shown.shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light").catch(() => ""));
+  redrawn(picture, draw);
+  await draw();
   return el(
     "article",
-    {},
-    el("h1", { class: "mono" }, shown.shape),
+    { class: "shape" },
+    el("h1", { class: "notation" }, shown.shape),
     el("p", { class: "muted" }, `A tuple of ${leaves.length} ${leaves.length === 1 ? "leaf" : "leaves"}; choose one.`),
     el("ul", {}, leaves.map(({ shape_index, shape }) => el("li", {}, `${shape_index.join(".")}: `, el("button", { type: "button", class: "link", onclick: () => options.open(shape) }, el("code", {}, shape))))),
     picture,
