@@ -1,5 +1,6 @@
 // Asks the core, which works in a worker.
 
+import { isDark } from "./dom";
 import type { Calls } from "./worker";
 
 /// Why there is no answer, in the words of the core.
@@ -75,4 +76,9 @@ export function ask<K extends keyof Calls>(call: K, ...args: Parameters<Calls[K]
 /// An answer in JSON.
 export async function json<T>(call: keyof Calls, ...args: unknown[]): Promise<T> {
   return JSON.parse((await ask(call, ...(args as never))) as string) as T;
+}
+
+/// A shape's picture as SVG, in the page's colours. `slices` has pairs of a dimension and its index.
+export function drawn(shape: string, view = "both", other?: string, slices: number[] = []): Promise<string> {
+  return ask("draw", shape, view, other, new Uint32Array(slices), new Uint32Array(), isDark() ? "dark" : "light");
 }

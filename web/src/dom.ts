@@ -68,6 +68,23 @@ export function sourceLabel(source: Source | null): string | null {
   return `${file}:${line}${name ? ` ${name}` : ""}${called}`;
 }
 
+export type Cell = HTMLElement | string | null;
+
+/// A table that scrolls by itself, with a name of its own; of `numbers` the columns are numbers.
+export function table(label: string, names: readonly string[], rows: Cell[][], numbers: readonly string[] = []): HTMLElement {
+  const kind = (at: number) => (numbers.includes(names[at]!) ? "number" : "");
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    el(
+      "table",
+      {},
+      el("thead", {}, el("tr", {}, names.map((name, at) => el("th", { scope: "col", class: kind(at) }, name)))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, at) => el("td", { class: kind(at) }, cell))))),
+    ),
+  );
+}
+
 /// Writes to the clipboard, and says so on the button for a moment.
 export async function copy(button: HTMLElement, content: string | Blob): Promise<void> {
   const before = button.textContent;

@@ -1,8 +1,8 @@
 // The page: one input for everything, what it is said to be, and its view. State lives here, and in the address.
 
 import "./style.css";
-import { ask, CoreError, json, stop, UNLOADED } from "./core";
-import { bytes, copy, download, el, fill, isDark, tabs, theme } from "./dom";
+import { ask, CoreError, drawn, json, stop, UNLOADED } from "./core";
+import { bytes, copy, download, el, fill, tabs, theme } from "./dom";
 import { failure } from "./failure";
 import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
@@ -91,7 +91,7 @@ const views = {
 const LARGE = 200_000;
 
 /// The layout's picture, for rows of tables.
-const pictures = (shape: string) => ask("draw", shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light");
+const pictures = (shape: string) => drawn(shape);
 
 function home(): void {
   fill(files);

@@ -1,6 +1,6 @@
 // An out-of-memory message: how the memory is filled, what is wrong, and what to do.
 
-import { bytes, el, percent, redrawn, shortPath, sourceLabel, type Source } from "../dom";
+import { bytes, el, percent, redrawn, shortPath, sourceLabel, table, type Source } from "../dom";
 import type { Remark } from "../program/data";
 import { code, prose, said, type Pictures } from "../said";
 
@@ -166,31 +166,21 @@ function allocations({ allocations }: Explanation, pictures: Pictures): HTMLElem
     "section",
     { "aria-label": "What the message lists" },
     el("h2", {}, "What the message lists"),
-    el(
-      "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of allocations" },
-      el(
-        "table",
-        {},
-        el("thead", {}, el("tr", {}, ["bytes", "padding", "array", "why", "where"].map((name, k) => el("th", { scope: "col", class: k < 2 ? "number" : "" }, name)))),
-        el(
-          "tbody",
-          {},
-          rows.map((row) => {
-            const { shape, padding_bytes: padding, physical_bytes: physical } = row;
-            const where = sourceLabel(row.source);
-            return el(
-              "tr",
-              {},
-              el("td", { class: "number" }, bytes(size(row))),
-              el("td", { class: `number ${padding && physical && padding * 2 > physical ? "bad" : ""}` }, padding && physical ? percent(padding, physical) : "–"),
-              el("td", {}, shape ? el("button", { type: "button", class: "link", onclick: () => show(shape) }, el("code", {}, shape)) : (row.label ?? "")),
-              el("td", {}, row.cause ?? ""),
-              el("td", { title: where ?? row.op_name ?? "" }, where ? shortPath(where) : (row.op_name ?? row.label ?? "")),
-            );
-          }),
-        ),
-      ),
+    table(
+      "Table of allocations",
+      ["bytes", "padding", "array", "why", "where"],
+      rows.map((row) => {
+        const { shape, padding_bytes: padding, physical_bytes: physical } = row;
+        const where = sourceLabel(row.source);
+        return [
+          bytes(size(row)),
+          padding && physical ? el("span", { class: padding * 2 > physical ? "bad" : "" }, percent(padding, physical)) : "–",
+          shape ? el("button", { type: "button", class: "link", onclick: () => show(shape) }, el("code", {}, shape)) : row.label,
+          row.cause,
+          el("span", { title: where ?? row.op_name ?? "" }, where ? shortPath(where) : (row.op_name ?? row.label)),
+        ];
+      }),
+      ["bytes", "padding"],
     ),
     picture,
   );

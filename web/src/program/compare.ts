@@ -1,7 +1,7 @@
 // Two programs, before and after a change, as the core compares them: what each holds at its peak, by owner; both over
 // their order, on one axis; their copies, and the buffers that only one of them has.
 
-import { bytes, el, grouped, redrawn, shortPath, sourceLabel, type Source } from "../dom";
+import { bytes, el, grouped, redrawn, shortPath, sourceLabel, table, type Cell, type Source } from "../dom";
 import type { Buffer } from "./data";
 import { LEFT } from "./picture";
 import { round, rounded } from "./profile";
@@ -46,11 +46,10 @@ export function compareView({ headline, programs, diff, counts }: Comparison, ac
   );
 }
 
-type Row = (string | HTMLElement)[];
-
+const NUMBERS = ["before", "after", "change", "bytes", "padding"];
 const CHANGES = ["before", "after", "change", "owner"];
 
-function changed({ before_bytes: before, after_bytes: after }: Change, owner: string): Row {
+function changed({ before_bytes: before, after_bytes: after }: Change, owner: string): Cell[] {
   const by = el("span", { class: after > before ? "bad" : "" }, `${after > before ? "+" : "−"}${bytes(Math.abs(after - before))}`);
   return [before ? bytes(before) : "–", after ? bytes(after) : "–", by, owner];
 }
@@ -63,24 +62,17 @@ function owner({ owner, source }: Pick<Change, "owner" | "source">): string {
 
 const BUFFERS = ["bytes", "padding", "array", "owner"];
 
-function buffer({ physical_bytes, padding_bytes, shape, op_name, instruction, source }: Buffer): Row {
+function buffer({ physical_bytes, padding_bytes, shape, op_name, instruction, source }: Buffer): Cell[] {
   return [bytes(physical_bytes), padding_bytes ? bytes(padding_bytes) : "–", el("code", {}, shape), owner({ owner: op_name ?? instruction, source })];
 }
 
 /// A table of so many rows, of which the first are there.
-function section(title: string, names: string[], rows: Row[], count: number): HTMLElement {
-  const kind = (at: number) => (at < 2 || names[at] === "change" ? "number" : "");
+function section(title: string, names: string[], rows: Cell[][], count: number): HTMLElement {
   return el(
     "section",
     { "aria-label": title },
     el("h2", {}, title),
-    rows.length === 0
-      ? el("p", { class: "muted" }, "No change.")
-      : el(
-          "div",
-          { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table: ${title}` },
-          el("table", {}, el("thead", {}, el("tr", {}, names.map((name, at) => el("th", { scope: "col", class: kind(at) }, name)))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, at) => el("td", { class: kind(at) }, cell)))))),
-        ),
+    rows.length ? table(`Table: ${title}`, names, rows, NUMBERS) : el("p", { class: "muted" }, "No change."),
     count > rows.length && el("p", { class: "muted" }, `${grouped(count - rows.length)} more`),
   );
 }

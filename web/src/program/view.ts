@@ -1,6 +1,6 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
-import { bytes, el, fill, grouped, shortPath, sourceLabel, tabs } from "../dom";
+import { bytes, el, fill, grouped, shortPath, sourceLabel, table, tabs } from "../dom";
 import { code, prose, said, type Pictures } from "../said";
 import type { Audit, Recommended, Timeline } from "./data";
 import { detail } from "./detail";
@@ -161,14 +161,16 @@ function otherTables({ report, summary }: Audit, choose: (row: Row) => void): HT
         {},
         el("summary", {}, `Copies by line (${grouped(copies.copies)})`),
         table(
+          "Table of copies by line",
           ["moves", "copies", "what for", "line", "why"],
           copies.lines.map((line) => [
             `${bytes(line.moved_bytes)}${line.is_lower_bound ? "+" : ""}`,
             grouped(line.copies),
             line.purpose,
             shortPath(sourceLabel(line.source) ?? line.instruction),
-            line.why ?? "",
+            line.why,
           ]),
+          ["moves", "copies"],
         ),
         copies.needless.length > 0 && [el("h3", {}, "Copies that another layout makes needless"), el("ul", {}, copies.needless.map((sentence) => el("li", {}, sentence)))],
       ),
@@ -178,22 +180,16 @@ function otherTables({ report, summary }: Audit, choose: (row: Row) => void): HT
         {},
         el("summary", {}, `Buffers with the most padding (${report.buffers.length})`),
         table(
+          "Table of buffers with the most padding",
           ["padding", "bytes", "array", "why", "line"],
           report.buffers.map((row) => {
             const owner = sourceLabel(row.source) ?? row.op_name ?? row.instruction;
             const open = () => choose({ owner, path: row.op_name ?? "", instruction: row.instruction, shape: row.shape, role: row.opcode === "parameter" ? "argument" : "temporary", count: 1, bytes: row.physical_bytes, padding: row.padding_bytes, piece: null });
             const shape = el("button", { type: "button", class: "link", onclick: open }, el("code", {}, row.shape));
-            return [bytes(row.padding_bytes), bytes(row.physical_bytes), shape, row.cause ?? "", shortPath(owner)];
+            return [bytes(row.padding_bytes), bytes(row.physical_bytes), shape, row.cause, shortPath(owner)];
           }),
+          ["padding", "bytes"],
         ),
       ),
-  );
-}
-
-function table(names: string[], rows: (string | HTMLElement)[][]): HTMLElement {
-  return el(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": names.join(", ") },
-    el("table", {}, el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell)))))),
   );
 }

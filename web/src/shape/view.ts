@@ -1,7 +1,7 @@
 // A shape: its picture, what each part of the notation means, and where each element lies.
 
-import { ask, json } from "../core";
-import { bytes, copy, download, el, fill, grouped, isDark, percent, redrawn, tabs, toPng } from "../dom";
+import { ask, drawn, json } from "../core";
+import { bytes, copy, download, el, fill, grouped, percent, redrawn, tabs, toPng } from "../dom";
 import { failure } from "../failure";
 import type { Generation, Part, Shown } from "./data";
 import { tpuPanel } from "./tpu";
@@ -60,14 +60,13 @@ export async function shapeView(text: string, options: ShapeOptions): Promise<HT
   const cells = new Cells(canvas, place, text);
   const notation = el("h1", { class: "notation" });
 
-  const drawn = (shape: string, view: string, other?: string) => ask("draw", shape, view, other, new Uint32Array(shape === text ? slices : []), new Uint32Array(), isDark() ? "dark" : "light");
   async function draw() {
     try {
       if (other && picture === "both") {
         // Only arrays of one shape have a picture of what differs; others stand below one another.
-        const compared = await drawn(text, "compare", other).catch(() => null);
-        canvas.innerHTML = compared ?? (await drawn(text, picture)) + (await drawn(other, picture));
-      } else canvas.innerHTML = (await drawn(text, picture)) + (other ? await drawn(other, picture) : "");
+        const compared = await drawn(text, "compare", other, slices).catch(() => null);
+        canvas.innerHTML = compared ?? (await drawn(text, picture, undefined, slices)) + (await drawn(other, picture));
+      } else canvas.innerHTML = (await drawn(text, picture, undefined, slices)) + (other ? await drawn(other, picture) : "");
       cells.found();
     } catch (error) {
       fill(canvas, failure(error));
@@ -203,7 +202,7 @@ function stepsPanel(text: string, { physical_dimensions }: Shown): HTMLElement |
 async function tupleView(shown: Shown, options: ShapeOptions): Promise<HTMLElement> {
   const leaves = shown.leaves ?? [];
   const picture = el("div", { class: "picture" });
-  const draw = async () => void (picture.innerHTML = await ask("draw", shown.shape, "both", undefined, new Uint32Array(), new Uint32Array(), isDark() ? "dark" : "light").catch(() => ""));
+  const draw = async () => void (picture.innerHTML = await drawn(shown.shape).catch(() => ""));
   redrawn(picture, draw);
   await draw();
   return el(
