@@ -136,12 +136,25 @@ def test_a_change_is_checked() -> None:
     assert same.before.report == same.after.report
     checked = tw.check_fix(lambda x: x + 1, lambda x: x.astype(jnp.bfloat16), columns, tpu="v5e")
     assert checked.peak_bytes_saved == checked.before.peak_bytes - checked.after.peak_bytes > 0
-    assert str(checked).splitlines()[-1].split() == [
-        "peak",
-        "padding",
-        *map(str, (checked.before.padding_bytes,)),
-        *map(str, (checked.after.padding_bytes, checked.before.padding_bytes - checked.after.padding_bytes)),
-    ]
+    before, after = checked.before.peak_padding_bytes, checked.after.peak_padding_bytes
+    assert str(checked).splitlines()[-1].split() == ["peak", "padding", *map(str, (before, after, before - after))]
+    with pytest.warns(DeprecationWarning, match="`padding_bytes` is `peak_padding_bytes` now"):
+        assert checked.before.padding_bytes == before
+
+
+def test_a_program_that_jax_can_not_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = tw.compile_for(jnp.tanh, S((400000, 12), jnp.float32), tpu="v5e")
+    report = tw.audit(compiled, tpu="v5e")
+
+    def as_text(_: Any) -> str:
+        raise RuntimeError("UNIMPLEMENTED: async-update")
+
+    monkeypatch.setattr(type(compiled), "as_text", as_text)
+    assert tw.audit(compiled, tpu="v5e").diff(report).numbers == {}
+    elsewhere = jax.jit(jnp.tanh).lower(S((8,), jnp.float32)).compile()
+    with pytest.raises(tw.HloError, match="can't be printed: UNIMPLEMENTED") as refused:
+        tw.audit(elsewhere)
+    assert refused.value.kind == "not_printable"
 
 
 def test_formats_are_tried() -> None:

@@ -59,8 +59,9 @@ def kernel_fields(found: tw.KernelBudgets) -> None:
     row: tw.KernelRow = kernel.rows[0]
     rows: tuple[tw.KernelRow, ...] = found.rows
     counts: list[int] = [found.vmem_bytes, found.smem_bytes, kernel.may_be_kept_bytes, row.buffers, row.bytes]
+    counts += [row.logical_bytes, row.padding_bytes]
     maybe_counts: list[int | None] = [kernel.guess_bytes, kernel.limit_bytes, kernel.cap_bytes, kernel.measured_bytes]
-    texts: list[str] = [kernel.text, kernel.tpu, row.operand, row.memory_space]
+    texts: list[str] = [kernel.text, kernel.tpu, row.operand, row.memory_space_name]
     maybe_texts: list[str | None] = [found.verdict, kernel.verdict, kernel.name, row.shape, row.cause, row.unsupported]
     sentences: list[tuple[str, ...]] = [found.unsupported, kernel.unsupported]
     blocks: list[tuple[int | None, ...] | None] = [row.block, row.padded_block, row.nearest_block]
@@ -285,7 +286,12 @@ def calls_of_reports(report: tw.Report, explanation: tw.Explanation, picture: tw
 
 
 def calls_of_checks(check: tw.FixCheck, tried: tw.TriedFormats, measured: tw.Measured) -> None:
-    sizes: list[int] = [check.peak_bytes_saved, tried.peak_bytes_saved, measured.peak_bytes, measured.padding_bytes]
+    sizes: list[int] = [
+        check.peak_bytes_saved,
+        tried.peak_bytes_saved,
+        measured.peak_bytes,
+        measured.peak_padding_bytes,
+    ]
     sizes += [measured.argument_bytes, measured.output_bytes, measured.alias_bytes, measured.temporary_bytes]
     sizes += [check.before.peak_bytes, check.after.peak_bytes, tried.before.peak_bytes, tried.best.peak_bytes]
     assert_type((measured.report, tried.tried, tried.code), "tuple[tw.Report, int, str]")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._advice import Origin, abstract
+from tilewise._compile import lowered_of
+from tilewise._dump import dumped
 from tilewise._errors import Error, HloError
 from tilewise._limits import hbm_of
 from tilewise._machine import is_tpu, report_on
@@ -223,6 +225,9 @@ def _text_of_object(program: Any, source: str) -> str:
             text = program.as_text("hlo") if hasattr(program, "compile") else program.as_text()
         except RuntimeError as error:
             # JAX can't print programs with some asynchronous instructions.
+            lowered = lowered_of(program)
+            if lowered is not None:
+                return dumped(lowered)
             raise HloError(
                 f"this {source} can't be printed: {error}",
                 kind="not_printable",

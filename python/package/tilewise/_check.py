@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise._plan import plan_of
+from tilewise._renamed import renamed
 from tilewise._shown import Shown
 from tilewise._tilewise import Report
 
@@ -54,9 +55,15 @@ class Measured:
         return self.report.constant_bytes
 
     @property
-    def padding_bytes(self) -> int:
+    def peak_padding_bytes(self) -> int:
         """Padding of what is alive at the peak."""
         return self.report.peak_padding_bytes or 0
+
+    @property
+    @renamed("peak_padding_bytes")
+    def padding_bytes(self) -> int:
+        """The old name of `peak_padding_bytes`."""
+        return self.peak_padding_bytes
 
     def _held(self) -> dict[str, Any]:
         sizes = {name: getattr(self, name) for name in _SIZES}
@@ -94,7 +101,7 @@ class FixCheck(Shown):
         return self.before.peak_bytes - self.after.peak_bytes
 
     def _rows(self) -> list[dict[str, Any]]:
-        """A row for each number of bytes; ``padding`` is that of what is alive at the peak."""
+        """A row for each number of bytes."""
         return compared(self.before, self.after)
 
     def _held(self) -> dict[str, Any]:
@@ -110,10 +117,9 @@ class FixCheck(Shown):
 
 def compared(before: Measured, after: Measured) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for name in ("argument", "output", "alias", "constant", "temporary", "peak", "padding"):
+    for name in ("argument", "output", "alias", "constant", "temporary", "peak", "peak_padding"):
         old, new = (getattr(side, f"{name}_bytes") for side in (before, after))
-        shown = "peak padding" if name == "padding" else name
-        rows.append({"name": shown, "before_bytes": old, "after_bytes": new, "bytes_saved": old - new})
+        rows.append({"name": name.replace("_", " "), "before_bytes": old, "after_bytes": new, "bytes_saved": old - new})
     return rows
 
 

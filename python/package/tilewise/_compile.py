@@ -9,6 +9,7 @@ import math
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,8 @@ ENVIRONMENT = {
 
 _LOCK = threading.Lock()
 _TOPOLOGIES: dict[str, tuple[Any, ...]] = {}
+# What `compile_for` compiled: JAX can't print every program, and the compiler's dump is of what was lowered.
+_LOWERED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def compile_for(
@@ -96,7 +99,18 @@ def compile_for(
         >>> compiled.memory_analysis().argument_size_in_bytes
         25600000
     """
-    return lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)[1].compile()
+    _, lowered = lower_on(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
+    compiled: _Compiled = lowered.compile()
+    _LOWERED[compiled] = lowered
+    return compiled
+
+
+def lowered_of(compiled: Any) -> Any:
+    """What `compile_for` compiled into this; ``None`` for what was compiled elsewhere."""
+    try:
+        return _LOWERED.get(compiled)
+    except TypeError:  # Nothing of JAX: no weak reference can be made to it.
+        return None
 
 
 def mesh(topology: str, axis_names: Sequence[str] | str, *, shape: Sequence[int] | None = None) -> _Mesh:

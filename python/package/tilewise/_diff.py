@@ -6,26 +6,28 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._limits import in_words
 from tilewise._shown import Shown
 from tilewise._tilewise import Buffer
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
 
-_NUMBERS = (
-    "peak_bytes",
-    "argument_bytes",
-    "output_bytes",
-    "alias_bytes",
-    "constant_bytes",
-    "temporary_bytes",
-    "padding_bytes",
-    "peak_live_bytes",
-    "peak_padding_bytes",
-    "at_least_bytes",
-    "at_most_bytes",
-    "hbm_limit",
-)
+# In the words of the report.
+_NUMBERS = {
+    "peak_bytes": "in all",
+    "argument_bytes": "arguments",
+    "output_bytes": "results",
+    "alias_bytes": "results in donated arguments",
+    "constant_bytes": "constants",
+    "temporary_bytes": "temporaries",
+    "padding_bytes": "padding of all buffers",
+    "peak_live_bytes": "alive at the peak",
+    "peak_padding_bytes": "padding at the peak",
+    "at_least_bytes": "at least",
+    "at_most_bytes": "at most",
+    "hbm_limit": "limit",
+}
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,13 @@ class ReportDiff(Shown):
         >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
         >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
         >>> print(before.diff(after))
-        argument_bytes 204800000 → 25600000
+          195.31 MiB →  24.41 MiB  arguments: 170.90 MiB less
         ...
-        - x f32[400000,12]{1,0:T(8,128)}: 204800000
-        + x f32[400000,12]{0,1:T(8,128)}: 25600000
+        only before
+          195.31 MiB  f32[400000,12]{1,0:T(8,128)}  x
+        <BLANKLINE>
+        only after
+           24.41 MiB  f32[400000,12]{0,1:T(8,128)}  x
     """
 
     numbers: dict[str, tuple[int | None, int | None]]
@@ -85,11 +90,19 @@ class ReportDiff(Shown):
         return bool(self.numbers or self.owners or self.removed or self.added)
 
     def __str__(self) -> str:
-        lines = [f"{name} {before} → {after}" for name, (before, after) in self.numbers.items()]
-        lines += [f"peak: {each.owner} {each.before_bytes} → {each.after_bytes}" for each in self.owners]
-        for sign, buffers in (("-", self.removed), ("+", self.added)):
-            lines += [f"{sign} {each.instruction} {each.shape}: {each.bytes}" for each in buffers]
-        return "\n".join(lines)
+        # The bounds are the peak where it is known.
+        shown = self.numbers.keys() - ({"at_least_bytes", "at_most_bytes"} if "peak_bytes" in self.numbers else set())
+        lines = [_change(_NUMBERS[name], *self.numbers[name]) for name in _NUMBERS if name in shown]
+        if self.owners:
+            lines += ["", "at the peak", *(_change(e.owner, e.before_bytes, e.after_bytes) for e in self.owners)]
+        for title, buffers in (("only before", self.removed), ("only after", self.added)):
+            if buffers:
+                lines += [
+                    "",
+                    title,
+                    *(f"  {_size(each.bytes):>10}  {each.shape}  {each.instruction}" for each in buffers),
+                ]
+        return "\n".join(lines).lstrip("\n")
 
     def _rows(self) -> list[dict[str, Any]]:
         """A row for each owner, as the table has it."""
@@ -111,6 +124,17 @@ class ReportDiff(Shown):
             tuple(_tilewise.restore(Buffer, each) for each in held["removed"]),
             tuple(_tilewise.restore(Buffer, each) for each in held["added"]),
         )
+
+
+def _size(count: int | None) -> str:
+    return "unknown" if count is None else in_words(count).partition(" (")[0]
+
+
+def _change(name: str, before: int | None, after: int | None) -> str:
+    line = f"  {_size(before):>10} → {_size(after):>10}"
+    if before is None or after is None:
+        return f"{line}  {name}"
+    return f"{line}  {name}: {_size(abs(after - before))} {'more' if after > before else 'less'}"
 
 
 def diff(before: Report, after: Report) -> ReportDiff:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._audit import audit
@@ -16,6 +16,7 @@ from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._modules import module
+from tilewise._shown import Listed
 from tilewise._tilewise import ElementType
 from tilewise.kernels import KernelBudget, KernelRow, budget
 
@@ -30,7 +31,7 @@ _REGISTERS = 64 * 4096
 
 
 @dataclass(frozen=True)
-class KernelBudgets(Sequence[KernelBudget]):
+class KernelBudgets(Listed[KernelBudget]):
     """The Pallas kernels of a function, in its order; a sequence of `KernelBudget`. ``str`` is all of their tables.
 
     Attributes:
@@ -45,15 +46,8 @@ class KernelBudgets(Sequence[KernelBudget]):
     kernels: tuple[KernelBudget, ...]
     not_covered: tuple[str, ...]
 
-    @overload
-    def __getitem__(self, index: int) -> KernelBudget: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[KernelBudget, ...]: ...
-    def __getitem__(self, index: int | slice) -> KernelBudget | tuple[KernelBudget, ...]:
-        return self.kernels[index]
-
-    def __len__(self) -> int:
-        return len(self.kernels)
+    def _elements(self) -> tuple[KernelBudget, ...]:
+        return self.kernels
 
     @property
     def vmem_bytes(self) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from tilewise._audit import audit
 from tilewise._errors import Error
 from tilewise._limits import in_words
+from tilewise._shown import Listed
 
 if TYPE_CHECKING:
     from tilewise._tilewise import Report
@@ -41,7 +42,7 @@ class OnMachine:
 
 
 @dataclass(frozen=True)
-class MachineComparison(Sequence[OnMachine]):
+class MachineComparison(Listed[OnMachine]):
     """A function on several machines; a sequence of `OnMachine`. ``str`` is a table.
 
     Attributes:
@@ -54,15 +55,8 @@ class MachineComparison(Sequence[OnMachine]):
 
     machines: tuple[OnMachine, ...]
 
-    @overload
-    def __getitem__(self, index: int) -> OnMachine: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[OnMachine, ...]: ...
-    def __getitem__(self, index: int | slice) -> OnMachine | tuple[OnMachine, ...]:
-        return self.machines[index]
-
-    def __len__(self) -> int:
-        return len(self.machines)
+    def _elements(self) -> tuple[OnMachine, ...]:
+        return self.machines
 
     def __str__(self) -> str:
         names = ("arguments", "results", "temporaries", "in all", "of", "fits")

@@ -1,15 +1,35 @@
-"""What results have in common that are made in Python: JSON, tables, and HTML for notebooks."""
+"""What results have in common that are made in Python: sequences, JSON, tables, and HTML for notebooks."""
 
 from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tilewise._modules import module
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+_Element = TypeVar("_Element")
+
+
+class Listed(Sequence[_Element]):
+    """A result that is a sequence of what one of its fields holds."""
+
+    def _elements(self) -> tuple[_Element, ...]:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> _Element: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[_Element, ...]: ...
+    def __getitem__(self, index: int | slice) -> _Element | tuple[_Element, ...]:
+        return self._elements()[index]
+
+    def __len__(self) -> int:
+        return len(self._elements())
 
 
 class Shown:

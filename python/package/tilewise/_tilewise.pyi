@@ -56,6 +56,7 @@ __all__ = [
     "machine_name",
     "plot",
     "predict",
+    "programs_in",
     "read",
     "relayout",
     "restore",

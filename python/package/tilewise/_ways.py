@@ -9,6 +9,7 @@ import json
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,9 +110,7 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-@functools.cache
-def compiler_version() -> str:
-    """The compiler, as ``libtpu 0.0.52, jaxlib 0.10.2``."""
+def _compiler_version() -> str:
     versions: list[str] = []
     for name in ("libtpu", "jaxlib"):
         try:
@@ -119,3 +118,8 @@ def compiler_version() -> str:
         except importlib.metadata.PackageNotFoundError:
             versions.append(f"{name} of {os.environ.get('TPU_LIBRARY_PATH', 'an unknown version')}")
     return ", ".join(versions)
+
+
+# Called, not a decorator: stubtest takes its type for another than the function's.
+compiler_version: Callable[[], str] = functools.cache(_compiler_version)
+"""The compiler, as ``libtpu 0.0.52, jaxlib 0.10.2``."""

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
+from tilewise._renamed import renamed
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -49,7 +50,7 @@ class KernelRow:
         operand: ``in0``, ``out0``, ``prefetch0``, ``scratch0``, ….
         shape: the whole array; ``None`` for semaphores.
         block: the bounds of a block, ``None`` where a dimension is squeezed; ``None`` for what has no window.
-        memory_space: ``vmem``, ``smem``, ``any``, ``hbm`` or ``semaphore``.
+        memory_space_name: ``vmem``, ``smem``, ``any``, ``hbm`` or ``semaphore``.
         padded_block: the bounds with the padding of the tiles; ``None`` for what takes nothing.
         buffers: how many blocks are held at a time.
         bytes: bytes of all of them.
@@ -61,14 +62,15 @@ class KernelRow:
 
     Examples:
         >>> from tilewise import kernels
-        >>> kernels.budget("in bf16[20,100]", tpu="v6e").rows[0].padded_block
-        (24, 128)
+        >>> row = kernels.budget("in bf16[20,100]", tpu="v6e").rows[0]
+        >>> row.padded_block, row.bytes, row.logical_bytes
+        ((24, 128), 6144, 4000)
     """
 
     operand: str
     shape: str | None
     block: tuple[int | None, ...] | None
-    memory_space: str
+    memory_space_name: str
     padded_block: tuple[int, ...] | None
     buffers: int
     bytes: int
@@ -76,6 +78,27 @@ class KernelRow:
     may_be_kept: bool
     unsupported: str | None
     nearest_block: tuple[int, ...] | None
+
+    @property
+    def logical_bytes(self) -> int:
+        """Bytes of the elements of all of its blocks, without the padding of their tiles."""
+        if self.shape is None or self.bytes == 0:
+            return self.bytes
+        whole = _tilewise.Shape(self.shape)
+        bounds = whole.dimensions if self.block is None else [bound or 1 for bound in self.block]
+        block = _tilewise.Shape(f"{whole.element_type}[{','.join(map(str, bounds))}]")
+        return self.buffers * block.logical_bytes
+
+    @property
+    def padding_bytes(self) -> int:
+        """Bytes of padding."""
+        return self.bytes - self.logical_bytes
+
+    @property
+    @renamed("memory_space_name")
+    def memory_space(self) -> str:
+        """The old name of `memory_space_name`."""
+        return self.memory_space_name
 
 
 @dataclass(frozen=True)
@@ -156,7 +179,7 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
             operand=row["operand"],
             shape=row["shape"],
             block=_bounds(row.get("block")),
-            memory_space=row["memory_space"],
+            memory_space_name=row["memory_space"],
             padded_block=_bounds(row["padded_block"]),
             buffers=row.get("buffers", int(row["padded_block"] is not None)),
             bytes=row["bytes"],
