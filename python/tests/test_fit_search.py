@@ -10,13 +10,14 @@ from typing import Any, get_args
 
 import pytest
 
-from tilewise._ask import Status
+from tilewise._ask import Answer, Sizes, Status
 from tilewise._fit import combination
-from tilewise._fit.cache import Log
+from tilewise._fit.cache import Cache, Log
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Found, Kind, search
+from tilewise._program import Program
 
 LIMIT = 1000
 HOLES = sorted({get_args(each)[0] for each in get_args(Status)} - {"fits", "planned", "refused"})
@@ -178,6 +179,19 @@ def test_a_search_resumes_where_it_was_interrupted(monkeypatch: pytest.MonkeyPat
         assert (done.largest or {}).get("batch") == Faked.table.answer
         assert done.gaps == []
         assert len(set(Faked.table.asked)) == len(Faked.table.asked)
+
+
+def test_answers_are_kept_where_they_can_be(tmp_path: Path) -> None:
+    program = Program("jit_f", "v5e", "v5e:2x2", b"", b"", (0,), "hash", 0.0)
+    answer = Answer("refused", "full", Sizes(8, 8, 0, 16), 32, "too large")
+    file = tmp_path / "file"
+    file.touch()
+    for folder, found in ((tmp_path / "folder", answer), (file, None)):
+        cache = Cache(folder)
+        cache.put(program, "full", LIMIT, answer)
+        assert cache.get(program, "full", LIMIT) == found
+        assert cache.get(program, "full", LIMIT + 1) is None
+        assert cache.get(replace(program, tpu="v6e"), "full", LIMIT) is None
 
 
 def test_another_search_s_file_is_refused(tmp_path: Path) -> None:

@@ -125,6 +125,16 @@ def test_locks_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["lock", "-o", str(path)]) == 2
 
 
+def test_programs_of_another_compiler_are_not_kept(entry: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.lock"
+    lock.update(path, {"f": entry, "g": entry})
+    path.write_bytes(path.read_bytes().replace(lock.compiler()["libtpu"].encode(), b"0.0.1"))
+    with pytest.raises(ValueError, match=r"made with.*0\.0\.1"):
+        lock.update(path, {"f": entry})
+    lock.update(path, {"g": entry, "f": entry})
+    assert (lock.read(path)["compiler"], set(lock.read(path)["programs"])) == (lock.compiler(), {"f", "g"})
+
+
 def test_locks_of_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("libtpu")
     path, source = tmp_path / "plan.lock", tmp_path / "train.py"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
 from collections.abc import Mapping
@@ -62,9 +61,7 @@ def plan_of(
         if answer is None:
             with elapsed(f"compiling {source} for {program.topology}"):
                 answer = compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
-            # A folder that can't be written to is no reason to fail.
-            with contextlib.suppress(OSError):
-                cache.put(keyed, mode, hbm_limit, answer)
+            cache.put(keyed, mode, hbm_limit, answer)
     report = answer.report
     is_late = confirm and answer.status == "refused" and report is not None and report.fits
     if report is None or is_late or answer.status not in ("fits", "planned", "refused"):

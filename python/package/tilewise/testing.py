@@ -143,6 +143,7 @@ def assert_plan(
 
     Raises:
         AssertionError: it is worse, not in the lock, or locked with another compiler; the message says which.
+        ValueError: with ``--update-plans``, other programs of the lock are another compiler's.
 
     Examples:
         >>> import jax, jax.numpy as jnp
@@ -158,9 +159,7 @@ def assert_plan(
     __tracebackhide__ = True
     args, path = _in_order(args, lock, kwargs, "lock")
     path = Path(path)
-    held: dict[str, Any] = {"compiler": locks.compiler(), "programs": {}}
-    if path.exists():
-        held = locks.read(path)
+    held: dict[str, Any] = locks.read(path) if path.exists() else {"programs": {}}
     known = str(name or getattr(f, "__name__", type(f).__name__))
     before: dict[str, Any] = held["programs"].get(known, {})
     if not before and not updates_plans:
@@ -181,7 +180,7 @@ def assert_plan(
         root=locks.root_of(path),
     )
     if updates_plans:
-        locks.write(path, {**held["programs"], known: after})
+        locks.update(path, {known: after})
         return
     compared = locks.compare(
         known,

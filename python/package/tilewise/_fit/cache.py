@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -51,7 +52,7 @@ class Cache:
             return None
 
     def put(self, program: Program, mode: Mode, limit: int | None, answer: Answer) -> None:
-        """Keep an answer."""
+        """Keep an answer; a folder that can't be written to is no reason to fail."""
         if answer.status not in _KEPT:
             return
         held = {
@@ -65,7 +66,8 @@ class Cache:
             "seconds": answer.seconds,
         }
         text = b"" if answer.report is None else zlib.compress(answer.report.text.encode())
-        write_whole(self._path(program, mode, limit), json.dumps(held).encode() + b"\n" + text)
+        with contextlib.suppress(OSError):
+            write_whole(self._path(program, mode, limit), json.dumps(held).encode() + b"\n" + text)
 
 
 class Log:

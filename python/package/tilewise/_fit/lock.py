@@ -196,9 +196,18 @@ def read(path: Path) -> dict[str, Any]:
     return locked
 
 
-def write(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write a lock: sorted, an owner a line."""
-    write_whole(path, text(programs).encode())
+def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write programs to a lock, beside the others that it has: sorted, an owner a line.
+
+    Raises:
+        ValueError: the others are another compiler's.
+    """
+    held = read(path) if path.exists() else {"programs": {}}
+    kept = {name: each for name, each in held["programs"].items() if name not in programs}
+    if kept and held["compiler"] != compiler():
+        message = f"{path} was made with {json.dumps(held['compiler'])}: renew all of it (`tilewise lock --update`)"
+        raise ValueError(message)
+    write_whole(path, text({**kept, **programs}).encode())
 
 
 def text(programs: Mapping[str, Mapping[str, Any]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -166,29 +165,24 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _write(given: argparse.Namespace, path: Path) -> None:
-    held = lock.read(path) if path.exists() else {"compiler": lock.compiler(), "programs": {}}
-    programs: dict[str, Any] = dict(held["programs"])
+    programs: dict[str, Any] = {}
     root = lock.root_of(path)
-    if given.update:
-        for name, each in programs.items():
-            if not each.get("program"):
-                message = f"{name} of {path} was no program of Python: lock it anew"
-                raise ValueError(message)
-            again = of_program(
-                each["program"], tpu=each["tpu"], topology=each["topology"], settings=each["settings"], root=root
-            )
-            programs[name] = again[1]
-    elif not given.program:
-        raise ValueError("say which program to lock, as FILE.py:FACTORY")
-    elif programs and held["compiler"] != lock.compiler():
-        message = f"{path} was made with {json.dumps(held['compiler'])}: renew all of it with --update"
-        raise ValueError(message)
+    for name, each in lock.read(path)["programs"].items() if given.update else ():
+        if not each.get("program"):
+            message = f"{name} of {path} was no program of Python: lock it anew"
+            raise ValueError(message)
+        again = of_program(
+            each["program"], tpu=each["tpu"], topology=each["topology"], settings=each["settings"], root=root
+        )
+        programs[name] = again[1]
     for program in given.program:
         name, entry, *_ = of_program(
             program, tpu=given.tpu, topology=given.topology, settings=dict(map(setting, given.set)), root=root
         )
         programs[given.name or name] = entry
-    lock.write(path, programs)
+    if not programs:
+        raise ValueError("say which program to lock, as FILE.py:FACTORY")
+    lock.update(path, programs)
 
 
 def against(arguments: Sequence[str]) -> int:
