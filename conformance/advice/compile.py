@@ -28,7 +28,7 @@ SHARED += [TPU / "requirements.txt"]
 REQUIREMENTS = HERE / "requirements.txt"
 
 
-LIBRARIES = ("libraries", "models")
+LIBRARIES = ("libraries", "models", "trainings")
 """The modules of programs that are built from public libraries."""
 
 
@@ -126,12 +126,7 @@ def main():
     """Compiles what the command line asks for."""
     if len(sys.argv) == 1:
         listed = {
-            name: {
-                "tpus": tpus,
-                "digest": digest(make),
-                "is_of_library": origin(make) in LIBRARIES,
-                "is_newer": origin(make) == "models",
-            }
+            name: {"tpus": tpus, "digest": digest(make), "origin": origin(make)}
             for name, (tpus, make) in CASES.items()
         }
         print(json.dumps(listed))

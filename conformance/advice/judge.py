@@ -20,6 +20,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 COMPARE = HERE / "compare.py"
+LIBRARIES = ["libraries", "models", "trainings"]
+"""The modules of programs that are built from public libraries."""
 WORKERS = 2
 MIB = 1 << 20
 KEPT = 0.8
@@ -174,7 +176,7 @@ def measured(options, name, tpu, about):
     """A case for one generation: its total, what its changes free, and the verdicts on its advice."""
     label = f"{name}.{tpu}"
     case = {"name": name, "tpu": tpu, "label": label, "text": options.folder / f"{label}.hlo"}
-    case |= {key: about[key] for key in ("digest", "is_of_library", "is_newer")}
+    case |= {key: about[key] for key in ("digest", "origin")}
     rows = asked(options, case)
     for row in rows:
         if "error" in row:
@@ -245,12 +247,13 @@ def summary(cases):
     """What all of it comes to, in lines, and whether that is enough."""
     lines, is_enough = summary_of(cases)
     apart = {
-        "is_of_library": "Of programs of public libraries alone, most of them written after the rules:",
-        "is_newer": "Of those of `cases/models.py` alone, all of them written after the rules; four of them led to a "
-        "rule's change:",
+        "Of programs of public libraries alone, most of them written after the rules:": LIBRARIES,
+        "Of those of `cases/models.py` alone, all of them written after the rules; four of them led to a rule's "
+        "change:": ["models"],
+        "Of those of `cases/trainings.py` alone, all of them written after the rules:": ["trainings"],
     }
-    for key, words in apart.items():
-        some = [case for case in cases if case[key]]
+    for words, origins in apart.items():
+        some = [case for case in cases if case["origin"] in origins]
         if 0 < len(some) < len(cases):
             lines += [words, *summary_of(some)[0][1:]]
     return lines, is_enough
