@@ -1,6 +1,19 @@
 """The programs that `cargo xtask advice` compiles: each module adds its own to `CASES`."""
 
-from . import geometry, graphs, images, kernels, language, libraries, machine, models, optimizers, recurrent, simple
+from . import (
+    geometry,
+    graphs,
+    images,
+    kernels,
+    language,
+    libraries,
+    machine,
+    models,
+    optimizers,
+    recurrent,
+    simple,
+    trainings,
+)
 from .case import CASES, Case, Change
 
 __all__ = ["CASES", "Case", "Change"]

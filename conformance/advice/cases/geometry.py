@@ -259,3 +259,32 @@ def pair_potential(draw: Draw) -> Case:
         Program(jax.value_and_grad(energy), arguments),
         [Change("chunked", "chunk", "value", Program(jax.value_and_grad(chunked), arguments))],
     )
+
+
+@case("v5e")
+def flat_records(draw: Draw) -> Case:
+    """Boxes come and go in flat arrays, as a file has them."""
+    n = 1_000_000
+
+    def clipped(flat, shift):
+        box = flat.reshape(-1, 4)
+        low, high = box[:, :2] + shift, box[:, 2:] + shift
+        size = jnp.maximum(high - low, 0)
+        return size[:, 0] * size[:, 1], jnp.concatenate([low, high], 1).reshape(-1)
+
+    def of_columns(columns, shift):
+        a, b, c, d = (column + shift[number % 2] for number, column in enumerate(columns))
+        return jnp.maximum(c - a, 0) * jnp.maximum(d - b, 0), [a, b, c, d]
+
+    def strided(flat, shift):
+        area, columns = of_columns([flat[column::4] for column in range(4)], shift)
+        return area, jnp.stack(columns, 1).reshape(-1)
+
+    flat, shift = draw.array((4 * n,)), draw.array((2,))
+    return Case(
+        Program(clipped, (flat, shift)),
+        [
+            Change("strided", "split", "argument", Program(strided, (flat, shift))),
+            Change("columns", "split", "argument", Program(of_columns, ([draw.array((n,))] * 4, shift))),
+        ],
+    )

@@ -267,11 +267,14 @@ def embedding_sgd(draw: Draw) -> Case:
 
         return table - 0.1 * jax.grad(loss)(table)
 
-    def columns(table, left, right):
-        def loss(columns):
-            return -jnp.mean(jax.nn.log_sigmoid(sum(c[left] * c[right] for c in columns)))
+    def of_columns(columns, left, right):
+        return -jnp.mean(jax.nn.log_sigmoid(sum(c[left] * c[right] for c in columns)))
 
-        return [c - 0.1 * g for c, g in zip(table, jax.grad(loss)(table), strict=True)]
+    def gathered(table, left, right):
+        return table - 0.1 * jax.grad(lambda table: of_columns(jnp.unstack(table, axis=1), left, right))(table)
+
+    def columns(table, left, right):
+        return [c - 0.1 * g for c, g in zip(table, jax.grad(of_columns)(table, left, right), strict=True)]
 
     index = draw.array((batch,), jnp.int32)
     arguments = (draw.array((words, width)), index, index)
@@ -280,6 +283,7 @@ def embedding_sgd(draw: Draw) -> Case:
         [
             Change("donated", "donate", "argument", Program(step, arguments, {"donate_argnums": 0})),
             Change("columns", "split", "argument", Program(columns, ([draw.array((words,))] * width, index, index))),
+            Change("gathered", "split", "upstream", Program(gathered, arguments)),
         ],
     )
 

@@ -49,7 +49,7 @@ def accumulated(loss, parts):
             found = jax.value_and_grad(loss)(params, *part)
             return jax.tree.map(lambda t, g: t + g / parts, total, found), None
 
-        cut = [leaf.reshape(parts, -1, *leaf.shape[1:]) for leaf in batch]
+        cut = jax.tree.map(lambda leaf: leaf.reshape(parts, -1, *leaf.shape[1:]), batch)
         zero = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), (jnp.float32(0), params))
         value, gradient = lax.scan(add, zero, cut)[0]
         return value, (gradient, batch)
@@ -217,7 +217,8 @@ def jraph_network(draw: Draw) -> Case:
 
     (net, loss), (_, remat) = loss_of(False), loss_of(True)
     params = jax.eval_shape(net.init, KEY, graph)
-    return trained(draw, loss, params, (graph, draw.array((nodes,))), [("remat", "checkpoint", remat)])
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss, 2))]
+    return trained(draw, loss, params, (graph, draw.array((nodes,))), changes)
 
 
 @case("v6e")
@@ -330,19 +331,23 @@ def diffrax_network(draw: Draw) -> Case:
     """Diffrax: an ODE whose right side is a network, solved for 1024 samples."""
     params = {"w": draw.array((64, 512)), "v": draw.array((512, 64))}
 
-    def solved(params, y):
+    def solved(params, y, vmap):
         term = diffrax.ODETerm(lambda t, y, params: jnp.tanh(y @ params["w"]) @ params["v"])
         controller = diffrax.ConstantStepSize()
         run = functools.partial(
             diffrax.diffeqsolve, term, diffrax.Heun(), 0.0, 1.0, 0.05, stepsize_controller=controller
         )
-        return jax.vmap(lambda y: run(y, args=params, max_steps=20).ys[0])(y)
+        return vmap(lambda y: run(y, args=params, max_steps=20).ys[0])(y)
 
-    def loss(params, y, target):
-        return jnp.mean((solved(params, y) - target) ** 2)
+    def loss(params, y, target, vmap=jax.vmap):
+        return jnp.mean((solved(params, y, vmap) - target) ** 2)
 
+    together = functools.partial(loss, vmap=lambda run: run)
     batch = draw.array((16384, 64)), draw.array((16384, 64))
-    return trained(draw, loss, params, batch, [("accumulated", "chunk", accumulated(loss, 8))])
+    changes = [("accumulated", "chunk", accumulated(loss, 8)), ("together", "batch", together)]
+    found = trained(draw, loss, params, batch, changes)
+    found.changes[1].target = "loop"
+    return found
 
 
 @case("v6e")

@@ -153,6 +153,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         plan,
         compiler_plan: None,
         buffers,
+        hbm_limit: options.hbm_limit,
         findings: OnceLock::new(),
         module: module.clone(),
         flow,

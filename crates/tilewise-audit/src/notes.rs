@@ -111,6 +111,9 @@ fn of_argument(name: &str) -> (Purpose, usize) {
             word if word.contains("cache") => Some(Purpose::Cache),
             "kernel" | "embedding" | "model" => Some(Purpose::Parameter),
             word if word.contains("param") || word.contains("weight") || is_weight() => Some(Purpose::Parameter),
+            "p" if end == 0 && bare.len() < name.len() => Some(Purpose::Parameter),
+            // As Haiku calls a bias.
+            "b" if word.starts_with("b'") => Some(Purpose::Parameter),
             _ => None,
         };
         if let Some(purpose) = purpose {

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 
 /// Less than a hundredth of what the program holds is no advice.
 const WORTHWHILE: u64 = 100;
-/// Nor less than a tenth, where the program has to be taken apart.
+/// Nor less than a tenth, where the program has to be taken apart, unless it doesn't fit otherwise.
 const WORTH_TAKING_APART: u64 = 10;
 /// The most that is recommended: readers stop here.
 const MOST: usize = 5;
@@ -44,8 +44,12 @@ pub(crate) fn recommend(program: &ProgramModel<'_>) -> Vec<Recommendation> {
         let with = saved(&kept, &proposal);
         let more = scaled(with.saturating_sub(together), said, alone);
         let is_taken_apart =
-            matches!((proposal.change, proposal.target), (Change::Chunk, _) | (Change::Checkpoint, Target::Value));
-        let least = if is_taken_apart { program.total_bytes / WORTH_TAKING_APART } else { least };
+            matches!((proposal.change, proposal.target), (Change::Chunk | Change::Checkpoint, Target::Value));
+        let least = if is_taken_apart && program.fits_without(together) {
+            program.total_bytes / WORTH_TAKING_APART
+        } else {
+            least
+        };
         if kept.len() < MOST && more > least {
             together = with;
             kept.push((more, proposal));

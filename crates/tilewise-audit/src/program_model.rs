@@ -77,6 +77,8 @@ pub(crate) struct ProgramModel<'m> {
     pub(crate) arrays: Vec<LiveArray<'m>>,
     pub(crate) total_bytes: u64,
     pub(crate) temporary_bytes: u64,
+    /// Bytes of memory that it should fit, where they are known.
+    limit: Option<u64>,
     /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
     pub(crate) buffers: HashMap<usize, usize>,
     /// Whether anything is copied into another layout.
@@ -131,6 +133,7 @@ impl<'m> ProgramModel<'m> {
             arrays,
             total_bytes,
             temporary_bytes: plan.temporary_bytes(),
+            limit: report.hbm_limit,
             buffers,
             has_relayouts: report.copies.iter().any(|copy| copy.class == CopyClass::Relayout),
             layout_requests: OnceCell::new(),
@@ -175,6 +178,11 @@ impl<'m> ProgramModel<'m> {
     /// The plan's buffer that an instruction's array lies in.
     pub(crate) fn buffer(&self, instruction: usize) -> Option<usize> {
         self.buffers.get(&instruction).copied()
+    }
+
+    /// Whether it fits once so many bytes are freed, or nobody asks.
+    pub(crate) fn fits_without(&self, bytes: u64) -> bool {
+        self.limit.is_none_or(|limit| self.total_bytes.saturating_sub(bytes) <= limit)
     }
 
     /// The program's total with all these changes.

@@ -42,6 +42,8 @@ pub struct Report {
     /// How the plan compares with the compiler's own, where a dump has that: see [`agreement`](Self::agreement).
     pub compiler_plan: Option<Agreement>,
     pub(crate) buffers: Buffers,
+    /// Bytes of HBM that it is audited for.
+    pub(crate) hbm_limit: Option<u64>,
     /// Worked out when it is first asked for.
     pub(crate) findings: OnceLock<Findings>,
     /// The program, whose instructions the plan and the buffers speak of.

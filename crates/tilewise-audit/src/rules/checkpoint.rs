@@ -46,13 +46,17 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
     stacked.sort_by_key(|array| Reverse(array.bytes));
     let largest = *stacked.first()?;
     let mut carried = carried(forward);
+    let keeps_its_carry = carried.keys().any(|kept| {
+        kept.split_first()
+            .is_some_and(|(first, rest)| *first == trips && !rest.is_empty() && carried.contains_key(rest))
+    });
     let mut is_carried = |array: &LiveArray<'m>| {
         let left = carried.get_mut(&without_ones(&array.bounds[1..])).filter(|left| **left > 0);
         left.map(|left| *left -= 1).is_some()
     };
     let (kept, recomputed): (Vec<&LiveArray<'m>>, Vec<_>) = stacked.iter().partition(|array| is_carried(array));
     // Something is carried, be it under other bounds.
-    let recomputed = if kept.is_empty() { &recomputed[1..] } else { &recomputed };
+    let recomputed = if kept.is_empty() && !keeps_its_carry { &recomputed[1..] } else { &recomputed };
     let at_most = recomputed.iter().map(|array| (array.buffer, 0)).collect();
     let buffers = BufferChanges { at_most, ..BufferChanges::default() };
     let arrays = if stacked.len() == 1 { "an array".to_owned() } else { format!("{} arrays", stacked.len()) };

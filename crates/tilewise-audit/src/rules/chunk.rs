@@ -4,7 +4,8 @@ use super::{
     MessageRule, Proposal, Rule,
     attention::is_scores,
     copied_weights::is_copied_argument,
-    in_parts::{in_parts, is_key},
+    graphs::nodes_of,
+    in_parts::{in_parts, is_in_all_results, is_key},
     logits::is_logits,
     naming::{at_line, begins_with, bounds_text, listed, name, root},
     narrow::is_converted,
@@ -12,7 +13,6 @@ use super::{
 };
 use crate::{
     Allocation, Recommendation,
-    elementwise::any_fused,
     message_model::{MessageModel, share_of_all, total},
     notes::is_input,
     origin::op_name,
@@ -25,15 +25,17 @@ use std::{
     collections::{HashMap, HashSet},
 };
 use tilewise::{Shape, tpu};
-use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
+use tilewise_hlo::{Instruction, dataflow::OpId};
 use tilewise_oom::Framework;
 
 /// Below this a dimension can't be halved to any use.
-const LEAST: u64 = 4;
+pub(super) const LEAST: u64 = 4;
 /// The hundredths of the peak's temporaries that must have the dimension.
 const MOST_OF_THEM: u64 = 60;
 /// How many parts the code takes: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
+/// The dimensions of pictures: of a batch, of their height and width, of channels.
+const PICTURE: usize = 4;
 
 pub(crate) struct OneLargeDimension;
 
@@ -46,8 +48,8 @@ impl Rule for OneLargeDimension {
 /// Priced by halves, the least that parts can do.
 fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
-    // Where the arguments are as large, their own size is the cause.
-    if program.temporary_bytes < interface.saturating_add(interface / 2) {
+    // Where the arguments are as large, their own size is the cause; but what doesn't fit may still fit in parts.
+    if program.fits_without(0) && program.temporary_bytes < interface.saturating_add(interface / 2) {
         return None;
     }
     let arguments: HashSet<u64> = program.arguments().map(LiveArray::elements).collect();
@@ -66,16 +68,16 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     let all: u64 = peak.iter().map(|array| array.bytes).fold(0, u64::saturating_add);
     // Flattened arrays have no dimension to go by.
     let largest = *peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()))?;
-    let (input, trips) = (input_sizes(program), trips(program));
+    let (input, trips) = (input_sizes(program, &largest.bounds), trips(program));
     let covered = |size: u64| {
         let with = peak.iter().filter(|array| is_of_input(array, size));
         with.map(|array| array.bytes).fold(0, u64::saturating_add)
     };
-    let is_candidate = |size: &u64| *size >= LEAST && input.contains(size) && !trips.contains(size);
+    let is_candidate = |size: &u64| *size >= LEAST && !trips.contains(size);
     let is_in_most = |size: &u64| covered(*size) / MOST_OF_THEM >= all / 100;
     // A batch is the outermost: features are in weights, too, and so in more.
-    let mut sizes = largest.bounds.iter().copied().filter(is_candidate);
-    let size = sizes.find(is_in_most)?;
+    let sizes = || largest.bounds.iter().copied().filter(is_candidate);
+    let size = input.iter().find_map(|known| sizes().find(|size| known.contains(size) && is_in_most(size)))?;
     // One short of it, in its place: neighbours are read, which parts don't have.
     // In a square one, both are.
     let is_short = |bounds: &[u64]| {
@@ -83,19 +85,26 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         bounds.contains(&(size - 1)) && (is_square || !bounds.contains(&size))
     };
     let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| is_short(&array.bounds));
-    if reads_neighbours || is_of_edges(program, size) {
+    if reads_neighbours || nodes_of(program, size).is_some() {
         return None;
     }
-    let halved = program.temporaries().filter(|array| is_of_input(array, size));
-    let at_most = halved.filter_map(|array| Some((array.buffer, bytes_of_half(program, array, size)?))).collect();
+    let parts = parts_that_help(program, size, peak.iter().copied().filter(|array| is_of_input(array, size)));
+    let with_it = program.temporaries().filter(|array| is_of_input(array, size));
+    let at_most =
+        with_it.filter_map(|array| Some((array.buffer, bytes_of_part(program, array, size, parts)?))).collect();
     let bounds = bounds_text(&largest.bounds);
     let place = at_line(&largest.instruction);
-    let (lead, then) = if program.has_gradient() {
+    // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
+    // stay apart.
+    let is_apart = program.has_gradient() && is_in_all_results(program, size);
+    let (lead, then) = if is_apart {
+        ("Take", ", and join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)")
+    } else if program.has_gradient() {
         ("Microbatch (gradient accumulation): take", "; add up the gradients of the parts, and update once")
     } else {
         ("Process", "")
     };
-    let what = match of_input(program, size) {
+    let what = match of_input(program, size, is_apart) {
         Some((at, names)) => format!(
             "{} along dimension {at}, of size {size}, in parts: most of the peak has it, such as [{bounds}]{place}",
             listed(&names)
@@ -107,7 +116,14 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     };
     let keys: Vec<String> = keys(program, size).iter().map(|key| format!("`{key}`")).collect();
     let keys = if keys.is_empty() { String::new() } else { format!("; split {} for each part", listed(&keys)) };
-    let sentence = format!("{lead} {what}{then}{keys}; halves free this much, more parts free more");
+    let freed = match parts {
+        2 => "halves free this much, more parts free more".to_owned(),
+        parts => format!(
+            "{parts} parts free this much, more parts free more; halves free little, since fewer samples leave more of the 128 \
+             lanes empty"
+        ),
+    };
+    let sentence = format!("{lead} {what}{then}{keys}; {freed}");
     let code = in_parts(program, largest, size, PARTS);
     Some(Proposal {
         change: Change::Chunk,
@@ -116,59 +132,59 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
         estimate: None,
         is_bound: true,
-        parts: Some(2),
+        parts: Some(parts),
         sentence,
         snippet: code.and_then(|code| program.snippet(JAX, code)),
     })
 }
 
-/// Whether so many rows are added up into others by index, and rows of what comes of that gathered again, as those of a
-/// graph's edges are: each then depends on all. A table's gradient is scattered, too, but nothing gathers it afterwards.
-fn is_of_edges(program: &ProgramModel<'_>, size: u64) -> bool {
-    let flow = program.flow;
-    let rows = |at: Option<Instruction<'_>>| at?.shape().ok()?.dimensions().first()?.bound();
-    let is_of_size = |at: Option<Instruction<'_>>| rows(at) == Some(size);
-    let adds_up = |at: &Instruction<'_>| {
-        at.opcode() == Opcode::Scatter
-            && !is_of_size(Some(*at))
-            && is_of_size(at.operands().nth(2).and_then(|operand| operand.instruction()))
+/// The fewest parts, up to eight, that free about what they would without padding, or those that come nearest to it. A
+/// small batch along the lanes leaves more of them empty the smaller it is, until features take its place.
+fn parts_that_help<'a, 'm: 'a>(
+    program: &ProgramModel<'m>,
+    size: u64,
+    arrays: impl Iterator<Item = &'a LiveArray<'m>> + Clone,
+) -> u64 {
+    let bytes = |parts: u64| {
+        let parts = arrays.clone().map(|array| bytes_of_part(program, array, size, parts).unwrap_or(array.bytes));
+        parts.fold(0, u64::saturating_add)
     };
-    let gathers = |at: &Instruction<'_>| {
-        at.opcode() == Opcode::Gather
-            && is_of_size(Some(*at))
-            && !is_of_size(at.operands().next().and_then(|operand| operand.instruction()))
+    let whole = bytes(1);
+    // Tenths of what they would free without padding.
+    let kept = |parts: u64| {
+        let freed = u128::from(whole.saturating_sub(bytes(parts)));
+        freed * 10 * u128::from(parts) / (u128::from(whole) * u128::from(parts - 1)).max(1)
     };
-    let does =
-        |op: OpId, is: &dyn Fn(&Instruction<'_>) -> bool| flow.instruction(op).is_some_and(|at| any_fused(&at, is));
-    let mut waiting: Vec<OpId> = flow.ops().ids().filter(|op| does(*op, &adds_up)).collect();
-    let mut seen: HashSet<OpId> = waiting.iter().copied().collect();
-    while let Some(op) = waiting.pop() {
-        for user in flow.users(op) {
-            if seen.insert(user.op) {
-                if does(user.op, &gathers) {
-                    return true;
-                }
-                waiting.push(user.op);
-            }
-        }
-    }
-    false
+    let choices = [2, 4, PARTS].into_iter().filter(|parts| size.is_multiple_of(*parts));
+    choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or(2)
 }
 
-/// Bytes with the dimension of this size halved: in the same order, or, where it lies along the lanes and fills them no
-/// better, in that which the compiler prefers.
-fn bytes_of_half(program: &ProgramModel<'_>, array: &LiveArray<'_>, size: u64) -> Option<u64> {
-    let Some(at) = array.bounds.iter().position(|bound| *bound == size) else { return Some(array.bytes.div_ceil(2)) };
+/// Bytes of one of so many parts along the dimension of this size: in the same order, or, where it lies along the lanes and
+/// fills them no better, in that which the compiler prefers. Of pictures it has their channels along the lanes then.
+pub(super) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, size: u64, parts: u64) -> Option<u64> {
+    let Some(at) = array.bounds.iter().position(|bound| *bound == size) else {
+        return Some(array.bytes.div_ceil(parts));
+    };
     let mut bounds = array.bounds.clone();
-    bounds[at] = size.div_ceil(2);
-    let half = tpu::layout_for_order(array.element_type(), &bounds, array.minor_to_major(), program.generation).ok()?;
-    let in_order = half.as_array()?.sizes().ok()?.physical_bytes;
-    let by_default = program.default_bytes(array.element_type(), &bounds)?;
-    Some(in_order.min(by_default).max(array.bytes / 2))
+    bounds[at] = size.div_ceil(parts);
+    let in_order = |order: &[usize]| {
+        let part = tpu::layout_for_order(array.element_type(), &bounds, order, program.generation).ok()?;
+        Some(part.as_array()?.sizes().ok()?.physical_bytes)
+    };
+    let order = array.minor_to_major();
+    let last = bounds.len() - 1;
+    let is_of_pictures = bounds.len() >= PICTURE && order.first() == Some(&at) && at < last;
+    let other = if is_of_pictures {
+        let spatial = order.iter().copied().filter(|dimension| ![at, last].contains(dimension));
+        in_order(&[last, at].into_iter().chain(spatial).collect::<Vec<_>>())?
+    } else {
+        program.default_bytes(array.element_type(), &bounds)?
+    };
+    Some(in_order(order)?.min(other).max(array.bytes / parts))
 }
 
 /// The sizes that arguments begin with, each with the bounds of those that do.
-fn leading_sizes(program: &ProgramModel<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
+pub(super) fn leading_sizes(program: &ProgramModel<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
     let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::new();
     for bounds in arguments(program) {
         if let Some(first) = bounds.first() {
@@ -185,30 +201,54 @@ fn arguments(program: &ProgramModel<'_>) -> Vec<Vec<u64>> {
     shapes.flat_map(|shape| shape.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()).collect()
 }
 
-/// Sizes that dimensions of the program's input have, alone or its first ones merged.
-fn input_sizes(program: &ProgramModel<'_>) -> HashSet<u64> {
-    let mut sizes = HashSet::new();
-    for bounds in arguments(program) {
-        sizes.extend(&bounds);
-        let mut merged = 1_u64;
-        for bound in bounds {
-            merged = merged.saturating_mul(bound);
-            sizes.insert(merged);
+/// Sizes by which a dimension of an array may be one of the input: first those that what is neither weight nor state begins
+/// with, alone or merged with what follows; then those of theirs that weights lack; neither where the array has pairs of them;
+/// then any of an argument's. Experts and heads are dimensions of weights, too.
+fn input_sizes(program: &ProgramModel<'_>, bounds: &[u64]) -> [HashSet<u64>; 3] {
+    let has_pairs = |size: u64| bounds.iter().filter(|bound| **bound == size).count() > 1;
+    let [mut first, mut of_batch, mut of_any] = [const { Vec::new() }; 3];
+    let mut of_weights = HashSet::new();
+    let results = results(program);
+    for parameter in program.parameters() {
+        let Ok(shape) = parameter.shape() else { continue };
+        let is_of_batch = is_input(&name(&parameter)) && !results.contains(&shape.without_layout().to_string());
+        for (_, leaf) in shape.leaves() {
+            let mut merged = 1_u64;
+            for bound in leaf.dimensions().iter().filter_map(|dimension| dimension.bound()) {
+                merged = merged.saturating_mul(bound);
+                of_any.extend([bound, merged]);
+                if is_of_batch {
+                    first.push(merged);
+                    of_batch.extend([bound, merged]);
+                } else {
+                    of_weights.insert(bound);
+                }
+            }
         }
     }
-    sizes
+    first.retain(|size| !has_pairs(*size));
+    of_batch.retain(|size| !has_pairs(*size) && !of_weights.contains(size));
+    [first, of_batch, of_any].map(HashSet::from_iter)
 }
 
-/// Which dimension of which of the input's arrays has this size: where some begin with it, those.
-fn of_input(program: &ProgramModel<'_>, size: u64) -> Option<(usize, Vec<String>)> {
+/// The shapes of what the program returns, where it takes a gradient: those of weights and states.
+fn results(program: &ProgramModel<'_>) -> HashSet<String> {
+    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
+    let result = result.filter(|_| program.has_gradient());
+    result.iter().flat_map(Shape::leaves).map(|(_, leaf)| leaf.without_layout().to_string()).collect()
+}
+
+/// Which dimension of which of the input's arrays has this size: where some begin with it, those. Weights have features
+/// that may be as many: they count only where all that the program returns is of parts as well.
+fn of_input(program: &ProgramModel<'_>, size: u64, is_apart: bool) -> Option<(usize, Vec<String>)> {
     let parameters = program.parameters();
     let place = |at: &Instruction<'_>| {
         let shape = at.shape().ok()?;
         shape.dimensions().iter().position(|dimension| dimension.bound() == Some(size))
     };
-    // Weights have features that may be as many.
+    let counts = |at: &&Instruction<'_>| is_input(&name(at)) || is_apart && place(at) == Some(0);
     let inputs: Vec<(String, Option<usize>)> =
-        parameters.iter().map(|at| (name(at), place(at))).filter(|(name, _)| is_input(name)).collect();
+        parameters.iter().filter(counts).map(|at| (name(at), place(at))).collect();
     let first = inputs.iter().filter_map(|(_, place)| *place).min()?;
     let is_first = |place: &Option<usize>| *place == Some(first);
     // By the parameter of the function, whether all of its arrays have it there; some arrays of a model do by chance.

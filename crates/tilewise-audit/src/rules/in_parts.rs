@@ -19,8 +19,7 @@ pub(super) fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: 
     if about.bounds.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient() {
         return None;
     }
-    let result = program.module.entry()?.root()?.shape().ok()?;
-    if !result.leaves().all(|(_, leaf)| begins_with(&leaf, size)) || elements_meet(program, size) {
+    if !is_in_all_results(program, size) || elements_meet(program, size) {
         return None;
     }
     let parts = (2..=most).rev().find(|parts| size.is_multiple_of(*parts))?;
@@ -57,6 +56,12 @@ pub(super) fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: 
     results = jax.lax.map(part, batch)
     return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)"
     ))
+}
+
+/// Whether all that the program returns begins with a dimension of this size.
+pub(super) fn is_in_all_results(program: &ProgramModel<'_>, size: u64) -> bool {
+    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
+    result.is_some_and(|result| result.leaves().all(|(_, leaf)| begins_with(&leaf, size)))
 }
 
 /// Whether an argument may be a key of random numbers: `jax.random.key` has two words, other generators four.

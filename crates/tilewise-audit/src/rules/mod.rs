@@ -15,7 +15,9 @@ mod columns;
 mod copied_weights;
 mod cut_off;
 mod donate;
+mod flat_records;
 mod gathered_pages;
+mod graphs;
 mod in_parts;
 mod kernel;
 pub(crate) mod layout_request;
@@ -25,6 +27,7 @@ mod narrow;
 mod pinned_order;
 mod repeated_layers;
 mod sample_gradients;
+mod shuffled_rows;
 mod upstream;
 
 pub(crate) use logits::Vocabulary;
@@ -44,6 +47,7 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &layout_request::LayoutRequested,
     &pinned_order::PinnedOrder,
     &columns::PaddedColumns,
+    &flat_records::FlatRecords,
     &donate::UndonatedState,
     &upstream::GatheredRows,
     &gathered_pages::GatheredPages,
@@ -52,6 +56,8 @@ pub(crate) const RULES: &[&dyn Rule] = &[
     &logits::VocabularyLogits,
     &repeated_layers::RepeatedLayers,
     &sample_gradients::GradientsOfSamples,
+    &shuffled_rows::ShuffledRows,
+    &graphs::GraphsOfABatch,
     &chunk::OneLargeDimension,
 ];
 

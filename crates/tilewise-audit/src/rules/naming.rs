@@ -36,7 +36,7 @@ impl ProgramModel<'_> {
 
 /// An argument's name in the program, such as `params['w']`.
 pub(crate) fn name(argument: &Instruction<'_>) -> String {
-    op_name(argument).filter(|name| !name.is_empty() && !name.contains('/')).unwrap_or_else(|| "x".to_owned())
+    op_name(argument).filter(|name| !name.is_empty() && !root(name).contains('/')).unwrap_or_else(|| "x".to_owned())
 }
 
 /// The parameter of the Python function that an argument is part of.
