@@ -58,7 +58,7 @@ async function decompressed(file: Blob, limit: number): Promise<Blob> {
 }
 
 /// Kinds that no message is taken for.
-const CERTAIN = ["program", "proto", "buffer_assignment", "report", "live_ranges", "assignment_values"];
+const CERTAIN = ["program", "proto", "profile", "buffer_assignment", "report", "live_ranges", "assignment_values"];
 
 /// How programs, dumps and reports begin, and what is no text; and words of messages. They only tell what is asked
 /// first: a message needs but the smaller part of the core.
@@ -84,6 +84,7 @@ async function inputOf(name: string, file: Blob, kind: string): Promise<Input> {
   switch (kind) {
     case "program":
     case "proto":
+    case "profile":
     case "part":
       return { kind: "program", name, file, plans: [] };
     case "shape":

@@ -241,17 +241,17 @@ async function showProgram(input: Input & { kind: "program" }, options: { machin
   try {
     const content = new Uint8Array(await input.file.arrayBuffer());
     if (mine !== opening) return;
-    const count = await ask("open", input.name, content, options.machine);
+    const names = await ask("open", input.name, content, options.machine);
     const plan = await takePlan(input.plans, mine);
     if (mine !== opening) return;
     const shown = el("div", {});
-    const choose = async (at: number) => fill(shown, await program(at, count, input, options));
-    const which = el("select", { "aria-label": "Program", onchange: () => void choose(Number(which.value)) }, Array.from({ length: count }, (_, k) => el("option", { value: k }, `program ${k + 1} of ${count}`)));
+    const choose = async (at: number) => fill(shown, await program(at, names.length, input, options));
+    const which = el("select", { "aria-label": "Program", onchange: () => void choose(Number(which.value)) }, names.map((name, at) => el("option", { value: at }, `${at + 1} of ${names.length}: ${name}`)));
     await choose(0);
     if (mine !== opening) return;
     const whose = plan ? `The compiler’s own plan is ${plan}.` : "No file there has the compiler’s own plan of it.";
     status.textContent = [left, input.plans.length && whose].filter(Boolean).join(" ");
-    fill(view, count > 1 && which, shown);
+    fill(view, names.length > 1 && which, shown);
   } catch (error) {
     if (mine === opening) fail(error);
   } finally {
@@ -286,6 +286,7 @@ async function program(at: number, count: number, input: Input & { kind: "progra
   const { programView } = await views.program();
   return programView(shown, {
     pictures,
+    summary: ask("summary", at),
     timelines: (memorySpace) => ask("timeline", at, memorySpace),
     texts: { ask: (call, ...args) => ask("text", at, call, ...args) as never },
     moment: options.moment,

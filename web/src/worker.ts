@@ -45,10 +45,11 @@ const ofPrograms = {
   machines: programs.machines,
   recognise: programs.recognise,
   select: programs.select,
-  open(name: string, bytes: Uint8Array, machine?: string): number {
+  /// The names of the file's programs.
+  open(name: string, bytes: Uint8Array, machine?: string): string[] {
     close();
     opened = programs.programs(name, bytes, machine);
-    return opened.length;
+    return opened.map((program) => program.title(name));
   },
   /// What differs between the first programs of two files.
   compareFiles(before: string, beforeBytes: Uint8Array, after: string, afterBytes: Uint8Array): string {
@@ -61,10 +62,12 @@ const ofPrograms = {
   },
   takePlan: (plan: Uint8Array) => opened[0]!.takePlan(plan),
   json: (at: number, all: boolean) => opened[at]!.json(all),
+  /// What is shown at once. Advice, which takes a plan for each change, is in the summary.
   audit(at: number): Audit {
-    const [report, summary, timeline] = [opened[at]!.json(false), opened[at]!.summary(), opened[at]!.timeline(0)];
-    return audit(JSON.parse(report) as Report, JSON.parse(summary) as Summary, JSON.parse(timeline) as TimelineJson | null);
+    const { report, summary } = JSON.parse(opened[at]!.story()) as { report: Report; summary: Summary };
+    return audit(report, summary, JSON.parse(opened[at]!.timeline(0)) as TimelineJson | null);
   },
+  summary: (at: number) => JSON.parse(opened[at]!.summary()) as Summary,
   timeline(at: number, memorySpace: number): Timeline | null {
     const timeline = JSON.parse(opened[at]!.timeline(memorySpace)) as TimelineJson | null;
     return timeline && columns(timeline);

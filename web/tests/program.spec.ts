@@ -347,6 +347,18 @@ async function openFolder(page: Page, folder: string): Promise<{ status: string;
   return { status, stderr };
 }
 
+test("a profile: its programs by name", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "train.xplane.pb", hlo("examples/train.xplane.pb"));
+  await expect(page.locator(".lead")).toContainText("Holds");
+  const which = page.getByLabel("Program", { exact: true });
+  const names = await which.locator("option").allTextContents();
+  expect(names.length).toBeGreaterThan(1);
+  await which.selectOption({ index: names.length - 1 });
+  await expect(page.getByRole("heading", { level: 1 })).toContainText(names.at(-1)!.split(": ")[1]!);
+  await accessible(page);
+});
+
 test("a dump's folder: what the command line takes and leaves", async ({ quiet: page }) => {
   const { status, stderr } = await openFolder(page, DUMP);
   const [, program, plan, left] = /\n {2}(\S+), with the plan in (\S+)\n {2}left: (.*)\n/.exec(stderr)!;

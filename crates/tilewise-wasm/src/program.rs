@@ -1,9 +1,12 @@
 //! Programs: from the bytes of a file to the audit that the command line prints.
 
 use crate::answer::{Answer, json, thrown};
+use serde::Serialize;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{AuditOptions, Content, Failure, JsonLine, Machine, Report, ReportView, ViewOptions};
-use tilewise_hlo::Document;
+use tilewise_audit::{
+    AuditOptions, BufferRow, Content, Failure, JsonLine, Machine, Report, ReportView, SpaceTotal, ViewOptions, Warning,
+};
+use tilewise_hlo::{Document, Profile, decompressed, is_profile};
 use tilewise_report::{Comparison, Summary};
 use wasm_bindgen::prelude::*;
 
@@ -49,39 +52,52 @@ pub struct Program {
 /// could, that is the error. `machine` is that of [`machines`] which is to run them, where it is known.
 ///
 /// # Errors
-/// Those of [`Content::read`], such as `truncated` for a text that is cut off, and a program of another machine.
+/// Those of [`Document::decode`] and [`Content::of`], such as `truncated` for a text that is cut off, and a program of another machine.
 #[wasm_bindgen]
 pub fn programs(name: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, JsValue> {
     read(name, bytes, machine).map_err(|failure| thrown(&failure))
 }
 
-fn read(name: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, Failure> {
+fn read(file: &str, bytes: Vec<u8>, machine: Option<String>) -> Result<Vec<Program>, Failure> {
     let machine: Option<Machine> = machine.and_then(|machine| machine.parse().ok());
+    let bytes = decompressed(bytes, DECOMPRESSION_LIMIT)?;
+    if !is_profile(&bytes) {
+        let found = programs_of(file, Document::decode(bytes, DECOMPRESSION_LIMIT)?, machine);
+        return whole(found);
+    }
+    let profile = Profile::decode(bytes, DECOMPRESSION_LIMIT)?;
+    let programs = profile.iter().flat_map(|profile| &profile.programs);
+    // As if the profile were a folder.
+    let found = programs.flat_map(|program| match program.document() {
+        Ok(document) => programs_of(&format!("{file}/{}", program.name()), document, machine),
+        Err(error) => vec![Err(error.into())],
+    });
+    whole(found.collect())
+}
+
+/// Those that could be read, or why none could.
+fn whole(found: Vec<Result<Program, Failure>>) -> Result<Vec<Program>, Failure> {
+    let (programs, mut failures): (Vec<_>, Vec<_>) = found.into_iter().partition(Result::is_ok);
+    match failures.pop().filter(|_| programs.is_empty()) {
+        Some(Err(failure)) => Err(failure),
+        _ => Ok(programs.into_iter().flatten().collect()),
+    }
+}
+
+/// The programs in a document, audited.
+fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<Result<Program, Failure>> {
     let options = AuditOptions::of_file(name, machine, None);
-    let mut programs = Vec::new();
-    let mut failure = None;
-    for content in Content::read(bytes) {
-        match content {
-            Ok(Content::Program(program)) => {
-                if let Some(Err(error)) = machine.map(|machine| program.for_machine(machine)) {
-                    failure = Some(error);
-                    continue;
-                }
-                let report = program.audit(options);
-                let options = ViewOptions { hbm_limit: options.hbm_limit, most_buffers: None };
-                programs.push(Program { name: name.to_owned(), report, options });
-            }
-            Ok(_) => {
-                let message = "a buffer assignment has no shapes, source lines or padding; give its program, too";
-                failure = Some(Failure::new("no_program", message));
-            }
-            Err(error) => failure = Some(error),
-        }
-    }
-    match failure.filter(|_| programs.is_empty()) {
-        Some(failure) => Err(failure),
-        None => Ok(programs),
-    }
+    let program = |content: Result<Content, Failure>| {
+        let Content::Program(program) = content? else {
+            let message = "a buffer assignment has no shapes, source lines or padding; give its program, too";
+            return Err(Failure::new("no_program", message));
+        };
+        machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
+        let report = program.audit(options);
+        let options = ViewOptions { hbm_limit: options.hbm_limit, most_buffers: None };
+        Ok(Program { name: name.to_owned(), report, options })
+    };
+    Content::of(document).into_iter().map(program).collect()
 }
 
 #[wasm_bindgen]
@@ -101,6 +117,50 @@ impl Program {
     pub fn json(&self, all: bool) -> Answer {
         let options = ViewOptions { most_buffers: (!all).then_some(ViewOptions::LISTED), ..self.options };
         json(&JsonLine::of(&self.name, self.report.view(&self.name, options)))
+    }
+
+    /// What is shown at once, as JSON: `report`, of what [`json`](Self::json) has that which takes no other plan, and
+    /// `summary`, [the same](Summary::at_once) of the [summary](Self::summary).
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn story(&self) -> Answer {
+        #[derive(Serialize)]
+        struct Story<'a> {
+            report: Numbers<'a>,
+            summary: Summary<'a>,
+        }
+        #[derive(Serialize)]
+        struct Numbers<'a> {
+            input: &'a str,
+            module: &'a str,
+            machine: String,
+            memory_spaces: &'a [SpaceTotal],
+            buffers: Vec<BufferRow>,
+            at_most_bytes: u64,
+            hbm_limit_bytes: Option<u64>,
+            warnings: &'a [Warning],
+        }
+        let options = ViewOptions { most_buffers: Some(ViewOptions::LISTED), ..self.options };
+        let view = self.report.view(&self.name, options);
+        let report = Numbers {
+            input: &self.name,
+            module: &self.report.module_name,
+            machine: self.report.machine.to_string(),
+            memory_spaces: &self.report.memory_spaces,
+            buffers: view.buffers().collect(),
+            at_most_bytes: self.report.memory_bounds.at_most_bytes,
+            hbm_limit_bytes: options.hbm_limit,
+            warnings: &self.report.warnings,
+        };
+        json(&Story { report, summary: Summary::at_once(&view) })
+    }
+
+    /// What tells it from others of its file: its name in a profile, else its module's.
+    #[must_use]
+    pub fn title(&self, file: &str) -> String {
+        let within = self.name.strip_prefix(file).and_then(|name| name.strip_prefix('/'));
+        within.unwrap_or(&self.report.module_name).to_owned()
     }
 
     /// Its HLO text; of a proto, as it is printed.

@@ -11,6 +11,8 @@ const RIGHT = 10;
 const TOP = 34;
 const BETWEEN = 28;
 const BOTTOM = 6;
+/// A plot in which two labels don't fit beside each other.
+const NARROW = 460;
 
 /// Where the parts of the picture are.
 export interface Places {
@@ -214,7 +216,8 @@ export class Picture {
       if (amount === null || !scale.has(amount) || amount <= this.timeline.resident_bytes) return;
       context.fillStyle = look.color(name);
       context.fillRect(LEFT, scale.y(amount), plot, 1.5);
-      write(`${bytes(amount)} ${words}`, side === "left" ? LEFT + 4 : LEFT + plot - 4, scale.y(amount) - 8, side, name);
+      // Where there is little room, the peak's label is beside what is above the line.
+      write(`${bytes(amount)} ${words}`, side === "left" ? LEFT + 4 : LEFT + plot - 4, scale.y(amount) + (plot < NARROW ? 9 : -8), side, name);
     };
     const isLate = peak > (range[0] + range[1]) / 2;
     level(this.limit, "there are", isLate ? "left" : "right", "--accent");

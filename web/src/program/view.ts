@@ -2,7 +2,7 @@
 
 import { bytes, el, fill, grouped, shortPath, sourceLabel, table, tabs } from "../dom";
 import { code, prose, said, type Pictures } from "../said";
-import type { Audit, Recommended, Timeline } from "./data";
+import type { Audit, Recommended, Summary, Timeline } from "./data";
 import { detail } from "./detail";
 import { memoryView, type Memory } from "./memory";
 import { pane } from "./pane";
@@ -11,6 +11,8 @@ import type { Texts } from "./text";
 
 export interface ProgramOptions {
   pictures: Pictures;
+  /// The whole summary, where that which is there is only what is said at once.
+  summary?: Promise<Summary>;
   /// What lies in another memory space.
   timelines?: (memorySpace: number) => Promise<Timeline | null>;
   /// The program's text.
@@ -28,6 +30,7 @@ const MEMORIES = [0, 1, 3, 4, 5];
 export function programView(audit: Audit, options: ProgramOptions): HTMLElement {
   const { report, timeline } = audit;
   const above = el("div", {});
+  const [changes, tables] = [el("div", {}), el("div", {})];
   const alive = el("section", { "aria-label": "What is alive at the moment" });
   const text = options.texts && pane(options.texts);
   const texts = text && el("details", { class: "text" }, el("summary", {}, "The program’s text"), text.element);
@@ -69,13 +72,26 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     "article",
     { class: "program" },
     story(audit, options.actions ?? []),
-    advice(audit, choose),
-    contents(audit),
+    changes,
     timeline && timeline.moments > 0 && el("section", { "aria-label": "Memory over the program's order" }, el("div", { class: "row" }, el("h2", {}, "Memory over the program’s order"), memories), above),
     el("div", { class: "beside" }, alive, panel.element),
     texts,
-    otherTables(audit, choose),
+    tables,
   );
+  const rest = () => {
+    fill(changes, advice(audit, choose), contents(audit));
+    fill(tables, otherTables(audit, choose));
+  };
+  if (options.summary) {
+    fill(changes, el("p", { class: "muted" }, "Looking for what to change …"));
+    void options.summary.then(
+      (summary) => {
+        audit.summary = summary;
+        rest();
+      },
+      () => fill(changes),
+    );
+  } else rest();
   element.addEventListener("keydown", (event) => event.key === "Escape" && panel.close());
   return element;
 }

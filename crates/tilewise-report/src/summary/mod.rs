@@ -127,6 +127,20 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn of(view: &ReportView<'a>) -> Self {
         let report = view.report;
+        Self {
+            recommendations: report.plan.as_ref().map_or(Vec::new(), |_| recommended(report)),
+            remedy: view.options.hbm_limit.and_then(|limit| remedy(report, limit)),
+            contents: contents(report),
+            copies: CopySummary::of(report),
+            ..Self::at_once(view)
+        }
+    }
+
+    /// The summary without what takes other plans of the program, which are most of the time: without recommendations, the
+    /// remedy, contents and copies.
+    #[must_use]
+    pub fn at_once(view: &ReportView<'a>) -> Self {
+        let report = view.report;
         let (plan, source) = (report.plan.as_ref().ok(), visible(view.source));
         let hbm = report.memory_space(0);
         let entry = report.entry.as_deref().filter(|entry| !entry.is_empty());
@@ -141,10 +155,10 @@ impl<'a> Summary<'a> {
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
                 .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
             notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
-            recommendations: plan.map_or(Vec::new(), |_| recommended(report)),
-            remedy: view.options.hbm_limit.and_then(|limit| remedy(report, limit)),
-            contents: contents(report),
-            copies: CopySummary::of(report),
+            recommendations: Vec::new(),
+            remedy: None,
+            contents: Vec::new(),
+            copies: None,
         }
     }
 }
