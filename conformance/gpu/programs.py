@@ -40,10 +40,10 @@ class Transformer(nn.Module):
         return nn.Dense(self.vocabulary, dtype=jnp.bfloat16)(nn.LayerNorm()(x))
 
 
-def transformer(layer: Any = Block) -> Step:
-    """A step of AdamW on 96 texts of 1024 tokens."""
-    model, optimizer = Transformer(layer), optax.adamw(3e-4)
-    tokens = jax.ShapeDtypeStruct((96, 1024), jnp.int32)
+def transformer(layer: Any = Block, layers: int = 12, texts: int = 96) -> Step:
+    """A step of AdamW on texts of 1024 tokens."""
+    model, optimizer = Transformer(layer, layers=layers), optax.adamw(3e-4)
+    tokens = jax.ShapeDtypeStruct((texts, 1024), jnp.int32)
     params = jax.eval_shape(model.init, jax.random.key(0), tokens)
 
     def step(params, state, tokens):
@@ -146,6 +146,10 @@ PROGRAMS: Programs = {
     "Flax transformer, AdamW, 96 × 1024 tokens": [
         ("", "as written", transformer),
         ("checkpoint", "`nn.remat` around each layer", lambda: transformer(nn.remat(Block))),
+    ],
+    "Flax transformer, 4 layers, 64 × 1024 tokens": [
+        ("", "as written", lambda: transformer(layers=4, texts=64)),
+        ("checkpoint", "`nn.remat` around each layer", lambda: transformer(nn.remat(Block), layers=4, texts=64)),
     ],
     "diffusion, U-Net of Flax, 64 × 128 × 128 pixels": [
         ("", "as written", diffusion),
