@@ -8,7 +8,7 @@ pub(super) const PAGES: &[Page] = &[
         title: "chunk: the batch, or the loss, in parts",
         paragraphs: [
             "What is alive at the peak has one large dimension, such as a batch, tokens or pairs, and each part of it could be computed by itself. In parts, one after the other, only one part's values are alive: `jax.lax.map(f, xs, batch_size=…)`, microbatches whose gradients are added up before one update, or a cross entropy over chunks of tokens under `jax.checkpoint`.",
-            "It helps wherever activations fill the memory, and costs little time while a part still fills the matrix unit. It is no help where arguments fill the memory, nor where parts depend on each other: edges of a graph whose messages are summed, or a batch norm over the whole batch.",
+            "It helps wherever activations fill the memory, and costs little time while a part still fills the matrix unit. It is no help where arguments fill the memory, nor where parts depend on each other: edges of a graph whose messages are summed (its graphs are a batch, where there are several), or a batch norm over the whole batch. Samples that are shuffled before a loop over minibatches lie in memory twice. Each step of the loop can gather its own minibatch by its part of the shuffled indices.",
         ],
     },
     Page {
@@ -63,7 +63,7 @@ pub(super) const PAGES: &[Page] = &[
         name: "split",
         title: "split: an array for each column",
         paragraphs: [
-            "Rows of few columns, gathered or scattered, take whole rows of 128 lanes, whatever they hold. Separate arrays, one for each column, are gathered one by one and lie on all lanes.",
+            "Rows of few columns, gathered, scattered or reshaped from a flat array, take whole rows of 128 lanes, whatever they hold. Separate arrays, one for each column, are gathered one by one and lie on all lanes.",
             "Split before the gather, and keep the columns separate until after the scatter: splitting what was already gathered frees nothing.",
         ],
     },
