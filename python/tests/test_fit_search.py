@@ -15,7 +15,7 @@ from tilewise._fit import combination
 from tilewise._fit.cache import Cache, Log
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow
+from tilewise._fit.rows import FitRow, recomputed
 from tilewise._fit.search import Found, Kind, search
 from tilewise._program import Program
 
@@ -221,6 +221,40 @@ def test_a_page_draws_the_first_axis() -> None:
     found = Fit([done], axes={"batch": [1, 2], "seq": [128, 192, 256]}, target=None, interrupted=False)
     assert found.plot().count("<circle") == 2
     assert str(found).splitlines()[1].split()[:2] == ["1", "192"]
+
+
+def test_what_is_recomputed_is_said() -> None:
+    text = (
+        "  a.remat = f32[8]{0} dot(b, c)\n  ROOT %d.remat2.1 = f32[8]{0} fusion(a)\n  e.1 = f32[8]{0} copy(a.remat)\n"
+    )
+    assert recomputed(text) == 2
+    assert recomputed("  a.remat_compressed = f32[8]{0} copy(a)\n  a.remat_uncompressed = f32[8]{0} copy(b)\n") == 0
+
+    def note(*said: tuple[int, str, int]) -> str:
+        done = Combination({}, "v5e", None, {"batch": 3})
+        for batch, mode, count in said:
+            status = "fits" if mode == "full" else "planned"
+            done.add(
+                FitRow.from_dict(
+                    {
+                        "settings": {"batch": batch},
+                        "tpu": "v5e",
+                        "status": status,
+                        "mode": mode,
+                        "recomputed": count,
+                        "limit_bytes": LIMIT,
+                    }
+                )
+            )
+        found = Fit([done], axes={"batch": [1, 2, 3]}, target=None, interrupted=False)
+        return next((line for line in str(found).splitlines() if "recomputes" in line), "")
+
+    # A probe does not rematerialise.
+    assert note((3, "probe", 0), (3, "full", 0)) == ""
+    assert note((2, "probe", 0), (3, "full", 1)).endswith(
+        "recomputes 1 instruction to make it fit; batch 2 fits without."
+    )
+    assert note((3, "probe", 0), (3, "full", 2)).endswith("recomputes 2 instructions, but would fit without.")
 
 
 def test_what_is_not_searched_is_a_gap() -> None:

@@ -76,6 +76,8 @@ class Combination:
         largest: the largest size of each axis that fits; ``None`` if none does.
         gaps: settings with larger sizes that were not tried.
         rows: one for each program that was asked about, in the order of the questions.
+        without_recomputing: settings of the programs whose plan fits with nothing computed twice, whatever the compiler
+            did in the end.
     """
 
     settings: Mapping[str, Any]
@@ -84,6 +86,7 @@ class Combination:
     largest: dict[str, int] | None = None
     gaps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     rows: list[FitRow] = field(default_factory=list[FitRow])
+    without_recomputing: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     @classmethod
     def unsearched(cls, task: Task) -> Combination:
@@ -91,6 +94,17 @@ class Combination:
         smallest = {axis: values[0] for axis, values in task.axes.items()}
         gaps = [{**task.settings, **smallest, axis: size} for axis in [*task.axes][:1] for size in task.axes[axis]]
         return cls(task.settings, task.tpu, task.topology, gaps=gaps)
+
+    def add(self, row: FitRow) -> None:
+        """Takes a row in, in place of one of the same program of which less was known."""
+        if row.status in ("fits", "planned") and row.recomputed == 0:
+            self.without_recomputing.append(row.settings)
+        for number, other in enumerate(self.rows):
+            if other.settings == row.settings:
+                if row.mode != "probe":
+                    self.rows[number] = row
+                return
+        self.rows.append(row)
 
     @property
     def answer(self) -> FitRow | None:
@@ -213,11 +227,11 @@ def searched(
     found = Found()
 
     def note(row: FitRow) -> None:
-        _merge(done.rows, row)
+        done.add(row)
         on_row(done, found, row)
 
     for row in known:
-        _merge(done.rows, row)
+        done.add(row)
     asker = Asker(task, compiler, known, note)
     sizes = {axis: values[0] for axis, values in task.axes.items()}
     gaps: list[dict[str, Any]] = []
@@ -244,13 +258,3 @@ def searched(
         for row in [row for row in done.rows if row.status == "planned"]:
             asker.ask(row.settings, "real")
     return done
-
-
-def _merge(rows: list[FitRow], row: FitRow) -> None:
-    """Adds a row, in place of one of the same program of which less was known."""
-    for number, other in enumerate(rows):
-        if other.settings == row.settings:
-            if row.mode != "probe":
-                rows[number] = row
-            return
-    rows.append(row)

@@ -156,9 +156,8 @@ class Fit:
                 continue
             name = _named(each)
             if row.recomputed:
-                largest_without = _without_recomputation(each, next(iter(self._axes), None))
                 what = f"{row.recomputed} instruction" + ("s" if row.recomputed > 1 else "")
-                notes.append(f"{name}the compiler recomputes {what} to make it fit{largest_without}.")
+                notes.append(f"{name}the compiler recomputes {what}{_without_recomputing(each, row, self._axes)}.")
             if row.status == "planned":
                 notes.append(f"{name}planned, not compiled in full.")
         if self.gaps:
@@ -312,9 +311,11 @@ def _why_none(each: Combination) -> str:
     return each.rows[0].status if each.rows else "not asked"
 
 
-def _without_recomputation(each: Combination, axis: str | None) -> str:
-    if axis is None:
-        return ""
-    # Probes are planned without it, and those that steered the search are below the limit.
-    sizes = [row.settings[axis] for row in each.rows if row.status in ("fits", "planned") and row.recomputed == 0]
-    return f"; {axis} {max(sizes)} fits without" if sizes else ""
+def _without_recomputing(each: Combination, answer: FitRow, axes: Mapping[str, Sequence[int]]) -> str:
+    """Which size fits with nothing computed twice."""
+    if answer.settings in each.without_recomputing:
+        return ", but would fit without"
+    if len(axes) != 1 or not each.without_recomputing:
+        return " to make it fit"
+    (axis,) = axes
+    return f" to make it fit; {axis} {max(settings[axis] for settings in each.without_recomputing)} fits without"

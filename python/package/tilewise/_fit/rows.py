@@ -17,7 +17,8 @@ from tilewise._tilewise import PeakBuffer, Report
 
 Source: TypeAlias = Literal["compiled"] | Literal["plan"] | Literal["message"]
 
-_REMATERIALISED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]*\.remat[\w.-]* = ", re.MULTILINE)
+# What is only kept in a tighter layout for a while is copied, not computed again.
+_REMATERIALISED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]*\.remat(?!_(?:un)?compressed)[\w.-]* = ", re.MULTILINE)
 
 
 def recomputed(text: str) -> int:
