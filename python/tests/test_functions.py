@@ -11,6 +11,7 @@ import pytest
 
 import tilewise as tw
 from tilewise._compile import devices_of, lower_on
+from tilewise._place import TracedProgram
 from tilewise._program import Program, sendable
 
 jax = pytest.importorskip("jax")
@@ -178,6 +179,23 @@ def test_equinox(tpu_mesh: Any) -> None:
     assert program(step, eqx.filter_eval_shape(make), X).hash == real.hash
     with pytest.raises(tw.Error, match="not abstract ones with shardings"):
         program(step, make(), S(X.shape, X.dtype, sharding=jax.sharding.NamedSharding(tpu_mesh, P())))
+
+
+@pytest.mark.parametrize("donate", ["none", "all", "all-except-first"])
+def test_equinox_s_arguments_have_the_function_s_names(donate: str) -> None:
+    eqx = pytest.importorskip("equinox")
+
+    @eqx.filter_jit(donate=donate)
+    def step(model: Any, *rows: Any, scale: float = 1.0, **more: Any) -> Any:
+        return [jax.vmap(model)(each) * scale for each in rows], more
+
+    model = eqx.filter_eval_shape(lambda: eqx.nn.MLP(256, 4, 8, 1, key=jax.random.key(0)))
+    kwargs = {"scale": 2.0, "mask": {"a": S((3,), jnp.bool_)}}
+    traced = TracedProgram.of(jax, step, (model, X, X), kwargs).traced
+    layers = [f"model.layers[{number}].{name}" for number in range(2) for name in ("weight", "bias")]
+    rest = ["rows[0]", "rows[1]", "mask['a']"]
+    names = rest + layers if donate == "all-except-first" else layers + rest
+    assert list(traced._params["jaxpr"].jaxpr.debug_info.arg_names) == names
 
 
 def test_flax_nnx() -> None:

@@ -230,7 +230,7 @@ def _with_own_names(jax: Any, traced: Any, f: Any, args: tuple[Any, ...], kwargs
         is_many = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
         labels += [f"{name}[{number}]" for number in range(len(value))] if is_many else [name]
     with_path, keystr = jax.tree_util.tree_leaves_with_path, jax.tree_util.keystr
-    names = {
+    names: dict[str, list[str]] = {
         "first": [labels[0] + keystr(path[1:]) for path, _ in with_path(bound.args[:1])],
         "rest": [
             *(labels[1 + path[0].idx] + keystr(path[1:]) for path, _ in with_path(bound.args[1:])),
