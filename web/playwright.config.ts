@@ -6,7 +6,8 @@ export default defineConfig({
   testDir: "tests",
   fullyParallel: true,
   workers: 2,
-  timeout: 60_000,
+  // axe looks at every element of a page, those of pictures, too: a minute on a machine that is busy.
+  timeout: 120_000,
   expect: { timeout: 20_000 },
   reporter: "list",
   use: {
