@@ -1,8 +1,9 @@
 """Judges the advice for programs of GPUs and CPUs: what it promises against what XLA says once it is followed.
 
-Compiles the programs of `programs.py` for a GPU that isn't there, or those of `small.py` for this machine's CPU, as written and
-as changed, and prints a table. Needs the Python package, and for GPUs an environment of `requirements.txt`. The exit status is 1 if the report of a program doesn't name a change that was
-made, or if a change doesn't free half of what is promised.
+Compiles the programs of `programs.py` for a GPU that isn't there, or those of `small.py` for this machine's CPU, as
+written and as changed, and prints a table. Needs the Python package, and for GPUs an environment of `requirements.txt`.
+The exit status is 1 if the report of a program doesn't name a change that was made, or if a change doesn't free half of
+what is promised.
 """
 
 import argparse

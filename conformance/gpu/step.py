@@ -14,5 +14,5 @@ class Step:
 
 
 Programs = dict[str, list[tuple[str, str, Callable[[], Step]]]]
-"""By name, each as written, and with each change: the kind of advice that it follows, or `none` where none is to be given, what it
-is, and the step."""
+"""By name, each as written, and with each change: the kind of advice that it follows, or `none` where none is to be
+given, what it is, and the step."""
