@@ -120,7 +120,7 @@ function fail(error: unknown, text = ""): void {
   if (error instanceof CoreError && error.kind === "stopped") return;
   status.textContent = "";
   const again = error instanceof CoreError && error.kind === "load" && el("button", { type: "button", onclick: () => void show(state, false) }, "Try again");
-  fill(view, failure(error, text), again);
+  fill(view, el("h1", {}, "This can’t be shown"), failure(error, text), again);
 }
 
 /// Shows what an address or a click asks for.
@@ -386,7 +386,7 @@ async function openText(text: string, push: Push = true): Promise<void> {
     const input = await ofText(text);
     if (mine !== opening) return;
     if (input.kind === "unknown" && PROSE.test(text.trim())) {
-      return fill(view, el("p", { class: "failure", role: "alert" }, "Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as there is; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128]."));
+      return fail(new Error("Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as there is; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128]."));
     }
     // What is being typed is a shape until it is something else.
     if (input.kind === "unknown" && text.trim().split("\n").length <= 2) return await show({ view: "shape", text: text.trim() }, push);

@@ -129,6 +129,7 @@ test("damaged links, empty files, and words", async ({ quiet: page }) => {
   await expect(page.getByRole("status")).toContainText("empty");
   await page.getByLabel("A shape, an out-of-memory message or HLO text").fill("hello my jax job died");
   await expect(page.getByRole("alert")).toContainText("Paste the text that begins with RESOURCE_EXHAUSTED");
+  await accessible(page);
 });
 
 test("a core that can't be loaded is told, and tried again", async ({ page }) => {
