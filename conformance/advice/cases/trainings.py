@@ -97,7 +97,7 @@ def flax_diffusion(draw: Draw) -> Case:
     model = UNet()
     params = jax.eval_shape(model.init, KEY, x, time)
     remat = loss_of(UNet(block=nn.remat(Convolved)))
-    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss_of(model), 8))]
+    changes = [("remat", "checkpoint", remat), ("accumulated", "chunk", accumulated(loss_of(model), 2))]
     return trained(draw, loss_of(model), params, (x, noise, time), changes)
 
 
@@ -217,5 +217,5 @@ def ppo_update(draw: Draw) -> Case:
     arguments = shaped(draw, params), shaped(draw, state), draw.array((steps, agents, width)), *rows, orders
     jit = {"donate_argnums": (0, 1)}
     return Case(
-        Program(update, arguments, jit), [Change("chunked", "chunk", "value", Program(chunked, arguments, jit))]
+        Program(update, arguments, jit), [Change("chunked", "chunk", "loop", Program(chunked, arguments, jit))]
     )
