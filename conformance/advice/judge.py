@@ -250,7 +250,8 @@ def summary(cases):
         "Of programs of public libraries alone, most of them written after the rules:": LIBRARIES,
         "Of those of `cases/models.py` alone, all of them written after the rules; four of them led to a rule's "
         "change:": ["models"],
-        "Of those of `cases/trainings.py` alone, all of them written after the rules:": ["trainings"],
+        "Of those of `cases/trainings.py` alone, all of them written after the rules; three of them led to a rule's "
+        "change:": ["trainings"],
     }
     for words, origins in apart.items():
         some = [case for case in cases if case["origin"] in origins]
