@@ -81,6 +81,10 @@ def test_from_a_message_to_what_to_change() -> None:
         named = await session.ask("what_is_alive", **again, instruction=peak["instruction"])
         assert named["step"] == peak["step"]
 
+        profiled = await session.ask("audit", path=str(EXAMPLES / "train.xplane.pb"), module="jit_train_step")
+        assert profiled["program"] == "jit_train_step"
+        assert profiled["next"][0]["arguments"]["module"] == "jit_train_step"
+
         buffers = await session.ask("find_buffers", path=program, query="MODEL.PY:439")
         assert buffers["count"] > 0
         assert all(row["source"]["line"] == 439 for row in buffers["buffers"])
@@ -135,6 +139,8 @@ def test_every_tool_says_what_it_takes_and_why_not() -> None:
             ("no such file", "audit", {"path": "nowhere.hlo"}),
             ("either", "audit", {}),
             ("not one of 1 to 24", "what_is_alive", {"path": program, "step": 25}),
+            ("holds 5 programs", "audit", {"path": str(EXAMPLES / "train.xplane.pb")}),
+            ("no program `jit_x`", "audit", {"path": str(EXAMPLES / "train.xplane.pb"), "module": "jit_x"}),
             ("no instruction", "what_is_alive", {"path": program, "instruction": "none"}),
             ("unknown_tpu", "audit", {"path": program, "tpu": "v9"}),
             ("unknown_machine", "audit", {"path": program, "machine": "abacus"}),

@@ -132,8 +132,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
 
 /// What is in a file, or in those of a folder that hold final programs.
 #[cfg(feature = "mcp")]
-pub(crate) fn programs_in(path: &std::path::Path) -> Vec<Result<Content, Failure>> {
-    let inputs = dump::inputs(&[path.to_owned()], None).into_iter();
+pub(crate) fn programs_in(path: &std::path::Path, module: Option<&str>) -> Vec<Result<Content, Failure>> {
+    let inputs = dump::inputs(&[path.to_owned()], module).into_iter();
     inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }
 

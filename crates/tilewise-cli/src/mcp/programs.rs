@@ -19,8 +19,11 @@ const ROWS: usize = 10;
 /// A compiled program.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Program {
-    /// A file of optimized HLO (text or proto, plain or gzip), or the folder of a dump that holds one program.
+    /// A file of optimized HLO (text or proto, plain or gzip), the folder of a dump that holds one program, or a profile
+    /// (.xplane.pb).
     path: Option<PathBuf>,
+    /// The program of a profile, such as jit_step or jit_step(6).
+    module: Option<String>,
     /// The optimized HLO itself, where there is no file.
     text: Option<String>,
     /// The TPU generation that it must fit: v2 v3 v4 v5e v5p v6e v7x.
@@ -65,7 +68,7 @@ impl Program {
     /// Its report, with what it must fit.
     fn audited(&self) -> Result<AuditOutput, Failure> {
         let (source, contents) = match (&self.path, &self.text) {
-            (Some(path), None) => (path.to_string_lossy().into_owned(), programs_in(path)),
+            (Some(path), None) => (path.to_string_lossy().into_owned(), programs_in(path, self.module.as_deref())),
             (None, Some(text)) => ("text".to_owned(), Content::read(text.clone().into_bytes())),
             _ => return Err(Failure::new("usage", "give either `path` or `text`")),
         };
@@ -79,7 +82,7 @@ impl Program {
             }
             (Some(_), _) => {
                 let message = format!("{source} holds {count} programs");
-                return Err(Failure::new("usage", message).with_help("name the file of one"));
+                return Err(Failure::new("usage", message).with_help("name the file of one, or `module`"));
             }
         };
         let tpu = self.tpu.as_deref().map(generation).transpose()?;
@@ -103,7 +106,8 @@ impl Program {
             Some(path) => json!({ "path": path }),
             None => json!({ "text": "the same" }),
         };
-        for (name, value) in [("tpu", &self.tpu), ("machine", &self.machine), ("hbm_limit", &self.hbm_limit)] {
+        let Self { module, tpu, machine, hbm_limit, .. } = self;
+        for (name, value) in [("module", module), ("tpu", tpu), ("machine", machine), ("hbm_limit", hbm_limit)] {
             if let Some(value) = value {
                 arguments[name] = value.as_str().into();
             }
