@@ -1,7 +1,7 @@
 //! The plan of a memory space as a picture, and a line of its rise and fall.
 
 use super::{Exporter, has_plan};
-use crate::AuditOutput;
+use crate::{AuditOutput, style::shortened};
 use std::io::{self, Write};
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{Failure, Owners, PlanRow, Report};
@@ -53,7 +53,9 @@ impl AuditOutput {
     pub fn picture(&self, memory_space: u8) -> MemoryPicture<'_> {
         let mut owners = Owners::default();
         let mut picture = of(&self.report, memory_space, &mut |row| (owners.of(row), row.padding_bytes()));
-        picture.owners = owners.into_labels();
+        // As in all other words, a path from the root is the file.
+        let label = |label: String| if label.starts_with('/') { shortened(&label) } else { label };
+        picture.owners = owners.into_labels().into_iter().map(label).collect();
         picture.limit = self.limit.filter(|_| memory_space == 0);
         picture
     }

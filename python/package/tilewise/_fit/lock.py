@@ -202,7 +202,7 @@ def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
     Raises:
         ValueError: the others are another compiler's.
     """
-    held = read(path) if path.exists() else {"programs": {}}
+    held: dict[str, Any] = read(path) if path.exists() else {"programs": {}}
     kept = {name: each for name, each in held["programs"].items() if name not in programs}
     if kept and held["compiler"] != compiler():
         message = f"{path} was made with {json.dumps(held['compiler'])}: renew all of it (`tilewise lock --update`)"
