@@ -2,6 +2,7 @@
 
 use crate::{
     AuditOutput,
+    style::line_of,
     summary::{Recommended, Tone},
 };
 use std::fmt::Write as _;
@@ -89,8 +90,7 @@ pub fn report(output: &AuditOutput, text: &str) -> String {
         html.push_str("<details><summary>Alive at the peak</summary><div style=\"overflow-x:auto\"><table><tr>");
         html.push_str("<th>bytes</th><th>padding</th><th>count</th><th>shape</th><th>for</th><th>owner</th></tr>");
         for row in peak.rows.iter().take(ROWS) {
-            let line = row.source.as_ref().map(|line| format!("{}:{}", line.file, line.line));
-            let owner = line.or_else(|| row.op_name.clone());
+            let owner = row.source.as_ref().map(line_of).or_else(|| row.op_name.clone());
             let owner = owner.unwrap_or_else(|| row.instruction.clone());
             let (shape, owner) = (escaped(&row.shape.to_string()), escaped(&owner));
             let _ = write!(
