@@ -48,7 +48,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Kill]]:
 
 def ray_cluster() -> Iterator[tuple[Any, Kill]]:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    pytest.importorskip("ray.data", reason="Ray Data is not installed")
     from ray.cluster_utils import Cluster
 
     # The head has no CPUs, so that all tasks run elsewhere.

@@ -1,8 +1,8 @@
 """Many programs and large checkpoints, on many machines. Extra: ``tilewise[fleet]``.
 
 `audit` audits the dumps of thousands of jobs into a Parquet dataset; `relayout` converts a sharded checkpoint that is
-larger than memory. Ray or Dask distributes the work, retries what fails, and shows progress, each as it is configured;
-install ``ray[data]`` or ``dask[distributed]``. The engine ``"threads"`` needs neither. Every worker needs this package.
+larger than memory. Ray or Dask distributes the work and retries what fails, each as it is configured; install ``ray``
+or ``dask[distributed]``. The engine ``"threads"`` needs neither. Every worker needs this package.
 """
 
 try:

@@ -1,10 +1,9 @@
-"""Where tasks run: in threads, or on the workers of Ray or Dask. Retries and progress are the engines' own."""
+"""Where tasks run: in threads, or on the workers of Ray or Dask. Retries are the engines' own."""
 
 from __future__ import annotations
 
 import logging
 import os
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Literal, TypeVar
@@ -52,18 +51,27 @@ def _threads(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[i
 
 
 def _ray(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
-    import ray.data
+    import ray
 
-    def call(row: dict[str, Any]) -> dict[str, Any]:
-        return {"number": row["number"], "result": pickle.dumps(function(pickle.loads(row["task"])))}
+    def call(task: T) -> R:
+        return function(task)
 
-    rows = [{"number": number, "task": pickle.dumps(task)} for number, task in enumerate(tasks)]
-    # A block is what Ray retries.
-    dataset = ray.data.from_items(rows, override_num_blocks=len(rows))
-    dataset.context.max_errored_blocks = -1
-    results = dataset.map(call, num_cpus=1, max_retries=_RETRIES, retry_exceptions=True)
-    for row in results.iter_rows():
-        yield row["number"], pickle.loads(row["result"])
+    there = ray.remote(num_cpus=1, max_retries=_RETRIES, retry_exceptions=True)(call)
+    numbers = {there.remote(task): number for number, task in enumerate(tasks)}
+    try:
+        while numbers:
+            [done], _ = ray.wait(list(numbers))
+            number = numbers.pop(done)
+            try:
+                result = ray.get(done)
+            except ray.exceptions.RayError as error:
+                _LOG.warning("a task failed: %s", error)
+            else:
+                yield number, result
+    finally:
+        # Nobody waits for the rest once the caller has given up.
+        for left in numbers:
+            ray.cancel(left)
 
 
 def _dask(function: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
