@@ -1,4 +1,4 @@
-//! The standard library for another target: rustup's, or without rustup one built from Debian's sources of it.
+//! The standard library for another target: rustup's, or one built from sources of it, which are rustup's or Debian's.
 
 use crate::{
     debian,
@@ -14,7 +14,7 @@ const SUITES: [&str; 3] = ["trixie-backports", "forky", "sid"];
 /// Where cargo finds the library.
 pub(crate) enum StandardLibrary {
     Installed,
-    /// It is built with the rest, by the compiler that this script calls.
+    /// It is built with the rest, by this compiler, which has its sources.
     FromSource(PathBuf),
 }
 
@@ -29,6 +29,15 @@ impl StandardLibrary {
         }
         let hint = || format!("no standard library for {target}: run `rustup target add {target}`");
         compiler_with_sources(shell).map(Self::FromSource).with_context(hint)
+    }
+
+    /// That of the compiler's sources.
+    pub(crate) fn from_source(shell: &Shell) -> anyhow::Result<Self> {
+        if cmd!(shell, "rustup component add rust-src").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
+            return Ok(Self::FromSource("rustc".into()));
+        }
+        let hint = "no sources of the standard library: run `rustup component add rust-src`";
+        compiler_with_sources(shell).map(Self::FromSource).context(hint)
     }
 
     /// The same cargo command, with the library.

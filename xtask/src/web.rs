@@ -26,7 +26,7 @@ pub(crate) struct Options {
 /// Builds the page, then serves it, unless something else is asked for.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     environment(shell)?;
-    build(shell, if options.test { Size::AsCompiled } else { Size::Small })?;
+    build(shell, if options.build || options.measure { Size::Small } else { Size::AsCompiled })?;
     if options.template {
         fs::copy(report_page(shell), template(shell))?;
     } else if options.test || options.measure {
@@ -98,13 +98,23 @@ const PARTS: [&str; 3] = ["messages", "programs", "shapes"];
 fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
     let target = target_folder(shell);
     let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
-    let library = StandardLibrary::of(shell, TARGET)?;
+    let library = match size {
+        Size::AsCompiled => StandardLibrary::of(shell, TARGET)?,
+        Size::Small => StandardLibrary::from_source(shell)?,
+    };
     // Paths of this machine stay out of the messages of panics.
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
-    let flags = home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())).unwrap_or_default();
+    let mut flags = home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())).unwrap_or_default();
+    let mut options = Vec::new();
+    if size == Size::Small {
+        // A panic only aborts: its message, which nobody reads, would be there beside a path and a line of each.
+        flags += " -Zunstable-options -Cpanic=immediate-abort";
+        options.push("-Zbuild-std-features=optimize_for_size");
+    }
     for part in PARTS {
         let build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile wasm");
-        library.add_to(build).args(["--no-default-features", "--features", part]).env("RUSTFLAGS", &flags).run()?;
+        let build = library.add_to(build).args(&options).args(["--no-default-features", "--features", part]);
+        build.env("RUSTFLAGS", &flags).run()?;
         let folder = format!("web/pkg/{part}");
         let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} {folder}");
         bindgen.env("CARGO_TARGET_DIR", target.join("bindgen")).run()?;

@@ -47,7 +47,9 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
   const path = el("p", { class: "path" });
   const picture = el("div", {});
   const legend = el("p", { class: "keys" });
-  let [colored, view]: [ReturnType<typeof bands> | null, TimelineView | undefined] = [null, undefined];
+  const isDrawn = timeline !== null && timeline.moments > 0;
+  let colored: ReturnType<typeof bands> | null = null;
+  let view: TimelineView | undefined;
   const rows = rowTable(choose);
 
   function choose(row: Row) {
@@ -95,9 +97,11 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
     show();
   });
 
-  function draw() {
+  function recolor() {
     colored = timeline && bands(audit, timeline, colouring);
-    if (!timeline || !colored || timeline.moments <= 0) return;
+  }
+  function draw() {
+    if (!isDrawn || !colored) return;
     let rest = 0;
     const held = isMain ? report.at_most_bytes : null;
     view = timelineView({
@@ -125,18 +129,23 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
       isTemporary && el("span", {}, el("i", { class: "free" }), "free"),
     );
   }
-  draw();
+  recolor();
   show();
-  if (view && moment !== peak) requestAnimationFrame(() => view?.show(moment));
+  // A task of its own: of large programs, each takes a while, and the page answers in between.
+  setTimeout(() => {
+    draw();
+    if (moment !== peak) requestAnimationFrame(() => view?.show(moment));
+  });
   const colourings = (timeline?.layers.length ?? 0) > 1 && tabs("Colours", [["lines", "By line"], ["layers", "By layer"]], colouring, (id) => {
     colouring = id as Colouring;
     const at = moment;
+    recolor();
     draw();
     show();
     requestAnimationFrame(() => view?.show(at));
   });
   return {
-    timeline: view ? el("div", {}, colourings, picture, legend) : null,
+    timeline: isDrawn ? el("div", {}, colourings, picture, legend) : null,
     alive: el("div", {}, el("div", { class: "row" }, heading, ways), areas, path, rows.element),
     mark(row) {
       selected = row;

@@ -37,7 +37,6 @@ interface Look {
 
 export class Picture {
   readonly profile: Profile;
-  readonly heap: number;
   /// The largest that is ever alive.
   readonly most: number;
   private readonly blocks: Blocks;
@@ -51,11 +50,14 @@ export class Picture {
     /// What the program holds all along: gaps included.
     private readonly held: number | null,
   ) {
-    const { offset, bytes } = timeline.pieces;
     this.profile = new Profile(timeline, bands.of, bands.count);
     this.most = this.profile.total[this.profile.fullest(0, this.profile.moments)]!;
-    this.heap = offset.reduce((top, offset, piece) => Math.max(top, offset + bytes[piece]! || 0), 0);
     this.blocks = blocksOf(timeline, bands);
+  }
+
+  /// The end of what lies by address.
+  get heap(): number {
+    return this.blocks.heap;
   }
 
   /// Colours are asked for again.
@@ -246,22 +248,26 @@ interface Blocks {
   to: Float64Array;
   padding: Float64Array;
   tile: Uint8Array;
+  /// The end of the last.
+  heap: number;
 }
 
 function blocksOf({ pieces: { first, last, offset, bytes, padding } }: Timeline, bands: Bands): Blocks {
-  const piece = Uint32Array.from(offset, (_, piece) => piece)
-    .filter((piece) => !Number.isNaN(offset[piece]!))
-    .sort((a, b) => bytes[b]! - bytes[a]!);
-  const column = (of: (piece: number) => number) => Float64Array.from(piece, of);
-  return {
-    piece,
-    first: column((piece) => first[piece]!),
-    end: column((piece) => last[piece]! + 1),
-    from: column((piece) => offset[piece]!),
-    to: column((piece) => offset[piece]! + bytes[piece]!),
-    padding: column((piece) => padding[piece]!),
-    tile: Uint8Array.from(piece, (piece) => bands.tile(bands.of[piece]!)),
-  };
+  const known = Uint32Array.from(offset.keys()).filter((piece) => !Number.isNaN(offset[piece]!));
+  const piece = known.sort((a, b) => bytes[b]! - bytes[a]!);
+  const column = () => new Float64Array(piece.length);
+  const blocks: Blocks = { piece, first: column(), end: column(), from: column(), to: column(), padding: column(), tile: new Uint8Array(piece.length), heap: 0 };
+  for (let k = 0; k < piece.length; k++) {
+    const at = piece[k]!;
+    blocks.first[k] = first[at]!;
+    blocks.end[k] = last[at]! + 1;
+    blocks.from[k] = offset[at]!;
+    blocks.to[k] = offset[at]! + bytes[at]!;
+    blocks.padding[k] = padding[at]!;
+    blocks.tile[k] = bands.tile(bands.of[at]!);
+    blocks.heap = Math.max(blocks.heap, blocks.to[k]!);
+  }
+  return blocks;
 }
 
 function lookOf(frame: HTMLElement): Look {

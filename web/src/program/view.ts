@@ -60,7 +60,8 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     fill(alive, memory.alive);
     panel.close();
   }
-  show(timeline);
+  // The story is there to be read before the rest is made.
+  setTimeout(() => show(timeline));
   if (texts) texts.addEventListener("toggle", () => texts.open && void text?.show(report.memory_spaces.find(({ memory_space }) => memory_space === 0)?.peak_instruction ?? ""));
   const spaces = report.memory_spaces.filter(({ memory_space, peak_buffers }) => peak_buffers !== null && MEMORIES.includes(memory_space));
   const other = options.timelines;
