@@ -53,6 +53,9 @@ export function shortPath(label: string): string {
   return path.includes("'") ? label : [path.split("/").pop() || path, ...rest].join(" ");
 }
 
+/// Of a path from the root, the file: the rest says only whose machine it is.
+export const fromRoot = (path: string) => (path.startsWith("/") ? shortPath(path) : path);
+
 export interface Source {
   file: string;
   line: number;
@@ -126,8 +129,8 @@ export function isDark(): boolean {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-// Paper is light.
-matchMedia("print").addEventListener("change", () => dispatchEvent(new Event("theme")));
+// Paper is light, and the system may turn.
+for (const query of ["print", "(prefers-color-scheme: dark)"]) matchMedia(query).addEventListener("change", () => dispatchEvent(new Event("theme")));
 
 const THEME = "tilewise-theme";
 

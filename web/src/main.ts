@@ -428,7 +428,6 @@ addEventListener("paste", (event) => {
     void openText(text);
   }
 });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => dispatchEvent(new Event("theme")));
 theme();
 addEventListener("popstate", () => {
   fill(files);

@@ -133,13 +133,22 @@ test("an allocation in the picture is its row, its detail and its line in the te
   await expect(page.locator(".lines [aria-current]")).toContainText(`${instruction} = `);
 });
 
-test("the wheel and a drag move through the program, and the page scrolls otherwise", async ({ quiet: page }) => {
-  await page.goto("./");
-  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+/// Where the timeline is, and its picture, once it is drawn.
+async function timeline(page: Page) {
   const frame = page.getByRole("slider", { name: "Moment in the program's order" });
   await frame.scrollIntoViewIfNeeded();
   const box = (await frame.boundingBox())!;
-  const picture = () => frame.locator("canvas").first().evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const canvas = frame.locator("canvas").first();
+  const picture = () => canvas.evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const empty = await page.evaluate(() => document.createElement("canvas").toDataURL());
+  await expect.poll(picture).not.toBe(empty);
+  return { box, canvas, picture };
+}
+
+test("the wheel and a drag move through the program, and the page scrolls otherwise", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  const { box, picture } = await timeline(page);
   const whole = await picture();
   await page.mouse.move(box.x + box.width / 2, box.y + 100);
   await page.keyboard.down("Control");
@@ -159,10 +168,7 @@ test("the wheel and a drag move through the program, and the page scrolls otherw
 test("two fingers zoom, and one moves along", async ({ quiet: page, context }) => {
   await page.goto("./");
   await open(page, "gnn_large.v5e.hlo", hlo(GNN));
-  const frame = page.getByRole("slider", { name: "Moment in the program's order" });
-  await frame.scrollIntoViewIfNeeded();
-  const box = (await frame.boundingBox())!;
-  const picture = () => frame.locator("canvas").first().evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+  const { box, picture } = await timeline(page);
   const whole = await picture();
   const devtools = await context.newCDPSession(page);
   const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...fingers: number[]) =>
@@ -183,6 +189,47 @@ test("two fingers zoom, and one moves along", async ({ quiet: page, context }) =
   for (const by of [100, 200, 395]) await touch("touchMove", 100 + by, 900 - by);
   await touch("touchEnd");
   await expect.poll(picture).toBe(whole);
+});
+
+test("padding is striped in arguments, from the lowest", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "kv_decode_row_major.v5e.hlo", hlo("examples/kv_decode_row_major.v5e.hlo"));
+  const { canvas } = await timeline(page);
+  // `k` and `v` hold 20 MiB and 44 MiB of padding each, `k` the lowest of 168 MiB.
+  const inks = (share: number) =>
+    canvas.evaluate((canvas: HTMLCanvasElement, share) => {
+      const bottom = canvas.height - 6 - 28;
+      const { data } = canvas.getContext("2d")!.getImageData(canvas.width / 2, bottom - (bottom - 34) * share, 20, 1);
+      return new Set(new Uint32Array(data.buffer)).size;
+    }, share);
+  expect(await inks(0.06)).toBe(1);
+  expect(await inks(0.25)).toBeGreaterThan(1);
+  expect(await inks(0.6)).toBeGreaterThan(1);
+});
+
+/// Layers that keep an array each, all of one line, for the backward pass.
+function layers(count: number): Buffer {
+  const [wide, thin] = ["f32[512,8192]{1,0:T(8,128)}", "f32[512,1024]{1,0:T(8,128)}"];
+  const line = (name: string, shape: string, from: string, path: string) => `  ${name} = ${shape} custom-call(${from}), custom_call_target="f", metadata={op_name="jit(step)/${path}/dot_general" source_file="net.py" source_line=7}`;
+  const numbers = Array.from({ length: count }, (_, k) => k);
+  const forward = numbers.flatMap((k) => [line(`k.${k}`, wide, `x.${k}`, `jvp(layer_${k})`), line(`x.${k + 1}`, thin, `k.${k}`, `jvp(layer_${k})`)]);
+  const backward = [...numbers].reverse().map((k) => line(`g.${k}`, thin, `x.${k}, k.${k}, ${k === count - 1 ? `x.${count}` : `g.${k + 1}`}`, `transpose(jvp(layer_${k}))`));
+  const text = ["HloModule jit_step, is_scheduled=true", "", `ENTRY main (x.0: f32[512,1024]) -> f32[512,1024] {`, `  x.0 = ${thin} parameter(0), metadata={op_name="x"}`, ...forward, ...backward, `  ROOT r = ${thin} add(g.0, g.0)`, "}"];
+  return Buffer.from(text.join("\n"));
+}
+
+test("layers have colours of their own, and rows of several layers none of them", async ({ quiet: page }) => {
+  await page.goto("./");
+  await open(page, "net.hlo", layers(4));
+  const { picture } = await timeline(page);
+  const swatch = () => page.locator("table.alive tbody tr", { hasText: "f32[512,8192]" }).locator("i").getAttribute("style");
+  expect(await swatch()).toContain("--tile-0");
+  const lines = await picture();
+  await page.getByRole("button", { name: "By layer" }).click();
+  await expect(page.locator(".keys").last()).toContainText("layer_3");
+  await expect.poll(picture).not.toBe(lines);
+  expect(await swatch()).toContain("--other");
+  await accessible(page);
 });
 
 test("modules of operations' names, at any moment", async ({ quiet: page }) => {
@@ -240,7 +287,7 @@ test("two programs as a report in one file: what the page shows of them", async 
   const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
   writeFileSync(join(folder, "before.hlo"), hlo(GNN));
   writeFileSync(join(folder, "after.hlo"), half());
-  execFileSync(commandLine(), ["audit", "after.hlo", "--against", "before.hlo", "-o", "change.html"], { cwd: folder, stdio: "ignore" });
+  execFileSync(commandLine(), ["audit", "after.hlo", "--against", join(folder, "before.hlo"), "-o", "change.html"], { cwd: folder, stdio: "ignore" });
   await page.goto("./");
   await page.locator('input[type="file"]:not([webkitdirectory])').setInputFiles(["before.hlo", "after.hlo"].map((name) => join(folder, name)));
   await page.getByRole("button", { name: "Compare" }).click();
@@ -253,16 +300,19 @@ test("two programs as a report in one file: what the page shows of them", async 
   await page.goto(`file://${folder}/change.html`);
   await expect(page.locator(".lead")).toContainText("311.37 MiB →");
   expect(await tables.allTextContents()).toEqual(shown);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("before.hlo → after.hlo");
   await accessible(page);
 });
 
 test("print, and forced colours", async ({ quiet: page }) => {
   await page.goto("./");
-  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
-  await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await open(page, "lstm_train.v4.hlo.gz", hlo("examples/lstm_train.v4.hlo.gz"));
+  await expect(page.locator(".lead")).toContainText("397.02 MiB");
   await page.emulateMedia({ media: "print" });
   await expect(page.locator(".top")).toBeHidden();
   await expect(page.locator(".lead")).toBeVisible();
+  // What a table leaves out is said on paper, too.
+  await expect(page.locator(".more")).toHaveText(/^\d+ more$/);
   await page.emulateMedia({ media: "screen", forcedColors: "active" });
   expect(await page.locator(".budget span").first().evaluate((part) => getComputedStyle(part).backgroundColor)).not.toBe("rgb(255, 255, 255)");
 });
@@ -397,8 +447,13 @@ test("a report in one file opens from disk, offline", async ({ quiet: page, cont
   const folder = mkdtempSync(join(tmpdir(), "tilewise-"));
   execFileSync(commandLine(), ["audit", `${root}/${GNN}`, "-o", join(folder, "report.html")], { stdio: "ignore" });
   await context.setOffline(true);
+  await page.emulateMedia({ colorScheme: "light" });
   await page.goto(`file://${folder}/report.html`);
   await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  const { picture } = await timeline(page);
+  const light = await picture();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await expect.poll(picture).not.toBe(light);
   await expect(page.getByRole("slider")).toHaveAttribute("aria-valuenow", "22");
   await page.locator("table.alive tbody tr").first().getByRole("button").last().click();
   await expect(page.locator(".detail svg")).toBeVisible();
@@ -430,7 +485,9 @@ test("a report's JSON, without its program", async ({ quiet: page }) => {
 test("a phone's width", async ({ quiet: page }) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto("./");
-  await open(page, "gnn_large.v5e.hlo", hlo(GNN));
+  // Names have no place to break.
+  await open(page, "gnn_large.v5e.hlo", Buffer.from(hlo(GNN).toString().replaceAll("jit(f)/dot_general", `jit(f)/${"dot".repeat(30)}`)));
   await expect(page.locator(".lead")).toContainText("311.37 MiB");
+  await expect(page.locator(".story")).toContainText("dotdot");
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
 });

@@ -115,6 +115,15 @@ test("a phone's width", async ({ quiet: page }) => {
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
 });
 
+test("print", async ({ quiet: page }) => {
+  const shape = "bf16[300,500]{1,0:T(8,128)(2,1)}";
+  await page.goto("./#shape=" + encodeURIComponent(shape));
+  await expect(page.locator("article.shape svg").first()).toBeVisible();
+  await page.emulateMedia({ media: "print" });
+  expect(await page.getByRole("heading", { level: 1 }).innerText()).toBe(shape);
+  await expect(page.locator(".place")).toBeHidden();
+});
+
 test("a tuple: its arrays, drawn for either theme", async ({ quiet: page }) => {
   await page.goto("./#shape=" + encodeURIComponent("(f32[4,8]{1,0:T(2,4)(2,1)}, s8[3,200]{1,0:T(8,128)(4,1)})"));
   await expect(page.locator("article.shape li")).toHaveCount(2);

@@ -117,7 +117,11 @@ fn of_argument(name: &str) -> (Purpose, usize) {
             _ => None,
         };
         if let Some(purpose) = purpose {
-            return (purpose, end + bare.len());
+            let said = end + bare.len();
+            // A key ends behind its brackets.
+            let brackets = name[said..].bytes().take_while(|letter| matches!(letter, b'\'' | b'"' | b']')).count();
+            let is_key = name[..said].rfind('[') > name[..said].rfind(']');
+            return (purpose, if is_key { said + brackets } else { said });
         }
         end += word.len();
     }

@@ -55,8 +55,9 @@ export type Paint = (row: Row) => string;
 export function paint(bands: Bands | null): Paint {
   const one = (row: Row) => {
     if (row.role !== "" && stands(row)) return "--resident";
-    const tile = row.piece === null || !bands ? TILES : bands.tile(bands.of[row.piece]!);
-    return tile === TILES ? "--other" : `--tile-${tile}`;
+    const tiles = new Set(row.pieces.map((piece) => bands?.tile(bands.of[piece]!)));
+    const [tile = TILES] = tiles;
+    return tiles.size > 1 || tile === TILES ? "--other" : `--tile-${tile}`;
   };
   return (row) => {
     const colors = new Set((row.rows ?? [row]).map(one));

@@ -1,7 +1,7 @@
 // Two programs, before and after a change, as the core compares them: what each holds at its peak, by owner; both over
 // their order, on one axis; their copies, and the buffers that only one of them has.
 
-import { bytes, el, grouped, redrawn, shortPath, sourceLabel, table, type Cell, type Source } from "../dom";
+import { bytes, el, fromRoot, grouped, redrawn, shortPath, sourceLabel, table, type Cell, type Source } from "../dom";
 import type { Buffer } from "./data";
 import { LEFT } from "./picture";
 import { round, rounded } from "./profile";
@@ -33,17 +33,24 @@ interface Change {
 
 export function compareView({ headline, programs, diff, counts }: Comparison, actions: HTMLElement[] = []): HTMLElement {
   const [before, after] = programs;
+  const names = named(programs);
   const copied = ({ copies, copied_bytes }: Compared) => `${bytes(copied_bytes)} in ${grouped(copies)}`;
   return el(
     "article",
     { class: "compared" },
-    el("header", { class: "story" }, el("div", { class: "row" }, el("h1", {}, before.source, " → ", after.source), el("div", { class: "actions" }, actions)), el("p", { class: "lead" }, el("strong", {}, headline))),
-    over(programs),
+    el("header", { class: "story" }, el("div", { class: "row" }, el("h1", {}, names.join(" → ")), el("div", { class: "actions" }, actions)), el("p", { class: "lead" }, el("strong", {}, headline))),
+    over(programs, names),
     section("At each peak, by owner", CHANGES, diff.owners.map((change) => changed(change, owner(change))), counts.owners),
     (before.copies > 0 || after.copies > 0) && section(`Copies: ${copied(before)} → ${copied(after)}`, CHANGES, diff.copies.map((change) => changed(change, `${change.class}: ${owner(change)}`)), counts.copies),
     section("Buffers that only the first has", BUFFERS, diff.removed.map(buffer), counts.removed),
     section("Buffers that only the second has", BUFFERS, diff.added.map(buffer), counts.added),
   );
+}
+
+/// What tells them apart.
+function named(programs: Compared[]): string[] {
+  const files = programs.map(({ source }) => fromRoot(source));
+  return new Set(files).size > 1 ? files : programs.map(({ source }) => source);
 }
 
 const NUMBERS = ["before", "after", "change", "bytes", "padding"];
@@ -83,7 +90,7 @@ const LINES = [
 ];
 
 /// Both over their order, each from its first step to its last.
-function over(programs: Compared[]): HTMLElement | null {
+function over(programs: Compared[], names: string[]): HTMLElement | null {
   if (programs.some(({ live_bytes }) => live_bytes.length === 0)) return null;
   const peaks = programs.map(({ live_bytes }) => live_bytes.reduce((most, alive) => Math.max(most, alive), 1));
   const most = Math.max(...peaks);
@@ -124,6 +131,6 @@ function over(programs: Compared[]): HTMLElement | null {
   };
   redrawn(frame, draw);
   new ResizeObserver(draw).observe(frame);
-  const keys = programs.map(({ source }, at) => el("span", {}, el("i", { style: `background:var(${LINES[at]!.color})` }), `${LINES[at]!.words}: ${source}`));
+  const keys = names.map((name, at) => el("span", {}, el("i", { style: `background:var(${LINES[at]!.color})` }), `${LINES[at]!.words}: ${name}`));
   return el("section", { "aria-label": "Memory over both programs' order" }, el("h2", {}, "Memory over the programs’ order"), frame, el("p", { class: "keys" }, keys));
 }

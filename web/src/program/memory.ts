@@ -151,12 +151,12 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
       selected = row;
       rows.mark(row);
       // Of what stands there is no piece.
-      view?.mark(row && !stands(row) ? (row.piece ?? (timeline && pieceOf(row))) : null);
+      view?.mark(row && !stands(row) ? (row.pieces[0] ?? (timeline && pieceOf(row))) : null);
     },
   };
 
   /// Of a row that has none, the piece of its line and shape at the moment.
   function pieceOf(row: Row): number | null {
-    return aliveAt(audit, timeline, moment).find((one) => key(one) === key(row))?.piece ?? null;
+    return aliveAt(audit, timeline, moment).find((one) => key(one) === key(row))?.pieces[0] ?? null;
   }
 }

@@ -116,11 +116,15 @@ export class Picture {
   }
 
   private amounts(raster: Raster, look: Look, { plot }: Places, [start, end]: [number, number], scale: Scale): void {
+    const bar = (left: number, right: number, under: number, alive: number, padding: number, ink: Ink) => {
+      const [top, edge] = [scale.y(under + alive), scale.y(under + alive - padding)];
+      raster.rect(left, top, right, scale.y(under), ink);
+      if (edge - top > 0.5) raster.rect(left, top, right, edge, ink, true);
+    };
     let below = 0;
     this.timeline.residents.forEach(({ bytes, padding_bytes }, at) => {
       const ink = look.residents[at % 2]!;
-      raster.rect(LEFT, scale.y(below + bytes), LEFT + plot, scale.y(below), ink);
-      if (scale.y(below - padding_bytes) - scale.y(below) > 0.5) raster.rect(LEFT, scale.y(below + bytes), LEFT + plot, scale.y(below + bytes - padding_bytes), ink, true);
+      bar(LEFT, LEFT + plot, below, bytes, padding_bytes, ink);
       below += bytes;
     });
     const columns = Math.max(1, Math.floor(plot));
@@ -135,8 +139,7 @@ export class Picture {
       const [left, right] = [LEFT + (column * plot) / columns, LEFT + (until * plot) / columns];
       this.profile.bands(this.profile.fullest(from, Math.max(from + 1, moment(until))), (band, alive, padding) => {
         const ink = look.tiles[this.bands.tile(band)]!;
-        raster.rect(left, scale.y(under + alive), right, scale.y(under), ink);
-        if (scale.y(under) - scale.y(under + padding) > 0.5) raster.rect(left, scale.y(under + alive), right, scale.y(under + alive - padding), ink, true);
+        bar(left, right, under, alive, padding, ink);
         under += alive;
       });
       column = until;

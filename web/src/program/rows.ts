@@ -16,8 +16,8 @@ export interface Row {
   count: number;
   bytes: number;
   padding: number;
-  /// The first of its allocations, in the timeline.
-  piece: number | null;
+  /// Its allocations, in the timeline.
+  pieces: number[];
   /// What is together in it.
   rows?: Row[];
 }
@@ -39,7 +39,7 @@ export function aliveAt({ report }: Audit, timeline: Timeline | null, moment: nu
       count: row.count,
       bytes: row.bytes,
       padding: row.padding_bytes,
-      piece: null,
+      pieces: [],
     }));
   if (timeline) rows.push(...temporariesAt(timeline, moment));
   return largestFirst(rows);
@@ -57,7 +57,7 @@ export function rowOf(timeline: Timeline, piece: number): Row {
     count: 1,
     bytes: bytes[piece]!,
     padding: padding[piece]!,
-    piece,
+    pieces: [piece],
   };
 }
 
@@ -79,6 +79,7 @@ function add(to: Row, row: Row): void {
   to.count += row.count;
   to.bytes += row.bytes;
   to.padding += row.padding;
+  for (const piece of row.pieces) to.pieces.push(piece);
 }
 
 function largestFirst(rows: Row[]): Row[] {
@@ -97,7 +98,7 @@ function together(rows: Row[], name: (row: Row) => string, called: (rows: Row[])
     [...groups.values()].map((rows) => {
       if (rows.length === 1) return rows[0]!;
       const [first] = rows as [Row];
-      const sum: Row = { ...first, count: 0, bytes: 0, padding: 0, owner: called(rows), rows };
+      const sum: Row = { ...first, count: 0, bytes: 0, padding: 0, pieces: [], owner: called(rows), rows };
       for (const row of rows) add(sum, row);
       if (rows.some(({ shape }) => shape !== first.shape)) sum.shape = "";
       if (rows.some(({ role }) => role !== first.role)) sum.role = "";

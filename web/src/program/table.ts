@@ -51,7 +51,7 @@ export function rowTable(choose: (row: Row) => void): RowTable {
   const opened = new Set<string>();
   const body = el("tbody", {});
   const found = el("span", { class: "muted", "aria-live": "polite" });
-  const more = el("button", { type: "button", onclick: () => ((isAll = true), draw()) });
+  const more = el("button", { type: "button", class: "more", onclick: () => ((isAll = true), draw()) });
   const filter = el("input", { type: "search", class: "mono", placeholder: "Filter: words, line:, op:, shape:, role:", "aria-label": "Filter the table", spellcheck: "false", oninput: () => draw() });
   const headers = COLUMNS.map(([name], at) => {
     const sort = () => {

@@ -55,7 +55,7 @@ export function treemap(rows: Row[], paint: Paint, choose: (row: Row) => void): 
   const rest = shown.slice(MOST);
   if (rest.length) {
     const sum = (of: (row: Row) => number) => rest.reduce((sum, row) => sum + of(row), 0);
-    shown.splice(MOST, Infinity, { owner: `${rest.length} smaller`, path: "", instruction: "", shape: "", role: "", piece: null, count: sum((row) => row.count), bytes: sum((row) => row.bytes), padding: sum((row) => row.padding) });
+    shown.splice(MOST, Infinity, { owner: `${rest.length} smaller`, path: "", instruction: "", shape: "", role: "", pieces: [], count: sum((row) => row.count), bytes: sum((row) => row.bytes), padding: sum((row) => row.padding) });
     shown.sort((a, b) => b.bytes - a.bytes);
   }
   const areas = squarified(shown).map(({ row, x, y, width, height }) => {

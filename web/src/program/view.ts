@@ -1,6 +1,6 @@
 // A program: the story at its peak, memory over its order, what is alive at a moment, and what to change.
 
-import { bytes, el, fill, grouped, shortPath, sourceLabel, table, tabs } from "../dom";
+import { bytes, el, fill, fromRoot, grouped, shortPath, sourceLabel, table, tabs } from "../dom";
 import { code, prose, said, type Pictures } from "../said";
 import type { Audit, Recommended, Summary, Timeline } from "./data";
 import { detail } from "./detail";
@@ -117,9 +117,6 @@ function story({ report, summary }: Audit, actions: HTMLElement[]): HTMLElement 
   );
 }
 
-/// Of a path from the root, the file: the rest says only whose machine it is.
-const fromRoot = (path: string) => (path.startsWith("/") ? shortPath(path) : path);
-
 /// What to change, best first, priced at the peak.
 function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
   const all = recommended(audit);
@@ -137,7 +134,7 @@ function advice(audit: Audit, choose: (row: Row) => void): HTMLElement | null {
           const rows = aliveAt(audit, audit.timeline, audit.timeline?.peak_moment ?? 0).filter((row) => row.shape === shape);
           const owner = sourceLabel(one.source) ?? one.instruction ?? "";
           const row = rows.find((row) => row.instruction === one.instruction || owner.startsWith(row.owner));
-          choose(row ?? { owner, path: "", instruction: one.instruction ?? "", shape, role: one.target, count: 1, bytes: 0, padding: 0, piece: null });
+          choose(row ?? { owner, path: "", instruction: one.instruction ?? "", shape, role: one.target, count: 1, bytes: 0, padding: 0, pieces: [] });
         };
         return el(
           "li",
@@ -185,11 +182,11 @@ function otherTables({ report, summary }: Audit, choose: (row: Row) => void): HT
             grouped(line.copies),
             line.purpose,
             shortPath(sourceLabel(line.source) ?? line.instruction),
-            line.why,
+            line.why && el("span", {}, prose(line.why)),
           ]),
           ["moves", "copies"],
         ),
-        copies.needless.length > 0 && [el("h3", {}, "Copies that another layout makes needless"), el("ul", {}, copies.needless.map((sentence) => el("li", {}, sentence)))],
+        copies.needless.length > 0 && [el("h3", {}, "Copies that another layout makes needless"), el("ul", {}, copies.needless.map((sentence) => el("li", {}, prose(sentence))))],
       ),
     report.buffers.length > 0 &&
       el(
@@ -201,7 +198,7 @@ function otherTables({ report, summary }: Audit, choose: (row: Row) => void): HT
           ["padding", "bytes", "array", "why", "line"],
           report.buffers.map((row) => {
             const owner = sourceLabel(row.source) ?? row.op_name ?? row.instruction;
-            const open = () => choose({ owner, path: row.op_name ?? "", instruction: row.instruction, shape: row.shape, role: row.opcode === "parameter" ? "argument" : "temporary", count: 1, bytes: row.physical_bytes, padding: row.padding_bytes, piece: null });
+            const open = () => choose({ owner, path: row.op_name ?? "", instruction: row.instruction, shape: row.shape, role: row.opcode === "parameter" ? "argument" : "temporary", count: 1, bytes: row.physical_bytes, padding: row.padding_bytes, pieces: [] });
             const shape = el("button", { type: "button", class: "link", onclick: open }, el("code", {}, row.shape));
             return [bytes(row.padding_bytes), bytes(row.physical_bytes), shape, row.cause, shortPath(owner)];
           }),

@@ -360,7 +360,7 @@ fn where_nothing_helps_notes_say_what_fills_the_memory() {
     let text = r#"HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
 
 ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1: f32[64,1024]) -> (f32[1024,1024], f32[1024,1024]) {
-  w.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state.params['w']"}
+  w.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state['params']['w']"}
   m.1 = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="state.opt_state[0].mu['w']"}
   c.1 = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(2), metadata={op_name="cache['keys']"}
   x.1 = f32[64,1024]{1,0:T(8,128)} parameter(3), metadata={op_name="batch['x']"}
@@ -374,7 +374,7 @@ ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1:
     let starts: Vec<&str> = report.notes().iter().filter_map(|note| note.split(". ").next()).collect();
     // 4 + 4 + 2 + 1/4 + 1 MiB.
     let expected = [
-        "Parameters: 4.00 MiB, 35 %, `state.params`",
+        "Parameters: 4.00 MiB, 35 %, `state['params']`",
         "State of the optimizer: 4.00 MiB, 35 %, `state.opt_state`",
         "Cache: 2.00 MiB, 17 %, `cache`",
         "Intermediate values: 1.00 MiB, 8 %, the largest f32[64,4096]",
