@@ -13,7 +13,7 @@ use crate::{Options, grid::Grid, palette::TILES, register::Register};
 /// let tiled = tilewise::Tiled::new(&"f32[3,5]{1,0:T(2,2)}".parse()?)?;
 /// let scene = Scene::of(&tiled, &Options::new().with_view(View::Logical)).expect("no index was given");
 /// assert!(scene.to_svg().starts_with("<svg "));
-/// assert!(scene.to_terminal(80).contains("│12 13│16 17│20  ·│"));
+/// assert!(scene.to_terminal(80).contains("│12 13│16 17│20  ╱│"));
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 #[derive(Clone, Debug)]

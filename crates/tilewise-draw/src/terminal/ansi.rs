@@ -63,7 +63,7 @@ impl Ansi {
     }
 
     pub(crate) fn padding(&self) -> char {
-        if self.ascii { '.' } else { '·' }
+        if self.ascii { '.' } else { '╱' }
     }
 
     pub(crate) fn mark(&self) -> char {

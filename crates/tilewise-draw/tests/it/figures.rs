@@ -175,7 +175,7 @@ fn joined_tiles_have_a_border() {
         // Three tiles that are no rectangle, and one more with padding.
         (
             "f32[4,8]{1,0:T(2,4)(*,3,1,1)}",
-            &["  ╟───────────╬═══════════╣", "24 ║2,4┊  ·   ·┊2,5┊  ·   ·┊2,6┊  ·   ·┊2,7┊  ·   ·║"],
+            &["  ╟───────────╬═══════════╣", "24 ║2,4┊  ╱   ╱┊2,5┊  ╱   ╱┊2,6┊  ╱   ╱┊2,7┊  ╱   ╱║"],
         ),
         // What ends inside a tile joins none; what cuts single elements has no border, and a name all the same.
         ("f32[4,8]{1,0:T(2,4)(*,3,1)}", &["│ tile (2,4)   ┊ tile (*,3,1)"]),
