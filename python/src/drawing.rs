@@ -273,7 +273,8 @@ impl PyDrawing {
     }
 
     fn _repr_svg_(&self) -> String {
-        self.0.svg()
+        // As wide as the cell at most: some notebooks cut off what is wider.
+        self.0.svg().replacen("<svg ", "<svg style=\"max-width:100%;height:auto\" ", 1)
     }
 
     fn __str__(&self) -> String {

@@ -3,7 +3,7 @@
 use crate::{
     AuditOutput,
     style::line_of,
-    summary::{Recommended, Tone},
+    summary::{Recommended, Remark, Tone},
 };
 use std::fmt::Write as _;
 use tilewise::{Shape, Tiled};
@@ -65,21 +65,22 @@ pub fn report(output: &AuditOutput, text: &str) -> String {
         escaped(&summary.headline),
         escaped(&summary.machine)
     );
-    for remark in summary.verdict.iter().chain(&summary.peak).chain(&summary.remedy) {
-        let words = escaped(&remark.words);
-        let is_loud = matches!(remark.tone, Tone::Strong | Tone::Warning | Tone::Bad);
-        let _ = if is_loud { write!(html, "<div><b>{words}</b></div>") } else { write!(html, "<div>{words}</div>") };
+    for said in summary.verdict.iter().chain(&summary.peak) {
+        html.push_str(&remark(said));
     }
     if !summary.recommendations.is_empty() {
         html.push_str("<ol>");
         for Recommended { lead, recommendation, .. } in &summary.recommendations {
-            let _ = write!(html, "<li><b>{}</b> {}", escaped(lead), escaped(&recommendation.sentence));
+            let _ = write!(html, "<li><b>{}</b> {}", escaped(lead), prose(&recommendation.sentence));
             if let Some(snippet) = &recommendation.snippet {
                 let _ = write!(html, "<pre style=\"{CODE}\">{}</pre>", escaped(&snippet.code));
             }
             html.push_str("</li>");
         }
         html.push_str("</ol>");
+    }
+    if let Some(said) = &summary.remedy {
+        html.push_str(&remark(said));
     }
     if output.report.plan.is_ok() {
         let timeline = output.picture(0).to_svg(&Options::new());
@@ -133,6 +134,20 @@ fn with_pictures<'a>(text: &str, shapes: impl Iterator<Item = &'a Shape>) -> Str
         shown.push(shape);
     }
     html + "</div>"
+}
+
+fn remark(Remark { words, tone }: &Remark) -> String {
+    let words = prose(words);
+    let is_loud = matches!(tone, Tone::Strong | Tone::Warning | Tone::Bad);
+    if is_loud { format!("<div><b>{words}</b></div>") } else { format!("<div>{words}</div>") }
+}
+
+/// A sentence whose `code` is between backticks.
+fn prose(sentence: &str) -> String {
+    let parts = sentence.split('`').enumerate();
+    parts
+        .map(|(at, part)| if at % 2 == 0 { escaped(part) } else { format!("<code>{}</code>", escaped(part)) })
+        .collect()
 }
 
 fn picture(tiled: &Tiled, view: View) -> String {
