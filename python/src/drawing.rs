@@ -273,8 +273,7 @@ impl PyDrawing {
     }
 
     fn _repr_svg_(&self) -> String {
-        // As wide as the cell at most: some notebooks cut off what is wider.
-        self.0.svg().replacen("<svg ", "<svg style=\"max-width:100%;height:auto\" ", 1)
+        self.0.svg()
     }
 
     fn __str__(&self) -> String {

@@ -67,15 +67,9 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
         at_line(&largest.instruction)
     );
     (!buffers.at_most.is_empty()).then(|| Proposal {
-        change: Change::Checkpoint,
-        target: Target::Loop,
-        about: largest.clone(),
         buffers,
-        estimate: None,
-        is_bound: false,
-        parts: None,
-        sentence,
         snippet: program.snippet(import, code),
+        ..Proposal::new(Change::Checkpoint, Target::Loop, largest.clone(), sentence)
     })
 }
 

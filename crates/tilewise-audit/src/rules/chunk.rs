@@ -126,15 +126,11 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
     let sentence = format!("{lead} {what}{then}{keys}; {freed}");
     let code = in_parts(program, largest, size, PARTS);
     Some(Proposal {
-        change: Change::Chunk,
-        target: Target::Value,
-        about: largest.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        estimate: None,
         is_bound: true,
         parts: Some(parts),
-        sentence,
         snippet: code.and_then(|code| program.snippet(JAX, code)),
+        ..Proposal::new(Change::Chunk, Target::Value, largest.clone(), sentence)
     })
 }
 

@@ -71,15 +71,9 @@ fn proposal<'m>(program: &ProgramModel<'m>, group: &[&LiveArray<'m>]) -> Option<
         (sentence, program.snippet(NUMPY, unstack_columns(&name, *columns)))
     };
     Some(Proposal {
-        change,
-        target: Target::Argument,
-        about: largest.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        estimate: None,
-        is_bound: false,
-        parts: None,
-        sentence,
         snippet,
+        ..Proposal::new(change, Target::Argument, largest.clone(), sentence)
     })
 }
 

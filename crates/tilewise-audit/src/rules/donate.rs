@@ -44,16 +44,11 @@ impl Rule for UndonatedState {
         );
         let (import, code) = donating(program, &roots);
         vec![Proposal {
-            change: Change::Donate,
-            target: Target::Argument,
-            about: (*largest).clone(),
             buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
-            estimate: None,
             is_bound: true,
-            parts: None,
-            sentence,
             // `args` may be `*args`, which has no name to donate by.
             snippet: program.snippet(import, code).filter(|_| roots.iter().all(|root| is_name(root) && root != "args")),
+            ..Proposal::new(Change::Donate, Target::Argument, (*largest).clone(), sentence)
         }]
     }
 }

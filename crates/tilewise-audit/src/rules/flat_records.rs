@@ -57,22 +57,17 @@ fn proposal<'m>(
          arrays: reshaped to [{records},{columns}], each row takes 128 lanes"
     );
     Some(Proposal {
-        change: Change::Split,
-        target: Target::Argument,
-        about: array.clone(),
         buffers: BufferChanges {
             at_most: program.temporaries().filter_map(in_columns).collect(),
             ..BufferChanges::default()
         },
-        estimate: None,
         is_bound: true,
-        parts: None,
-        sentence,
         snippet: program.snippet(
             NUMPY,
             format!(
                 "{name} = [{name}.reshape(-1)[column::{columns}] for column in range({columns})]  # {columns} arrays"
             ),
         ),
+        ..Proposal::new(Change::Split, Target::Argument, array.clone(), sentence)
     })
 }

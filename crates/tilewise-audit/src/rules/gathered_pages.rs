@@ -53,15 +53,9 @@ fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instr
         at_line(&pages.instruction)
     );
     Some(Proposal {
-        change: Change::Reshape,
-        target: Target::Argument,
-        about: pages.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        estimate: None,
         is_bound: true,
-        parts: None,
-        sentence,
-        snippet: None,
+        ..Proposal::new(Change::Reshape, Target::Argument, pages.clone(), sentence)
     })
 }
 

@@ -46,18 +46,13 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         at_line(&largest.instruction),
     );
     Some(Proposal {
-        change: Change::Chunk,
-        target: Target::Value,
-        about: largest.clone(),
         buffers: BufferChanges {
             at_most: program.temporaries().filter_map(half).collect(),
             ..BufferChanges::default()
         },
-        estimate: None,
         is_bound: true,
         parts: Some(2),
-        sentence,
-        snippet: None,
+        ..Proposal::new(Change::Chunk, Target::Value, largest.clone(), sentence)
     })
 }
 

@@ -52,15 +52,9 @@ fn proposal<'m>(
         bounds[bounds.len() - 2],
     );
     Some(Proposal {
-        change: Change::Transpose,
-        target: Target::Kernel,
-        about: largest.clone(),
         buffers,
-        estimate: None,
-        is_bound: false,
-        parts: None,
-        sentence,
         snippet: program.snippet(NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed"),
+        ..Proposal::new(Change::Transpose, Target::Kernel, largest.clone(), sentence)
     })
 }
 

@@ -244,16 +244,11 @@ fn proposal<'m>(
 ) -> Option<Proposal<'m>> {
     let about = program.live_array(arrays.iter().max_by_key(|array| array.requested_bytes())?)?;
     let is_argument = arrays.iter().any(|array| array.role == Role::Argument);
+    let target = if is_argument { Target::Argument } else { Target::Result };
     Some(Proposal {
-        change: Change::Order,
-        target: if is_argument { Target::Argument } else { Target::Result },
-        about,
         buffers,
-        estimate: None,
-        is_bound: false,
-        parts: None,
-        sentence: sentence(arrays),
         snippet: code(program, arrays).and_then(|code| program.snippet(LAYOUT, code)),
+        ..Proposal::new(Change::Order, target, about, sentence(arrays))
     })
 }
 

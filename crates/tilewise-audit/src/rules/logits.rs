@@ -119,15 +119,10 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         at_line(&largest.instruction)
     );
     Some(Proposal {
-        change: Change::Chunk,
-        target: Target::Value,
-        about: largest.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        estimate: None,
         is_bound: true,
-        parts: None,
-        sentence,
         snippet: program.snippet(JAX_AND_NUMPY, CODE),
+        ..Proposal::new(Change::Chunk, Target::Value, largest.clone(), sentence)
     })
 }
 

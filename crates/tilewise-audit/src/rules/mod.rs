@@ -116,7 +116,13 @@ pub(crate) struct Proposal<'m> {
     pub(crate) snippet: Option<Snippet>,
 }
 
-impl Proposal<'_> {
+impl<'m> Proposal<'m> {
+    /// One without code, that is priced by a plan in which buffers take less.
+    fn new(change: Change, target: Target, about: LiveArray<'m>, sentence: String) -> Self {
+        let buffers = BufferChanges::default();
+        Self { change, target, about, buffers, estimate: None, is_bound: false, parts: None, sentence, snippet: None }
+    }
+
     /// What is recommended, once it is known that it frees so much.
     pub(crate) fn recommendation(self, program: &ProgramModel<'_>, bytes_saved: u64) -> Recommendation {
         let (op_name, source) = traced(program.flow, &self.about.instruction);

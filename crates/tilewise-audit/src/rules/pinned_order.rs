@@ -58,7 +58,7 @@ fn proposal<'m>(program: &ProgramModel<'m>, group: &[(&LiveArray<'m>, u64)]) -> 
     let (sentence, snippet) =
         if target == Target::Argument { of_arguments(program, &arrays) } else { of_result(program) };
     let (change, about) = (Change::Order, about.clone());
-    Some(Proposal { change, target, about, buffers, estimate: None, is_bound: false, parts: None, sentence, snippet })
+    Some(Proposal { buffers, snippet, ..Proposal::new(change, target, about, sentence) })
 }
 
 fn of_arguments(program: &ProgramModel<'_>, arrays: &[&LiveArray<'_>]) -> (String, Option<Snippet>) {

@@ -48,15 +48,11 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         at_line(&largest.array.instruction),
     );
     Some(Proposal {
-        change: Change::Checkpoint,
-        target: Target::Value,
-        about: largest.array.clone(),
         buffers: BufferChanges { at_most, ..BufferChanges::default() },
         estimate: Some(program.total_bytes.saturating_sub(resident.saturating_add(held))),
         is_bound: true,
-        parts: None,
-        sentence,
         snippet: program.snippet(import, code),
+        ..Proposal::new(Change::Checkpoint, Target::Value, largest.array.clone(), sentence)
     })
 }
 

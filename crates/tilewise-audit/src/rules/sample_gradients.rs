@@ -47,18 +47,12 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal<'m>> {
         bounds_text(one)
     );
     Some(Proposal {
-        change: Change::Batch,
-        target: Target::Loop,
-        about: largest.clone(),
         buffers: BufferChanges {
             at_most: program.temporaries().filter_map(of_one).collect(),
             ..BufferChanges::default()
         },
-        estimate: None,
         is_bound: true,
-        parts: None,
-        sentence,
-        snippet: None,
+        ..Proposal::new(Change::Batch, Target::Loop, largest.clone(), sentence)
     })
 }
 

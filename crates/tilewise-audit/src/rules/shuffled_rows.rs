@@ -78,17 +78,12 @@ fn proposal<'m>(program: &ProgramModel<'m>, around: OpId, arrays: &[&LiveArray<'
          carry, ys = jax.lax.scan(step_of, carry, order.reshape({trips}, -1))  # data: not shuffled; order: of its rows"
     );
     Some(Proposal {
-        change: Change::Chunk,
-        target: Target::Loop,
-        about: largest.clone(),
         buffers: BufferChanges {
             at_most: arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(trips))).collect(),
             ..BufferChanges::default()
         },
-        estimate: None,
         is_bound: true,
-        parts: None,
-        sentence,
         snippet: program.snippet(JAX, code),
+        ..Proposal::new(Change::Chunk, Target::Loop, largest.clone(), sentence)
     })
 }

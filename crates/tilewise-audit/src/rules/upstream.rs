@@ -38,15 +38,9 @@ impl Rule for GatheredRows {
             done.push(&array.bounds);
             let (sentence, code) = in_words(program, array, columns, gather.as_ref(), is_scattered);
             proposals.push(Proposal {
-                change: Change::Split,
-                target: Target::Upstream,
-                about: array.clone(),
                 buffers: split(program, array, &rows, columns),
-                estimate: None,
-                is_bound: false,
-                parts: None,
-                sentence,
                 snippet: program.snippet(NUMPY, code),
+                ..Proposal::new(Change::Split, Target::Upstream, array.clone(), sentence)
             });
         }
         proposals
