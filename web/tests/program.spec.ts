@@ -195,7 +195,7 @@ test("padding is striped in arguments, from the lowest", async ({ quiet: page })
   await page.goto("./");
   await open(page, "kv_decode_row_major.v5e.hlo", hlo("examples/kv_decode_row_major.v5e.hlo"));
   const { canvas } = await timeline(page);
-  // `k` and `v` hold 20 MiB and 44 MiB of padding each, `k` the lowest of 168 MiB.
+  // `k` and `v` are 20 MiB of data and 44 MiB of padding each. `k` is the lowest of all 168 MiB.
   const inks = (share: number) =>
     canvas.evaluate((canvas: HTMLCanvasElement, share) => {
       const bottom = canvas.height - 6 - 28;

@@ -31,7 +31,7 @@ impl StandardLibrary {
         compiler_with_sources(shell).map(Self::FromSource).with_context(hint)
     }
 
-    /// That of the compiler's sources.
+    /// The library built from the compiler's sources, which are installed where they are missing.
     pub(crate) fn from_source(shell: &Shell) -> anyhow::Result<Self> {
         if cmd!(shell, "rustup component add rust-src").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
             return Ok(Self::FromSource("rustc".into()));

@@ -107,7 +107,7 @@ fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
     let mut flags = home.map(|home| format!("--remap-path-prefix={}=cargo", home.display())).unwrap_or_default();
     let mut options = Vec::new();
     if size == Size::Small {
-        // A panic only aborts: its message, which nobody reads, would be there beside a path and a line of each.
+        // A panic aborts without a message: a browser shows none, and texts and paths of panics take room.
         flags += " -Zunstable-options -Cpanic=immediate-abort";
         options.push("-Zbuild-std-features=optimize_for_size");
     }

@@ -118,10 +118,10 @@ fn of_argument(name: &str) -> (Purpose, usize) {
         };
         if let Some(purpose) = purpose {
             let said = end + bare.len();
-            // A key ends behind its brackets.
-            let brackets = name[said..].bytes().take_while(|letter| matches!(letter, b'\'' | b'"' | b']')).count();
+            // Within brackets, the name of a key goes on to their end.
             let is_key = name[..said].rfind('[') > name[..said].rfind(']');
-            return (purpose, if is_key { said + brackets } else { said });
+            let bracket = name[said..].find(']').filter(|_| is_key);
+            return (purpose, bracket.map_or(said, |at| said + at + 1));
         }
         end += word.len();
     }

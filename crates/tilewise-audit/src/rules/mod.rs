@@ -117,7 +117,7 @@ pub(crate) struct Proposal<'m> {
 }
 
 impl<'m> Proposal<'m> {
-    /// One without code, that is priced by a plan in which buffers take less.
+    /// A proposal without code; a plan with its changed buffers says what it frees.
     fn new(change: Change, target: Target, about: LiveArray<'m>, sentence: String) -> Self {
         let buffers = BufferChanges::default();
         Self { change, target, about, buffers, estimate: None, is_bound: false, parts: None, sentence, snippet: None }
