@@ -11,7 +11,8 @@ pub(crate) fn of(text: &str) -> Option<String> {
         let begins_word = |at: &usize| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric());
         let at = memmem::find_iter(text.as_bytes(), sign).find(begins_word)?;
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let start = text[..at].rfind(|c| !is_part(c)).map_or(0, |before| before + 1);
+        // What stands before the name may take several bytes, as a quotation mark does.
+        let start = text[..at].char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(at, |(first, _)| first);
         let length = text[start..].find(|c| !is_part(c)).unwrap_or(text.len() - start);
         Some(text[start..start + length].to_owned())
     })
@@ -26,5 +27,7 @@ mod tests {
         assert_eq!(of("on stack for %tpu_splash_mha_fwd.3 = (f32").as_deref(), Some("tpu_splash_mha_fwd"));
         assert_eq!(of("/rpa_metadata_schedule/pallas_call").as_deref(), Some("rpa_metadata_schedule"));
         assert_eq!(of("augmmented"), None);
+        assert_eq!(of("\u{201c}flash_attention\u{201d}").as_deref(), Some("flash_attention"));
+        assert_eq!(of("flash_attention").as_deref(), Some("flash_attention"));
     }
 }

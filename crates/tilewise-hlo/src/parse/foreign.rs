@@ -3,13 +3,15 @@
 use memchr::memmem;
 
 use crate::error::{Error, ErrorKind};
-use crate::scan::{is_identifier, line_end, looks_like_instruction};
+use crate::scan::{identifier_end, is_identifier, line_end, looks_like_instruction, peek, skip_blank, skip_trivia};
+
+const KEYWORD: &[u8] = b"HloModule";
 
 /// Where the text says `HloModule name`, after log prefixes, blank lines and the like.
 pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
-        let found = from + memmem::find(&bytes[from..], b"HloModule ")?;
+        let found = from + memmem::find(&bytes[from..], KEYWORD)?;
         let line = memchr::memrchr(b'\n', &bytes[from..found]).map_or(from, |offset| from + offset + 1);
         let before = &bytes[line..found];
         let glued = before.last().is_some_and(|byte| is_identifier(*byte));
@@ -18,12 +20,35 @@ pub(super) fn find_header(bytes: &[u8]) -> Option<usize> {
             continue;
         }
         let is_comment = before.trim_ascii_start().starts_with(b"//");
-        if !glued && !is_comment && !before.contains(&b'"') && !looks_like_instruction(bytes, line) {
+        // Another module's head is alone on its line; only a log has anything before it.
+        let is_alone = before.trim_ascii().is_empty();
+        let name = header_name(bytes, found);
+        if !glued
+            && !is_comment
+            && !before.contains(&b'"')
+            && !looks_like_instruction(bytes, line)
+            && name.is_ok_and(|on_this_line| on_this_line || is_alone)
+        {
             return Some(found);
         }
-        // A name within an attribute, not a header; nor is anything else on its line.
-        from = line_end(bytes, found);
+        // A name within an attribute, not a header; nor is anything else on its line, or in a comment that begins there.
+        from = name.err().unwrap_or(found).max(line_end(bytes, found));
     }
+}
+
+/// Whether a module's name follows the `HloModule` at `at` on its line, or after line breaks and comments, as XLA's lexer
+/// takes it. `Err`: none does, up to where white space and comments end.
+pub(super) fn header_name(bytes: &[u8], at: usize) -> Result<bool, usize> {
+    let end = at + KEYWORD.len();
+    if matches!(peek(bytes, end), b' ' | b'\t') && !matches!(peek(bytes, skip_blank(bytes, end)), b'\r' | b'\n' | b'/')
+    {
+        return Ok(true);
+    }
+    let name = skip_trivia(bytes, end);
+    let name_end = identifier_end(bytes, name + usize::from(peek(bytes, name) == b'%'));
+    // `HloModule` at the end of a line of prose, and an instruction in the next.
+    let is_instruction = peek(bytes, skip_trivia(bytes, name_end)) == b'=';
+    if name > end && name_end > name && !is_instruction { Ok(false) } else { Err(name) }
 }
 
 /// The end of the comment that starts a line between `from` and `at`, and that is open at `at`.

@@ -14,21 +14,47 @@ use tilewise::visible_lines;
 use crate::error::{Error, ErrorKind, Warning, WarningKind};
 use crate::record::{ComputationRecord, Data, InstructionRecord};
 use crate::scan::{
-    balanced_end, identifier_end, is_identifier, line_end, looks_like_instruction, peek, shape_end, skip_blank,
-    skip_trivia,
+    balanced_end, identifier_end, is_identifier, line_end, looks_like_instruction, peek, shape_end, skip_trivia,
+    string_end,
 };
 use crate::source_table::SourceTable;
 use crate::span::Span;
 pub(crate) use foreign::of_dump;
-use foreign::{find_header, not_hlo};
+use foreign::{find_header, header_name, not_hlo};
 use grammar::Pending;
 
 /// The text in which nothing is obeyed by whatever shows its names, or a part of them. XLA prints no such characters.
 fn shown(source: String) -> String {
+    let source = line_breaks(source);
     if let Cow::Owned(shown) = visible_lines(&source) {
         return shown;
     }
     source
+}
+
+/// The text with line feeds for carriage returns on their own, which are white space to XLA's lexer and end its comments
+/// (`HloLexer::LexToken` in xla/hlo/parser/hlo_lexer.cc); those in strings stay.
+fn line_breaks(source: String) -> String {
+    let is_alone = |bytes: &[u8], at: usize| peek(bytes, at + 1) != b'\n';
+    if memchr::memchr_iter(b'\r', source.as_bytes()).all(|at| !is_alone(source.as_bytes(), at)) {
+        return source;
+    }
+    let mut text = source.clone().into_bytes();
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        at = match (byte, peek(&text, at + 1)) {
+            (b'"', _) => string_end(&text, at, false).unwrap_or(text.len()),
+            (b'/', b'*') => memmem::find(&text[at + 2..], b"*/").map_or(text.len(), |end| at + 2 + end + 2),
+            (b'/', b'/') => memchr::memchr2(b'\r', b'\n', &text[at..]).map_or(text.len(), |end| at + end),
+            (b'\r', next) if next != b'\n' => {
+                text[at] = b'\n';
+                at + 1
+            }
+            _ => at + 1,
+        };
+    }
+    // One ASCII byte stands for another.
+    String::from_utf8(text).unwrap_or(source)
 }
 
 /// Reads the first module of `source`. Only a text that is too large, or that holds no instruction at all, is an error.
@@ -59,7 +85,8 @@ pub(crate) fn parse_all(source: String) -> Vec<Result<Data, Error>> {
         let expected = if modules.is_empty() { rest.len() } else { 0 };
         let parser = Parser::read(rest, expected, trusts_header);
         trusts_header &= !parser.header_is_open;
-        let next = parser.next_module;
+        // Where nothing was read, nothing else is: each round takes something of the text.
+        let next = parser.next_module.filter(|next| *next > 0);
         let parsed = parser.finish();
         match next.and_then(|next| rest.split_at_checked(next)) {
             Some((text, others)) => {
@@ -163,6 +190,9 @@ struct Parser<'s> {
     began: usize,
     /// Where a comment begins that has no end.
     open_comment: Option<usize>,
+    /// Where `*/` was searched from last, and where it was found: lines that can't be read may begin comments that all
+    /// end there.
+    comment_end: Option<(usize, Option<usize>)>,
     /// Whether lines are taken as printed where they look so.
     as_printed: bool,
     /// Whether a header may reach over lines that look like instructions, because its strings do.
@@ -208,6 +238,7 @@ impl<'s> Parser<'s> {
             anonymous: 0,
             began: 0,
             open_comment: None,
+            comment_end: None,
             as_printed: true,
             trusts_header,
             header_is_open: false,
@@ -260,9 +291,12 @@ impl<'s> Parser<'s> {
 
     /// Reads the `HloModule` line at `start` and returns where it ends.
     fn header(&mut self, start: usize) -> usize {
-        let name = skip_blank(self.bytes, start + "HloModule".len());
+        let name = skip_trivia(self.bytes, start + "HloModule".len());
         let mut end = name;
-        while end < self.bytes.len() && !matches!(self.bytes[end], b',' | b' ' | b'\t' | b'\r' | b'\n') {
+        while end < self.bytes.len()
+            && !matches!(self.bytes[end], b',' | b' ' | b'\t' | b'\r' | b'\n')
+            && !self.bytes[end..].starts_with(b"/*")
+        {
             end += 1;
         }
         self.name = Span::new(name, end);
@@ -304,7 +338,7 @@ impl<'s> Parser<'s> {
             match &self.bytes[start..end] {
                 b"ROOT" => is_root = true,
                 b"ENTRY" => is_entry = true,
-                b"HloModule" => {
+                b"HloModule" if at > 0 && header_name(self.bytes, start).is_ok() => {
                     self.next_module = Some(at);
                     return Ok(at);
                 }
@@ -344,8 +378,8 @@ impl<'s> Parser<'s> {
             match self.bytes[at] {
                 b' ' | b'\t' | b'\r' | b'\n' => at += 1,
                 b'/' if peek(self.bytes, at + 1) == b'/' => at = line_end(self.bytes, at),
-                b'/' if peek(self.bytes, at + 1) == b'*' => match memmem::find(&self.bytes[at + 2..], b"*/") {
-                    Some(offset) => at += 2 + offset + 2,
+                b'/' if peek(self.bytes, at + 1) == b'*' => match self.comment_end(at + 2) {
+                    Some(end) => at = end,
                     None => {
                         self.open_comment.get_or_insert(at);
                         return self.bytes.len();
@@ -355,6 +389,18 @@ impl<'s> Parser<'s> {
             }
         }
         at
+    }
+
+    /// Where the comment ends that is open at `at`.
+    fn comment_end(&mut self, at: usize) -> Option<usize> {
+        match self.comment_end {
+            Some((from, end)) if from <= at && end.is_none_or(|end| at + 2 <= end) => end,
+            _ => {
+                let end = memmem::find(&self.bytes[at..], b"*/").map(|offset| at + offset + 2);
+                self.comment_end = Some((at, end));
+                end
+            }
+        }
     }
 
     /// Adds an instruction to the innermost computation.

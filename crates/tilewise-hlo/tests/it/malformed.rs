@@ -94,6 +94,10 @@ fn large_and_nested() {
         format!("{one}y = f32[] add(a), {}", "/*".repeat(MANY)),
         format!("{one}{}", "HloModule ".repeat(MANY)),
         format!("{}{one}", "xHloModule ".repeat(MANY)),
+        format!("{}{one}", "HloModule/*\n".repeat(MANY)),
+        format!("{}*/ ){one}", "HloModule/*\n".repeat(MANY)),
+        format!("{}*/", "a/*\n".repeat(MANY)),
+        format!("HloModule m\n{one}{}", "a/*\n".repeat(MANY)),
         format!("{}{one}", "FileNames\n1 \"a\"\n".repeat(MANY)),
         format!("{one}y = f32[] add({})", "%a, ".repeat(MANY)),
         format!("{one}y = f32[] add(a){}", ", k=v".repeat(MANY)),
@@ -105,6 +109,48 @@ fn large_and_nested() {
         (0..MANY).map(|i| format!("f{i} {{ x = f32[] call(), to_apply=f{}\n}}\n", (i + 1) % MANY)).collect(),
     ] {
         try_text(&text);
+    }
+}
+
+/// White space and comments are XLA's lexer's (`HloLexer::LexToken` in xla/hlo/parser/hlo_lexer.cc).
+#[test]
+fn a_header_takes_any_blank_before_its_name() {
+    let rest = "m, is_scheduled=true\n\nENTRY e {\n  ROOT a = f32[2]{0} parameter(0)\n}\n";
+    for blank in ["\t", "\n", "\r\n", "\r", "\n\n  ", "/* a */", " /* a\n*/ ", " // a\n", "  ", " \t\n"] {
+        let text = format!("HloModule{blank}{rest}");
+        let mut modules = Module::parse_all(text.clone());
+        assert_eq!(modules.len(), 1, "{blank:?}");
+        let module = modules.pop().unwrap().unwrap();
+        assert_eq!((module.name(), module.is_scheduled(), module.warnings()), ("m", true, &[][..]), "{blank:?}");
+        let two = Module::parse_all(format!("{text}{text}"));
+        assert!(two.len() == 2 && two.iter().all(Result::is_ok), "{blank:?}");
+    }
+}
+
+#[test]
+fn a_carriage_return_ends_a_comment() {
+    let text = "HloModule m\rENTRY e {\r  a = f32[2]{0} parameter(0) // \"\r  ROOT b = f32[2]{0} negate(a), metadata={op_name=\"a\rb\"}\r}\r";
+    let module = Module::parse(text).unwrap();
+    assert_eq!(module.warnings(), []);
+    let names: Vec<_> =
+        module.instructions().map(|it| (it.name(), it.metadata().and_then(|it| it.op_name()))).collect();
+    assert_eq!(names, [("a", None), ("b", Some("a\\rb".into()))]);
+}
+
+#[test]
+fn every_list_of_modules_ends() {
+    for text in [
+        "HloModule\tm",
+        "HloModule\nm",
+        "HloModule/**/m",
+        "HloModule\nm = f32[] add()",
+        " HloModule\nm=",
+        "HloModule % HloModule x",
+        "HloModule a HloModule\tb HloModule\nc",
+        "x = f32[] add() HloModule\ty HloModule z",
+        "\u{feff}HloModule\tm\nHloModule\tm",
+    ] {
+        assert!((1..=4).contains(&Module::parse_all(text).len()), "{text:?}");
     }
 }
 
