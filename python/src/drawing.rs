@@ -133,7 +133,7 @@ impl PyDrawing {
     /// The picture of a memory plan.
     pub(crate) fn of_memory(request: MemoryRequest) -> Result<Self> {
         theme(&request.theme)?;
-        if let Err(error) = &request.audited.report.plan {
+        if let Err(error) = request.audited.report.plan() {
             return Err(Error::new(Class::Draw, "no_plan", format!("no memory plan to draw: {error}")));
         }
         Ok(Self(Picture::Memory(request)))

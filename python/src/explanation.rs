@@ -177,7 +177,7 @@ impl PyExplanation {
     ///     ('split', 'upstream', True)
     #[getter]
     fn advice(&self, py: Python<'_>) -> Vec<PyRecommendation> {
-        py.detach(|| self.explained.advice().iter().map(PyRecommendation::of).collect())
+        py.detach(|| self.explained.advice.iter().map(PyRecommendation::of).collect())
     }
 
     /// The explanation as text, as the command line prints it.

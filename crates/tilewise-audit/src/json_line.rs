@@ -1,6 +1,6 @@
 //! The line of JSON that an input gets.
 
-use crate::Failure;
+use crate::failure::Failure;
 use serde::Serialize;
 
 /// The JSON object of one input: `schema`, the echoed `input`, and the fields of what came of it or its `error`. Every

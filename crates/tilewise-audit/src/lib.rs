@@ -24,69 +24,41 @@
 
 #![forbid(unsafe_code)]
 
-mod agreement;
-mod assignment;
-mod audit;
-mod buffers;
-mod byte_counts;
-mod causes;
-mod content;
+mod advice;
 mod copies;
-mod copy_reasons;
-mod diff;
 pub mod dump;
-mod elementwise;
 mod explain;
 mod failure;
-mod findings;
-
 #[cfg(feature = "serde")]
 mod json_line;
-mod kept;
-mod kernels;
-mod layers;
-mod machine;
-mod message_model;
-mod notes;
-mod origin;
-mod passes;
-mod peak;
-mod plan_row;
-mod pricing;
-mod program_model;
-pub mod recommendation;
+mod message;
+mod program;
 mod report;
-mod rules;
 #[cfg(feature = "serde")]
 mod serialize;
-mod sizing;
-mod snippet;
 pub mod table;
-mod timeline;
-mod view;
-mod work;
 
-pub use agreement::Agreement;
-pub use assignment::{AssignmentReport, AssignmentRow, AssignmentSpace};
-pub use audit::{AuditOptions, audit, audit_with};
-pub use byte_counts::{bytes_in_words, size_in_words};
-pub use causes::causes;
-pub use content::{Content, Program};
+pub mod recommendation {
+    //! What to change, and what that frees: one type, whatever it follows from.
+
+    pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Snippet, Target};
+}
+
+pub use advice::{CopyEnd, CopyEndKind, CopyReason, Recommendation};
 pub use copies::{CopyClass, CopyLine, CopyRow, copies_by_line};
-pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
-pub use diff::{CopyChange, Diff, OwnerChange};
-pub use explain::{Allocation, Answer, Explanation, decode_log, explain, read_log, read_stream};
+pub use dump::{AssignmentReport, AssignmentRow, AssignmentSpace};
+pub use explain::{Answer, Explanation, explain};
 pub use failure::Failure;
 #[cfg(feature = "serde")]
 pub use json_line::JsonLine;
-pub use kernels::KernelRow;
-pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
-pub use origin::SourceLine;
-pub use peak::{PeakRow, SpacePeak};
-pub use plan_row::{PlanPiece, PlanRow};
-pub use recommendation::Recommendation;
-pub use report::{BufferRow, MemoryBounds, Report, SpaceTotal, Warning};
+pub use message::{Allocation, decode_log, read_log, read_stream};
+pub use program::{
+    Content, Program, SourceLine, build_in_name, bytes_in_words, causes, generation_in_name, infer_generation,
+    infer_machine, size_in_words,
+};
+pub use report::{
+    Agreement, AuditOptions, BufferRow, CopyChange, Diff, KernelRow, MemoryBounds, OwnerChange, Owners, Pass, PeakRow,
+    PlanPiece, PlanRow, Report, ReportView, Resident, SpacePeak, SpaceTotal, Timeline, TimelinePiece, ViewOptions,
+    Warning, Work, audit, audit_with,
+};
 pub use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, Role, UnknownMachine};
-pub use timeline::{Owners, Pass, Resident, Timeline, TimelinePiece};
-pub use view::{ReportView, ViewOptions};
-pub use work::Work;

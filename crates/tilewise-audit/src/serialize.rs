@@ -1,11 +1,18 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
 use crate::{
-    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyChange, CopyEnd,
-    CopyReason, CopyRow, Diff, Explanation, Failure, KernelRow, OwnerChange, PeakRow, PlanRow, Recommendation, Report,
-    ReportView, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
+    advice::{CopyEnd, CopyReason, Recommendation},
+    copies::CopyRow,
+    dump::{AssignmentReport, AssignmentRow, AssignmentSpace},
+    explain::Explanation,
+    failure::Failure,
+    message::Allocation,
+    program::SourceLine,
+    report::{
+        Agreement, BufferRow, CopyChange, Diff, KernelRow, OwnerChange, Pass, PeakRow, PlanRow, Report, ReportView,
+        Resident, SpaceTotal, Timeline, TimelinePiece, Warning,
+    },
     table::TableRow,
-    timeline::{Pass, Resident},
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -48,7 +55,7 @@ fields!(ReportView<'_>, view, {
     // Only with every buffer; null for a module without plan.
     plan: view.lists_plan().then(|| view.report.temporary_rows().collect::<Vec<_>>()),
     // Why there is none.
-    no_plan: view.report.plan.as_ref().err().map(ToString::to_string),
+    no_plan: view.report.plan().err().map(ToString::to_string),
     // Where a dump has the compiler's own plan.
     compiler_plan: view.report.compiler_plan,
     hbm_limit_bytes: view.options.hbm_limit,
@@ -145,9 +152,9 @@ fields!(OfCopy<'_>, fix, {
 });
 
 /// As it follows from a message, which tells nothing of a peak.
-struct OfMessage(Recommendation);
+struct OfMessage<'a>(&'a Recommendation);
 
-fields!(OfMessage, advice, {
+fields!(OfMessage<'_>, advice, {
     kind: advice.0.change.as_str(),
     target: advice.0.target.as_str(),
     shape: advice.0.array.as_ref().map(|array| &array.shape_text),
@@ -330,7 +337,7 @@ fields!(Explanation, explanation, {
     next: explanation.next_step(),
     page: explanation.message.page(),
     budget: BudgetFields(explanation.message.budget()),
-    advice: explanation.advice().into_iter().map(OfMessage).collect::<Vec<_>>(),
+    advice: explanation.advice.iter().map(OfMessage).collect::<Vec<_>>(),
     truncated: explanation.message.truncated,
     others: explanation.message.others.iter().map(OtherFields).collect::<Vec<_>>(),
     allocations: explanation.allocations,

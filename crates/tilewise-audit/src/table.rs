@@ -1,6 +1,6 @@
 //! The fields of rows, spelled once: JSON prints all of them, tables (CSV, Arrow, data frames) those that are columns.
 
-use crate::{Allocation, BufferRow, SourceLine};
+use crate::{message::Allocation, program::SourceLine, report::BufferRow};
 use std::borrow::Cow;
 use tilewise::{Sizes, tpu::memory_space_name};
 

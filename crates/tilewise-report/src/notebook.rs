@@ -82,7 +82,7 @@ pub fn report(output: &AuditOutput, text: &str) -> String {
     if let Some(said) = &summary.remedy {
         html.push_str(&remark(said));
     }
-    if output.report.plan.is_ok() {
+    if output.report.plan().is_ok() {
         let timeline = output.picture(0).to_svg(&Options::new());
         let _ = write!(html, "<details open><summary>Memory over time</summary>{timeline}</details>");
     }

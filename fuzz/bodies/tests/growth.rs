@@ -312,7 +312,7 @@ fn cost(text: String) -> (u64, u64) {
     for content in Content::read(text.into_bytes()) {
         let Ok(Content::Program(program)) = content else { panic!("a program") };
         let report = program.audit(AuditOptions::default());
-        assert!(report.plan.is_ok(), "{:?}", report.plan.err());
+        assert!(report.plan().is_ok(), "{:?}", report.plan().err());
         assert!(report.timeline(0).is_some() && report.copy_reasons().len() == report.copies.len());
         let _ = report.advice();
     }

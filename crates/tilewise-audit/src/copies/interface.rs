@@ -1,7 +1,7 @@
 //! Arguments and results that the program copies into another layout: which one it wants, and which copies that is.
 
-use super::{CopyClass, correspondence::Correspondence};
-use crate::elementwise::is_reduction;
+use super::{correspondence::Correspondence, rows::CopyClass};
+use crate::program::is_reduction;
 use std::collections::{HashMap, HashSet};
 use tilewise::{
     Shape,

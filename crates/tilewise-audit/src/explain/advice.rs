@@ -1,11 +1,10 @@
 //! What to do, best first: each piece of advice with what it frees, or at most frees.
 
-use super::{Explanation, kernel, run_time};
+use super::{kernel, run_time};
 use crate::{
-    Recommendation, bytes_in_words,
-    message_model::MessageModel,
-    recommendation::{Change, Target},
-    rules::MESSAGE_RULES,
+    advice::{Change, MESSAGE_RULES, MessageModel, Recommendation, Target},
+    message::Listing,
+    program::bytes_in_words,
 };
 use tilewise_oom::{Budget, Form, Framework, Verdict};
 
@@ -18,49 +17,25 @@ const OF_USED: u128 = 100;
 /// Beside the best, a twentieth of it is not worth a line.
 const OF_BEST: u128 = 20;
 
-impl Explanation {
-    /// What to do about the message, best first.
-    ///
-    /// Layouts and shapes are advised on for what crosses the program's interface alone: a compiler undoes what is
-    /// asked for of values inside.
-    ///
-    /// ```
-    /// use tilewise_oom::Message;
-    ///
-    /// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
-    ///   Largest program allocations in hbm:
-    ///   1. Size: 195.31M
-    ///      Operator: op_name=\"jit(step)/gather\"
-    ///      Shape: f32[400000,12]{1,0:T(8,128)}
-    ///      ==========================";
-    /// let advice = tilewise_audit::explain(Message::parse(text)?, None).advice();
-    /// assert_eq!((advice[0].change.as_str(), advice[0].target.as_str()), ("split", "upstream"));
-    /// assert_eq!(advice[0].saving, tilewise_audit::recommendation::Saving::AtMost(185_600_000));
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn advice(&self) -> Vec<Recommendation> {
-        if let Some(answer) = self.answer() {
-            return answer.advice;
+/// What to do about a message of a program that ran out of memory.
+pub(super) fn advice(listing: Listing<'_>) -> Vec<Recommendation> {
+    let message = listing.message;
+    let model = MessageModel::new(listing);
+    let framework = model.framework;
+    match message.verdict() {
+        Verdict::Spills => kernel::spills(listing, framework),
+        Verdict::KernelMemory => kernel::of(listing, framework),
+        Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => {
+            run_time::of(message, framework)
         }
-        let message = &self.message;
-        let model = MessageModel::new(self);
-        let framework = model.framework;
-        match message.verdict() {
-            Verdict::Spills => kernel::spills(self, framework),
-            Verdict::KernelMemory => kernel::of(self, framework),
-            Verdict::Reservation | Verdict::Fragmentation if message.form == Form::RunTime => {
-                run_time::of(message, framework)
-            }
-            Verdict::Unknown => vec![run_time::unknown(message)],
-            verdict => program(&model, verdict),
-        }
+        Verdict::Unknown => vec![run_time::unknown(message)],
+        verdict => program(&model, verdict),
     }
 }
 
 /// About a program that does not fit into HBM.
 fn program(message: &MessageModel<'_>, verdict: Verdict) -> Vec<Recommendation> {
-    let MessageModel { explanation, budget, framework, .. } = message;
+    let MessageModel { listing, budget, framework, .. } = message;
     let matters = |piece: &Recommendation| {
         let saved = u128::from(piece.saving.bytes().unwrap_or_default());
         saved * OF_MISSING >= u128::from(budget.missing_bytes.unwrap_or_default())
@@ -86,14 +61,14 @@ fn program(message: &MessageModel<'_>, verdict: Verdict) -> Vec<Recommendation> 
         advice.insert(0, shard(budget, *framework));
     }
     advice.truncate(MOST);
-    if explanation.message.form == Form::Cores {
-        return vec![run_time::cores(&explanation.message)];
+    if listing.message.form == Form::Cores {
+        return vec![run_time::cores(listing.message)];
     }
-    let is_bare = explanation.allocations.is_empty();
-    if explanation.message.form == Form::Allocation && advice.is_empty() {
+    let is_bare = listing.allocations.is_empty();
+    if listing.message.form == Form::Allocation && advice.is_empty() {
         advice.extend(one_array(budget, *framework));
     }
-    if explanation.message.form == Form::EarlyAbort && is_bare {
+    if listing.message.form == Form::EarlyAbort && is_bare {
         let sentence =
             "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate";
         let flag = "export LIBTPU_INIT_ARGS=\"--xla_tpu_impure_oom_fast_exit_threshold=-1\"";

@@ -1,10 +1,9 @@
 //! VMEM, SMEM and the SparseCore's memories: what one kernel or instruction needs for itself.
 
-use super::{Allocation, Explanation};
 use crate::{
-    Recommendation, bytes_in_words,
-    recommendation::{Change, Saving, Target},
-    size_in_words, snippet,
+    advice::{Change, Recommendation, Saving, Target, snippet},
+    message::{Allocation, Listing},
+    program::{bytes_in_words, size_in_words},
 };
 use std::fmt::Write as _;
 use tilewise::{Shape, tpu::kernel::Limits};
@@ -18,8 +17,8 @@ const LARGEST_VMEM: u64 = 128 << 20;
 const PALLAS: &str = "from jax.experimental import pallas as pl";
 const PALLAS_TPU: &str = "from jax.experimental.pallas import tpu as pltpu";
 
-pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Recommendation> {
-    let message = &explanation.message;
+pub(super) fn of(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {
+    let message = explanation.message;
     if message.form == Form::SparseCore {
         return vec![sparse_core(message)];
     }
@@ -45,35 +44,31 @@ pub(super) fn of(explanation: &Explanation, framework: Framework) -> Vec<Recomme
     }
 }
 
-fn windows(explanation: &Explanation) -> Vec<(&Allocation, Window)> {
+fn windows<'a>(explanation: Listing<'a>) -> Vec<(&'a Allocation, Window)> {
     let rows = explanation.allocations.iter();
     let mut windows: Vec<_> = rows.filter_map(|row| Some((row, row.entry.window()?))).collect();
     windows.sort_by_key(|(row, _)| std::cmp::Reverse(row.taken_bytes()));
     windows
 }
 
-impl Explanation {
-    /// Of a kernel that does not fit into VMEM: bytes of the windows and scratch that the message lists, and of all else
-    /// that it needs, which its body takes or the message leaves out. `None` for other messages, and where it lists none.
-    #[must_use]
-    pub fn declared_and_body_bytes(&self) -> Option<(u64, u64)> {
-        let message = &self.message;
-        if message.memory_space.as_deref() != Some("vmem") {
-            return None;
-        }
-        let used = message.used.as_ref().map(PrintedSize::bytes)?;
-        let declared = windows(self)
-            .iter()
-            .filter(|(_, window)| matches!(window.kind, WindowKind::Input | WindowKind::Output | WindowKind::Scratch))
-            .map(|(row, _)| row.taken_bytes())
-            .fold(0, u64::saturating_add);
-        (declared > 0).then(|| (declared, used.saturating_sub(declared)))
+/// [`Explanation::declared_and_body_bytes`](super::explanation::Explanation::declared_and_body_bytes)
+pub(super) fn declared_and_body_bytes(explanation: Listing<'_>) -> Option<(u64, u64)> {
+    let message = explanation.message;
+    if message.memory_space.as_deref() != Some("vmem") {
+        return None;
     }
+    let used = message.used.as_ref().map(PrintedSize::bytes)?;
+    let declared = windows(explanation)
+        .iter()
+        .filter(|(_, window)| matches!(window.kind, WindowKind::Input | WindowKind::Output | WindowKind::Scratch))
+        .map(|(row, _)| row.taken_bytes())
+        .fold(0, u64::saturating_add);
+    (declared > 0).then(|| (declared, used.saturating_sub(declared)))
 }
 
 /// Smaller blocks, the largest halved until it fits.
-fn blocks(explanation: &Explanation) -> Vec<Recommendation> {
-    let message = &explanation.message;
+fn blocks(explanation: Listing<'_>) -> Vec<Recommendation> {
+    let message = explanation.message;
     let windows = windows(explanation);
     let is_block = |kind| matches!(kind, WindowKind::Input | WindowKind::Output);
     let blocks = windows.iter().filter(|(_, window)| is_block(window.kind));
@@ -148,17 +143,17 @@ fn scratch(row: &Allocation) -> Recommendation {
 }
 
 /// What of a generation's cap keeps a kernel from getting as much as it needs.
-fn cap_in_the_way(explanation: &Explanation) -> Option<String> {
+fn cap_in_the_way(explanation: Listing<'_>) -> Option<String> {
     let generation = explanation.generation?;
     let cap = Limits::of(generation)?.cap_bytes;
-    let message = &explanation.message;
+    let message = explanation.message;
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let is_of_vmem = message.memory_space.as_deref() == Some("vmem") && is_kernel(explanation);
     (is_of_vmem && used > cap).then(|| format!("{generation} honours up to {}", bytes_in_words(cap)))
 }
 
 /// Whether it is a kernel that the message is about, and not an instruction of the compiler's.
-fn is_kernel(explanation: &Explanation) -> bool {
+fn is_kernel(explanation: Listing<'_>) -> bool {
     explanation.message.kernel.is_some()
         || explanation.allocations.iter().any(|row| {
             let label = row.entry.label.as_deref().unwrap_or_default();
@@ -169,7 +164,7 @@ fn is_kernel(explanation: &Explanation) -> bool {
 }
 
 /// A higher limit, where the memory itself has room.
-fn limit(message: &Message, explanation: &Explanation, framework: Framework) -> Option<Recommendation> {
+fn limit(message: &Message, explanation: Listing<'_>, framework: Framework) -> Option<Recommendation> {
     let used = message.used.as_ref().map(PrintedSize::bytes)?;
     let limit = message.limit.as_ref().map(PrintedSize::bytes)?;
     // What a kernel may have is 16, 32 or 64 MiB where it doesn't ask for more. Lists tell of the memory itself, too, which
@@ -266,7 +261,7 @@ fn smaller_blocks(message: &Message, framework: Framework) -> Recommendation {
 }
 
 /// SMEM has what a core's scalar unit reads.
-fn scalars(explanation: &Explanation) -> Recommendation {
+fn scalars(explanation: Listing<'_>) -> Recommendation {
     let windows = windows(explanation);
     let limit = explanation.message.limit.as_ref().map_or(1 << 20, PrintedSize::bytes);
     let most = format!(
@@ -300,7 +295,7 @@ fn scalars(explanation: &Explanation) -> Recommendation {
 }
 
 /// `. s32[163840] alone takes 640.00 KiB`
-fn largest(explanation: &Explanation) -> Option<String> {
+fn largest(explanation: Listing<'_>) -> Option<String> {
     let row = explanation.allocations.iter().max_by_key(|row| row.taken_bytes()).filter(|row| row.taken_bytes() > 0)?;
     let shape = row.shape.as_ref()?.without_layout().to_string();
     Some(format!(". {shape} alone takes {}", bytes_in_words(row.taken_bytes())))
@@ -325,7 +320,7 @@ fn sparse_core(message: &Message) -> Recommendation {
 }
 
 /// Values that did not fit into registers.
-pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Recommendation> {
+pub(super) fn spills(explanation: Listing<'_>, framework: Framework) -> Vec<Recommendation> {
     let spilled: u64 = windows(explanation)
         .iter()
         .filter(|(_, window)| window.kind == WindowKind::Spill)
@@ -355,6 +350,6 @@ pub(super) fn spills(explanation: &Explanation, framework: Framework) -> Vec<Rec
         _ => piece,
     };
     let mut advice = vec![piece];
-    advice.extend(limit(&explanation.message, explanation, framework));
+    advice.extend(limit(explanation.message, explanation, framework));
     advice
 }

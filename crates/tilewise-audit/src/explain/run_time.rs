@@ -1,9 +1,8 @@
 //! Memory that others hold while a program runs, and messages that tell of no arrays.
 
 use crate::{
-    Recommendation,
-    recommendation::{Change, Saving, Target},
-    size_in_words, snippet,
+    advice::{Change, Recommendation, Saving, Target, snippet},
+    program::size_in_words,
 };
 use tilewise_oom::{Form, Framework, Message, PrintedSize, Verdict};
 

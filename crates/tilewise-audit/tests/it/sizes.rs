@@ -72,7 +72,7 @@ fn headline_peak_and_chart_are_one_sum() {
     for (path, report) in &reports() {
         let bounds = report.memory_bounds;
         let place = format!("{} of {}", report.module_name, path.display());
-        let Ok(plan) = &report.plan else { continue };
+        let Ok(plan) = report.plan() else { continue };
         let parts = plan.argument_bytes + plan.output_bytes - plan.alias_bytes;
         assert_eq!(bounds.at_most_bytes, parts + bounds.constant_bytes + plan.temporary_bytes(), "{place}");
         let Some(peak) = report.memory_space(0).and_then(|total| total.peak.as_ref()) else { continue };
@@ -88,7 +88,7 @@ fn what_lies_in_the_memory_of_a_result_is_no_piece() {
     let module = Module::parse(text).expect("a program");
     let options = AuditOptions::default().with_tpu(Generation::V5e).with_hbm_limit(256 << 20);
     let report = tilewise_audit::audit_with(&module, options);
-    let space = report.plan.as_ref().expect("a plan").space(0).expect("HBM");
+    let space = report.plan().expect("a plan").space(0).expect("HBM");
     let moment = space.peak.as_ref().expect("a peak").logical_time;
     let alive = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&moment));
     assert_eq!(alive.map(|piece| piece.row.value.bytes).sum::<u64>(), space.peak_temporary_live_bytes);

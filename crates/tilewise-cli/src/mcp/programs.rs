@@ -238,7 +238,7 @@ pub(super) fn diff(pair: &Pair) -> Answer {
 
 /// The report, if there is a memory plan.
 fn planned(report: &Report) -> Result<&Report, Failure> {
-    match &report.plan {
+    match report.plan() {
         Ok(_) => Ok(report),
         Err(error) => Err(Failure::new("no_plan", format!("no memory plan: {error}"))),
     }

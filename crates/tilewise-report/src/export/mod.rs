@@ -85,7 +85,7 @@ pub trait Exporter {
 
 /// Whether there is a memory plan, which some formats are of.
 fn has_plan(output: &AuditOutput, purpose: &str) -> Result<(), Failure> {
-    match &output.report.plan {
+    match output.report.plan() {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::new("no_plan", format!("{}: no memory plan{purpose}: {error}", output.source))),
     }

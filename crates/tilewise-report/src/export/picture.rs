@@ -83,7 +83,7 @@ fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'a, '_>) -> 
             last: piece.last,
         }
     });
-    let space = report.plan.as_ref().ok().and_then(|plan| plan.space(memory_space));
+    let space = report.plan().ok().and_then(|plan| plan.space(memory_space));
     let peak = report.memory_space(memory_space).and_then(|total| total.peak.as_ref()).map(|peak| Peak {
         moment: peak.moment,
         instruction: peak.instruction.clone(),
@@ -91,7 +91,7 @@ fn of<'a>(report: &'a Report, memory_space: u8, detail: &mut Detail<'a, '_>) -> 
     });
     MemoryPicture {
         title: format!("{}: {}", report.module_name, memory_space_name(memory_space).to_uppercase()),
-        moments: report.plan.as_ref().map_or(0, |plan| plan.order().len()),
+        moments: report.plan().map_or(0, |plan| plan.order().len()),
         resident_bytes: space.map_or(0, |space| space.resident_bytes),
         pieces: pieces.collect(),
         owners: Vec::new(),

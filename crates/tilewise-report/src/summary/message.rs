@@ -50,7 +50,7 @@ impl MessageSummary {
 }
 
 fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
-    let together = explanation.advice().iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
+    let together = explanation.advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
     let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
     let (frees, missing) = (bytes_in_words(together), bytes_in_words(missing));
     let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
@@ -59,8 +59,8 @@ fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
 
 /// What ran out, and what is the cause.
 fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
-    match explanation.answer() {
-        Some(answer) => (answer.headline, answer.cause),
+    match &explanation.answer {
+        Some(answer) => (answer.headline.clone(), answer.cause.clone()),
         None => (headline(&explanation.message), verdict(&explanation.message, budget)),
     }
 }
@@ -105,7 +105,7 @@ fn kernel_note(explanation: &Explanation) -> Option<Remark> {
     /// A register: the body takes whole ones.
     const REGISTER: u64 = 4096;
     let message = &explanation.message;
-    let words = match explanation.declared_and_body_bytes() {
+    let words = match explanation.declared_and_body_bytes {
         Some((declared, body)) if body >= REGISTER => format!(
             "{} of it are the windows and scratch that are listed; {} are its body's (spilled registers, values too large \
              for them), or not listed.",

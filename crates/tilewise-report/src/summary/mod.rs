@@ -128,7 +128,7 @@ impl<'a> Summary<'a> {
     pub fn of(view: &ReportView<'a>) -> Self {
         let report = view.report;
         Self {
-            recommendations: report.plan.as_ref().map_or(Vec::new(), |_| recommended(report)),
+            recommendations: report.plan().map_or(Vec::new(), |_| recommended(report)),
             remedy: view.options.hbm_limit.and_then(|limit| remedy(report, limit)),
             contents: contents(report),
             copies: CopySummary::of(report),
@@ -141,7 +141,7 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn at_once(view: &ReportView<'a>) -> Self {
         let report = view.report;
-        let (plan, source) = (report.plan.as_ref().ok(), visible(view.source));
+        let (plan, source) = (report.plan().ok(), visible(view.source));
         let hbm = report.memory_space(0);
         let entry = report.entry.as_deref().filter(|entry| !entry.is_empty());
         Self {
@@ -165,7 +165,7 @@ impl<'a> Summary<'a> {
 
 /// `Holds 311.37 MiB (326497792) of HBM at most`
 fn headline(report: &Report) -> String {
-    let plan = match &report.plan {
+    let plan = match report.plan() {
         Ok(plan) => plan,
         Err(error) => return format!("No memory plan: {error}"),
     };
@@ -200,7 +200,7 @@ fn verdict(report: &Report, limit: u64) -> Remark {
     let (tone, words) = match bounds.fits(limit) {
         Some(true) => (Tone::Strong, format!("Fits {holds} with {} left.", bytes(limit - most))),
         Some(false) => {
-            let alone = if report.plan.is_ok() { "" } else { "arguments and results alone are " };
+            let alone = if report.plan().is_ok() { "" } else { "arguments and results alone are " };
             (Tone::Bad, format!("Does not fit {holds}: {alone}{} too much.", bytes(least - limit)))
         }
         None if bounds.is_assumed => {
@@ -310,7 +310,7 @@ pub(crate) fn of_all_arrays(report: &Report) -> Option<Remark> {
 /// The first recommendations that bring a program below a limit.
 fn remedy(report: &Report, limit: u64) -> Option<Remark> {
     let held = report.memory_bounds.at_most_bytes;
-    if report.advice().is_empty() || report.plan.is_err() || held <= limit {
+    if report.advice().is_empty() || report.plan().is_err() || held <= limit {
         return None;
     }
     let mut is_bound = false;

@@ -25,7 +25,7 @@ impl WriteText for AuditOutput {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let (report, summary, all) = (&self.report, self.summary(), self.all);
         write_head(&summary, out)?;
-        if report.plan.is_err() {
+        if report.plan().is_err() {
             write_totals(report, terminal, out)?;
         }
         write_remarks(&summary.verdict, terminal, out)?;
@@ -35,7 +35,7 @@ impl WriteText for AuditOutput {
             let lines = sparkline(report, &terminal.options(), terminal.width.min(SPARKLINE));
             lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
         }
-        if report.plan.is_ok() {
+        if report.plan().is_ok() {
             write_remarks(&summary.notes, terminal, out)?;
         }
         if let Some(peak) = peak {
@@ -47,7 +47,7 @@ impl WriteText for AuditOutput {
         }
         write_kernels(report, all, terminal.width, out)?;
         writeln!(out)?;
-        match &report.plan {
+        match report.plan() {
             Ok(_) if !all => return Ok(()),
             Ok(_) => {
                 write_totals(report, terminal, out)?;

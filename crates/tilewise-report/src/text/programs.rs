@@ -84,7 +84,7 @@ impl Exporter for ProgramLines {
         self.programs += 1;
         let report = &output.report;
         let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
-        let (numbers, place) = match &report.plan {
+        let (numbers, place) = match report.plan() {
             Ok(plan) => {
                 let (held, padding) = (plan.total_bytes(), peak.map_or(0, |peak| peak.padding_bytes));
                 self.held = self.held.saturating_add(held);

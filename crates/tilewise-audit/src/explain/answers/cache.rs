@@ -1,10 +1,9 @@
 //! A server's cache of keys and values: pages larger than it counted, and no room for one request.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    Recommendation, bytes_in_words,
-    recommendation::{Change, Target},
-    size_in_words,
+    advice::{Change, Recommendation, Target},
+    program::{bytes_in_words, size_in_words},
 };
 use tilewise_oom::Message;
 

@@ -1,17 +1,17 @@
 //! Donated arrays that found no result to live in.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    Explanation, Recommendation, bytes_in_words,
-    recommendation::{Change, Saving, Target},
-    snippet,
+    advice::{Change, Recommendation, Saving, Target, snippet},
+    message::Listing,
+    program::bytes_in_words,
 };
 
 /// Below this nobody misses the memory.
 const SMALL: u64 = 1 << 20;
 
-pub(super) fn answer(explanation: &Explanation) -> Answer {
-    let message = &explanation.message;
+pub(super) fn answer(explanation: Listing<'_>) -> Answer {
+    let message = explanation.message;
     if let Some(platform) = message.facts.text("platform") {
         return Answer {
             headline: format!("Warning: arrays can't be donated on {platform}."),

@@ -1,15 +1,15 @@
 //! Machines without tiles: GPUs, hosts, Tenstorrent's.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    Allocation, Explanation, Recommendation, bytes_in_words,
-    recommendation::{Change, Target},
-    size_in_words, snippet,
+    advice::{Change, Recommendation, Target, snippet},
+    message::{Allocation, Listing},
+    program::{bytes_in_words, size_in_words},
 };
 use tilewise_oom::{Form, Framework, Machine, Message, PrintedSize, Section, Verdict};
 
-pub(super) fn answer(explanation: &Explanation) -> Answer {
-    let message = &explanation.message;
+pub(super) fn answer(explanation: Listing<'_>) -> Answer {
+    let message = explanation.message;
     let (place, advice) = match message.machine() {
         Some(Machine::Host) => ("on the host", vec![host()]),
         Some(Machine::Tenstorrent) => ("on a Tenstorrent device", vec![tenstorrent(message)]),
@@ -51,8 +51,8 @@ fn too_large(message: &Message) -> String {
     }
 }
 
-fn gpu(explanation: &Explanation) -> Vec<Recommendation> {
-    let message = &explanation.message;
+fn gpu(explanation: Listing<'_>) -> Vec<Recommendation> {
+    let message = explanation.message;
     let process =
         |sentence: &str, code: &str| Recommendation::new(Change::Free, Target::Process, sentence).snippet(None, code);
     if message.framework == Some(Framework::Torch) {
@@ -104,7 +104,7 @@ fn torch(message: &Message) -> Vec<Recommendation> {
     }
 }
 
-fn smaller(explanation: &Explanation) -> Recommendation {
+fn smaller(explanation: Listing<'_>) -> Recommendation {
     let inside = explanation.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
     let largest = inside.max_by_key(|row| row.taken_bytes());
     let start =

@@ -1,10 +1,9 @@
 //! An argument that is not what the program was compiled for (E0102).
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    Recommendation, bytes_in_words,
-    recommendation::{Change, Target},
-    snippet,
+    advice::{Change, Recommendation, Target, snippet},
+    program::bytes_in_words,
 };
 use tilewise::{
     ArrayShape, Shape,
@@ -227,10 +226,10 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explain;
+    use crate::explain::explain;
 
     fn cause(text: &str) -> String {
-        explain(Message::parse(text).expect("a message"), None).answer().expect("an answer").cause
+        explain(Message::parse(text).expect("a message"), None).answer.expect("an answer").cause
     }
 
     /// The example of <https://openxla.org/xla/errors/error_0102>, whose figures this works out.

@@ -1,11 +1,7 @@
 //! Kernels that Mosaic can't compile: blocks, indices, slices, types.
 
-use super::Answer;
-use crate::{
-    Recommendation,
-    recommendation::{Change, Target},
-    snippet,
-};
+use super::answer::Answer;
+use crate::advice::{Change, Recommendation, Target, snippet};
 use tilewise_oom::{Facts, Form, Message, meaning_of_code};
 
 const PALLAS: &str = "from jax.experimental import pallas as pl";

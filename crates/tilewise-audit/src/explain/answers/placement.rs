@@ -1,11 +1,7 @@
 //! A result that ends in host memory (E1200).
 
-use super::Answer;
-use crate::{
-    Recommendation,
-    recommendation::{Change, Target},
-    snippet,
-};
+use super::answer::Answer;
+use crate::advice::{Change, Recommendation, Target, snippet};
 use tilewise_oom::Message;
 
 pub(super) fn answer(message: &Message) -> Answer {

@@ -1,10 +1,9 @@
 //! Rematerialization that stopped above its target.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    Recommendation, bytes_in_words,
-    recommendation::{Change, Target},
-    size_in_words, snippet,
+    advice::{Change, Recommendation, Target, snippet},
+    program::{bytes_in_words, size_in_words},
 };
 use tilewise_oom::{Message, PrintedSize};
 

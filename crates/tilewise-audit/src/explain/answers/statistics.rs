@@ -1,10 +1,9 @@
 //! Logs and statistics: nothing failed, and how much is left.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::{
-    Recommendation, bytes_in_words,
-    recommendation::{Change, Target},
-    size_in_words,
+    advice::{Change, Recommendation, Target},
+    program::{bytes_in_words, size_in_words},
 };
 use tilewise_oom::{Facts, Form, Message, PrintedSize};
 

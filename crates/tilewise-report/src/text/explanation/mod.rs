@@ -32,7 +32,7 @@ impl WriteText for Explanation {
         if let Some(stack) = &summary.stack {
             budget::write(stack, out)?;
         }
-        write_of_message(&self.advice(), terminal.width, out)?;
+        write_of_message(&self.advice, terminal.width, out)?;
         if let Some(shortfall) = &summary.shortfall {
             write_wrapped(&shortfall.words, style_of(shortfall.tone), ["  "; 2], terminal.width, out)?;
         }

@@ -1,0 +1,33 @@
+//! What to change in a program, and why it has its copies: worked out together, since both look at what its caller passes.
+
+use super::{
+    copy_reasons::{CopyReason, reasons},
+    notes::notes,
+    pricing::recommend,
+    program::ProgramModel,
+    recommendation::Recommendation,
+    rules::{LayoutRequests, rules},
+};
+use crate::{copies::CopyRow, program::PlannedProgram};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Findings {
+    pub(crate) advice: Vec<Recommendation>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) copy_reasons: Vec<CopyReason>,
+}
+
+impl Findings {
+    pub(crate) fn new(planned: &PlannedProgram, copies: &[CopyRow]) -> Self {
+        let Some(program) = ProgramModel::new(planned, copies) else {
+            return Self { advice: Vec::new(), notes: Vec::new(), copy_reasons: reasons(planned, copies, None) };
+        };
+        // Layouts can be asked for where they have tiles.
+        let requests = planned.machine.generation().map(|_| LayoutRequests::new(&program)).unwrap_or_default();
+        Self {
+            advice: recommend(&program, &rules(&requests)),
+            notes: notes(&program),
+            copy_reasons: reasons(planned, copies, Some(&requests)),
+        }
+    }
+}

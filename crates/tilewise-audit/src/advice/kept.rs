@@ -1,0 +1,64 @@
+//! What a forward pass leaves for the backward pass.
+
+use super::program::{LiveArray, ProgramModel};
+use crate::program::{any_fused, is_backward, is_forward, op_name, traced};
+use std::collections::HashMap;
+use tilewise_hlo::Instruction;
+
+/// A value of the forward pass that lies in memory until the backward pass reads it.
+pub(crate) struct KeptValue<'a, 'm> {
+    pub(crate) array: &'a LiveArray<'m>,
+    /// The framework's name of the operation that makes it.
+    pub(crate) name: String,
+    /// When the forward pass last reads it.
+    pub(crate) last_forward: usize,
+    /// When the backward pass first reads it.
+    pub(crate) first_backward: usize,
+}
+
+impl<'m> ProgramModel<'m> {
+    /// What is kept for the backward pass, in the order in which it is made.
+    pub(crate) fn kept_values(&self) -> Vec<KeptValue<'_, 'm>> {
+        if !self.has_gradient() {
+            return Vec::new();
+        }
+        let moments = self.moments();
+        let kept = |array| self.kept_value(array, &moments);
+        let mut kept: Vec<KeptValue<'_, 'm>> = self.temporaries().filter_map(kept).collect();
+        kept.sort_by_key(|value| value.array.first);
+        kept
+    }
+
+    fn kept_value<'a>(
+        &'a self,
+        array: &'a LiveArray<'m>,
+        moments: &HashMap<usize, usize>,
+    ) -> Option<KeptValue<'a, 'm>> {
+        let name = traced(self.flow, &array.instruction).0?;
+        if !is_forward(&name) {
+            return None;
+        }
+        let (mut last_forward, mut first_backward) = (array.first, usize::MAX);
+        for reader in self.readers(array.position).filter_map(|op| self.flow.instruction(op)) {
+            let Some(moment) = moments.get(&reader.index()) else { continue };
+            let is_named_backward = |at: &Instruction<'_>| op_name(at).is_some_and(|name| is_backward(&name));
+            if any_fused(&reader, is_named_backward) {
+                first_backward = first_backward.min(*moment);
+            } else {
+                last_forward = last_forward.max(*moment);
+            }
+        }
+        // What is copied or moved first is not itself kept.
+        let is_kept = first_backward <= array.last && last_forward < first_backward;
+        is_kept.then_some(KeptValue { array, name, last_forward, first_backward })
+    }
+
+    /// By instruction, when it first runs.
+    fn moments(&self) -> HashMap<usize, usize> {
+        let mut moments = HashMap::new();
+        for (moment, instruction) in self.plan.order().enumerate() {
+            moments.entry(instruction).or_insert(moment);
+        }
+        moments
+    }
+}

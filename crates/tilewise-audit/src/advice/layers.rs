@@ -1,0 +1,219 @@
+//! Layers of a network that repeat, and what each keeps for the backward pass.
+
+use super::{kept::KeptValue, program::ProgramModel};
+use crate::program::{bytes_in_words, modules, numbered};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    mem,
+};
+use tilewise_hlo::Opcode;
+
+/// What repeated layers keep, in the order in which they run.
+pub(crate) struct Layers<'k, 'a, 'm> {
+    /// Their place in the names of operations, such as `transformer/h/*`; `None` where only their shapes repeat.
+    pub(crate) path: Option<String>,
+    pub(crate) layers: Vec<Layer<'k, 'a, 'm>>,
+}
+
+/// What one layer keeps.
+pub(crate) struct Layer<'k, 'a, 'm> {
+    pub(crate) values: Vec<&'k KeptValue<'a, 'm>>,
+    /// When its forward pass ends.
+    end: usize,
+    /// Which of them later layers read: they stay, whatever is recomputed.
+    inputs: Vec<bool>,
+    /// Bytes that stay for an input that is none of them.
+    other_input: u64,
+}
+
+impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
+    /// The layers that keep most, by the names of operations, or, where these tell of less, by shapes that repeat.
+    pub(crate) fn of(kept: &'k [KeptValue<'a, 'm>]) -> Option<Self> {
+        // What a loop stacks up is no layer's, but each step's.
+        let unrolled = kept.iter().filter(|value| value.array.instruction.opcode() != Opcode::While);
+        let kept: Vec<&'k KeptValue<'a, 'm>> = unrolled.collect();
+        let (by_name, by_shape) = (by_name(&kept), by_shape(&kept));
+        let all = |layers: &Option<Self>| layers.as_ref().map_or(0, Self::bytes);
+        let mut best = if all(&by_name) / 3 >= all(&by_shape) / 4 { by_name } else { by_shape }?;
+        best.find_inputs();
+        Some(best)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.layers.iter().map(Layer::bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that all but the largest of them keep.
+    fn bytes_but_of_one(&self) -> u64 {
+        self.bytes() - self.layers.iter().map(Layer::bytes).max().unwrap_or(0)
+    }
+
+    /// What is read after its layer is the input of a later one. Where nothing is, the smallest that is no trifle stands for
+    /// it, or the smallest of another layer, if that is smaller: inputs of all are alike.
+    fn find_inputs(&mut self) {
+        let smallest = |layer: &Layer<'k, 'a, 'm>| {
+            let trifle = layer.bytes() / 64;
+            let sizes = layer.values.iter().map(|value| value.array.bytes).enumerate();
+            sizes.filter(|(_, bytes)| *bytes > trifle).min_by_key(|(_, bytes)| *bytes)
+        };
+        let least = self.layers.iter().filter_map(smallest).map(|(_, bytes)| bytes).min().unwrap_or(0);
+        for layer in &mut self.layers {
+            layer.inputs = layer.values.iter().map(|value| value.last_forward > layer.end).collect();
+            if !layer.inputs.contains(&true) {
+                match smallest(layer) {
+                    Some((at, bytes)) if bytes == least => layer.inputs[at] = true,
+                    _ => layer.other_input = least,
+                }
+            }
+        }
+    }
+
+    /// What goes if each layer is computed again for its backward pass.
+    pub(crate) fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
+        self.layers.iter().flat_map(Layer::recomputed)
+    }
+
+    /// ` (`attention` 480.00 MiB, `mlp` 160.00 MiB)`: what keeps most of the layer that keeps most.
+    pub(crate) fn modules_in_words(&self) -> String {
+        const SHOWN: usize = 3;
+        let largest = self.layers.iter().max_by_key(|layer| layer.bytes());
+        let (Some(path), Some(largest)) = (&self.path, largest) else { return String::new() };
+        let base = path.rsplit('/').next().unwrap_or_default().trim_end_matches('*');
+        let mut held: BTreeMap<&str, u64> = BTreeMap::new();
+        for value in &largest.values {
+            let is_layer = |word: &&str| {
+                let number = word.strip_prefix(base);
+                number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+                    || format!("{word}_") == base
+            };
+            if let Some(module) = modules(&value.name).skip_while(|word| !is_layer(word)).nth(1) {
+                let bytes = held.entry(module).or_default();
+                *bytes = bytes.saturating_add(value.array.bytes);
+            }
+        }
+        let mut held: Vec<(&str, u64)> = held.into_iter().collect();
+        held.sort_by_key(|(_, bytes)| Reverse(*bytes));
+        if held.len() < 2 {
+            return String::new();
+        }
+        let shown: Vec<String> =
+            held.iter().take(SHOWN).map(|(module, bytes)| format!("`{module}` {}", bytes_in_words(*bytes))).collect();
+        format!(" ({})", shown.join(", "))
+    }
+
+    /// The most temporaries that are then alive: each layer's values until its forward pass is done with them, and again from
+    /// the start of its backward pass; or, if the compiler is lazy, each from when it is read there.
+    pub(crate) fn temporary_bytes(&self, program: &ProgramModel<'m>, is_lazy: bool) -> u64 {
+        let mut steps: BTreeMap<usize, i128> = BTreeMap::new();
+        let mut lives = |first: usize, last: usize, bytes: u64| {
+            *steps.entry(first).or_default() += i128::from(bytes);
+            *steps.entry(last + 1).or_default() -= i128::from(bytes);
+        };
+        let mut again: HashMap<(usize, usize), (usize, usize)> = HashMap::new();
+        for layer in &self.layers {
+            let restart = layer.recomputed().map(|value| value.first_backward).min().unwrap_or(usize::MAX);
+            for value in layer.recomputed() {
+                let restart = if is_lazy { value.first_backward } else { restart };
+                again.insert((value.array.buffer, value.array.first), (value.last_forward, restart));
+            }
+            let first = layer.recomputed().map(|value| value.array.first).min();
+            let last = layer.recomputed().map(|value| value.first_backward).max();
+            if let (Some(first), Some(last)) = (first, last) {
+                lives(first, last, layer.other_input);
+            }
+        }
+        for array in program.temporaries() {
+            match again.get(&(array.buffer, array.first)) {
+                Some((last_forward, restart)) if last_forward < restart => {
+                    lives(array.first, *last_forward, array.bytes);
+                    lives((*restart).min(array.last), array.last, array.bytes);
+                }
+                _ => lives(array.first, array.last, array.bytes),
+            }
+        }
+        let mut alive = 0;
+        let most = steps.into_values().map(|step| {
+            alive += step;
+            alive
+        });
+        u64::try_from(most.max().unwrap_or(0)).unwrap_or(0)
+    }
+}
+
+impl<'k, 'a, 'm> Layer<'k, 'a, 'm> {
+    fn new(values: Vec<&'k KeptValue<'a, 'm>>, end: usize) -> Self {
+        Self { values, end, inputs: Vec::new(), other_input: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.values.iter().map(|value| value.array.bytes).fold(0, u64::saturating_add)
+    }
+
+    fn recomputed(&self) -> impl Iterator<Item = &'k KeptValue<'a, 'm>> {
+        self.values.iter().zip(&self.inputs).filter(|(_, is_input)| !**is_input).map(|(value, _)| *value)
+    }
+}
+
+/// Layers whose number is a word of the operations' names: `h/3`, `layer_3`, or without one for the first.
+fn by_name<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
+    let mut paths: BTreeMap<String, BTreeMap<u64, Vec<&'k KeptValue<'a, 'm>>>> = BTreeMap::new();
+    for value in kept {
+        for (path, number) in numbered(&value.name) {
+            paths.entry(path).or_default().entry(number).or_default().push(value);
+        }
+    }
+    let several = paths.into_iter().filter(|(_, layers)| layers.len() > 1);
+    let layers = several.map(|(path, layers)| {
+        let mut end = usize::MAX;
+        let mut layers: Vec<Layer<'k, 'a, 'm>> = layers
+            .into_values()
+            .rev()
+            .map(|values| {
+                let start = values.iter().map(|value| value.array.first).min().unwrap_or(end);
+                Layer::new(values, mem::replace(&mut end, start.saturating_sub(1)))
+            })
+            .collect();
+        layers.reverse();
+        // The module that is all of the network says nothing.
+        let path = path.split_once('/').filter(|_| path.matches('/').count() > 1).map_or(&*path, |(_, rest)| rest);
+        Layers { path: Some(path.to_owned()), layers }
+    });
+    // Of equals, the outermost.
+    layers.max_by_key(|layers| (layers.bytes_but_of_one(), Reverse(layers.path.as_ref().map(String::len))))
+}
+
+/// Layers by what they keep, where names don't tell: the largest of its shapes that one operation makes several times.
+/// Each layer ends where the forward pass is done with one of these.
+fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a, 'm>> {
+    let mut shapes: BTreeMap<(String, String), Vec<&'k KeptValue<'a, 'm>>> = BTreeMap::new();
+    for value in kept {
+        // `mlp` and `mlp_3` are of two layers, `linear_0` and `linear_1` within them are of one.
+        let outermost = modules(&value.name).next().unwrap_or_default();
+        let base = outermost.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '_');
+        let name = value.name.replacen(outermost, base, 1);
+        shapes.entry((value.array.shape.to_string(), name)).or_default().push(value);
+    }
+    let several = shapes.into_values().filter(|alike| alike.len() > 1);
+    let anchors =
+        several.max_by_key(|alike| alike[1..].iter().map(|value| value.array.bytes).fold(0, u64::saturating_add))?;
+    let mut ends: Vec<usize> = anchors.iter().map(|anchor| anchor.last_forward).collect();
+    ends.sort_unstable();
+    let mut layers: Vec<Layer<'k, 'a, 'm>> = ends.iter().map(|end| Layer::new(Vec::new(), *end)).collect();
+    for value in kept {
+        // What comes after the last, such as a loss, is no layer's.
+        if let Some(layer) = layers.get_mut(ends.partition_point(|end| *end < value.array.first)) {
+            layer.values.push(value);
+        }
+    }
+    Some(Layers { path: None, layers })
+}
+
+/// `, 644.00 MiB of each of 4 layers (`transformer/h/*`)`, where values that are kept repeat.
+pub(crate) fn layers_in_words(kept: &[KeptValue<'_, '_>]) -> String {
+    let Some(layers) = Layers::of(kept) else { return String::new() };
+    let most = layers.layers.iter().map(Layer::bytes).max().unwrap_or(0);
+    let modules = layers.modules_in_words();
+    let path = layers.path.as_ref().map(|path| format!(" `{path}`")).unwrap_or_default();
+    format!(", up to {} of each of {} layers{path}{modules}", bytes_in_words(most), layers.layers.len())
+}

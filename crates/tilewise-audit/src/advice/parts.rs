@@ -1,0 +1,52 @@
+//! Parts of a batch: what arrays take in them, and which sizes may be a batch's.
+
+use super::program::{LiveArray, ProgramModel};
+use std::collections::{HashMap, HashSet};
+use tilewise::{Shape, tpu};
+
+/// Below this a dimension can't be halved to any use.
+pub(crate) const LEAST: u64 = 4;
+/// The dimensions of pictures: of a batch, of their height and width, of channels.
+const PICTURE: usize = 4;
+
+/// Bytes of one of so many parts along the dimension of this size: in the same order, or, where it lies along the lanes and
+/// fills them no better, in that which the compiler prefers. Of pictures it has their channels along the lanes then.
+pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, size: u64, parts: u64) -> Option<u64> {
+    let Some(at) = array.bounds.iter().position(|bound| *bound == size) else {
+        return Some(array.bytes.div_ceil(parts));
+    };
+    let mut bounds = array.bounds.clone();
+    bounds[at] = size.div_ceil(parts);
+    let in_order = |order: &[usize]| {
+        let part = tpu::layout_for_order(array.element_type(), &bounds, order, program.generation).ok()?;
+        Some(part.as_array()?.sizes().ok()?.physical_bytes)
+    };
+    let order = array.minor_to_major();
+    let last = bounds.len() - 1;
+    let is_of_pictures = bounds.len() >= PICTURE && order.first() == Some(&at) && at < last;
+    let other = if is_of_pictures {
+        let spatial = order.iter().copied().filter(|dimension| ![at, last].contains(dimension));
+        in_order(&[last, at].into_iter().chain(spatial).collect::<Vec<_>>())?
+    } else {
+        program.default_bytes(array.element_type(), &bounds)?
+    };
+    Some(in_order(order)?.min(other).max(array.bytes / parts))
+}
+
+/// The sizes that arguments begin with, each with the bounds of those that do.
+pub(crate) fn leading_sizes(program: &ProgramModel<'_>) -> HashMap<u64, HashSet<Vec<u64>>> {
+    let mut leading: HashMap<u64, HashSet<Vec<u64>>> = HashMap::new();
+    for bounds in arguments(program) {
+        if let Some(first) = bounds.first() {
+            leading.entry(*first).or_default().insert(bounds);
+        }
+    }
+    leading
+}
+
+/// The bounds of the program's arguments.
+fn arguments(program: &ProgramModel<'_>) -> Vec<Vec<u64>> {
+    let shapes = program.parameters().into_iter().filter_map(|parameter| parameter.shape().ok());
+    let bounds = |leaf: &Shape| leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect();
+    shapes.flat_map(|shape| shape.leaves().map(|(_, leaf)| bounds(&leaf)).collect::<Vec<_>>()).collect()
+}

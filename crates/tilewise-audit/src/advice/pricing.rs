@@ -1,0 +1,63 @@
+//! What proposals free, found by planning the program's memory again, and which of them are worth a line.
+
+use super::{
+    program::ProgramModel,
+    recommendation::{Change, Recommendation, Target},
+    rule::{Proposal, Rule},
+};
+use std::cmp::Reverse;
+
+/// Less than a hundredth of what the program holds is no advice.
+const WORTHWHILE: u64 = 100;
+/// Nor less than a tenth, where the program has to be taken apart, unless it doesn't fit otherwise.
+const WORTH_TAKING_APART: u64 = 10;
+/// The most that is recommended: readers stop here.
+const MOST: usize = 5;
+
+/// The best of what the rules propose, the best first. Each frees its bytes once those before it are done.
+pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
+    let saved = |before: &[(u64, Proposal)], proposal: &Proposal| {
+        let changes = before.iter().map(|(_, proposal)| proposal).chain([proposal]).map(|proposal| &proposal.buffers);
+        program.total_bytes.saturating_sub(program.total_with(changes))
+    };
+    let least = program.total_bytes / WORTHWHILE;
+    let proposals = rules.iter().filter(|rule| rule.holds_on(program.machine)).flat_map(|rule| rule.propose(program));
+    // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
+    let proposals = proposals.map(|proposal| {
+        let is_bound = proposal.is_bound || program.machine.generation().is_none();
+        Proposal { is_bound, ..proposal }
+    });
+    // By the plan, and as it is said.
+    let mut priced: Vec<([u64; 2], Proposal)> = proposals
+        .map(|proposal| {
+            let alone = saved(&[], &proposal);
+            ([alone, proposal.estimate.filter(|_| alone > 0).unwrap_or(alone)], proposal)
+        })
+        .collect();
+    // Stable: of equals, those of the earlier rule come first.
+    priced.sort_by_key(|([_, said], _)| Reverse(*said));
+    let mut kept: Vec<(u64, Proposal)> = Vec::new();
+    let mut together = 0;
+    for ([alone, said], proposal) in priced.into_iter().filter(|([_, said], _)| *said > least) {
+        // What the better ones free already is no further advice.
+        let with = saved(&kept, &proposal);
+        let more = scaled(with.saturating_sub(together), said, alone);
+        let is_taken_apart =
+            matches!((proposal.change, proposal.target), (Change::Chunk | Change::Checkpoint, Target::Value));
+        let least = if is_taken_apart && program.fits_without(together) {
+            program.total_bytes / WORTH_TAKING_APART
+        } else {
+            least
+        };
+        if kept.len() < MOST && more > least {
+            together = with;
+            kept.push((more, proposal));
+        }
+    }
+    kept.into_iter().map(|(saved, proposal)| proposal.recommendation(saved)).collect()
+}
+
+/// So many bytes by the scale on which `alone` is `said`.
+fn scaled(bytes: u64, said: u64, alone: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(said) / u128::from(alone.max(1))).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,255 @@
+//! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
+
+use super::recommendation::{AdvisedArray, Snippet};
+use crate::{
+    copies::{CopyClass, CopyRow, InterfaceArray},
+    program::{PlannedProgram, op_name, traced},
+};
+use std::collections::{HashMap, HashSet};
+use tilewise::{ElementType, Shape, tpu};
+use tilewise_hlo::{
+    Instruction, Module, Opcode,
+    dataflow::{Dataflow, OpId, Position},
+};
+use tilewise_memory::{Machine, MemoryPlan, Planner, Role};
+
+/// An array in the device's default memory.
+#[derive(Clone, Debug)]
+pub(crate) struct LiveArray<'m> {
+    pub(crate) instruction: Instruction<'m>,
+    pub(crate) op: OpId,
+    pub(crate) position: Position,
+    pub(crate) shape: Shape,
+    pub(crate) bounds: Vec<u64>,
+    pub(crate) bytes: u64,
+    pub(crate) role: Role,
+    /// Its number among the plan's buffers.
+    pub(crate) buffer: usize,
+    /// Whether its buffer holds anything at the peak, be it another array.
+    pub(crate) is_at_peak: bool,
+    /// When it is made and last read, as of [`MemoryPlan::order`].
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+}
+
+impl LiveArray<'_> {
+    pub(crate) fn element_type(&self) -> ElementType {
+        self.shape.element_type().unwrap_or(ElementType::Pred)
+    }
+
+    /// Logical dimensions, the fastest-varying first.
+    pub(crate) fn minor_to_major(&self) -> &[usize] {
+        self.shape.layout().map_or(&[], |layout| layout.minor_to_major())
+    }
+
+    pub(crate) fn elements(&self) -> u64 {
+        self.bounds.iter().fold(1, |product, bound| product.saturating_mul(*bound))
+    }
+
+    pub(crate) fn logical_bytes(&self) -> u64 {
+        self.shape.as_array().and_then(|array| array.sizes().ok()).map_or(self.bytes, |sizes| sizes.logical_bytes)
+    }
+
+    pub(crate) fn is_parameter(&self) -> bool {
+        self.instruction.opcode() == Opcode::Parameter && self.instruction.computation().is_entry()
+    }
+}
+
+/// What buffers take instead.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BufferChanges {
+    /// Bytes by the buffer's number, where that is less than it takes.
+    pub(crate) at_most: HashMap<usize, u64>,
+    /// Bytes by the buffer's number, be it less or more.
+    pub(crate) exactly: HashMap<usize, u64>,
+    /// Bytes of results that then lie in arguments.
+    pub(crate) donated_bytes: u64,
+}
+
+pub(crate) struct ProgramModel<'m> {
+    pub(crate) module: &'m Module,
+    /// Whose default layouts hold, where they are asked for: by rules of TPUs alone.
+    pub(crate) generation: tpu::Generation,
+    pub(crate) machine: Machine,
+    /// Devices that run the program together.
+    pub(crate) partitions: u64,
+    pub(crate) flow: &'m Dataflow,
+    /// What is large enough to matter, in the order of definition.
+    pub(crate) arrays: Vec<LiveArray<'m>>,
+    pub(crate) total_bytes: u64,
+    pub(crate) temporary_bytes: u64,
+    /// Bytes of memory that it should fit, where they are known.
+    limit: Option<u64>,
+    /// By instruction, the number of the buffer that it makes, or that the first of them lies in.
+    pub(crate) buffers: HashMap<usize, usize>,
+    /// Whether anything is copied into another layout.
+    pub(crate) has_relayouts: bool,
+    pub(crate) plan: &'m MemoryPlan,
+    planner: &'m Planner,
+}
+
+impl<'m> ProgramModel<'m> {
+    /// The model of a program; `None` for one without plan.
+    pub(crate) fn new(planned: &'m PlannedProgram, copies: &[CopyRow]) -> Option<Self> {
+        /// Arrays below this part of what the program holds are no one's concern.
+        const NEGLIGIBLE: u64 = 1000;
+
+        let (plan, module) = (planned.plan.as_ref().ok()?, &planned.module);
+        let hbm = plan.space(0)?;
+        let total_bytes = plan.total_bytes();
+        let at_peak: HashSet<usize> =
+            hbm.peak.iter().flat_map(|peak| &peak.live).map(|live| hbm.values[live.value].buffer).collect();
+        let mut arrays = Vec::new();
+        for value in hbm.values.iter().filter(|value| value.bytes > total_bytes / NEGLIGIBLE) {
+            let Some(instruction) = module.instruction(value.instruction) else { continue };
+            let (Some(op), Some(shape)) = (planned.flow.op(&instruction), value.shape()) else { continue };
+            let Some(array) = shape.as_array() else { continue };
+            let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+            let Some(bounds) = bounds else { continue };
+            arrays.push(LiveArray {
+                instruction,
+                op,
+                position: value.position,
+                bounds,
+                bytes: value.bytes,
+                role: value.role,
+                buffer: value.buffer,
+                is_at_peak: at_peak.contains(&value.buffer),
+                first: value.first,
+                last: value.last,
+                shape,
+            });
+        }
+        let mut buffers = HashMap::new();
+        for value in plan.spaces.iter().flat_map(|space| &space.values) {
+            buffers.entry(value.instruction).or_insert(value.buffer);
+        }
+        Some(Self {
+            module,
+            generation: planned.machine.generation().unwrap_or(tpu::Generation::V5e),
+            machine: planned.machine,
+            partitions: planned.partitions,
+            flow: &planned.flow,
+            arrays,
+            total_bytes,
+            temporary_bytes: plan.temporary_bytes(),
+            limit: planned.limit,
+            buffers,
+            has_relayouts: copies.iter().any(|copy| copy.class == CopyClass::Relayout),
+            plan,
+            planner: planned.planner.as_ref()?,
+        })
+    }
+
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        self.arrays.iter().filter(|array| array.role == Role::Argument && array.is_parameter())
+    }
+
+    pub(crate) fn results(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        self.arrays.iter().filter(|array| array.role == Role::Output)
+    }
+
+    pub(crate) fn temporaries(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        self.arrays.iter().filter(|array| array.role == Role::Temporary)
+    }
+
+    pub(crate) fn peak_temporaries(&self) -> impl Iterator<Item = &LiveArray<'m>> {
+        let mut seen = HashSet::new();
+        self.temporaries().filter(move |array| array.is_at_peak && seen.insert(array.buffer))
+    }
+
+    /// Whether the program takes a gradient: JAX's names of operations say so.
+    pub(crate) fn has_gradient(&self) -> bool {
+        self.module.source().contains("transpose(jvp")
+    }
+
+    /// Bytes of an array that the compiler lays out freely.
+    pub(crate) fn default_bytes(&self, element_type: ElementType, bounds: &[u64]) -> Option<u64> {
+        let shape = tpu::default_layout(element_type, bounds, self.generation).ok()?;
+        Some(shape.as_array()?.sizes().ok()?.physical_bytes)
+    }
+
+    /// The plan's buffer that an instruction's array lies in.
+    pub(crate) fn buffer(&self, instruction: usize) -> Option<usize> {
+        self.buffers.get(&instruction).copied()
+    }
+
+    /// Whether it fits once so many bytes are freed, or nobody asks.
+    pub(crate) fn fits_without(&self, bytes: u64) -> bool {
+        self.limit.is_none_or(|limit| self.total_bytes.saturating_sub(bytes) <= limit)
+    }
+
+    /// The program's total with all these changes.
+    pub(crate) fn total_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
+        let mut all = BufferChanges::default();
+        for change in changes {
+            for (buffer, bytes) in &change.at_most {
+                let least = all.at_most.entry(*buffer).or_insert(*bytes);
+                *least = (*least).min(*bytes);
+            }
+            all.exactly.extend(&change.exactly);
+            all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
+        }
+        let plan = self.planner.plan_resized(self.plan.packing, |buffer, bytes| {
+            let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
+            all.exactly.get(&buffer).copied().or_else(at_most)
+        });
+        plan.map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(all.donated_bytes)
+    }
+
+    /// An array as advice is about it.
+    pub(crate) fn advised(&self, array: &LiveArray<'_>) -> AdvisedArray {
+        let (op_name, source) = traced(self.flow, &array.instruction);
+        AdvisedArray {
+            shape_text: array.shape.to_string(),
+            instruction: Some(array.instruction.name().to_owned()),
+            requested: None,
+            op_name,
+            source,
+        }
+    }
+
+    /// The array of an argument or a result.
+    pub(crate) fn live_array(&self, array: &InterfaceArray<'m>) -> Option<LiveArray<'m>> {
+        let bounds = array.from.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        Some(LiveArray {
+            instruction: array.instruction,
+            op: array.op,
+            position: self.flow[array.op].position,
+            shape: array.from.clone(),
+            bounds,
+            bytes: array.bytes(),
+            role: array.role,
+            buffer: self.buffer(array.instruction.index())?,
+            is_at_peak: true,
+            first: 0,
+            last: self.plan.order().len(),
+        })
+    }
+}
+
+impl ProgramModel<'_> {
+    /// The code, if JAX made the program: its names of operations begin with the function that was compiled.
+    pub(crate) fn snippet(&self, imports: &'static str, code: impl Into<String>) -> Option<Snippet> {
+        const LOOKED_AT: usize = 4096;
+        let mut names = self.module.instructions().rev().take(LOOKED_AT).filter_map(|at| op_name(&at));
+        let is_jax = self.module.name().starts_with("jit_")
+            || names.any(|name| name.starts_with("jit(") || name.starts_with("pmap("));
+        is_jax.then(|| Snippet { imports: Some(imports), code: code.into() })
+    }
+
+    /// The Python function that was compiled.
+    pub(crate) fn function(&self) -> &str {
+        let name = self.module.name();
+        name.strip_prefix("jit_").filter(|name| !name.is_empty()).unwrap_or("f")
+    }
+
+    /// The entry's parameters, by number.
+    pub(crate) fn parameters(&self) -> Vec<Instruction<'_>> {
+        let Some(entry) = self.module.entry() else { return Vec::new() };
+        let mut parameters: Vec<Instruction<'_>> =
+            entry.instructions().filter(|at| at.opcode() == Opcode::Parameter).collect();
+        parameters.sort_by_cached_key(Instruction::parameter_number);
+        parameters
+    }
+}

@@ -1,0 +1,110 @@
+//! Graphs that are batched: neither their edges nor their nodes are a batch, since what is added up at a node depends on
+//! all of its edges, but the graphs are.
+
+use crate::{
+    advice::{
+        parts::{LEAST, bytes_of_part, leading_sizes},
+        program::{BufferChanges, LiveArray, ProgramModel},
+        purpose::is_input,
+        recommendation::{Change, Target},
+        rule::{Proposal, Rule},
+        words::{bounds_text, listed},
+    },
+    program::{any_fused, at_line, name},
+};
+use std::collections::HashSet;
+use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
+
+pub(crate) struct GraphsOfABatch;
+
+impl Rule for GraphsOfABatch {
+    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+        proposal(program).into_iter().collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
+    let leading = leading_sizes(program);
+    let largest = program.peak_temporaries().max_by_key(|array| (array.bytes, array.bounds.len()))?;
+    let edges = *largest.bounds.iter().find(|size| leading.contains_key(size))?;
+    let nodes = nodes_of(program, edges)?;
+    let (graphs, names) = graphs(program, edges, &nodes)?;
+    let size_of =
+        |array: &LiveArray<'m>| array.bounds.iter().copied().find(|size| *size == edges || nodes.contains(size));
+    let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, size_of(array)?, 2)?));
+    let (lead, then) = if program.has_gradient() {
+        ("Microbatch (gradient accumulation) by graphs: batch", "; add up the gradients of the parts, and update once")
+    } else {
+        ("Batch", "")
+    };
+    let sentence = format!(
+        "{lead} fewer of the {graphs} graphs ({}) at a time, in arrays of as many nodes and edges as those have: most of the peak \
+         has a row for each of {edges} edges, such as [{}]{}, and edges by themselves are no batch{then}; halves free this \
+         much, more parts free more",
+        listed(&names),
+        bounds_text(&largest.bounds),
+        at_line(&largest.instruction),
+    );
+    Some(Proposal {
+        buffers: BufferChanges {
+            at_most: program.temporaries().filter_map(half).collect(),
+            ..BufferChanges::default()
+        },
+        is_bound: true,
+        parts: Some(2),
+        ..Proposal::new(Change::Chunk, Target::Value, program.advised(largest), sentence)
+    })
+}
+
+/// How many graphs there are, and what has something for each: several of the input's arrays begin with such a dimension,
+/// and it is smaller than that of the nodes.
+fn graphs(program: &ProgramModel<'_>, edges: u64, nodes: &HashSet<u64>) -> Option<(u64, Vec<String>)> {
+    let most = *nodes.iter().max()?.min(&edges);
+    let mut found: Vec<(u64, Vec<String>)> = Vec::new();
+    for parameter in program.parameters() {
+        let name = name(&parameter);
+        let first = parameter.shape().ok().and_then(|shape| shape.dimensions().first()?.bound());
+        let Some(size) = first.filter(|size| (LEAST..most).contains(size) && is_input(&name)) else { continue };
+        let name = format!("`{name}`");
+        match found.iter_mut().find(|(known, _)| *known == size) {
+            Some((_, names)) => names.push(name),
+            None => found.push((size, vec![name])),
+        }
+    }
+    found.into_iter().filter(|(_, names)| names.len() > 1).max_by_key(|(_, names)| names.len())
+}
+
+/// How many rows arrays have into which so many rows are added up by index, if rows of what comes of that are gathered
+/// again, as those of a graph's edges are: each then depends on all. A table's gradient is scattered, too, but nothing
+/// gathers it afterwards.
+pub(super) fn nodes_of(program: &ProgramModel<'_>, size: u64) -> Option<HashSet<u64>> {
+    let flow = program.flow;
+    let rows = |at: Option<Instruction<'_>>| at?.shape().ok()?.dimensions().first()?.bound();
+    let is_of_size = |at: Option<Instruction<'_>>| rows(at) == Some(size);
+    let adds_up = |at: &Instruction<'_>| {
+        at.opcode() == Opcode::Scatter
+            && !is_of_size(Some(*at))
+            && is_of_size(at.operands().nth(2).and_then(|operand| operand.instruction()))
+    };
+    let gathers = |at: &Instruction<'_>| {
+        at.opcode() == Opcode::Gather
+            && is_of_size(Some(*at))
+            && !is_of_size(at.operands().next().and_then(|operand| operand.instruction()))
+    };
+    let does =
+        |op: OpId, is: &dyn Fn(&Instruction<'_>) -> bool| flow.instruction(op).is_some_and(|at| any_fused(&at, is));
+    let mut waiting: Vec<OpId> = flow.ops().ids().filter(|op| does(*op, &adds_up)).collect();
+    let nodes = waiting.iter().filter_map(|op| rows(flow.instruction(*op))).collect();
+    let mut seen: HashSet<OpId> = waiting.iter().copied().collect();
+    while let Some(op) = waiting.pop() {
+        for user in flow.users(op) {
+            if seen.insert(user.op) {
+                if does(user.op, &gathers) {
+                    return Some(nodes);
+                }
+                waiting.push(user.op);
+            }
+        }
+    }
+    None
+}

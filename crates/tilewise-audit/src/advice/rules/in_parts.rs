@@ -1,0 +1,158 @@
+//! The code that does in parts what a program does at once; only where that is known to compute the same.
+
+use crate::{
+    advice::program::{LiveArray, ProgramModel},
+    program::{begins_with, is_elementwise_opcode, is_name, op_name, root, target},
+};
+use tilewise_hlo::{Instruction, Opcode};
+
+/// Custom calls that only hand on, or that make no value.
+const HANDING_ON: &[&str] = &["AllocateBuffer", "ConcatBitcast", "Sharding", "AssumeGatherIndicesInBound"];
+
+/// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size. `None`
+/// where that may compute something else: where results don't consist of the parts', elements along the dimension meet, a
+/// gradient adds up over it, or random numbers are drawn.
+pub(super) fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: u64, most: u64) -> Option<String> {
+    // Pairs of the same array's elements: taking it apart leaves most of them out.
+    if about.bounds.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient() {
+        return None;
+    }
+    if !is_in_all_results(program, size) || elements_meet(program, size) {
+        return None;
+    }
+    let parts = (2..=most).rev().find(|parts| size.is_multiple_of(*parts))?;
+    // By name: whether all of its arrays have the dimension.
+    let mut parameters: Vec<(String, bool)> = Vec::new();
+    for argument in program.parameters() {
+        let name = op_name(&argument)?;
+        let root = root(&name);
+        // `args[0]` may be of `*args`, which is passed as several. A key of random numbers would be the same for all parts.
+        if name[root.len()..].starts_with('[') && !name[root.len()..].starts_with("['") || is_key(&argument) {
+            return None;
+        }
+        let has_it = begins_with(&argument.shape().ok()?, size);
+        match parameters.iter_mut().find(|(known, _)| known == root) {
+            Some((_, all_have_it)) => *all_have_it &= has_it,
+            None => parameters.push((root.to_owned(), has_it)),
+        }
+    }
+    let all: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+    let batch: Vec<&str> = parameters.iter().filter(|(_, has_it)| *has_it).map(|(name, _)| name.as_str()).collect();
+    let function = program.function();
+    // `jit__lambda_` and the like: no function has that name.
+    if batch.is_empty() || !all.iter().all(|name| is_name(name)) || function.starts_with('_') {
+        return None;
+    }
+    let (all, batch) = (all.join(", "), batch.join(", "));
+    let comma = if batch.contains(',') { "" } else { "," };
+    Some(format!(
+        "def {function}_in_parts({all}, parts={parts}):
+    def part(batch):
+        {batch}{comma} = batch
+        return {function}({all})
+    batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))
+    results = jax.lax.map(part, batch)
+    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)"
+    ))
+}
+
+/// Whether all that the program returns begins with a dimension of this size.
+pub(super) fn is_in_all_results(program: &ProgramModel<'_>, size: u64) -> bool {
+    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
+    result.is_some_and(|result| result.leaves().all(|(_, leaf)| begins_with(&leaf, size)))
+}
+
+/// Whether an argument may be a key of random numbers: `jax.random.key` has two words, other generators four.
+pub(super) fn is_key(argument: &Instruction<'_>) -> bool {
+    let Some(bounds) = bounds(argument) else { return true };
+    let is_u32 = argument.shape().is_ok_and(|shape| shape.element_type() == Some(tilewise::ElementType::U32));
+    is_u32 && matches!(bounds.last(), Some(2 | 4))
+}
+
+/// Whether elements at different places along a dimension of this size may meet anywhere in the program, or an element
+/// may depend on its place. Such an operation has a dimension of that size, or of a multiple where dimensions are merged;
+/// which dimension that is isn't followed, so another one of that size counts as well.
+fn elements_meet(program: &ProgramModel<'_>, size: u64) -> bool {
+    program.module.instructions().any(|at| meets(&at, size).unwrap_or(true))
+}
+
+/// `None` where the text doesn't tell.
+fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
+    let is_it = |bound: &u64| *bound > 0 && bound.is_multiple_of(size);
+    let has_it = |bounds: &[u64]| bounds.iter().any(is_it);
+    let operand = |number: usize| bounds(&at.operands().nth(number)?.instruction()?);
+    let along = |bounds: &[u64], name: &str| {
+        let numbers = numbers(at, name)?;
+        Some(numbers.iter().any(|at| usize::try_from(*at).is_ok_and(|at| bounds.get(at).is_some_and(is_it))))
+    };
+    let is_cut = |whole: &[u64], part: &[u64]| {
+        whole.len() != part.len() || whole.iter().zip(part).any(|(whole, part)| is_it(whole) && whole != part)
+    };
+    match at.opcode() {
+        Opcode::Parameter | Opcode::Tuple | Opcode::GetTupleElement | Opcode::Fusion | Opcode::While | Opcode::Call => {
+            Some(false)
+        }
+        Opcode::Conditional | Opcode::CopyStart | Opcode::CopyDone | Opcode::AsyncStart | Opcode::AsyncDone => {
+            Some(false)
+        }
+        Opcode::AddDependency | Opcode::OptimizationBarrier | Opcode::Transpose => Some(false),
+        Opcode::Constant => Some(has_it(&bounds(at)?)),
+        Opcode::Iota => {
+            let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok())?;
+            Some(bounds(at)?.get(place).is_some_and(is_it))
+        }
+        // Split up, its parts would go by another size.
+        Opcode::Bitcast | Opcode::Reshape => Some(has_it(&operand(0)?) && !has_it(&bounds(at)?)),
+        Opcode::Reduce | Opcode::Sort => along(&operand(0)?, "dimensions"),
+        Opcode::Dot => along(&operand(0)?, "lhs_contracting_dims"),
+        Opcode::Convolution => {
+            // Only the batch of the left operand and the output features of the right one stay apart.
+            let labels = at.attribute("dim_labels")?;
+            let (left, right) = labels.split_once("->")?.0.split_once('_')?;
+            let mixes = |labels: &str, apart: char, bounds: &[u64]| {
+                labels.chars().zip(bounds).any(|(label, bound)| label != apart && is_it(bound))
+            };
+            let is_grouped =
+                at.attribute("batch_group_count").is_some() || at.attribute("feature_group_count").is_some();
+            Some(is_grouped || mixes(left, 'b', &operand(0)?) || mixes(right, 'o', &operand(1)?))
+        }
+        Opcode::CustomCall => {
+            Some(!target(at).is_some_and(|target| HANDING_ON.contains(&target)) && touches(at, is_it)?)
+        }
+        Opcode::Concatenate => along(&bounds(at)?, "dimensions"),
+        // The dimension stays whole, and what is taken of others is the same at each of its places.
+        Opcode::Slice | Opcode::DynamicSlice => Some(is_cut(&operand(0)?, &bounds(at)?)),
+        Opcode::DynamicUpdateSlice => Some(is_cut(&operand(0)?, &operand(1)?)),
+        Opcode::Gather => Some(is_cut(&operand(0)?, &numbers(at, "slice_sizes")?)),
+        Opcode::Pad => {
+            let ends = at.attribute("padding")?.split('x');
+            Some(ends.zip(operand(0)?).any(|(ends, bound)| is_it(&bound) && ends != "0_0"))
+        }
+        opcode if is_elementwise_opcode(opcode) => Some(false),
+        // Windows, scatters, collectives: whatever isn't known to keep them apart.
+        _ => touches(at, is_it),
+    }
+}
+
+/// Whether an operand or the result has such a dimension.
+fn touches(at: &Instruction<'_>, is_it: impl Fn(&u64) -> bool) -> Option<bool> {
+    let shapes = at.operands().map(|operand| operand.instruction()?.shape().ok()).chain([at.shape().ok()]);
+    let mut touched = false;
+    for shape in shapes {
+        for (_, leaf) in shape?.leaves() {
+            touched |= leaf.dimensions().iter().any(|dimension| dimension.bound().is_none_or(|bound| is_it(&bound)));
+        }
+    }
+    Some(touched)
+}
+
+/// The bounds of an instruction's array.
+fn bounds(at: &Instruction<'_>) -> Option<Vec<u64>> {
+    at.shape().ok()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+}
+
+/// `{0,2}`
+fn numbers(at: &Instruction<'_>, name: &str) -> Option<Vec<u64>> {
+    let text = at.attribute(name)?.trim().strip_prefix('{')?.strip_suffix('}')?;
+    text.split(',').filter(|number| !number.trim().is_empty()).map(|number| number.trim().parse().ok()).collect()
+}

@@ -1,0 +1,75 @@
+//! What a kernel of the user's own reads and writes, with rows of a few columns: it could take them transposed.
+
+use super::upstream::of_few;
+use crate::{
+    advice::{
+        program::{BufferChanges, LiveArray, ProgramModel},
+        recommendation::{Change, Target},
+        rule::{Proposal, Rule},
+        snippet::NUMPY,
+        words::bounds_text,
+    },
+    program::{MOSAIC, at_line, target},
+};
+use tilewise_hlo::Instruction;
+
+pub(crate) struct KernelOfFewColumns;
+
+impl Rule for KernelOfFewColumns {
+    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+        let mut kernels: Vec<(Instruction<'_>, Vec<&LiveArray<'_>>)> = Vec::new();
+        for array in program.arrays.iter().filter(|array| array.is_at_peak && of_few(array).is_some()) {
+            let Some(kernel) = kernel_of(program, array) else { continue };
+            match kernels.iter_mut().find(|(known, _)| known.index() == kernel.index()) {
+                Some((_, arrays)) => arrays.push(array),
+                None => kernels.push((kernel, vec![array])),
+            }
+        }
+        kernels.iter().filter_map(|(kernel, arrays)| proposal(program, kernel, arrays)).collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, kernel: &Instruction<'m>, arrays: &[&LiveArray<'m>]) -> Option<Proposal> {
+    let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
+    // What is made of its results, and what its operands are made of, has the kernel's order, too.
+    let same = program.temporaries().filter(|same| same.bounds == largest.bounds && of_few(same).is_some());
+    let mut buffers = BufferChanges::default();
+    for array in arrays.iter().copied().chain(same) {
+        let bytes = transposed(array).and_then(|bounds| program.default_bytes(array.element_type(), &bounds));
+        buffers.at_most.extend(bytes.map(|bytes| (array.buffer, bytes)));
+    }
+    let bounds = transposed(largest)?;
+    let sentence = format!(
+        "Write the kernel{} for [{}]: its blocks have {} columns, and each of their rows takes 128 lanes; transpose its \
+         BlockSpecs and what it reads and writes",
+        at_line(kernel),
+        bounds_text(&bounds),
+        bounds[bounds.len() - 2],
+    );
+    Some(Proposal {
+        buffers,
+        snippet: program.snippet(NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed"),
+        ..Proposal::new(Change::Transpose, Target::Kernel, program.advised(largest), sentence)
+    })
+}
+
+/// The kernel that makes or reads an array.
+fn kernel_of<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<Instruction<'m>> {
+    let is_kernel = |instruction: &Instruction<'m>| target(instruction) == Some(MOSAIC);
+    if is_kernel(&array.instruction) {
+        return Some(array.instruction);
+    }
+    program.readers(array.position).filter_map(|op| program.flow.instruction(op)).find(is_kernel)
+}
+
+/// The bounds with the columns before the rows, which then lie along the lanes; at least two.
+fn transposed(array: &LiveArray<'_>) -> Option<Vec<u64>> {
+    let minor = *array.minor_to_major().first()?;
+    let mut bounds = array.bounds.clone();
+    if minor >= bounds.len() {
+        return None;
+    }
+    let columns = bounds.remove(minor);
+    bounds.insert(bounds.len().checked_sub(1)?, columns);
+    Some(bounds)
+}

@@ -1,0 +1,361 @@
+//! Arguments and results that the program copies into another layout: the caller can pass and take them in that one.
+
+use crate::{
+    advice::{
+        program::{BufferChanges, ProgramModel},
+        recommendation::{AdvisedArray, Change, Recommendation, Saving, Target},
+        rule::{Proposal, Rule},
+        snippet::{self, LAYOUT},
+        words::capitalized,
+    },
+    copies::{Copied, CopiedInterface, InterfaceArray, Obstacle},
+    program::{bytes_in_words, is_name, name, op_name, root, traced},
+};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+};
+use tilewise::{Shape, Tiled, tpu};
+use tilewise_hlo::dataflow::Dataflow;
+use tilewise_memory::Role;
+
+/// How many times the memory a layout may take: the caller keeps arguments and results beyond the call.
+const MOST_PADDED: u64 = 3;
+/// The most that are priced, the largest: each plans the program's memory again.
+const MOST_PRICED: usize = 64;
+
+impl Rule for LayoutRequests<'_> {
+    fn propose(&self, _: &ProgramModel<'_>) -> Vec<Proposal> {
+        self.list.iter().map(|request| request.proposal.clone()).collect()
+    }
+}
+
+/// A change of arguments and results that makes copies needless.
+#[derive(Clone, Debug)]
+pub(crate) struct LayoutRequest<'m> {
+    proposal: Proposal,
+    arrays: Vec<InterfaceArray<'m>>,
+    /// What it frees of memory, once those before it are done.
+    saved: u64,
+}
+
+/// What is copied at the interface, and which of these copies can go.
+#[derive(Debug, Default)]
+pub(crate) struct LayoutRequests<'m> {
+    list: Vec<LayoutRequest<'m>>,
+    /// By the index of a copy, the request and its array that make it needless.
+    by_copy: HashMap<usize, (usize, usize)>,
+    /// Why another copy stays, by its index.
+    obstacles: HashMap<usize, Obstacle>,
+}
+
+impl<'m> LayoutRequests<'m> {
+    pub(crate) fn new(program: &ProgramModel<'m>) -> Self {
+        let mut found = Self::default();
+        if !program.has_relayouts {
+            return found;
+        }
+        let (lone, together) = found.pair(program);
+        let lone = largest(lone, InterfaceArray::requested_bytes);
+        let of_all = |arrays: &Vec<InterfaceArray<'m>>| arrays.iter().map(InterfaceArray::requested_bytes).max();
+        let together = largest(together, |arrays| of_all(arrays).unwrap_or(0));
+        let mut kept: Vec<BufferChanges> = Vec::new();
+        let mut total = program.total_bytes;
+        // Results are named in one call of `jit`: each that doesn't cost more joins those before it.
+        let mut joined: Vec<InterfaceArray<'m>> = Vec::new();
+        for arrays in together {
+            let with: Vec<InterfaceArray<'m>> = joined.iter().chain(&arrays).cloned().collect();
+            if found.price(program, &kept, &with, &arrays, &mut total).is_some() {
+                joined = with;
+            }
+        }
+        if let Some(buffers) = changes(program, &joined).filter(|_| !joined.is_empty()) {
+            kept.push(buffers.clone());
+            found.keep(program, joined, buffers, program.total_bytes - total);
+        }
+        for array in lone {
+            let (arrays, before) = (vec![array], total);
+            if let Some(buffers) = found.price(program, &kept, &arrays, &arrays, &mut total) {
+                kept.push(buffers.clone());
+                found.keep(program, arrays, buffers, before - total);
+            }
+        }
+        found
+    }
+
+    /// Why a copy stays that another layout at the interface would make needless.
+    pub(crate) fn obstacle(&self, copy: usize) -> Option<Obstacle> {
+        self.obstacles.get(&copy).copied()
+    }
+
+    /// What makes a copy needless.
+    pub(crate) fn fix(&self, flow: &Dataflow, copy: usize) -> Option<Recommendation> {
+        let (request, array) = self.by_copy.get(&copy)?;
+        let request = self.list.get(*request)?;
+        let array = request.arrays.get(*array)?;
+        let (op_name, source) = traced(flow, &array.instruction);
+        Some(Recommendation {
+            change: request.proposal.change,
+            target: if array.role == Role::Argument { Target::Argument } else { Target::Result },
+            array: Some(AdvisedArray {
+                shape_text: array.from.to_string(),
+                instruction: Some(array.instruction.name().to_owned()),
+                requested: Some(array.to.clone()),
+                op_name,
+                source,
+            }),
+            saving: Saving::Exact(request.saved),
+            parts: None,
+            sentence: request.proposal.sentence.clone(),
+            snippet: request.proposal.snippet.clone(),
+        })
+    }
+
+    /// What these arrays change, unless the program then holds more than `total`, the bytes it holds with those that are
+    /// kept.
+    fn price(
+        &mut self,
+        program: &ProgramModel<'m>,
+        kept: &[BufferChanges],
+        arrays: &[InterfaceArray<'m>],
+        new: &[InterfaceArray<'m>],
+        total: &mut u64,
+    ) -> Option<BufferChanges> {
+        let is_padded =
+            |array: &&InterfaceArray<'m>| array.requested_bytes() > array.bytes().saturating_mul(MOST_PADDED);
+        if let Some(array) = new.iter().find(is_padded) {
+            let obstacle = Obstacle::Padded(array.requested_bytes());
+            self.refuse(new.iter().flat_map(|array| &array.copies), obstacle);
+            return None;
+        }
+        let changes = changes(program, arrays)?;
+        let after = program.total_with(kept.iter().chain([&changes]));
+        if after > *total {
+            self.refuse(new.iter().flat_map(|array| &array.copies), Obstacle::Larger(after - *total));
+            return None;
+        }
+        *total = after;
+        Some(changes)
+    }
+
+    fn keep(
+        &mut self,
+        program: &ProgramModel<'m>,
+        arrays: Vec<InterfaceArray<'m>>,
+        buffers: BufferChanges,
+        saved: u64,
+    ) {
+        let Some(proposal) = proposal(program, &arrays, buffers) else { return };
+        for (at, array) in arrays.iter().enumerate() {
+            for copy in &array.copies {
+                self.by_copy.entry(*copy).or_insert((self.list.len(), at));
+            }
+        }
+        self.list.push(LayoutRequest { proposal, arrays, saved });
+    }
+
+    fn refuse<'a>(&mut self, copies: impl IntoIterator<Item = &'a usize>, obstacle: Obstacle) {
+        self.obstacles.extend(copies.into_iter().map(|copy| (*copy, obstacle)));
+    }
+
+    /// The array, if there is no obstacle.
+    fn accept(&mut self, copied: Copied<'m>) -> Option<InterfaceArray<'m>> {
+        match copied {
+            Ok(array) => Some(array),
+            Err((copies, obstacle)) => {
+                self.refuse(&copies, obstacle);
+                None
+            }
+        }
+    }
+
+    /// Arguments alone, and what belongs together: each result, with the argument whose memory it takes.
+    fn pair(&mut self, program: &ProgramModel<'m>) -> (Vec<InterfaceArray<'m>>, Vec<Vec<InterfaceArray<'m>>>) {
+        let interface = CopiedInterface { flow: program.flow, generation: program.generation };
+        let (mut arguments, mut results) = (interface.arguments(), interface.results());
+        let aliases = program.module.input_output_aliases().unwrap_or_default();
+        let mut together = Vec::new();
+        for alias in aliases.iter().filter(|alias| alias.parameter_index.is_empty()) {
+            match (arguments.remove(&alias.parameter_number), results.remove(&alias.output_index)) {
+                (Some(Ok(mut argument)), Some(Ok(result)))
+                    if argument.to.same_bytes(&result.to).is_ok_and(|same| same) =>
+                {
+                    argument.donated_to = Some(result.number);
+                    together.push(vec![argument, result]);
+                }
+                (argument, result) => {
+                    for copied in [argument, result].into_iter().flatten() {
+                        if let Some(array) = self.accept(copied) {
+                            self.refuse(&array.copies, Obstacle::Donated);
+                        }
+                    }
+                }
+            }
+        }
+        let mut arguments: Vec<_> = arguments.into_values().filter_map(|copied| self.accept(copied)).collect();
+        arguments.sort_by_key(|array| array.number);
+        let mut sharing: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (instruction, buffer) in &program.buffers {
+            sharing.entry(*buffer).or_default().push(*instruction);
+        }
+        // Something else is written where the copies are: the argument's own bytes can't take their place.
+        let (overwritten, lone): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|array| {
+            let buffers: HashSet<usize> = array.copies.iter().filter_map(|copy| program.buffer(*copy)).collect();
+            buffers.iter().filter_map(|buffer| sharing.get(buffer)).flatten().any(|at| !array.copies.contains(at))
+        });
+        for array in overwritten {
+            self.refuse(&array.copies, Obstacle::Overwritten);
+        }
+        let mut results: Vec<_> = results.into_values().filter_map(|copied| self.accept(copied)).collect();
+        results.sort_by_key(|array| array.number);
+        together.extend(results.into_iter().map(|array| vec![array]));
+        (lone, together)
+    }
+}
+
+/// Those that are worth pricing, in the order they were in.
+fn largest<T>(items: Vec<T>, bytes: impl Fn(&T) -> u64) -> Vec<T> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_cached_key(|at| Reverse(bytes(&items[*at])));
+    let kept: HashSet<usize> = order.into_iter().take(MOST_PRICED).collect();
+    items.into_iter().enumerate().filter(|(at, _)| kept.contains(at)).map(|(_, item)| item).collect()
+}
+
+/// What buffers take once these arrays are in the layouts to request; `None` where the plan doesn't know them.
+fn changes(program: &ProgramModel<'_>, arrays: &[InterfaceArray<'_>]) -> Option<BufferChanges> {
+    let mut changes = BufferChanges::default();
+    for array in arrays {
+        let gone = array.copies.iter().chain(&array.made).filter_map(|copy| program.buffer(*copy));
+        changes.exactly.extend(gone.map(|buffer| (buffer, 0)));
+    }
+    for array in arrays {
+        changes.exactly.insert(program.buffer(array.instruction.index())?, array.requested_bytes());
+    }
+    Some(changes)
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, arrays: &[InterfaceArray<'m>], buffers: BufferChanges) -> Option<Proposal> {
+    let about = program.live_array(arrays.iter().max_by_key(|array| array.requested_bytes())?)?;
+    let about = program.advised(&about);
+    let is_argument = arrays.iter().any(|array| array.role == Role::Argument);
+    let target = if is_argument { Target::Argument } else { Target::Result };
+    Some(Proposal {
+        buffers,
+        snippet: code(program, arrays).and_then(|code| program.snippet(LAYOUT, code)),
+        ..Proposal::new(Change::Order, target, about, sentence(arrays))
+    })
+}
+
+fn sentence(arrays: &[InterfaceArray<'_>]) -> String {
+    let is_donated_to = |number: usize| arrays.iter().any(|other| other.donated_to == Some(number));
+    let said: Vec<String> = arrays
+        .iter()
+        // A donated argument speaks for its result.
+        .filter(|array| !(array.role == Role::Output && is_donated_to(array.number)))
+        .map(|array| match (array.role, array.donated_to) {
+            (Role::Output, _) => format!("take result {} as {}", array.number, sized(array)),
+            (_, Some(_)) => format!("pass `{}` and take it back as {}", name(&array.instruction), sized(array)),
+            _ => format!("pass `{}` as {}", name(&array.instruction), sized(array)),
+        })
+        .collect();
+    let way = if arrays.iter().all(|array| array.role == Role::Output) { "out of" } else { "into" };
+    capitalized(&match &said[..] {
+        [] => String::new(),
+        [one] => format!("{one}: the program copies it {way} that layout"),
+        [one, two] => format!("{one}, and {two}: the program copies them {way} those layouts"),
+        [one, rest @ ..] => {
+            format!("{one}, and {} more likewise: the program copies them {way} those layouts", rest.len())
+        }
+    })
+}
+
+/// The layout to request, and what the array then takes, if that is more.
+fn sized(array: &InterfaceArray<'_>) -> String {
+    let (before, after) = (array.bytes(), array.requested_bytes());
+    if after <= before {
+        return array.to.to_string();
+    }
+    format!("{} ({}, not {})", array.to, bytes_in_words(after), bytes_in_words(before))
+}
+
+fn code(program: &ProgramModel<'_>, arrays: &[InterfaceArray<'_>]) -> Option<String> {
+    let (arguments, results): (Vec<&InterfaceArray<'_>>, Vec<&InterfaceArray<'_>>) =
+        arrays.iter().partition(|array| array.role == Role::Argument);
+    let mut lines = Vec::new();
+    for array in &arguments {
+        lines.push(snippet::put_in(&name(&array.instruction), &layout(program, &array.to)?));
+    }
+    if results.is_empty() {
+        return Some(lines.join("\n"));
+    }
+    let parameters = roots(program)?;
+    let donated =
+        |result: &InterfaceArray<'_>| arguments.iter().find(|argument| argument.donated_to == Some(result.number));
+    let mut formats = Vec::new();
+    for result in &results {
+        // How a result is divided between devices isn't known, unless it takes an argument's place.
+        let like = match donated(result) {
+            Some(argument) => name(&argument.instruction),
+            None if program.partitions == 1 => parameters.first()?.1.clone(),
+            None => return None,
+        };
+        formats.push((result.number, format!("Format({}, {like}.sharding)", layout(program, &result.to)?)));
+    }
+    let mut options = String::new();
+    let mut donated: Vec<String> = arguments
+        .iter()
+        .filter(|argument| argument.donated_to.is_some())
+        .map(|argument| format!("\"{}\"", root(&name(&argument.instruction))))
+        .collect();
+    donated.dedup();
+    if !donated.is_empty() {
+        options = format!("donate_argnames=({}), ", snippet::tuple(donated.into_iter()));
+    }
+    let function = program.function();
+    let result = program.module.entry()?.root()?.shape().ok()?;
+    match &formats[..] {
+        [(_, format)] if result.as_array().is_some() => {
+            lines.push(format!("{function} = jax.jit({function}, {options}out_shardings={format})"));
+        }
+        _ => {
+            let roots: Vec<&str> = parameters.iter().map(|(root, _)| root.as_str()).collect();
+            if !roots.iter().all(|root| is_name(root)) {
+                return None;
+            }
+            lines.push(format!("results, tree = jax.tree.flatten(jax.eval_shape({function}, {}))", roots.join(", ")));
+            lines.push("formats = [None] * len(results)".to_owned());
+            lines.extend(formats.iter().map(|(number, format)| format!("formats[{number}] = {format}")));
+            let formats = "jax.tree.unflatten(tree, formats)";
+            lines.push(format!("{function} = jax.jit({function}, {options}out_shardings={formats})"));
+        }
+    }
+    Some(lines.join("\n"))
+}
+
+/// JAX's `Layout` of this order, with tiles where they aren't those of the order.
+fn layout(program: &ProgramModel<'_>, shape: &Shape) -> Option<String> {
+    let array = shape.as_array()?;
+    let bounds: Vec<u64> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+    let order = array.layout()?.minor_to_major();
+    let default = tpu::layout_for_order(array.element_type(), &bounds, order, program.generation).ok()?;
+    let mut jax = Tiled::new(shape).ok()?.jax().ok()?;
+    if default.layout().map(|layout| layout.tiles()) == shape.layout().map(|layout| layout.tiles()) {
+        jax.tiling = None;
+        jax.sub_byte_element_size_in_bits = 0;
+    }
+    Some(jax.to_string())
+}
+
+/// The parameters of the Python function that the entry's parameters are parts of, each with the first of these.
+fn roots(program: &ProgramModel<'_>) -> Option<Vec<(String, String)>> {
+    let mut known = HashSet::new();
+    let mut roots = Vec::new();
+    for argument in program.parameters() {
+        let name = op_name(&argument)?;
+        let root = root(&name).to_owned();
+        if known.insert(root.clone()) {
+            roots.push((root, name));
+        }
+    }
+    Some(roots)
+}

@@ -1,0 +1,100 @@
+//! What to change in a program so that it holds less at its peak: one file a rule, with the signs that it looks for in a
+//! program and in a message, what buffers then take, and its words.
+//!
+//! A TPU compiler chooses the layouts of values inside a program from the operations around them, and undoes what a
+//! program asks for there. So only two sorts of change are proposed: of what crosses the program's interface, whose
+//! layout is the caller's, and of which arrays exist at all.
+//!
+//! A rule is a type that implements [`Rule`] or [`MessageRule`], and a line of [`RULES`] or [`MESSAGE_RULES`]. What it
+//! frees of a program, and whether that is worth a line, is worked out for all rules alike (in `pricing.rs`).
+
+mod attention;
+mod checkpoint;
+mod chunk;
+mod columns;
+mod copied_weights;
+mod cut_off;
+mod donate;
+mod flat_records;
+mod gathered_pages;
+mod graphs;
+mod in_parts;
+mod kernel;
+mod layout_request;
+mod logits;
+mod narrow;
+mod pinned_order;
+mod repeated_layers;
+mod sample_gradients;
+mod shuffled_rows;
+mod upstream;
+
+pub(crate) use layout_request::LayoutRequests;
+pub(crate) use logits::Vocabulary;
+
+use super::rule::{MessageRule, Rule};
+
+/// Every rule but the first. Of changes that free as much, those of the earlier one come first: what is the caller's own.
+pub(crate) const RULES: &[&dyn Rule] = &[
+    &pinned_order::PinnedOrder,
+    &columns::PaddedColumns,
+    &flat_records::FlatRecords,
+    &donate::UndonatedState,
+    &upstream::GatheredRows,
+    &gathered_pages::GatheredPages,
+    &kernel::KernelOfFewColumns,
+    &checkpoint::LoopKeepsValues,
+    &logits::VocabularyLogits,
+    &repeated_layers::RepeatedLayers,
+    &sample_gradients::GradientsOfSamples,
+    &shuffled_rows::ShuffledRows,
+    &graphs::GraphsOfABatch,
+    &chunk::OneLargeDimension,
+];
+
+/// Every rule, with what is copied at the program's interface.
+pub(crate) fn rules<'a>(requests: &'a LayoutRequests<'a>) -> Vec<&'a dyn Rule> {
+    [requests as &dyn Rule].into_iter().chain(RULES.iter().copied()).collect()
+}
+
+/// Every rule for messages about programs that do not fit into HBM, in that order, too.
+pub(crate) const MESSAGE_RULES: &[&dyn MessageRule] = &[
+    &pinned_order::PinnedOrder,
+    &columns::PaddedColumns,
+    &copied_weights::CopiedWeights,
+    &upstream::GatheredRows,
+    &logits::VocabularyLogits,
+    &attention::AttentionScores,
+    &narrow::WidePredicates,
+    &cut_off::CutOffShapes,
+    &chunk::OneLargeDimension,
+    &narrow::ConvertedArguments,
+    &checkpoint::LoopKeepsValues,
+    &donate::UndonatedState,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilewise::tpu::Generation;
+    use tilewise_memory::Machine;
+    use tilewise_testing::programs;
+
+    /// Its table has a row for each rule, in their order.
+    #[test]
+    fn the_page_about_machines_says_where_each_rule_holds() {
+        let page = std::fs::read_to_string(programs::example("../docs/machines.md")).unwrap();
+        let table = page.split("| advice | ").nth(1).unwrap().lines().skip(2);
+        let rows = table.take_while(|line| line.starts_with('|'));
+        let said: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").skip(1).collect()).collect();
+        let holds = |rule: &&dyn Rule| {
+            let machines = [Generation::V5e.into(), Machine::Gpu, Machine::Cpu];
+            machines.map(|machine| if rule.holds_on(machine) { "yes" } else { "no" })
+        };
+        let said: Vec<String> = said.iter().map(|row| row.join(" ").replace(" |", "")).collect();
+        assert_eq!(
+            said,
+            rules(&LayoutRequests::default()).iter().map(|rule| holds(rule).join(" ")).collect::<Vec<_>>()
+        );
+    }
+}

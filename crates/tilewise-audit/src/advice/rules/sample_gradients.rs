@@ -1,0 +1,105 @@
+//! Gradients of weights that a loop adds up for each sample on its own: a loop that runs the whole batch adds up one.
+
+use crate::{
+    advice::{
+        program::{BufferChanges, LiveArray, ProgramModel},
+        recommendation::{Change, Target},
+        rule::{Proposal, Rule},
+        words::bounds_text,
+    },
+    program::{at_line, name},
+};
+use std::collections::{HashMap, HashSet};
+use tilewise::Shape;
+use tilewise_hlo::{Instruction, Opcode};
+use tilewise_memory::Machine;
+
+pub(crate) struct GradientsOfSamples;
+
+impl Rule for GradientsOfSamples {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
+    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+        proposal(program).into_iter().collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
+    if !program.has_gradient() {
+        return None;
+    }
+    let (weights, sums) = (weights(program), sums_of_outer_products(program));
+    let of =
+        |array: &LiveArray<'m>| weights.get(&sorted(array.bounds.get(1..)?)).filter(|_| sums.contains(&array.bounds));
+    let found = program.peak_temporaries().filter(|array| of(array).is_some());
+    let largest = found.max_by_key(|array| array.bytes)?;
+    let ((samples, one), weight) = (largest.bounds.split_first()?, of(largest)?);
+    let of_one = |array: &LiveArray<'m>| {
+        of(array)?;
+        Some((array.buffer, program.default_bytes(array.element_type(), array.bounds.get(1..)?)?))
+    };
+    let sentence = format!(
+        "Run the loop{} on the whole batch, instead of a `jax.vmap` of it: it adds up the gradient of `{weight}` for each of \
+         {samples} samples, [{}]; the batch as one state, with the same steps for all, has one of [{}]",
+        at_line(&largest.instruction),
+        bounds_text(&largest.bounds),
+        bounds_text(one)
+    );
+    Some(Proposal {
+        buffers: BufferChanges {
+            at_most: program.temporaries().filter_map(of_one).collect(),
+            ..BufferChanges::default()
+        },
+        is_bound: true,
+        ..Proposal::new(Change::Batch, Target::Loop, program.advised(largest), sentence)
+    })
+}
+
+/// The names of arguments that may be weights, by their bounds in rising order.
+fn weights(program: &ProgramModel<'_>) -> HashMap<Vec<u64>, String> {
+    let mut weights = HashMap::new();
+    for parameter in program.parameters() {
+        if let Some(bounds) = parameter.shape().ok().and_then(|shape| bounds(&shape)).filter(|bounds| bounds.len() > 1)
+        {
+            weights.entry(sorted(&bounds)).or_insert_with(|| name(&parameter));
+        }
+    }
+    weights
+}
+
+/// The bounds of products of two vectors for each of many samples that are added to such arrays.
+fn sums_of_outer_products(program: &ProgramModel<'_>) -> HashSet<Vec<u64>> {
+    let adds = program.module.instructions().filter(|at| at.opcode() == Opcode::Add);
+    let sums = adds.filter(|at| at.operands().any(|operand| operand.instruction().is_some_and(|at| is_outer(&at))));
+    sums.filter_map(|at| bounds(&at.shape().ok()?)).collect()
+}
+
+/// Whether each factor has the first dimension, and lacks one of the others that the other factor has.
+fn is_outer(at: &Instruction<'_>) -> bool {
+    let factors: Vec<String> = at
+        .operands()
+        .filter_map(|operand| operand.instruction().filter(|factor| factor.opcode() == Opcode::Broadcast))
+        .filter_map(|factor| Some(factor.attribute("dimensions")?.trim_matches(['{', '}']).to_owned()))
+        .collect();
+    let [left, right] = &factors[..] else { return false };
+    let dimensions = |text: &str| text.split(',').map(|number| number.trim().to_owned()).collect::<HashSet<_>>();
+    let (left, right) = (dimensions(left), dimensions(right));
+    let is_first = |both: &HashSet<String>| both.contains("0");
+    at.opcode() == Opcode::Multiply
+        && is_first(&left)
+        && is_first(&right)
+        && !left.is_subset(&right)
+        && !right.is_subset(&left)
+}
+
+fn bounds(shape: &Shape) -> Option<Vec<u64>> {
+    shape.as_array()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+}
+
+fn sorted(bounds: &[u64]) -> Vec<u64> {
+    let mut bounds = bounds.to_vec();
+    bounds.sort_unstable();
+    bounds
+}

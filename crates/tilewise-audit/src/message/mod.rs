@@ -1,0 +1,8 @@
+//! A message: read from a log, what it lists sized.
+
+mod allocation;
+mod log;
+
+pub use allocation::Allocation;
+pub(crate) use allocation::{Listing, Tiles};
+pub use log::{decode_log, read_log, read_stream};

@@ -1,0 +1,175 @@
+//! What instructions do to the elements of arrays.
+
+use std::collections::HashSet;
+use tilewise_hlo::{Instruction, Opcode};
+
+/// What Pallas and Mosaic kernels are calls of.
+pub(crate) const MOSAIC: &str = "tpu_custom_call";
+
+/// Whether an instruction hands its operand on as it is.
+pub(crate) fn passes_on(instruction: &Instruction<'_>) -> bool {
+    matches!(
+        instruction.opcode(),
+        Opcode::Copy | Opcode::CopyStart | Opcode::CopyDone | Opcode::Bitcast | Opcode::GetTupleElement
+    ) || instruction.wrapped_opcode() == Some(Opcode::Slice)
+        || instruction.joins_slices()
+}
+
+/// What a `custom-call` calls.
+pub(crate) fn target<'m>(instruction: &Instruction<'m>) -> Option<&'m str> {
+    Some(instruction.attribute("custom_call_target")?.trim_matches('"'))
+}
+
+/// Whether an instruction, or what it fuses, is one with this opcode.
+pub(crate) fn does(instruction: &Instruction<'_>, opcode: Opcode) -> bool {
+    any_fused(instruction, |at| at.opcode() == opcode)
+}
+
+/// Whether an instruction, or one that it fuses, is such a one.
+pub(crate) fn any_fused(instruction: &Instruction<'_>, is: impl Fn(&Instruction<'_>) -> bool) -> bool {
+    /// Fusions in fusions: a scatter's are three deep.
+    const DEPTH: usize = 4;
+    let mut front = vec![*instruction];
+    for _ in 0..DEPTH {
+        let mut inner = Vec::new();
+        for at in &front {
+            if is(at) {
+                return true;
+            }
+            if at.opcode() == Opcode::Fusion {
+                let called = at.calls().filter_map(|call| call.computation());
+                inner.extend(called.flat_map(|computation| computation.instructions().collect::<Vec<_>>()));
+            }
+        }
+        front = inner;
+    }
+    false
+}
+
+/// Whether each element of the result depends on the same elements of the operands only.
+pub(crate) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
+    if instruction.opcode() != Opcode::Fusion {
+        return is_elementwise_opcode(instruction.opcode());
+    }
+    let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
+    called.peek().is_some()
+        && called.all(|computation| computation.instructions().all(|inner| is_elementwise_opcode(inner.opcode())))
+}
+
+/// Whether an instruction does nothing but add its operands' elements up, or the like, to few: in whatever order they lie.
+pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
+    let mut elements = instruction.operands().filter_map(|operand| count(&operand.instruction()?));
+    let (mut largest, mut second) = (0, 0);
+    for elements in elements.by_ref() {
+        second = second.max(elements.min(largest));
+        largest = largest.max(elements);
+    }
+    let is_small = |elements: u64| elements <= largest / 8;
+    let is_reduced =
+        |inner: &Instruction<'_>| inner.opcode() == Opcode::Reduce || is_elementwise_opcode(inner.opcode());
+    is_small(second)
+        && count(instruction).is_some_and(is_small)
+        && match instruction.opcode() {
+            Opcode::Reduce => true,
+            Opcode::Fusion => {
+                let mut called = instruction.calls().filter_map(|call| call.computation()).peekable();
+                called.peek().is_some()
+                    && called.all(|computation| computation.instructions().all(|inner| is_reduced(&inner)))
+            }
+            _ => false,
+        }
+}
+
+/// The elements of all arrays of a result.
+fn count(instruction: &Instruction<'_>) -> Option<u64> {
+    let shape = instruction.shape().ok()?;
+    let elements = |leaf: tilewise::Shape| {
+        leaf.dimensions().iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))
+    };
+    shape.leaves().map(|(_, leaf)| elements(leaf)).try_fold(0_u64, |sum, elements| sum.checked_add(elements?))
+}
+
+/// The operands of a fusion whose elements the same elements of its result, or of that element of it, are made of; so far
+/// as `left` instructions tell.
+pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, left: &mut usize) -> Vec<usize> {
+    let Some(root) = fusion.calls().find_map(|call| call.computation()?.root()) else { return Vec::new() };
+    let (mut waiting, mut seen, mut numbers) = (vec![(root, element)], HashSet::new(), Vec::new());
+    while let Some((at, element)) = waiting.pop() {
+        if *left == 0 || !seen.insert((at.index(), element)) {
+            continue;
+        }
+        *left -= 1;
+        let operand = |number: usize| at.operands().nth(number).and_then(|operand| operand.instruction());
+        match at.opcode() {
+            Opcode::Parameter => numbers.extend(at.parameter_number()),
+            Opcode::Tuple => waiting.extend(element.and_then(operand).map(|operand| (operand, None))),
+            Opcode::DynamicUpdateSlice | Opcode::Scatter => waiting.extend(operand(0).map(|operand| (operand, None))),
+            // One within another: of a scatter and what is done with its result.
+            Opcode::Fusion => {
+                let inner = fused_updates(&at, element, left);
+                waiting.extend(inner.into_iter().filter_map(operand).map(|operand| (operand, None)));
+            }
+            opcode if is_elementwise_opcode(opcode) => {
+                waiting
+                    .extend(at.operands().filter_map(|operand| operand.instruction()).map(|operand| (operand, None)));
+            }
+            _ => {}
+        }
+    }
+    numbers
+}
+
+pub(crate) fn is_elementwise_opcode(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Abs
+            | Opcode::Add
+            | Opcode::And
+            | Opcode::Atan2
+            | Opcode::Bitcast
+            | Opcode::BitcastConvert
+            | Opcode::Broadcast
+            | Opcode::Cbrt
+            | Opcode::Ceil
+            | Opcode::Clamp
+            | Opcode::Compare
+            | Opcode::Constant
+            | Opcode::Convert
+            | Opcode::Copy
+            | Opcode::Cosine
+            | Opcode::Divide
+            | Opcode::Erf
+            | Opcode::Exponential
+            | Opcode::ExponentialMinusOne
+            | Opcode::Floor
+            | Opcode::IsFinite
+            | Opcode::Log
+            | Opcode::LogPlusOne
+            | Opcode::Logistic
+            | Opcode::Maximum
+            | Opcode::Minimum
+            | Opcode::Multiply
+            | Opcode::Negate
+            | Opcode::Not
+            | Opcode::Or
+            | Opcode::Parameter
+            | Opcode::Popcnt
+            | Opcode::Power
+            | Opcode::Remainder
+            | Opcode::RoundNearestAfz
+            | Opcode::RoundNearestEven
+            | Opcode::Rsqrt
+            | Opcode::Select
+            | Opcode::ShiftLeft
+            | Opcode::ShiftRightArithmetic
+            | Opcode::ShiftRightLogical
+            | Opcode::Sign
+            | Opcode::Sine
+            | Opcode::Sqrt
+            | Opcode::Subtract
+            | Opcode::Tan
+            | Opcode::Tanh
+            | Opcode::Tuple
+            | Opcode::Xor
+    )
+}

@@ -1,0 +1,156 @@
+//! Where an instruction comes from, as reports say it.
+
+use super::operations::passes_on;
+use std::{collections::HashMap, iter};
+use tilewise_hlo::{
+    Instruction, Opcode, SourceLocation,
+    dataflow::{Dataflow, OpId, REACH},
+};
+
+/// A line of the user's program.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct SourceLine {
+    /// The file, as the compiler was told.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The function, where the text says.
+    pub function: Option<String>,
+    /// The line of an installed package that it leads to, such as that of a model: a call of all of a network is one line of
+    /// the user's program. Lines of frameworks, such as Flax, say less than the user's.
+    pub library: Option<Box<SourceLine>>,
+}
+
+/// Packages whose lines say what is computed, not what for.
+const FRAMEWORKS: &[&str] = &["equinox", "flax", "haiku", "jax", "jaxlib", "keras", "numpy"];
+/// Others that are installed, of which texts may have paths without their start (`jax_hlo_source_file_canonicalization_regex`).
+const LIBRARIES: &[&str] = &[
+    "blackjax",
+    "brax",
+    "chex",
+    "diffrax",
+    "diffusers",
+    "distrax",
+    "flowjax",
+    "jax_md",
+    "jraph",
+    "mctx",
+    "numpyro",
+    "optax",
+    "transformers",
+];
+
+impl SourceLine {
+    pub(crate) fn new(file: impl Into<String>, line: u32) -> Self {
+        Self { file: file.into(), line, function: None, library: None }
+    }
+
+    fn of(location: SourceLocation<'_>) -> Self {
+        let function = location.function.map(|function| function.into_owned());
+        Self { function, ..Self::new(location.file, location.line) }
+    }
+}
+
+/// ` at model.py:12`: where something comes from, in a sentence; empty where that isn't known.
+pub(crate) fn place(source: Option<&SourceLine>) -> String {
+    let line = |source: &SourceLine| {
+        let file = source.file.rsplit('/').next().unwrap_or_default();
+        format!("{file}:{}", source.line)
+    };
+    let library = |source: &SourceLine| source.library.as_ref().map(|library| format!(" ({})", line(library)));
+    source.map(|source| format!(" at {}{}", line(source), library(source).unwrap_or_default())).unwrap_or_default()
+}
+
+pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
+    Some(instruction.metadata()?.op_name()?.into_owned())
+}
+
+/// The innermost line that is not of an installed package: a user can't change those. Of one only where there is no
+/// other.
+pub(crate) fn source_line(instruction: &Instruction<'_>) -> Option<SourceLine> {
+    let innermost = instruction.source()?;
+    if package(&innermost.file).is_none() {
+        return Some(SourceLine::of(innermost));
+    }
+    let Some(own) = instruction.frames().find(|frame| package(&frame.file).is_none()) else {
+        return Some(SourceLine::of(innermost));
+    };
+    let says_more = |frame: &SourceLocation<'_>| package(&frame.file).is_some_and(|name| !FRAMEWORKS.contains(&name));
+    let inner = instruction.frames().take_while(|frame| package(&frame.file).is_some());
+    let library = inner.into_iter().find(says_more).map(|frame| Box::new(SourceLine::of(frame)));
+    Some(SourceLine { library, ..SourceLine::of(own) })
+}
+
+/// The installed package that a file is of.
+fn package(file: &str) -> Option<&str> {
+    let installed = ["site-packages/", "dist-packages/"].iter().find_map(|folder| file.rsplit_once(folder));
+    let path = installed.map_or(file, |(_, path)| path);
+    let name = path.split('/').next()?;
+    (installed.is_some() || FRAMEWORKS.contains(&name) || LIBRARIES.contains(&name)).then_some(name)
+}
+
+/// Where an instruction comes from, or what it copies, if it doesn't say so itself: copies that the compiler adds
+/// don't. An argument has a name, if no line.
+pub(crate) fn traced(flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
+    let mut name = op_name(instruction);
+    if let Some(source) = source_line(instruction) {
+        return (name, Some(source));
+    }
+    let copied = |op: &OpId| {
+        let is_copy = flow.instruction(*op).is_some_and(|at| {
+            passes_on(&at) || matches!(at.opcode(), Opcode::Convert | Opcode::Reshape | Opcode::Transpose)
+        });
+        flow.operands(*op).first().filter(|_| is_copy).copied()
+    };
+    let way = iter::successors(flow.op(instruction), copied).skip(1).take(REACH);
+    for at in way.filter_map(|op| flow.instruction(op)) {
+        name = name.or_else(|| op_name(&at));
+        if let Some(source) = source_line(&at) {
+            return (name, Some(source));
+        }
+    }
+    (name, None)
+}
+
+/// A name of the framework and a line, where there are.
+pub(crate) type Traced = (Option<String>, Option<SourceLine>);
+
+/// What instructions say of themselves, read once from each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracer(HashMap<OpId, Option<Traced>>);
+
+impl Tracer {
+    /// So many readers or callers are asked.
+    const NEAR: usize = 16;
+
+    /// As [`traced`], and for what has neither name nor line of its own: those of what reads it first, or else of what
+    /// runs its computation, such as the loop that carries it.
+    pub(crate) fn traced(&mut self, flow: &Dataflow, instruction: &Instruction<'_>) -> Traced {
+        let found = traced(flow, instruction);
+        let op = flow.op(instruction).filter(|_| found.0.is_none() && found.1.is_none());
+        let Some(op) = op else { return found };
+        let users = |op: OpId| flow.users(op).iter().take(Self::NEAR).map(|user| user.op).collect::<Vec<_>>();
+        let readers = flow.reached(users(op), users);
+        let callers = iter::successors(flow.caller(op), |caller| flow.caller(*caller));
+        // A parameter is what the caller passes.
+        let said = match instruction.opcode() {
+            Opcode::Parameter => self.first(flow, callers).or_else(|| self.first(flow, readers)),
+            _ => self.first(flow, readers).or_else(|| self.first(flow, callers)),
+        };
+        said.unwrap_or(found)
+    }
+
+    fn first(&mut self, flow: &Dataflow, mut ops: impl Iterator<Item = OpId>) -> Option<Traced> {
+        ops.by_ref().take(Self::NEAR).find_map(|op| self.of(flow, op))
+    }
+
+    fn of(&mut self, flow: &Dataflow, op: OpId) -> Option<Traced> {
+        let read = || {
+            let at = flow.instruction(op)?;
+            let (name, source) = (op_name(&at), source_line(&at));
+            (name.is_some() || source.is_some()).then_some((name, source))
+        };
+        self.0.entry(op).or_insert_with(read).clone()
+    }
+}

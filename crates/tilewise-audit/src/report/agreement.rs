@@ -1,0 +1,80 @@
+//! Whether the plan is the one that the compiler made.
+
+use super::sections::Report;
+use crate::dump;
+use std::collections::HashMap;
+use tilewise_hlo::BufferAssignment;
+use tilewise_memory::Role;
+
+/// The plan beside the compiler's own, from a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Agreement {
+    /// Temporaries that both place, in memory spaces whose offsets the plan has.
+    pub values: usize,
+    /// Those that lie elsewhere, or that the plan doesn't have: what, and where instead.
+    pub differences: Vec<String>,
+}
+
+impl Report {
+    /// Compares the offsets of temporaries, up to where each of the compiler's allocations begins. Tuples' tables, which
+    /// lie apart in no fixed order, aren't compared; nor is what the text leaves out. `None` without a plan.
+    #[must_use]
+    pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
+        self.plan().ok()?;
+        let rows = self.temporary_rows().filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
+        let ours: HashMap<(&str, Vec<usize>), Option<u64>> =
+            rows.map(|row| ((row.instruction.name(), row.value.shape_index()), row.value.offset)).collect();
+        let mut agreement = Agreement::default();
+        for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
+            let mut base = None;
+            for value in allocation.values.iter().filter(|value| value.size > 0) {
+                let name = value.instruction.as_str();
+                let Some(&Some(offset)) = ours.get(&(name, value.shape_index.clone())) else { continue };
+                agreement.values += 1;
+                let here = i128::from(offset) - i128::from(value.offset);
+                let expected = *base.get_or_insert(here);
+                if here != expected {
+                    let instead = i128::from(value.offset) + expected;
+                    agreement.differences.push(format!("{name} is at {offset}, the compiler's at {instead}"));
+                }
+            }
+        }
+        Some(agreement)
+    }
+
+    /// Takes the compiler's own plan for [`compiler_plan`](Self::compiler_plan), if it [is of this
+    /// program](dump::is_plan_of). Whether it is.
+    pub fn take_plan(&mut self, assignment: &BufferAssignment) -> bool {
+        let is_ours = dump::is_plan_of(assignment, &self.planned.module);
+        if is_ours {
+            self.compiler_plan = self.agreement(assignment);
+        }
+        is_ours
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_lies_elsewhere_is_named() {
+        let text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[8]{0:T(128)} parameter(0)\n  \
+                    a = f32[8]{0:T(128)} negate(x)\n  b = f32[8]{0:T(128)} negate(x)\n  \
+                    ROOT c = f32[8]{0:T(128)} add(a, b)\n}\n";
+        let mut report = crate::audit(&tilewise_hlo::Module::parse(text).expect("a module"));
+        let mut dump = |first: &str, offset: u64| {
+            let text = format!(
+                "BufferAssignment:\nallocation 0: size 32768, page 0, preallocated-temp:\n \
+                 value: <1 {first} @0> (size=512,offset=512): f32[8]{{0:T(128)}}\n \
+                 value: <2 b @0> (size=512,offset={offset}): f32[8]{{0:T(128)}}\n"
+            );
+            let is_ours = report.take_plan(&BufferAssignment::parse(&text).expect("an assignment"));
+            (is_ours, report.compiler_plan.clone().unwrap_or_default())
+        };
+        assert_eq!(dump("of_another", 1024), (false, Agreement::default()));
+        assert_eq!(dump("a", 512 + 16384), (true, Agreement { values: 2, differences: Vec::new() }));
+        assert_eq!(dump("a", 1024).1.differences, ["b is at 16384, the compiler's at 512"]);
+    }
+}

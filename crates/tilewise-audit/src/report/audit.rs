@@ -1,0 +1,442 @@
+//! The audit of a module: its buffers sized, its copies listed, its memory bounded.
+
+use super::{
+    buffers::Buffers,
+    peak::peak,
+    sections::{MemoryBounds, Report, SpaceTotal, Warning},
+};
+use crate::{
+    copies::copies,
+    failure::Failure,
+    program::{
+        Array, ArrayId, Sizer, build_in_name, contradiction, generation_in_name, infer_generation, infer_machine,
+    },
+    program::{PlannedProgram, Program},
+};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::OnceLock,
+};
+use tilewise::{Shape, ShapeKind, tpu::Generation};
+use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
+use tilewise_memory::{Error as PlanError, Machine, PlanOptions, Planner};
+
+/// What an audit depends on beside the program.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct AuditOptions {
+    /// The machine the program is compiled for; [inferred](infer_machine) where it is not given.
+    pub machine: Option<Machine>,
+    /// Bytes of HBM: near that limit a TPU's compiler packs memory another way.
+    pub hbm_limit: Option<u64>,
+    /// The generation that the program's file is named after: what counts where none is given, and a warning where another
+    /// is.
+    pub named: Option<Generation>,
+    /// The build of the compiler, where the program's file says it: [another one](Machine::compiler_build) plans otherwise.
+    pub build: Option<u64>,
+}
+
+impl AuditOptions {
+    /// The options for a program in a file, of which the path is known, that this machine is to run, with so many bytes
+    /// of memory instead of [all that it gives to programs](Machine::program_bytes).
+    ///
+    /// ```
+    /// use tilewise::tpu::Generation;
+    /// use tilewise_audit::AuditOptions;
+    ///
+    /// let options = AuditOptions::of_file("jobs/step.v6e.hlo", Some(Generation::V5e.into()), None);
+    /// assert_eq!((options.named, options.hbm_limit), (Some(Generation::V6e), Some(Generation::V5e.hbm_bytes())));
+    /// ```
+    #[must_use]
+    pub fn of_file(path: &str, machine: Option<Machine>, hbm_limit: Option<u64>) -> Self {
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        let hbm_limit = hbm_limit.or(machine.and_then(Machine::program_bytes));
+        Self { machine, hbm_limit, named: generation_in_name(name), build: build_in_name(name) }
+    }
+
+    /// The options with this generation.
+    #[must_use]
+    pub fn with_tpu(self, tpu: impl Into<Option<Generation>>) -> Self {
+        Self { machine: tpu.into().map(Machine::Tpu), ..self }
+    }
+
+    /// The options with this machine.
+    #[must_use]
+    pub fn with_machine(self, machine: impl Into<Option<Machine>>) -> Self {
+        Self { machine: machine.into(), ..self }
+    }
+
+    /// The options with so many bytes of HBM.
+    #[must_use]
+    pub fn with_hbm_limit(self, bytes: impl Into<Option<u64>>) -> Self {
+        Self { hbm_limit: bytes.into(), ..self }
+    }
+}
+
+/// [`audit_with`] the default options.
+#[must_use]
+pub fn audit(module: &Module) -> Report {
+    audit_with(module, AuditOptions::default())
+}
+
+/// What the module holds at its peak, and every buffer with what it holds and takes.
+///
+/// What can't be sized, because it has no layout or no bound, is a warning and no row. A module that isn't scheduled has
+/// no [plan](Report::plan).
+#[must_use]
+pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
+    let mut auditor = Auditor { must_be_tiled: module.has_tiles(), ..Auditor::default() };
+    auditor.warnings.extend(module.warnings().iter().map(|warning| Warning {
+        kind: warning.kind().as_str(),
+        message: warning.to_string(),
+        span: Some(warning.span()),
+    }));
+    if module.leaves_layouts_out() {
+        let message = "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in";
+        auditor.warnings.push(Warning::new("default_layouts", message));
+    }
+    for computation in module.computations() {
+        let owns_buffers = computation.owns_buffers();
+        for instruction in computation.instructions() {
+            if !owns_buffers {
+                auditor.check_shape(&instruction);
+            } else if let Err(error) = auditor.add(&instruction) {
+                auditor.lacks_any = true;
+                auditor.warnings.push(Warning {
+                    kind: error.kind().as_str(),
+                    message: error.to_string(),
+                    span: error.span(),
+                });
+            }
+        }
+    }
+    let flow = Dataflow::new(module);
+    auditor.check_result(module);
+    auditor.check_aliases(&flow);
+    auditor.report_unsized();
+    let copies = copies(module, &flow, &mut auditor.sizer);
+    let (machine, assumed) = machine(module, options);
+    let is_assumed = assumed.is_some();
+    auditor.warnings.extend(assumed);
+    auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
+    auditor.warnings.extend(options.build.and_then(|build| of_another_build(build, machine)));
+    let mut plan_options = PlanOptions::new(machine);
+    plan_options.hbm_limit = options.hbm_limit;
+    // Another compiler packs memory in ways of its own.
+    let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
+    let planner = if is_for_another {
+        Err(PlanError::OtherMachine(machine))
+    } else {
+        Planner::of_dataflow(flow.clone(), plan_options)
+    };
+    let plan = planner.as_ref().map_err(PlanError::clone).and_then(Planner::plan);
+    let mut memory_bounds = match &plan {
+        Ok(plan) => MemoryBounds::of_plan(plan),
+        Err(_) => memory_bounds(module, &mut auditor),
+    };
+    let is_bounded = matches!(plan, Ok(_) | Err(PlanError::Unscheduled | PlanError::OtherMachine(_)));
+    memory_bounds.is_assumed = is_assumed;
+    memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module);
+    let mut memory_spaces = auditor.totals();
+    for space in plan.iter().flat_map(|plan| &plan.spaces) {
+        let number = space.memory_space;
+        let total = memory_spaces.entry(number).or_insert_with(|| SpaceTotal::empty(number));
+        total.peak = peak(&flow, space, &mut auditor.sizer);
+    }
+    let Auditor { mut buffers, sizer, warnings, .. } = auditor;
+    buffers.finish(sizer.into_arrays());
+    Report {
+        module_name: module.name().to_owned(),
+        entry: module.entry().map(|entry| entry.name().to_owned()),
+        is_scheduled: module.is_scheduled(),
+        machine,
+        partitions: partitions(module),
+        memory_spaces: memory_spaces.into_values().collect(),
+        copies,
+        memory_bounds,
+        warnings,
+        compiler_plan: None,
+        buffers,
+        findings: OnceLock::new(),
+        planned: PlannedProgram {
+            module: module.clone(),
+            flow,
+            machine,
+            partitions: partitions(module),
+            limit: options.hbm_limit,
+            plan,
+            planner: planner.ok(),
+        },
+    }
+}
+
+impl Program {
+    /// [`audit_with`], with a warning first if the program was not compiled for a TPU, and with how far the compiler's own plan
+    /// [agrees](Report::agreement).
+    #[must_use]
+    pub fn audit(&self, options: AuditOptions) -> Report {
+        let mut report = audit_with(&self.module, options);
+        let may_be_tpus = options.machine.is_none_or(|machine| machine.generation().is_some());
+        let not_tpu = self.for_tpu().err().filter(|_| may_be_tpus);
+        let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
+        report.warnings.splice(..0, warning);
+        report.compiler_plan = self.buffer_assignment.as_ref().and_then(|assignment| report.agreement(assignment));
+        report
+    }
+}
+
+/// The machine that a program is planned for, with the warning that it is only assumed.
+fn machine(module: &Module, options: AuditOptions) -> (Machine, Option<Warning>) {
+    if let Some(machine) = options.machine {
+        return (machine, None);
+    }
+    if module.has_tiles() || !module.is_scheduled() {
+        return (options.named.unwrap_or_else(|| infer_generation(module)).into(), None);
+    }
+    let inferred = infer_machine(module);
+    let machine = inferred.unwrap_or(Machine::Cpu);
+    let assumed = || {
+        let message = "the text does not show whether a GPU or a CPU is to run it: it is planned as for a CPU, and on a GPU \
+                       temporaries start at other multiples and share memory otherwise; `--machine gpu` plans it so";
+        Warning::new("assumed_machine", message)
+    };
+    (machine, inferred.is_none().then(assumed))
+}
+
+/// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is
+/// named after another.
+fn of_another(module: &Module, generation: Generation, options: AuditOptions) -> Option<Warning> {
+    let named = options.named.filter(|named| *named != generation).map(|named| ("its file is named after", named));
+    let made = || contradiction(module, generation).map(|made| ("its text is of", made));
+    let (how, other) = named.or_else(made)?;
+    let message =
+        format!("{how} {other}, and it is audited as if for {generation}: compile it for {generation} instead");
+    Some(Warning::new("other_generation", message))
+}
+
+/// The warning for a program that another build of the compiler made.
+fn of_another_build(build: u64, machine: Machine) -> Option<Warning> {
+    let known = machine.compiler_build().filter(|known| *known != build)?;
+    let compiler = machine.compiler();
+    let message = format!(
+        "build {build} of the compiler made it, and the plan is that of build {known} ({compiler}): temporaries may differ"
+    );
+    Some(Warning::new("other_build", message))
+}
+
+/// Whether the text is all of a program, and nothing in it is unknown.
+fn is_whole(module: &Module) -> bool {
+    let is_aside = |warning: &tilewise_hlo::Warning| warning.kind() == WarningKind::SeveralModules;
+    !module.is_part() && module.warnings().iter().all(is_aside)
+}
+
+/// Devices that run the program together, each on its part (`num_partitions`).
+fn partitions(module: &Module) -> u64 {
+    module.attribute("num_partitions").and_then(|count| count.parse().ok()).unwrap_or(1)
+}
+
+/// Collects buffers and warnings.
+#[derive(Default)]
+struct Auditor<'m> {
+    sizer: Sizer<'m>,
+    buffers: Buffers,
+    /// Per kind of error: how many buffers it kept from being sized, and the first of them.
+    unsized_buffers: Vec<(tilewise::Error, String, usize)>,
+    /// Whether arrays in HBM have tiles, as those of the program at hand.
+    must_be_tiled: bool,
+    /// The first array in HBM that has none where it must, and how many there are.
+    untiled: Option<(String, usize)>,
+    /// The texts of shapes in fusions and functions, each looked at once.
+    checked_shapes: HashSet<&'m str>,
+    /// Whether anything could not be read or sized.
+    lacks_any: bool,
+    warnings: Vec<Warning>,
+}
+
+impl<'m> Auditor<'m> {
+    /// The buffers that an instruction makes.
+    fn add(&mut self, instruction: &Instruction<'m>) -> Result<(), tilewise_hlo::Error> {
+        let definitions = instruction.definitions()?;
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        let Some(leaves) = self.sizer.leaves(instruction) else {
+            // Says what is wrong with the shape.
+            return instruction.buffers().map(|_| ());
+        };
+        let is_hosts = instruction.computation().execution_thread() == Some("host");
+        for (path, array) in leaves.iter().filter(|(path, _)| definitions.include(path)) {
+            self.push(instruction, path, array);
+            if let (false, Ok(array)) = (is_hosts, array) {
+                self.check_tiles(instruction, *array);
+            }
+        }
+        Ok(())
+    }
+
+    /// A compiler lays every array in HBM out in tiles, but for scalars and empty ones: of another, the size can't be
+    /// told.
+    fn check_tiles(&mut self, instruction: &Instruction<'_>, array: ArrayId) {
+        let Array { shape, memory_space, .. } = self.sizer.array(array);
+        let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
+        let is_empty = shape.dimensions().iter().any(|dimension| dimension.bound() == Some(0));
+        if self.must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
+            let name = || (instruction.name().to_owned(), 0);
+            self.untiled.get_or_insert_with(name).1 += 1;
+        }
+    }
+
+    /// What is within a fusion has no buffer, but must be understood as well.
+    fn check_shape(&mut self, instruction: &Instruction<'m>) {
+        if !self.checked_shapes.insert(instruction.shape_text()) {
+            return;
+        }
+        if let Err(error) = instruction.shape() {
+            self.note_unsized(error, instruction.name());
+        }
+    }
+
+    /// Donated memory is counted once if an argument and a result share it: they must be there, of one size, and in no
+    /// other pair. XLA's verifier refuses all else (`HloInputOutputAliasConfig::Verify` in
+    /// xla/hlo/ir/hlo_input_output_alias_config.cc).
+    fn check_aliases(&mut self, flow: &Dataflow) {
+        let (Some(entry), Ok(aliases)) = (flow.entry(), flow.module().input_output_aliases()) else {
+            // The plan says why there is none.
+            self.lacks_any = true;
+            return;
+        };
+        let parameters = &flow[entry].parameters;
+        let (mut arguments, mut results) = (HashSet::new(), HashSet::new());
+        for alias in &aliases {
+            let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok();
+            let argument = parameter.and_then(|at| flow.at(flow[parameters[at]].position, &alias.parameter_index));
+            let result = flow.at(flow.result(entry), &alias.output_index);
+            let is_sound = argument.zip(result).is_some_and(|(argument, result)| {
+                let sizes = [argument, result].map(|position| flow.shape(position).map(|shape| self.sizes_in(&shape)));
+                let [of_argument, of_result] = sizes;
+                of_argument == of_result && arguments.insert(argument) && results.insert(result)
+            });
+            if !is_sound {
+                let InputOutputAlias { output_index, parameter_number, .. } = alias;
+                let message = format!(
+                    "the result {{{}}} can't lie in argument {parameter_number}: they must be there, of one size, each given once",
+                    output_index.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+                );
+                self.lacks_any = true;
+                self.warnings.push(Warning::new("alias_mismatch", message));
+                return;
+            }
+        }
+    }
+
+    /// Bytes of each array in a shape.
+    fn sizes_in(&mut self, shape: &Shape) -> Vec<Option<u64>> {
+        shape.leaves().map(|(_, leaf)| self.sizer.physical_bytes(&leaf)).collect()
+    }
+
+    /// A result that was printed without layouts has no size, though what makes it may have.
+    fn check_result(&mut self, module: &'m Module) {
+        let Some(root) = module.entry().and_then(|entry| entry.root()) else { return };
+        for (_, array) in self.sizer.leaves(&root).iter().flat_map(|leaves| leaves.iter()) {
+            match array {
+                Err(error) => self.note_unsized(error.clone(), root.name()),
+                Ok(array) => self.check_tiles(&root, *array),
+            }
+        }
+    }
+
+    fn push(&mut self, instruction: &Instruction<'m>, path: &[usize], array: &Result<ArrayId, tilewise::Error>) {
+        match array {
+            Ok(array) => self.buffers.push(instruction, path, *array),
+            Err(error) => self.note_unsized(error.clone(), instruction.name()),
+        }
+    }
+
+    /// The buffers of each memory space together.
+    fn totals(&self) -> BTreeMap<u8, SpaceTotal> {
+        let mut totals = BTreeMap::new();
+        for (_, array) in self.buffers.arrays(self.sizer.arrays()) {
+            let total = totals.entry(array.memory_space).or_insert_with(|| SpaceTotal::empty(array.memory_space));
+            total.buffers += 1;
+            // A program of hostile sizes may define more than 2^64 bytes; the total then stands at the largest number.
+            total.logical_bytes = total.logical_bytes.saturating_add(array.sizes.logical_bytes);
+            total.physical_bytes = total.physical_bytes.saturating_add(array.sizes.physical_bytes);
+        }
+        totals
+    }
+
+    fn note_unsized(&mut self, error: tilewise::Error, instruction: &str) {
+        match self.unsized_buffers.iter_mut().find(|(known, _, _)| known.kind() == error.kind()) {
+            Some((_, _, count)) => *count += 1,
+            None => self.unsized_buffers.push((error, instruction.to_owned(), 1)),
+        }
+    }
+
+    fn report_unsized(&mut self) {
+        self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some();
+        if let Some((first, count)) = self.untiled.take() {
+            let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
+            let message = format!("`{first}`{others} lies in HBM without tiles, as no TPU's compiler lays arrays out");
+            self.warnings.push(Warning::new("untiled", message));
+        }
+        for (error, first, count) in self.unsized_buffers.drain(..) {
+            let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
+            self.warnings.push(Warning {
+                kind: error.kind().as_str(),
+                message: format!("`{first}`{others} can't be sized: {error}"),
+                span: None,
+            });
+        }
+    }
+}
+
+/// The bounds of what the program holds in the default memory.
+fn memory_bounds<'m>(module: &'m Module, auditor: &mut Auditor<'m>) -> MemoryBounds {
+    let mut bounds = MemoryBounds::default();
+    let Some(entry) = module.entry() else { return bounds };
+    let arguments: Vec<usize> =
+        entry.instructions().filter(|i| i.opcode() == Opcode::Parameter).map(|argument| argument.index()).collect();
+    for (instruction, array) in auditor.buffers.arrays(auditor.sizer.arrays()) {
+        if array.memory_space == 0 {
+            let bytes = array.sizes.physical_bytes;
+            bounds.at_most_bytes = bounds.at_most_bytes.saturating_add(bytes);
+            let part = match module.instruction(instruction).map(|instruction| instruction.opcode()) {
+                Some(Opcode::Constant) => &mut bounds.constant_bytes,
+                _ if arguments.binary_search(&instruction).is_ok() => &mut bounds.argument_bytes,
+                _ => continue,
+            };
+            *part = part.saturating_add(bytes);
+        }
+    }
+    // Each is an allocation, too.
+    let functions = module.computations().filter(Computation::is_function);
+    for constant in functions.flat_map(|it| it.instructions()).filter(|it| it.opcode() == Opcode::Constant) {
+        for array in
+            auditor.sizer.leaves(&constant).iter().flat_map(|leaves| leaves.iter()).flat_map(|(_, array)| array)
+        {
+            let Array { memory_space, sizes, .. } = auditor.sizer.array(*array);
+            let bytes = if *memory_space == 0 { sizes.physical_bytes } else { 0 };
+            bounds.constant_bytes = bounds.constant_bytes.saturating_add(bytes);
+            bounds.at_most_bytes = bounds.at_most_bytes.saturating_add(bytes);
+        }
+    }
+    let Some(Ok(result)) = entry.root().map(|root| root.shape()) else { return bounds };
+    let donated: HashSet<Vec<usize>> =
+        module.input_output_aliases().unwrap_or_default().into_iter().map(|alias| alias.output_index).collect();
+    for (path, leaf) in result.leaves().filter(|(_, leaf)| memory_space(leaf) == 0) {
+        let bytes = auditor.sizer.physical_bytes(&leaf).unwrap_or(0);
+        bounds.output_bytes = bounds.output_bytes.saturating_add(bytes);
+        if (0..=path.len()).any(|depth| donated.contains(&path[..depth])) {
+            bounds.alias_bytes = bounds.alias_bytes.saturating_add(bytes);
+        }
+    }
+    bounds.at_most_bytes = bounds.at_most_bytes.saturating_sub(bounds.alias_bytes);
+    bounds
+}
+
+fn memory_space(shape: &Shape) -> u8 {
+    match shape.kind() {
+        ShapeKind::Array(array) => array.memory_space(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,121 @@
+//! The passes of a training step and the layers of its network, as the names of operations tell them.
+
+use super::timeline::{Pass, TimelinePiece};
+use crate::program::{is_backward, is_forward, numbered};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
+
+/// The forward and the backward pass, parted where the fewest operations are on the wrong side: the compiler moves some.
+/// None unless there are both.
+pub(crate) fn of(paths: &[String], order_paths: &[Option<usize>]) -> Vec<Pass> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Kind {
+        Forward,
+        Backward,
+    }
+    let kind = |path: &String| match (is_forward(path), is_backward(path)) {
+        (true, _) => Some(Kind::Forward),
+        (_, true) => Some(Kind::Backward),
+        _ => None,
+    };
+    let kinds: Vec<Option<Kind>> = paths.iter().map(kind).collect();
+    let at = |path: &Option<usize>| path.and_then(|path| kinds.get(path).copied().flatten());
+    let moments = || order_paths.iter().map(at).enumerate();
+    let first = |kind: Kind| moments().find(|(_, of)| *of == Some(kind)).map(|(moment, _)| moment);
+    let last = |kind: Kind| moments().rfind(|(_, of)| *of == Some(kind)).map(|(moment, _)| moment);
+    let (Some(start), Some(end)) = (first(Kind::Forward), last(Kind::Backward)) else { return Vec::new() };
+    // How many more forward operations than backward ones come before a moment: most, where the passes part.
+    let (mut lead, mut most, mut parted) = (0_i64, i64::MIN, 0);
+    for (moment, of) in moments() {
+        if lead > most {
+            (most, parted) = (lead, moment);
+        }
+        lead += match of {
+            Some(Kind::Forward) => 1,
+            Some(Kind::Backward) => -1,
+            None => 0,
+        };
+    }
+    if parted <= start || parted > end {
+        return Vec::new();
+    }
+    vec![
+        Pass { name: "forward pass", first: start, last: parted - 1 },
+        Pass { name: "backward pass", first: parted, last: end },
+    ]
+}
+
+/// Gives each piece the layer that it is of. The layers are those, of all that have a number in the names of operations,
+/// that hold most but for the largest of them, over all moments; of equals, the outermost.
+pub(crate) fn name_layers(paths: &[String], pieces: &mut [TimelinePiece]) -> Vec<String> {
+    let mut held = vec![0_u128; paths.len()];
+    for piece in &*pieces {
+        if let Some(held) = piece.path.and_then(|path| held.get_mut(path)) {
+            let moments = piece.last.saturating_sub(piece.first).saturating_add(1);
+            *held = held.saturating_add(u128::from(piece.bytes).saturating_mul(moments as u128));
+        }
+    }
+    let mut places: HashMap<String, BTreeMap<u64, u128>> = HashMap::new();
+    for (path, held) in paths.iter().zip(&held).filter(|(_, held)| **held > 0) {
+        for (place, number) in numbered(path) {
+            let layer = places.entry(place).or_default().entry(number).or_default();
+            *layer = layer.saturating_add(*held);
+        }
+    }
+    let but_of_one = |layers: &BTreeMap<u64, u128>| {
+        layers.values().fold(0, |sum: u128, held| sum.saturating_add(*held)) - layers.values().max().unwrap_or(&0)
+    };
+    let several = places.into_iter().filter(|(_, layers)| layers.len() > 1);
+    let Some((place, layers)) = several.max_by_key(|(place, layers)| (but_of_one(layers), Reverse(place.clone())))
+    else {
+        return Vec::new();
+    };
+    let numbers: HashMap<u64, usize> = layers.keys().enumerate().map(|(at, number)| (*number, at)).collect();
+    let layer = |path: &String| {
+        let number = numbered(path).into_iter().find(|(at, _)| *at == place)?.1;
+        numbers.get(&number).copied()
+    };
+    let of_path: Vec<Option<usize>> = paths.iter().map(layer).collect();
+    for piece in pieces {
+        piece.layer = piece.path.and_then(|path| of_path.get(path).copied().flatten());
+    }
+    layers.keys().map(|number| place.replace('*', &number.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names as JAX prints them, and which of them run when; one backward operation is moved ahead.
+    #[test]
+    fn passes_part_where_the_fewest_are_on_the_wrong_side() {
+        let paths =
+            ["x", "jit(f)/jvp(Net)/h_0/dot", "jit(f)/transpose(jvp(Net))/h_0/dot", "jit(f)/add"].map(String::from);
+        let order = [0, 1, 2, 1, 1, 2, 2, 3].map(Some);
+        let passes: Vec<_> = of(&paths, &order).iter().map(|pass| (pass.name, pass.first, pass.last)).collect();
+        assert_eq!(passes, [("forward pass", 1, 4), ("backward pass", 5, 6)]);
+        assert_eq!(of(&paths, &[Some(1), Some(3), None]), []);
+    }
+
+    #[test]
+    fn layers_are_of_both_passes() {
+        let paths = ["jit(f)/jvp(Net)/h_0/dot", "jit(f)/transpose(jvp(Net))/h_1/dot", "jit(f)/add"].map(String::from);
+        let piece = |path| TimelinePiece {
+            owner: 0,
+            path: Some(path),
+            layer: None,
+            shape: None,
+            instruction: String::new(),
+            offset: None,
+            bytes: 8,
+            padding_bytes: 0,
+            first: 0,
+            last: 1,
+        };
+        let mut pieces = [0, 1, 2].map(piece);
+        assert_eq!(name_layers(&paths, &mut pieces), ["Net/h_0", "Net/h_1"]);
+        assert_eq!(pieces.map(|piece| piece.layer), [Some(0), Some(1), None]);
+    }
+}

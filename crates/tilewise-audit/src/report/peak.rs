@@ -1,0 +1,214 @@
+//! What a program holds when it holds the most.
+
+use crate::program::{Array, ArrayId, Sizer, SourceLine, Tracer, op_name, share, source_line};
+use std::collections::HashMap;
+use tilewise::{Shape, tpu::UNTILED_BLOCK_BYTES};
+use tilewise_hlo::{Module, dataflow::Dataflow};
+use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
+
+/// The moment at which one memory space holds the most, and what it holds then.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SpacePeak {
+    /// Bytes of everything alive: arguments, results, temporaries. What they lie in may be more: see
+    /// [`fragmentation_bytes`](Self::fragmentation_bytes).
+    pub live_bytes: u64,
+    /// Bytes of temporaries; in the default memory space as the compiler reports them (`temp_size`), gaps included.
+    pub temporary_bytes: u64,
+    /// Bytes of what is alive that hold no data.
+    pub padding_bytes: u64,
+    /// Bytes of the temporaries' memory that nothing uses at the peak.
+    pub fragmentation_bytes: u64,
+    /// The instruction that runs at the peak.
+    pub instruction: String,
+    /// When that is: how many instructions run before it.
+    pub moment: usize,
+    /// The framework's name of that operation, or of what it copies, of what reads that, or of what runs it.
+    pub op_name: Option<String>,
+    /// The line of the user's program that it comes from.
+    pub source: Option<SourceLine>,
+    /// What is alive then, the largest first.
+    pub rows: Vec<PeakRow>,
+}
+
+/// Equal arrays of one line that are alive at the peak.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PeakRow {
+    /// The instruction that makes the first of them.
+    pub instruction: String,
+    /// The instruction's computation.
+    pub computation: String,
+    /// The instruction's opcode.
+    pub opcode: String,
+    /// The array's place in the instruction's result; empty if that is no tuple.
+    pub shape_index: Vec<usize>,
+    /// The array; a tuple where it is a tuple's table of pointers.
+    pub shape: Shape,
+    /// What it is for.
+    pub role: Role,
+    /// How many there are.
+    pub count: usize,
+    /// Bytes they take together. An array may lie in memory that at another time holds a larger one: it takes all of it.
+    pub bytes: u64,
+    /// Bytes of data in them; what is no array is data.
+    pub logical_bytes: u64,
+    /// Bytes that hold no data: [`bytes`](Self::bytes) − [`logical_bytes`](Self::logical_bytes).
+    pub padding_bytes: u64,
+    /// What makes the padding, in words.
+    pub causes: Vec<String>,
+    /// The framework's name of the operation, or of the argument.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+    /// The instruction's place in the module.
+    index: usize,
+}
+
+impl SpacePeak {
+    /// Padding as a share of the bytes alive, 0 … 1.
+    #[must_use]
+    pub fn padding_share(&self) -> f64 {
+        share(self.padding_bytes, self.live_bytes)
+    }
+
+    /// Whether anything but what is live for the whole run is alive.
+    #[must_use]
+    pub fn has_temporaries(&self) -> bool {
+        self.rows.iter().any(|row| !row.role.is_resident())
+    }
+}
+
+impl PeakRow {
+    /// Bytes taken for each byte of data.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    pub fn expansion(&self) -> f64 {
+        if self.logical_bytes == 0 { 1.0 } else { self.bytes as f64 / self.logical_bytes as f64 }
+    }
+}
+
+/// Rows after the first few are too small for anybody to ask where they come from.
+const TRACED: usize = 32;
+
+/// The peak of one memory space of a plan.
+pub(crate) fn peak<'m>(flow: &'m Dataflow, space: &SpacePlan, sizer: &mut Sizer<'m>) -> Option<SpacePeak> {
+    let module = flow.module();
+    let peak = space.peak.as_ref()?;
+    let instruction = module.instruction(peak.instruction)?;
+    let mut rows: Vec<PeakRow> = Vec::new();
+    let mut known: HashMap<Key, usize> = HashMap::new();
+    for live in &peak.live {
+        let Some((key, row)) = row(module, &space.values, live, sizer) else { continue };
+        match known.get(&key) {
+            Some(&at) => rows[at].join(&row),
+            None => {
+                known.insert(key, rows.len());
+                rows.push(row);
+            }
+        }
+    }
+    rows.sort_by_cached_key(|row| std::cmp::Reverse(row.bytes));
+    let mut tracer = Tracer::default();
+    for row in rows.iter_mut().take(TRACED).filter(|row| row.source.is_none() && !row.role.is_resident()) {
+        row.trace(flow, &mut tracer);
+    }
+    let (op_name, source) = tracer.traced(flow, &instruction);
+    Some(SpacePeak {
+        live_bytes: space.peak_live_bytes(),
+        temporary_bytes: space.temporary_bytes,
+        padding_bytes: rows.iter().map(|row| row.padding_bytes).fold(0, u64::saturating_add),
+        fragmentation_bytes: space.fragmentation_bytes(),
+        instruction: instruction.name().to_owned(),
+        moment: peak.logical_time,
+        op_name,
+        source,
+        rows,
+    })
+}
+
+/// What rows have in common that are shown as one.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    source: Option<SourceLine>,
+    /// Where no line is known, the operation or the instruction.
+    name: Option<String>,
+    /// `None` for what is no array: of that, each is a row.
+    array: Option<ArrayId>,
+    role: Role,
+}
+
+fn row<'m>(
+    module: &'m Module,
+    values: &[AssignedValue],
+    live: &LiveBuffer,
+    sizer: &mut Sizer<'m>,
+) -> Option<(Key, PeakRow)> {
+    let value = values.get(live.value)?;
+    let instruction = module.instruction(value.instruction)?;
+    let array = sizer.of_value(value);
+    let (shape, logical_bytes, causes) = match array.map(|id| sizer.array(id)) {
+        Some(array) => (array.shape.clone(), array.sizes.logical_bytes, causes(array, value.bytes, live.bytes)),
+        // A table, or a shape without layout, holds what it takes.
+        None => (value.shape()?, value.bytes, Vec::new()),
+    };
+    let (op_name, source) = (op_name(&instruction), source_line(&instruction));
+    let is_unnamed = source.is_none() || array.is_none();
+    let name = is_unnamed.then(|| op_name.clone().unwrap_or_else(|| instruction.name().to_owned()));
+    let key = Key { source: source.clone(), name, array, role: value.role };
+    let row = PeakRow {
+        instruction: instruction.name().to_owned(),
+        computation: instruction.computation().name().to_owned(),
+        opcode: instruction.opcode_text().to_owned(),
+        shape_index: value.shape_index(),
+        shape,
+        role: value.role,
+        count: 1,
+        bytes: live.bytes,
+        logical_bytes,
+        padding_bytes: live.bytes.saturating_sub(logical_bytes),
+        causes,
+        op_name,
+        source,
+        index: instruction.index(),
+    };
+    Some((key, row))
+}
+
+/// What makes the padding of an array for which the compiler sets aside `allocated` bytes, in a piece of memory of
+/// `taken` bytes.
+fn causes(array: &Array, allocated: u64, taken: u64) -> Vec<String> {
+    let layout = array.sizes.physical_bytes;
+    // Where tiles are ignored, as in the semaphores' memory, they cause nothing.
+    let mut causes = if allocated < layout { Vec::new() } else { array.causes.clone() };
+    if allocated > layout {
+        causes.push(format!("an array without tiles fills blocks of {UNTILED_BLOCK_BYTES} bytes"));
+    }
+    if taken > allocated {
+        causes.push(format!("it lies in memory that at another time holds {taken} bytes"));
+    }
+    causes
+}
+
+impl PeakRow {
+    fn join(&mut self, other: &Self) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.logical_bytes = self.logical_bytes.saturating_add(other.logical_bytes);
+        self.padding_bytes = self.padding_bytes.saturating_add(other.padding_bytes);
+        for cause in &other.causes {
+            if !self.causes.contains(cause) {
+                self.causes.push(cause.clone());
+            }
+        }
+    }
+
+    /// Takes the line and name of what it is a copy of, if it has none.
+    fn trace(&mut self, flow: &Dataflow, tracer: &mut Tracer) {
+        if let Some(instruction) = flow.module().instruction(self.index) {
+            let (name, source) = tracer.traced(flow, &instruction);
+            self.op_name = self.op_name.take().or(name);
+            self.source = source;
+        }
+    }
+}

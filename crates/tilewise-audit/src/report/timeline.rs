@@ -1,0 +1,276 @@
+//! What a program holds at every moment of its order, by line of the user's program.
+
+use super::{
+    passes,
+    peak::PeakRow,
+    plan_row::{PlanPiece, PlanRow},
+    sections::Report,
+};
+use crate::program::{Tracer, tree};
+use std::collections::HashMap;
+use tilewise::tpu::memory_space_name;
+use tilewise_hlo::{Instruction, dataflow::Dataflow};
+use tilewise_memory::Role;
+
+/// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the
+/// `serde` feature it serialises.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Timeline {
+    /// The memory space's number.
+    pub memory_space: u8,
+    /// Its name, such as `HBM`.
+    pub memory_space_name: String,
+    /// Bytes that are live for the whole program: arguments, and results that don't lie in them.
+    pub resident_bytes: u64,
+    /// What they consist of, the largest first.
+    pub residents: Vec<Resident>,
+    /// The moment at which the most is held.
+    pub peak_moment: Option<usize>,
+    /// The name of the instruction that runs at each moment.
+    pub order: Vec<String>,
+    /// Of that instruction, the number in [`owners`](Self::owners).
+    pub order_owners: Vec<usize>,
+    /// Lines of the user's program, `model.py:439 f`; where none is known, the framework's name of the operation.
+    pub owners: Vec<String>,
+    /// The framework's names of operations, such as `jit(step)/jvp(Model)/layer_3/dot_general`, each once.
+    pub paths: Vec<String>,
+    /// Of the instruction at each moment, the number in [`paths`](Self::paths).
+    pub order_paths: Vec<Option<usize>>,
+    /// Layers of a network that repeat, such as `Model/layer_3`, by their numbers; none where operations' names have none.
+    pub layers: Vec<String>,
+    /// The passes of a training step, in their order; none of other programs.
+    pub passes: Vec<Pass>,
+    /// The texts of the shapes that lie there, each once.
+    pub shapes: Vec<String>,
+    /// What temporaries lie in, as [`Report::pieces`] has it.
+    pub pieces: Vec<TimelinePiece>,
+}
+
+/// What is live for the whole program: the arguments of one tree, or all results or constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resident {
+    /// `params`, `mu`, `batch` as the arguments are called; `results`, `constants`.
+    pub name: String,
+    /// How many arrays.
+    pub count: usize,
+    /// Bytes they take.
+    pub bytes: u64,
+    /// How many of them are padding.
+    pub padding_bytes: u64,
+}
+
+/// A part of a training step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pass {
+    /// `forward pass`, `backward pass`.
+    pub name: &'static str,
+    /// The moment of its first operation.
+    pub first: usize,
+    /// That of the last one.
+    pub last: usize,
+}
+
+/// Memory in use for a part of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelinePiece {
+    /// Whose it is, of [`Timeline::owners`].
+    pub owner: usize,
+    /// The framework's name of the operation, of [`Timeline::paths`].
+    pub path: Option<usize>,
+    /// The layer that it is of, of [`Timeline::layers`].
+    pub layer: Option<usize>,
+    /// What lies there, of [`Timeline::shapes`].
+    pub shape: Option<usize>,
+    /// The instruction that makes it.
+    pub instruction: String,
+    /// Bytes from the start of the temporaries' memory, where that is known.
+    pub offset: Option<u64>,
+    /// Bytes it takes.
+    pub bytes: u64,
+    /// How many of them hold no data: those of the shape that lies there and of its allocation.
+    pub padding_bytes: u64,
+    /// The first moment at which it is in use.
+    pub first: usize,
+    /// The last one.
+    pub last: usize,
+}
+
+/// Lines of the user's program, numbered as they come.
+#[derive(Clone, Debug, Default)]
+pub struct Owners<'a> {
+    numbered: Numbered,
+    paths: Numbered,
+    /// Of each text of metadata that has a line: instructions share a few.
+    of_metadata: HashMap<&'a str, (usize, Option<usize>)>,
+    tracer: Tracer,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Numbered {
+    labels: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Numbered {
+    fn number(&mut self, label: String) -> usize {
+        *self.numbers.entry(label).or_insert_with_key(|label| {
+            self.labels.push(label.clone());
+            self.labels.len() - 1
+        })
+    }
+}
+
+impl<'a> Owners<'a> {
+    /// The number of the line that a value belongs to.
+    pub fn of(&mut self, row: &PlanRow<'a>) -> usize {
+        self.origin(row.flow, &row.instruction).0
+    }
+
+    /// The labels of the numbers given.
+    #[must_use]
+    pub fn into_labels(self) -> Vec<String> {
+        self.numbered.labels
+    }
+
+    /// The numbers of its line and of its name.
+    fn origin(&mut self, flow: &Dataflow, instruction: &Instruction<'a>) -> (usize, Option<usize>) {
+        let metadata = instruction.attribute("metadata").unwrap_or_default();
+        if let Some(known) = self.of_metadata.get(metadata) {
+            return *known;
+        }
+        let (name, source) = self.tracer.traced(flow, instruction);
+        let path = name.clone().map(|name| self.paths.number(name));
+        let owner = self.numbered.number(match source {
+            Some(source) => {
+                let function = source.function.map(|function| format!(" {function}")).unwrap_or_default();
+                format!("{}:{}{function}", source.file, source.line)
+            }
+            None => name.unwrap_or_else(|| "no line".to_owned()),
+        });
+        // What has no line of its own has that of what it copies.
+        if instruction.source().is_some() {
+            self.of_metadata.insert(metadata, (owner, path));
+        }
+        (owner, path)
+    }
+}
+
+/// What stands, by its tree.
+fn residents(rows: &[PeakRow]) -> Vec<Resident> {
+    let mut residents: Vec<Resident> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for row in rows.iter().filter(|row| row.role.is_resident()) {
+        let name = match row.role {
+            Role::Argument => row.op_name.as_deref().and_then(tree).unwrap_or("arguments"),
+            Role::Output => "results",
+            _ => "constants",
+        };
+        let at = *known.entry(name).or_insert(residents.len());
+        if at == residents.len() {
+            residents.push(Resident { name: name.to_owned(), count: 0, bytes: 0, padding_bytes: 0 });
+        }
+        let resident = &mut residents[at];
+        resident.count += row.count;
+        resident.bytes = resident.bytes.saturating_add(row.bytes);
+        resident.padding_bytes = resident.padding_bytes.saturating_add(row.padding_bytes);
+    }
+    residents.sort_by_key(|resident| std::cmp::Reverse(resident.bytes));
+    residents
+}
+
+impl Report {
+    /// What lies in a memory space over the program's order; `None` without a plan.
+    ///
+    /// ```
+    /// let text = "
+    /// HloModule m, is_scheduled=true
+    ///
+    /// ENTRY main {
+    ///   x = f32[8,128]{1,0:T(8,128)} parameter(0)
+    ///   y = f32[8,128]{1,0:T(8,128)} negate(x), metadata={source_file=\"model.py\" source_line=7}
+    ///   ROOT z = f32[8,128]{1,0:T(8,128)} negate(y)
+    /// }";
+    /// let module = tilewise_hlo::Module::parse(text)?;
+    /// let timeline = tilewise_audit::audit(&module).timeline(0).expect("a plan");
+    /// assert_eq!((timeline.resident_bytes, &*timeline.order), (8192, &["x".into(), "y".into(), "z".into()][..]));
+    /// let piece = &timeline.pieces[0];
+    /// assert_eq!((&*timeline.owners[piece.owner], piece.bytes, piece.first, piece.last), ("model.py:7", 4096, 1, 2));
+    /// # Ok::<(), tilewise_hlo::Error>(())
+    /// ```
+    #[must_use]
+    pub fn timeline(&self, memory_space: u8) -> Option<Timeline> {
+        let plan = self.plan().ok()?;
+        let space = plan.space(memory_space);
+        let (mut owners, mut shapes) = (Owners::default(), Numbered::default());
+        // A program repeats a few.
+        let mut arrays = HashMap::new();
+        let pieces = self.pieces(memory_space).into_iter().map(|PlanPiece { row, offset, first, last }| {
+            let (shape, padding_bytes) = *arrays
+                .entry((row.value.node(), row.value.bytes))
+                .or_insert_with(|| (row.shape().map(|shape| shapes.number(shape.to_string())), row.padding_bytes()));
+            let (owner, path) = owners.origin(row.flow, &row.instruction);
+            TimelinePiece {
+                owner,
+                path,
+                layer: None,
+                shape,
+                instruction: row.instruction.name().to_owned(),
+                offset,
+                bytes: row.value.bytes,
+                padding_bytes,
+                first,
+                last,
+            }
+        });
+        let mut pieces: Vec<TimelinePiece> = pieces.collect();
+        let order = plan.order().filter_map(|at| self.planned.module.instruction(at));
+        let (order, origins): (Vec<_>, Vec<_>) =
+            order.map(|run| (run.name().to_owned(), owners.origin(&self.planned.flow, &run))).unzip();
+        let (order_owners, order_paths): (Vec<_>, Vec<_>) = origins.into_iter().unzip();
+        let Owners { numbered, paths, .. } = owners;
+        let layers = passes::name_layers(&paths.labels, &mut pieces);
+        let peak = self.memory_space(memory_space).and_then(|total| total.peak.as_ref());
+        Some(Timeline {
+            memory_space,
+            memory_space_name: memory_space_name(memory_space).to_uppercase(),
+            resident_bytes: space.map_or(0, |space| space.resident_bytes),
+            residents: peak.map(|peak| residents(&peak.rows)).unwrap_or_default(),
+            peak_moment: space.and_then(|space| space.peak.as_ref()).map(|peak| peak.logical_time),
+            passes: passes::of(&paths.labels, &order_paths),
+            order,
+            order_owners,
+            owners: numbered.labels,
+            paths: paths.labels,
+            order_paths,
+            layers,
+            shapes: shapes.labels,
+            pieces,
+        })
+    }
+
+    /// Bytes alive in a memory space at each moment of the program's order; none without a plan.
+    #[must_use]
+    pub fn live_bytes(&self, memory_space: u8) -> Vec<u64> {
+        let Ok(plan) = self.plan() else { return Vec::new() };
+        // What is added at each moment, below 0 where more ends than begins: sums of all are right again.
+        let mut steps = vec![0u64; plan.order().len()];
+        for PlanPiece { row, first, last, .. } in self.pieces(memory_space) {
+            if let Some(step) = steps.get_mut(first) {
+                *step = step.wrapping_add(row.value.bytes);
+            }
+            if let Some(step) = last.checked_add(1).and_then(|end| steps.get_mut(end)) {
+                *step = step.wrapping_sub(row.value.bytes);
+            }
+        }
+        let mut alive = plan.space(memory_space).map_or(0, |space| space.resident_bytes);
+        for step in &mut steps {
+            alive = alive.wrapping_add(*step);
+            *step = alive;
+        }
+        steps
+    }
+}
