@@ -194,6 +194,10 @@ pub enum WarningKind {
     DuplicateName,
     /// An operand that its computation doesn't define above.
     UndefinedOperand,
+    /// Something behind an operand's name that isn't read: a newer compiler may print it.
+    OperandSyntax,
+    /// An operand that names an element (`%p#2`) of what is no tuple, or of a shorter one.
+    NoElement,
     /// A computation that is called and isn't defined above.
     UndefinedComputation,
     /// Parameters that aren't numbered 0, 1, 2 ….
@@ -231,6 +235,8 @@ impl WarningKind {
             Self::SeveralRoots => "several_roots",
             Self::DuplicateName => "duplicate_name",
             Self::UndefinedOperand => "undefined_operand",
+            Self::OperandSyntax => "operand_syntax",
+            Self::NoElement => "no_element",
             Self::UndefinedComputation => "undefined_computation",
             Self::ParameterNumbers => "parameter_numbers",
             Self::RootMismatch => "root_mismatch",
@@ -264,6 +270,8 @@ impl WarningKind {
             Self::SeveralRoots => "a second instruction of the computation is marked ROOT",
             Self::DuplicateName => "the name is given a second time",
             Self::UndefinedOperand => "the operand isn't defined above",
+            Self::OperandSyntax => "the operand's syntax isn't known; a compiler newer than this reader may print it",
+            Self::NoElement => "the operand names an element that its tuple doesn't have",
             Self::UndefinedComputation => "the computation isn't defined above",
             Self::ParameterNumbers => "the computation's parameters aren't numbered 0, 1, 2 …",
             Self::RootMismatch => "the root's shape isn't the one that the line above its computation says",

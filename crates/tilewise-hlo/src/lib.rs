@@ -42,6 +42,7 @@ mod calls;
 mod computation;
 pub mod dataflow;
 mod document;
+mod elements;
 mod error;
 mod gzip;
 mod infer;

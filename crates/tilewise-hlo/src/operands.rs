@@ -2,6 +2,9 @@
 
 use std::slice;
 
+use memchr::memchr;
+
+use crate::elements::element;
 use crate::instruction::Instruction;
 use crate::opcode::Opcode;
 use crate::record::{Data, NONE};
@@ -60,6 +63,9 @@ impl<'m> OperandTexts<'m> {
             return Some(Ok(name));
         }
         let text = self.next()?;
+        if memchr(b'#', text.as_bytes()).is_some() {
+            return Some(element(text).map(|element| &text[element.name]).ok_or(text));
+        }
         let start = name_start(text);
         let follows_shape = start == 0 || text[..start].trim_ascii_end().ends_with([']', '}', ')']);
         Some(if follows_shape { Ok(bare(&text[start..])) } else { Err(text) })
@@ -118,7 +124,10 @@ impl<'m> Operand<'m> {
     /// The name of the instruction, without `%`.
     #[must_use]
     pub fn name(&self) -> &'m str {
-        bare(&self.text[name_start(self.text)..])
+        match element(self.text) {
+            Some(element) if !element.path.is_empty() => &self.text[element.name],
+            _ => bare(&self.text[name_start(self.text)..]),
+        }
     }
 
     /// The shape in front of the name, if there is one.

@@ -19,10 +19,12 @@ use crate::span::Span;
 /// Looks up operands and computations that are called, infers the shapes that XLA infers, chooses the entry, and notes
 /// what is missing, doubled or contradicts itself.
 ///
+/// `elements` has the operands that brought in instructions which the text leaves out.
+///
 /// # Errors
 /// If the text is too large with what is inferred.
-pub(crate) fn resolve(data: &mut Data) -> Result<(), Error> {
-    let mut resolver = Resolver::new(data);
+pub(crate) fn resolve(data: &mut Data, elements: &HashMap<usize, Span>) -> Result<(), Error> {
+    let mut resolver = Resolver::new(data, elements);
     for index in 0..data.computations.len() {
         resolver.computation(index);
     }
@@ -45,6 +47,7 @@ pub(crate) fn resolve(data: &mut Data) -> Result<(), Error> {
 
 struct Resolver<'d> {
     data: &'d Data,
+    named_elements: &'d HashMap<usize, Span>,
     computations: NameIndex,
     /// The instructions of the computation at hand, as far as it is read.
     instructions: NameIndex,
@@ -61,9 +64,10 @@ struct Resolver<'d> {
 }
 
 impl<'d> Resolver<'d> {
-    fn new(data: &'d Data) -> Self {
+    fn new(data: &'d Data, named_elements: &'d HashMap<usize, Span>) -> Self {
         Self {
             data,
+            named_elements,
             computations: NameIndex::with_capacity(data.computations.len()),
             instructions: NameIndex::with_capacity(0),
             operands: Vec::with_capacity(data.instructions.len() * 2),
@@ -134,13 +138,19 @@ impl<'d> Resolver<'d> {
         if !has_operands(instruction.opcode) {
             return;
         }
-        let mut operands = OperandTexts::new(data.text(instruction.operands));
+        let text = data.text(instruction.operands);
+        // An element that is left is of a tuple that isn't there.
+        let lacks = may_lack && memchr::memchr(b'#', text.as_bytes()).is_some();
+        let mut operands = OperandTexts::new(text);
         while let Some(operand) = operands.next_operand() {
             let found = operand.ok().and_then(|name| self.instructions.find(name, instruction_name(data)));
-            if let (None, Ok(text) | Err(text)) = (found, operand)
-                && !(may_lack && operand.is_ok())
-            {
-                self.warn(WarningKind::UndefinedOperand, data.span_of(text));
+            let found = found.filter(|_| !lacks);
+            match operand {
+                Err(text) => self.warn(WarningKind::OperandSyntax, data.span_of(text)),
+                Ok(name) if found.is_none() && !may_lack => {
+                    self.warn(WarningKind::UndefinedOperand, data.span_of(name));
+                }
+                Ok(_) => {}
             }
             self.operands.push(found.and_then(|found| u32::try_from(found).ok()).unwrap_or(NONE));
         }
@@ -171,6 +181,9 @@ impl<'d> Resolver<'d> {
                     opcode == Opcode::Fusion || wrapped() == Some(Opcode::Fusion)
                 };
                 self.note_called(value, role == CallRole::Calls && runs_fusion());
+            } else if name == "control-predecessors" && memchr::memchr(b'#', value.as_bytes()).is_some() {
+                // XLA takes names alone.
+                self.warn(WarningKind::UnreadLines, data.span_of(value));
             } else if name == "index" {
                 has.index = trim(value).parse::<usize>().is_ok();
             } else if is_nearly_any(name, &ATTRIBUTES) {
@@ -207,9 +220,10 @@ impl<'d> Resolver<'d> {
         }
         let first = self.first_operands.last().map_or(0, |first| *first as usize);
         let operands: Vec<usize> = self.operands[first..].iter().map(|operand| *operand as usize).collect();
-        if let Some(tuple) = operands.first().filter(|_| instruction.opcode == Opcode::GetTupleElement) {
+        let tuple = operands.first().filter(|_| instruction.opcode == Opcode::GetTupleElement);
+        if let Some(tuple) = tuple.filter(|tuple| !self.elements.contains_key(tuple)) {
             let elements = elements(self.shape_text(*tuple));
-            self.elements.entry(*tuple).or_insert(elements);
+            self.elements.insert(*tuple, elements);
         }
         let attributes = data.text(instruction.attributes);
         let element = |number: usize| {
@@ -232,7 +246,10 @@ impl<'d> Resolver<'d> {
                 self.inferred_bytes += shape.len();
                 self.inferred.insert(at, shape);
             }
-            None => self.warn(WarningKind::NoShape, instruction.name),
+            None => match self.named_elements.get(&at) {
+                Some(operand) => self.warn(WarningKind::NoElement, *operand),
+                None => self.warn(WarningKind::NoShape, instruction.name),
+            },
         }
     }
 

@@ -234,6 +234,17 @@ pub(crate) fn shape_end(bytes: &[u8], at: usize) -> Result<usize, usize> {
     }
 }
 
+/// Whether a shape begins here: a tuple, `b(…)`, or a word and a bracket.
+pub(crate) fn is_shape(bytes: &[u8], at: usize) -> bool {
+    let word = identifier_end(bytes, at);
+    match peek(bytes, word) {
+        b'(' => word == at || &bytes[at..word] == b"b",
+        b'[' => word > at,
+        b' ' | b'\t' => word > at && peek(bytes, skip_blank(bytes, word)) == b'[',
+        _ => false,
+    }
+}
+
 /// `text` without white space and comments in front of it and white space behind it.
 pub(crate) fn trim(text: &str) -> &str {
     let start = skip_trivia(text.as_bytes(), 0);

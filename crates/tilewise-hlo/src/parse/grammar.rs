@@ -5,10 +5,12 @@
 
 use super::Parser;
 use crate::calls::CallRole;
+use crate::elements;
+use crate::error::WarningKind;
 use crate::opcode::Opcode;
 use crate::operands::has_operands;
 use crate::record::InstructionRecord;
-use crate::scan::{balanced_end, identifier_end, is_identifier, peek, shape_end, string_end};
+use crate::scan::{balanced_end, identifier_end, is_identifier, is_shape, peek, shape_end, string_end};
 use crate::span::Span;
 
 /// An instruction whose end has not come yet.
@@ -137,7 +139,10 @@ impl Parser<'_> {
                 (start, end) if end > start => Ok(end),
                 _ => Err(at),
             },
-            (Stage::OperandEnd, _) => Err(at),
+            (Stage::OperandEnd, _) => {
+                self.warn(WarningKind::OperandSyntax, token, token + 1);
+                Err(at)
+            }
         }
     }
 
@@ -148,11 +153,16 @@ impl Parser<'_> {
         let shape_end = if has_shape { shape_end(bytes, at)? } else { at };
         let word = self.skip(shape_end);
         let (start, end) = self.word(word);
-        let next = self.skip(end);
+        let mut next = self.skip(end);
+        let mut named = end;
+        while let Some((_, number)) = elements::number(self.source, next) {
+            named = number;
+            next = self.skip(number);
+        }
         let Some(pending) = self.pending.last_mut() else { return Err(at) };
         pending.stage = Stage::OperandEnd;
         if end > start && peek(bytes, next) != b'(' {
-            return Ok(end);
+            return Ok(named);
         }
         if end > start && start == word {
             let copied = pending.names.as_ref().map_or(pending.operands.start as usize, |(_, copied)| *copied);
@@ -279,17 +289,6 @@ impl Parser<'_> {
             name
         });
         self.push(InstructionRecord { name, shape, opcode, opcode_text, operands, attributes, is_root });
-    }
-}
-
-/// Whether a shape begins here: a tuple, `b(…)`, or a word and a bracket.
-fn is_shape(bytes: &[u8], at: usize) -> bool {
-    let word = identifier_end(bytes, at);
-    match peek(bytes, word) {
-        b'(' => word == at || &bytes[at..word] == b"b",
-        b'[' => word > at,
-        b' ' | b'\t' => word > at && peek(bytes, crate::scan::skip_blank(bytes, word)) == b'[',
-        _ => false,
     }
 }
 

@@ -151,7 +151,9 @@ impl Parsed {
             source,
             length,
         };
-        crate::resolve::resolve(&mut data)?;
+        let elements = crate::elements::expand(&mut data);
+        check_size(&data.source)?;
+        crate::resolve::resolve(&mut data, &elements)?;
         Ok(data)
     }
 }

@@ -272,7 +272,7 @@ fn what_xla_refuses() {
     let p = "p = f32[2] parameter(0)";
     for (lines, kind) in [
         ("b = f32[2] negate(a)\n ROOT a = f32[2] parameter(0)", WarningKind::UndefinedOperand),
-        ("ROOT a = f32[2] negate(b c)\n b = f32[2] parameter(0)", WarningKind::UndefinedOperand),
+        ("ROOT a = f32[2] negate(b c)\n b = f32[2] parameter(0)", WarningKind::OperandSyntax),
         ("a = f32[2] parameter(0)\n a = f32[2] negate(a)", WarningKind::DuplicateName),
         ("a = f32[2] parameter(0)\n b = f32[2] parameter(0)", WarningKind::ParameterNumbers),
         ("a = f32[2] parameter(1)", WarningKind::ParameterNumbers),

@@ -2,6 +2,7 @@
 
 mod cases;
 mod dataflow;
+mod elements;
 mod forms;
 mod grammar;
 mod malformed;

@@ -2,5 +2,6 @@
 
 mod by_hand;
 mod compiler;
+mod elements;
 mod hostile;
 mod machines;
