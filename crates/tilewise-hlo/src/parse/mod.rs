@@ -510,6 +510,10 @@ impl<'s> Parser<'s> {
         let start = self.pending.get(kept).map_or(self.began, |pending| pending.start);
         self.pending.truncate(kept);
         let end = line_end(self.bytes, stop.max(start));
+        let names_place = |last: &Warning| last.kind == WarningKind::OperandSyntax && last.start as usize >= start;
+        if self.warnings.last().is_some_and(names_place) {
+            return end;
+        }
         if let Some(last) = self.warnings.last_mut().filter(|last| last.kind == WarningKind::UnreadLines) {
             let between = &self.bytes[(last.end as usize).min(start)..start];
             if between.iter().all(u8::is_ascii_whitespace) {
