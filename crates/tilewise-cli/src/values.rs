@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use std::{fmt, str::FromStr};
-use tilewise::tpu::Generation;
+use tilewise::{ByteSize, tpu::Generation};
 use tilewise_audit::SpaceTotal;
 use tilewise_report::style::{bytes, percent};
 
@@ -56,36 +56,22 @@ impl FromStr for Limit {
     }
 }
 
-/// A size in bytes, such as `512`, `512MiB` or `1.5GiB`; `K`, `M`, `G` and `T` are powers of 1024 as well, as XLA
-/// prints them.
+/// A size in bytes, such as `512`, `512MiB` or `1.5GiB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let explain = || format!("`{text}` is not a size such as 512MiB or 1.5GiB");
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let value: f64 = number.parse().map_err(|_| explain())?;
-    let scale = match unit.trim() {
-        "" | "B" => 1u64,
-        "KiB" | "K" => 1 << 10,
-        "MiB" | "M" => 1 << 20,
-        "GiB" | "G" => 1 << 30,
-        "TiB" | "T" => 1 << 40,
-        _ => return Err(explain()),
-    };
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a limit given by a person"
-    )]
-    Ok((value * scale as f64) as u64)
+    text.parse().map(|ByteSize(bytes)| bytes).map_err(in_words)
 }
 
 /// `--tpu TPU`.
 pub(crate) fn parse_generation(text: &str) -> Result<Generation, String> {
-    text.parse().map_err(|error: tilewise::Error| match error.help() {
+    text.parse().map_err(in_words)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn in_words(error: tilewise::Error) -> String {
+    match error.help() {
         Some(help) => format!("{error}: {help}"),
         None => error.to_string(),
-    })
+    }
 }
 
 /// One generation, or all of them, a row each.

@@ -1,5 +1,7 @@
 //! Numbers and lists as people read them.
 
+use tilewise::ByteSize;
+
 /// `1,264`
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
@@ -23,15 +25,7 @@ pub(crate) const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "Ei
 
 /// `296.02 MiB`
 pub(crate) fn bytes(count: u128) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three significant digits are printed, or four")]
-    let mut value = count as f64;
-    let mut unit = 0;
-    // What would print as 1024.00 belongs to the next unit.
-    while value >= 1023.995 && unit < UNITS.len() - 1 {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.2} {}", UNITS[unit]) }
+    ByteSize(u64::try_from(count).unwrap_or(u64::MAX)).to_string()
 }
 
 /// Foreign text without characters that terminals obey or documents can't contain.

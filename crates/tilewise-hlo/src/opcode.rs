@@ -183,6 +183,80 @@ impl Opcode {
         })
     }
 
+    /// Whether each element of the result depends on the same element of each operand
+    /// (`HloInstruction::IsElementwise` in xla/hlo/ir/hlo_instruction.cc). A `bitcast-convert` does if it keeps the width; a
+    /// fusion, if all of its instructions do.
+    ///
+    /// ```
+    /// use tilewise_hlo::Opcode;
+    ///
+    /// assert!(Opcode::StochasticConvert.is_elementwise() && !Opcode::Broadcast.is_elementwise());
+    /// ```
+    #[must_use]
+    pub const fn is_elementwise(self) -> bool {
+        matches!(
+            self,
+            Self::Abs
+                | Self::Acos
+                | Self::Acosh
+                | Self::Add
+                | Self::And
+                | Self::Asin
+                | Self::Asinh
+                | Self::Atan
+                | Self::Atan2
+                | Self::Atanh
+                | Self::BitcastConvert
+                | Self::Cbrt
+                | Self::Ceil
+                | Self::Clamp
+                | Self::Compare
+                | Self::Complex
+                | Self::Convert
+                | Self::Copy
+                | Self::Cosh
+                | Self::Cosine
+                | Self::CountLeadingZeros
+                | Self::Divide
+                | Self::Erf
+                | Self::Exponential
+                | Self::ExponentialMinusOne
+                | Self::Floor
+                | Self::Imag
+                | Self::IsFinite
+                | Self::Log
+                | Self::LogPlusOne
+                | Self::Logistic
+                | Self::Maximum
+                | Self::Minimum
+                | Self::Multiply
+                | Self::Negate
+                | Self::Not
+                | Self::Or
+                | Self::Popcnt
+                | Self::Power
+                | Self::Real
+                | Self::ReducePrecision
+                | Self::Remainder
+                | Self::RoundNearestAfz
+                | Self::RoundNearestEven
+                | Self::Rsqrt
+                | Self::Select
+                | Self::ShiftLeft
+                | Self::ShiftRightArithmetic
+                | Self::ShiftRightLogical
+                | Self::Sign
+                | Self::Sine
+                | Self::Sinh
+                | Self::Sqrt
+                | Self::StochasticConvert
+                | Self::Subtract
+                | Self::Tan
+                | Self::Tanh
+                | Self::Xor
+        )
+    }
+
     /// XLA's name of it; `unknown` for [`Unknown`](Self::Unknown).
     #[must_use]
     pub fn as_str(self) -> &'static str {

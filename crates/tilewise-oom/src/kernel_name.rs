@@ -12,7 +12,8 @@ pub(crate) fn of(text: &str) -> Option<String> {
         let at = memmem::find_iter(text.as_bytes(), sign).find(begins_word)?;
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         // What stands before the name may take several bytes, as a quotation mark does.
-        let start = text[..at].char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(at, |(first, _)| first);
+        let start =
+            text[..at].char_indices().rev().take_while(|(_, c)| is_part(*c)).last().map_or(at, |(first, _)| first);
         let length = text[start..].find(|c| !is_part(c)).unwrap_or(text.len() - start);
         Some(text[start..start + length].to_owned())
     })

@@ -9,6 +9,7 @@ extern crate std;
 mod array;
 mod blocks;
 mod bulk;
+mod byte_size;
 mod checked;
 mod covering;
 mod digits;
@@ -43,6 +44,7 @@ mod visible;
 mod worked;
 
 pub use array::ArrayShape;
+pub use byte_size::ByteSize;
 pub use covering::JoinedTiles;
 pub use digits::{Digit, DigitSource, NestedAxis};
 pub use dimension::Dimension;

@@ -1,5 +1,6 @@
 //! Numbers in sentences.
 
+use tilewise::ByteSize;
 use tilewise_oom::PrintedSize;
 
 /// Bytes in the largest unit that leaves at least 1: `16.00 GiB`; whole below a KiB: `512 B`.
@@ -9,20 +10,8 @@ use tilewise_oom::PrintedSize;
 /// assert_eq!(tilewise_audit::bytes_in_words((1 << 20) - 1), "1.00 MiB");
 /// ```
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "shown with two decimals")]
 pub fn bytes_in_words(count: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = count as f64;
-    let mut larger = None;
-    let mut units = UNITS.into_iter();
-    // What would print as 1024.00 belongs to the next unit.
-    while value >= 1023.995
-        && let Some(unit) = units.next()
-    {
-        value /= 1024.0;
-        larger = Some(unit);
-    }
-    larger.map_or_else(|| format!("{count} B"), |unit| format!("{value:.2} {unit}"))
+    ByteSize(count).to_string()
 }
 
 /// A size as a message prints it, with a unit if it is a bare number of bytes.

@@ -119,57 +119,9 @@ pub(crate) fn fused_updates(fusion: &Instruction<'_>, element: Option<usize>, le
     numbers
 }
 
+/// Whether each element of the result is made of the same elements of the operands, or of none: what is elementwise in XLA's
+/// words, and what only hands elements on or makes them from one.
 pub(crate) fn is_elementwise_opcode(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Abs
-            | Opcode::Add
-            | Opcode::And
-            | Opcode::Atan2
-            | Opcode::Bitcast
-            | Opcode::BitcastConvert
-            | Opcode::Broadcast
-            | Opcode::Cbrt
-            | Opcode::Ceil
-            | Opcode::Clamp
-            | Opcode::Compare
-            | Opcode::Constant
-            | Opcode::Convert
-            | Opcode::Copy
-            | Opcode::Cosine
-            | Opcode::Divide
-            | Opcode::Erf
-            | Opcode::Exponential
-            | Opcode::ExponentialMinusOne
-            | Opcode::Floor
-            | Opcode::IsFinite
-            | Opcode::Log
-            | Opcode::LogPlusOne
-            | Opcode::Logistic
-            | Opcode::Maximum
-            | Opcode::Minimum
-            | Opcode::Multiply
-            | Opcode::Negate
-            | Opcode::Not
-            | Opcode::Or
-            | Opcode::Parameter
-            | Opcode::Popcnt
-            | Opcode::Power
-            | Opcode::Remainder
-            | Opcode::RoundNearestAfz
-            | Opcode::RoundNearestEven
-            | Opcode::Rsqrt
-            | Opcode::Select
-            | Opcode::ShiftLeft
-            | Opcode::ShiftRightArithmetic
-            | Opcode::ShiftRightLogical
-            | Opcode::Sign
-            | Opcode::Sine
-            | Opcode::Sqrt
-            | Opcode::Subtract
-            | Opcode::Tan
-            | Opcode::Tanh
-            | Opcode::Tuple
-            | Opcode::Xor
-    )
+    opcode.is_elementwise()
+        || matches!(opcode, Opcode::Bitcast | Opcode::Broadcast | Opcode::Constant | Opcode::Parameter | Opcode::Tuple)
 }

@@ -8,7 +8,7 @@ use tilewise_hlo::{
     dataflow::{Dataflow, OpId, Position},
 };
 
-use super::sharing::{fused_computation, is_elementwise, same_shape};
+use super::sharing::{fused_computation, same_shape};
 
 /// A fusion with more operands shares none: of those, compilers make none (`MaxOperandsAndOutputsPerFusion` is 96).
 const MOST_OPERANDS: usize = 512;
@@ -134,7 +134,7 @@ impl FusedBody {
         match opcode {
             Opcode::DynamicUpdateSlice => operands.first() == Some(&operand),
             Opcode::BitcastConvert => self.instructions[user].bits() == self.instructions[operand].bits(),
-            opcode => is_elementwise(*opcode),
+            opcode => opcode.is_elementwise(),
         }
     }
 
@@ -184,7 +184,7 @@ impl FusedBody {
         let mut at = output;
         loop {
             let Fused { opcode, operands, .. } = &self.instructions[at];
-            if !is_elementwise(*opcode) && *opcode != Opcode::Bitcast {
+            if !opcode.is_elementwise() && *opcode != Opcode::Bitcast {
                 return at;
             }
             let mut sources = operands.iter().filter(|operand| !is_cheap(operand));
@@ -235,7 +235,7 @@ impl FusedBody {
         let others = || self.outputs().iter().filter(|other| seen[**other]);
         if instruction(self.root).opcode == Opcode::Tuple && others().any(|other| *other != output) {
             let moves = |other: &usize| matches!(self.hero(*other), Opcode::Transpose | Opcode::Copy);
-            if !is_elementwise(instruction(writer).opcode) || others().any(moves) {
+            if !instruction(writer).opcode.is_elementwise() || others().any(moves) {
                 return false;
             }
         }

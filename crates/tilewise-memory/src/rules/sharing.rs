@@ -27,7 +27,7 @@ pub(super) fn may_share(flow: &Dataflow, result: Position, operand: Position) ->
             flow.users(op).iter().all(|other| other.op == user) && (operands.len() == 1 || is_own())
         }
         Opcode::BitcastConvert => bits(flow, flow[user].position) == bits(flow, flow[op].position),
-        opcode => is_elementwise(opcode),
+        opcode => opcode.is_elementwise(),
     }
 }
 
@@ -52,72 +52,6 @@ pub(super) fn joins(flow: &Dataflow, op: OpId) -> bool {
 
 fn bits(flow: &Dataflow, position: Position) -> Option<u32> {
     Some(flow.shape(position)?.element_type()?.bits())
-}
-
-/// Whether each element of the result depends on the same element of each operand
-/// (`HloInstruction::IsElementwise` in xla/hlo/ir/hlo_instruction.cc). A `bitcast-convert` is if it keeps the width.
-pub(super) fn is_elementwise(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Abs
-            | Opcode::Acos
-            | Opcode::Acosh
-            | Opcode::Add
-            | Opcode::And
-            | Opcode::Asin
-            | Opcode::Asinh
-            | Opcode::Atan
-            | Opcode::Atan2
-            | Opcode::Atanh
-            | Opcode::BitcastConvert
-            | Opcode::Cbrt
-            | Opcode::Ceil
-            | Opcode::Clamp
-            | Opcode::Compare
-            | Opcode::Complex
-            | Opcode::Convert
-            | Opcode::Copy
-            | Opcode::Cosh
-            | Opcode::Cosine
-            | Opcode::CountLeadingZeros
-            | Opcode::Divide
-            | Opcode::Erf
-            | Opcode::Exponential
-            | Opcode::ExponentialMinusOne
-            | Opcode::Floor
-            | Opcode::Imag
-            | Opcode::IsFinite
-            | Opcode::Log
-            | Opcode::LogPlusOne
-            | Opcode::Logistic
-            | Opcode::Maximum
-            | Opcode::Minimum
-            | Opcode::Multiply
-            | Opcode::Negate
-            | Opcode::Not
-            | Opcode::Or
-            | Opcode::Popcnt
-            | Opcode::Power
-            | Opcode::Real
-            | Opcode::ReducePrecision
-            | Opcode::Remainder
-            | Opcode::RoundNearestAfz
-            | Opcode::RoundNearestEven
-            | Opcode::Rsqrt
-            | Opcode::Select
-            | Opcode::ShiftLeft
-            | Opcode::ShiftRightArithmetic
-            | Opcode::ShiftRightLogical
-            | Opcode::Sign
-            | Opcode::Sine
-            | Opcode::Sinh
-            | Opcode::Sqrt
-            | Opcode::StochasticConvert
-            | Opcode::Subtract
-            | Opcode::Tan
-            | Opcode::Tanh
-            | Opcode::Xor
-    )
 }
 
 /// The computation of a fusion, also of one that an abbreviated start runs.

@@ -1,7 +1,7 @@
 //! A kernel's text: a line for each thing that it declares.
 
 use super::{Array, Kernel, Memory, Operand, Scratch};
-use crate::{Error, ErrorKind, MAX_SIZE, Shape, text::distance};
+use crate::{ByteSize, Error, ErrorKind, MAX_SIZE, Shape, text::distance};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::{ops::Range, str::FromStr};
 
@@ -228,28 +228,6 @@ fn positive(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number| is_number && (1..=MAX_SIZE).contains(number))
 }
 
-/// A size such as `67108864`, `64MiB` or `1.5M`; all units are powers of 1024, as XLA prints them.
-fn size(text: &str) -> Option<u64> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let shift = match unit {
-        "" | "B" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return None,
-    };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if fraction.len() > 9 || fraction.is_empty() && number.contains('.') {
-        return None;
-    }
-    let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
-    let digits = whole.parse::<u64>().ok()?;
-    let fraction = if fraction.is_empty() { 0 } else { fraction.parse::<u64>().ok()? };
-    let bytes = ((u128::from(digits) * scale + u128::from(fraction)) << shift) / scale;
-    u64::try_from(bytes).ok().filter(|&bytes| bytes <= MAX_SIZE)
-}
-
 /// A cursor over one line.
 struct Line<'a> {
     text: &'a str,
@@ -345,7 +323,9 @@ impl<'a> Line<'a> {
 
     fn size(&mut self) -> Result<u64, Error> {
         let (text, span) = self.rest("a size such as `64MiB`")?;
-        size(text).ok_or_else(|| syntax(format!("`{text}` is not a size such as 64MiB"), span))
+        text.parse()
+            .map(|ByteSize(bytes)| bytes)
+            .map_err(|_| syntax(format!("`{text}` is not a size such as 64MiB"), span))
     }
 
     /// A syntax error at the cursor: this was expected, that was found.
