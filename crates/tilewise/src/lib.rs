@@ -30,6 +30,7 @@ mod printed;
 #[cfg(feature = "proto")]
 pub mod proto;
 mod reshape;
+mod runs;
 #[cfg(feature = "serde")]
 mod serde;
 mod shape;
@@ -57,6 +58,7 @@ pub use level::TileLevel;
 pub use operation::{Operand, OperationLine};
 pub use padded::Padded;
 pub use reshape::{FreeReshape, Obstacle};
+pub use runs::{RunOrder, SliceRuns};
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
 pub use size::{PaddedAxis, Sizes};
 pub use steps::{Derivation, DerivationStep, Effect, Operation};

@@ -9,6 +9,7 @@ mod kernels;
 mod notations;
 mod oracle;
 mod proto;
+mod runs;
 mod serde;
 mod steps;
 mod tile_formats;
