@@ -112,11 +112,6 @@ impl Diagram {
         Ok(diagram)
     }
 
-    pub(super) fn branches_of(&self, node: NodeId) -> &[Branch] {
-        let (start, end) = self.nodes[node as usize].branches;
-        &self.branches[start as usize..end as usize]
-    }
-
     /// Counts a node's runs, from those of its children.
     fn sum_up(&mut self, number: usize) {
         let (from, to) = self.nodes[number].branches;
@@ -263,7 +258,10 @@ impl<'a> Builder<'a> {
                 return Err(undecided());
             }
             for (values, _) in &self.alive {
-                cuts.extend((0..values.count).flat_map(|n| [values.first + n * values.step, values.first + n * values.step + 1]));
+                cuts.extend(
+                    (0..values.count)
+                        .flat_map(|n| [values.first + n * values.step, values.first + n * values.step + 1]),
+                );
             }
         }
         cuts.sort_unstable();

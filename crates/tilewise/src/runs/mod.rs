@@ -65,13 +65,7 @@ impl Tiled {
         self.runs(start, limit, Some(strides), order)
     }
 
-    fn runs(
-        &self,
-        start: &[u64],
-        limit: &[u64],
-        strides: Option<&[u64]>,
-        order: RunOrder,
-    ) -> Result<SliceRuns, Error> {
+    fn runs(&self, start: &[u64], limit: &[u64], strides: Option<&[u64]>, order: RunOrder) -> Result<SliceRuns, Error> {
         let bits = self.stored_bits();
         if self.physical_elements().checked_mul(bits).is_none() {
             return Err(Error::new(ErrorKind::Overflow, "the buffer has 2^64 bits or more, so runs can't count them"));
@@ -91,12 +85,7 @@ impl Tiled {
     }
 
     /// The indices of each dimension; `None` where there are none.
-    fn slice(
-        &self,
-        start: &[u64],
-        limit: &[u64],
-        strides: Option<&[u64]>,
-    ) -> Result<Option<Vec<Progression>>, Error> {
+    fn slice(&self, start: &[u64], limit: &[u64], strides: Option<&[u64]>) -> Result<Option<Vec<Progression>>, Error> {
         let bounds = self.logical_dimensions();
         for (what, given) in [("start", Some(start)), ("limit", Some(limit)), ("strides", strides)] {
             let given = given.unwrap_or(start).len();
@@ -110,7 +99,8 @@ impl Tiled {
             let (start, limit) = (start[dimension], limit[dimension]);
             let stride = strides.map_or(1, |strides| strides[dimension]);
             if start > limit || limit > bound {
-                let message = format!("the slice {start}…{limit} is not inside dimension {dimension}, which has bound {bound}");
+                let message =
+                    format!("the slice {start}…{limit} is not inside dimension {dimension}, which has bound {bound}");
                 return Err(Error::new(ErrorKind::IndexOutOfBounds, message)
                     .with_help("start ≤ limit ≤ bound; an element at the limit is not in the slice"));
             }
@@ -184,8 +174,7 @@ impl SliceRuns {
     }
 
     fn of(diagram: Diagram, elements: u64, bits: u64) -> Self {
-        let mut runs =
-            Self { remaining: 0, path: Vec::with_capacity(8), pending: None, diagram, elements, bits };
+        let mut runs = Self { remaining: 0, path: Vec::with_capacity(8), pending: None, diagram, elements, bits };
         runs.remaining = runs.total();
         runs.seek(0);
         runs

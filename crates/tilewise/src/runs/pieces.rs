@@ -86,11 +86,7 @@ fn digits_of(tiled: &Tiled, source: DigitSource) -> Result<Vec<(Digit, Place)>, 
 
 impl Group {
     /// The group with other digits behind its own: the rows are the digits it keeps, each with the values that the others are cut from.
-    fn cut(
-        mut self,
-        digits: &[(Digit, Place)],
-        rows: &[(Vec<Progression>, Vec<Progression>)],
-    ) -> Result<Self, Error> {
+    fn cut(mut self, digits: &[(Digit, Place)], rows: &[(Vec<Progression>, Vec<Progression>)]) -> Result<Self, Error> {
         self.digits.extend(digits.iter().map(|&(_, place)| place));
         self.progressions.clear();
         let width = self.digits.len();
@@ -149,7 +145,8 @@ fn cut(
         (from <= to).then(|| Progression::new(from - base, step, (to - from) / step + 1))
     };
     if divisor % step != 0 {
-        return (start..=end).try_for_each(|value| part(value).map_or(Ok(()), |rest| with(Progression::single(value), rest)));
+        return (start..=end)
+            .try_for_each(|value| part(value).map_or(Ok(()), |rest| with(Progression::single(value), rest)));
     }
     let whole = Progression::new(first % step, step, divisor / step);
     let (mut whole_start, mut whole_end) = (start, end + 1);
@@ -234,6 +231,8 @@ fn values(digits: impl DoubleEndedIterator<Item = (u64, Progression)>) -> Result
 
 /// The error of a slice in too many pieces.
 pub(super) fn undecided() -> Error {
-    let message = format!("the slice is in more than {MOST_PIECES} pieces where tiles cut across what `*` merges or strides skip");
+    let message = format!(
+        "the slice is in more than {MOST_PIECES} pieces where tiles cut across what `*` merges or strides skip"
+    );
     Error::new(ErrorKind::Undecided, message).with_help("ask for a part of it at a time")
 }
