@@ -17,6 +17,7 @@ from tilewise._ask import Compiler, Sizes
 from tilewise._fit import candidates, jaxprs
 from tilewise._fit.candidates import Place
 from tilewise._fit.factory import program, program_of
+from tilewise._internals import Scan
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -97,7 +98,7 @@ def kept(made: candidates.Made) -> int:
         each.aval.size
         for equation in closed.jaxpr.eqns
         if equation.primitive.name == "scan" and not equation.params["reverse"]
-        for each in equation.outvars[equation.params["num_carry"] :]
+        for each in equation.outvars[Scan.of(equation).carry :]
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tilewise as tw
+from tilewise import _internals
 from tilewise._compile import devices_of, lower_on
 from tilewise._place import TracedProgram
 from tilewise._program import Program, sendable
@@ -191,11 +192,11 @@ def test_equinox_s_arguments_have_the_function_s_names(donate: str) -> None:
 
     model = eqx.filter_eval_shape(lambda: eqx.nn.MLP(256, 4, 8, 1, key=jax.random.key(0)))
     kwargs = {"scale": 2.0, "mask": {"a": S((3,), jnp.bool_)}}
-    traced = TracedProgram.of(jax, step, (model, X, X), kwargs).traced
+    traced = TracedProgram.of(jax, step, (model, X, X), kwargs)
     layers = [f"model.layers[{number}].{name}" for number in range(2) for name in ("weight", "bias")]
     rest = ["rows[0]", "rows[1]", "mask['a']"]
     names = rest + layers if donate == "all-except-first" else layers + rest
-    assert list(traced._params["jaxpr"].jaxpr.debug_info.arg_names) == names
+    assert list(_internals.argument_names(traced.parts.params)) == names
 
 
 def test_flax_nnx() -> None:

@@ -150,7 +150,7 @@ def test_a_device_s_part_of_a_sharded_kernel() -> None:
         return pl.pallas_call(kernel, grid=(3,), in_specs=[block], out_specs=block, out_shape=shape)(x)
 
     spec = jax.sharding.PartitionSpec("d", None)
-    mesh = jax.sharding.AbstractMesh((4,), ("d",))
+    mesh = jax.sharding.AbstractMesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     sharded = jax.shard_map(double, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)
     (found,) = tw.kernel_budget(sharded, jax.ShapeDtypeStruct((64, 384), jax.numpy.float32), tpu="v6e")
     # A quarter of the rows, in two buffers each.

@@ -384,7 +384,9 @@ class _Shared:
 
     def close(self) -> None:
         """End its process."""
-        with self:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
             self._compiler.close()
 
     def forget(self) -> None:

@@ -157,7 +157,7 @@ def lower_on(
     jax = jax_for_tpus()
     request = _Request(jax, generation, topology)
     named = dict(kwargs or {})
-    if isinstance(f, jax.export.Exported):
+    if isinstance(f, module("jax.export").Exported):
         if "tpu" not in f.platforms:
             raise NotATpuProgram(
                 f"{f.fun_name} was exported for {', '.join(f.platforms)}",
@@ -171,7 +171,7 @@ def lower_on(
         return request.lowered(f, args, named, dict(jit_options or {}))
     except Exception as error:
         # Pallas asks which TPU a kernel runs on, where it has blocks of one dimension or `emit_pipeline`.
-        device = abstract_device(jax, generation) if asks_for_the_device(error) else None
+        device = abstract_device(generation) if asks_for_the_device(error) else None
         if device is None:
             raise
         with device:

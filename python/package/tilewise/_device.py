@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from typing import Any
 
-from tilewise._modules import module
+from tilewise import _internals
 
 _KINDS = {"v4": "TPU v4", "v5e": "TPU v5 lite", "v5p": "TPU v5", "v6e": "TPU v6 lite", "v7x": "TPU7x"}
 
@@ -21,16 +20,7 @@ def asks_for_the_device(error: Exception) -> bool:
     return False
 
 
-def abstract_device(jax: Any, generation: str) -> contextlib.AbstractContextManager[Any] | None:
+def abstract_device(generation: str) -> contextlib.AbstractContextManager[Any] | None:
     """The context of one device of a generation; ``None`` where JAX knows no abstract devices, or none of that kind."""
-    try:
-        abstract = module("jax._src.mesh").AbstractDevice
-        kind = _KINDS[generation]
-    except (AttributeError, KeyError):
-        return None
-    fields = {"device_kind": kind, "num_cores": 1, "platform": "tpu"}
-    known = inspect.signature(abstract).parameters
-    device = abstract(**{name: value for name, value in fields.items() if name in known})
-    mesh = jax.sharding.AbstractMesh((1,), ("_",), abstract_device=device)
-    context: contextlib.AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh)
-    return context
+    kind = _KINDS.get(generation)
+    return None if kind is None else _internals.abstract_device_context(kind)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewise import _tilewise
+from tilewise import _internals, _tilewise
 from tilewise._audit import audit
 from tilewise._compile import lower_on
 from tilewise._device import abstract_device, asks_for_the_device
@@ -184,7 +184,7 @@ def _traced(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         return jax.make_jaxpr(f)(*args, **kwargs).jaxpr
     except Exception as error:
         # `emit_pipeline` asks for the kind of the device: one is named that isn't there.
-        device = abstract_device(jax, generation)
+        device = abstract_device(generation)
         if device is None:
             if not asks_for_the_device(error):
                 raise
@@ -251,7 +251,11 @@ def _text(call: Any, generation: str) -> str:
     avals = [variable.aval for variable in kernel.invars]
     scalars, blocks = grid.num_index_operands, len(grid.block_mappings)
     steps = [str(bound) if isinstance(bound, int) else "?" for bound in grid.grid]
-    lines = [f"name {' '.join(_name(params, kernel).split())}", f"tpu {generation}", f"grid {','.join(steps) or '()'}"]
+    lines = [
+        f"name {' '.join(_internals.kernel_name(params, kernel).split())}",
+        f"tpu {generation}",
+        f"grid {','.join(steps) or '()'}",
+    ]
     lines += [f"prefetch {_shape(aval)}" for aval in avals[:scalars]]
     for number, (mapping, aval) in enumerate(zip(grid.block_mappings, avals[scalars : scalars + blocks], strict=True)):
         role = "in" if number < grid.num_inputs else "out"
@@ -260,28 +264,11 @@ def _text(call: Any, generation: str) -> str:
     lines += [f"scratch {memory} {_shape(aval)}" for memory, aval in scratch if memory in ("vmem", "smem")]
     lines += ["scratch dma" for memory, _ in scratch if memory == "semaphore"]
     lines += [f"scratch {memory} {shape}" for memory, shape in _allocated(kernel, generation)]
-    limit = _compiler_parameter(params, "vmem_limit_bytes")
+    limit = _internals.compiler_parameter(params, "vmem_limit_bytes")
     if limit is not None:
         lines.append(f"limit {limit}")
     lines.append(f"body {_guess(kernel, generation)}")
     return "\n".join(lines)
-
-
-def _name(params: dict[str, Any], kernel: Any) -> str:
-    places = (
-        params.get("name"),
-        getattr(params.get("name_and_src_info"), "name", None),
-        getattr(params.get("debug_info"), "func_name", None),
-        getattr(getattr(kernel, "debug_info", None), "func_name", None),
-    )
-    return next((str(name) for name in places if name), "kernel")
-
-
-def _compiler_parameter(params: dict[str, Any], name: str) -> Any:
-    found: Any = params.get("compiler_params")
-    if hasattr(found, "get"):  # Older versions have those of each backend.
-        found = found.get("mosaic_tpu", found.get("mosaic", found))
-    return found.get(name) if hasattr(found, "get") else getattr(found, name, None)
 
 
 def _memory(aval: Any) -> str:
@@ -297,14 +284,13 @@ def _shape(aval: Any) -> str:
 
 
 def _operand(mapping: Any, aval: Any, steps: list[str]) -> str:
-    array = getattr(mapping, "array_aval", None)
-    array = getattr(mapping, "array_shape_dtype", None) if array is None else array
-    block_aval = getattr(mapping, "transformed_block_aval", None) or getattr(mapping, "block_aval", aval)
-    memory = _memory(block_aval)
+    array, block = _internals.operand_avals(mapping, aval)
+    memory = _memory(block)
     if memory == "semaphore":
         return f"s32[{','.join(str(bound) for bound in aval.shape)}] semaphore"
-    bounds = ["-" if _is_squeezed(bound) else str(getattr(bound, "block_size", bound)) for bound in mapping.block_shape]
-    words = [_shape(aval if array is None else array), memory]
+    sizes = [_internals.block_size(bound) for bound in mapping.block_shape]
+    bounds = ["-" if size is None else str(size) for size in sizes]
+    words = [_shape(array), memory]
     if memory in ("vmem", "smem") and bounds:
         axes = [_axis(depends, steps) for depends in _axes(mapping.index_map_jaxpr, len(steps))]
         words += ["block", ",".join(bounds), "@", ",".join(axes)]
@@ -312,10 +298,6 @@ def _operand(mapping: Any, aval: Any, steps: list[str]) -> str:
     if buffered is not None:
         words += ["buffered", str(buffered)]
     return " ".join(words)
-
-
-def _is_squeezed(bound: Any) -> bool:
-    return bound is None or type(bound).__name__ in ("Squeezed", "Mapped", "_Mapped")
 
 
 def _axis(depends: set[int], steps: list[str]) -> str:

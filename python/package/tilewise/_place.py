@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewise import _internals
 from tilewise._capture import captured
 from tilewise._errors import Error
 from tilewise._modules import module
@@ -87,13 +88,14 @@ class Place:
 class TracedProgram:
     """A traced program, whatever devices its arguments, meshes and shardings are of, within it or without.
 
-    JAX lowers it for those devices only, and has no public way to say others: they are replaced in its private fields.
+    JAX lowers it for those devices only, and has no public way to say others: they are replaced in its parts.
     """
 
     def __init__(self, jax: Any, traced: Any) -> None:
         self.jax = jax
         # Flax has its own class around JAX's.
-        self.traced = getattr(traced, "traced", traced)
+        self._traced = getattr(traced, "traced", traced)
+        self.parts = _internals.Traced.of(self._traced)
 
     @classmethod
     def of(cls, jax: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedProgram:
@@ -121,8 +123,10 @@ class TracedProgram:
         # Equinox takes what is no array for a constant; what a function is traced with are arrays.
         jax.eval_shape(lower, abstract)
         if not found:
-            raise _unknown(f"the `lower` of {type(f).__name__}")
-        return cls(jax, _with_own_names(jax, found[0], f, args, kwargs))
+            raise _internals.unknown(f"the `lower` of {type(f).__name__}")
+        program = cls(jax, found[0])
+        program.parts = _with_own_names(jax, program.parts, f, args, kwargs)
+        return program
 
     def meshes(self) -> list[Any]:
         """Every mesh, abstract ones only of arguments and results."""
@@ -146,44 +150,32 @@ class TracedProgram:
                 return place.mesh(value) if value.axis_names else value
             return place.sharding(value)
 
-        types, params = self._replaced(one)
-        unspecified: Any = module("jax._src.sharding_impls").UNSPECIFIED.__class__
-        for number, (kind, own) in enumerate(zip(types, params["in_shardings"], strict=True)):
-            if isinstance(own, unspecified) and kind.sharding is None:
-                types[number] = kind.replace(sharding=place.default, committed=True)
-        if not types:
+        parts = self._replaced(one)
+        arguments, params = parts.arguments, parts.params
+        for number, (argument, own) in enumerate(zip(arguments, params["in_shardings"], strict=True)):
+            if _internals.is_unspecified(own) and argument.sharding is None:
+                arguments[number] = _internals.placed(argument, place.default)
+        if not arguments:
             # Nothing else says where the program runs.
             outs = params["out_shardings"]
-            params["out_shardings"] = tuple(place.default if isinstance(out, unspecified) else out for out in outs)
-        old = self.traced
-        return type(old)(types, params, old._in_tree, old.out_tree, old._consts).lower()
+            params["out_shardings"] = tuple(place.default if _internals.is_unspecified(out) else out for out in outs)
+        return parts.lowered(self._traced)
 
-    def _replaced(self, one: Callable[[Any], Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments' types and the program's parameters, with what `one` has for meshes and shardings."""
-        try:
-            types, params = self.traced._meta_tys_flat, self.traced._params
-        except AttributeError as error:
-            raise _unknown("traced programs") from error
-        replaced = _Replaced(self.jax, one)
-        return [self._argument(kind, one) for kind in types], replaced(params)
+    def _replaced(self, one: Callable[[Any], Any]) -> _internals.Traced:
+        """The program's parts, with what `one` has for meshes and shardings."""
 
-    def _argument(self, kind: Any, one: Callable[[Any], Any]) -> Any:
-        has_mesh = getattr(kind.sharding, "mesh", None) is not None
-        sharding = one(kind.sharding) if has_mesh else None
-        # An array lies on this machine as it does; only what is asked for has a layout without tiles.
-        layout = getattr(kind.format, "layout", None)
-        is_asked = layout is not None and not getattr(layout, "tiling", None) and not kind.committed
-        form = type(kind.format)(layout, sharding) if is_asked and sharding is not None else None
-        return kind.replace(sharding=sharding, format=form, committed=sharding is not None)
+        def argument(old: Any) -> Any:
+            has_mesh = getattr(old.sharding, "mesh", None) is not None
+            return _internals.placed(old, one(old.sharding) if has_mesh else None)
+
+        params = _Replaced(self.jax, one)(self.parts.params)
+        return _internals.Traced([argument(each) for each in self.parts.arguments], dict(params))
 
 
 class _Replaced:
     """A jaxpr's parameters with other meshes and shardings, as deep as they go. What has none stays the same object."""
 
     def __init__(self, jax: Any, one: Callable[[Any], Any]) -> None:
-        core = module("jax.extend.core")
-        self._jaxprs = (core.Jaxpr, core.ClosedJaxpr)
-        self._closed = core.ClosedJaxpr
         self._leaves = (jax.sharding.Mesh, jax.sharding.Sharding)
         self._one = one
         # Jaxprs are shared, and lowered once each.
@@ -192,7 +184,7 @@ class _Replaced:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, self._leaves):
             return self._one(value)
-        if isinstance(value, self._jaxprs):
+        if _internals.is_jaxpr(value):
             if id(value) not in self._seen:
                 self._seen[id(value)] = value, self._jaxpr(value)
             return self._seen[id(value)][1]
@@ -206,23 +198,21 @@ class _Replaced:
         return value
 
     def _jaxpr(self, value: Any) -> Any:
-        if isinstance(value, self._closed):
-            inner = self(value.jaxpr)
-            return value if inner is value.jaxpr else value.replace(jaxpr=inner)
         params = [self(eqn.params) for eqn in value.eqns]
         if not _differ(params, (eqn.params for eqn in value.eqns)):
             return value
-        return value.replace(eqns=[eqn.replace(params=new) for eqn, new in zip(value.eqns, params, strict=True)])
+        return _internals.with_params(value, params)
 
 
 _NUMBERED = re.compile(r"dynamic_(?:no)?donate\['(first|rest)'\]\[(\d+)\]")
 
 
-def _with_own_names(jax: Any, traced: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _with_own_names(
+    jax: Any, traced: _internals.Traced, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> _internals.Traced:
     """The traced program with the function's names of its arguments, whose leaves Equinox numbers."""
-    closed = traced._params["jaxpr"]
-    info = closed.jaxpr.debug_info
-    if not any(map(_NUMBERED.fullmatch, info.arg_names or ())):
+    numbered = _internals.argument_names(traced.params)
+    if not any(map(_NUMBERED.fullmatch, numbered)):
         return traced
     bound = inspect.signature(f).bind(*args, **kwargs)
     labels: list[str] = []
@@ -242,22 +232,12 @@ def _with_own_names(jax: Any, traced: Any, f: Any, args: tuple[Any, ...], kwargs
         found = _NUMBERED.fullmatch(name)
         return name if found is None else names[found[1]][int(found[2])]
 
-    renamed = info._replace(arg_names=tuple(map(own, info.arg_names)))
-    params = {**traced._params, "jaxpr": closed.replace(jaxpr=closed.jaxpr.replace(debug_info=renamed))}
-    return type(traced)(traced._meta_tys_flat, params, traced._in_tree, traced.out_tree, traced._consts)
+    params = _internals.with_argument_names(traced.params, tuple(map(own, numbered)))
+    return _internals.Traced(traced.arguments, params)
 
 
 def _differ(new: list[Any], old: Any) -> bool:
     return any(one is not other for one, other in zip(new, old, strict=True))
-
-
-def _unknown(what: str) -> Error:
-    jax = module("jax")
-    return Error(
-        f"JAX {jax.__version__} keeps {what} in a way that is not known here",
-        kind="unknown_jax",
-        help="give the plain function, with shardings over a `jax.sharding.AbstractMesh`",
-    )
 
 
 def exported(jax: Any, f: Any, args: tuple[Any, ...], mesh: Any) -> tuple[Any, ...]:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewise import _tilewise
-from tilewise._capture import captured
+from tilewise import _internals, _tilewise
 from tilewise._compile import devices_of, known_topologies, lower_on, slice_with
 from tilewise._errors import NotATpuProgram
-from tilewise._modules import module
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -74,8 +72,6 @@ def trace(
 def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Program:
     """What JAX would hand to the compiler for ``lowered.compile()``.
 
-    JAX has no public way to ask for it: the function that it calls last is replaced for this one call.
-
     Args:
         lowered: what ``lower`` returned, for devices of a topology or, with ``lowering_platforms=("tpu",)``, of any.
         tpu: the generation, such as ``v5e``.
@@ -86,39 +82,28 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
         NotATpuProgram: it is lowered for another machine.
         NotSendable: the program can't be compiled elsewhere.
     """
-    try:
-        compiler, mlir = module("jax._src.compiler"), module("jax._src.interpreters.mlir")
-        # JAX asks nobody about a program that it has compiled with these options.
-        handed = captured(compiler, "compile_or_get_cached", lambda: lowered.compile({_UNUSED: next(_NUMBERS)}))
-    except (ImportError, AttributeError) as error:
-        raise NotSendable(str(error)) from error
+    handed = _internals.handed(lowered, {_UNUSED: next(_NUMBERS)})
     if handed is None:
-        raise NotSendable("JAX compiled the program in another way")
-    try:
-        computation = next(each for each in handed if hasattr(each, "operation"))
-        options = next(each for each in handed if hasattr(each, "env_option_overrides"))
-        devices = next(each for each in handed if hasattr(each, "flatten"))
-    except StopIteration as error:
-        raise NotSendable("JAX hands over something else") from error
-    sequences: list[Any] = [each for each in handed if isinstance(each, (list, tuple))]
-    if any(len(each) for each in sequences):
+        raise NotSendable("JAX hands the program to the compiler in another way")
+    if handed.calls_back:
         raise NotSendable("the program calls functions of this process")
-    numbers = [int(device.id) for device in devices.flatten()]
-    of = next((name for name in known_topologies() if devices.flatten()[0] in devices_of(name)), None)
+    devices, options = handed.devices, handed.options
+    numbers = [int(device.id) for device in devices]
+    of = next((name for name in known_topologies() if devices[0] in devices_of(name)), None)
     if of is None:
-        _check_platform(lowered, devices.flatten()[0].platform)
+        _check_platform(lowered, devices[0].platform)
         of, there = slice_with(tpu, topology, len(numbers))
         numbers = [int(device.id) for device in there[: len(numbers)]]
         assignment = np.array(numbers).reshape(options.num_replicas, options.num_partitions)
-        options.device_assignment = module("jaxlib.xla_client").DeviceAssignment.create(assignment)
-    options.env_option_overrides = [each for each in options.env_option_overrides if each[0] != _UNUSED]
+        _internals.assign_devices(options, assignment)
     serialised = options.SerializeAsString()
-    text = computation.operation.get_asm(enable_debug_info=False)
+    operation = handed.module.operation
+    text = operation.get_asm(enable_debug_info=False)
     return Program(
-        name=str(computation.operation.attributes["sym_name"]).strip('"'),
+        name=str(operation.attributes["sym_name"]).strip('"'),
         tpu=tpu,
         topology=of,
-        module=mlir.module_to_bytecode(computation),
+        module=_internals.module_bytes(handed.module),
         options=serialised,
         devices=tuple(numbers),
         hash=hashlib.sha256(b"\0".join((text.encode(), serialised, of.encode()))).hexdigest(),
@@ -128,8 +113,7 @@ def sendable(lowered: Any, tpu: str, topology: str | None, begun: float) -> Prog
 
 def _check_platform(lowered: Any, platform: str) -> None:
     """Refuses what was lowered for other machines: a TPU's program would be another."""
-    lowering = getattr(lowered, "_lowering", None)
-    platforms = tuple(getattr(lowering, "_platforms", None) or (platform,))
+    platforms = _internals.platforms_of(lowered) or (platform,)
     if "tpu" not in platforms:
         raise NotATpuProgram(
             f"this {type(lowered).__name__} is lowered for {', '.join(platforms)}",

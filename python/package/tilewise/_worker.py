@@ -16,6 +16,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tilewise import _internals
 from tilewise._errors import Skip
 from tilewise._modules import module
 from tilewise._program import NotSendable, Program
@@ -112,28 +113,23 @@ class Compile:
         """Reply once the program is known to fit, and again when it is compiled; or with the compiler's words."""
         from tilewise._compile import devices_of
 
-        jax, mlir = module("jax"), module("jax._src.interpreters.mlir")
-        client = module("jaxlib.xla_client")
+        jax = module("jax")
         program = self.program
         found = {device.id: device for device in devices_of(program.topology)}
-        devices = tuple(found[number] for number in program.devices)
-        options = client.CompileOptions.ParseFromString(program.options)
+        devices = [found[number] for number in program.devices]
         ours = {"xla_dump_to": self.folder, "xla_dump_hlo_as_text": True, **self.options}
-        theirs = [each for each in options.env_option_overrides if each[0] not in ours]
-        options.env_option_overrides = [*theirs, *ours.items()]
+        compile_it = _internals.compiled(program.module, program.options, ours, devices)
         begun = time.perf_counter()
         over = threading.Event()
         watcher = threading.Thread(target=self._watch, args=(replies, over, begun), daemon=True)
-        with mlir.make_ir_context():
-            computation = mlir.ir.Module.parse(program.module)
-            watcher.start()
-            try:
-                compiled = devices[0].client.compile(computation, client.DeviceList(devices), options)
-            except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
-                over.set()
-                watcher.join()
-                replies.send("error", error=str(error), seconds=time.perf_counter() - begun)
-                return
+        watcher.start()
+        try:
+            compiled = compile_it()
+        except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
+            over.set()
+            watcher.join()
+            replies.send("error", error=str(error), seconds=time.perf_counter() - begun)
+            return
         over.set()
         watcher.join()
         said = compiled.get_compiled_memory_stats()

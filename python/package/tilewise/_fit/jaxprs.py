@@ -1,6 +1,6 @@
 """Steps that are read and rewritten as JAX traces them: what a loop keeps for its gradient, and what a batch leads to.
 
-Only the public parts of JAX's internals are used (``jax.extend.core``). A rewritten equation keeps its source line.
+A rewritten equation keeps its source line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tilewise import _internals
 from tilewise._errors import Skip
+from tilewise._internals import Scan
 from tilewise._modules import module
 
 _DOTS = ("dot_general", "conv_general_dilated")
@@ -46,18 +48,14 @@ def call(closed: Any, tree: Any, *args: Any) -> Any:
 
 def part(closed: Any, equations: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
     """Some of the equations, as a closed jaxpr of its own; constants are among the inputs."""
-    return _changed(closed, [], constvars=[], invars=list(inputs), outvars=list(outputs), eqns=list(equations))
+    return _internals.changed(
+        closed, [], constvars=[], invars=list(inputs), outvars=list(outputs), eqns=list(equations)
+    )
 
 
 def with_results(closed: Any, variables: Sequence[Any]) -> Any:
     """The same program, that returns these, too."""
-    return _changed(closed, closed.consts, outvars=[*closed.jaxpr.outvars, *variables])
-
-
-def _changed(closed: Any, consts: Sequence[Any], **fields: Any) -> Any:
-    """The program with other fields; the names of its arguments and results don't hold any more."""
-    names = closed.jaxpr.debug_info._replace(arg_names=None, result_paths=None)
-    return module("jax.extend.core").ClosedJaxpr(closed.jaxpr.replace(debug_info=names, **fields), list(consts))
+    return _internals.changed(closed, closed.consts, outvars=[*closed.jaxpr.outvars, *variables])
 
 
 def sliced(values: Sequence[Any], axes: Sequence[int | None], parts: int, number: int) -> list[Any]:
@@ -95,7 +93,7 @@ def _is_nested(equation: Any) -> bool:
     if equation.primitive.name not in ("jit", "pjit"):
         return False
     shardings = (*equation.params["in_shardings"], *equation.params["out_shardings"])
-    return all(type(each).__name__ == "UnspecifiedValue" for each in shardings)
+    return all(map(_internals.is_unspecified, shardings))
 
 
 def is_literal(variable: Any) -> bool:
@@ -128,22 +126,17 @@ def rematerialised(closed: Any, keep: str) -> tuple[Any, list[Any]]:
                 changed = True
     if not changed:
         raise Skip(f"remat={keep}: no loop keeps values for its gradient; unrolled layers need jax.checkpoint")
-    return _changed(closed, closed.consts, eqns=equations), [
-        each for each in gradients if type(each).__name__ != "DropVar"
-    ]
-
-
-def _scan(equation: Any) -> tuple[int, int, Any]:
-    """How many constants and carried values a loop has, and its body."""
-    return equation.params["num_consts"], equation.params["num_carry"], equation.params["jaxpr"]
+    read = [each for each in gradients if not _internals.is_dropped(each)]
+    return _internals.changed(closed, closed.consts, eqns=equations), read
 
 
 def _kept(closed: Any, equations: list[Any], forward: Any, backward: Any, keep: str) -> list[int]:
     """Which stacked results of a loop only the other one reads."""
     if forward.params["length"] != backward.params["length"]:
         return []
-    _, carry, body = _scan(forward)
-    first = sum(_scan(backward)[:2])
+    loop, after = Scan.of(forward), Scan.of(backward)
+    carry, body = loop.carry, loop.body
+    first = after.consts + after.carry
     made_by = {variable: each for each in body.jaxpr.eqns for variable in each.outvars}
     found: list[int] = []
     frees = False
@@ -167,7 +160,8 @@ def _without(forward: Any, backward: Any, kept: list[int]) -> tuple[Any, Any]:
     """The two loops, of which the second computes those results of the first from its carry."""
     jax = module("jax")
     core = module("jax.extend.core")
-    consts, carry, body = _scan(forward)
+    loop = Scan.of(forward)
+    consts, carry, body = loop.consts, loop.carry, loop.body
     run = core.jaxpr_as_fun(body)
     dropped = {forward.outvars[carry + number]: number for number in kept}
     left = [number for number in range(len(forward.outvars) - carry) if number not in kept]
@@ -184,9 +178,10 @@ def _without(forward: Any, backward: Any, kept: list[int]) -> tuple[Any, Any]:
     ]
     stacks = jax.make_jaxpr(_same)(*carries).jaxpr.invars
     outs = [*forward.outvars[:carry], *(forward.outvars[carry + number] for number in left), *stacks]
-    first = _equation(forward, inner, forward.invars, outs, consts)
+    first = Scan(consts, carry, inner).put_into(forward, forward.invars, outs)
 
-    back_consts, back_carry, back_body = _scan(backward)
+    after = Scan.of(backward)
+    back_consts, back_carry, back_body = after.consts, after.carry, after.body
     back = core.jaxpr_as_fun(back_body)
     own = backward.invars[back_consts + back_carry :]
     others = [number for number, variable in enumerate(own) if variable not in dropped]
@@ -219,19 +214,12 @@ def _without(forward: Any, backward: Any, kept: list[int]) -> tuple[Any, Any]:
         *stacks,
         *forward.invars[consts + carry :],
     ]
-    second = _equation(backward, jax.make_jaxpr(behind)(*avals), variables, backward.outvars, consts + back_consts)
-    return first, second
+    again = Scan(consts + back_consts, back_carry, jax.make_jaxpr(behind)(*avals))
+    return first, again.put_into(backward, variables, backward.outvars)
 
 
 def _same(*values: Any) -> tuple[Any, ...]:
     return values
-
-
-def _equation(scan: Any, body: Any, inputs: list[Any], outputs: list[Any], consts: int) -> Any:
-    params = {**scan.params, "jaxpr": body, "num_consts": consts}
-    if "linear" in params:
-        params["linear"] = (False,) * len(inputs)
-    return scan.replace(invars=list(inputs), outvars=list(outputs), params=params)
 
 
 class Batched:
@@ -291,7 +279,7 @@ class Batched:
 
     def values(self, which: Any) -> Any:
         """The step, small or whole, with what leaves its second part as its results."""
-        return _changed(which, which.consts, outvars=[_at(which, each) for each in self.cut])
+        return _internals.changed(which, which.consts, outvars=[_at(which, each) for each in self.cut])
 
     def run(self, parts: int, sums: Sequence[bool], axes: Sequence[int | None], *values: Any) -> list[Any]:
         """The step in so many parts, whose values are summed, or averaged.

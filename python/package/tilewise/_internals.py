@@ -1,0 +1,350 @@
+"""What the package takes from JAX that JAX doesn't publish: all of it is here, with a branch for each JAX that differs.
+
+What is public is used where it is needed: ``jax.jit(f).trace(…)``, abstract meshes, ``jax.experimental.topologies``,
+``jax.extend.core``. A JAX that keeps one of these things in another way ends in one sentence, of `unknown`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilewise._capture import captured
+from tilewise._errors import Error
+from tilewise._modules import module
+
+OLDEST, NEWEST = (0, 6), (0, 12)
+"""The versions of JAX that all of this was run with."""
+
+
+def unknown(what: str) -> Error:
+    """Says that this JAX keeps something in a way that is not known here."""
+    oldest, newest = (".".join(map(str, version)) for version in (OLDEST, NEWEST))
+    current = module("jax").__version__
+    return Error(
+        f"this tilewise knows JAX {oldest} to {newest}, and JAX {current} keeps {what} in another way",
+        kind="unknown_jax",
+        help="use a JAX that is known; or give the plain function, with shardings over a `jax.sharding.AbstractMesh`",
+    )
+
+
+@contextlib.contextmanager
+def _of(what: str) -> Generator[None]:
+    """Says that this JAX is unknown where a private name is missing or is something else."""
+    try:
+        yield
+    except (AttributeError, ImportError, IndexError, KeyError, RecursionError, TypeError) as error:
+        raise unknown(what) from error
+
+
+def _version() -> tuple[int, ...]:
+    return tuple(module("jax").__version_info__[:3])
+
+
+def is_unspecified(sharding: Any) -> bool:
+    """Whether this is what JAX has for a sharding that nobody gave."""
+    return type(sharding).__name__ == "UnspecifiedValue"
+
+
+# Traced programs
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A ``jax.stages.Traced`` in the parts that it is lowered from.
+
+    Attributes:
+        arguments: what is known of each argument's leaf.
+        params: those of the jaxpr: itself, and shardings, layouts and donation of its arguments and results.
+    """
+
+    arguments: list[Any]
+    params: dict[str, Any]
+
+    @classmethod
+    def of(cls, traced: Any) -> Traced:
+        """The parts."""
+        with _of("traced programs"):
+            if hasattr(traced, "_meta_tys_flat"):  # Since 0.8.
+                return cls(list(traced._meta_tys_flat), dict(traced._params))
+            if hasattr(traced, "_lfg"):  # 0.7
+                return cls([_abstract(each) for each in traced._lfg.args[0]], dict(traced._params))
+            lowering = traced._lower_callable  # 0.6
+            params = {name: value for name, value in lowering.keywords.items() if name != "pgle_profiler"}
+            return cls([_abstract(each) for each in lowering.args[0]], params)
+
+    def lowered(self, traced: Any) -> Any:
+        """Lowers a traced program as if it had these parts."""
+        with _of("traced programs"):
+            new = copy.copy(traced)
+            if hasattr(new, "_meta_tys_flat"):  # Since 0.8.
+                new._meta_tys_flat, new._params = self.arguments, self.params
+                for derived in ("_lojax", "_closure_converted"):
+                    if hasattr(new, derived):
+                        setattr(new, derived, None)
+            elif hasattr(new, "_lfg"):  # 0.7
+                new._lfg = functools.partial(new._lfg.func, self.arguments, **new._lfg.keywords)
+                new._params = self.params
+            else:  # 0.6
+                old = new._lower_callable
+                new._lower_callable = functools.partial(old.func, self.arguments, **{**old.keywords, **self.params})
+                new._args_flat = self.arguments
+        return new.lower()
+
+
+def _abstract(value: Any) -> Any:
+    """An argument as an abstract array, which has a sharding only over a mesh."""
+    jax = module("jax")
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return value
+    shape, sharding = jax.eval_shape(_same, value), getattr(value, "sharding", None)
+    over = sharding if hasattr(sharding, "mesh") else None
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=over, weak_type=bool(shape.weak_type))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def placed(argument: Any, sharding: Any) -> Any:
+    """The argument's leaf, of a `Traced`, with another sharding; ``None`` for none.
+
+    An array lies on this machine as it does; only a layout that is asked for, which has no tiles, is kept.
+    """
+    with _of("arguments of traced programs"):
+        if not hasattr(argument, "committed"):  # 0.6 and 0.7 have abstract arrays.
+            layout = getattr(getattr(argument, "format", None), "layout", None)
+            place = sharding if layout is None or sharding is None else type(argument.format)(layout, sharding)
+            weak = bool(argument.weak_type)
+            return module("jax").ShapeDtypeStruct(argument.shape, argument.dtype, sharding=place, weak_type=weak)
+        layout = getattr(argument.format, "layout", None)
+        is_asked = layout is not None and not getattr(layout, "tiling", None) and not argument.committed
+        form = type(argument.format)(layout, sharding) if is_asked and sharding is not None else None
+        return argument.replace(sharding=sharding, format=form, committed=sharding is not None)
+
+
+def argument_names(params: dict[str, Any]) -> tuple[str, ...]:
+    """The names of the arguments' leaves of a traced program."""
+    with _of("names of arguments"):
+        return tuple(params["jaxpr"].jaxpr.debug_info.arg_names or ())
+
+
+def with_argument_names(params: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters of a traced program with other names."""
+    with _of("names of arguments"):
+        closed = params["jaxpr"]
+        info = closed.jaxpr.debug_info._replace(arg_names=names)
+        return {**params, "jaxpr": _replaced(closed, debug_info=info)}
+
+
+# Jaxprs
+
+
+def is_jaxpr(value: Any) -> bool:
+    """Whether this is a jaxpr, closed or not."""
+    core = module("jax.extend.core")
+    return isinstance(value, (core.Jaxpr, core.ClosedJaxpr))
+
+
+def with_params(jaxpr: Any, params: Sequence[Any]) -> Any:
+    """The jaxpr, closed or not, with other parameters of its equations."""
+    equations = [each.replace(params=new) for each, new in zip(jaxpr.eqns, params, strict=True)]
+    return _replaced(jaxpr, eqns=equations)
+
+
+def _replaced(jaxpr: Any, **fields: Any) -> Any:
+    core = module("jax.extend.core")
+    # Since 0.11 a jaxpr holds its constants, and closed ones are no other class.
+    if core.ClosedJaxpr is core.Jaxpr or not isinstance(jaxpr, core.ClosedJaxpr):
+        return jaxpr.replace(**fields)
+    return jaxpr.replace(jaxpr=jaxpr.jaxpr.replace(**fields))
+
+
+def changed(closed: Any, consts: Sequence[Any], **fields: Any) -> Any:
+    """The closed jaxpr with other fields; the names of its arguments and results don't hold any more."""
+    with _of("jaxprs"):
+        paths = () if _version() < (0, 7) else None
+        names = closed.jaxpr.debug_info._replace(arg_names=None, result_paths=paths)
+        return module("jax.extend.core").ClosedJaxpr(closed.jaxpr.replace(debug_info=names, **fields), list(consts))
+
+
+def is_dropped(variable: Any) -> bool:
+    """Whether nothing reads this result of an equation."""
+    return type(variable).__name__ == "DropVar"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The parts of a ``scan``.
+
+    Attributes:
+        consts, carry: how many inputs are the same for each trip, and how many values it hands on to the next.
+        body: what a trip does, as a closed jaxpr.
+    """
+
+    consts: int
+    carry: int
+    body: Any
+
+    @classmethod
+    def of(cls, equation: Any) -> Scan:
+        """Those of an equation."""
+        with _of("loops"):
+            params = equation.params
+            if "ft_in" in params:  # Since 0.11.
+                consts, carry, _ = (len(each) for each in params["ft_in"].unpack())
+            else:
+                consts, carry = params["num_consts"], params["num_carry"]
+            return cls(consts, carry, params["jaxpr"])
+
+    def put_into(self, equation: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        """The equation with these parts, which keeps its line of the source."""
+        with _of("loops"):
+            params = {**equation.params, "jaxpr": self.body}
+            if "ft_in" in params:  # Since 0.11.
+                flat = module("jax._src.flattree")
+                sliced = len(inputs) - self.consts - self.carry
+                params["ft_in"] = flat.pack(tuple(map(flat.nones, (self.consts, self.carry, sliced))))
+                params["ft_out"] = flat.pack(tuple(map(flat.nones, (self.carry, len(outputs) - self.carry))))
+            else:
+                params.update(num_consts=self.consts, num_carry=self.carry)
+            if "linear" in params:  # Until 0.9.
+                params["linear"] = (False,) * len(inputs)
+            return equation.replace(invars=list(inputs), outvars=list(outputs), params=params)
+
+
+# Devices that aren't there
+
+
+def abstract_device_context(kind: str) -> contextlib.AbstractContextManager[Any] | None:
+    """The context of one device of a kind, such as ``TPU v6 lite``; ``None`` where JAX has none: before 0.7."""
+    jax = module("jax")
+    abstract = getattr(module("jax._src.mesh"), "AbstractDevice", None)
+    if abstract is None:
+        return None
+    with _of("abstract devices"):
+        fields = {"device_kind": kind, "num_cores": 1, "platform": "tpu"}
+        known = inspect.signature(abstract).parameters  # `platform` since 0.10.
+        device = abstract(**{name: value for name, value in fields.items() if name in known})
+        mesh = jax.sharding.AbstractMesh((1,), ("_",), abstract_device=device)
+        context: contextlib.AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh)
+        return context
+
+
+def platforms_of(lowered: Any) -> tuple[str, ...]:
+    """The platforms that a program was lowered for; empty where it doesn't say."""
+    return tuple(getattr(getattr(lowered, "_lowering", None), "_platforms", None) or ())
+
+
+# What JAX hands to the compiler
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What ``lowered.compile()`` hands to the compiler.
+
+    Attributes:
+        module: the program, StableHLO as a module of MLIR.
+        options: the compile options.
+        devices: those that run it.
+        calls_back: whether it calls functions of this process.
+    """
+
+    module: Any
+    options: Any
+    devices: list[Any]
+    calls_back: bool
+
+
+def handed(lowered: Any, unused: dict[str, Any]) -> Handed | None:
+    """What JAX hands on, which ends there; ``None`` where it does so in another way.
+
+    Args:
+        lowered: what is compiled.
+        unused: options that no other call has: JAX asks nobody about a program that it has compiled with the same.
+    """
+    try:
+        values = captured(module("jax._src.compiler"), "compile_or_get_cached", lambda: lowered.compile(unused))
+    except (ImportError, AttributeError):
+        return None
+    if values is None:
+        return None
+    computation = next((each for each in values if hasattr(each, "operation")), None)
+    options = next((each for each in values if hasattr(each, "env_option_overrides")), None)
+    devices = next((each for each in values if hasattr(each, "flatten")), None)
+    if computation is None or options is None or devices is None:
+        return None
+    sequences: list[Any] = [each for each in values if isinstance(each, (list, tuple))]
+    options.env_option_overrides = [each for each in options.env_option_overrides if each[0] not in unused]
+    return Handed(computation, options, list(devices.flatten()), any(map(len, sequences)))
+
+
+def module_bytes(computation: Any) -> bytes:
+    """A module of MLIR as bytecode, source locations included."""
+    return bytes(module("jax._src.interpreters.mlir").module_to_bytecode(computation))
+
+
+def assign_devices(options: Any, assignment: Any) -> None:
+    """Sets which devices run the program: their numbers, an array of replicas × partitions."""
+    options.device_assignment = module("jaxlib.xla_client").DeviceAssignment.create(assignment)
+
+
+def compiled(content: bytes, options: bytes, overrides: dict[str, Any], devices: Sequence[Any]) -> Callable[[], Any]:
+    """What compiles a module of MLIR's bytecode for these devices, with further options, when it is called."""
+    mlir, client = module("jax._src.interpreters.mlir"), module("jaxlib.xla_client")
+    read = client.CompileOptions.ParseFromString(options)
+    theirs = [each for each in read.env_option_overrides if each[0] not in overrides]
+    read.env_option_overrides = [*theirs, *overrides.items()]
+    there = client.DeviceList(tuple(devices))
+    compiler = devices[0].client
+
+    def compile_it() -> Any:
+        if _version() < (0, 6, 1):
+            return compiler.compile(content, read)
+        if _version() < (0, 8):
+            return compiler.compile(content, there, read)
+        with mlir.make_ir_context():
+            return compiler.compile(mlir.ir.Module.parse(content), there, read)
+
+    return compile_it
+
+
+# Pallas
+
+
+def kernel_name(params: dict[str, Any], kernel: Any) -> str:
+    """The name of a ``pallas_call``, from its parameters and the kernel's jaxpr."""
+    places = (
+        params.get("name"),
+        getattr(params.get("name_and_src_info"), "name", None),
+        getattr(params.get("debug_info"), "func_name", None),
+        getattr(getattr(kernel, "debug_info", None), "func_name", None),
+    )
+    return next((str(name) for name in places if name), "kernel")
+
+
+def compiler_parameter(params: dict[str, Any], name: str) -> Any:
+    """One of a ``pallas_call``'s parameters for the TPU's compiler; ``None`` where it isn't given."""
+    found: Any = params.get("compiler_params")
+    if hasattr(found, "get"):  # Before 0.8 there are those of each backend.
+        found = found.get("mosaic_tpu", found.get("mosaic", found))
+    return found.get(name) if hasattr(found, "get") else getattr(found, name, None)
+
+
+def operand_avals(mapping: Any, aval: Any) -> tuple[Any, Any]:
+    """The array of a block's mapping, and its block in its memory space."""
+    array = getattr(mapping, "array_aval", None)
+    array = getattr(mapping, "array_shape_dtype", None) if array is None else array  # Before 0.7.
+    block = getattr(mapping, "transformed_block_aval", None) or getattr(mapping, "block_aval", aval)
+    return (aval if array is None else array), block
+
+
+def block_size(bound: Any) -> Any:
+    """How many elements a block has of a dimension; ``None`` where the block has no such dimension."""
+    is_squeezed = bound is None or type(bound).__name__ in ("Squeezed", "Mapped", "_Mapped")
+    return None if is_squeezed else getattr(bound, "block_size", bound)
