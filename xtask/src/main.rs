@@ -43,11 +43,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     /// Every check a change must pass: Rust, Python, the web page, live XLA, the TPU compiler
-    Test {
-        /// Rust alone, in a few minutes: formatting, lints, tests
-        #[arg(long)]
-        quick: bool,
-    },
+    Test(test::Options),
     /// Compares tilewise with the XLA inside jaxlib on generated shapes
     Conformance(conformance::Options),
     /// Compares the memory that tilewise finds in TPU programs with what their compiler reports, without a TPU
@@ -95,8 +91,7 @@ fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     shell.change_dir(root);
     match Cli::parse().verb {
-        Verb::Test { quick: true } => test::quick(&shell),
-        Verb::Test { quick: false } => test::run(&shell),
+        Verb::Test(options) => test::run(&shell, &options),
         Verb::Conformance(options) => conformance::run(&shell, &options),
         Verb::Tpu(options) => tpu::run(&shell, &options),
         Verb::Cpu(programs) => cpu::run(&shell, &programs),

@@ -1,6 +1,6 @@
 //! The Python package: built as a wheel, installed where its tests run, and checked.
 
-use crate::{python, tools::target_folder};
+use crate::{python, test::FEATURES, tools::target_folder};
 use anyhow::Context;
 use std::path::Path;
 use xshell::{Cmd, Shell, cmd};
@@ -10,26 +10,20 @@ const MANIFEST: &str = "python/Cargo.toml";
 /// `cargo xtask python`: every check of the package.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let python = python::environment(shell)?;
-    for check in style(shell) {
-        check.run()?;
-    }
+    lints(shell).run()?;
     install(shell, &python, Profile::Tests)?;
-    Ok(tests(shell, &python).run()?)
+    Ok(tests(shell, &python, true).run()?)
 }
 
-/// Formatting and lints of its Rust.
-pub(crate) fn style(shell: &Shell) -> [Cmd<'_>; 2] {
-    [
-        cmd!(shell, "cargo fmt --check --manifest-path {MANIFEST}"),
-        cmd!(shell, "cargo clippy --manifest-path {MANIFEST} --all-targets -- --deny warnings")
-            .env("CARGO_TARGET_DIR", target_folder(shell).join("python")),
-    ]
+/// Lints of its Rust; the workspace's formatting covers it.
+pub(crate) fn lints(shell: &Shell) -> Cmd<'_> {
+    cmd!(shell, "cargo clippy --package tilewise-python --all-targets -- --deny warnings")
 }
 
 /// What a wheel is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Profile {
-    /// Fast to build, with overflow checks.
+    /// Fast to build, with overflow checks, of the crates that the Rust tests have built.
     Tests,
     /// As users install it.
     Release,
@@ -37,12 +31,14 @@ pub(crate) enum Profile {
 
 /// Builds the wheel, and installs it into the environment.
 pub(crate) fn install(shell: &Shell, python: &Path, profile: Profile) -> anyhow::Result<()> {
-    let target = target_folder(shell).join("python");
-    let wheels = target.join("wheels");
+    let wheels = target_folder(shell).join("wheels");
     shell.remove_path(&wheels)?;
-    let release = matches!(profile, Profile::Release).then_some("--release");
-    cmd!(shell, "{python} -m maturin build --quiet --manifest-path {MANIFEST} --out {wheels} {release...}")
-        .env("CARGO_TARGET_DIR", &target)
+    let options = match profile {
+        Profile::Tests => &FEATURES[..],
+        Profile::Release => &["--release"],
+    };
+    cmd!(shell, "{python} -m maturin build --quiet --locked --manifest-path {MANIFEST} --out {wheels}")
+        .args(options)
         .run()?;
     let wheel = shell.read_dir(&wheels)?.pop().context("maturin left no wheel")?;
     cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps {wheel}")
@@ -50,7 +46,8 @@ pub(crate) fn install(shell: &Shell, python: &Path, profile: Profile) -> anyhow:
     Ok(())
 }
 
-/// Its tests, the type checkers and the notebook among them.
-pub(crate) fn tests<'a>(shell: &'a Shell, python: &Path) -> Cmd<'a> {
-    cmd!(shell, "{python} -m pytest --quiet -p no:cacheprovider python")
+/// Its tests; those that take long only if `all` are asked for: type checkers, notebooks, clusters, searches that compile.
+pub(crate) fn tests<'a>(shell: &'a Shell, python: &Path, all: bool) -> Cmd<'a> {
+    let slow = if all { &[][..] } else { &["-m", "not slow"] };
+    cmd!(shell, "{python} -m pytest --quiet -p no:cacheprovider python").args(slow)
 }

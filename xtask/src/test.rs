@@ -1,104 +1,140 @@
 //! `cargo xtask test`: every check a change must pass, from a fresh checkout.
 
 use crate::{
-    conformance, gpu, kernels,
+    gpu, kernels,
     package::{self, Profile},
     python, tpu, web,
 };
 use anyhow::{anyhow, bail};
+use clap::{Args, ValueEnum};
 use std::{
-    thread,
+    path::Path,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 use xshell::{Cmd, Shell, cmd};
 
-/// How many TPU programs are compiled: a minute's worth.
-const TPU_PROGRAMS: u64 = 12;
-/// How many programs are compiled for this machine's CPU: a minute's worth.
-const CPU_PROGRAMS: u64 = 60;
-/// How many Pallas kernels are compiled: half a minute's worth.
-const KERNELS: u64 = 40;
+/// How much is checked.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// These parts only [default: every part]
+    parts: Vec<Part>,
+    /// Rust alone, in a few minutes: formatting, lints, tests
+    #[arg(long, conflicts_with_all = ["all", "parts"])]
+    quick: bool,
+    /// Also what takes long: many programs compiled live, notebooks, type checkers, clusters, the page and the wheel as users get
+    /// them
+    #[arg(long)]
+    all: bool,
+}
 
-/// What of the workspace `--quick` leaves out: the comparisons with others, and the page's side of WebAssembly.
-const NOT_QUICK: [&str; 6] =
-    ["--exclude", "tilewise-bench", "--exclude", "tilewise-conformance", "--exclude", "tilewise-wasm"];
+/// What a job of the workflow checks.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Formatting, lints, tests, documentation, builds without features
+    Rust,
+    /// The Python package, live XLA, the TPU compiler
+    Python,
+    /// The web page, in Chromium
+    Web,
+}
 
-/// The checks of Rust that need nothing but its toolchain. Parquet is left out: it takes a minute to build.
-pub(crate) fn quick(shell: &Shell) -> anyhow::Result<()> {
+/// How many shapes and programs are asked of live XLA and of the TPU compiler.
+struct Live {
+    shapes: &'static str,
+    cpu_programs: u64,
+    tpu_programs: u64,
+    kernels: u64,
+}
+
+/// So few that the comparison is known to work: recorded facts guard the rest.
+const SMOKE: Live = Live { shapes: "10000", cpu_programs: 4, tpu_programs: 2, kernels: 5 };
+/// A few minutes' worth.
+const ALL: Live = Live { shapes: "100000", cpu_programs: 60, tpu_programs: 12, kernels: 40 };
+
+/// The features that lints, tests and documentation are built with, and the tests' wheel, so that each crate is compiled once.
+/// Parquet, which takes a minute to build, is left to `--all`.
+pub(crate) const FEATURES: [&str; 2] = [
+    "--features",
+    "tilewise/serde,tilewise-hlo/unstable-testing,tilewise-relayout/unstable-testing,tilewise-report/default",
+];
+
+/// What of the workspace has to do with Rust alone.
+const QUICK: [&str; 7] = [
+    "--workspace",
+    "--exclude=tilewise-bench",
+    "--exclude=tilewise-bindgen",
+    "--exclude=tilewise-conformance",
+    "--exclude=tilewise-fuzz",
+    "--exclude=tilewise-python",
+    "--exclude=tilewise-wasm",
+];
+/// All of the workspace but what needs libFuzzer, a library in C++.
+const WHOLE: [&str; 2] = ["--workspace", "--exclude=tilewise-fuzz"];
+/// What of it has tests. Without those that use wasm-bindgen, the wheel's crates are built as these are: its macros ask other
+/// features of what all macros use.
+const TESTED: [&str; 4] =
+    ["--workspace", "--exclude=tilewise-bindgen", "--exclude=tilewise-fuzz", "--exclude=tilewise-wasm"];
+
+/// Runs every check even if one fails, so that one run shows every failure.
+pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let mut checks = Checks::default();
-    checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
-    // What tests need beside the features that the crates ask of each other.
-    let set = ["--workspace", "--features", "tilewise/serde"].into_iter().chain(NOT_QUICK);
-    let lints = cmd!(shell, "cargo clippy").args(set.clone());
-    checks.run("lints", lints.args(["--all-targets", "--", "--deny", "warnings"]));
-    checks.run("tests", cmd!(shell, "cargo test --quiet --no-fail-fast").args(set));
+    if options.quick {
+        rust(shell, &mut checks, &QUICK, &QUICK);
+        return checks.finish();
+    }
+    let has = |part| options.parts.is_empty() || options.parts.contains(&part);
+    // Downloads hardly use the processor: they run while the compiler does.
+    let environment = has(Part::Python).then(|| in_background(shell, python::environment));
+    let web_environment = has(Part::Web)
+        .then(|| in_background(shell, |shell| web::environment(shell).and_then(|()| web::chromium(shell))));
+    if has(Part::Rust) {
+        rust(shell, &mut checks, &WHOLE, &TESTED);
+        documentation(shell, &mut checks);
+        without_features(shell, &mut checks);
+        if options.all {
+            let exports = cmd!(shell, "cargo test --package tilewise-cli --all-features --test it exports");
+            checks.run("tests of Parquet", exports);
+        }
+    }
+    if let Some(environment) = environment
+        && let Some(python) = checks.make("the Python environment", || finished(environment))
+    {
+        live(shell, &mut checks, &python, if options.all { &ALL } else { &SMOKE });
+        package(shell, &mut checks, &python, options.all);
+    }
+    match web_environment.map(finished) {
+        Some(Ok(())) => {
+            if !has(Part::Rust) && !has(Part::Python) {
+                // Its answers are compared with those of the command line, which other tests build.
+                checks.run("the command line", cmd!(shell, "cargo build --package tilewise-cli"));
+            }
+            page(shell, &mut checks, options.all);
+        }
+        Some(Err(why)) if options.parts.contains(&Part::Web) => return Err(why),
+        Some(Err(_)) => {
+            checks.skip("the web page", "npm's packages, Chromium or a compiler for WebAssembly could not be had");
+        }
+        None => {}
+    }
     checks.finish()
 }
 
-/// Runs every check even if one fails, so that one run shows every failure.
-pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
-    let mut checks = Checks::default();
-    // Downloads hardly use the processor: they run while the compiler does.
-    let environment = thread::spawn({
-        let shell = shell.clone();
-        move || python::environment(&shell)
-    });
-    let tpu_environment = thread::spawn({
-        let shell = shell.clone();
-        move || tpu::environment(&shell)
-    });
-    let web_environment = thread::spawn({
-        let shell = shell.clone();
-        move || web::environment(&shell).and_then(|()| web::chromium(&shell))
-    });
-    let [package_formatting, package_lints] = package::style(shell);
+/// The checks of Rust that need nothing but its toolchain.
+fn rust(shell: &Shell, checks: &mut Checks, linted: &[&str], tested: &[&str]) {
     checks.run("formatting", cmd!(shell, "cargo fmt --all --check"));
-    checks.run("the package's formatting", package_formatting);
-    checks.run("lints", cmd!(shell, "cargo clippy --workspace --all-targets --all-features -- --deny warnings"));
-    checks.run("the package's lints", package_lints);
-    let python = checks.make("the Python environment", || {
-        environment.join().unwrap_or_else(|_| Err(anyhow!("making the environment panicked")))
-    });
-    let tests = cmd!(shell, "cargo test --workspace --all-features --no-fail-fast");
-    match &python {
-        Some(python) => {
-            checks.run("tests", tests.env("TILEWISE_PYTHON", python));
-            checks.run("conformance", conformance::command(shell, python));
-            // On a busy machine fewer are compiled.
-            let programs = tpu::command(shell, python, CPU_PROGRAMS);
-            checks.run("CPU programs", programs.args(["--cpu", "--limit", "20", "--seconds", "40"]));
-            if checks.make("the Python package", || package::install(shell, python, Profile::Tests)).is_some() {
-                checks.run("the package's tests", package::tests(shell, python));
-                checks.run("advice for the CPU", gpu::command(shell, python, gpu::CPU));
-            }
-        }
-        None => checks.run("tests", tests),
-    }
-    // Its packages are large, and for Linux only.
-    match tpu_environment.join() {
-        Ok(Ok(python)) => {
-            // What takes longer to compile is left to `cargo xtask tpu`.
-            checks.run("TPU programs", tpu::command(shell, &python, TPU_PROGRAMS).args(["--limit", "30"]));
-            // Kernels compile in less than a second each; on a busy machine fewer are.
-            checks.run("kernels", kernels::command(shell, &python, KERNELS).args(["--limit", "20", "--seconds", "30"]));
-        }
-        _ => checks.skip("TPU programs and kernels", "jax and libtpu could not be installed"),
-    }
-    match web_environment.join() {
-        Ok(Ok(())) => {
-            // Its answers are compared with those of the command line that the tests above have built.
-            if checks.make("the web page", || web::build(shell, web::Size::AsCompiled)).is_some() {
-                checks.make("the page of reports", || web::check_template(shell));
-                checks.run("the web page's tests", web::tests(shell));
-            }
-        }
-        _ => checks.skip("the web page", "npm's packages, Chromium or a compiler for WebAssembly could not be had"),
-    }
-    checks.run(
-        "documentation",
-        cmd!(shell, "cargo doc --workspace --all-features --no-deps").env("RUSTDOCFLAGS", "--deny warnings"),
-    );
-    // One by one: together, a crate would get the features that another asks of it.
+    let lints = cmd!(shell, "cargo clippy --all-targets").args(linted).args(FEATURES);
+    checks.run("lints", lints.args(["--", "--deny", "warnings"]));
+    checks.run("tests", cmd!(shell, "cargo test --quiet --no-fail-fast").args(tested).args(FEATURES));
+}
+
+fn documentation(shell: &Shell, checks: &mut Checks) {
+    let documentation = cmd!(shell, "cargo doc --no-deps").args(WHOLE).args(FEATURES);
+    checks.run("documentation", documentation.env("RUSTDOCFLAGS", "--deny warnings"));
+}
+
+/// One by one: together, a crate would get the features that another asks of it.
+fn without_features(shell: &Shell, checks: &mut Checks) {
     for (name, package) in [
         ("the core without features", "tilewise"),
         ("HLO without features", "tilewise-hlo"),
@@ -109,7 +145,54 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     ] {
         checks.run(name, cmd!(shell, "cargo check --package {package} --no-default-features"));
     }
-    checks.finish()
+}
+
+/// The comparisons with XLA and the TPU compiler as they run.
+fn live(shell: &Shell, checks: &mut Checks, python: &Path, live: &Live) {
+    // This builds the command line, too, which programs are compared with.
+    let tests = cmd!(shell, "cargo test --quiet --test it").args(TESTED).args(FEATURES);
+    let tests = tests.env("TILEWISE_PYTHON", python).env("SHAPES", live.shapes);
+    checks.run("conformance", tests.args(["--", "interop", "live_xla"]));
+    let programs = tpu::command(shell, python, live.cpu_programs);
+    checks.run("CPU programs", programs.args(["--cpu", "--limit", "20"]));
+    // Its compiler exists for Linux on x86 only.
+    if cmd!(shell, "{python} -c").arg("import libtpu").quiet().ignore_stderr().run().is_err() {
+        checks.skip("TPU programs and kernels", "libtpu can't be had here");
+        return;
+    }
+    // What takes longer to compile is left to `cargo xtask tpu`.
+    checks.run("TPU programs", tpu::command(shell, python, live.tpu_programs).args(["--limit", "30"]));
+    checks.run("kernels", kernels::command(shell, python, live.kernels).args(["--limit", "20"]));
+}
+
+fn package(shell: &Shell, checks: &mut Checks, python: &Path, all: bool) {
+    let profile = if all { Profile::Release } else { Profile::Tests };
+    if checks.make("the Python package", || package::install(shell, python, profile)).is_some() {
+        checks.run("the package's tests", package::tests(shell, python, all));
+        if all {
+            checks.run("advice for the CPU", gpu::command(shell, python, gpu::CPU));
+        }
+    }
+}
+
+fn page(shell: &Shell, checks: &mut Checks, all: bool) {
+    let size = if all { web::Size::Small } else { web::Size::Unoptimised };
+    if checks.make("the web page", || web::build(shell, size)).is_some() {
+        checks.make("the page of reports", || web::check_template(shell));
+        checks.run("the web page's tests", web::tests(shell));
+    }
+}
+
+fn in_background<T: Send + 'static>(
+    shell: &Shell,
+    make: impl FnOnce(&Shell) -> anyhow::Result<T> + Send + 'static,
+) -> JoinHandle<anyhow::Result<T>> {
+    let shell = shell.clone();
+    thread::spawn(move || make(&shell))
+}
+
+fn finished<T>(made: JoinHandle<anyhow::Result<T>>) -> anyhow::Result<T> {
+    made.join().unwrap_or_else(|_| Err(anyhow!("it panicked")))
 }
 
 #[derive(Default)]

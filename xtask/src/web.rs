@@ -26,7 +26,14 @@ pub(crate) struct Options {
 /// Builds the page, then serves it, unless something else is asked for.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     environment(shell)?;
-    build(shell, if options.build || options.measure { Size::Small } else { Size::AsCompiled })?;
+    build(
+        shell,
+        match options {
+            Options { build: true, .. } | Options { measure: true, .. } => Size::Small,
+            Options { test: true, .. } => Size::Unoptimised,
+            _ => Size::AsCompiled,
+        },
+    )?;
     if options.template {
         fs::copy(report_page(shell), template(shell))?;
     } else if options.test || options.measure {
@@ -39,10 +46,14 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the WebAssembly is made as small as can be, which takes a while.
+/// How small and fast the WebAssembly is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
+    /// As tests are compiled.
+    Unoptimised,
+    /// Optimised for size.
     AsCompiled,
+    /// As small as can be, which takes a while.
     Small,
 }
 
@@ -97,9 +108,10 @@ const PARTS: [&str; 3] = ["messages", "programs", "shapes"];
 /// The core for browsers, with bindings: a folder of `web/pkg` for each part.
 fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
     let target = target_folder(shell);
-    let built = target.join(TARGET).join("wasm/tilewise_wasm.wasm");
+    let (profile, folder) = if size == Size::Unoptimised { ("dev", "debug") } else { ("wasm", "wasm") };
+    let built = target.join(TARGET).join(folder).join("tilewise_wasm.wasm");
     let library = match size {
-        Size::AsCompiled => StandardLibrary::of(shell, TARGET)?,
+        Size::Unoptimised | Size::AsCompiled => StandardLibrary::of(shell, TARGET)?,
         Size::Small => StandardLibrary::from_source(shell)?,
     };
     // Paths of this machine stay out of the messages of panics.
@@ -112,13 +124,12 @@ fn wasm(shell: &Shell, size: Size) -> anyhow::Result<()> {
         options.push("-Zbuild-std-features=optimize_for_size");
     }
     for part in PARTS {
-        let build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile wasm");
+        let build = cmd!(shell, "cargo build --quiet --package tilewise-wasm --target {TARGET} --profile {profile}");
         let build = library.add_to(build).args(&options).args(["--no-default-features", "--features", part]);
         build.env("RUSTFLAGS", &flags).run()?;
         let folder = format!("web/pkg/{part}");
-        let bindgen = cmd!(shell, "cargo run --quiet --manifest-path web/bindgen/Cargo.toml -- {built} {folder}");
-        bindgen.env("CARGO_TARGET_DIR", target.join("bindgen")).run()?;
-        if size == Size::AsCompiled {
+        cmd!(shell, "cargo run --quiet --package tilewise-bindgen -- {built} {folder}").run()?;
+        if size != Size::Small {
             continue;
         }
         let wasm = format!("pkg/{part}/tilewise_wasm_bg.wasm");
