@@ -12,7 +12,7 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{}\nplans memory as {tpu}, {gpu}, and {cpu} do", env!("CARGO_PKG_VERSION"))
 });
 
-/// XLA's tiled layouts: explain a shape, find an element, audit a TPU program for padding.
+/// XLA's tiled layouts: explain a shape, find an element, audit a compiled program's memory.
 #[derive(Parser)]
 #[command(name = "tilewise", version, long_version = LONG_VERSION.as_str(), max_term_width = 100, propagate_version = true)]
 pub(crate) struct Cli {

@@ -21,7 +21,7 @@ use tilewise_report::{AuditOutput, memory_name, style::bytes};
 
 #[derive(clap::Args)]
 #[command(
-    after_help = "The exit status is 1 if a program does not fit --tpu or --hbm-limit, or if that can't be known, and if the limit \
+    after_help = "The exit status is 1 if a program does not fit --tpu or --hbm-limit or tilewise can't tell, and if the limit \
                   of --fail-above is exceeded; it is 2 if a file can't be read."
 )]
 pub(crate) struct Args {
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// - reads one from standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Write a file: .svg or .png draws the memory plan, .html is the whole report as a page
+    /// Write a file: .svg or .png draws the memory plan, .html is a page with the whole report
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Memory space to draw: hbm, vmem, … or its number
@@ -44,21 +44,21 @@ pub(crate) struct Args {
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     all: bool,
-    /// TPU generation, which the program must fit: v2 v3 v4 v5e v5p v6e v7x
+    /// TPU generation that the program must fit: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
-    /// Machine that the program is compiled for, where its text does not say so: tpu:v5e and other generations, gpu, gpu:a100,
-    /// gpu:h100, gpu:b200, cpu; with a card, the report says whether it fits, and the exit status does not
+    /// Machine that the program is compiled for, if its text does not name it: tpu:v5e and other generations, gpu, gpu:a100,
+    /// gpu:h100, gpu:b200, cpu. Naming a GPU model reports whether the program fits; the exit status is unaffected
     #[arg(long, value_name = "MACHINE", conflicts_with = "tpu")]
     machine: Option<Machine>,
-    /// Exit with status 1 if the padding in HBM at the peak exceeds a share of what is live then (10%) or a size (1GiB)
+    /// Exit with status 1 if the padding in HBM at the peak exceeds a share of the live bytes (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     fail_above: Option<Limit>,
-    /// Size of HBM that the program must fit, such as 16GiB [default: that of --tpu]
+    /// HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     hbm_limit: Option<u64>,
-    /// Compare the memory plan with that of a lock, or of another program (through the Python package); with -o PAGE.html,
-    /// another program as a page
+    /// Compare the memory plan with a lock's or another program's (Python package); -o PAGE.html writes the comparison of two
+    /// programs as a page
     #[arg(long, value_name = "PLAN.lock|PROGRAM")]
     against: Option<PathBuf>,
     /// Output format
@@ -83,11 +83,11 @@ pub(crate) enum AuditFormat {
     /// One row per buffer, as a Parquet file
     #[cfg(feature = "parquet")]
     Parquet,
-    /// A page in one file, to look at in a browser
+    /// A page in one file, for a browser
     Html,
     /// A section per program, for a pull request or the summary of a job
     Markdown,
-    /// What to change and what does not fit, at lines of the source, for code scanning
+    /// Advice and failures at lines of the source, for code scanning
     Sarif,
     /// The same as workflow commands, for the log of a GitHub job
     Github,

@@ -18,7 +18,7 @@ use tilewise_report::{BitcastAnswer, FreeLayouts};
 
 The exit status is 1 if it is no bitcast.")]
 pub(crate) struct Args {
-    /// The array whose bytes there are; - reads lines FROM<TAB>TO
+    /// The array that the bytes hold; - reads lines FROM<TAB>TO
     #[arg(value_name = "FROM")]
     from: String,
     /// The array to read them as
@@ -40,7 +40,7 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Reading {
-    /// Anything that needs no bytes to move
+    /// Any relation that moves no bytes
     #[default]
     Any,
     /// The same elements in the same row-major order

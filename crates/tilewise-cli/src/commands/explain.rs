@@ -17,11 +17,11 @@ use tilewise_report::{
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Files that contain a message each, among other text or alone; - reads standard input; a code such as E1001 says
-    /// what it means
+    /// Files with one message each, among other text or alone; - reads standard input; a code such as E1001 prints its
+    /// meaning
     #[arg(default_value = "-", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// TPU generation, where the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
+    /// TPU generation, if the tiles in the message do not show it: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Work out the document's formula: tile index, index within the tile, offset
     #[arg(long)]
     explain: bool,
-    /// Offsets, in elements, whose index to find
+    /// Find the index of the element at each offset, in elements
     #[arg(long = "offset", value_name = "N", num_args = 1..)]
     offsets: Vec<String>,
     #[command(flatten)]

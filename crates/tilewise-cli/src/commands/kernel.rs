@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// File with the text of kernels; - reads standard input
     #[arg(default_value = "-", value_name = "FILE")]
     file: PathBuf,
-    /// TPU generation, in place of the one that the text names: v3 v4 v5e v5p v6e v7x, or all
+    /// TPU generation, instead of the one in the text: v3 v4 v5e v5p v6e v7x, or all
     #[arg(long, value_name = "TPU")]
     tpu: Option<Tpu>,
     /// Draw the kernel's VMEM with its windows to a file, .svg or .png; - is standard output, SVG

@@ -22,13 +22,13 @@ use std::io;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Explain a shape and its layout in words and numbers
+    /// Explain a shape and its layout
     Show(show::Args),
     /// Find the offset of an element, or the element at an offset
     Index(index::Args),
     /// Decide whether the bytes of one array can be read as another
     Bitcast(bitcast::Args),
-    /// Say in words how two shapes and their layouts differ
+    /// Describe how two shapes and their layouts differ
     Diff(diff::Args),
     /// Show how the buffer is made from the logical array: pad, reshape, transpose
     Steps(steps::Args),
@@ -38,20 +38,20 @@ pub(crate) enum Command {
     Predict(predict::Args),
     /// Convert a real buffer from one layout to another
     Relayout(relayout::Args),
-    /// Say what a compiled program holds in memory at its peak, and what to change
+    /// Report what a compiled program holds in memory at its peak, and what to change
     Audit(audit::Args),
-    /// Explain a pasted TPU out-of-memory message: what is wasted, why, and what to change
+    /// Explain an out-of-memory message: the cause, what fills the memory, what to change
     Explain(explain::Args),
-    /// Say what a Pallas kernel takes of VMEM and SMEM, before it is compiled
+    /// Compute the VMEM and SMEM that a Pallas kernel needs, before it is compiled
     Kernel(kernel::Args),
-    /// Find the largest sizes of a program that fit a TPU, with no TPU (through the Python package)
+    /// Find the largest sizes of a program that fit a TPU, no TPU needed (Python package)
     Fit(python::Args),
-    /// Write a program's memory plan to a file that is committed, or compare with it (through the Python package)
+    /// Write a program's memory plan to a file to commit, or report changes (Python package)
     Lock(python::Args),
-    /// Serve these verbs as tools of the Model Context Protocol, on standard input and output, to an agent
+    /// Serve these commands as tools for AI agents: the Model Context Protocol on standard input and output
     #[cfg(feature = "mcp")]
     Mcp,
-    /// List the tile formats of TPUs and other machines that SHAPE@NAME can name
+    /// List the tile formats that SHAPE@NAME accepts, of TPUs and other machines
     Tiles(tiles::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),

@@ -11,7 +11,7 @@ const IS_INSTALLED: &str = "import importlib.util, sys; sys.exit(importlib.util.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {
-    /// As `tilewise fit --help` and `tilewise lock --help` list them, where the Python package is installed
+    /// `tilewise fit --help` and `tilewise lock --help` list them once the Python package is installed
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<OsString>,
 }

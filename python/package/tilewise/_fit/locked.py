@@ -150,8 +150,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser("lock", "Write a program's memory plan to a file that is committed, or compare with it.")
     parser.add_argument("program", nargs="*", metavar="FILE.py:FACTORY", help="or a file of HLO; all with --check")
     parser.add_argument("-o", "--output", default="plan.lock", metavar="FILE", help="the lock [plan.lock]")
-    parser.add_argument("--check", action="store_true", help="compare with the lock, and write nothing")
-    parser.add_argument("--update", action="store_true", help="make all programs of the lock again")
+    parser.add_argument("--check", action="store_true", help="compare with the lock; write nothing")
+    parser.add_argument("--update", action="store_true", help="renew all programs of the lock")
     given = parser.parse_args(arguments)
     path = Path(given.output)
     try:
@@ -222,12 +222,12 @@ def _parser(verb: str, description: str) -> argparse.ArgumentParser:
         epilog="Exit status: 0 the same or better, 1 worse, 2 usage, 3 another compiler than the lock's.",
     )
     add = parser.add_argument
-    add("--tpu", metavar="TPU", help="the generation, as v5e; of the lock, where it has one")
+    add("--tpu", metavar="TPU", help="the generation, such as v5e [the lock's]")
     add("--topology", metavar="SLICE", help="such as 2x2")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the factory")
     add("--name", help="the program's name in the lock [the function's]")
-    add("--tolerance", default="1%", metavar="1%", help="what bytes may grow by; a MiB is always allowed [1%%]")
-    add("--exact", action="store_true", help="any change is worse")
-    add("--any-compiler", action="store_true", help="compare plans of different compilers, too")
+    add("--tolerance", default="1%", metavar="1%", help="allowed growth in bytes, at least a MiB [1%%]")
+    add("--exact", action="store_true", help="count any change as worse")
+    add("--any-compiler", action="store_true", help="also compare plans of different compilers")
     add("--format", choices=("human", "json", "markdown"), default="human")
     return parser
