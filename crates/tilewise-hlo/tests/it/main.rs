@@ -6,6 +6,7 @@ mod elements;
 mod forms;
 mod grammar;
 mod malformed;
+mod mismatch;
 #[cfg(all(feature = "gzip", feature = "proto"))]
 mod proto;
 mod real;

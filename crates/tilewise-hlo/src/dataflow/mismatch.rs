@@ -1,0 +1,408 @@
+//! Whether what holds one value is of one shape, and results are of the shapes that their operands make.
+//!
+//! The rules are those of `ShapeVerifier` (xla/service/hlo_verifier.cc) as far as a plan of memory depends on them. XLA's
+//! parser doesn't ask them, so texts that no compiler printed may break them: memory would then be counted by the smaller
+//! of two shapes.
+
+use std::{collections::HashMap, fmt};
+
+use tilewise::{Dimension, ElementKind, Shape, Tiled};
+
+use crate::{
+    CallRole, Instruction, Opcode,
+    infer::{Operation, infer},
+};
+
+use super::{Dataflow, NodeId, OpId, Position};
+
+/// Two instructions of which one is of the other's shape, or of the shape that the other makes of it, and isn't.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// The instruction.
+    pub instruction: String,
+    /// Its operand, or the parameter or root of what it calls.
+    pub other: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { instruction, other } = self;
+        write!(f, "`{instruction}` can't have its shape, as `{other}` has another: no compiler printed this")
+    }
+}
+
+impl Dataflow {
+    /// The first two instructions whose shapes contradict each other: an operand that is passed on, a parameter or root and
+    /// its call, a loop's carry, a result that lies in an operand, a result of other bounds than its operands make.
+    ///
+    /// Of programs that a compiler printed, none; nor of texts that leave [something](Self::gap) open.
+    #[must_use]
+    pub fn mismatch(&self) -> Option<Mismatch> {
+        if self.gap().is_some() {
+            return None;
+        }
+        let mut check = Check {
+            flow: self,
+            arrays: HashMap::new(),
+            wholes: HashMap::new(),
+            bounds: HashMap::new(),
+            parameters: HashMap::new(),
+        };
+        let found = check.values().or_else(|| self.ops().ids().find_map(|op| check.op(op)));
+        let name = |op| self.instruction(op).map_or_else(String::new, |instruction| instruction.name().to_owned());
+        match found? {
+            Found::Ops(op, other) => Some(Mismatch { instruction: name(op), other: name(other) }),
+            Found::Names(mismatch) => Some(mismatch),
+        }
+    }
+}
+
+enum Found {
+    Ops(OpId, OpId),
+    Names(Mismatch),
+}
+
+/// What two arrays have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Alike {
+    Nothing,
+    Bounds,
+    BoundsAndType,
+}
+
+/// The shape of an array takes no more bytes of text, where its bounds are worked out: each of its users reads it again.
+const LONGEST_SHAPE: usize = 4096;
+
+struct Check<'f> {
+    flow: &'f Dataflow,
+    /// What was compared: programs repeat a few shapes.
+    arrays: HashMap<(NodeId, NodeId), bool>,
+    /// The same with all that is in them.
+    wholes: HashMap<(NodeId, NodeId), bool>,
+    bounds: HashMap<(NodeId, NodeId), Alike>,
+    /// The parameters of fusions' bodies, by the index of the body.
+    parameters: HashMap<usize, Vec<Instruction<'f>>>,
+}
+
+impl<'f> Check<'f> {
+    /// Every position holds what its value was made as.
+    fn values(&mut self) -> Option<Found> {
+        let flow = self.flow;
+        flow.all_positions().ids().find_map(|position| {
+            let definition = flow.values()[flow.value_at(position)?];
+            let found = || Found::Ops(flow.op_at(position), flow.op_at(definition));
+            (!self.is_one(position, definition)).then(found)
+        })
+    }
+
+    /// What an instruction has in common with its operands and with what it calls, beyond the values that it passes on.
+    fn op(&mut self, op: OpId) -> Option<Found> {
+        let flow = self.flow;
+        let operand = |number: usize| flow.operands(op).get(number).copied();
+        match flow[op].opcode {
+            _ if !flow[flow[op].body].runs => None,
+            Opcode::Fusion => self.fusion(op).or_else(|| self.aliases(op)),
+            Opcode::While => {
+                let parameters = flow.calls(op).iter().filter_map(|call| flow[call.1].parameters.first().copied());
+                let round = flow.callee(op, CallRole::Body).map(|body| flow[body].root);
+                let carriers: Vec<OpId> = parameters.chain(round).chain(operand(0)).collect();
+                carriers.into_iter().find_map(|carrier| self.differs(op, carrier))
+            }
+            Opcode::Conditional | Opcode::Call => {
+                flow.calls(op).iter().find_map(|call| self.differs(op, flow[call.1].root))
+            }
+            Opcode::CustomCall | Opcode::AsyncStart => self.aliases(op),
+            Opcode::DynamicUpdateSlice | Opcode::SetDimensionSize => self.differs(op, operand(0)?),
+            Opcode::RaggedAllToAll => self.differs(op, operand(1)?),
+            _ => self.result(op),
+        }
+    }
+
+    /// Whether an instruction isn't of another's shape.
+    fn differs(&mut self, op: OpId, other: OpId) -> Option<Found> {
+        let positions = (self.flow[op].position, self.flow[other].position);
+        (!self.are_one(positions.0, positions.1)).then_some(Found::Ops(op, other))
+    }
+
+    /// A fusion's operands are its body's parameters, and its result is the body's root.
+    fn fusion(&mut self, op: OpId) -> Option<Found> {
+        let flow = self.flow;
+        let instruction = flow.instruction(op).filter(|_| !flow[op].is_hidden)?;
+        let callee = instruction.calls().find(|call| call.role == CallRole::Calls)?.computation()?;
+        let found = |other: Instruction<'_>| {
+            let names = (instruction.name().to_owned(), other.name().to_owned());
+            Some(Found::Names(Mismatch { instruction: names.0, other: names.1 }))
+        };
+        let root = callee.root()?;
+        if !have_one_shape(instruction, root) {
+            return found(root);
+        }
+        let operands: Vec<_> = instruction.operands().map(|operand| operand.instruction()).collect();
+        let parameters = self.parameters.entry(callee.index()).or_insert_with(|| {
+            callee.instructions().filter(|instruction| instruction.opcode() == Opcode::Parameter).collect()
+        });
+        for &parameter in parameters.iter() {
+            let operand = parameter.parameter_number().and_then(|number| *operands.get(number)?);
+            if !operand.is_some_and(|operand| have_one_shape(parameter, operand)) {
+                return found(parameter);
+            }
+        }
+        if parameters.len() == operands.len() { None } else { found(root) }
+    }
+
+    /// A result that lies in an operand is of its shape (`output_to_operand_aliasing`).
+    fn aliases(&mut self, op: OpId) -> Option<Found> {
+        let flow = self.flow;
+        let aliases = flow.instruction(op)?.output_to_operand_aliasing().unwrap_or_default();
+        aliases.into_iter().find_map(|alias| {
+            let Some(&operand) = flow.operands(op).get(alias.operand_number) else { return Some(Found::Ops(op, op)) };
+            let from = flow.at(flow[operand].position, &alias.operand_index);
+            // Of a start, the indices are those of its result, which is its element 1.
+            let to = flow.at(flow[op].position, &alias.output_index);
+            let is_one = from.zip(to).is_some_and(|(from, to)| self.are_one(from, to));
+            (!is_one).then_some(Found::Ops(op, operand))
+        })
+    }
+
+    /// The result's bounds, where the operands tell them.
+    fn result(&mut self, op: OpId) -> Option<Found> {
+        let flow = self.flow;
+        let opcode = flow[op].opcode;
+        let (result, operands) = (flow[op].position, flow.operands(op));
+        let operand = match form(opcode) {
+            Form::OfOperand(number) | Form::BoundsOf(number) => *operands.get(number)?,
+            Form::OfEach => return self.each(op),
+            Form::Other => return self.inferred(op),
+        };
+        let needed = if matches!(form(opcode), Form::BoundsOf(_)) { Alike::Bounds } else { Alike::BoundsAndType };
+        (self.alike(result, flow[operand].position) < needed).then_some(Found::Ops(op, operand))
+    }
+
+    /// One result for each of the first operands.
+    fn each(&mut self, op: OpId) -> Option<Found> {
+        let flow = self.flow;
+        let (result, operands) = (flow[op].position, flow.operands(op));
+        let count = match flow[op].opcode {
+            Opcode::Scatter => operands.len().saturating_sub(1) / 2,
+            Opcode::CollectivePermute if operands.len() == 4 => return None,
+            _ => operands.len(),
+        };
+        let is_list = count != 1 && flow.is_tuple(result);
+        let results: Vec<Position> = if is_list { flow.elements(result).collect() } else { vec![result] };
+        let mut pairs = results.iter().zip(operands);
+        let unlike = pairs.find(|(result, operand)| {
+            let (one, other) = (**result, flow[**operand].position);
+            flow.extent(one) != flow.extent(other) || self.alike(one, other) < Alike::BoundsAndType
+        });
+        match unlike {
+            Some((_, operand)) => Some(Found::Ops(op, *operand)),
+            None => (results.len() != count).then_some(Found::Ops(op, op)),
+        }
+    }
+
+    /// The same of those whose bounds their attributes tell.
+    fn inferred(&mut self, op: OpId) -> Option<Found> {
+        use Opcode::{Concatenate, Dot, Pad, Reduce, Transpose};
+        let flow = self.flow;
+        let instruction = flow.instruction(op)?;
+        let first = *flow.operands(op).first()?;
+        let is_long = |op: &OpId| flow.instruction(*op).is_some_and(|it| it.shape_text().len() > LONGEST_SHAPE);
+        if tells_bounds(flow[op].opcode) && flow.operands(op).iter().chain([&op]).any(is_long) {
+            return Some(Found::Ops(op, first));
+        }
+        let shape = |op: OpId| flow.shape(flow[op].position);
+        let is_sound = match flow[op].opcode {
+            Concatenate | Dot | Pad | Reduce | Transpose => {
+                let operands = instruction.operands().filter_map(|operand| operand.instruction());
+                let operands = operands.map(|operand| operand.shape_text()).collect();
+                let (opcode, attributes) = (instruction.opcode(), instruction.attributes_text());
+                let operation = Operation { opcode, operands, attributes, element: &|_| None, result_of: &|_| None };
+                // What isn't inferred isn't known here.
+                infer(&operation)
+                    .and_then(|text| Shape::parse_as_written(&text).ok())
+                    .is_none_or(|inferred| shape(op).is_some_and(|result| has_bounds_of(&result, &inferred)))
+            }
+            Opcode::Reshape => {
+                let count = |shape: Shape| elements(shape.dimensions());
+                has_type_of(&shape(op)?, &shape(first)?) && shape(op).and_then(count) == shape(first).and_then(count)
+            }
+            Opcode::Broadcast => {
+                let (result, operand) = (shape(op)?, shape(first)?);
+                let numbers = numbers(instruction.attribute("dimensions")?)?;
+                let mut pairs = numbers.iter().zip(operand.dimensions());
+                numbers.len() == operand.dimensions().len()
+                    && has_type_of(&result, &operand)
+                    && pairs.all(|(at, dimension)| {
+                        result.dimensions().get(*at).map(|it| it.bound()) == Some(dimension.bound())
+                    })
+            }
+            Opcode::DynamicSlice => {
+                let (result, operand) = (shape(op)?, shape(first)?);
+                let sizes = numbers(instruction.attribute("dynamic_slice_sizes")?)?;
+                has_type_of(&result, &operand)
+                    && result
+                        .dimensions()
+                        .iter()
+                        .map(|it| it.bound())
+                        .eq(sizes.iter().map(|size| u64::try_from(*size).ok()))
+            }
+            Opcode::Slice => {
+                let (result, operand) = (shape(op)?, shape(first)?);
+                let sizes = slice_sizes(instruction.attribute("slice")?)?;
+                has_type_of(&result, &operand)
+                    && result.dimensions().iter().map(|it| it.bound()).eq(sizes.into_iter().map(Some))
+            }
+            _ => true,
+        };
+        (!is_sound).then_some(Found::Ops(op, first))
+    }
+
+    /// Whether these and those within them hold the same arrays.
+    fn are_one(&mut self, one: Position, other: Position) -> bool {
+        let flow = self.flow;
+        let extent = flow.extent(one);
+        let nodes = (flow.node(one), flow.node(other));
+        if nodes.0 == nodes.1 {
+            return true;
+        }
+        if let Some(known) = self.wholes.get(&nodes) {
+            return *known;
+        }
+        let are_one = extent == flow.extent(other) && (0..extent).all(|k| self.is_one(one.plus(k), other.plus(k)));
+        self.wholes.insert(nodes, are_one);
+        are_one
+    }
+
+    fn is_one(&mut self, one: Position, other: Position) -> bool {
+        let flow = self.flow;
+        let nodes = (flow.node(one), flow.node(other));
+        nodes.0 == nodes.1
+            || *self.arrays.entry(nodes).or_insert_with(|| {
+                let tuples = [one, other].map(|position| flow.is_tuple(position));
+                match tuples {
+                    [false, false] => {
+                        flow.shape(one).zip(flow.shape(other)).is_some_and(|(one, other)| are_one(&one, &other))
+                    }
+                    [true, true] => flow.extent(one) == flow.extent(other),
+                    _ => false,
+                }
+            })
+    }
+
+    /// What two arrays, or two lists of as many, have in common beside their layouts.
+    fn alike(&mut self, one: Position, other: Position) -> Alike {
+        let flow = self.flow;
+        let nodes = (flow.node(one), flow.node(other));
+        if nodes.0 == nodes.1 {
+            return Alike::BoundsAndType;
+        }
+        *self.bounds.entry(nodes).or_insert_with(|| {
+            let Some((one, other)) = flow.shape(one).zip(flow.shape(other)) else { return Alike::Nothing };
+            let pairs: Vec<_> = one.leaves().zip(other.leaves()).collect();
+            let are_all =
+                |alike: fn(&Shape, &Shape) -> bool| pairs.iter().all(|((_, one), (_, other))| alike(one, other));
+            match () {
+                () if one.leaves().count() != other.leaves().count() => Alike::Nothing,
+                () if !are_all(has_dimensions_of) => Alike::Nothing,
+                () if are_all(has_bounds_of) => Alike::BoundsAndType,
+                () => Alike::Bounds,
+            }
+        })
+    }
+}
+
+/// How a result's bounds follow from its operands'.
+#[derive(Clone, Copy)]
+enum Form {
+    /// The bounds and the type of this operand.
+    OfOperand(usize),
+    /// The bounds of this one.
+    BoundsOf(usize),
+    /// A result for each operand.
+    OfEach,
+    Other,
+}
+
+fn form(opcode: Opcode) -> Form {
+    use Opcode::*;
+    match opcode {
+        Acos | Acosh | Asin | Asinh | Atan | Atanh | Cbrt | Ceil | Cosine | Cosh | CountLeadingZeros | Erf
+        | Exponential | ExponentialMinusOne | Floor | Log | LogPlusOne | Logistic | Negate | Not | Popcnt | Reverse
+        | RoundNearestAfz | RoundNearestEven | Rsqrt | Sign | Sine | Sinh | Sqrt | Tan | Tanh | Copy
+        | ReducePrecision | Cholesky => Form::OfOperand(0),
+        Add | And | Atan2 | Divide | Maximum | Minimum | Multiply | Or | Power | Remainder | ShiftLeft
+        | ShiftRightArithmetic | ShiftRightLogical | Subtract | Xor => Form::OfOperand(0),
+        Clamp | Select | TriangularSolve => Form::OfOperand(1),
+        Abs | Complex | Compare | Convert | Imag | IsFinite | Real | StochasticConvert => Form::BoundsOf(0),
+        AllReduce | AllReduceStart | CollectivePermute | Scatter | Sort => Form::OfEach,
+        _ => Form::Other,
+    }
+}
+
+/// Whether operands and attributes of such an instruction make the bounds of its result.
+fn tells_bounds(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, Broadcast | Concatenate | Dot | DynamicSlice | Pad | Reduce | Reshape | Slice | Transpose)
+}
+
+/// Whether two instructions have one shape, but for layouts: within a fusion they are as its code wants them.
+fn have_one_shape(one: Instruction<'_>, other: Instruction<'_>) -> bool {
+    if one.shape_text() == other.shape_text() {
+        return true;
+    }
+    let Some((one, other)) = one.shape().ok().zip(other.shape().ok()) else { return false };
+    one.leaves().count() == other.leaves().count()
+        && one
+            .leaves()
+            .zip(other.leaves())
+            .all(|((path, one), (other_path, other))| path == other_path && has_bounds_of(&one, &other))
+}
+
+/// Whether two leaves take the same memory: a bitcast may give an array other bounds.
+fn are_one(one: &Shape, other: &Shape) -> bool {
+    if one == other {
+        return true;
+    }
+    let (Some(one), Some(other)) = (one.as_array(), other.as_array()) else { return false };
+    let bytes = |array| Tiled::of_array(array).map(|tiled| tiled.sizes().physical_bytes).ok();
+    one.memory_space() == other.memory_space() && bytes(one) == bytes(other)
+}
+
+fn has_dimensions_of(one: &Shape, other: &Shape) -> bool {
+    let bounds = |shape: &Shape| shape.dimensions().iter().map(|it| it.bound()).collect::<Vec<_>>();
+    one.as_array().is_some() == other.as_array().is_some() && bounds(one) == bounds(other)
+}
+
+/// XLA lets floats of several widths meet, and a TPU's compiler makes a conversion a part of what it feeds.
+fn has_bounds_of(one: &Shape, other: &Shape) -> bool {
+    has_dimensions_of(one, other) && has_type_of(one, other)
+}
+
+fn has_type_of(one: &Shape, other: &Shape) -> bool {
+    let types = [one, other].map(Shape::element_type);
+    let are_floats = || types.iter().all(|it| it.is_some_and(|it| it.kind() == ElementKind::Float));
+    types[0] == types[1] || are_floats()
+}
+
+fn elements(dimensions: &[Dimension]) -> Option<u64> {
+    dimensions.iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))
+}
+
+/// The numbers of `{1,2}`.
+fn numbers(text: &str) -> Option<Vec<usize>> {
+    let inside = text.strip_prefix('{')?.strip_suffix('}')?.trim();
+    if inside.is_empty() { Some(Vec::new()) } else { inside.split(',').map(|part| part.trim().parse().ok()).collect() }
+}
+
+/// The bounds that `{[0:8], [2:9:3]}` leaves.
+fn slice_sizes(text: &str) -> Option<Vec<u64>> {
+    let inside = text.strip_prefix('{')?.strip_suffix('}')?.trim();
+    let mut sizes = Vec::new();
+    for part in inside.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let mut numbers = part.strip_prefix('[')?.strip_suffix(']')?.split(':').map(|it| it.trim().parse::<u64>().ok());
+        let (from, to, stride) = (numbers.next()??, numbers.next()??, numbers.next().unwrap_or(Some(1))?);
+        sizes.push(to.checked_sub(from)?.div_ceil(stride.max(1)));
+    }
+    Some(sizes)
+}
