@@ -53,17 +53,10 @@ impl Buffers {
             }
             union.join_callees(op);
         }
-        let entry = flow.entry().ok_or(Error::NoEntry)?;
         let mut donated = HashSet::new();
-        for alias in flow.module().input_output_aliases()? {
-            let parameters = &flow[entry].parameters;
-            let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok();
-            let parameter = parameter.and_then(|at| flow.at(flow[parameters[at]].position, &alias.parameter_index));
-            let output = flow.at(flow.result(entry), &alias.output_index);
-            if let (Some(parameter), Some(output)) = (parameter, output) {
-                donated.insert(parameter);
-                union.join(output, parameter);
-            }
+        for (parameter, output) in donations(flow)? {
+            donated.insert(parameter);
+            union.join(output, parameter);
         }
         let mut this = Self {
             members: Table::new(),
@@ -167,6 +160,19 @@ impl Buffers {
             }
         }
     }
+}
+
+/// Positions of arguments, each with the result that takes it over (`input_output_alias`).
+pub(crate) fn donations(flow: &Dataflow) -> Result<Vec<(Position, Position)>, Error> {
+    let entry = flow.entry().ok_or(Error::NoEntry)?;
+    let parameters = &flow[entry].parameters;
+    let aliases = flow.module().input_output_aliases()?;
+    let pairs = aliases.into_iter().filter_map(|alias| {
+        let parameter = parameters.binary_search_by_key(&alias.parameter_number, |op| flow[*op].number).ok()?;
+        let parameter = flow.at(flow[parameters[parameter]].position, &alias.parameter_index)?;
+        Some((parameter, flow.at(flow.result(entry), &alias.output_index)?))
+    });
+    Ok(pairs.collect())
 }
 
 /// Those that live first, and of those the ones that end first, come first.

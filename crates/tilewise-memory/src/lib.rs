@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod assign;
+mod bound;
 mod buffers;
 mod error;
 mod heap;
@@ -33,6 +34,7 @@ mod storage;
 mod timeline;
 
 pub use assign::Role;
+pub use bound::unshared_bytes;
 pub use error::Error;
 pub use heap::Packing;
 pub use machine::{Machine, UnknownMachine};

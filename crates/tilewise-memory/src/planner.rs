@@ -326,15 +326,15 @@ impl Planner {
 
 /// What the functions of a module have, each value an allocation of its own.
 #[derive(Clone, Copy, Debug, Default)]
-struct Functions {
+pub(crate) struct Functions {
     /// Bytes of their constants in the default memory space.
-    constant_bytes: u64,
+    pub(crate) constant_bytes: u64,
     /// How many values they have.
     values: usize,
 }
 
 impl Functions {
-    fn new(module: &Module, rules: &dyn Rules) -> Result<Self, Error> {
+    pub(crate) fn new(module: &Module, rules: &dyn Rules) -> Result<Self, Error> {
         let functions = module.computations().filter(Computation::is_function);
         let mut this = Self::default();
         for instruction in functions.flat_map(|function| function.instructions()) {

@@ -9,7 +9,8 @@ use crate::{
     copies::copies,
     failure::Failure,
     program::{
-        Array, ArrayId, Sizer, build_in_name, contradiction, generation_in_name, infer_generation, infer_machine,
+        Array, ArrayId, Sizer, build_in_name, bytes_in_words, contradiction, generation_in_name, infer_generation,
+        infer_machine,
     },
     program::{PlannedProgram, Program},
 };
@@ -17,9 +18,12 @@ use std::{
     collections::{BTreeMap, HashSet},
     sync::OnceLock,
 };
-use tilewise::{Shape, ShapeKind, tpu::Generation};
+use tilewise::{
+    Shape, ShapeKind,
+    tpu::{Generation, memory_space_name},
+};
 use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
-use tilewise_memory::{Error as PlanError, Machine, PlanOptions, Planner};
+use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, PlanOptions, Planner, SpacePlan, unshared_bytes};
 
 /// What an audit depends on beside the program.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,6 +117,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let flow = Dataflow::new(module);
     auditor.check_result(module);
     auditor.check_aliases(&flow);
+    auditor.check_shapes(&flow);
     auditor.report_unsized();
     let copies = copies(module, &flow, &mut auditor.sizer);
     let (machine, assumed) = machine(module, options);
@@ -120,6 +125,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     auditor.warnings.extend(assumed);
     auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
     auditor.warnings.extend(options.build.and_then(|build| of_another_build(build, machine)));
+    auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
     plan_options.hbm_limit = options.hbm_limit;
     // Another compiler packs memory in ways of its own.
@@ -134,7 +140,17 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         Ok(plan) => MemoryBounds::of_plan(plan),
         Err(_) => memory_bounds(module, &mut auditor),
     };
-    let is_bounded = matches!(plan, Ok(_) | Err(PlanError::Unscheduled | PlanError::OtherMachine(_)));
+    let is_bounded = match &plan {
+        Ok(plan) => auditor.check_plan(plan, machine),
+        Err(PlanError::Unscheduled | PlanError::OtherMachine(_)) => match unshared_bytes(&flow, machine) {
+            Ok(bytes) => {
+                memory_bounds.at_most_bytes = bytes;
+                true
+            }
+            Err(_) => false,
+        },
+        Err(_) => false,
+    };
     memory_bounds.is_assumed = is_assumed;
     memory_bounds.is_complete = is_bounded && !auditor.lacks_any && is_whole(module);
     let mut memory_spaces = auditor.totals();
@@ -329,6 +345,53 @@ impl<'m> Auditor<'m> {
         }
     }
 
+    /// What holds one value is of one shape, or the smaller would be counted for the larger.
+    fn check_shapes(&mut self, flow: &Dataflow) {
+        if let Some(mismatch) = flow.mismatch() {
+            self.lacks_any = true;
+            self.warnings.push(Warning::new("shape_mismatch", mismatch.to_string()));
+        }
+    }
+
+    /// Whether a plan adds up: nothing is alive that isn't a part of what the program holds, and what lies in memory on
+    /// the chip has room there.
+    fn check_plan(&mut self, plan: &MemoryPlan, machine: Machine) -> bool {
+        let live = plan.space(0).map_or(0, SpacePlan::peak_live_bytes);
+        if live > plan.total_bytes() {
+            let (live, total) = (bytes_in_words(live), bytes_in_words(plan.total_bytes()));
+            let message =
+                format!("at its peak {live} are alive, and the program holds {total}: no compiler printed this");
+            self.warnings.push(Warning::new("peak_above_total", message));
+            return false;
+        }
+        let Some(generation) = machine.generation() else { return true };
+        let over = plan.spaces.iter().find_map(|space| {
+            let room = on_chip_bytes(generation, space.memory_space)?;
+            let largest = space.values.iter().map(|value| value.bytes).max().unwrap_or(0);
+            // Windows and parts of buffers that a kernel makes room for are counted whole here: of compiled programs, up to
+            // 1.5 times what there is.
+            let bytes = if largest > room { largest } else { space.peak_live_bytes() / 2 };
+            (bytes > room).then_some((space, largest.max(space.peak_live_bytes()), room))
+        });
+        let Some((space, bytes, room)) = over else { return true };
+        let (name, bytes) = (memory_space_name(space.memory_space), bytes_in_words(bytes));
+        let message = format!("{bytes} lie in {name}, which has {}: no compiler printed this", bytes_in_words(room));
+        self.warnings.push(Warning::new("on_chip_memory", message));
+        false
+    }
+
+    /// Whether arrays lie in memory that no TPU is known to have.
+    fn check_spaces(&mut self, machine: Machine) {
+        let unknown =
+            self.totals().into_keys().find(|space| machine.generation().is_some() && !KNOWN_SPACES.contains(space));
+        if let Some(space) = unknown {
+            self.lacks_any = true;
+            let message =
+                format!("arrays lie in memory space {space}, of which it isn't known what it is or how large");
+            self.warnings.push(Warning::new("unknown_memory_space", message));
+        }
+    }
+
     /// Bytes of each array in a shape.
     fn sizes_in(&mut self, shape: &Shape) -> Vec<Option<u64>> {
         shape.leaves().map(|(_, leaf)| self.sizer.physical_bytes(&leaf)).collect()
@@ -387,6 +450,22 @@ impl<'m> Auditor<'m> {
                 span: None,
             });
         }
+    }
+}
+
+/// The memory spaces that a TPU's compiler was seen to use, on any generation.
+const KNOWN_SPACES: [u8; 13] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 15];
+
+/// Bytes of a memory space on the chip, where they are known; of those that only small things lie in, at the most as many as
+/// of VMEM.
+fn on_chip_bytes(generation: Generation, memory_space: u8) -> Option<u64> {
+    /// Of CMEM, which v4 has beside VMEM, and of the largest VMEM.
+    const LARGEST: u64 = 128 << 20;
+    match memory_space {
+        0 | 5 => None,
+        1 => generation.vmem_bytes().or(Some(LARGEST)),
+        4 => generation.smem_bytes().or(Some(LARGEST)),
+        _ => Some(LARGEST),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{fs, path::PathBuf};
 use tilewise::{Shape, tpu::Generation};
 use tilewise_audit::{AuditOptions, Content, Report};
-use tilewise_hlo::Module;
+use tilewise_hlo::{Module, dataflow::Dataflow};
+use tilewise_memory::{Packing, PlanOptions, Planner};
 use tilewise_testing::programs;
 
 /// Programs that were compiled for TPUs, and some that no compiler made.
@@ -254,4 +255,64 @@ fn all_levels_and_blocks_are_counted() {
     assert_eq!((bytes, logical, padding), (2 * 2 * 128 * 6 * 4, 7 * 130 * 4, 12_288 - 3640));
     assert_eq!(row("plain"), (4096, 33, 4063, Some("an array without tiles fills blocks of 4096 bytes")));
     assert_eq!(row("signal"), (4, 4, 0, None));
+}
+
+/// What holds for any schedule holds for the compiler's.
+#[test]
+fn no_plan_is_larger_than_what_an_unscheduled_program_may_hold() {
+    let mut checked = 0;
+    for path in programs::all() {
+        let Ok(text) = tilewise_hlo::read_text(&path) else { continue };
+        for module in Module::parse_all(text).into_iter().flatten().filter(|module| module.is_scheduled()) {
+            let place = format!("{} of {}", module.name(), path.display());
+            let report = tilewise_audit::audit(&module);
+            let Ok(plan) = report.plan() else { continue };
+            let flow = Dataflow::new(&module);
+            let most = tilewise_memory::unshared_bytes(&flow, report.machine).expect("a bound");
+            let planner = Planner::of_dataflow(flow, PlanOptions::new(report.machine)).expect("a planner");
+            for packing in [Packing::FastMerge, Packing::BestFit] {
+                let total = planner.plan_resized(packing, |_, _| None).expect("a plan").total_bytes();
+                assert!(total <= most, "{place}: {total} of {most}");
+            }
+            let (total, head) = (plan.total_bytes(), module.source().replacen("is_scheduled=true", "", 1));
+            let unscheduled = Module::parse(head.replacen(", ,", ",", 1).replacen(", \n", "\n", 1)).expect("a module");
+            assert!(!unscheduled.is_scheduled() && unscheduled.check().is_ok(), "{place}");
+            let bounds = tilewise_audit::audit_with(&unscheduled, AuditOptions::default().with_machine(report.machine));
+            let bounds = bounds.memory_bounds;
+            assert_ne!(bounds.fits(total.saturating_sub(1)), Some(true), "{place}");
+            assert!(bounds.fits(bounds.at_most_bytes) == Some(true) || !report.memory_bounds.is_complete, "{place}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+/// What is larger than the memory it lies in fits nothing, whatever the sum says.
+#[test]
+fn nothing_hides_in_what_is_smaller() {
+    let fits = |lines: &str| {
+        let text = format!(
+            "HloModule m, is_scheduled=true\n\nENTRY e {{\n  a = f32[16,128]{{1,0:T(8,128)}} parameter(0)\n  \
+             i = s32[]{{:T(128)}} parameter(1)\n{lines}  ROOT r = f32[16,128]{{1,0:T(8,128)}} custom-call(k)\n}}\n"
+        );
+        let module = Module::parse(text).expect("a module");
+        module.check().expect("a program");
+        let report = tilewise_audit::audit_with(&module, AuditOptions::default().with_tpu(Generation::V5e));
+        (report.memory_bounds.fits(63 << 28), report.warnings.first().map(|warning| warning.kind))
+    };
+    let large = "f32[40000,128,1024]{2,1,0:T(8,128)}";
+    assert_eq!(fits("  k = f32[16,128]{1,0:T(8,128)} negate(a)\n"), (Some(true), None));
+    for line in ["bitcast(a)", "dynamic-update-slice(a, a, i, i)", "set-dimension-size(a, i), dimensions={0}"] {
+        assert_eq!(fits(&format!("  k = {large} {line}\n")), (None, Some("shape_mismatch")), "{line}");
+    }
+    for (space, kind) in
+        [(1, "on_chip_memory"), (6, "on_chip_memory"), (9, "unknown_memory_space"), (127, "unknown_memory_space")]
+    {
+        let there = large.replace(")}", &format!(")S({space})}}"));
+        assert_eq!(fits(&format!("  k = {there} custom-call(a)\n")), (None, Some(kind)), "S({space})");
+    }
+    assert_eq!(fits(&format!("  k = {} custom-call(a)\n", large.replace(")}", ")S(5)}"))), (Some(true), None));
+    // Two results in the memory of one argument.
+    let twice = "f32[16,128]{1,0:T(8,128)}";
+    assert_eq!(fits(&format!("  k = ({twice}, {twice}) custom-call(a)\n")), (Some(true), None));
 }

@@ -1,0 +1,75 @@
+//! What a program holds at the most, in whatever order it runs.
+
+use std::collections::HashSet;
+
+use tilewise_hlo::{Opcode, dataflow::Dataflow};
+
+use crate::{
+    Error, Machine,
+    buffers::donations,
+    planner::Functions,
+    rules::{self, HOST},
+    storage::storages,
+};
+
+/// Bytes of the device's default memory that a program needs at the most, whatever the schedule: as if no two values
+/// shared memory but donated arguments and their results.
+///
+/// No plan of the same instructions is larger. A heap puts each buffer at the end of one that is there already, or at
+/// its start, so it is no higher than all of them on top of each other, each from a multiple of the
+/// [machine](Machine)'s alignment on; what else there is (arguments, results, constants, tables) is counted as in a plan.
+///
+/// # Errors
+///
+/// Those of [`MemoryPlan::new`](crate::MemoryPlan::new), but for [`Error::Unscheduled`].
+///
+/// ```
+/// use tilewise::tpu::Generation;
+/// use tilewise_hlo::{Module, dataflow::Dataflow};
+///
+/// let module = Module::parse("\
+/// HloModule m
+///
+/// ENTRY %main (x: f32[8,128]) -> f32[8,128] {
+///   %x = f32[8,128]{1,0:T(8,128)} parameter(0)
+///   %a = f32[8,128]{1,0:T(8,128)} negate(%x)
+///   ROOT %b = f32[8,128]{1,0:T(8,128)} dot(%a, %a)
+/// }
+/// ")?;
+/// let flow = Dataflow::new(&module);
+/// // An argument and a result of 4 KiB; a temporary takes a multiple of 16 KiB.
+/// assert_eq!(tilewise_memory::unshared_bytes(&flow, Generation::V5e.into())?, (4 + 4 + 16) << 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn unshared_bytes(flow: &Dataflow, machine: Machine) -> Result<u64, Error> {
+    if let Some(gap) = flow.gap() {
+        return Err(gap.into());
+    }
+    let entry = flow.entry().ok_or(Error::NoEntry)?;
+    let rules = rules::of(machine, flow);
+    let storages = storages(flow, &*rules)?;
+    let mut total = Functions::new(flow.module(), &*rules)?.constant_bytes;
+    let mut add = |bytes: Option<u64>| {
+        total = bytes.and_then(|bytes| total.checked_add(bytes)).ok_or(Error::Overflow)?;
+        Ok::<(), Error>(())
+    };
+    // Of a result that a donated argument provides, the argument is counted.
+    let given: HashSet<_> = donations(flow)?.into_iter().map(|(_, result)| result).collect();
+    let arguments = flow[entry].parameters.iter().flat_map(|op| flow.positions(*op));
+    let results = flow.positions(flow[entry].root).filter(|position| !given.contains(position));
+    for position in arguments.chain(results).filter(|position| storages[*position].memory_space != HOST) {
+        add(Some(storages[position].bytes))?;
+    }
+    let results: HashSet<_> = flow.positions(flow[entry].root).filter_map(|position| flow.value_at(position)).collect();
+    for (value, &position) in flow.values().iter() {
+        let (op, storage) = (&flow[flow.op_at(position)], &storages[position]);
+        let is_argument = op.opcode == Opcode::Parameter && op.body == entry;
+        if is_argument || results.contains(&value) || !rules.is_device_memory(storage.memory_space) {
+            continue;
+        }
+        let is_constant = op.opcode == Opcode::Constant;
+        let alignment = rules.alignment(storage.memory_space).filter(|_| !is_constant).unwrap_or(1);
+        add(storage.bytes.checked_next_multiple_of(alignment))?;
+    }
+    Ok(total)
+}
