@@ -47,7 +47,7 @@ fn main() -> anyhow::Result<()> {
         tallies.reduce(|a, b| Ok(a?.merge(b?))).unwrap_or_else(|| Ok(Tally::default()))
     })?;
     println!("{HEADER}\n");
-    println!("{} shapes of seed {}, jaxlib {}:\n", options.shapes, options.seed, xla::VERSION);
+    println!("{} shapes of seed {}, jaxlib {}:\n", options.shapes, options.seed, xla::version(&options.python)?);
     print!("{}", tally.tables());
     eprintln!("compared in {:.0} s", start.elapsed().as_secs_f64());
     tally.finish()

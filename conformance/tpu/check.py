@@ -37,6 +37,7 @@ def options():
     parser.add_argument("--limit", type=float, default=120, help="seconds that one program may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where the texts that differ stay")
+    parser.add_argument("--result", type=Path, help="where the counts are written, too")
     return parser.parse_args()
 
 
@@ -173,6 +174,13 @@ def tell(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def write_result(path, exact, total):
+    """Says how many agree, and writes it where a path is given."""
+    tell(f"{exact} of {total} agree")
+    if path:
+        path.write_text(json.dumps({"exact": exact, "total": total}))
+
+
 def ask_all(jobs, options, script):
     """The number of each job, the answer of its worker, and the seconds it took, as they come.
 
@@ -249,7 +257,8 @@ def main():
     ledger(rows)
     compared = [row for row in rows if "exact" in row]
     agree = sum(all(row["exact"][name] for name in EXACT) for row in compared)
-    tell(f"{agree} of {len(compared)} programs agree in all sizes; {len(rows) - len(compared)} were not compiled")
+    tell(f"{len(rows) - len(compared)} programs were not compiled")
+    write_result(chosen.result, agree, len(compared))
     sys.exit(not compared or agree < SHARE * len(compared))
 
 

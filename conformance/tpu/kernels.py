@@ -12,7 +12,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from check import HERE, ask_all, tell
+from check import HERE, ask_all, tell, write_result
 
 SHARE = 0.98
 """The least share of compiled kernels whose bytes must agree."""
@@ -163,6 +163,7 @@ def main():
     parser.add_argument("--seconds", type=float, help="begin no kernel after so many seconds")
     parser.add_argument("--limit", type=float, default=60, help="seconds that one kernel may take to compile")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
+    parser.add_argument("--result", type=Path, help="where the counts are written, too")
     options = parser.parse_args()
     kernels = [make(number, options.seed, options.name) for number in range(options.count)]
     found = budgets(options.tilewise, kernels)
@@ -182,6 +183,7 @@ def main():
         ledger(rows, by)
     compared = [row for row in rows if row["said"] != "not compiled"]
     exact = sum(row["said"] == "exact" for row in compared)
+    write_result(options.result, exact, len(compared))
     if len(compared) * 2 < len(rows) or not compared or exact < SHARE * len(compared):
         raise SystemExit(f"{exact} of {len(compared)} compiled kernels are exact, of {len(rows)}")
 

@@ -12,6 +12,8 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 # The compiler asks its surroundings for a TPU unless told what to assume.
@@ -52,6 +54,15 @@ SIZES = {
     "peak_memory": "peak_memory_in_bytes",
 }
 
+COUNTS_TWICE = tuple(map(int, version("libtpu").split(".")[:3])) < (0, 0, 51) if find_spec("libtpu") else False
+"""Whether `memory_analysis` counts the fragmentation of temporaries a second time, as libtpu did until 0.0.50.
+
+What the compiler allocates is in its buffer assignment, then as later.
+"""
+
+TEMPORARIES = re.compile(r"^allocation \d+: size (\d+),(?: page \d+,)? preallocated-temp", re.MULTILINE)
+"""Those of HBM: other memory spaces have a color."""
+
 VALUE = re.compile(r"^ value: <\d+ ([^ >{]+)(\{[\d,]*\})?(?: \(phi\))? @\d+> \(size=\d+,offset=(\d+)\)", re.MULTILINE)
 """A line of the compiler's buffer assignment."""
 
@@ -86,6 +97,11 @@ def dumped(folder, stage):
     return found[-1].read_text()
 
 
+def allocated(assignment):
+    """Bytes of HBM that the temporaries are given, as `memory_analysis` rounds them."""
+    return -(-sum(map(int, TEMPORARIES.findall(assignment))) // 16384) * 16384
+
+
 def offsets(assignment):
     """Where each value lies in the block of temporaries, by its name and index, in bytes."""
     found = {}
@@ -100,12 +116,17 @@ def answer(job):
     name, generation = job["class"], job["generation"]
     program = CLASSES[name].make(Draw(job["seed"], generation, devices(generation)))
     lowered = jax.jit(program.function, **program.jit).lower(*program.arguments)
+    placed = {}
     with tempfile.TemporaryDirectory() as folder:
-        is_dumped = generation == "cpu"
+        is_dumped = generation == "cpu" or COUNTS_TWICE
         compiled = lowered.compile(program.compiler | (dumping(folder) if is_dumped else {}))
-        placed = {"offsets": offsets(dumped(folder, "buffer-assignment"))} if is_dumped else {}
+        analysis = compiled.memory_analysis()
+        if generation == "cpu":
+            placed = {"offsets": offsets(dumped(folder, "buffer-assignment"))}
+        elif COUNTS_TWICE:
+            own = allocated(dumped(folder, "after_optimizations-buffer-assignment"))
+            placed = {"temporary_bytes": min(own, analysis.temp_size_in_bytes)}
     Path(job["path"]).write_text(text(lowered, compiled, program.compiler))
-    analysis = compiled.memory_analysis()
     return {ours: getattr(analysis, theirs) for ours, theirs in SIZES.items()} | placed
 
 

@@ -1,6 +1,6 @@
 //! `cargo xtask advice`: what the audit's advice promises, against what the TPU compiler says once it is followed.
 
-use crate::{python, tools::target_folder, tpu};
+use crate::{python, tools::target_folder};
 use clap::Args;
 use xshell::{Shell, cmd};
 
@@ -19,7 +19,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
-    let python = python::with_packages(shell, "advice", &[tpu::REQUIREMENTS, "conformance/advice/requirements.txt"])?;
+    let python = python::with_packages(shell, "advice", &["conformance/advice/requirements.txt"])?;
     cmd!(shell, "cargo build --quiet --package tilewise-cli").quiet().run()?;
     let target = target_folder(shell);
     let what = if options.copies { "copies" } else { "advice" };

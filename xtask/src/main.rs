@@ -26,6 +26,7 @@ mod site;
 mod test;
 mod tools;
 mod tpu;
+mod versions;
 mod web;
 
 use clap::{Parser, Subcommand};
@@ -52,6 +53,8 @@ enum Verb {
     Cpu(tpu::Programs),
     /// Compares what tilewise says of Pallas kernels' VMEM with what the TPU compiler allocates, without a TPU
     Kernels(kernels::Options),
+    /// Compares tilewise with the versions of JAX and libtpu that people have, and renews conformance/VERSIONS.md
+    Versions(versions::Options),
     /// Builds the web page and serves it, tests it in Chromium, or measures it
     Web(web::Options),
     /// Builds the documents, the page and the crates' documentation as one site
@@ -96,6 +99,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Tpu(options) => tpu::run(&shell, &options),
         Verb::Cpu(programs) => cpu::run(&shell, &programs),
         Verb::Kernels(options) => kernels::run(&shell, &options),
+        Verb::Versions(options) => versions::run(&shell, &options),
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Site(options) => site::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),

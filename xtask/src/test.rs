@@ -100,6 +100,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if let Some(environment) = environment
         && let Some(python) = checks.make("the Python environment", || finished(environment))
     {
+        eprintln!("with {}", python::versions(shell, &python)?);
         live(shell, &mut checks, &python, if options.all { &ALL } else { &SMOKE });
         package(shell, &mut checks, &python, options.all);
     }
