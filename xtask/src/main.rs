@@ -3,6 +3,7 @@
 mod aarch64;
 mod advice;
 mod bench;
+mod capi;
 mod conformance;
 #[path = "../../testing/src/corpus.rs"]
 #[expect(
@@ -72,6 +73,8 @@ enum Verb {
     Sanitize,
     /// Runs the relayout engine's tests for aarch64, under qemu
     Aarch64,
+    /// Builds and runs what uses the C library: C++, CMake, Zig and Go; holds its header against the sources
+    Capi(capi::Options),
     /// Builds, installs and tests the Python package
     Python,
     /// Builds and tests the core with the oldest supported compiler
@@ -108,6 +111,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Fuzz(options) => fuzz::run(&shell, &options),
         Verb::Sanitize => sanitize::run(&shell),
         Verb::Aarch64 => aarch64::run(&shell),
+        Verb::Capi(options) => capi::run(&shell, &options),
         Verb::Python => package::run(&shell),
         Verb::Msrv => msrv::run(&shell),
         Verb::Deny => release::deny(&shell),

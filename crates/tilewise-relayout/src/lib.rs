@@ -33,6 +33,7 @@ mod nest;
 mod part;
 mod plan;
 mod prefetch;
+mod reshard;
 mod scalar;
 mod size;
 mod small;
@@ -46,6 +47,7 @@ pub use exec::{Progress, RunOptions};
 #[cfg(feature = "file")]
 pub use file::{Mapped, Region};
 pub use plan::{Padding, Plan};
+pub use reshard::Reshard;
 use tilewise::Shape;
 #[cfg(feature = "unstable-testing")]
 pub use tuning::Mechanism;

@@ -67,6 +67,8 @@ error_kinds! {
     InvalidPointerType = "invalid_pointer_type",
     /// `SC(…)` with a dimension out of range or named twice, or indices that do not rise inside the bound.
     InvalidSplitConfig = "invalid_split_config",
+    /// A sharding that is none of XLA's, contradicts itself, or doesn't fit its array.
+    InvalidSharding = "invalid_sharding",
     /// A negative number of dynamic shape metadata prefix bytes.
     InvalidMetadataPrefix = "invalid_metadata_prefix",
     /// `P(…)`: XLA refuses a physical shape on every array.

@@ -34,6 +34,7 @@ mod runs;
 #[cfg(feature = "serde")]
 mod serde;
 mod shape;
+mod sharding;
 mod size;
 mod steps;
 mod text;
@@ -60,6 +61,7 @@ pub use padded::Padded;
 pub use reshape::{FreeReshape, Obstacle};
 pub use runs::{RunOrder, SliceRuns};
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
+pub use sharding::{Resharding, ShardCopy, Sharding};
 pub use size::{PaddedAxis, Sizes};
 pub use steps::{Derivation, DerivationStep, Effect, Operation};
 pub use text::WithoutLayout;

@@ -6,4 +6,5 @@ mod kernels;
 mod parts;
 mod plan;
 mod random;
+mod reshard;
 mod support;

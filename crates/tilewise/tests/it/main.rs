@@ -11,6 +11,7 @@ mod oracle;
 mod proto;
 mod runs;
 mod serde;
+mod sharding;
 mod steps;
 mod tile_formats;
 mod tpu;

@@ -1,0 +1,3 @@
+module example/tilewise
+
+go 1.19
