@@ -48,11 +48,11 @@ pub(crate) fn check(shell: &Shell, install: bool) -> anyhow::Result<()> {
     cmd!(shell, "cargo build --package tilewise-capi").run()?;
     let users = Users { shell, build, library: target_folder(shell).join("debug") };
     let mut skipped = Vec::new();
-    let checks: [(&str, &[&str], fn(&Users<'_>) -> anyhow::Result<()>); 4] = [
-        ("C++", &["g++"], Users::cpp),
-        ("CMake", &["cmake", "g++"], Users::cmake),
-        ("valgrind", &["valgrind", "cc"], Users::valgrind),
-        ("Go", &["go", "cc"], Users::go),
+    let checks: [(&str, &[&str], Check); 4] = [
+        ("C++", &["g++"], |users| users.cpp()),
+        ("CMake", &["cmake", "g++"], |users| users.cmake()),
+        ("valgrind", &["valgrind", "cc"], |users| users.valgrind()),
+        ("Go", &["go", "cc"], |users| users.go()),
     ];
     for (name, programs, check) in checks {
         if is_there(shell, programs) {
@@ -103,6 +103,8 @@ fn zig(shell: &Shell, install: bool) -> anyhow::Result<Option<Vec<PathBuf>>> {
     Ok(python.exists().then(|| vec![python, "-m".into(), "ziglang".into()]))
 }
 
+type Check = fn(&Users<'_>) -> anyhow::Result<()>;
+
 struct Users<'a> {
     shell: &'a Shell,
     build: PathBuf,
@@ -144,11 +146,11 @@ impl Users<'_> {
             format!("-DTILEWISE_TARGET_DIR={}", target.display()),
             format!("-DCMAKE_INSTALL_PREFIX={}", prefix.display()),
         ];
-        cmd!(shell, "cmake -S {FOLDER}/examples/cpp -B {inside} {settings...}").run()?;
+        cmd!(shell, "cmake -S {FOLDER}/examples/cpp -B {inside}").args(&settings).run()?;
         cmd!(shell, "cmake --build {inside}").run()?;
         cmd!(shell, "{inside}/plugin").run()?;
         let alone = build.join("alone");
-        cmd!(shell, "cmake -S {FOLDER} -B {alone} {settings...}").run()?;
+        cmd!(shell, "cmake -S {FOLDER} -B {alone}").args(&settings).run()?;
         cmd!(shell, "cmake --build {alone}").run()?;
         cmd!(shell, "cmake --install {alone}").run()?;
         // What docs/c.md says, in an empty folder.

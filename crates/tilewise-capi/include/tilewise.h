@@ -83,6 +83,11 @@ typedef struct tw_layout tw_layout;
 typedef struct tw_relayout tw_relayout;
 
 /**
+ * A plan from one sharding to another: opaque, immutable, usable from any thread.
+ */
+typedef struct tw_reshard tw_reshard;
+
+/**
  * What went wrong.
  */
 typedef struct tw_error {
@@ -173,6 +178,24 @@ typedef struct tw_slice {
      */
     uint64_t alignment_bits;
 } tw_slice;
+
+/**
+ * One copy from a shard to another.
+ */
+typedef struct tw_copy {
+    /**
+     * The device whose shard is read.
+     */
+    uint64_t source;
+    /**
+     * The device whose shard is written; where it is the same, nothing goes over a link.
+     */
+    uint64_t destination;
+    /**
+     * How many elements are copied.
+     */
+    uint64_t elements;
+} tw_copy;
 
 #ifdef __cplusplus
 extern "C" {
@@ -543,6 +566,94 @@ int32_t tw_relayout_run(const struct tw_relayout *plan,
  * `plan` is NULL, or a plan that is not freed and that nobody uses any more.
  */
 void tw_relayout_free(struct tw_relayout *plan);
+
+/**
+ * Plans how an array's shards become those of another sharding.
+ *
+ * `from` and `to` are the whole array, with the layouts of its shards; the shardings are in XLA's notation, such as
+ * `{devices=[2,2]<=[4]}`. Every element comes from the device itself where it has it already, so no fewer bytes could go over links.
+ *
+ * # Safety
+ * `from` and `to` are layouts that are not freed; `from_length` and `to_length` bytes may be read at the shardings; `out` may be written;
+ * `error` is NULL or may be written.
+ */
+int32_t tw_reshard_new(const struct tw_layout *from,
+                       const char *from_sharding,
+                       size_t from_length,
+                       const struct tw_layout *to,
+                       const char *to_sharding,
+                       size_t to_length,
+                       struct tw_reshard **out,
+                       struct tw_error *error);
+
+/**
+ * How many devices there are; 0 for NULL.
+ *
+ * # Safety
+ * `plan` is NULL or a plan that is not freed.
+ */
+uint64_t tw_reshard_devices(const struct tw_reshard *plan);
+
+/**
+ * The layout of every device's shard: before (`after` false), or afterwards.
+ *
+ * # Safety
+ * `plan` is a plan that is not freed; `out` may be written; `error` is NULL or may be written.
+ */
+int32_t tw_reshard_shard(const struct tw_reshard *plan, bool after, struct tw_layout **out, struct tw_error *error);
+
+/**
+ * The copies, by destination. `count` is set to how many there are; at most `capacity` are written, from the `first`'th on; `copies` may be
+ * NULL.
+ *
+ * # Safety
+ * `plan` is a plan that is not freed; `copies` is NULL or `capacity` of them may be written there; `count` may be written; `error` is NULL
+ * or may be written.
+ */
+int32_t tw_reshard_copies(const struct tw_reshard *plan,
+                          uint64_t first,
+                          struct tw_copy *copies,
+                          size_t capacity,
+                          uint64_t *count,
+                          struct tw_error *error);
+
+/**
+ * Which elements a copy takes: from where in the source's shard to where in the destination's, and how many along each dimension. The runs
+ * are those of `tw_slice_runs` on the shards' layouts.
+ *
+ * # Safety
+ * `plan` is a plan that is not freed; as many numbers as the array has dimensions may be written at each of the three; `error` is NULL or
+ * may be written.
+ */
+int32_t tw_reshard_copy_bounds(const struct tw_reshard *plan,
+                               uint64_t number,
+                               uint64_t *source_start,
+                               uint64_t *destination_start,
+                               uint64_t *sizes,
+                               struct tw_error *error);
+
+/**
+ * Does all copies between buffers of this process: `devices` pointers on either side, each to as many bytes as a shard takes
+ * (`tw_layout_physical_bytes` of `tw_reshard_shard`). A device that neither gives nor gets anything may have NULL. What no copy writes becomes
+ * zero. The destinations must overlap nothing; on an error nothing is written.
+ *
+ * # Safety
+ * `plan` is a plan that is not freed; `devices` pointers may be read at `sources` and at `destinations`; each that isn't NULL points to a
+ * shard's bytes, which nobody else writes, or, of destinations, uses, meanwhile; `error` is NULL or may be written.
+ */
+int32_t tw_reshard_run(const struct tw_reshard *plan,
+                       const void *const *sources,
+                       void *const *destinations,
+                       size_t devices,
+                       struct tw_error *error);
+
+/**
+ * Frees a plan; NULL is fine.
+ *
+ * # Safety
+ * `plan` is NULL, or a plan that is not freed and that nobody uses any more.
+ */
+void tw_reshard_free(struct tw_reshard *plan);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -112,6 +112,7 @@ fn code_of(kind: ErrorKind) -> tw_code {
         ErrorKind::IndexRankMismatch
         | ErrorKind::UnknownGeneration
         | ErrorKind::UnknownElementType
+        | ErrorKind::InvalidSharding
         | ErrorKind::BufferLengthMismatch => TW_INVALID_ARGUMENT,
         ErrorKind::UnboundedDimension
         | ErrorKind::NotAnArray

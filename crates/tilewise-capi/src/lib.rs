@@ -13,6 +13,8 @@ mod slice;
 
 mod relayout;
 
+mod reshard;
+
 pub use error::{tw_code, tw_error};
 pub use index::{tw_layout_index_of, tw_layout_indices, tw_layout_offset_of, tw_layout_offsets};
 pub use layout::{
@@ -24,5 +26,9 @@ pub use layout::{
 pub use relayout::{
     TW_LEAVE_PADDING, tw_relayout, tw_relayout_destination_bytes, tw_relayout_free, tw_relayout_new,
     tw_relayout_new_with, tw_relayout_run, tw_relayout_source_bytes, tw_relayout_text,
+};
+pub use reshard::{
+    tw_copy, tw_reshard, tw_reshard_copies, tw_reshard_copy_bounds, tw_reshard_devices, tw_reshard_free,
+    tw_reshard_new, tw_reshard_run, tw_reshard_shard,
 };
 pub use slice::{tw_order, tw_run, tw_slice, tw_slice_describe, tw_slice_runs, tw_slice_runs_strided};

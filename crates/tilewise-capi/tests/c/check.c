@@ -218,11 +218,45 @@ static void relayouts(void) {
     tw_relayout_free(plan), tw_relayout_free(leaving);
 }
 
+/* Two devices: rows become columns. */
+static void resharding(void) {
+    tw_layout *array = parsed("s8[2,4]{1,0}"), *shard = NULL;
+    tw_reshard *plan = NULL;
+    tw_error error;
+    const char *rows = "{devices=[2,1]<=[2]}", *columns = "{devices=[1,2]<=[2]}", *wrong = "{devices=[1,3]<=[2]}";
+    CHECK(tw_reshard_new(array, rows, strlen(rows), array, wrong, strlen(wrong), &plan, &error) == TW_INVALID_ARGUMENT);
+    CHECK(error.start > 10 && error.end <= strlen(wrong) && !plan);
+    CHECK(tw_reshard_new(array, rows, strlen(rows), array, columns, strlen(columns), &plan, &error) == TW_OK);
+    tw_layout_free(array);
+    CHECK(tw_reshard_devices(plan) == 2 && tw_reshard_shard(plan, true, &shard, &error) == TW_OK);
+    is_text(shard, "s8[2,2]{1,0}");
+    tw_layout_free(shard);
+
+    tw_copy copies[3];
+    uint64_t count = 0, from[2], to[2], sizes[2];
+    CHECK(tw_reshard_copies(plan, 1, copies, 3, &count, &error) == TW_OK && count == 4);
+    CHECK(copies[0].source == 1 && copies[0].destination == 0 && copies[0].elements == 2);
+    CHECK(tw_reshard_copy_bounds(plan, 1, from, to, sizes, &error) == TW_OK);
+    CHECK(from[0] == 0 && from[1] == 0 && to[0] == 1 && to[1] == 0 && sizes[0] == 1 && sizes[1] == 2);
+    CHECK(tw_reshard_copy_bounds(plan, 4, from, to, sizes, &error) == TW_OUT_OF_RANGE);
+
+    const unsigned char upper[4] = {0, 1, 2, 3}, lower[4] = {4, 5, 6, 7}, left[4] = {0, 1, 4, 5}, right[4] = {2, 3, 6, 7};
+    unsigned char both[8] = {0};
+    const void *sources[2] = {upper, lower};
+    void *destinations[2] = {both, both + 4}, *overlapping[2] = {both, both + 3};
+    CHECK(tw_reshard_run(plan, sources, overlapping, 2, &error) == TW_INVALID_ARGUMENT && both[1] == 0);
+    CHECK(tw_reshard_run(plan, sources, destinations, 1, &error) == TW_BUFFER_LENGTH && both[1] == 0);
+    CHECK(tw_reshard_run(plan, sources, destinations, 2, &error) == TW_OK && !memcmp(both, left, 4) && !memcmp(both + 4, right, 4));
+    tw_reshard_free(plan);
+    tw_reshard_free(NULL);
+}
+
 int main(void) {
     figure_1();
     errors();
     made_otherwise();
     slices();
     relayouts();
+    resharding();
     return 0;
 }
