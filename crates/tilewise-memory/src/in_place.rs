@@ -133,16 +133,20 @@ impl<'f> InPlace<'f> {
         Ok(pairs.collect())
     }
 
-    /// What `output_to_operand_aliasing` of one instruction says of the result of another.
+    /// What `output_to_operand_aliasing` of one instruction says of the result of another. Of an asynchronous start, `{}` is
+    /// the whole result of what it runs.
     fn annotated(&self, op: OpId, of: OpId) -> Result<Vec<Pair>, Error> {
         let flow = self.flow;
-        let Some(instruction) = flow.instruction(op).filter(|_| !flow[op].is_hidden) else {
-            return Ok(Vec::new());
-        };
+        let Some(instruction) = flow.instruction(op) else { return Ok(Vec::new()) };
         let chain = flow.chain(op).filter(|chain| chain.start == op);
         let operands = chain.map_or(flow.operands(op), |chain| chain.operands());
         let result = flow[of].position;
+        let is_wrapped = flow[op].is_hidden;
         let pairs = instruction.output_to_operand_aliasing()?.into_iter().filter_map(|alias| {
+            let is_of_wrapped = alias.output_index.is_empty() && !flow.is_tuple(result);
+            if is_wrapped && !is_of_wrapped || chain.is_some() && alias.output_index.is_empty() {
+                return None;
+            }
             let operand = flow[*operands.get(alias.operand_number)?].position;
             let from = flow.at(operand, &alias.operand_index)?.since(operand);
             let to = flow.at(result, &alias.output_index)?.since(result);

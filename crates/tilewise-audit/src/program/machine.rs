@@ -21,23 +21,34 @@ use tilewise_memory::Machine;
 /// ```
 #[must_use]
 pub fn infer_generation(module: &Module) -> Generation {
-    let source = module.source();
-    // `ENTRY` is last.
-    let mut start = source.len().saturating_sub(LOOKED_AT);
-    while !source.is_char_boundary(start) {
-        start += 1;
-    }
-    let has = |mark: &str| source[start..].contains(mark);
-    // Of 16 bits, these are the tiles of later generations, too.
-    if has("32[]{:T(256)") {
+    let end = end_of(module.source());
+    if has_old_scalars(end) {
         Generation::V3
-    } else if has(V7X_SCOPED_MEMORY) {
+    } else if end.contains(V7X_SCOPED_MEMORY) {
         Generation::V7x
-    } else if module.computations().any(|computation| computation.execution_thread() == Some("sparsecore")) {
+    } else if has_sparse_core(module) {
         Generation::V6e
     } else {
         Generation::V5e
     }
+}
+
+/// The part of a text that is looked at: `ENTRY` is last.
+fn end_of(source: &str) -> &str {
+    let mut start = source.len().saturating_sub(LOOKED_AT);
+    while !source.is_char_boundary(start) {
+        start += 1;
+    }
+    &source[start..]
+}
+
+/// Whether scalars have the tiles of v2 and v3. Of 16 bits, these are the tiles of later generations, too.
+fn has_old_scalars(text: &str) -> bool {
+    text.contains("32[]{:T(256)")
+}
+
+fn has_sparse_core(module: &Module) -> bool {
+    module.computations().any(|computation| computation.execution_thread() == Some("sparsecore"))
 }
 
 /// The machine that a module's text shows: a TPU if arrays lie in tiles; a GPU or a CPU by what only its compiler writes.
@@ -103,17 +114,19 @@ pub fn build_in_name(name: &str) -> Option<u64> {
 }
 
 /// The generation that a module is surely compiled for instead, or one like it, if it can't be this one.
+///
+/// How much scoped VMEM instructions have says nothing for sure: v7x's default is another generation's with
+/// `--xla_tpu_scoped_vmem_limit_kib`, and kernels ask for their own.
 pub(crate) fn contradiction(module: &Module, generation: Generation) -> Option<Generation> {
     let is_old = matches!(generation, Generation::V2 | Generation::V3);
-    let inferred = infer_generation(module);
-    let is_possible = match inferred {
-        Generation::V3 => is_old,
-        Generation::V7x => generation == Generation::V7x,
-        // Its SparseCores are those of v5p and v7x, too.
-        Generation::V6e => !is_old && generation != Generation::V5e,
-        _ => !is_old || !module.source().contains("f32[]{:T(128)"),
-    };
-    (!is_possible).then_some(inferred)
+    if has_old_scalars(end_of(module.source())) {
+        return (!is_old).then_some(Generation::V3);
+    }
+    // v5p and v7x have SparseCores, too.
+    if has_sparse_core(module) {
+        return (is_old || generation == Generation::V5e).then_some(Generation::V6e);
+    }
+    (is_old && module.source().contains("f32[]{:T(128)")).then_some(Generation::V5e)
 }
 
 /// The only side of the divide between v3 and v4 on which an array of these bounds and this order has these tiles, if
@@ -138,6 +151,6 @@ pub(crate) fn generation_of_tiles(array: &ArrayShape) -> Option<Generation> {
 /// Bytes from the end of the text that are looked at.
 const LOOKED_AT: usize = 1 << 18;
 
-/// Seen in programs of v7x only.
+/// Seen in programs of v7x, unless an option asks for it.
 const V7X_SCOPED_MEMORY: &str =
     "\"scoped_memory_configs\":[{\"memory_space\":\"1\",\"offset\":\"0\",\"size\":\"33554432\"}";

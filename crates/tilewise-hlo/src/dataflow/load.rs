@@ -41,6 +41,13 @@ pub(super) fn load(module: &Module) -> Graph {
     loader.graph
 }
 
+/// An asynchronous start with its updates and its done.
+struct Link {
+    operands: Vec<OpId>,
+    /// The result, of which a start whose operands come later has nothing: `((), (), …) call-start()`.
+    result: Option<Position>,
+}
+
 struct Loader<'m> {
     module: &'m Module,
     graph: Graph,
@@ -205,23 +212,57 @@ impl<'m> Loader<'m> {
 
     /// Gives `slice-start(…)` and the like the computation that the text leaves out: one instruction on parameters.
     fn unhide(&mut self) {
+        let mut links = self.links();
         for start in self.graph.ops.ids() {
-            if self.graph.ops[start].opcode != Opcode::AsyncStart {
-                continue;
-            }
+            let Some(link) = links.remove(&start) else { continue };
             let Some(wrapped) = self.instruction(start).and_then(|instruction| instruction.wrapped_opcode()) else {
                 continue;
             };
-            if self.unhide_one(start, wrapped).is_none() {
+            if self.unhide_one(start, wrapped, &link).is_none() {
                 return;
             }
         }
     }
 
-    fn unhide_one(&mut self, start: OpId, wrapped: Opcode) -> Option<()> {
-        let Op { position, instruction, calls, operands, .. } = self.graph.ops[start].clone();
-        let (_, tuple) = self.graph.positions[position];
-        let Some(&result) = self.graph.shapes.elements(tuple).get(1) else { return Some(()) };
+    /// For each asynchronous start, what it and its updates pass on, and where the result is.
+    fn links(&self) -> HashMap<OpId, Link> {
+        let mut links: HashMap<OpId, Link> = HashMap::new();
+        // The start of each update.
+        let mut starts: HashMap<OpId, OpId> = HashMap::new();
+        for op in self.graph.ops.ids() {
+            let Op { opcode, position, ref operands, .. } = self.graph.ops[op];
+            let operands: Vec<OpId> = operands.clone().map(|at| self.graph.operands[at as usize]).collect();
+            let result = || {
+                let (_, tuple) = self.graph.positions[position];
+                let element = self.graph.shapes.elements(tuple).get(1).copied();
+                element.map(|element| position.plus(element as usize))
+            };
+            match opcode {
+                Opcode::AsyncStart => {
+                    starts.insert(op, op);
+                    links.insert(op, Link { operands, result: result() });
+                }
+                Opcode::AsyncUpdate | Opcode::AsyncDone => {
+                    let Some((before, passed)) = operands.split_first() else { continue };
+                    let Some(&start) = starts.get(before) else { continue };
+                    let Some(link) = links.get_mut(&start) else { continue };
+                    link.operands.extend(passed);
+                    if opcode == Opcode::AsyncUpdate {
+                        starts.insert(op, start);
+                        link.result = result();
+                    } else {
+                        link.result = Some(position);
+                    }
+                }
+                _ => {}
+            }
+        }
+        links
+    }
+
+    fn unhide_one(&mut self, start: OpId, wrapped: Opcode, link: &Link) -> Option<()> {
+        let Op { instruction, calls, .. } = self.graph.ops[start].clone();
+        let Some(result) = link.result else { return Some(()) };
         let (body, first) = (self.graph.bodies.next_id(), self.graph.ops.next_id());
         let hidden = |opcode, number, position, operands, calls| Op {
             opcode,
@@ -235,12 +276,11 @@ impl<'m> Loader<'m> {
             calls,
         };
         let mut parameters = Vec::new();
-        for (number, at) in operands.enumerate() {
-            let operand = self.graph.operands[at as usize];
+        for (number, &operand) in link.operands.iter().enumerate() {
             let position = self.copy_positions(self.graph.ops[operand].position)?;
             parameters.push(self.graph.ops.push(hidden(Opcode::Parameter, number, position, 0..0, 0..0)));
         }
-        let position = self.copy_positions(position.plus(result as usize))?;
+        let position = self.copy_positions(result)?;
         let operands = self.graph.operands.len();
         self.graph.operands.extend(&parameters);
         let operands = number_of(operands)..number_of(self.graph.operands.len());

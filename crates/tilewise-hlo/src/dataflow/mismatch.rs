@@ -155,11 +155,15 @@ impl<'f> Check<'f> {
     fn aliases(&mut self, op: OpId) -> Option<Found> {
         let flow = self.flow;
         let aliases = flow.instruction(op)?.output_to_operand_aliasing().unwrap_or_default();
+        // A start's are about all that its updates bind, too, and `{}` is the whole result of what it runs.
+        let chain = flow.chain(op).filter(|chain| chain.start == op);
+        let operands = chain.map_or(flow.operands(op), |chain| chain.operands());
         aliases.into_iter().find_map(|alias| {
-            let Some(&operand) = flow.operands(op).get(alias.operand_number) else { return Some(Found::Ops(op, op)) };
+            let Some(&operand) = operands.get(alias.operand_number) else { return Some(Found::Ops(op, op)) };
             let from = flow.at(flow[operand].position, &alias.operand_index);
-            // Of a start, the indices are those of its result, which is its element 1.
-            let to = flow.at(flow[op].position, &alias.output_index);
+            let wrapped = chain.and_then(|chain| chain.wrapped).filter(|_| alias.output_index.is_empty());
+            let result = wrapped.map_or(flow[op].position, |wrapped| flow.result(wrapped));
+            let to = flow.at(result, &alias.output_index);
             let is_one = from.zip(to).is_some_and(|(from, to)| self.are_one(from, to));
             (!is_one).then_some(Found::Ops(op, operand))
         })

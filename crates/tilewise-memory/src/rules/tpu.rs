@@ -8,7 +8,7 @@ use tilewise::{
 };
 use tilewise_hlo::{
     Opcode,
-    dataflow::{Dataflow, Op, Position, Table, Value, ValueId},
+    dataflow::{Dataflow, Op, OpId, Position, Table, Value, ValueId},
 };
 
 use super::{HOST, Rules};
@@ -18,7 +18,7 @@ use crate::{
     buffers::Buffers,
     heap::Heap,
     order::post_order,
-    storage::Storages,
+    storage::{Storage, Storages},
 };
 
 /// VMEM, whose values an earlier pass of the compiler has placed.
@@ -26,6 +26,9 @@ const VMEM: u8 = 1;
 
 /// Scalar memory.
 const SMEM: u8 = 2;
+
+/// Memory of a SparseCore.
+const SPARSE_CORE: u8 = 7;
 
 /// How close to the limit the compiler begins to try [`Packing::BestFit`]: 2.5 GiB. Observed with
 /// `xla_tpu_max_hbm_size_mib`.
@@ -59,13 +62,19 @@ impl Rules for Tpu {
         }
     }
 
-    /// The compiler keeps the context of a transfer in scalar memory, whatever its layout says.
+    /// The compiler keeps the context of a transfer in scalar memory, whatever its layout says, and the tables of what a
+    /// SparseCore starts itself in a memory of the core's own (values of colour 7 in dumped buffer assignments, 0 bytes).
     fn move_contexts(&self, flow: &Dataflow, storages: &mut Storages) {
-        for (_, op) in flow.ops().iter() {
+        for (id, op) in flow.ops().iter() {
             if matches!(op.opcode, Opcode::Send | Opcode::Recv)
                 && let Some(context) = flow.element(op.position, 1)
             {
                 storages[context].memory_space = SMEM;
+            }
+            if op.opcode == Opcode::AsyncStart && !op.is_hidden && runs_on_sparse_core(flow, id) {
+                for position in flow.positions(id).filter(|position| flow.is_tuple(*position)) {
+                    storages[position] = Storage { memory_space: SPARSE_CORE, bytes: 0, ..storages[position] };
+                }
             }
         }
     }
@@ -190,6 +199,11 @@ impl Rules for Tpu {
     fn core_memory_bytes(&self) -> Option<u64> {
         self.generation.core_hbm_bytes()
     }
+}
+
+fn runs_on_sparse_core(flow: &Dataflow, op: OpId) -> bool {
+    let thread = flow.instruction(op).and_then(|instruction| instruction.computation().execution_thread());
+    thread == Some("sparsecore")
 }
 
 /// The cores that a call on a SparseCore names in its `backend_config`; `?` where it names none.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use tilewise::tpu::Generation;
-use tilewise_hlo::{Module, Opcode};
+use tilewise_hlo::{Module, Opcode, dataflow::Dataflow};
 use tilewise_memory::{MemoryPlan, PlanOptions};
 use tilewise_testing::programs;
 
@@ -22,6 +22,7 @@ fn totals_are_the_compilers() {
     for (row, module) in rows.into_iter().zip(modules) {
         let module = module.unwrap();
         assert_eq!((module.name(), module.warnings()), (row[0].as_str(), &[][..]));
+        assert!(Dataflow::new(&module).mismatch().is_none(), "{}", row[0]);
         let plan = plan(&module, &row[1]);
         let found = [plan.argument_bytes, plan.output_bytes, plan.alias_bytes, plan.temporary_bytes()];
         assert_eq!(found.map(|bytes| bytes.to_string()), row[2..6], "{}", row[0]);
