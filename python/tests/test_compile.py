@@ -157,42 +157,6 @@ def test_a_program_that_jax_can_not_print(monkeypatch: pytest.MonkeyPatch) -> No
     assert refused.value.kind == "not_printable"
 
 
-def test_formats_are_tried() -> None:
-    from jax.experimental.layout import Format
-    from jax.experimental.layout import Layout as JaxLayout
-
-    x = S((400000, 12), jnp.float32)
-    device = _compile.devices_of("v5e:2x2")[0]
-    forced = Format(JaxLayout(major_to_minor=(0, 1)), jax.sharding.SingleDeviceSharding(device))
-    tried = tw.try_formats(lambda x: x + 1, x, tpu="v5e", jit_options={"in_shardings": forced, "out_shardings": forced})
-    # 512 bytes a row, which could be 64.
-    assert tried.before.peak_bytes == 2 * 400_000 * 512
-    assert tried.best.peak_bytes == 2 * 400_000 * 64
-    assert tried.in_shardings == tried.out_shardings == (tw.Layout((0, 1)),)
-    assert tried.code.startswith("in_shardings=(Format(Layout(major_to_minor=(1, 0)), sharding),)")
-    assert tried.peak_bytes_saved == tried.before.peak_bytes - tried.best.peak_bytes
-
-
-def test_each_compilation_is_watched_once() -> None:
-    reports: list[tw.Report] = []
-
-    @jax.jit
-    def double(x: Any, *, by: Any = 2) -> Any:
-        return x * by
-
-    watched = tw.watch(double, tpu="v5e", on_report=reports.append)
-    for _ in range(3):
-        assert watched(jnp.ones(3)).tolist() == [2, 2, 2]
-    assert watched(jnp.ones(4), by=jnp.float32(3)).tolist() == [3, 3, 3, 3]
-    assert [report.module for report in reports] == ["jit_double", "jit_double"]
-    assert watched.lower(jnp.ones(3)).compile() is not None
-    assert watched.__name__ == "double"
-    strict = tw.watch(lambda x: x + 1, tpu="v5e", fail_above="10%", on_report=reports.append)
-    assert strict(jnp.ones((8, 128))).sum() == 2048
-    with pytest.raises(tw.PaddingError, match="of padding at the peak"):
-        strict(jnp.ones(3))
-
-
 def test_a_cpu_s_programs_are_refused() -> None:
     lowered = jax.jit(loss).lower(*ARGS)
     for program in (lowered, lowered.compile(), lowered.compile().as_text()):

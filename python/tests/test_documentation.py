@@ -27,14 +27,11 @@ COMPILING = {
     "Fit",
     "FixCheck",
     "Report.check",
-    "TriedFormats",
     "check_fix",
     "compile_for",
     "fit",
     "fit_row",
     "mesh",
-    "try_formats",
-    "watch",
 }
 
 

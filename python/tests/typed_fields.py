@@ -285,17 +285,15 @@ def calls_of_reports(report: tw.Report, explanation: tw.Explanation, picture: tw
     print(difference)
 
 
-def calls_of_checks(check: tw.FixCheck, tried: tw.TriedFormats, measured: tw.Measured) -> None:
+def calls_of_checks(check: tw.FixCheck, measured: tw.Measured) -> None:
     sizes: list[int] = [
         check.peak_bytes_saved,
-        tried.peak_bytes_saved,
         measured.peak_bytes,
         measured.peak_padding_bytes,
     ]
     sizes += [measured.argument_bytes, measured.output_bytes, measured.alias_bytes, measured.temporary_bytes]
-    sizes += [check.before.peak_bytes, check.after.peak_bytes, tried.before.peak_bytes, tried.best.peak_bytes]
-    assert_type((measured.report, tried.tried, tried.code), "tuple[tw.Report, int, str]")
-    assert_type(tried.in_shardings + tried.out_shardings, "tuple[tw.Layout | None, ...]")
+    sizes += [check.before.peak_bytes, check.after.peak_bytes]
+    assert_type(measured.report, tw.Report)
 
 
 def calls_of_advice(report: tw.Report) -> None:
@@ -337,7 +335,7 @@ def calls_of_errors(explainer: tw.OomExplainer) -> None:
             tw.Shape("b16[3]")
         except (tw.ParseError, tw.ShapeError, tw.OutOfRangeError, tw.HloError, tw.NotATpuProgram) as error:
             assert_type((error.kind, error.message), "tuple[str, str]")
-        except (tw.PaddingError, tw.MessageError, tw.RelayoutError, tw.DrawError) as error:
+        except (tw.MessageError, tw.RelayoutError, tw.DrawError) as error:
             assert_type((error.text, error.help), "tuple[str | None, str | None]")
         except tw.Error as error:
             assert_type(error.span, "tuple[int, int] | None")

@@ -36,7 +36,6 @@ from tilewise._errors import (
     MessageError,
     NotATpuProgram,
     OutOfRangeError,
-    PaddingError,
     ParseError,
     RelayoutError,
     ShapeError,
@@ -46,7 +45,6 @@ from tilewise._explain import OomExplainer, explain, explain_oom
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow, Owner
 from tilewise._fit.run import fit, fit_row
-from tilewise._formats import TriedFormats, try_formats
 from tilewise._jax import from_jax, to_jax
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._live import Live, LiveDevice, LiveRow, live
@@ -82,7 +80,6 @@ from tilewise._tilewise import (
     untile,
 )
 from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
-from tilewise._watch import watch
 from tilewise._ways import clear_cache
 from tilewise.kernels import KernelBudget, KernelRow
 
@@ -120,7 +117,6 @@ __all__ = [
     "OutOfRangeError",
     "Owner",
     "OwnerChange",
-    "PaddingError",
     "ParseError",
     "PeakBuffer",
     "Recommendation",
@@ -140,7 +136,6 @@ __all__ = [
     "Table",
     "TreeLeaf",
     "TreePrediction",
-    "TriedFormats",
     "__version__",
     "audit",
     "check_fix",
@@ -161,9 +156,7 @@ __all__ = [
     "relayout",
     "tile",
     "to_jax",
-    "try_formats",
     "untile",
-    "watch",
 ]
 
 

@@ -113,17 +113,6 @@ class NotATpuProgram(Error):  # noqa: N818
     """
 
 
-class PaddingError(Error):
-    """A program with more padding than `watch` was told to let pass.
-
-    Examples:
-        >>> raise PaddingError("1.5 MiB of padding, more than 1 MiB")
-        Traceback (most recent call last):
-        ...
-        tilewise.PaddingError: 1.5 MiB of padding, more than 1 MiB
-    """
-
-
 class MessageError(Error):
     """A text without an out-of-memory message of a TPU.
 
@@ -176,7 +165,6 @@ for _class in (
     OutOfRangeError,
     HloError,
     NotATpuProgram,
-    PaddingError,
     MessageError,
     RelayoutError,
     DrawError,

@@ -1,4 +1,4 @@
-"""The plan of a function: what `audit`, `watch`, `check_fix` and locks read."""
+"""The plan of a function: what `audit`, `check_fix` and locks read."""
 
 from __future__ import annotations
 
