@@ -66,7 +66,7 @@ def test_texts() -> None:
 
 def test_what_is_refused() -> None:
     program = PROGRAMS / "attention.cpu.hlo"
-    with pytest.raises(tw.ParseError, match="`gpu:tpu` is no machine"):
+    with pytest.raises(tw.ParseError, match="`gpu:tpu` isn't a machine"):
         tw.audit(program, machine="gpu:tpu")
     with pytest.raises(tw.NotATpuProgram):
         tw.audit(program, machine="tpu:v5e")

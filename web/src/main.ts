@@ -338,7 +338,7 @@ async function showReport(text: string, mine: number): Promise<void> {
       const input: Input = { kind: "program", name: parsed.input ?? "report", file: new Blob([parsed.program.text]), plans: [] };
       return showProgram(input, parsed.program.tpu ? { machine: `tpu:${parsed.program.tpu}` } : {}, mine);
     }
-    if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON is no report of tilewise: no memory_spaces are in it.");
+    if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON isn't a report of tilewise: it has no memory_spaces.");
     box.value = "";
     status.textContent = "A report without its program: what it holds over time isn’t in it.";
     const { programView } = await views.program();

@@ -65,7 +65,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, length: usize, what: &str)
     std::str::from_utf8(bytes).map_err(|error| {
         let start = error.valid_up_to();
         let end = start + error.error_len().unwrap_or(bytes.len() - start);
-        Failure::argument(format!("{what} is no UTF-8 from byte {start} on")).at(start, end)
+        Failure::argument(format!("{what} isn't UTF-8 from byte {start} on")).at(start, end)
     })
 }
 
@@ -78,7 +78,7 @@ pub(crate) unsafe fn word<'a>(pointer: *const c_char, what: &str) -> Result<&'a 
         return Err(Failure::argument(format!("{what} is NULL")));
     }
     // SAFETY: Not NULL; the rest is the caller's promise.
-    unsafe { CStr::from_ptr(pointer) }.to_str().map_err(|_| Failure::argument(format!("{what} is no UTF-8")))
+    unsafe { CStr::from_ptr(pointer) }.to_str().map_err(|_| Failure::argument(format!("{what} isn't UTF-8")))
 }
 
 /// Writes an answer, unless nobody wants it.

@@ -140,7 +140,7 @@ unsafe fn of(
     let order = match order {
         0 => RunOrder::Memory,
         1 => RunOrder::Slice,
-        _ => return Err(crate::error::Failure::argument(format!("{order} is no tw_order"))),
+        _ => return Err(crate::error::Failure::argument(format!("{order} isn't a tw_order"))),
     };
     if strides.is_null() && order == RunOrder::Memory {
         return Ok(tiled.slice_runs(start, limit)?);

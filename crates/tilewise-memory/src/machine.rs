@@ -144,7 +144,7 @@ pub struct UnknownMachine(String);
 impl fmt::Display for UnknownMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let others = Machine::OTHERS.map(Machine::name).join(", ");
-        write!(f, "`{}` is no machine: tpu:v5e and other TPU generations, {others}", tilewise::visible(&self.0))
+        write!(f, "`{}` isn't a machine: tpu:v5e and other TPU generations, {others}", tilewise::visible(&self.0))
     }
 }
 

@@ -181,6 +181,6 @@ mod tests {
             assert_eq!(t.name().to_ascii_uppercase().parse(), Ok(t));
             assert_eq!(ElementType::from_proto_number(t.proto_number()), Some(t));
         }
-        assert_eq!(ElementType::from_proto_number(13), None, "tuple is no array type");
+        assert_eq!(ElementType::from_proto_number(13), None, "tuple isn't an array type");
     }
 }

@@ -11,7 +11,7 @@ _KINDS = {"v4": "TPU v4", "v5e": "TPU v5 lite", "v5p": "TPU v5", "v6e": "TPU v6 
 
 
 def asks_for_the_device(error: Exception) -> bool:
-    """Whether it comes of JAX's own look at the device, which is no TPU."""
+    """Whether it comes of JAX's own look at the device, which isn't a TPU."""
     traceback = error.__traceback__
     while traceback is not None:
         if traceback.tb_frame.f_code.co_name in ("_get_tpu_generation", "get_tpu_info", "get_device_kind"):

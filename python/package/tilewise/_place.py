@@ -1,4 +1,4 @@
-"""Arguments and traced programs, placed on the devices of a TPU that isn't there."""
+"""Arguments and traced programs, placed on the devices of a TPU, none needed."""
 
 from __future__ import annotations
 

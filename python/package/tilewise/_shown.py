@@ -56,7 +56,7 @@ class Shown:
         """What `to_json` wrote.
 
         Raises:
-            ValueError: the text is no such JSON.
+            ValueError: the text isn't such JSON.
         """
         held = json.loads(text)
         try:

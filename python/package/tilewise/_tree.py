@@ -176,7 +176,7 @@ def predict_tree(tree: Any, /, *, tpu: Tpu, per_device: bool = True) -> TreePred
     """Predict how the arrays of a tree lie on a TPU: parameters or an optimizer's state, of any library.
 
     Args:
-        tree: a pytree of arrays, real or abstract (``jax.eval_shape``). Leaves that are no arrays are passed over; keys
+        tree: a pytree of arrays, real or abstract (``jax.eval_shape``). Leaves that aren't arrays are skipped; keys
             of random numbers are the integers that they consist of.
         tpu: the generation, under any of its names (``"v5e"``).
         per_device: whether a sharded array counts as one device's shard, or as a whole.

@@ -1,7 +1,7 @@
 """The process that asks the compiler, so that a crash, an endless compilation or a stopped one ends nothing else.
 
-`_ask` starts it, sends requests and reads replies through a connection. It ends when the connection does, whatever it
-is doing then.
+`_ask` starts it, sends requests and reads replies through a connection. It ends with the connection, even while it
+is compiling.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class KernelRow:
         buffers: how many blocks are held at a time.
         bytes: bytes of all of them.
         cause: why so many buffers: ``moves``, ``as_asked``, ``constant``, ``one_step``, ``no_window``; ``None`` for
-            what is no window.
+            what isn't a window.
         may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
         unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
         nearest_block: the nearest block that it takes; ``None`` if there is none to name.
@@ -148,7 +148,7 @@ class KernelBudget:
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """Why the compiler refuses it, whatever its size: a sentence for each block, with the nearest that it takes."""
+        """Why the compiler refuses its blocks: a sentence for each, with the nearest legal block."""
         return tuple(f"{row.operand}: {row.unsupported}" for row in self.rows if row.unsupported is not None)
 
     def __str__(self) -> str:
@@ -170,7 +170,7 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
         tpu: a generation, in place of the one that the text names.
 
     Raises:
-        ParseError: the text is no kernel, or ``tpu`` names no TPU.
+        ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: nothing says which TPU is meant.
     """
     found = json.loads(_tilewise.kernel_text(text, tpu=tpu)[0])
@@ -224,7 +224,7 @@ def fits(text: str, limit: int | None = None, /, *, tpu: Tpu | None = None) -> b
         tpu: a generation, in place of the one that the text names.
 
     Raises:
-        ParseError: the text is no kernel, or ``tpu`` names no TPU.
+        ParseError: the text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: nothing says which TPU is meant.
     """
     return _tilewise.kernel_fits(text, limit, tpu=tpu)[2]
@@ -265,7 +265,7 @@ def largest_blocks(
         limit: bytes of VMEM, such as a ``vmem_limit_bytes`` that is to be asked for.
 
     Raises:
-        ParseError: a text is no kernel, or ``tpu`` names no TPU.
+        ParseError: a text isn't a kernel, or ``tpu`` names no TPU.
         ValueError: nothing says which TPU is meant.
     """
     names = list(candidates)

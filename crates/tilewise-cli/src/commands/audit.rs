@@ -68,7 +68,7 @@ pub(crate) struct Args {
 
 fn parse_memory_space(text: &str) -> Result<u8, String> {
     let by_name = || (0..=u8::MAX).find(|space| memory_space_name(*space) == text);
-    text.parse().ok().or_else(by_name).ok_or_else(|| format!("`{text}` is no memory space such as hbm or vmem"))
+    text.parse().ok().or_else(by_name).ok_or_else(|| format!("`{text}` isn't a memory space such as hbm or vmem"))
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]

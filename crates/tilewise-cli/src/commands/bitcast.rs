@@ -16,7 +16,7 @@ use tilewise_report::{BitcastAnswer, FreeLayouts};
   tilewise bitcast 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}' --reshape 8,512,12,64
   printf 'f32[8]\\tf32[2,4]\\n' | tilewise bitcast -
 
-The exit status is 1 if it is no bitcast.")]
+The exit status is 1 if it isn't a bitcast.")]
 pub(crate) struct Args {
     /// The array that the bytes hold; - reads lines FROM<TAB>TO
     #[arg(value_name = "FROM")]

@@ -8,20 +8,19 @@ const ADVICE: &str = "tilewise://advice/";
 
 /// All resources, with what each is about.
 pub(super) fn all() -> Vec<Resource> {
-    let of = |scheme: &'static str, pages: &'static [Page]| {
-        pages.iter().map(move |page| {
+    let of = |scheme: &'static str| {
+        move |page: Page| {
             let resource = Resource::new(format!("{scheme}{}", page.name), page.name);
             resource.with_title(page.title).with_mime_type("text/markdown")
-        })
+        }
     };
-    of(ERRORS, Page::errors()).chain(of(ADVICE, Page::advice())).collect()
+    Page::errors().map(of(ERRORS)).chain(Page::advice().map(of(ADVICE))).collect()
 }
 
 /// The page at an address.
 pub(super) fn read(uri: &str) -> Option<ReadResourceResult> {
     let name = uri.strip_prefix(ERRORS).or_else(|| uri.strip_prefix(ADVICE))?;
     let page = Page::named(name)?;
-    let [first, second] = page.paragraphs;
-    let text = format!("# {}\n\n{first}\n\n{second}\n", page.title);
+    let text = format!("# {}\n\n{}\n", page.title, page.paragraphs.join("\n\n"));
     Some(ReadResourceResult::new(vec![ResourceContents::text(text, uri).with_mime_type("text/markdown")]))
 }

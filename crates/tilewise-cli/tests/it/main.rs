@@ -1,5 +1,6 @@
 //! The tests of the command line, in one program. Each starts the `tilewise` that cargo has just built.
 
+mod english;
 mod exports;
 mod hostile;
 mod inputs;

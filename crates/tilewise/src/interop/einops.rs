@@ -107,7 +107,7 @@ pub(super) fn of_program(text: &str, bounds: &[u64]) -> Result<Layout, Error> {
             (pattern, rest.split_once(')').map_or(rest, |(lengths, _)| lengths))
         }
         (Some(_), Some(_)) => {
-            return Err(not_expressible("several patterns, with padding between, are no one layout's"));
+            return Err(not_expressible("several patterns with padding between them don't describe one layout"));
         }
         (None, _) => text.split_once(',').unwrap_or((text, "")),
     };
@@ -142,7 +142,7 @@ const MOST_NAMES: usize = 256;
 
 /// The axes of one side, each as the names it is made of.
 fn axes(side: &str) -> Result<Vec<Vec<&str>>, Error> {
-    let malformed = || not_expressible(format!("`{}` is no list of names and products", side.trim()));
+    let malformed = || not_expressible(format!("`{}` isn't a list of names and products", side.trim()));
     let mut axes: Vec<Vec<&str>> = Vec::new();
     let mut is_open = false;
     let mut rest = side.trim();

@@ -131,7 +131,7 @@ pub fn layout_of_affine_map(text: &str) -> Result<Layout, Error> {
     let mut digits: Vec<(usize, u64, Option<u64>)> = Vec::new();
     for result in results.into_iter().filter(|result| *result != "0") {
         let digit = digit(result, &names)
-            .ok_or_else(|| not_expressible(format!("`{result}` is no part of one dimension, so no tile makes it")))?;
+            .ok_or_else(|| not_expressible(format!("`{result}` isn't part of one dimension, so no tile makes it")))?;
         digits.push(digit);
     }
     let mut parts = Vec::new();
@@ -165,7 +165,7 @@ pub(super) fn modes_of_offset_map(text: &str, bounds: &[u64]) -> Result<CuTe, Er
     }
     let mut digits = Vec::new();
     for term in sum.split(" + ").filter(|term| *term != "0") {
-        let unknown = || not_expressible(format!("`{term}` is no part of one dimension times a stride"));
+        let unknown = || not_expressible(format!("`{term}` isn't part of one dimension times a stride"));
         // Cut inside a sum of a sum.
         if term.matches('(').count() != term.matches(')').count() {
             return Err(not_expressible(format!("`{sum}` has a part of a sum, which no stride has")));

@@ -87,7 +87,7 @@ fn with_padding(parts: &[(u64, Part)], top: usize, rank: usize) -> Result<Vec<Pa
         }
         let room = stride / below;
         if stride % below != 0 || room < needed {
-            return Err(not_expressible(format!("stride {stride} is no multiple of what stride {below} fills")));
+            return Err(not_expressible(format!("stride {stride} isn't a multiple of what stride {below} fills")));
         }
         let mut inner = filled.iter_mut().rev().find(|part| part.count != Some(1));
         match &mut inner {

@@ -264,7 +264,7 @@ impl FromStr for Notation {
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::ALL.iter().copied().find(|notation| notation.as_str() == name).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|notation| notation.as_str()).collect();
-            Error::new(ErrorKind::UnknownNotation, format!("`{name}` is no notation"))
+            Error::new(ErrorKind::UnknownNotation, format!("`{name}` isn't a notation"))
                 .with_help(format!("one of {}", names.join(", ")))
         })
     }

@@ -40,7 +40,7 @@ impl Tiled {
             return Err(not_expressible(format!("E({bits}): PJRT_Buffer_MemoryLayout_Tiled has no element size")));
         }
         if layout.memory_space() != 0 {
-            let message = format!("S({}): a PJRT buffer's memory is no part of its layout", layout.memory_space());
+            let message = format!("S({}): a PJRT buffer's memory isn't part of its layout", layout.memory_space());
             return Err(not_expressible(message));
         }
         let tiles = signed(layout);

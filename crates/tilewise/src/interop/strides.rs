@@ -247,7 +247,7 @@ impl<'a> Memref<'a> {
 pub(super) fn of_strided(text: &str) -> Result<Vec<u64>, Error> {
     text.strip_prefix("strided<[")
         .and_then(|text| numbers(text.strip_suffix("]>")?))
-        .ok_or_else(|| not_expressible(format!("`{text}` is no list of known strides without an offset")))
+        .ok_or_else(|| not_expressible(format!("`{text}` isn't a list of known strides without an offset")))
 }
 
 /// A stride in bytes, as NumPy has it.

@@ -303,7 +303,7 @@ fn value(word: &str) -> Option<Value> {
 
 fn unreadable(text: &str, at: usize) -> Error {
     let length = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-    let message = "this is no ShapeProto or LayoutProto in protobuf's text format";
+    let message = "this isn't a ShapeProto or LayoutProto in protobuf's text format";
     Error::new(ErrorKind::InvalidProto, message)
         .at(at..at + length)
         .with_help("such as `element_type: F32 dimensions: 3 dimensions: 5 layout { minor_to_major: [1, 0] }`")

@@ -237,7 +237,7 @@ impl TileFormat {
         }
         if name == "tpu" || name.parse::<Generation>().is_ok() {
             let message =
-                format!("`{}` is no tile format: a TPU picks tiles by type, sizes and generation", shown(name));
+                format!("`{}` isn't a tile format: a TPU picks tiles by type, sizes and generation", shown(name));
             let help =
                 "ask `tilewise predict SHAPE --tpu v5e`, or name a format: `tpu-8x128`, `tpu-16bit`, `tpu-8bit`, …";
             return Err(Error::new(ErrorKind::UnknownTileFormat, message).with_help(help));
@@ -249,7 +249,7 @@ impl TileFormat {
             let message = format!("tiles can't express `{}`: {reason}", shown(name));
             return Err(Error::new(ErrorKind::UnsupportedTileFormat, message));
         }
-        let error = Error::new(ErrorKind::UnknownTileFormat, format!("`{}` is no tile format", shown(name)));
+        let error = Error::new(ErrorKind::UnknownTileFormat, format!("`{}` isn't a tile format", shown(name)));
         Err(error.with_help(nearest(name)))
     }
 }

@@ -218,7 +218,7 @@ f32[3,5]{0,1:T(2,2)}
   numpy     =
   dlpack    unsaid: tiles cut dimension 0 in 2 parts, each with its stride
   cute      =
-  einops    unread: several patterns, with padding between, are no one layout's
+  einops    unread: several patterns with padding between them don't describe one layout
 f32[7,3,5]{2,1,0:T(8,128)}
   pjrt      =
   jax       =
@@ -258,7 +258,7 @@ f32[15,15]{1,0:T(*,4)(3)}
   numpy     unsaid: tiles cut dimension 0 in pieces that no stride joins
   dlpack    unsaid: tiles cut dimension 0 in pieces that no stride joins
   cute      unsaid: tiles cut dimension 0 in pieces that no stride joins
-  einops    unread: several patterns, with padding between, are no one layout's
+  einops    unread: several patterns with padding between them don't describe one layout
 f32[3,5]{1,0:L(8)}
   pjrt      =
   jax       unsaid: L(8): JAX's Layout has no padding behind the last element
@@ -278,7 +278,7 @@ f32[40,33]@onednn-BA16a16b2a
   numpy     {0,1:T(16,64)(16,2)}
   dlpack    unsaid: tiles cut dimension 0 in 2 parts, each with its stride
   cute      {0,1:T(16,64)(16,2)}
-  einops    unread: several patterns, with padding between, are no one layout's
+  einops    unread: several patterns with padding between them don't describe one layout
 f32[]
   pjrt      =
   jax       =

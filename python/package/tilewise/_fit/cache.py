@@ -52,7 +52,7 @@ class Cache:
             return None
 
     def put(self, program: Program, mode: Mode, limit: int | None, answer: Answer) -> None:
-        """Keep an answer; a folder that can't be written to is no reason to fail."""
+        """Keep an answer; a folder that can't be written to isn't a reason to fail."""
         if answer.status not in _KEPT:
             return
         held = {

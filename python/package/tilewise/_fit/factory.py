@@ -196,7 +196,7 @@ def _run(path: str, name: str) -> Callable[..., Any]:
         sys.path.insert(0, folder)
     specification = importlib.util.spec_from_file_location(stem, path)
     if specification is None or specification.loader is None:
-        message = f"{path} is no Python file"
+        message = f"{path} isn't a Python file"
         raise OSError(message)
     loaded = importlib.util.module_from_spec(specification)
     sys.modules.setdefault(stem, loaded)

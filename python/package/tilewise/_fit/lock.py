@@ -191,7 +191,7 @@ def read(path: Path) -> dict[str, Any]:
     held: Any = json.loads(path.read_text(encoding="utf-8"))
     locked: dict[str, Any] = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
     if locked.get("schema") != SCHEMA:
-        message = f"{path} is no plan lock of the form {SCHEMA}"
+        message = f"{path} isn't a plan lock of the form {SCHEMA}"
         raise ValueError(message)
     return locked
 

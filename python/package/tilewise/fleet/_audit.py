@@ -82,7 +82,7 @@ def audit(
     """Audits the programs of many jobs.
 
     A job is a folder right below one of ``paths``, or below the part of it before its first wildcard; the job of any
-    other file is the folder it lies in. A file that can't be read or is no program is a row with its ``error``, and so
+    other file is the folder it lies in. A file that can't be read or isn't a program is a row with its ``error``, and so
     is one that its workers don't survive.
 
     Args:

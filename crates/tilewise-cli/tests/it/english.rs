@@ -1,0 +1,77 @@
+//! Texts for users are in plain English: subject, verb, the field's word. These phrases are signs of a riddle.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// What to write instead is behind each.
+const RIDDLES: [(&str, &str); 8] = [
+    (" is no ", "isn't a, isn't"),
+    (" are no ", "aren't"),
+    ("whatever it", "leave it out"),
+    ("as if for", "as"),
+    ("it is said", "the report says"),
+    ("that which", "the noun"),
+    ("that isn't there", "none needed"),
+    ("foretold", "predicted"),
+];
+
+/// Files that users read, or whose strings they read.
+const TEXTS: [&str; 13] = [
+    "README.md",
+    "CHANGELOG.md",
+    "SKILL.md",
+    "llms.txt",
+    "docs",
+    "site/index.md",
+    "web/README.md",
+    "python/README.md",
+    "python/package",
+    "crates/tilewise/src",
+    "crates/tilewise-cli/src",
+    "crates/tilewise-memory/src",
+    "crates/tilewise-capi/src",
+];
+
+fn files(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path());
+        entries.for_each(|entry| files(&entry, found));
+    } else if path.extension().is_some_and(|ending| ["md", "txt", "py", "rs"].iter().any(|known| ending == *known)) {
+        found.push(path.to_owned());
+    }
+}
+
+/// Whether users don't read a line: comments, and documentation of code but that of commands, which is their help.
+fn is_for_developers(line: &str, is_help: bool) -> bool {
+    let line = line.trim_start();
+    line.starts_with("//!") || (line.starts_with("//") && !(is_help && line.starts_with("///"))) || line.starts_with('#')
+}
+
+#[test]
+fn texts_for_users_have_no_riddles() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = Vec::new();
+    TEXTS.iter().for_each(|text| files(&root.join(text), &mut found));
+    assert!(found.len() > 100);
+    let mut riddles = String::new();
+    for path in found {
+        // Messages of others, word for word.
+        if path.components().any(|part| part.as_os_str() == "texts") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a text");
+        let is_code = path.extension().is_some_and(|ending| ending == "rs" || ending == "py");
+        let is_help = path.components().any(|part| part.as_os_str() == "commands");
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !is_code || !is_for_developers(line, is_help)) {
+            let line = ["there is no ", "There is no ", "there are no ", "no longer"]
+                .iter()
+                .fold(line.to_owned(), |line, fine| line.replace(fine, ""));
+            for (riddle, instead) in RIDDLES.iter().filter(|(riddle, _)| line.contains(riddle)) {
+                riddles += &format!("{}:{}: `{riddle}` → {instead}\n", path.display(), number + 1);
+            }
+        }
+    }
+    assert!(riddles.is_empty(), "{riddles}");
+}
