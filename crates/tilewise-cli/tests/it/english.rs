@@ -46,7 +46,9 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
 /// Whether users don't read a line: comments, and documentation of code but that of commands, which is their help.
 fn is_for_developers(line: &str, is_help: bool) -> bool {
     let line = line.trim_start();
-    line.starts_with("//!") || (line.starts_with("//") && !(is_help && line.starts_with("///"))) || line.starts_with('#')
+    line.starts_with("//!")
+        || (line.starts_with("//") && !(is_help && line.starts_with("///")))
+        || line.starts_with('#')
 }
 
 #[test]
@@ -64,7 +66,8 @@ fn texts_for_users_have_no_riddles() {
         let text = fs::read_to_string(&path).expect("a text");
         let is_code = path.extension().is_some_and(|ending| ending == "rs" || ending == "py");
         let is_help = path.components().any(|part| part.as_os_str() == "commands");
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !is_code || !is_for_developers(line, is_help)) {
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !is_code || !is_for_developers(line, is_help))
+        {
             let line = ["there is no ", "There is no ", "there are no ", "no longer"]
                 .iter()
                 .fold(line.to_owned(), |line, fine| line.replace(fine, ""));

@@ -82,8 +82,8 @@ def audit(
     """Audits the programs of many jobs.
 
     A job is a folder right below one of ``paths``, or below the part of it before its first wildcard; the job of any
-    other file is the folder it lies in. A file that can't be read or isn't a program is a row with its ``error``, and so
-    is one that its workers don't survive.
+    other file is the folder it lies in. A file that can't be read, isn't a program or kills its workers is a row with
+    its ``error``.
 
     Args:
         paths: files, folders, patterns such as ``"s3://dumps/*/*after_optimizations.txt"``, of any file system that
