@@ -92,6 +92,7 @@ def test_a_change_that_grows_the_peak(repository: Path) -> None:
     assert results[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "train.py"
 
 
+@pytest.mark.slow
 def test_no_change(repository: Path) -> None:
     status, wrote = acted(repository, programs="base/step.hlo", against="base/step.hlo", tpu="v5e")
     assert status == 0
@@ -99,6 +100,7 @@ def test_no_change(repository: Path) -> None:
     assert "::error" not in wrote["log"]
 
 
+@pytest.mark.slow
 def test_nothing_there(repository: Path) -> None:
     status, wrote = acted(repository, programs="nowhere/*.hlo", tpu="v5e")
     assert status == 2

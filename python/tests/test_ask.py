@@ -70,6 +70,7 @@ def compiler() -> Iterator[Compiler]:
         yield compiler
 
 
+@pytest.mark.slow
 def test_the_ways_agree(compiler: Compiler) -> None:
     program = rows(100_000)
     stop, full, probe = (compiler.ask(program, mode) for mode in ("stop", "full", "probe"))
@@ -110,6 +111,7 @@ def test_a_function_that_does_not_fit_is_audited() -> None:
     assert confirmed == tw.audit(twice, S((100_000, 300), jnp.float32), tpu="v5e")
 
 
+@pytest.mark.slow
 def test_crashes_are_answers(compiler: Compiler) -> None:
     crashed = compiler.trace(aborting)
     assert isinstance(crashed, Answer)
@@ -152,6 +154,7 @@ def test_an_interruption_ends_the_process() -> None:
     assert folders() <= before
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_the_one_that_started_it() -> None:
     program = (
         "from tilewise._ask import Compiler\n"

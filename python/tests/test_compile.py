@@ -33,7 +33,9 @@ ARGS = ({"a": S((300, 130), jnp.float32), "b": S((130, 12), jnp.float32)}, S((40
 ARGS = (*ARGS, S((4000, 12), jnp.float32))
 
 
-@pytest.mark.parametrize("tpu", tw.TPU_GENERATIONS)
+@pytest.mark.parametrize(
+    "tpu", [pytest.param(tpu, marks=[pytest.mark.slow] if tpu != "v5e" else []) for tpu in tw.TPU_GENERATIONS]
+)
 def test_the_report_has_the_compiler_s_numbers(tpu: str) -> None:
     said = tw.compile_for(step, *ARGS, tpu=tpu).memory_analysis()
     report = tw.audit(step, *ARGS, tpu=tpu)
@@ -47,6 +49,7 @@ def test_the_report_has_the_compiler_s_numbers(tpu: str) -> None:
     assert any(row.source and row.source.file == __file__ for row in report.peak_buffers)
 
 
+@pytest.mark.slow
 def test_real_arguments_donation_and_jitted_functions() -> None:
     real = jax.tree.map(lambda s: np.zeros(s.shape, s.dtype), ARGS)
     assert tw.audit(step, *real, tpu="v5e").diff(tw.audit(step, *ARGS, tpu="v5e")).numbers == {}
@@ -106,6 +109,7 @@ def test_what_is_missing_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
         tw.compile_for(jnp.tanh, x, tpu="v5e")
 
 
+@pytest.mark.slow
 def test_two_processes_compile_at_once() -> None:
     program = (
         "import sys, jax, jax.numpy as jnp, tilewise as tw\n"

@@ -83,6 +83,7 @@ def test_the_readme() -> None:
     assert str(caught.value) == shown[1].rstrip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("document", "libraries"),
     [("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")), ("fit.md", ("jax", "libtpu"))],
@@ -129,6 +130,7 @@ def run(*command: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_bench_runs() -> None:
     """The bench checks every contender's result."""
     command = [sys.executable, "bench.py", "--quick", "--json"]
@@ -153,6 +155,7 @@ def test_typed_programs_use_everything() -> None:
     assert not unused
 
 
+@pytest.mark.slow
 def test_types_are_complete_and_right() -> None:
     run("mypy", "--strict", "--config-file", "pyproject.toml", str(PACKAGE), *TYPED[:2])
     run("mypy.stubtest", "tilewise", "--mypy-config-file", "pyproject.toml")
@@ -163,6 +166,7 @@ def test_style() -> None:
         run("ruff", *verb, "--config", "pyproject.toml", ".", str(EXAMPLES))
 
 
+@pytest.mark.slow
 def test_pyright() -> None:
     pytest.importorskip("pyright")
     run("pyright", "--pythonpath", sys.executable, str(PACKAGE), *TYPED)

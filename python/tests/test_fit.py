@@ -100,6 +100,7 @@ def test_nothing_is_assumed_monotone(fitted: Fitted) -> None:
     assert (found.largest, found.gaps) == ({"batch": 12}, [])
 
 
+@pytest.mark.slow
 def test_each_status_has_its_cause(fitted: Fitted) -> None:
     found = fitted(troubled, largest={"batch": range(1, 8)}, timeout=3)
     assert found.largest == {"batch": 3}
@@ -146,6 +147,7 @@ def interruptible() -> Generator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible", "own_compilers")
 def test_an_interrupted_search_resumes(fitted: Fitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     here = threading.get_ident()
@@ -175,6 +177,7 @@ def test_an_interrupted_search_resumes(fitted: Fitted, monkeypatch: pytest.Monke
         ask(largest={"batch": range(1, 3)})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_compilers")
 def test_combinations_are_searched_at_once(fitted: Fitted) -> None:
     found = fitted(make, largest={"batch": [1, 20]}, grid={"wide": [False, True]}, workers=2)

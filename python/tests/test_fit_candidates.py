@@ -73,9 +73,9 @@ def changed(factory: Callable[..., Any] = make, batch: int = 8, tpu: str = "v5e"
 @pytest.mark.parametrize(
     ("settings", "loss"),
     [
-        ({"remat": "dots"}, None),
-        ({"remat": "full"}, None),
-        ({"microbatch": 4}, counting),
+        pytest.param({"remat": "dots"}, None, marks=pytest.mark.slow),
+        pytest.param({"remat": "full"}, None, marks=pytest.mark.slow),
+        pytest.param({"microbatch": 4}, counting, marks=pytest.mark.slow),
         ({"remat": "full", "microbatch": 4}, None),
     ],
 )
@@ -110,6 +110,7 @@ def test_remat_keeps_less() -> None:
     assert kept(full) == one < kept(dots) <= 2 * one
 
 
+@pytest.mark.slow
 def test_what_does_not_apply_is_skipped() -> None:
     for settings, loss, words in (
         ({"microbatch": 2}, normalised, "changes by"),
@@ -133,6 +134,7 @@ def _raising(words: str) -> Any:
     raise TypeError(words)
 
 
+@pytest.mark.slow
 def test_random_numbers_of_a_batch_are_not_those_of_its_parts() -> None:
     def dropping(batch: int) -> Any:
         def step(w: Any, x: Any, key: Any) -> Any:
@@ -169,6 +171,7 @@ def test_options_of_jit() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_compiler_prices_candidates(kept_compiler: Compiler) -> None:
     pytest.importorskip("libtpu")
 

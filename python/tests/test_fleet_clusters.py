@@ -35,7 +35,7 @@ from tilewise._fit.factory import FromFile
 from tilewise.fleet import _audit, _engines
 
 # Ray and Dask leave sockets to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow]
 
 Kill = Callable[[], None]
 

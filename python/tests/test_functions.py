@@ -140,6 +140,7 @@ def test_meshes_of_arguments_and_contexts(tpu_mesh: Any) -> None:
     assert len(program(mapped, S((8, 128, 256), jnp.float32)).devices) == 8
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_mesh_inside_are_the_compiler_s() -> None:
     report = tw.audit(with_constraint(host_mesh()), X, W, tpu="v5e")
     said = tw.compile_for(with_constraint(host_mesh()), X, W, tpu="v5e").memory_analysis()
@@ -165,6 +166,7 @@ def test_slices_of_several_hosts_and_several_slices() -> None:
         tw.mesh("v5e:2x4", ("data", "model"), shape=(2, 2))
 
 
+@pytest.mark.slow
 def test_equinox(tpu_mesh: Any) -> None:
     eqx = pytest.importorskip("equinox")
 
@@ -199,6 +201,7 @@ def test_equinox_s_arguments_have_the_function_s_names(donate: str) -> None:
     assert list(_internals.argument_names(traced.parts.params)) == names
 
 
+@pytest.mark.slow
 def test_flax_nnx() -> None:
     nnx = pytest.importorskip("flax.nnx")
 

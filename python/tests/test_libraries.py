@@ -11,6 +11,8 @@ import tilewise as tw
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
+pytestmark = pytest.mark.slow
+
 X = jax.ShapeDtypeStruct((4, 300), jnp.float32)
 KEY = jax.eval_shape(lambda: jax.random.key(0))
 

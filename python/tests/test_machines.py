@@ -100,6 +100,7 @@ def test_a_function_on_this_cpu() -> None:
     assert refused.value.kind == "too_few_devices"
 
 
+@pytest.mark.slow
 def test_advice_for_a_cpu_comes_true() -> None:
     jax = pytest.importorskip("jax")
     jnp = jax.numpy

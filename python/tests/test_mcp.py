@@ -175,6 +175,7 @@ def _holds(answer: Any, part: Any) -> bool:
     return bool(answer == part)
 
 
+@pytest.mark.slow
 def test_the_session_of_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("libtpu")
     _, _, session = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8").partition("## A session")

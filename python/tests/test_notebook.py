@@ -29,6 +29,7 @@ def outputs(notebook: Any) -> Iterator[tuple[str, str]]:
                 yield kind, re.sub(r" at 0x\w+", "", data)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="shows notes of exceptions")
 @pytest.mark.parametrize(("name", "needs"), [("layouts", "jax"), ("out_of_memory", "libtpu")])

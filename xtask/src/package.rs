@@ -33,13 +33,12 @@ pub(crate) enum Profile {
 pub(crate) fn install(shell: &Shell, python: &Path, profile: Profile) -> anyhow::Result<()> {
     let wheels = target_folder(shell).join("wheels");
     shell.remove_path(&wheels)?;
-    let options = match profile {
-        Profile::Tests => &FEATURES[..],
+    let options: &[&str] = match profile {
+        Profile::Tests => &["--profile", "dev", FEATURES[0], FEATURES[1]],
         Profile::Release => &["--release"],
     };
-    cmd!(shell, "{python} -m maturin build --quiet --locked --manifest-path {MANIFEST} --out {wheels}")
-        .args(options)
-        .run()?;
+    let build = cmd!(shell, "{python} -m maturin build --quiet --locked --manifest-path {MANIFEST} --out {wheels}");
+    build.args(options).run()?;
     let wheel = shell.read_dir(&wheels)?.pop().context("maturin left no wheel")?;
     cmd!(shell, "{python} -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps {wheel}")
         .run()?;
