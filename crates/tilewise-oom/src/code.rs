@@ -44,19 +44,19 @@ const CODES: [Code; 13] = [
     Code {
         code: "E1000",
         name: "CompileTimeHbmOom",
-        meaning: "the program needs more HBM than there is",
+        meaning: "the program needs more HBM than the TPU has",
         form: Form::Assignment,
     },
     Code {
         code: "E1001",
         name: "CompileTimeScopedVmemOom",
-        meaning: "one instruction needs more scoped VMEM than it may have",
+        meaning: "one instruction needs more scoped VMEM than its limit",
         form: Form::Scoped,
     },
     Code {
         code: "E1002",
         name: "CompileTimeSparseCoreHbmOom",
-        meaning: "the program needs more HBM than there is",
+        meaning: "the program needs more HBM than the TPU has",
         form: Form::Assignment,
     },
     Code {
@@ -104,7 +104,7 @@ const CODES: [Code; 13] = [
 /// ```
 /// use tilewise_oom::meaning_of_code;
 ///
-/// assert_eq!(meaning_of_code("E1001"), Some("one instruction needs more scoped VMEM than it may have"));
+/// assert_eq!(meaning_of_code("E1001"), Some("one instruction needs more scoped VMEM than its limit"));
 /// assert_eq!(meaning_of_code("E9999"), None);
 /// ```
 #[must_use]

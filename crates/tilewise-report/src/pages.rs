@@ -30,7 +30,7 @@ const ADVICE: &str = include_str!("../docs/advice.md");
 /// use tilewise_report::Page;
 ///
 /// let page = Page::named("e1001").expect("there is a page for each code");
-/// assert_eq!(page.title, "E1001: one kernel needs more VMEM or SMEM than it may have");
+/// assert_eq!(page.title, "E1001: one kernel needs more VMEM or SMEM than its limit");
 /// assert_eq!(Page::named("E1002").map(|page| page.name), Some("E1000"));
 /// assert_eq!(Page::named("donate").map(|page| page.file()).as_deref(), Some("docs/advice.md"));
 /// assert!(Page::named("E9999").is_none());

@@ -66,11 +66,15 @@ fn texts_for_users_have_no_riddles() {
         let text = fs::read_to_string(&path).expect("a text");
         let is_code = path.extension().is_some_and(|ending| ending == "rs" || ending == "py");
         let is_help = path.components().any(|part| part.as_os_str() == "commands");
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| !is_code || !is_for_developers(line, is_help))
-        {
-            let line = ["there is no ", "There is no ", "there are no ", "no longer"]
-                .iter()
-                .fold(line.to_owned(), |line, fine| line.replace(fine, ""));
+        // What a document shows of an answer is checked where it is written.
+        let mut is_shown = false;
+        for (number, line) in text.lines().enumerate() {
+            is_shown ^= line.starts_with("```");
+            if if is_code { is_for_developers(line, is_help) } else { is_shown } {
+                continue;
+            }
+            let fine = ["there is no ", "There is no ", "there are no ", "no longer"];
+            let line = fine.iter().fold(line.to_owned(), |line, fine| line.replace(fine, ""));
             for (riddle, instead) in RIDDLES.iter().filter(|(riddle, _)| line.contains(riddle)) {
                 riddles += &format!("{}:{}: `{riddle}` → {instead}\n", path.display(), number + 1);
             }
