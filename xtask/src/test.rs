@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check a change must pass, from a fresh checkout.
 
 use crate::{
-    gpu, kernels,
+    capi, gpu, kernels,
     package::{self, Profile},
     python, tpu, web,
 };
@@ -95,6 +95,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         if options.all {
             let exports = cmd!(shell, "cargo test --package tilewise-cli --all-features --test it exports");
             checks.run("tests of Parquet", exports);
+            checks.make("the C library", || capi::check(shell, false));
         }
     }
     if let Some(environment) = environment
