@@ -217,6 +217,8 @@ impl<'f> Check<'f> {
         }
         let shape = |op: OpId| flow.shape(flow[op].position);
         let is_sound = match flow[op].opcode {
+            // A program that was a proto has no such attributes in its text.
+            Dot if instruction.attribute("lhs_contracting_dims").is_none() => true,
             Concatenate | Dot | Pad | Reduce | Transpose => {
                 let operands = instruction.operands().filter_map(|operand| operand.instruction());
                 let operands = operands.map(|operand| operand.shape_text()).collect();
