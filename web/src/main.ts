@@ -145,7 +145,7 @@ async function show(next: State, push: Push = true): Promise<void> {
       grow();
       return next.text === undefined ? home() : showMessage({ kind: "message", name: "message", file: new Blob([next.text]) }, next.text, mine);
     case "damaged":
-      return fail(new Error("This link is damaged: what it held can’t be read. Ask for it again, or open the file itself."));
+      return fail(new Error("This link is damaged. Ask for it again, or open the file itself."));
     case "pair":
       return home();
     case "program":
@@ -302,7 +302,7 @@ async function machines(of: string, chosen: string, choose: (machine: string) =>
   const select = el(
     "select",
     { "aria-label": isTpu(of) ? "The TPU it must fit" : "The machine it is compiled for", onchange: () => choose(select.value) },
-    ["", ...names].map((name) => el("option", { value: name, selected: name === chosen }, name.replace("tpu:", "") || (isTpu(of) ? "fits …?" : "machine …?"))),
+    ["", ...names].map((name) => el("option", { value: name, selected: name === chosen }, name.replace("tpu:", "") || (isTpu(of) ? "Does it fit …?" : "machine …?"))),
   );
   return select;
 }
@@ -340,7 +340,7 @@ async function showReport(text: string, mine: number): Promise<void> {
     }
     if (!Array.isArray(parsed.memory_spaces)) throw new Error("This JSON isn't a report of tilewise: it has no memory_spaces.");
     box.value = "";
-    status.textContent = "A report without its program: what it holds over time isn’t in it.";
+    status.textContent = "A report without its program has no timeline.";
     const { programView } = await views.program();
     if (mine === opening) fill(view, programView(audit(parsed, null, null), { pictures }));
   } catch (error) {
@@ -386,7 +386,7 @@ async function openText(text: string, push: Push = true): Promise<void> {
     const input = await ofText(text);
     if (mine !== opening) return;
     if (input.kind === "unknown" && PROSE.test(text.trim())) {
-      return fail(new Error("Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as there is; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128]."));
+      return fail(new Error("Paste the text that begins with RESOURCE_EXHAUSTED, as much of it as you have; or drop the log, the compiled program (HLO text), or a shape such as f32[8,128]."));
     }
     // What is being typed is a shape until it is something else.
     if (input.kind === "unknown" && text.trim().split("\n").length <= 2) return await show({ view: "shape", text: text.trim() }, push);

@@ -129,7 +129,7 @@ function budget(stack: Stack | null): HTMLElement | null {
   return el(
     "div",
     {},
-    el("div", { class: "bars" }, bar("needed", parts), bar("lost of it", within), bar("there is", available)),
+    el("div", { class: "bars" }, bar("needed", parts), bar("of it lost", within), bar("available", available)),
     el(
       "p",
       { class: "keys" },

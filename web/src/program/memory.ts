@@ -71,7 +71,7 @@ export function memoryView({ audit, timeline, moment: start, moved, chosen }: Me
     const padding = alive.reduce((sum, row) => sum + row.padding, 0);
     const owner = shortPath(timeline?.owners[timeline.order_owners[moment] ?? -1] ?? "");
     const isPeak = !timeline || moment === peak;
-    const words = [padding > 0 && `${bytes(padding)} padding`, isPeak && gaps > 0 && `${bytes(gaps)} gaps beside them`, timeline && `while ${names(timeline)[moment] ?? ""} runs${owner && ` (${owner})`}`];
+    const words = [padding > 0 && `${bytes(padding)} padding`, isPeak && gaps > 0 && `${bytes(gaps)} fragmentation`, timeline && `while ${names(timeline)[moment] ?? ""} runs${owner && ` (${owner})`}`];
     fill(heading, `${isPeak ? "At the peak" : `At step ${grouped(moment + 1)}`}: ${bytes(total)}`, el("span", { class: "muted" }, ` ${words.filter(Boolean).join(", ")}`));
   }
   function show() {

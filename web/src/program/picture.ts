@@ -225,8 +225,8 @@ export class Picture {
       write(`${bytes(amount)} ${words}`, side === "left" ? LEFT + 4 : LEFT + plot - 4, scale.y(amount) + (plot < NARROW ? 9 : -8), side, name);
     };
     const isLate = peak > (range[0] + range[1]) / 2;
-    level(this.limit, "there are", isLate ? "left" : "right", "--accent");
-    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "held, with gaps", isLate ? "left" : "right", "--muted");
+    level(this.limit, "available", isLate ? "left" : "right", "--accent");
+    if (this.held !== null && this.held > this.most * 1.01) level(this.held, "held, with fragmentation", isLate ? "left" : "right", "--muted");
     if (peak >= range[0] && peak < range[1]) {
       const at = (x(peak) + x(peak + 1)) / 2;
       context.fillStyle = look.color("--accent");

@@ -84,7 +84,7 @@ export function programView(audit: Audit, options: ProgramOptions): HTMLElement 
     fill(tables, otherTables(audit, choose));
   };
   if (options.summary) {
-    fill(changes, el("p", { class: "muted" }, "Looking for what to change …"));
+    fill(changes, el("p", { class: "muted" }, "Computing advice …"));
     void options.summary.then(
       (summary) => {
         audit.summary = summary;
@@ -176,7 +176,7 @@ function otherTables({ report, summary }: Audit, choose: (row: Row) => void): HT
         el("summary", {}, `Copies by line (${grouped(copies.copies)})`),
         table(
           "Table of copies by line",
-          ["moves", "copies", "what for", "line", "why"],
+          ["moves", "copies", "purpose", "line", "why"],
           copies.lines.map((line) => [
             `${bytes(line.moved_bytes)}${line.is_lower_bound ? "+" : ""}`,
             grouped(line.copies),
