@@ -334,11 +334,11 @@ fn what_a_notation_cannot_say_has_a_reason() {
     has(cute("((2,2),5):(1,2,3)"), "same form");
     has(cute("(3,5"), "shape:stride");
     let map = |text: &str| reason(layout_of_affine_map(text).unwrap_err());
-    has(map("affine_map<(d0, d1) -> (d0 + d1)>"), "no part of one dimension");
+    has(map("affine_map<(d0, d1) -> (d0 + d1)>"), "part of one dimension");
     has(map("affine_map<(d0, d1) -> (d0 floordiv 8, d1, d0 mod 4)>"), "join to the whole");
     has(map("affine_map<(d0, d1) -> (d0)>"), "join to the whole");
     let rearrange = |pattern: &str| reason(layout_of_rearrange(pattern, &[("x1", 2)]).unwrap_err());
-    has(rearrange("y ... -> ... y"), "no list of names");
+    has(rearrange("y ... -> ... y"), "a list of names");
     has(rearrange("y x -> y"), "once on either side");
     has(rearrange("(y y1) x -> y x y1"), "length of `y1`");
     let vpad = |text: &str| reason(text.parse::<TpuVpad>().and_then(|vpad| vpad.layout(2)).unwrap_err());
