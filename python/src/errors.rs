@@ -80,6 +80,18 @@ impl Error {
         of_text
     }
 
+    /// What is wrong with a text that is no shape.
+    pub(crate) fn of_unread(failure: tilewise_audit::Failure, text: &str) -> Self {
+        Self::Tilewise(Box::new(Detail {
+            class: Class::Parse,
+            kind: failure.kind,
+            message: failure.message,
+            help: failure.help,
+            text: Some(text.to_owned()),
+            span: Some(failure.span.unwrap_or(0..text.len())),
+        }))
+    }
+
     /// An error of parsing this text. Without a span of its own it covers the whole text.
     pub(crate) fn in_text(error: tilewise::Error, text: &str) -> Self {
         Self::in_part(error, text, 0)

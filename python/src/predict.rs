@@ -39,7 +39,7 @@ pub(crate) fn predict(shape: &Bound<'_, PyAny>, tpu: &Bound<'_, PyAny>) -> Resul
 pub(crate) fn open_shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
     if let Ok(text) = value.cast::<PyString>() {
         let text = str_of(text)?;
-        return Shape::parse_any_as_written(text).map_err(|error| Error::in_text(error, text));
+        return parse_shape_as_written(text).map_err(|failure| Error::of_unread(failure, text));
     }
     if value.is_instance_of::<PyShape>() || !value.hasattr("dtype")? {
         return shape_of(value);

@@ -11,6 +11,7 @@ use std::{
     sync::OnceLock,
 };
 use tilewise::{ArrayShape, Shape, Tiled};
+use tilewise_report::parse_shape;
 
 /// An XLA shape: an array with its layout, a tuple of shapes, or a token, opaque or buffer.
 ///
@@ -116,5 +117,5 @@ pub(crate) fn shape_of(value: &Bound<'_, PyAny>) -> Result<Shape> {
         return Err(PyTypeError::new_err(message).into());
     };
     let text = str_of(text)?;
-    Shape::parse_any(text).map_err(|error| Error::in_text(error, text))
+    parse_shape(text).map_err(|failure| Error::of_unread(failure, text))
 }

@@ -20,7 +20,7 @@ use pyo3::{
 };
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tilewise::{Shape, interop::Notation};
-use tilewise_report::notebook;
+use tilewise_report::{notebook, parse_shape_as_written};
 
 #[pymethods]
 impl PyShape {
@@ -41,7 +41,7 @@ impl PyShape {
     #[staticmethod]
     #[pyo3(signature = (text, /), text_signature = "(text, /)")]
     fn parse_as_written(text: &str) -> Result<Self> {
-        Ok(Self::new(Shape::parse_as_written(text).map_err(|error| Error::in_text(error, text))?))
+        Ok(Self::new(parse_shape_as_written(text).map_err(|failure| Error::of_unread(failure, text))?))
     }
 
     /// The shape of an array; `layout=None` is XLA's default layout.
@@ -176,7 +176,7 @@ impl PyShape {
         Ok(self.array()?.rank())
     }
 
-    /// How many dimensions of an array are larger than 1; an unbounded one counts.
+    /// How many dimensions of an array have another size than 1; an unbounded one counts.
     ///
     /// Raises:
     ///     ShapeError: not an array.

@@ -6,6 +6,7 @@ use std::{
     io::{self, BufRead, Read},
     path::Path,
 };
+use tilewise::OperationLine;
 use tilewise_audit::Failure;
 use tilewise_report::Pair;
 
@@ -37,7 +38,8 @@ const LONGEST_LINE: u64 = 4 << 20;
 
 /// Calls `each` with every argument, or, where one is `-`, with every line of standard input in its place.
 ///
-/// Lines are never trimmed. One that is not text, or too long, is an error of its own.
+/// Lines are never trimmed. One that is not text, or too long, is an error of its own. An operation that is wrapped as documents do is one
+/// item: it goes on over indented lines until it is complete.
 pub(crate) fn each_item(
     arguments: &[String],
     mut each: impl FnMut(&str, Result<(), Failure>) -> io::Result<()>,
@@ -47,32 +49,70 @@ pub(crate) fn each_item(
             each(argument, Ok(()))?;
             continue;
         }
-        let mut lines = io::stdin().lock();
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            if lines.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? == 0 {
-                break;
-            }
-            let complete = line.pop_if(|last| *last == b'\n').is_some();
-            if !complete && line.len() as u64 > LONGEST_LINE {
-                skip_line(&mut lines)?;
-                let start = String::from_utf8_lossy(&line[..80]).into_owned();
-                each(&start, Err(Failure::new("line_too_long", "the line is longer than 4 MiB")))?;
-                continue;
-            }
-            match std::str::from_utf8(&line) {
-                Ok(text) => each(text, Ok(()))?,
-                Err(error) => {
-                    let lossy = String::from_utf8_lossy(&line);
-                    let at = error.valid_up_to();
-                    let failure = Failure::new("not_utf8", "the line is not UTF-8 text").at(at..at);
-                    each(&lossy, Err(failure))?;
+        let mut lines = Lines { input: io::stdin().lock(), next: None };
+        while let Some(mut item) = lines.next()? {
+            while item.is_good() && OperationLine::may_go_on(&item.text) {
+                match lines.next()? {
+                    Some(line) if line.is_good() && OperationLine::is_continued_by(&item.text, &line.text) => {
+                        item.text = format!("{}\n{}", item.text, line.text);
+                    }
+                    other => {
+                        lines.next = other;
+                        break;
+                    }
                 }
             }
+            each(&item.text, item.readable)?;
         }
     }
     Ok(())
+}
+
+/// A line of standard input, or as much of it as can be shown.
+struct Line {
+    text: String,
+    readable: Result<(), Failure>,
+}
+
+impl Line {
+    fn is_good(&self) -> bool {
+        self.readable.is_ok() && self.text.len() as u64 <= LONGEST_LINE
+    }
+}
+
+struct Lines<R> {
+    input: R,
+    /// One that was read ahead.
+    next: Option<Line>,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> io::Result<Option<Line>> {
+        if let Some(line) = self.next.take() {
+            return Ok(Some(line));
+        }
+        let mut line = Vec::new();
+        if self.input.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let complete = line.pop_if(|last| *last == b'\n').is_some();
+        if !complete && line.len() as u64 > LONGEST_LINE {
+            skip_line(&mut self.input)?;
+            let text = String::from_utf8_lossy(&line[..80]).into_owned();
+            return Ok(Some(Line {
+                text,
+                readable: Err(Failure::new("line_too_long", "the line is longer than 4 MiB")),
+            }));
+        }
+        Ok(Some(match String::from_utf8(line) {
+            Ok(text) => Line { text, readable: Ok(()) },
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let failure = Failure::new("not_utf8", "the line is not UTF-8 text").at(at..at);
+                Line { text: String::from_utf8_lossy(error.as_bytes()).into_owned(), readable: Err(failure) }
+            }
+        }))
+    }
 }
 
 /// Reads on to the end of the line without keeping it.

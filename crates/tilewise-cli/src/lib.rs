@@ -29,7 +29,7 @@ use tilewise_audit::Failure;
 /// 2 for bad usage or bad input. `fit`, `lock` and `audit --against` are the Python package's: on Unix its process takes
 /// this one's place.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments: Vec<OsString> = arguments.into_iter().map(bracketed).collect();
     if python::is_asked(&arguments) {
         return python::run(&arguments[1..]);
     }
@@ -51,6 +51,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             2
         }
     }
+}
+
+/// A list that begins with a negative number, `-1,-1`, in brackets, so that it is no option: an index or an order, and the verb says what of it
+/// can't be.
+fn bracketed(argument: OsString) -> OsString {
+    let is_number = |part: &str| part.trim_start_matches('-').parse::<u64>().is_ok();
+    let is_list = |text: &&str| text.starts_with('-') && text.contains(',') && text.split(',').all(is_number);
+    argument.to_str().filter(is_list).map(|list| format!("({list})").into()).unwrap_or(argument)
 }
 
 /// The files in a folder, and in the folders in it, that `tilewise audit` takes as final programs, and those that can't be

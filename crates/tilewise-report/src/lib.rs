@@ -50,7 +50,7 @@ pub use pages::Page;
 pub use shape::{
     BitcastAnswer, Derived, Differences, FreeLayouts, LayoutSummary, Located, NotationPart, Pair, Placement,
     PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,
-    parse_index, parse_shape,
+    parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{MessageSummary, Remark, Summary, memory_name};
 pub use text::{ProgramLines, Terminal, Text, WriteText};

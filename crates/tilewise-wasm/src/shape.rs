@@ -32,7 +32,7 @@ fn shown<T>(answer: T, shape: &Shape) -> Shown<T> {
 #[wasm_bindgen]
 pub fn show(text: &str) -> Answer {
     let shape = parse(text)?;
-    let summary = ShapeSummary::read(text, &mut Reader::strict()).map_err(|failure| in_text(failure, text))?;
+    let summary = ShapeSummary::read(text, &mut Reader::without_notes()).map_err(|failure| in_text(failure, text))?;
     json(&shown(summary, &shape))
 }
 
@@ -120,8 +120,8 @@ pub fn compare(from: &str, to: &str) -> Answer {
     }
     // Each by itself, so that an error points into its own text.
     let (from, to) = (parse(from)?, parse(to)?);
-    let answer =
-        Pair::read(&format!("{from}\t{to}"), &mut Reader::strict()).and_then(|pair| BitcastAnswer::side_by_side(&pair));
+    let answer = Pair::read(&format!("{from}\t{to}"), &mut Reader::without_notes())
+        .and_then(|pair| BitcastAnswer::side_by_side(&pair));
     let answer = answer.map_err(|failure| thrown(&failure))?;
     json(&Compared { clauses: answer.clauses(), answer })
 }

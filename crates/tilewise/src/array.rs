@@ -99,11 +99,11 @@ impl ArrayShape {
         self.layout.as_ref().map_or(&[][..], |l| l.minor_to_major()).iter().rev().copied()
     }
 
-    /// How many dimensions exceed 1 (`ShapeUtil::TrueNumDimensions`); an unbounded one counts.
+    /// How many dimensions have a size other than 1 (`ShapeUtil::TrueNumDimensions`): one of size 0 counts, as in XLA, and an unbounded one.
     #[doc(alias = "TrueNumDimensions")]
     #[must_use]
     pub fn true_rank(&self) -> usize {
-        self.dimensions.iter().filter(|d| d.bound().is_none_or(|n| n > 1)).count()
+        self.dimensions.iter().filter(|dimension| dimension.bound() != Some(1)).count()
     }
 
     /// The documents' letter for a dimension: rank 2 is y, x; rank 3 z, y, x; rank 4 p, z, y, x.

@@ -93,8 +93,8 @@ impl Tiled {
     pub fn offset_of_physical(&self, index: &[u64]) -> Result<u64, Error> {
         let bounds = self.physical_dimensions();
         if index.len() != bounds.len() {
-            let message =
-                format!("the index in memory has {} components, memory {} dimensions", index.len(), bounds.len());
+            let (given, rank) = (counted(index.len(), "component"), counted(bounds.len(), "dimension"));
+            let message = format!("the index in memory has {given}, memory {rank}");
             return Err(Error::new(ErrorKind::IndexRankMismatch, message));
         }
         index.iter().zip(bounds).enumerate().try_fold(0, |offset, (position, (&at, &bound))| {
@@ -117,7 +117,14 @@ impl Tiled {
 }
 
 fn rank_mismatch(given: usize, rank: usize) -> Error {
-    Error::new(ErrorKind::IndexRankMismatch, format!("the index has {given} components, the array {rank} dimensions"))
+    let message = format!("the index has {}, the array {}", counted(given, "component"), counted(rank, "dimension"));
+    Error::new(ErrorKind::IndexRankMismatch, message)
+}
+
+/// `1 component`, `2 components`.
+fn counted(count: usize, what: &str) -> alloc::string::String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
 }
 
 fn out_of_bounds(dimension: usize, index: u64, bound: u64) -> Error {

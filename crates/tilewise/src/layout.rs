@@ -1,6 +1,6 @@
 //! Layouts: how an array's elements lie in memory.
 
-use crate::{ElementType, Error, ErrorKind, MAX_SIZE, Tile, inline::InlineVec};
+use crate::{ElementType, Error, ErrorKind, MAX_SIZE, Tile, element_type::sparse_type_error, inline::InlineVec};
 use alloc::{format, vec::Vec};
 use core::{
     cmp::Ordering,
@@ -76,9 +76,48 @@ impl Layout {
     /// assert_eq!(tilewise::Layout::row_major(3).minor_to_major(), [2, 1, 0]);
     /// ```
     #[doc(alias = "GetDefaultLayoutForShape")]
+    #[doc(alias = "GetDefaultLayoutForRank")]
+    #[doc(alias = "MakeDescendingLayout")]
     #[must_use]
     pub fn row_major(rank: usize) -> Self {
         Self::of_order((0..rank).rev().collect())
+    }
+
+    /// The layout of that rank whose dimensions descend from minor to major, `{N-1,…,0}`: [`row_major`](Self::row_major) under XLA's other name.
+    ///
+    /// ```
+    /// assert_eq!(tilewise::Layout::descending(3).to_string(), "{2,1,0}");
+    /// ```
+    #[must_use]
+    pub fn descending(rank: usize) -> Self {
+        Self::row_major(rank)
+    }
+
+    /// The layout of that rank whose dimensions ascend from minor to major, `{0,…,N-1}`: column-major.
+    ///
+    /// ```
+    /// assert_eq!(tilewise::Layout::ascending(3).to_string(), "{0,1,2}");
+    /// ```
+    #[doc(alias = "MakeAscendingLayout")]
+    #[must_use]
+    pub fn ascending(rank: usize) -> Self {
+        Self::of_order((0..rank).collect())
+    }
+
+    /// A layout with this order of dimensions, the slowest-varying first, and nothing else.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    ///
+    /// ```
+    /// assert_eq!(tilewise::Layout::from_major_to_minor([1, 0, 2])?.to_string(), "{2,0,1}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "MakeLayoutFromMajorToMinor")]
+    pub fn from_major_to_minor(major_to_minor: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let mut order: Vec<usize> = major_to_minor.into_iter().collect();
+        order.reverse();
+        Self::new(order)
     }
 
     pub(crate) fn of_order(minor_to_major: InlineVec<usize, 6>) -> Self {
@@ -151,6 +190,66 @@ impl Layout {
     pub fn with_dynamic_shape_metadata_prefix_bytes(mut self, bytes: u64) -> Self {
         self.dynamic_shape_metadata_prefix_bytes = bytes.min(MAX_SIZE);
         self
+    }
+
+    /// The layout with this type of a sparse array's indices, `#(t)`. XLA prints it, and no computation uses it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidIndexType`] unless it is u8, u16, u32 or u64.
+    ///
+    /// ```
+    /// use tilewise::{ElementType, Layout};
+    ///
+    /// assert_eq!(Layout::row_major(1).with_index_primitive_type(Some(ElementType::U32))?.to_string(), "{0:#(u32)}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "set_index_primitive_type")]
+    pub fn with_index_primitive_type(mut self, element_type: Option<ElementType>) -> Result<Self, Error> {
+        self.index_primitive_type = checked_sparse_type(element_type, false)?;
+        Ok(self)
+    }
+
+    /// The layout with this type of a sparse array's pointers, `*(t)`. XLA prints it, and no computation uses it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidPointerType`] unless it is u8, u16, u32 or u64.
+    #[doc(alias = "set_pointer_primitive_type")]
+    pub fn with_pointer_primitive_type(mut self, element_type: Option<ElementType>) -> Result<Self, Error> {
+        self.pointer_primitive_type = checked_sparse_type(element_type, true)?;
+        Ok(self)
+    }
+
+    /// For each dimension its place in memory, 0 the most major: the inverse of the order from major to minor.
+    ///
+    /// ```
+    /// let layout: tilewise::Layout = "{0,2,1}".parse()?;
+    /// assert_eq!(layout.logical_to_physical(), [2, 0, 1]);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "MakeLogicalToPhysical")]
+    #[must_use]
+    pub fn logical_to_physical(&self) -> Vec<usize> {
+        let mut places = alloc::vec![0; self.minor_to_major.len()];
+        for (place, &dimension) in self.minor_to_major.iter().rev().enumerate() {
+            places[dimension] = place;
+        }
+        places
+    }
+
+    /// Whether these dimensions are neighbours in memory, in any order.
+    ///
+    /// ```
+    /// let layout: tilewise::Layout = "{0,2,1}".parse()?;
+    /// assert!(layout.are_dimensions_consecutive(&[0, 2]) && !layout.are_dimensions_consecutive(&[0, 1]));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "AreDimensionsConsecutive")]
+    #[must_use]
+    pub fn are_dimensions_consecutive(&self, dimensions: &[usize]) -> bool {
+        let place = |dimension: &usize| self.minor_to_major.iter().position(|other| other == dimension);
+        let Some(mut places) = dimensions.iter().map(place).collect::<Option<Vec<usize>>>() else { return false };
+        places.sort_unstable();
+        places.windows(2).all(|pair| pair[0] + 1 == pair[1])
     }
 
     /// Dimension numbers from the fastest-varying to the slowest, a permutation of 0 … N−1.
@@ -284,6 +383,13 @@ pub(crate) fn metadata_prefix_bytes(bytes: i128) -> Result<u64, Error> {
             format!("the number of metadata prefix bytes must be 0 … 2^63 − 1, not {bytes}"),
         )
     })
+}
+
+fn checked_sparse_type(element_type: Option<ElementType>, pointer: bool) -> Result<Option<ElementType>, Error> {
+    match element_type.filter(|element_type| !element_type.is_index_type()) {
+        Some(other) => Err(sparse_type_error(pointer, other)),
+        None => Ok(element_type),
+    }
 }
 
 pub(crate) fn physical_shape_not_allowed() -> Error {

@@ -6,18 +6,20 @@ use core::str::FromStr;
 
 /// One operation of a program: `%fusion.3 = bf16[32,32]{1,0} fusion(bf16[32,64]{1,0} %dot.2), kind=kCustom`.
 ///
-/// Parsed from its line, which may be wrapped. Only the shapes and names are read; what follows the operands is left alone. A missing
-/// layout stays missing.
+/// Parsed from its line, which may be wrapped, and be cut off where a bracket is open. All of it is read: what is no part of an
+/// operation is an error. A missing layout stays missing.
 ///
 /// ```
 /// use tilewise::OperationLine;
 ///
 /// let line: OperationLine = "add.936 = bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}
-///           add(exponential.183, f32[] %constant.7)".parse()?;
+///           add(exponential.183, f32[] %constant.7), metadata={op_name=\"y\"}".parse()?;
 /// assert_eq!((&*line.name, &*line.opcode), ("add.936", "add"));
 /// assert_eq!(line.result.to_string(), "bf16[8,1,1280,16384]{3,2,0,1:T(8,128)(2,1)}");
 /// assert_eq!(line.operands[0].shape, None);
 /// assert_eq!(line.operands[1].shape, Some("f32[]".parse()?));
+/// assert_eq!(line.attribute("metadata"), Some("{op_name=\"y\"}"));
+/// assert!("add.936 = f32[4,8] (2,4)".parse::<OperationLine>().is_err());
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct OperationLine {
     pub opcode: String,
     /// What it is done with.
     pub operands: Vec<Operand>,
+    /// What is written behind the operands, in order: each name with its value as it stands there.
+    pub attributes: Vec<(String, String)>,
 }
 
 /// An operand of an [`OperationLine`].
@@ -47,7 +51,8 @@ impl FromStr for OperationLine {
     type Err = Error;
 
     /// # Errors
-    /// [`ErrorKind::Syntax`] unless the text begins with a name and `=`, and what is wrong with the shape behind it.
+    /// [`ErrorKind::Syntax`] unless the text begins with a name and `=`; what is wrong with the shape behind it; and
+    /// [`ErrorKind::TrailingInput`] for what is no operation behind that.
     fn from_str(text: &str) -> Result<Self, Error> {
         let mut cursor = Cursor { text, at: 0 };
         let Some(name) = cursor.defined() else {
@@ -57,18 +62,108 @@ impl FromStr for OperationLine {
         let name = name.into();
         cursor.skip();
         let result = cursor.shape()?;
-        let opcode = cursor.name().into();
-        let operands = if cursor.eat('(') { cursor.operands() } else { Vec::new() };
-        Ok(Self { name, result, opcode, operands })
+        let (opcode, operands, attributes) = cursor.operation()?;
+        Ok(Self { name, result, opcode, operands, attributes })
     }
 }
 
 impl OperationLine {
+    /// The value of an attribute as it is written, such as `kCustom` of `kind`.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// Whether a text begins with a name and `=`.
     pub(crate) fn begins(text: &str) -> bool {
         Cursor { text, at: 0 }.defined().is_some()
     }
+
+    /// The shape and the length in bytes of what a text begins with, where the rest is an operation without its name, `f32[8]{0} add(…)`,
+    /// or the name of an operand, `f32[8]{0} %x`.
+    ///
+    /// ```
+    /// use tilewise::OperationLine;
+    ///
+    /// let shape = |text| OperationLine::shape_without_name(text).map(|shape| shape.to_string());
+    /// assert_eq!(shape("f32[8]{0:T(8)} add(%a, %b), metadata={}").as_deref(), Some("f32[8]{0:T(8)}"));
+    /// assert_eq!(shape("f32[8]{0} %x").as_deref(), Some("f32[8]{0}"));
+    /// assert_eq!(shape("f32[8]{0} T(8)"), None);
+    /// ```
+    #[must_use]
+    pub fn shape_without_name(text: &str) -> Option<Shape> {
+        let mut cursor = Cursor { text, at: 0 };
+        let shape = cursor.shape().ok()?;
+        let has_blank = cursor.rest().starts_with([' ', '\t', '\n']);
+        cursor.skip();
+        let is_operand = cursor.rest().starts_with('%') && !cursor.name().is_empty() && cursor.rest().trim().is_empty();
+        let is_read = is_operand
+            || cursor.operation().is_ok_and(|(opcode, operands, _)| is_opcode(&opcode) && !operands.is_empty());
+        (has_blank && is_read).then_some(shape)
+    }
+
+    /// Whether a text defines an operation, `x = …`, so that the next line may be of it ([`is_continued_by`](Self::is_continued_by)).
+    #[must_use]
+    pub fn may_go_on(text: &str) -> bool {
+        is_definition(text)
+    }
+
+    /// Whether an operation that is not complete goes on in the next, indented line, as documents wrap it: in front of its opcode, inside of
+    /// brackets, or around a comma.
+    ///
+    /// ```
+    /// use tilewise::OperationLine;
+    ///
+    /// assert!(OperationLine::is_continued_by("a.1 = f32[8]{0}", "    add(b, c)"));
+    /// assert!(OperationLine::is_continued_by("a.1 = f32[8]{0} fusion(b),", "    kind=kLoop"));
+    /// assert!(!OperationLine::is_continued_by("a.1 = f32[8]{0} add(b, c)", "  d = f32[8]{0} add(b, c)"));
+    /// ```
+    #[must_use]
+    pub fn is_continued_by(text: &str, line: &str) -> bool {
+        if !line.starts_with([' ', '\t']) || !is_definition(text) || is_definition(line) {
+            return false;
+        }
+        let (text, line) = (text.trim_end(), line.trim_start());
+        if text.ends_with(',') || line.starts_with(',') || open_brackets(text) > 0 {
+            return true;
+        }
+        let has_no_opcode = text.parse::<Self>().is_ok_and(|operation| operation.opcode.is_empty());
+        has_no_opcode && line.split_once('(').is_some_and(|(opcode, _)| is_opcode(opcode))
+    }
 }
+
+/// Whether a line defines a name, `x = …`, rather than an attribute, `kind=…`.
+fn is_definition(text: &str) -> bool {
+    let mut cursor = Cursor { text, at: 0 };
+    let is_named = cursor.defined().is_some();
+    is_named && text[..cursor.at].strip_suffix('=').is_some_and(|before| before.ends_with([' ', '\t', '\n', '\r']))
+}
+
+/// How many brackets are open at the end of a text; those in quotes are none.
+fn open_brackets(text: &str) -> usize {
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_quoted,
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth
+}
+
+/// `add`, `dynamic-update-slice`: no property of a layout is written so.
+fn is_opcode(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+    name.len() > 1 && name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_part)
+}
+
+/// An opcode, operands, attributes.
+type Parts = (String, Vec<Operand>, Vec<(String, String)>);
 
 struct Cursor<'a> {
     text: &'a str,
@@ -128,36 +223,94 @@ impl<'a> Cursor<'a> {
         Ok(shape)
     }
 
+    /// All behind the result's shape.
+    fn operation(&mut self) -> Result<Parts, Error> {
+        self.skip();
+        let start = self.at;
+        let opcode = self.name();
+        if !is_opcode(opcode) || !self.eat('(') {
+            self.skip();
+            let is_complete = self.rest().is_empty();
+            self.at = start;
+            return if is_complete { Ok((opcode.into(), Vec::new(), Vec::new())) } else { Err(self.trailing()) };
+        }
+        let operands = self.operands(opcode == "constant")?;
+        let mut attributes = Vec::new();
+        loop {
+            self.skip();
+            if self.rest().is_empty() {
+                return Ok((opcode.into(), operands, attributes));
+            }
+            if !self.eat(',') {
+                return Err(self.trailing());
+            }
+            let name = self.name();
+            if !name.is_empty() && self.eat('=') {
+                attributes.push((name.into(), self.value().into()));
+            } else if !self.rest().is_empty() {
+                return Err(self.trailing());
+            }
+        }
+    }
+
+    fn trailing(&self) -> Error {
+        let (start, end) = (self.at, self.text.trim_end().len());
+        Error::new(ErrorKind::TrailingInput, "this is no part of an operation").at(start..end.max(start)).with_help(
+            "an operation is `name = shape opcode(operands), attribute=value`; what belongs to a layout stands in its braces",
+        )
+    }
+
+    /// An attribute's value: all up to a blank or comma that is in no brackets and no quotes.
+    fn value(&mut self) -> &'a str {
+        self.skip();
+        let start = self.at;
+        let end = end_of_item(self.rest(), |byte| byte == b',' || byte.is_ascii_whitespace());
+        self.at += end;
+        &self.text[start..self.at]
+    }
+
     /// All up to the closing bracket, or to the end of what was cut off.
-    fn operands(&mut self) -> Vec<Operand> {
+    fn operands(&mut self, is_literal: bool) -> Result<Vec<Operand>, Error> {
         let mut operands = Vec::new();
         loop {
             self.skip();
             if self.rest().is_empty() || self.eat(')') {
-                return operands;
+                return Ok(operands);
             }
-            let shape = self.shape().ok();
-            let name = self.name().into();
-            operands.push(Operand { name, shape });
-            self.skip_literal();
-            self.eat(',');
+            let shape = if is_literal { None } else { self.shape().ok() };
+            let name = self.name();
+            operands.push(Operand { name: name.into(), shape });
+            self.skip();
+            let is_nested = operands.last().is_some_and(|operand| operand.shape.is_some()) && is_opcode(name);
+            let is_number =
+                name.is_empty() || name.starts_with(|first: char| !first.is_ascii_alphabetic() && first != '_');
+            if is_literal || is_number || (is_nested && self.rest().starts_with('(')) {
+                self.at += end_of_item(self.rest(), |byte| byte == b',' || byte == b')');
+            }
+            if !self.eat(',') && !self.rest().is_empty() && !self.rest().starts_with(')') {
+                return Err(self.trailing());
+            }
         }
     }
+}
 
-    /// Passes what is left of an operand: numbers in brackets, say.
-    fn skip_literal(&mut self) {
-        let mut depth = 0_usize;
-        let end = self.rest().bytes().position(|byte| {
-            match byte {
-                b'(' | b'{' | b'[' => depth += 1,
-                b')' | b'}' | b']' if depth > 0 => depth -= 1,
-                b',' | b')' if depth == 0 => return true,
-                _ => {}
-            }
-            false
-        });
-        self.at += end.unwrap_or(self.rest().len());
-    }
+/// The length of what stands before a byte that ends it, brackets and quotes passed over.
+fn end_of_item(text: &str, ends: impl Fn(u8) -> bool) -> usize {
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
+    let end = text.bytes().position(|byte| {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_quoted,
+            b'"' => is_quoted = !is_quoted,
+            _ if is_quoted => {}
+            _ if depth == 0 && ends(byte) => return true,
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        false
+    });
+    end.unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -192,6 +345,61 @@ mod tests {
         ] {
             let line: OperationLine = text.parse().expect(text);
             assert_eq!((line.result.to_string().as_str(), line.operands.len()), (result, operands), "{text}");
+        }
+    }
+
+    /// What is no part of an operation is not passed over.
+    #[test]
+    fn all_of_a_line_is_read() {
+        for text in [
+            "x = f32[4,8] (2,4)",
+            "x = f32[4,8]{1,0} T(2,4)",
+            "x = f32[8]{0} add(f32[8]{0} T(8) %a, %b)",
+            "x = f32[8]{0} add(%a T(8), %b)",
+            "x = f32[8]{0} add(%a, %b) S(1)",
+            "x = f32[8]{0} add(%a, %b), S(1)",
+            "x = f32[8]{0} add(%a, %b), calls=%c (2,1)",
+            "x = f32[8]{0}, kind=kLoop",
+            "x = f32[8]{0} add, kind=kLoop",
+        ] {
+            let error = text.parse::<OperationLine>().expect_err(text);
+            assert!(error.span().is_some_and(|span| !span.is_empty()), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn attributes_are_kept() {
+        let text = "%x = f32[8]{0} fusion(%a), kind=kLoop, calls=%f.1, metadata={op_name=\"a, (b\"}, sharding={devices=[2]0,1}";
+        let line: OperationLine = text.parse().expect("an operation");
+        let kept: Vec<(&str, &str)> = line.attributes.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(
+            kept,
+            [
+                ("kind", "kLoop"),
+                ("calls", "%f.1"),
+                ("metadata", "{op_name=\"a, (b\"}"),
+                ("sharding", "{devices=[2]0,1}")
+            ]
+        );
+    }
+
+    #[test]
+    fn wrapped_lines_go_on() {
+        let cases = [
+            ("a = f32[8]{0}", "  add(b)", true),
+            ("a = f32[8]{0}", "  f32[8]{0}", false),
+            ("a = f32[8]{0}", "  T(8)", false),
+            ("a = f32[8]{0} add(b,", "      c)", true),
+            ("a = f32[8]{0} add(b, c)", "  metadata={}", false),
+            ("a = f32[8]{0} add(b, c)", "  , metadata={}", true),
+            ("a = f32[8]{0} add(b, c),", "  kind=kLoop, calls=d", true),
+            ("a = f32[8]{0} add(b, c), metadata={op_name=\"(\"}", "  d", false),
+            ("a = f32[8]{0} add(b,", "c)", false),
+            ("f32[8]{0", "  }", false),
+            ("kind=kLoop,", "  x", false),
+        ];
+        for (text, line, goes_on) in cases {
+            assert_eq!(OperationLine::is_continued_by(text, line), goes_on, "{text} | {line}");
         }
     }
 

@@ -253,7 +253,8 @@ impl Shape {
 
     fn not_an_array(&self) -> Error {
         let name = self.kind().name();
-        let error = Error::new(ErrorKind::NotAnArray, format!("a {name} has no elements of its own to index or count"));
+        let what = if name == "opaque" { "an opaque value" } else { &format!("a {name}") };
+        let error = Error::new(ErrorKind::NotAnArray, format!("{what} has no elements of its own to index or count"));
         if name == "tuple" { error.with_help("ask each of its leaves") } else { error }
     }
 

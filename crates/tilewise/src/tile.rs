@@ -1,7 +1,7 @@
 //! Tiles: the blocks a layout cuts the most minor physical dimensions into.
 
-use crate::{Error, ErrorKind, MAX_SIZE, inline::InlineVec};
-use core::{fmt, num::NonZeroU64};
+use crate::{Error, ErrorKind, Layout, MAX_SIZE, inline::InlineVec};
+use core::{fmt, num::NonZeroU64, str::FromStr};
 
 /// One dimension of a [`Tile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,31 @@ impl TileDimension {
     }
 }
 
+impl TryFrom<i64> for TileDimension {
+    type Error = Error;
+
+    /// The documents write `*` as −1, XLA holds it as the least int64.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidTile`] for 0 and for any other negative number.
+    fn try_from(value: i64) -> Result<Self, Error> {
+        Self::of_signed(value)
+    }
+}
+
+impl TryFrom<u64> for TileDimension {
+    type Error = Error;
+
+    /// # Errors
+    /// [`ErrorKind::InvalidTile`] for 0 and above 2^63 − 1.
+    fn try_from(size: u64) -> Result<Self, Error> {
+        match NonZeroU64::new(size) {
+            Some(nonzero) if size <= MAX_SIZE => Ok(Self::Size(nonzero)),
+            _ => Err(invalid(alloc::format!("a tile size must be 1 … 2^63 − 1, not {size}"))),
+        }
+    }
+}
+
 impl Default for TileDimension {
     fn default() -> Self {
         Self::Size(NonZeroU64::MIN)
@@ -59,8 +84,8 @@ impl fmt::Display for TileDimension {
 /// use tilewise::{Tile, TileDimension};
 ///
 /// assert_eq!(Tile::new([8, 128])?.to_string(), "(8,128)");
-/// let flat = Tile::from_dimensions([TileDimension::Combined, Tile::new([6])?.dimensions()[0]])?;
-/// assert_eq!(flat.to_string(), "(*,6)");
+/// let flat = Tile::from_dimensions([TileDimension::Combined, TileDimension::try_from(6_u64)?])?;
+/// assert_eq!(flat, "(*,6)".parse()?);
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -76,10 +101,7 @@ impl Tile {
     pub fn new(sizes: impl IntoIterator<Item = u64>) -> Result<Self, Error> {
         let mut dimensions = InlineVec::new();
         for size in sizes {
-            dimensions.push(match NonZeroU64::new(size) {
-                Some(nonzero) if size <= MAX_SIZE => TileDimension::Size(nonzero),
-                _ => return Err(invalid(alloc::format!("a tile size must be 1 … 2^63 − 1, not {size}"))),
-            });
+            dimensions.push(TileDimension::try_from(size)?);
         }
         Self::of(dimensions)
     }
@@ -119,6 +141,33 @@ impl<const N: usize> TryFrom<[u64; N]> for Tile {
 
     fn try_from(sizes: [u64; N]) -> Result<Self, Error> {
         Self::new(sizes)
+    }
+}
+
+impl FromStr for Tile {
+    type Err = Error;
+
+    /// Reads a tile as XLA's text of a layout has it behind `T`, `(8,128)`.
+    ///
+    /// # Errors
+    /// As for the text of a shape, with the span.
+    ///
+    /// ```
+    /// use tilewise::Tile;
+    ///
+    /// assert_eq!("(8,128)".parse(), Tile::new([8, 128]));
+    /// assert!("(8,128)(2,1)".parse::<Tile>().is_err());
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Self, Error> {
+        const BEFORE: &str = "{:T";
+        let whole = alloc::format!("{BEFORE}{text}}}");
+        let layout: Layout = whole.parse().map_err(|error: Error| error.unshifted(BEFORE.len(), text.len()))?;
+        // Of what else may stand in a layout, and of further tiles, nothing is part of a tile.
+        match layout.tiles() {
+            [tile] if layout == Layout::row_major(0).with_tiles([tile.clone()])? => Ok(tile.clone()),
+            _ => Err(Error::new(ErrorKind::TrailingInput, "this is more than one tile").at(0..text.len())),
+        }
     }
 }
 

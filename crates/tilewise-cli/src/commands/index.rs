@@ -13,19 +13,22 @@ use tilewise_report::Located;
   tilewise index 'f32[3,5]{1,0:T(2,2)}' 2,3
   tilewise index 'f32[3,5]{1,0:T(2,2)}' 2,3 --explain
   tilewise index 'f32[3,5]{1,0:T(2,2)}' --offset 17
+  tilewise index 'f32[3,5]{1,0:T(2,2)}' y=2,x=3
+  tilewise index 'linear_index_with_tile((2,3), (3,5), (2,2))'
   printf 'f32[3,5]{1,0:T(2,2)}\\t@17\\n' | tilewise index -")]
 pub(crate) struct Args {
-    /// A shape with its layout; - reads lines SHAPE<TAB>2,3 or SHAPE<TAB>@17
+    /// A shape with its layout, or the document's formula with numbers; - reads lines SHAPE<TAB>2,3
+    /// or SHAPE<TAB>@17
     #[arg(value_name = "SHAPE")]
     shape: String,
     /// Logical indices, such as 2,3 or '(2,3)', '' for a scalar; or indices in memory, such as 1,1,0,1
-    #[arg(value_name = "INDEX")]
+    #[arg(value_name = "INDEX", allow_negative_numbers = true)]
     indices: Vec<String>,
     /// Work out the document's formula: tile index, index within the tile, offset
     #[arg(long)]
     explain: bool,
     /// Find the index of the element at each offset, in elements
-    #[arg(long = "offset", value_name = "N", num_args = 1..)]
+    #[arg(long = "offset", value_name = "N", num_args = 1.., allow_negative_numbers = true)]
     offsets: Vec<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -33,6 +36,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     let locate = if args.explain { Located::explained } else { Located::read };
+    if args.shape.trim_start().starts_with("linear_index") && args.indices.is_empty() && args.offsets.is_empty() {
+        let mut reader = output.reader();
+        let worked = Located::explained(&args.shape, &mut reader);
+        return output.item_read(&args.shape, reader, worked);
+    }
     if args.shape == "-" {
         return each_item(std::slice::from_ref(&args.shape), |input, readable| {
             let mut reader = output.reader();

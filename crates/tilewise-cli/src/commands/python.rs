@@ -59,7 +59,13 @@ pub(crate) fn run(arguments: &[OsString]) -> u8 {
     if !found.is_ok_and(|status| status.success()) {
         let verb = arguments.first().map_or_else(String::new, |verb| verb.to_string_lossy().into_owned());
         let Failure { message, help, .. } = missing(&verb);
-        say(format!("error: {message}\nhelp: {}", help.unwrap_or_default()));
+        let help = help.unwrap_or_default();
+        let is_help = arguments.iter().any(|argument| argument == "--help" || argument == "-h");
+        if let Some(usage) = usage(&verb).filter(|_| is_help) {
+            anstream::println!("{usage}\n\n{message}.\n`{help}` installs it; then this lists the options.");
+            return 0;
+        }
+        say(format!("error: {message}\nhelp: {help}"));
         return 2;
     }
     let mut command = command();
@@ -71,6 +77,21 @@ pub(crate) fn run(arguments: &[OsString]) -> u8 {
             2
         }
     }
+}
+
+/// What a verb of the package is for, where the package itself can't say it.
+fn usage(verb: &str) -> Option<&'static str> {
+    Some(match verb {
+        "fit" => {
+            "Find the largest sizes of a program that fit a TPU, with no TPU\n\n\
+             Usage: tilewise fit FILE.py:FACTORY --tpu TPU [--largest NAME=FROM..TO] [--grid NAME=A,B] …"
+        }
+        "lock" => {
+            "Write a program's memory plan to a file that is committed, or compare with it\n\n\
+             Usage: tilewise lock FILE.py:FACTORY --tpu TPU [--check] …"
+        }
+        _ => return None,
+    })
 }
 
 /// Ctrl-C is then the package's to handle.

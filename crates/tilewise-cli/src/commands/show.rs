@@ -14,10 +14,17 @@ use tilewise_audit::Failure;
 use tilewise_report::{LayoutSummary, Rendered, ShapeSummary};
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise show 'bf16[300,500]{1,0:T(8,128)(2,1)}'
+  tilewise show 'f32[3,128]@tpu-8x128' --as cute
+  tilewise show '{0,1}' --format text-proto
+  tilewise show - < shapes.txt
+
+A shape stands in quotes: shells read its braces and brackets.")]
 pub(crate) struct Args {
     /// Shapes in XLA's notation, such as 'bf16[300,500]{1,0:T(8,128)(2,1)}', SHAPE@NAME with a
     /// name that `tilewise tiles` lists, a line of HLO text, a ShapeProto as text or proto:HEX; a
-    /// layout alone; - reads one per line
+    /// layout alone, also as a LayoutProto; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]
     shapes: Vec<String>,
     /// Print the layout in another system's notation
@@ -40,9 +47,9 @@ pub(crate) enum ShowFormat {
     Human,
     /// JSON Lines: one object per item
     Json,
-    /// One ShapeProto per line, in hexadecimal
+    /// One ShapeProto per line, of a layout a LayoutProto, in hexadecimal
     Proto,
-    /// ShapeProtos in protobuf's text format
+    /// The same in protobuf's text format
     TextProto,
 }
 
@@ -68,7 +75,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         let summary = readable.and_then(|()| ShapeSummary::read(input, &mut reader));
         // A layout alone has no sizes, but its words.
         if let Some(layout) = LayoutSummary::read(input).filter(|_| summary.is_err() && output.is_for_people()) {
-            return output.item(input, Ok(layout));
+            return match args.format {
+                ShowFormat::Proto => {
+                    output.item_as(input, Ok(layout), |layout, out| writeln!(out, "{}", layout.proto_hex()))
+                }
+                ShowFormat::TextProto => {
+                    output.item_as(input, Ok(layout), |layout, out| write!(out, "{}", layout.text_proto()))
+                }
+                ShowFormat::Human | ShowFormat::Json => output.item(input, Ok(layout)),
+            };
         }
         output.notes(&mut reader)?;
         match args.format {

@@ -10,6 +10,10 @@ use std::{io, path::PathBuf};
 use tilewise_report::{Derived, StepLanguage};
 
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  tilewise steps 'f32[3,5]{1,0:T(2,2)}'
+  tilewise steps 'bf16[300,500]{1,0:T(8,128)(2,1)}' --as numpy
+  tilewise steps 'f32[3,5]{1,0:T(2,2)}' --draw -o steps.svg")]
 pub(crate) struct Args {
     /// Shapes with their layout; - reads one per line
     #[arg(required = true, value_name = "SHAPE")]

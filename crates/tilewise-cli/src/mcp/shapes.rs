@@ -32,7 +32,7 @@ pub(super) struct Bitcast {
 }
 
 pub(super) fn show(arguments: &Shapes) -> Answer {
-    let mut reader = Reader::for_people();
+    let mut reader = Reader::with_notes();
     let shown = arguments.shapes.iter().map(|text| match ShapeSummary::read(text, &mut reader) {
         Ok(summary) => json(&summary),
         Err(failure) => json!({ "error": failure, "input": text }),
@@ -42,7 +42,7 @@ pub(super) fn show(arguments: &Shapes) -> Answer {
 }
 
 pub(super) fn predict(arguments: &Predict) -> Answer {
-    let shape = Reader::for_people().shape_as_written(&arguments.shape)?;
+    let shape = Reader::without_notes().shape_as_written(&arguments.shape)?;
     let generations = match &arguments.tpu {
         Some(name) => vec![generation(name)?],
         None => Generation::ALL.to_vec(),
@@ -61,7 +61,7 @@ pub(super) fn predict(arguments: &Predict) -> Answer {
 
 pub(super) fn bitcast(arguments: &Bitcast) -> Answer {
     let line = format!("{}\t{}", arguments.from, arguments.to);
-    let pair = tilewise_report::Pair::read(&line, &mut Reader::for_people())?;
+    let pair = tilewise_report::Pair::read(&line, &mut Reader::without_notes())?;
     Ok(json(&BitcastAnswer::of(&pair, BitcastAs::Any)?))
 }
 

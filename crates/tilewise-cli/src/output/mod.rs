@@ -117,9 +117,9 @@ impl Output {
         self.format == Format::Human
     }
 
-    /// A reader of shapes: of what people write in an output for people.
+    /// A reader of shapes: people are told how their texts are read.
     pub(crate) fn reader(&self) -> Reader {
-        if self.is_for_people() { Reader::for_people() } else { Reader::strict() }
+        if self.is_for_people() { Reader::with_notes() } else { Reader::without_notes() }
     }
 
     /// Writes one item's result, and how its texts were read in front of it.

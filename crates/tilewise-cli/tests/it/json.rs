@@ -115,7 +115,7 @@ fn the_document_lists_what_is_printed() {
     checker
         .run("Show", &["show", "f32[3,?]{1,0}", "bf16[300,<=500]{1,0:T(8,128)(2,1)}", "opaque[]", tuple, "f32[", "x"]);
     checker.run("Rendered", &["show", "f32[3,5]{1,0:T(2,2)}", "--as", "pjrt"]);
-    checker.run("Show", &["show", "%f = bf16[8,128]{1,0} fusion(bf16[8]{0} %a, %b), calls=%c"]);
+    checker.run("Show", &["show", "%f = bf16[8,128]{1,0} fusion(bf16[8]{0} %a, %b), kind=kLoop, calls=%c"]);
     checker.run("Index", &["index", "f32[3,5]{1,0:T(2,2)}", "2,3", "--offset", "9"]);
     checker.run("Index", &["index", "f32[3,5]{1,0:T(2,2)}", "2,3", "--explain"]);
     checker.run("Index", &["index", "f32[3]{0:L(8)}", "--offset", "7"]);

@@ -12,7 +12,12 @@ fn run(path: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn without_the_package_a_hint() {
     let empty = tempfile::tempdir().unwrap();
-    for verb in [&["fit", "--help"][..], &["lock"], &["audit", "x.hlo", "--against=plan.lock"]] {
+    for verb in [&["fit", "--help"][..], &["lock", "-h"]] {
+        let (status, words, _) = run(empty.path(), verb);
+        assert_eq!(status, Some(0));
+        assert!(words.contains("Usage: tilewise") && words.contains("pip install 'tilewise[tpu]'"), "{words}");
+    }
+    for verb in [&["fit"][..], &["lock"], &["audit", "x.hlo", "--against=plan.lock"]] {
         let (status, _, words) = run(empty.path(), verb);
         assert_eq!(status, Some(2));
         assert!(words.contains("pip install 'tilewise[tpu]'"), "{words}");

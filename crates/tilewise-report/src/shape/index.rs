@@ -1,6 +1,9 @@
 //! Where an element lies, and what lies at an offset.
 
-use super::input::{Reader, number, numbers};
+use super::{
+    formula,
+    input::{Reader, index_of, number},
+};
 use crate::{
     Terminal, WriteText,
     style::{STRONG, listed, styled},
@@ -21,7 +24,7 @@ use tilewise_audit::{Failure, JsonLine};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn answer_line(line: &str) -> serde_json::Result<String> {
-    serde_json::to_string(&JsonLine::of_result(line, &Located::read(line, &mut Reader::strict())))
+    serde_json::to_string(&JsonLine::of_result(line, &Located::read(line, &mut Reader::without_notes())))
 }
 
 /// An element and its place, from either: what `tilewise index` answers.
@@ -69,8 +72,9 @@ impl Located {
         })
     }
 
-    /// The answer to a line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`. An index with as many numbers as memory has dimensions, and not the
-    /// array, is one in memory.
+    /// The answer to a line, `SHAPE<TAB>2,3`, `SHAPE<TAB>y=2,x=3` or `SHAPE<TAB>@17`; or to the document's formula with numbers,
+    /// `linear_index_with_tile((2,3), (3,5), (2,2))`. An index with as many numbers as memory has dimensions, and not the array, is one in
+    /// memory.
     ///
     /// # Errors
     /// What is wrong with it, with the span in the line.
@@ -89,6 +93,13 @@ impl Located {
     }
 
     fn of_line(line: &str, reader: &mut Reader) -> Result<(Tiled, Self), Failure> {
+        if formula::begins(line) {
+            let (shape, index) = formula::read(line)?;
+            let tiled = Tiled::new(&shape)?;
+            let located =
+                Self::at_index(&shape, &tiled, index).map_err(|error| Failure::from(error).at(0..line.len()))?;
+            return Ok((tiled, located));
+        }
         let Some(tab) = line.rfind('\t') else {
             return Err(Failure::new("malformed_batch_line", "a line must be a shape, a TAB, and an index or @offset")
                 .at(0..line.len())
@@ -101,16 +112,32 @@ impl Located {
             if let Some(offset) = line[question.clone()].strip_prefix('@') {
                 return Ok(Self::at_offset(&shape, &tiled, number(offset, question.start + 1)?)?);
             }
-            let index = numbers(&line[question.clone()], question.start)?;
+            let index = index_of(&line[question.clone()], question.start, tiled.array())?;
             let is_physical = index.len() != tiled.logical_dimensions().len();
-            Ok(match index.len() == tiled.physical_dimensions().len() && is_physical {
-                true => Self::at_offset(&shape, &tiled, tiled.offset_of_physical(&index)?)?,
-                false => Self::at_index(&shape, &tiled, index)?,
+            if index.len() == tiled.physical_dimensions().len() && is_physical {
+                return Ok(Self::at_offset(&shape, &tiled, tiled.offset_of_physical(&index)?)?);
+            }
+            let located = Self::at_index(&shape, &tiled, index.clone()).map_err(Failure::from);
+            located.map_err(|failure| match &index[..] {
+                [number] if is_physical => failure.with_help(of_one_number(*number, &tiled)),
+                _ => failure,
             })
         };
         // An error without a span gets that of the whole question.
         let located = locate().map_err(|failure| if failure.span.is_some() { failure } else { failure.at(question) });
         located.map(|located| (tiled, located))
+    }
+}
+
+/// What was meant by a number where an index has several.
+fn of_one_number(number: u64, tiled: &Tiled) -> String {
+    let last: Vec<u64> = tiled.logical_dimensions().iter().map(|bound| bound.saturating_sub(1)).collect();
+    match last.is_empty() {
+        true => format!("a scalar's index is empty, `''`; `--offset {number}` asks what lies at an offset"),
+        false => format!(
+            "an index is one argument with a number for each dimension, up to `{}`; `--offset {number}` asks what lies at an offset",
+            listed(&last)
+        ),
     }
 }
 

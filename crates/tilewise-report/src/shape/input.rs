@@ -1,86 +1,95 @@
 //! Shapes, pairs of them and indices as they are written, with errors that point into the text.
 
-use super::lenient::understand;
+use super::{instead::instead_of, lenient};
 use std::ops::Range;
-use tilewise::{ArrayShape, Layout, OperationLine, Shape, Tiled};
+use tilewise::{ArrayShape, OperationLine, Shape, Tiled};
 use tilewise_audit::Failure;
 
-/// A shape as programs and documents print it ([`Shape::parse_any`]); or a `ShapeProto` as `proto:` and its bytes in hex.
+/// A shape in XLA's notation or as programs and documents print it ([`Shape::parse_any`]); a `ShapeProto` as `proto:` and its bytes in hex; or
+/// a form of another tool that means one shape only. Everything that takes a shape reads it so: the command line, for people and as JSON,
+/// Python, the page, and tools for agents.
 ///
 /// # Errors
-/// Those of parsing, with the span.
+/// Those of parsing, with the span, and what to write instead: no part of a text is passed over.
+///
+/// ```
+/// use tilewise_report::parse_shape;
+///
+/// assert_eq!(parse_shape("ShapeUtil::MakeShape(F32, {3, 5})").expect("a shape").to_string(), "f32[3,5]{1,0}");
+/// let failure = parse_shape("F32[3,5]{1,0} T(2,2)").expect_err("text behind the shape");
+/// assert_eq!(failure.span, Some(14..20));
+/// assert_eq!(failure.help.as_deref(), Some("write `f32[3,5]{1,0:T(2,2)}`"));
+/// ```
 pub fn parse_shape(input: &str) -> Result<Shape, Failure> {
-    match input.strip_prefix("proto:") {
-        Some(hex) => decoded(hex, input.len()),
-        None => Shape::parse_any(input).map_err(|error| unread(error, input)),
-    }
+    // Nearly all texts are XLA's.
+    input.parse().or_else(|_| Ok(with_layouts(parse_shape_as_written(input)?, input)?))
 }
 
 /// As [`parse_shape`], and leaves a missing layout missing.
 ///
 /// # Errors
-/// Those of parsing, with the span.
-pub(super) fn parse_shape_as_written(input: &str) -> Result<Shape, Failure> {
-    match input.strip_prefix("proto:") {
-        Some(hex) => decoded(hex, input.len()),
-        None => Shape::parse_any_as_written(input).map_err(|error| unread(error, input)),
+/// As for [`parse_shape`].
+pub fn parse_shape_as_written(input: &str) -> Result<Shape, Failure> {
+    if let Some(digits) = input.strip_prefix("proto:") {
+        return decoded(digits, input);
     }
+    Shape::parse_any_as_written(input).or_else(|error| lenient::read(input).ok_or_else(|| unread(error, input)))
 }
 
-fn decoded(hex: &str, length: usize) -> Result<Shape, Failure> {
-    let digits: Option<Vec<u8>> = hex.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
-    let Some(digits) = digits.filter(|digits| digits.len() % 2 == 0) else {
+fn decoded(digits: &str, input: &str) -> Result<Shape, Failure> {
+    let Some(bytes) = bytes_of_hex(digits) else {
         let message = "`proto:` must be followed by pairs of hexadecimal digits";
-        return Err(Failure::new("invalid_proto", message).at(0..length));
+        return Err(Failure::new("invalid_proto", message).at(0..input.len()));
     };
-    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-    Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(0..length))
+    let decoded = Shape::decode_proto(&bytes).map_err(|error| Failure::from(error).within(0..input.len()));
+    decoded.map_err(|failure| match instead_of(input) {
+        Some(help) => failure.with_help(help),
+        None => failure,
+    })
 }
 
-/// The error of a text, with what to write where the text is something else that is known.
+pub(super) fn bytes_of_hex(digits: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> =
+        digits.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect::<Option<_>>()?;
+    (digits.len() % 2 == 0).then(|| digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The error of a text, with what to write where it can be seen what was meant.
 fn unread(error: tilewise::Error, input: &str) -> Failure {
     let failure = Failure::from(error);
-    let help = if input.contains("Util::") {
-        Some("docs/documents.md lists what does here what XLA's functions do".to_owned())
-    } else if failure.help.is_none() {
-        let layout = input.parse::<Layout>().ok();
-        layout.map(|layout| {
-            let sizes = vec!["…"; layout.minor_to_major().len()].join(",");
-            format!("this is a layout; put the element type and the dimensions in front: `f32[{sizes}]{layout}`")
-        })
-    } else {
-        None
-    };
-    match help {
+    match instead_of(input) {
         Some(help) => failure.with_help(help),
         None => failure,
     }
 }
 
-/// Reads shapes for a verb: for programs those of [`parse_shape`], for people also what other tools print, with notes of how a text was
-/// read.
+/// Reads shapes for a verb ([`parse_shape`]), and notes for people how texts were read.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    is_for_people: bool,
-    notes: Vec<String>,
+    /// None are taken for programs.
+    notes: Option<Vec<String>>,
 }
 
 impl Reader {
-    /// For programs.
+    /// One that takes notes.
     #[must_use]
-    pub fn strict() -> Self {
-        Self { is_for_people: false, notes: Vec::new() }
+    pub fn with_notes() -> Self {
+        Self { notes: Some(Vec::new()) }
     }
 
-    /// For people.
+    /// One that takes none.
     #[must_use]
-    pub fn for_people() -> Self {
-        Self { is_for_people: true, notes: Vec::new() }
+    pub fn without_notes() -> Self {
+        Self { notes: None }
     }
 
     /// How the texts so far were read, where that is not plain.
     pub fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+        self.notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// A shape; a missing layout becomes the default.
@@ -88,10 +97,10 @@ impl Reader {
     /// # Errors
     /// Those of [`parse_shape`].
     pub fn shape(&mut self, text: &str) -> Result<Shape, Failure> {
-        if !self.is_for_people {
-            return parse_shape(text);
+        match self.notes {
+            None => parse_shape(text),
+            Some(_) => Ok(with_layouts(self.shape_as_written(text)?, text)?),
         }
-        Ok(with_layouts(self.shape_as_written(text)?, text)?)
     }
 
     /// A shape; a missing layout stays missing.
@@ -99,21 +108,11 @@ impl Reader {
     /// # Errors
     /// Those of [`parse_shape`].
     pub fn shape_as_written(&mut self, text: &str) -> Result<Shape, Failure> {
-        let read = parse_shape_as_written(text);
-        if !self.is_for_people {
-            return read;
+        let shape = parse_shape_as_written(text)?;
+        if let Some(notes) = &mut self.notes {
+            notes.extend(note(text, &shape));
         }
-        match read {
-            Ok(shape) => {
-                self.notes.extend(note(text, &shape));
-                Ok(shape)
-            }
-            Err(failure) => {
-                let shape = understand(text).ok_or(failure)?;
-                self.notes.push(read_as(text, &shape));
-                Ok(shape)
-            }
-        }
+        Ok(shape)
     }
 }
 
@@ -124,10 +123,6 @@ pub(crate) fn with_layouts(shape: Shape, text: &str) -> Result<Shape, tilewise::
     if is_complete || is_message { Ok(shape) } else { shape.to_string().parse() }
 }
 
-fn read_as(text: &str, shape: &Shape) -> String {
-    format!("note: `{text}` is read as {shape}")
-}
-
 /// What to say of a text that was read: that it is an operation, whose result was taken, or that the shape is spelled otherwise.
 fn note(text: &str, shape: &Shape) -> Option<String> {
     if let Ok(OperationLine { name, operands, .. }) = text.parse::<OperationLine>() {
@@ -136,15 +131,15 @@ fn note(text: &str, shape: &Shape) -> Option<String> {
         return Some(format!("note: of the operation {name}, the result is taken, {shape}{operands}"));
     }
     let is_written_otherwise = || {
-        // The documents write `F32`.
+        // The documents write `F32`. Comments such as XLA's `/*index=5*/` in tuples are no other spelling.
         let plain = |text: &str| -> String {
             text.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect()
         };
-        plain(&shape.to_string()) != plain(text)
+        !text.contains('/') && plain(&shape.to_string()) != plain(text)
     };
-    let is_xlas = !text.starts_with("proto:") && Shape::parse_as_written(text).is_ok();
-    // Comments such as XLA's `/*index=5*/` in tuples are no other spelling.
-    (is_xlas && !text.contains('/') && is_written_otherwise()).then(|| read_as(text, shape))
+    let is_named = text.starts_with("proto:") || Shape::begins_like_text_proto(text) || text.contains('@');
+    let is_otherwise = if Shape::parse_as_written(text).is_ok() { is_written_otherwise() } else { !is_named };
+    is_otherwise.then(|| format!("note: `{text}` is read as {shape}"))
 }
 
 /// Two shapes of one line, `A<TAB>B`.
@@ -187,12 +182,43 @@ impl Pair {
     }
 }
 
-/// An index given as an option of its own, such as `2,3` or `(2,3)`.
+/// An index given as an option of its own, such as `2,3`, `(2,3)` or `{2,3}`.
 ///
 /// # Errors
 /// What is no number, or too large; the message quotes it.
 pub fn parse_index(text: &str) -> Result<Vec<u64>, Failure> {
     numbers(text, 0).map_err(|failure| failure.about("the index", text))
+}
+
+/// An index of an array: its numbers in order, or each behind the documents' letter of its dimension, `y=2,x=3`.
+pub(crate) fn index_of(text: &str, start: usize, array: &ArrayShape) -> Result<Vec<u64>, Failure> {
+    if !text.contains('=') {
+        return numbers(text, start);
+    }
+    let letter = |dimension: usize| array.dimension_letter(dimension);
+    let named = items(text, start, |part, at| {
+        let (name, value) = part.split_once('=').unwrap_or(("", part));
+        let dimension = (0..array.rank())
+            .find(|&dimension| letter(dimension).is_some_and(|known| name.trim() == known.to_string()));
+        let Some(dimension) = dimension else {
+            let letters: String = (0..array.rank()).filter_map(letter).map(|letter| format!(" {letter}")).collect();
+            let message = format!("`{}` is not the letter of a dimension here", name.trim());
+            let failure = Failure::new("syntax", message).at(at..at + part.len());
+            return Err(match letters.is_empty() {
+                true => failure.with_help("only arrays of 2, 3 and 4 dimensions have letters: yx, zyx, pzyx"),
+                false => failure.with_help(format!("the dimensions are{letters}")),
+            });
+        };
+        Ok((dimension, number(value, at + part.len() - value.len())?))
+    })?;
+    let index: Option<Vec<u64>> =
+        (0..array.rank()).map(|dimension| Some(named.iter().find(|(named, _)| *named == dimension)?.1)).collect();
+    match index.filter(|index| index.len() == named.len()) {
+        Some(index) => Ok(index),
+        None => {
+            Err(Failure::new("index_rank_mismatch", "each dimension must be named once").at(start..start + text.len()))
+        }
+    }
 }
 
 /// Numbers of an array's dimensions, such as `1,0`; negative ones count from the end, −1 being the last.
@@ -212,7 +238,7 @@ pub(crate) fn numbers(text: &str, start: usize) -> Result<Vec<u64>, Failure> {
 }
 
 fn items<T>(text: &str, start: usize, item: impl Fn(&str, usize) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
-    let brackets = [('(', ')'), ('[', ']')];
+    let brackets = [('(', ')'), ('[', ']'), ('{', '}')];
     let inside = brackets.iter().find_map(|&(open, close)| text.trim().strip_prefix(open)?.strip_suffix(close));
     // Python writes the index of a vector as `(2,)`.
     let list = inside.map_or(text, |inside| inside.strip_suffix(',').unwrap_or(inside));
@@ -233,7 +259,13 @@ pub(crate) fn number(text: &str, start: usize) -> Result<u64, Failure> {
     let digits = text.trim_matches([' ', '\r']);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let kind = if digits.starts_with('-') { "index_out_of_bounds" } else { "syntax" };
-        return Err(Failure::new(kind, format!("`{text}` is not a non-negative integer")).at(span));
+        let failure = Failure::new(kind, format!("`{text}` is not a non-negative integer")).at(span);
+        let is_negative = kind == "index_out_of_bounds";
+        return Err(if is_negative {
+            failure.with_help("indices and offsets begin at 0; none counts from the end")
+        } else {
+            failure
+        });
     }
     digits.parse().map_err(|_| Failure::new("overflow", format!("`{digits}` does not fit in 64 bits")).at(span))
 }
@@ -252,10 +284,10 @@ mod tests {
             ("f32[3,5]{1,0:(2,2)}", "f32[3,5]{1,0:T(2,2)}", Some("is read as f32[3,5]{1,0:T(2,2)}")),
             ("f32[3,5]{1,0:T(∗,2)}", "f32[3,5]{1,0:T(*,2)}", Some("is read as f32[3,5]{1,0:T(*,2)}")),
             ("f32[3,5]{1,0:T(-1,2)}", "f32[3,5]{1,0:T(*,2)}", Some("is read as f32[3,5]{1,0:T(*,2)}")),
-            ("float32[3,5]", "f32[3,5]{1,0}", Some("is read as f32[3,5]")),
+            ("float32 (3,5)", "f32[3,5]{1,0}", Some("is read as f32[3,5]")),
             ("%a.1 = f32[3,5] add(f32[5] %b, %c)", "f32[3,5]{1,0}", Some("its operand b is f32[5]")),
         ] {
-            let mut reader = Reader::for_people();
+            let mut reader = Reader::with_notes();
             assert_eq!(reader.shape(text).map(|shape| shape.to_string()).as_deref(), Ok(shape), "{text}");
             match (note, &reader.take_notes()[..]) {
                 (None, []) => {}
@@ -263,14 +295,42 @@ mod tests {
                 (_, notes) => panic!("{text}: {notes:?}"),
             }
         }
-        assert!(Reader::strict().shape("float32[3,5]").is_err());
+    }
+
+    /// The error points at all that was not read.
+    #[test]
+    fn no_text_is_dropped() {
+        for (text, unread) in [
+            ("F32[4,8] (2,4)(2,1)", "(2,4)(2,1)"),
+            ("F32[3,5]{1,0} T(2,2)", "T(2,2)"),
+            ("F32[2,3] minor_to_major [0, 1]", "minor_to_major [0, 1]"),
+            ("F32[2,3] [0,1]", "[0,1]"),
+            ("F32[2,3] {0,1}:T(2,2)", ":T(2,2)"),
+            ("f32[16]{0} L(32)", "L(32)"),
+            ("F32[2,3]{1,0} S(1)", "S(1)"),
+            ("F32[2,3]{1,0:T(2,2)} (2,1)", "(2,1)"),
+            ("x = f32[4,8] (2,4)", "(2,4)"),
+            ("x = f32[4,8] add(a, b) S(1)", "S(1)"),
+            ("f32[2], f32[3]", ", f32[3]"),
+        ] {
+            let failure = parse_shape(text).expect_err(text);
+            assert_eq!(failure.span.map(|span| &text[span]), Some(unread), "{text}");
+        }
+        let kind = |text: &str| parse_shape(text).expect_err(text).kind;
+        assert_eq!((kind(""), kind(" \n")), ("empty_input", "empty_input"));
     }
 
     #[test]
     fn indices_and_dimensions_as_they_are_written() {
-        for (text, index) in
-            [("2,3", &[2, 3][..]), ("(2,3)", &[2, 3]), ("[ 2, 3 ]", &[2, 3]), (" (7,) ", &[7]), ("()", &[]), ("", &[])]
-        {
+        for (text, index) in [
+            ("2,3", &[2, 3][..]),
+            ("(2,3)", &[2, 3]),
+            ("[ 2, 3 ]", &[2, 3]),
+            ("{2,3}", &[2, 3]),
+            (" (7,) ", &[7]),
+            ("()", &[]),
+            ("", &[]),
+        ] {
             assert_eq!(parse_index(text).as_deref(), Ok(index), "{text}");
         }
         for wrong in ["(2,3", "2,3]", "2,,3", "(2,3))", "x", "-1"] {
@@ -281,6 +341,11 @@ mod tests {
         let shape: Shape = "f32[3,5,7]".parse().expect("a shape");
         let array = shape.as_array().expect("an array");
         assert_eq!(dimension_numbers("(-1, 0,-2)", array), Ok(vec![2, 0, 1]));
+        assert_eq!(dimension_numbers("{-1,-2,-3}", array), Ok(vec![2, 1, 0]));
+        assert_eq!(index_of("x=6, z=1,y=4", 0, array), Ok(vec![1, 4, 6]));
+        for wrong in ["x=6,y=4", "x=6,y=4,z=1,z=1", "p=0,x=6,y=4", "x=6,y=4,1", "x=a,y=4,z=1"] {
+            assert!(index_of(wrong, 0, array).is_err(), "{wrong}");
+        }
         assert!(dimension_numbers("3", array).is_err() && dimension_numbers("-4", array).is_err());
         assert!(dimension_numbers("-9223372036854775808", array).is_err());
     }

@@ -1,6 +1,9 @@
 //! A layout without its array, in words.
 
-use super::show::line;
+use super::{
+    input::{bytes_of_hex, hex},
+    show::line,
+};
 use crate::{
     Terminal, WriteText,
     style::{STRONG, styled},
@@ -18,13 +21,34 @@ pub struct LayoutSummary {
 }
 
 impl LayoutSummary {
-    /// The summary of a layout as XLA prints it, with braces or without, or as a `LayoutProto` in protobuf's text format; `None` of any other
-    /// text.
+    /// The summary of a layout as XLA prints it, with braces or without; or as a `LayoutProto`, in protobuf's text format or as `proto:` and
+    /// its bytes in hex; `None` of any other text.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let source = text.parse().or_else(|_| Layout::from_text_proto(text)).ok()?;
+        let source = parse_layout(text)?;
         Some(Self { layout: format!("{source}"), source })
     }
+
+    /// The layout's proto, its bytes in hexadecimal.
+    #[must_use]
+    pub fn proto_hex(&self) -> String {
+        hex(&self.source.encode_proto())
+    }
+
+    /// The layout's proto in protobuf's text format.
+    #[must_use]
+    pub fn text_proto(&self) -> String {
+        self.source.to_text_proto()
+    }
+}
+
+pub(super) fn parse_layout(text: &str) -> Option<Layout> {
+    if let Some(digits) = text.strip_prefix("proto:") {
+        // A message of a shape has no field 1, one of a layout begins with it.
+        return Layout::decode_proto(&bytes_of_hex(digits).filter(|bytes| bytes.first() == Some(&0x0a))?).ok();
+    }
+    let is_message = text.trim_start().starts_with(|first: char| first.is_ascii_lowercase());
+    text.parse().ok().or_else(|| is_message.then(|| Layout::from_text_proto(text).ok())?)
 }
 
 impl WriteText for LayoutSummary {

@@ -2,8 +2,10 @@
 
 mod bitcast;
 mod diff;
+mod formula;
 mod index;
 mod input;
+mod instead;
 mod layout;
 mod lenient;
 mod notation;
@@ -16,7 +18,7 @@ mod tiles;
 pub use bitcast::{BitcastAnswer, FreeLayouts};
 pub use diff::Differences;
 pub use index::{Located, Placement, answer_line};
-pub use input::{Pair, Reader, parse_index, parse_shape};
+pub use input::{Pair, Reader, parse_index, parse_shape, parse_shape_as_written};
 pub use layout::LayoutSummary;
 pub use notation::Rendered;
 pub use parts::{NotationPart, notation_parts};

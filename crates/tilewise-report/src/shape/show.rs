@@ -1,6 +1,6 @@
 //! A shape and its layout in words and numbers.
 
-use super::input::{Reader, with_layouts};
+use super::input::{Reader, hex, with_layouts};
 use crate::{
     Terminal, WriteText,
     style::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
@@ -51,6 +51,11 @@ struct Operation {
     name: String,
     opcode: String,
     operands: Vec<Operand>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// The computation that it calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -135,7 +140,9 @@ impl ShapeSummary {
                 Ok(Operand { name: operand.name.clone(), summary })
             };
             let operands = line.operands.iter().map(operand).collect::<Result<_, Failure>>()?;
-            Ok(Operation { name: line.name, opcode: line.opcode, operands })
+            let attribute = |name| line.attribute(name).map(|value| value.trim_start_matches('%').to_owned());
+            let (kind, calls) = (attribute("kind"), attribute("calls"));
+            Ok(Operation { name: line.name, opcode: line.opcode, operands, kind, calls })
         });
         Ok(Self { operation: operation.transpose()?, ..Self::of_written(shape, text)? })
     }
@@ -241,6 +248,24 @@ impl Sizes {
     }
 }
 
+impl Operation {
+    /// `add.936 = add(exponential.183, broadcast.3115)`, and what it calls.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let operands: Vec<&str> = self.operands.iter().map(|operand| &*operand.name).collect();
+        let words = match &*self.opcode {
+            "" => self.name.clone(),
+            opcode => format!("{} = {opcode}({})", self.name, operands.join(", ")),
+        };
+        line(out, "operation", &words)?;
+        for (label, value) in [("kind", &self.kind), ("calls", &self.calls)] {
+            if let Some(value) = value {
+                line(out, label, value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The width of the labels on the left.
 const LABEL: usize = 16;
 
@@ -259,6 +284,9 @@ impl WriteText for ShapeSummary {
 impl ShapeSummary {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", styled(STRONG, &self.shape))?;
+        if let Some(operation) = &self.operation {
+            operation.write(out)?;
+        }
         match self.source.kind() {
             ShapeKind::Array(array) | ShapeKind::Buffer(array) => self.write_array(array, out)?,
             ShapeKind::Token => line(out, "token", "orders operations; it holds no data")?,
@@ -271,7 +299,7 @@ impl ShapeSummary {
     /// The shape's proto, its bytes in hexadecimal.
     #[must_use]
     pub fn proto_hex(&self) -> String {
-        self.source.encode_proto().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&self.source.encode_proto())
     }
 
     /// The shape's proto in protobuf's text format.
@@ -394,8 +422,8 @@ fn array_in_words(array: &ArrayShape) -> String {
     let (rank, true_rank) = (array.rank(), array.true_rank());
     let counted = match true_rank {
         _ if true_rank == rank => String::new(),
-        1 => "; 1 true dimension, of a size above 1".to_owned(),
-        _ => format!("; {true_rank} true dimensions, of sizes above 1"),
+        1 => "; 1 true dimension, of a size that is not 1".to_owned(),
+        _ => format!("; {true_rank} true dimensions, of sizes that are not 1"),
     };
     match &dimensions[..] {
         [] => format!("one {element_type}, {in_words}"),

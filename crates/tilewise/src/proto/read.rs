@@ -52,6 +52,24 @@ impl Shape {
     }
 }
 
+impl Layout {
+    /// Reads the bytes of XLA's message of a layout, of an array with as many dimensions as it orders.
+    ///
+    /// # Errors
+    /// As for [`Shape::decode_proto`].
+    ///
+    /// ```
+    /// use tilewise::Layout;
+    ///
+    /// assert_eq!(Layout::decode_proto(b"\x0a\x02\x00\x01")?.to_string(), "{0,1}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn decode_proto(bytes: &[u8]) -> Result<Self, Error> {
+        let proto = LayoutProto::decode(bytes).map_err(|error| invalid(format!("{error}")))?;
+        read_layout(&proto, proto.minor_to_major.len())
+    }
+}
+
 /// [`ShapeProto`] with its elements still bytes, which look the same on the wire: decoding it does not recurse.
 #[derive(Clone, PartialEq, Message)]
 struct OneLevel {

@@ -295,7 +295,10 @@ fn value(word: &str) -> Option<Value> {
     };
     let number = match word {
         "true" => Some(1),
-        "false" | "PRIMITIVE_TYPE_INVALID" => Some(0),
+        "false" | "PRIMITIVE_TYPE_INVALID" | "DIM_DENSE" => Some(0),
+        "DIM_COMPRESSED" => Some(1),
+        "DIM_SINGLETON" => Some(2),
+        "DIM_LOOSE_COMPRESSED" => Some(3),
         _ => word.parse().ok().or_else(named),
     };
     Some(Value { number: number? })

@@ -65,6 +65,22 @@ impl Shape {
     }
 }
 
+impl Layout {
+    /// The bytes XLA's `LayoutProto::SerializeAsString` gives for the layout.
+    ///
+    /// ```
+    /// use tilewise::Layout;
+    ///
+    /// let layout: Layout = "{0,1}".parse()?;
+    /// assert_eq!(layout.encode_proto(), b"\x0a\x02\x00\x01\x80\x01\x01");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn encode_proto(&self) -> Vec<u8> {
+        layout_proto(self).encode_to_vec()
+    }
+}
+
 /// Where the elements of the tuple at this place start; none for anything else.
 fn element_positions(nodes: &[Node], tuple: usize) -> impl Iterator<Item = usize> {
     let (mut next, end) = (tuple + 1, tuple + nodes[tuple].extent());

@@ -175,10 +175,8 @@ impl<'a> Parser<'a> {
         }
         self.shape(out)?;
         if self.lexer.peek()?.is_some() {
-            let start = self.lexer.position();
-            let rest = self.lexer.expected("the end");
-            return Err(Error::new(ErrorKind::TrailingInput, "the shape ends here, and more text follows")
-                .at(rest.span().unwrap_or(start..start)));
+            let rest = self.lexer.position()..self.lexer.text().trim_end().len().max(self.lexer.position());
+            return Err(Error::new(ErrorKind::TrailingInput, "the shape ends here, and more text follows").at(rest));
         }
         Ok(())
     }

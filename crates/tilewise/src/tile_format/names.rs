@@ -64,6 +64,13 @@ pub(super) const FORMATS: &[Entry] = &[
         source: EXAMPLES,
     },
     Entry {
+        names: &["tpu-6x128"],
+        pattern: None,
+        rule: Rule::Tiles { order: None, tiles: &[&[6, 128]] },
+        used_by: "no TPU yet: the document announces it beside 2 × 128 and 4 × 128",
+        source: EXAMPLES,
+    },
+    Entry {
         names: &["tpu-16bit"],
         pattern: None,
         rule: Rule::Tiles { order: None, tiles: &[&[8, 128], &[2, 1]] },

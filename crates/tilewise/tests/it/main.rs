@@ -2,6 +2,7 @@
 
 mod api;
 mod documents;
+mod edits;
 mod equivalence;
 mod golden;
 mod interop;
@@ -15,3 +16,4 @@ mod sharding;
 mod steps;
 mod tile_formats;
 mod tpu;
+mod walks;

@@ -1,0 +1,221 @@
+//! What to write in place of a text that is no shape: the help of its error.
+
+use super::{layout::parse_layout, lenient::element_type};
+use tilewise::{Layout, Shape};
+
+/// What to write, in a sentence; `None` where the error's own help is all that can be said.
+pub(super) fn instead_of(text: &str) -> Option<String> {
+    let text = text.trim();
+    if text.contains("Util::") {
+        let is_make_shape = text.contains("ShapeUtil::Make");
+        return Some(match is_make_shape {
+            true => "write sizes for the letters, such as `ShapeUtil::MakeShape(F32, {2, 3, 4, 5})`, or `f32[2,3,4,5]`"
+                .to_owned(),
+            false => "docs/documents.md lists what does here what XLA's functions do".to_owned(),
+        });
+    }
+    if let Some(layout) = parse_layout(text) {
+        let sizes = vec!["…"; layout.minor_to_major().len()].join(",");
+        return Some(format!(
+            "this is a layout; put the element type and the dimensions in front: `f32[{sizes}]{layout}`"
+        ));
+    }
+    if let Some(shape) = corrected(text) {
+        return Some(format!("write `{shape}`"));
+    }
+    if let Some(shape) = without_braces(text) {
+        return Some(format!("the shell took the braces: quote the shape, such as '{shape}'"));
+    }
+    let ascii = ascii(text);
+    if let Some(sizes) =
+        ascii.strip_prefix('[').and_then(|text| text.strip_suffix(']')).or(Some(&ascii)).and_then(sizes)
+    {
+        return Some(format!("name the element type in front of the sizes, such as `f32[{sizes}]`"));
+    }
+    let parts = Parts::read(&ascii).filter(|parts| parts.order.is_none() && !parts.properties.is_empty())?;
+    Some(format!(
+        "this is a part of a layout: write all of the shape, such as `f32[4,8]{{1,0:{}}}`",
+        parts.properties()
+    ))
+}
+
+/// The shape that was meant, where it can be only one.
+fn corrected(text: &str) -> Option<Shape> {
+    let ascii = ascii(text);
+    let bare = ascii.trim_matches(['\'', '"', '`', ',', ';', '«', '»', ' ']);
+    let end = bare.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.')?;
+    let (name, rest) = (&bare[..end], &bare[end..]);
+    let text = match element_type(name) {
+        Some(element) if rest.starts_with('[') => format!("{element}{rest}"),
+        _ => bare.to_owned(),
+    };
+    if let Ok(shape) = Shape::parse_any_as_written(&text) {
+        return Some(shape);
+    }
+    let (shape, length) = Shape::parse_prefix(&text).ok()?;
+    let behind = Parts::read(text.get(length..)?)?;
+    let own = shape.layout().map_or(Some(Parts::default()), |layout| Parts::read(&layout.to_string()))?;
+    let order = match (own.order.as_ref(), behind.order.as_ref()) {
+        (Some(_), Some(_)) => return None,
+        (Some(order), None) | (None, Some(order)) => order.clone(),
+        (None, None) => Layout::row_major(shape.dimensions().len()).to_string().trim_matches(['{', '}']).to_owned(),
+    };
+    let all = Parts { order: None, properties: [own.properties, behind.properties].concat() };
+    let colon = if all.properties.is_empty() { "" } else { ":" };
+    Shape::parse_as_written(&format!("{}{{{order}{colon}{}}}", shape.without_layout(), all.properties())).ok()
+}
+
+/// The characters of a text as they are in ASCII: full-width ones, and blanks that don't break.
+fn ascii(text: &str) -> String {
+    let plain = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => u32::from(c).checked_sub(0xfee0).and_then(char::from_u32).unwrap_or(c),
+        '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{3000}' => ' ',
+        '【' => '[',
+        '】' => ']',
+        '、' => ',',
+        _ => c,
+    };
+    text.trim().chars().map(plain).collect()
+}
+
+/// What is left of `f32[2,3]{0,1}` where a shell made of its braces an argument for each number: the shape, in quotes.
+fn without_braces(text: &str) -> Option<String> {
+    let (shape, number) = text.split_at(text.rfind(']')? + 1);
+    let rank = shape.parse::<Shape>().ok()?.dimensions().len();
+    let number: usize = number.parse().ok()?;
+    (number < rank && rank > 1).then(|| format!("{shape}{}", Layout::row_major(rank)))
+}
+
+/// `4x8`, `4 × 8`, `4, 8` as `4,8`.
+fn sizes(text: &str) -> Option<String> {
+    let items: Vec<&str> = text.split(['x', 'X', '×', ',']).map(str::trim).collect();
+    let is_number = |item: &&str| !item.is_empty() && item.bytes().all(|byte| byte.is_ascii_digit());
+    items.iter().all(is_number).then(|| items.join(","))
+}
+
+/// Parts of a layout in any order: `{0,1}`, `[0, 1]`, `T(2,4)(2,1)`, `(2,4)`, `S(1)`, with or without what names them.
+#[derive(Default)]
+struct Parts {
+    order: Option<String>,
+    /// Each by its place in the order of the notation, then as it is written: the tiles without their `T`.
+    properties: Vec<(usize, String)>,
+}
+
+/// The properties of a layout in the order of the notation.
+const PROPERTIES: [&str; 8] = ["T", "L", "#", "*", "E", "S", "SC", "M"];
+
+impl Parts {
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = Self::default();
+        let mut rest = text.trim();
+        while let Some(first) = rest.chars().next() {
+            let word = rest.find(|c: char| !c.is_ascii_alphabetic() && c != '_' && c != '-').unwrap_or(rest.len());
+            let name = if first == '(' { "T" } else { &rest[..word.max(first.len_utf8())] };
+            if let Some(place) = PROPERTIES.iter().position(|known| *known == name) {
+                rest = if first == '(' { rest } else { &rest[name.len()..] };
+                let start = rest;
+                while let Some(inside) = rest.strip_prefix('(') {
+                    rest = inside.split_once(')')?.1.trim_start_matches(' ');
+                }
+                let written = start.get(..start.len() - rest.len())?.trim();
+                if written.is_empty() {
+                    return None;
+                }
+                parts.properties.push((place, written.replace(' ', "")));
+            } else if first.is_ascii_digit() {
+                let end = rest.find(|c: char| !c.is_ascii_digit() && c != ',' && c != ' ').unwrap_or(rest.len());
+                if parts.order.replace(sizes(rest[..end].trim().trim_end_matches(','))?).is_some() {
+                    return None;
+                }
+                rest = &rest[end..];
+            } else if word > 0 {
+                let is_known = matches!(
+                    rest[..word].to_ascii_lowercase().as_str(),
+                    "minor_to_major" | "minor-to-major" | "layout" | "tiles" | "tile" | "tiling" | "with"
+                );
+                rest = is_known.then(|| &rest[word..])?;
+            } else {
+                let separators = ['{', '}', '[', ']', ':', ',', '=', ' '];
+                rest = separators.contains(&first).then(|| &rest[1..])?;
+            }
+        }
+        Some(parts)
+    }
+
+    /// As they stand in a layout: tiles behind each other, with one `T`.
+    fn properties(&self) -> String {
+        let mut sorted: Vec<&(usize, String)> = self.properties.iter().collect();
+        sorted.sort_by_key(|(place, _)| *place);
+        let mut last = None;
+        let mut text = String::new();
+        for (place, written) in sorted {
+            if last != Some(*place) {
+                text += PROPERTIES[*place];
+            }
+            text += written;
+            last = Some(*place);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was typed, and what the help says to write.
+    #[test]
+    fn the_next_attempt_works() {
+        for (text, help) in [
+            ("F32[4,8] (2,4)(2,1)", "write `f32[4,8]{1,0:T(2,4)(2,1)}`"),
+            ("F32[3,5]{1,0} T(2,2)", "write `f32[3,5]{1,0:T(2,2)}`"),
+            ("F32[2,7,8,11,10]{4,3,2,1,0} (∗,∗,2,∗,3)", "write `f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}`"),
+            ("F32[2,3] [0,1]", "write `f32[2,3]{0,1}`"),
+            ("F32[2,3] minor_to_major [0, 1]", "write `f32[2,3]{0,1}`"),
+            ("F32[2,3] {0,1}:T(2,2)", "write `f32[2,3]{0,1:T(2,2)}`"),
+            ("F32[2,3]{1,0:T(2,2)} (2,1)", "write `f32[2,3]{1,0:T(2,2)(2,1)}`"),
+            ("F32[2,3]{1,0} S(1)", "write `f32[2,3]{1,0:S(1)}`"),
+            ("f32[2]{0}S(1)", "write `f32[2]{0:S(1)}`"),
+            ("f32[2]T(2)", "write `f32[2]{0:T(2)}`"),
+            ("f32[16]{0} L(32)", "write `f32[16]{0:L(32)}`"),
+            ("f32[16]{0:S(1)} T(8) L(32)", "write `f32[16]{0:T(8)L(32)S(1)}`"),
+            ("float32[400000,12]", "write `f32[400000,12]`"),
+            ("bfloat16[8,128]{0,1:T(8,128)(2,1)}", "write `bf16[8,128]{0,1:T(8,128)(2,1)}`"),
+            ("torch.bfloat16[8]", "write `bf16[8]`"),
+            ("\"bf16[4,8]\",", "write `bf16[4,8]`"),
+            ("f32[2];", "write `f32[2]`"),
+            ("f32［2，3］{1，0：T（2，2）}", "write `f32[2,3]{1,0:T(2,2)}`"),
+            ("f32[2,3]\u{a0}{0,1}", "write `f32[2,3]{0,1}`"),
+            ("f32[2,3]0", "the shell took the braces: quote the shape, such as 'f32[2,3]{1,0}'"),
+            ("4x8", "name the element type in front of the sizes, such as `f32[4,8]`"),
+            ("[4 x 8]", "name the element type in front of the sizes, such as `f32[4,8]`"),
+            ("S(1)", "this is a part of a layout: write all of the shape, such as `f32[4,8]{1,0:S(1)}`"),
+            ("(2,4)(2,1)", "this is a part of a layout: write all of the shape, such as `f32[4,8]{1,0:T(2,4)(2,1)}`"),
+            ("{0,1}", "this is a layout; put the element type and the dimensions in front: `f32[…,…]{0,1}`"),
+            (
+                "ShapeUtil::MakeShape(F32, {A, B, C, D})",
+                "write sizes for the letters, such as `ShapeUtil::MakeShape(F32, {2, 3, 4, 5})`, or `f32[2,3,4,5]`",
+            ),
+        ] {
+            assert_eq!(instead_of(text).as_deref(), Some(help), "{text}");
+        }
+    }
+
+    /// What can be meant in more than one way, or in none, is not guessed at.
+    #[test]
+    fn nothing_is_guessed() {
+        for text in [
+            "",
+            "f33[2]",
+            "f32[2]{0}{0}",
+            "f32[2,3]{1,0} {0,1}",
+            "f32[2] x",
+            "f32[2] f32[3]",
+            "f32[2] S(300)",
+            "f32[2]9",
+            "é",
+        ] {
+            assert_eq!(instead_of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Tuples as trees: a part found, visited or replaced by its path, XLA's `ShapeIndex`.
+
+use crate::{Error, ErrorKind, Shape, shape::Node};
+use alloc::{format, string::String, vec::Vec};
+use core::ops::Range;
+
+impl Shape {
+    /// The part of the shape at this path through its tuples; `None` if there is none. The empty path is the shape itself.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// assert_eq!(shape.subshape(&[1, 1]), Some("s8[]".parse()?));
+    /// assert_eq!(shape.subshape(&[1]), Some("(token[], s8[])".parse()?));
+    /// assert_eq!(shape.subshape(&[0, 0]), None);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "GetSubshape")]
+    #[doc(alias = "TryGetSubshape")]
+    #[doc(alias = "IndexIsValid")]
+    #[doc(alias = "GetTupleElementShape")]
+    #[must_use]
+    pub fn subshape(&self, index: &[usize]) -> Option<Self> {
+        self.part(self.place(index)?.start)
+    }
+
+    /// The shape with another part at this path through its tuples.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexOutOfBounds`] if there is nothing at that path.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let replaced = shape.replace_subshape(&[1, 0], &"(u8[4], u8[5])".parse()?)?;
+    /// assert_eq!(replaced.to_string(), "(f32[2]{0}, ((u8[4]{0}, u8[5]{0}), s8[]))");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "GetMutableSubshape")]
+    #[doc(alias = "UpdateTupleShape")]
+    pub fn replace_subshape(&self, index: &[usize], part: &Self) -> Result<Self, Error> {
+        let place = self.place(index).ok_or_else(|| no_part(index))?;
+        let mut nodes = self.nodes().to_vec();
+        let (taken, added) = (place.len(), part.nodes().len());
+        // Every tuple on the way holds as many nodes more.
+        let mut at = 0;
+        for &element in index {
+            if let Node::Tuple(descendants) = &mut nodes[at] {
+                *descendants = *descendants + added - taken;
+            }
+            at = element_at(self.nodes(), at, element).ok_or_else(|| no_part(index))?;
+        }
+        nodes.splice(place, part.nodes().iter().cloned());
+        Ok(Self::of_nodes(nodes))
+    }
+
+    /// Every part of the shape with its path, a tuple in front of its elements, the shape itself first.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "(f32[2], (token[], s8[]))".parse()?;
+    /// let paths: Vec<_> = shape.subshapes().map(|(path, _)| path).collect();
+    /// assert_eq!(paths, [vec![], vec![0], vec![1], vec![1, 0], vec![1, 1]]);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "ForEachSubshape")]
+    #[doc(alias = "SubshapeCount")]
+    pub fn subshapes(&self) -> impl Iterator<Item = (Vec<usize>, Self)> + '_ {
+        let nodes = self.nodes();
+        // For each open tuple, where it ends; `path` is the position in each.
+        let (mut ends, mut path) = (Vec::new(), Vec::<usize>::new());
+        (0..nodes.len()).filter_map(move |at| {
+            while ends.last() == Some(&at) {
+                ends.pop();
+                path.pop();
+            }
+            if let Some(position) = path.last_mut() {
+                *position = position.wrapping_add(1);
+            }
+            let here = path.clone();
+            if let Node::Tuple(descendants) = nodes[at] {
+                ends.push(at + 1 + descendants);
+                path.push(usize::MAX);
+            }
+            Some((here, self.part(at)?))
+        })
+    }
+
+    /// The shape with each leaf, in order, as the function makes it of its path and itself: another array, or a tuple.
+    ///
+    /// # Errors
+    /// Those of the function.
+    ///
+    /// ```
+    /// use tilewise::{ElementType, Error, Shape};
+    ///
+    /// let shape: Shape = "(f32[2], (token[], f32[3]))".parse()?;
+    /// let mapped = shape.map_leaves(|path, leaf| match path {
+    ///     [1, 1] => leaf.change_element_type(ElementType::Bf16),
+    ///     _ => Ok::<_, Error>(leaf.clone()),
+    /// })?;
+    /// assert_eq!(mapped.to_string(), "(f32[2]{0}, (token[], bf16[3]{0}))");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "ForEachMutableSubshape")]
+    pub fn map_leaves<E>(&self, mut map: impl FnMut(&[usize], &Self) -> Result<Self, E>) -> Result<Self, E> {
+        let (old, mut nodes) = (self.nodes(), Vec::with_capacity(self.nodes().len()));
+        // For each open tuple, its place among the new nodes, and where it ends among the old.
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut leaves = self.leaves();
+        for (at, node) in old.iter().enumerate() {
+            close(&mut open, &mut nodes, at);
+            if let Node::Tuple(descendants) = node {
+                open.push((nodes.len(), at + 1 + descendants));
+                nodes.push(Node::Tuple(0));
+            } else if let Some((path, leaf)) = leaves.next() {
+                nodes.extend_from_slice(map(&path, &leaf)?.nodes());
+            }
+        }
+        close(&mut open, &mut nodes, old.len());
+        Ok(Self::of_nodes(nodes))
+    }
+
+    /// The tuple with another element behind its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAnArray`] unless the shape is a tuple.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "(f32[2])".parse()?;
+    /// assert_eq!(shape.append_shape_to_tuple(&"s8[]".parse()?)?.to_string(), "(f32[2]{0}, s8[])");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "AppendShapeToTuple")]
+    pub fn append_shape_to_tuple(&self, element: &Self) -> Result<Self, Error> {
+        self.check_tuple()?;
+        Ok(Self::tuple(self.elements().chain([element.clone()])))
+    }
+
+    /// The tuple of these elements of a tuple.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotAnArray`] unless the shape is a tuple, [`ErrorKind::IndexOutOfBounds`] where it has no such elements.
+    ///
+    /// ```
+    /// let shape: tilewise::Shape = "(f32[], s32[], u32[])".parse()?;
+    /// assert_eq!(shape.slice_tuple(1..3)?.to_string(), "(s32[], u32[])");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "SliceTuple")]
+    pub fn slice_tuple(&self, range: Range<usize>) -> Result<Self, Error> {
+        self.check_tuple()?;
+        let elements: Vec<Self> = self.elements().collect();
+        match elements.get(range.clone()) {
+            Some(slice) => Ok(Self::tuple(slice.iter().cloned())),
+            None => {
+                let message = format!("there are no elements {range:?} in a tuple of {}", elements.len());
+                Err(Error::new(ErrorKind::IndexOutOfBounds, message))
+            }
+        }
+    }
+
+    fn check_tuple(&self) -> Result<(), Error> {
+        match self.kind().name() {
+            "tuple" => Ok(()),
+            kind => Err(Error::new(ErrorKind::NotAnArray, format!("this is no tuple, its kind is {kind}"))),
+        }
+    }
+
+    /// Where the nodes at a path are.
+    fn place(&self, index: &[usize]) -> Option<Range<usize>> {
+        let nodes = self.nodes();
+        let at = index.iter().try_fold(0, |at, &element| element_at(nodes, at, element))?;
+        Some(at..at + nodes[at].extent())
+    }
+}
+
+/// The place of a tuple's element.
+fn element_at(nodes: &[Node], tuple: usize, element: usize) -> Option<usize> {
+    let end = tuple + nodes[tuple].extent();
+    let mut at = tuple + 1;
+    for _ in 0..element {
+        at += nodes.get(at).filter(|_| at < end)?.extent();
+    }
+    (at < end).then_some(at)
+}
+
+/// Closes the tuples that end in front of a node.
+fn close(open: &mut Vec<(usize, usize)>, nodes: &mut [Node], at: usize) {
+    while let Some((tuple, _)) = open.pop_if(|(_, end)| *end == at) {
+        nodes[tuple] = Node::Tuple(nodes.len() - tuple - 1);
+    }
+}
+
+fn no_part(index: &[usize]) -> Error {
+    let mut path = String::new();
+    // Writing to a string can't fail.
+    let _ = crate::text::join(&mut path, index);
+    Error::new(ErrorKind::IndexOutOfBounds, format!("there is nothing at the shape index {{{path}}}"))
+}
