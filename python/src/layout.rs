@@ -2,14 +2,14 @@
 
 use crate::{
     builtins::{str_of, tuple, tuple_repr},
-    element_type::PyElementType,
+    element_type::{PyElementType, element_type},
     errors::{Error, Result},
     travel::{Reduced, native},
 };
 use pyo3::{
     exceptions::PyTypeError,
     prelude::*,
-    types::{PyString, PyTuple},
+    types::{PyBytes, PyString, PyTuple},
 };
 use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 
@@ -19,13 +19,15 @@ use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 ///     minor_to_major: a permutation of 0 … N−1: dimension numbers from the fastest-varying to the slowest; or the whole
 ///         layout as XLA writes it, `"{1,0:T(8,128)}"`.
 ///     tiles: the sizes of each tile in elements, major to minor; each tile is applied to the result of the one before.
-///         `None` is XLA's `*`, which merges a dimension into the next.
+///         `None`, or −1 as in the documents, is XLA's `*`, which merges a dimension into the next.
 ///     tail_padding_alignment: the element count is padded to a multiple of this, XLA's `L(n)`.
 ///     element_size_in_bits: bits of one stored element, XLA's `E(n)`; `None` for the element type's whole bytes.
 ///     memory_space: 0 … 127, XLA's `S(n)`; 0 is the device's default memory.
 ///     split_configs: (dimension, indices) pairs, XLA's `SC(…)`: the physical dimensions that are split between
 ///         memories, and the indices before which they are split.
 ///     dynamic_shape_metadata_prefix_bytes: bytes of run-time sizes in front of the data, XLA's `M(n)`; not compared.
+///     index_primitive_type: the type of a sparse array's indices, XLA's `#(t)`: u8, u16, u32 or u64.
+///     pointer_primitive_type: the type of its pointers, XLA's `*(t)`.
 ///
 /// Raises:
 ///     ParseError: the string is not a layout.
@@ -49,20 +51,29 @@ type Split = (usize, Vec<u64>);
 impl PyLayout {
     #[new]
     #[pyo3(signature = (minor_to_major, *, tiles = Vec::new(), tail_padding_alignment = 1, element_size_in_bits = None,
-                        memory_space = 0, split_configs = Vec::new(), dynamic_shape_metadata_prefix_bytes = 0),
+                        memory_space = 0, split_configs = Vec::new(), dynamic_shape_metadata_prefix_bytes = 0,
+                        index_primitive_type = None, pointer_primitive_type = None),
            text_signature = "(minor_to_major, *, tiles=(), tail_padding_alignment=1, element_size_in_bits=None, \
-                             memory_space=0, split_configs=(), dynamic_shape_metadata_prefix_bytes=0)")]
+                             memory_space=0, split_configs=(), dynamic_shape_metadata_prefix_bytes=0, \
+                             index_primitive_type=None, pointer_primitive_type=None)")]
+    #[expect(clippy::too_many_arguments, reason = "those of a layout, by name")]
     fn new(
         minor_to_major: &Bound<'_, PyAny>,
-        tiles: Vec<Vec<Option<u64>>>,
+        tiles: Vec<Vec<Option<i64>>>,
         tail_padding_alignment: u64,
         element_size_in_bits: Option<u64>,
         memory_space: u8,
         split_configs: Vec<Split>,
         dynamic_shape_metadata_prefix_bytes: u64,
+        index_primitive_type: Option<&Bound<'_, PyAny>>,
+        pointer_primitive_type: Option<&Bound<'_, PyAny>>,
     ) -> Result<Self> {
+        let types = [index_primitive_type, pointer_primitive_type];
         if let Ok(text) = minor_to_major.cast::<PyString>() {
-            let is_alone = tiles.is_empty() && split_configs.is_empty() && element_size_in_bits.is_none();
+            let is_alone = tiles.is_empty()
+                && split_configs.is_empty()
+                && element_size_in_bits.is_none()
+                && types.iter().all(Option::is_none);
             let numbers = (tail_padding_alignment, memory_space, dynamic_shape_metadata_prefix_bytes);
             if !is_alone || numbers != (1, 0, 0) {
                 let message = "a layout's text has all of its parts: give either the text or the parts";
@@ -70,6 +81,8 @@ impl PyLayout {
             }
             return Ok(Self(parsed(str_of(text)?)?));
         }
+        let [index_type, pointer_type] =
+            types.map(|given| given.filter(|given| !given.is_none()).map(element_type).transpose());
         let minor_to_major: Vec<usize> = minor_to_major.extract()?;
         let tiles: Vec<Tile> = tiles.into_iter().map(tile).collect::<Result<_, _>>()?;
         let splits =
@@ -80,7 +93,9 @@ impl PyLayout {
             .with_element_size_in_bits(element_size_in_bits.unwrap_or(0))?
             .with_memory_space(memory_space)?
             .with_split_configs(splits)
-            .with_dynamic_shape_metadata_prefix_bytes(dynamic_shape_metadata_prefix_bytes);
+            .with_dynamic_shape_metadata_prefix_bytes(dynamic_shape_metadata_prefix_bytes)
+            .with_index_primitive_type(index_type?)?
+            .with_pointer_primitive_type(pointer_type?)?;
         Ok(Self(layout))
     }
 
@@ -93,6 +108,97 @@ impl PyLayout {
     #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
     fn row_major(rank: usize) -> Self {
         Self(Layout::row_major(rank))
+    }
+
+    /// The layout of that rank whose dimensions ascend from minor to major, `{0,…,N-1}`: the first dimension varies fastest.
+    ///
+    /// Examples:
+    ///     >>> Layout.ascending(3)
+    ///     Layout((0, 1, 2))
+    #[staticmethod]
+    #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
+    fn ascending(rank: usize) -> Self {
+        Self(Layout::ascending(rank))
+    }
+
+    /// The layout of that rank whose dimensions descend from minor to major: `row_major` under XLA's other name.
+    ///
+    /// Examples:
+    ///     >>> Layout.descending(3)
+    ///     Layout((2, 1, 0))
+    #[staticmethod]
+    #[pyo3(signature = (rank, /), text_signature = "(rank, /)")]
+    fn descending(rank: usize) -> Self {
+        Self(Layout::descending(rank))
+    }
+
+    /// A layout with this order of dimensions, the slowest-varying first, and nothing else.
+    ///
+    /// Raises:
+    ///     ShapeError: not a permutation of 0 … N−1.
+    ///
+    /// Examples:
+    ///     >>> Layout.from_major_to_minor((1, 0, 2))
+    ///     Layout((2, 0, 1))
+    #[staticmethod]
+    #[pyo3(signature = (major_to_minor, /), text_signature = "(major_to_minor, /)")]
+    fn from_major_to_minor(major_to_minor: Vec<usize>) -> Result<Self> {
+        Ok(Self(Layout::from_major_to_minor(major_to_minor)?))
+    }
+
+    /// The layout in a serialised `xla.LayoutProto` message.
+    ///
+    /// Raises:
+    ///     ShapeError: the bytes are not such a message.
+    ///
+    /// Examples:
+    ///     >>> Layout.from_proto(bytes.fromhex("0a020001"))
+    ///     Layout((0, 1))
+    #[staticmethod]
+    #[pyo3(signature = (message, /), text_signature = "(message, /)")]
+    fn from_proto(message: &[u8]) -> Result<Self> {
+        Ok(Self(Layout::decode_proto(message)?))
+    }
+
+    /// The layout as a serialised `xla.LayoutProto` message, byte for byte as XLA writes it.
+    ///
+    /// Examples:
+    ///     >>> Layout((0, 1)).to_proto().hex()
+    ///     '0a020001800101'
+    fn to_proto<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.encode_proto())
+    }
+
+    /// The layout with this dimension the most major; everything else stays.
+    ///
+    /// Raises:
+    ///     OutOfRangeError: there is no such dimension.
+    ///
+    /// Examples:
+    ///     >>> str(Layout("{2,1,0:T(2,2)}").move_dim_to_major(2))
+    ///     '{1,0,2:T(2,2)}'
+    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    fn move_dim_to_major(&self, dimension: usize) -> Result<Self> {
+        Ok(Self(self.0.move_dim_to_major(dimension)?))
+    }
+
+    /// For each dimension its place in memory, 0 the most major.
+    ///
+    /// Examples:
+    ///     >>> Layout((0, 2, 1)).logical_to_physical()
+    ///     (2, 0, 1)
+    fn logical_to_physical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        tuple(py, &self.0.logical_to_physical())
+    }
+
+    /// Whether these dimensions are neighbours in memory, in any order.
+    ///
+    /// Examples:
+    ///     >>> Layout((0, 2, 1)).are_dimensions_consecutive((0, 2))
+    ///     True
+    #[pyo3(signature = (dimensions, /), text_signature = "($self, dimensions, /)")]
+    fn are_dimensions_consecutive(&self, dimensions: Vec<usize>) -> bool {
+        self.0.are_dimensions_consecutive(&dimensions)
     }
 
     /// Dimension numbers from the fastest-varying to the slowest.
@@ -184,6 +290,12 @@ impl PyLayout {
         number("element_size_in_bits", layout.element_size_in_bits().unwrap_or(0), 0);
         number("memory_space", layout.memory_space().into(), 0);
         number("dynamic_shape_metadata_prefix_bytes", layout.dynamic_shape_metadata_prefix_bytes(), 0);
+        for (name, named) in [
+            ("index_primitive_type", layout.index_primitive_type()),
+            ("pointer_primitive_type", layout.pointer_primitive_type()),
+        ] {
+            parts.extend(named.map(|named| format!("{name}='{named}'")));
+        }
         if !layout.split_configs().is_empty() {
             let splits = layout.split_configs().iter().map(|split| {
                 let indices = tuple_repr(split.split_indices.iter().map(ToString::to_string));
@@ -232,10 +344,7 @@ fn parsed(text: &str) -> Result<Layout> {
     text.parse().map_err(|error| Error::in_text(error, text))
 }
 
-fn tile(sizes: Vec<Option<u64>>) -> Result<Tile, tilewise::Error> {
-    let dimension = |size: Option<u64>| match size {
-        None => Ok(TileDimension::Combined),
-        Some(size) => Ok(Tile::new([size])?.dimensions()[0]),
-    };
+fn tile(sizes: Vec<Option<i64>>) -> Result<Tile, tilewise::Error> {
+    let dimension = |size: Option<i64>| size.map_or(Ok(TileDimension::Combined), TileDimension::try_from);
     Tile::from_dimensions(sizes.into_iter().map(dimension).collect::<Result<Vec<_>, tilewise::Error>>()?)
 }

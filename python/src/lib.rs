@@ -27,6 +27,7 @@ mod report_json;
 mod restore;
 mod row;
 mod shape;
+mod shape_edits;
 mod shape_methods;
 mod space;
 mod steps;

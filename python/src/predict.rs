@@ -10,6 +10,7 @@ use crate::{
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{prelude::*, types::PyString};
 use tilewise::{Shape, tpu};
+use tilewise_report::parse_shape_as_written;
 
 /// The shape with the layout that the compiler picks on a TPU generation.
 ///

@@ -50,6 +50,7 @@ mod unmodified;
 mod visible;
 mod walk;
 mod worked;
+pub mod xla;
 
 pub use array::ArrayShape;
 pub use byte_size::ByteSize;

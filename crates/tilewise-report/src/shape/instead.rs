@@ -1,7 +1,7 @@
 //! What to write in place of a text that is no shape: the help of its error.
 
 use super::{layout::parse_layout, lenient::element_type};
-use tilewise::{Layout, Shape};
+use tilewise::{Layout, ProgramShape, Shape};
 
 /// What to write, in a sentence; `None` where the error's own help is all that can be said.
 pub(super) fn instead_of(text: &str) -> Option<String> {
@@ -18,6 +18,19 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
         let sizes = vec!["…"; layout.minor_to_major().len()].join(",");
         return Some(format!(
             "this is a layout; put the element type and the dimensions in front: `f32[{sizes}]{layout}`"
+        ));
+    }
+    if let Some(program) = program(text) {
+        let shapes: Vec<String> = program
+            .parameters
+            .iter()
+            .map(|(_, shape)| shape)
+            .chain([&program.result])
+            .map(|shape| format!("`{shape}`"))
+            .collect();
+        return Some(format!(
+            "a computation begins here, its parameters and its result have shapes: {}; `tilewise audit` reads the whole program",
+            shapes.join(", ")
         ));
     }
     if let Some(shape) = corrected(text) {
@@ -37,6 +50,13 @@ pub(super) fn instead_of(text: &str) -> Option<String> {
         "this is a part of a layout: write all of the shape, such as `f32[4,8]{{1,0:{}}}`",
         parts.properties()
     ))
+}
+
+/// The shapes of `(f32[2]) -> f32[3]`, or of the line that opens a computation, `ENTRY %main.5 (x: f32[2]) -> f32[3] {`.
+fn program(text: &str) -> Option<ProgramShape> {
+    let text = text.strip_suffix('{').unwrap_or(text);
+    let start = text.find('(').filter(|_| text.contains("->"))?;
+    text[start..].parse().ok()
 }
 
 /// The shape that was meant, where it can be only one.
@@ -187,6 +207,11 @@ mod tests {
             ("f32［2，3］{1，0：T（2，2）}", "write `f32[2,3]{1,0:T(2,2)}`"),
             ("f32[2,3]\u{a0}{0,1}", "write `f32[2,3]{0,1}`"),
             ("f32[2,3]0", "the shell took the braces: quote the shape, such as 'f32[2,3]{1,0}'"),
+            (
+                "ENTRY %main.5 (x: f32[2]) -> f32[3] {",
+                "a computation begins here, its parameters and its result have shapes: `f32[2]`, `f32[3]`; `tilewise audit` reads the \
+                 whole program",
+            ),
             ("4x8", "name the element type in front of the sizes, such as `f32[4,8]`"),
             ("[4 x 8]", "name the element type in front of the sizes, such as `f32[4,8]`"),
             ("S(1)", "this is a part of a layout: write all of the shape, such as `f32[4,8]{1,0:S(1)}`"),
