@@ -8,12 +8,13 @@ use crate::{
 };
 use pyo3::{prelude::*, types::PyString};
 use std::sync::Arc;
+use tilewise::tpu::Libtpu;
 use tilewise_audit::{AuditOptions, Machine};
 use tilewise_report::AuditOutput;
 
 /// Audits HLO text.
 #[pyfunction]
-#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None))]
+#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None, libtpu = None))]
 pub(crate) fn audit_text<'py>(
     py: Python<'py>,
     text: &Bound<'py, PyString>,
@@ -21,13 +22,15 @@ pub(crate) fn audit_text<'py>(
     tpu: Option<&Bound<'py, PyAny>>,
     hbm_limit: Option<u64>,
     machine: Option<&str>,
+    libtpu: Option<&str>,
 ) -> Result<Bound<'py, PyReport>> {
+    let libtpu = libtpu.map(str::parse::<Libtpu>).transpose()?;
     let machine = machine.map(machine_named).transpose()?;
     let tpu = tpu.map(generation).transpose()?.or(machine.and_then(Machine::generation));
     let machine = machine.filter(|machine| machine.generation().is_none());
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
-    let options = AuditOptions::of_file(&source, machine.or(tpu.map(Into::into)), hbm_limit);
+    let options = AuditOptions::of_file(&source, machine.or(tpu.map(Into::into)), hbm_limit).with_libtpu(libtpu);
     let limit = options.hbm_limit;
     let audited = interruptible(py, move || {
         let program = tilewise_audit::Program::parse(text)?;

@@ -37,6 +37,7 @@ fields!(ReportView<'_>, view, {
     entry: view.report.entry,
     is_scheduled: view.report.is_scheduled,
     machine: view.report.machine.to_string(),
+    libtpu: view.report.libtpu.map(|version| version.to_string()),
     partitions: view.report.partitions,
     argument_bytes: view.report.memory_bounds.argument_bytes,
     output_bytes: view.report.memory_bounds.output_bytes,
@@ -44,6 +45,7 @@ fields!(ReportView<'_>, view, {
     constant_bytes: view.report.memory_bounds.constant_bytes,
     // Null for a module without plan.
     temporary_bytes: view.report.memory_bounds.temporary_bytes,
+    reported_temporary_bytes: view.report.reported_temporary_bytes(),
     memory_spaces: view.report.memory_spaces,
     advice: view.report.advice(),
     notes: view.report.notes(),

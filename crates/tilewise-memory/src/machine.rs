@@ -107,14 +107,6 @@ impl Machine {
         }
     }
 
-    /// The build number of that compiler, where the files of its dumps have one (`….cl_1003875606.after_optimizations.txt`).
-    /// Other builds pack temporaries otherwise: of 19 programs of libtpu's build 772339112, in public dumps, 15 have each of
-    /// them where it is planned.
-    #[must_use]
-    pub fn compiler_build(self) -> Option<u64> {
-        self.generation().map(|_| 1_003_875_606)
-    }
-
     /// How its compiler packs a heap where memory isn't short.
     #[must_use]
     pub fn packing(self) -> Packing {

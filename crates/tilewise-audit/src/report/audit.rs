@@ -20,7 +20,7 @@ use std::{
 };
 use tilewise::{
     Shape, ShapeKind,
-    tpu::{Generation, memory_space_name},
+    tpu::{Generation, Libtpu, memory_space_name},
 };
 use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
 use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, PlanOptions, Planner, SpacePlan, unshared_bytes};
@@ -36,8 +36,10 @@ pub struct AuditOptions {
     /// The generation that the program's file is named after: what counts where none is given, and a warning where another
     /// is.
     pub named: Option<Generation>,
-    /// The build of the compiler, where the program's file says it: [another one](Machine::compiler_build) plans otherwise.
+    /// The build of the compiler, where the program's file says it.
     pub build: Option<u64>,
+    /// The version of libtpu that compiled the program, where the caller knows it; else [that of the build](Libtpu::of_build).
+    pub libtpu: Option<Libtpu>,
 }
 
 impl AuditOptions {
@@ -55,7 +57,7 @@ impl AuditOptions {
     pub fn of_file(path: &str, machine: Option<Machine>, hbm_limit: Option<u64>) -> Self {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
         let hbm_limit = hbm_limit.or(machine.and_then(Machine::program_bytes));
-        Self { machine, hbm_limit, named: generation_in_name(name), build: build_in_name(name) }
+        Self { machine, hbm_limit, named: generation_in_name(name), build: build_in_name(name), libtpu: None }
     }
 
     /// The options with this generation.
@@ -68,6 +70,12 @@ impl AuditOptions {
     #[must_use]
     pub fn with_machine(self, machine: impl Into<Option<Machine>>) -> Self {
         Self { machine: machine.into(), ..self }
+    }
+
+    /// The options for a program that this version of libtpu compiled.
+    #[must_use]
+    pub fn with_libtpu(self, libtpu: impl Into<Option<Libtpu>>) -> Self {
+        Self { libtpu: libtpu.into(), ..self }
     }
 
     /// The options with so many bytes of HBM.
@@ -124,7 +132,8 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let is_assumed = assumed.is_some();
     auditor.warnings.extend(assumed);
     auditor.warnings.extend(machine.generation().and_then(|generation| of_another(module, generation, options)));
-    auditor.warnings.extend(options.build.and_then(|build| of_another_build(build, machine)));
+    let libtpu = options.libtpu.or(options.build.and_then(Libtpu::of_build)).filter(|_| machine.generation().is_some());
+    auditor.warnings.extend(of_another_build(libtpu, options.build, machine));
     auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
     plan_options.hbm_limit = options.hbm_limit;
@@ -166,6 +175,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
         machine,
+        libtpu,
         partitions: partitions(module),
         memory_spaces: memory_spaces.into_values().collect(),
         copies,
@@ -230,12 +240,18 @@ fn of_another(module: &Module, generation: Generation, options: AuditOptions) ->
     Some(Warning::new("other_generation", message))
 }
 
-/// The warning for a program that another build of the compiler made.
-fn of_another_build(build: u64, machine: Machine) -> Option<Warning> {
-    let known = machine.compiler_build().filter(|known| *known != build)?;
+/// The warning for a program that a compiler made whose plans weren't compared.
+fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine) -> Option<Warning> {
+    machine.generation()?;
+    let made = match (libtpu, build) {
+        (Some(version), _) if version.is_checked() => return None,
+        (Some(version), _) => format!("libtpu {version}"),
+        (None, Some(build)) => format!("build {build} of the compiler"),
+        (None, None) => return None,
+    };
     let compiler = machine.compiler();
     let message = format!(
-        "build {build} of the compiler made it, and the plan is that of build {known} ({compiler}): temporaries may differ"
+        "{made} compiled it, which this tilewise was not compared with; it is planned as by {compiler}: temporaries may differ"
     );
     Some(Warning::new("other_build", message))
 }

@@ -12,7 +12,7 @@ use crate::{
     program::{PlannedProgram, SourceLine, share},
 };
 use std::{borrow::Cow, ops::Range, sync::OnceLock};
-use tilewise::{Shape, Sizes, tpu::memory_space_name};
+use tilewise::{Shape, Sizes, tpu::{Libtpu, memory_space_name}};
 use tilewise_memory::{Machine, MemoryPlan};
 
 /// An audit of one module.
@@ -27,6 +27,8 @@ pub struct Report {
     pub is_scheduled: bool,
     /// The machine it is compiled for, as given or [inferred](crate::infer_machine).
     pub machine: Machine,
+    /// The version of libtpu that compiled it, where the caller or its file's name tells.
+    pub libtpu: Option<Libtpu>,
     /// Devices that run the program together; what is said of memory is of each.
     pub partitions: u64,
     /// Totals and peaks, by rising memory space.
@@ -204,6 +206,19 @@ impl Report {
     /// A program without a schedule, or of another machine, has no plan.
     pub fn plan(&self) -> Result<&MemoryPlan, &tilewise_memory::Error> {
         self.planned.plan.as_ref()
+    }
+
+    /// What `memory_analysis()` of the compiler that made the program says of its temporaries (`temp_size_in_bytes`): the
+    /// [planned bytes](MemoryBounds::temporary_bytes), and before libtpu 0.0.51 [the gaps between them a second
+    /// time](Libtpu::counts_gaps_twice). `None` without a plan.
+    #[must_use]
+    pub fn reported_temporary_bytes(&self) -> Option<u64> {
+        let bytes = self.memory_bounds.temporary_bytes?;
+        if !self.libtpu.is_some_and(Libtpu::counts_gaps_twice) {
+            return Some(bytes);
+        }
+        let live = self.plan().ok()?.space(0).map_or(0, |space| space.peak_temporary_live_bytes);
+        bytes.checked_add(bytes.saturating_sub(live))
     }
 
     /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of

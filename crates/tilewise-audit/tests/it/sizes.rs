@@ -316,3 +316,24 @@ fn nothing_hides_in_what_is_smaller() {
     let twice = "f32[16,128]{1,0:T(8,128)}";
     assert_eq!(fits(&format!("  k = ({twice}, {twice}) custom-call(a)\n")), (Some(true), None));
 }
+
+/// `temp_size_in_bytes` of `scatter_offload` as libtpu 0.0.50.1 and 0.0.52 reported it.
+#[test]
+fn what_a_compiler_reports_depends_on_its_version() {
+    let text = tilewise_hlo::read_text(programs::path("elements.hlo.gz")).expect("a text");
+    let modules: Vec<Module> = Module::parse_all(text).into_iter().map(|module| module.expect("a module")).collect();
+    let report = |name: &str, libtpu: Option<&str>| {
+        let module = modules.iter().find(|module| module.name() == name).expect("a program");
+        let libtpu = libtpu.map(|version| version.parse().expect("a version"));
+        let options = AuditOptions::default().with_tpu(Generation::V6e).with_libtpu(libtpu);
+        tilewise_audit::audit_with(module, options)
+    };
+    let older = report("scatter_offload_50.v6e", Some("0.0.50.1"));
+    assert_eq!(older.memory_bounds.temporary_bytes, Some(1_736_704));
+    assert_eq!(older.reported_temporary_bytes(), Some(1_900_224));
+    let newer = report("scatter_offload_52.v6e", Some("0.0.52"));
+    assert_eq!((newer.memory_bounds.temporary_bytes, newer.reported_temporary_bytes()), (Some(1_818_624), Some(1_818_624)));
+    let unknown = [report("scatter_offload_52.v6e", Some("0.0.99")), report("scatter_offload_52.v6e", None)];
+    let warned = |report: &tilewise_audit::Report| report.warnings.iter().any(|warning| warning.kind == "other_build");
+    assert_eq!([&older, &newer, &unknown[0], &unknown[1]].map(warned), [false, false, true, false]);
+}

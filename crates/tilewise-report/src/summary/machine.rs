@@ -1,7 +1,9 @@
 //! What is said of a machine's memory, and of what a plan leaves out there.
 
+use super::{Remark, Tone};
 use crate::style::bytes;
-use tilewise_audit::Machine;
+use tilewise::tpu::Libtpu;
+use tilewise_audit::{Machine, Report};
 
 /// What its memory is called.
 pub fn memory_name(machine: Machine) -> &'static str {
@@ -24,6 +26,25 @@ pub(super) fn words(machine: Machine) -> String {
         }
         _ => format!("{pool}."),
     }
+}
+
+/// Whose plan it is, what it leaves out, and what else the compiler's own report says.
+pub(super) fn compiler(report: &Report) -> Vec<Remark> {
+    let rest = left_out(report.machine);
+    let planned = match report.libtpu.filter(|version| Libtpu::is_checked(*version)) {
+        Some(libtpu) => format!("Exact for libtpu {libtpu}, which compiled it; {rest}"),
+        None => format!("Planned as {} does; {rest}", report.machine.compiler()),
+    };
+    let (planned_bytes, reported) = (report.memory_bounds.temporary_bytes, report.reported_temporary_bytes());
+    let counted_twice = reported.filter(|reported| Some(*reported) != planned_bytes).zip(report.libtpu);
+    let counted_twice = counted_twice.map(|(reported, libtpu)| {
+        let reported = bytes(reported);
+        format!(
+            "`memory_analysis()` of libtpu {libtpu} says {reported} of temporaries: before 0.0.51 it counts the gaps between \
+             them twice."
+        )
+    });
+    [Some(planned), counted_twice].into_iter().flatten().map(|words| Remark { words, tone: Tone::Faint }).collect()
 }
 
 /// What a plan leaves out. Of 155 programs compiled by libtpu 0.0.51, `generated_code_size` is below 4 MiB in 140, and

@@ -284,7 +284,7 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
     if let Some(words) = of_core(report) {
         say(Tone::Plain, words);
     }
-    say(Tone::Faint, format!("Planned as {} does; {}", report.machine.compiler(), machine::left_out(report.machine)));
+    remarks.extend(machine::compiler(report));
     remarks
 }
 

@@ -41,12 +41,14 @@ mod block;
 mod default_layout;
 mod generation;
 pub mod kernel;
+mod libtpu;
 mod memory_space;
 
 pub use allocated::{UNTILED_BLOCK_BYTES, allocated_bytes};
 pub use block::PaddedBlock;
 pub use default_layout::{Policy, Prediction, default_layout, layout_for_order, predict};
 pub use generation::Generation;
+pub use libtpu::Libtpu;
 pub use memory_space::memory_space_name;
 
 /// The compiler whose answers the rule reproduces, the only version it was checked with.
