@@ -260,8 +260,20 @@ impl PyReport {
         self.audited.report.memory_bounds.constant_bytes
     }
 
-    /// Bytes of temporaries in HBM, as the compiler reports them (`temp_size_in_bytes` of `memory_analysis()`); `None` for
-    /// a program that isn't scheduled.
+    /// The version of libtpu that compiled the program, such as ``"0.0.50.1"``, if its file's name or the caller tells.
+    #[getter]
+    fn libtpu(&self) -> Option<String> {
+        self.audited.report.libtpu.map(|libtpu| libtpu.to_string())
+    }
+
+    /// What that compiler's `memory_analysis()` says of temporaries (`temp_size_in_bytes`): `temporary_bytes`, and before
+    /// libtpu 0.0.51 the gaps between them a second time.
+    #[getter]
+    fn reported_temporary_bytes(&self) -> Option<u64> {
+        self.audited.report.reported_temporary_bytes()
+    }
+
+    /// Bytes of temporaries in HBM, as the compiler allocates them; `None` for a program that isn't scheduled.
     ///
     /// Examples:
     ///     >>> import pathlib

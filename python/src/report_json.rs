@@ -19,6 +19,8 @@ struct Program<'a> {
     hbm_limit: Option<u64>,
     #[serde(default)]
     machine: Option<String>,
+    #[serde(default)]
+    libtpu: Option<String>,
 }
 
 /// The report as one line, with its program or without.
@@ -36,6 +38,7 @@ pub(crate) fn write(py: Python<'_>, report: &PyReport, with_program: bool) -> Py
         tpu: tpu.map(|tpu| Generation::name(tpu).into()),
         hbm_limit,
         machine: machine.map(|machine| machine.to_string()),
+        libtpu: report.report().libtpu.map(|libtpu| libtpu.to_string()),
     });
     let options = ViewOptions { hbm_limit, most_buffers: None };
     let line = JsonLine::of(source, WithProgram { report: report.report().view(source, options), program });
@@ -51,10 +54,11 @@ pub(crate) fn read<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepo
     }
     let item: Item = serde_json::from_str(json)
         .map_err(|error| Error::new(Class::Hlo, "not_json", format!("this is not a report in JSON: {error}")))?;
-    let Some(Program { text, tpu, hbm_limit, machine }) = item.program else {
+    let Some(Program { text, tpu, hbm_limit, machine, libtpu }) = item.program else {
         let message = "this JSON does not hold the program that the report is of";
         return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
     };
     let tpu = tpu.map(|name| PyString::new(py, &name).into_any());
-    audit_text(py, &PyString::new(py, &text), item.source, tpu.as_ref(), hbm_limit, machine.as_deref())
+    let text = PyString::new(py, &text);
+    audit_text(py, &text, item.source, tpu.as_ref(), hbm_limit, machine.as_deref(), libtpu.as_deref())
 }
