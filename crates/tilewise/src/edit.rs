@@ -52,7 +52,7 @@ impl Shape {
         match self.array_to_edit()?.element_type {
             ElementType::C64 => self.change_element_type(ElementType::F32),
             ElementType::C128 => self.change_element_type(ElementType::F64),
-            other => Err(Error::new(ErrorKind::UnsupportedElementType, format!("{other} is no complex type"))),
+            other => Err(Error::new(ErrorKind::UnsupportedElementType, format!("{other} isn't a complex type"))),
         }
     }
 

@@ -255,7 +255,7 @@ impl<'a> Cursor<'a> {
 
     fn trailing(&self) -> Error {
         let (start, end) = (self.at, self.text.trim_end().len());
-        Error::new(ErrorKind::TrailingInput, "this is no part of an operation").at(start..end.max(start)).with_help(
+        Error::new(ErrorKind::TrailingInput, "this isn't part of an operation").at(start..end.max(start)).with_help(
             "an operation is `name = shape opcode(operands), attribute=value`; what belongs to a layout stands in its braces",
         )
     }

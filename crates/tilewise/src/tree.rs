@@ -160,7 +160,7 @@ impl Shape {
     fn check_tuple(&self) -> Result<(), Error> {
         match self.kind().name() {
             "tuple" => Ok(()),
-            kind => Err(Error::new(ErrorKind::NotAnArray, format!("this is no tuple, its kind is {kind}"))),
+            kind => Err(Error::new(ErrorKind::NotAnArray, format!("this isn't a tuple but {kind}"))),
         }
     }
 

@@ -97,7 +97,7 @@ impl ArrayShape {
         for (dimension, &bound) in bounds.iter().enumerate() {
             if count[dimension] > bound - base[dimension] || step[dimension] == 0 {
                 let message = format!("from {}, {} in steps of {}", base[dimension], count[dimension], step[dimension]);
-                let message = format!("{message} is no range of dimension {dimension}, which has bound {bound}");
+                let message = format!("{message} isn't a range of dimension {dimension}, which has bound {bound}");
                 return Err(Error::new(ErrorKind::IndexOutOfBounds, message));
             }
         }
