@@ -210,6 +210,14 @@ pub enum WarningKind {
     MissingAttribute,
     /// An attribute that is nearly one of those that a plan of memory depends on.
     MisspeltAttribute,
+    /// An attribute that is given twice.
+    DuplicateAttribute,
+    /// An attribute of the module that isn't known: it may say anything of its memory.
+    UnknownHeaderAttribute,
+    /// An attribute of the module whose value is none that it can have.
+    HeaderValue,
+    /// An instruction with more or fewer operands than it takes.
+    OperandCount,
     /// An instruction without shape, where none can be inferred.
     NoShape,
     /// An instruction that does what isn't known.
@@ -243,6 +251,10 @@ impl WarningKind {
             Self::HeaderMismatch => "header_mismatch",
             Self::MissingAttribute => "missing_attribute",
             Self::MisspeltAttribute => "misspelt_attribute",
+            Self::DuplicateAttribute => "duplicate_attribute",
+            Self::UnknownHeaderAttribute => "unknown_header_attribute",
+            Self::HeaderValue => "header_value",
+            Self::OperandCount => "operand_count",
             Self::NoShape => "no_shape",
             Self::UnknownOpcode => "unknown_opcode",
         }
@@ -251,7 +263,15 @@ impl WarningKind {
     /// Whether XLA's own parser refuses such a text. The others it takes, or they are of a newer compiler.
     #[must_use]
     pub fn is_refused_by_xla(self) -> bool {
-        !matches!(self, Self::SeveralModules | Self::NoEntry | Self::HeaderMismatch | Self::UnknownOpcode)
+        !matches!(
+            self,
+            Self::SeveralModules
+                | Self::NoEntry
+                | Self::HeaderMismatch
+                | Self::HeaderValue
+                | Self::UnknownHeaderAttribute
+                | Self::UnknownOpcode
+        )
     }
 
     pub(crate) fn message(self) -> &'static str {
@@ -280,6 +300,10 @@ impl WarningKind {
             }
             Self::MissingAttribute => "the instruction lacks an attribute that it can't do without",
             Self::MisspeltAttribute => "the attribute is nearly one that is known",
+            Self::DuplicateAttribute => "the attribute is given a second time",
+            Self::UnknownHeaderAttribute => "the module has an attribute that isn't known",
+            Self::HeaderValue => "the module's attribute can't have that value",
+            Self::OperandCount => "the instruction takes another number of operands",
             Self::NoShape => "the instruction has no shape, and none can be inferred",
             Self::UnknownOpcode => "the instruction does what isn't known",
         }

@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod alias;
+mod arity;
 mod attributes;
 mod buffer_assignment;
 mod buffers;

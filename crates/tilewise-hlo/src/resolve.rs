@@ -3,9 +3,10 @@
 //! XLA's parser resolves names while it reads (xla/hlo/parser/hlo_parser.cc): what is used must be defined above, and
 //! once. So a text that was cut, wherever it was, mostly misses something that the rest needs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use crate::arity::{are_pairs, operand_counts};
 use crate::calls::{CallRole, called};
 use crate::error::{Error, Warning, WarningKind};
 use crate::infer::{Operation, infer};
@@ -93,7 +94,7 @@ impl<'d> Resolver<'d> {
         for at in instructions {
             let instruction = &data.instructions[at];
             self.operands(at, record.is_implicit());
-            self.attributes(at);
+            self.attributes(at, record.is_implicit());
             self.shape(at);
             if instruction.opcode == Opcode::Parameter {
                 parameters.push(at);
@@ -154,11 +155,16 @@ impl<'d> Resolver<'d> {
             }
             self.operands.push(found.and_then(|found| u32::try_from(found).ok()).unwrap_or(NONE));
         }
+        let count = self.last_operands().len();
+        let is_taken = operand_counts(instruction.opcode).contains(&count) && are_pairs(instruction.opcode, count);
+        if !is_taken && !may_lack {
+            self.warn(WarningKind::OperandCount, instruction.name);
+        }
     }
 
     /// Reads the attributes, but for those printed last, which say where an instruction comes from and how it is
     /// compiled.
-    fn attributes(&mut self, at: usize) {
+    fn attributes(&mut self, at: usize, may_lack: bool) {
         let data = self.data;
         let instruction = &data.instructions[at];
         // What `slice-start` and the like run is in their names.
@@ -167,11 +173,16 @@ impl<'d> Resolver<'d> {
             opcode => opcode,
         };
         let text = data.text(instruction.attributes);
-        let mut has = Has::default();
+        let (mut has, mut branches, mut seen) = (Has::default(), 0, Seen::default());
+        let mut is_last_read = false;
         let mut pairs = Pairs::new(text);
         while let Some((name, value)) = pairs.next_name() {
-            if is_last(name, &text[value..]) && has.what_needs(opcode) {
-                return;
+            if !seen.add(name) {
+                self.warn(WarningKind::DuplicateAttribute, data.span_of(name));
+            }
+            is_last_read = is_last(name, &text[value..]) && has.what_needs(opcode);
+            if is_last_read {
+                break;
             }
             let value = pairs.skip_value(value);
             if let Some(role) = CallRole::of(name) {
@@ -180,6 +191,9 @@ impl<'d> Resolver<'d> {
                     let wrapped = || crate::opcode::wrapped(data.text(instruction.opcode_text));
                     opcode == Opcode::Fusion || wrapped() == Some(Opcode::Fusion)
                 };
+                if matches!(role, CallRole::Branch | CallRole::True | CallRole::False) {
+                    branches += called(data, value).count();
+                }
                 self.note_called(value, role == CallRole::Calls && runs_fusion());
             } else if name == "control-predecessors" && memchr::memchr(b'#', value.as_bytes()).is_some() {
                 // XLA takes names alone.
@@ -190,12 +204,21 @@ impl<'d> Resolver<'d> {
                 self.warn(WarningKind::MisspeltAttribute, data.span_of(name));
             }
         }
-        if !pairs.is_at_end() {
+        if !is_last_read && !pairs.is_at_end() {
             self.warn(WarningKind::UnreadLines, data.span_of(pairs.rest()));
         }
         if !has.what_needs(opcode) {
             self.warn(WarningKind::MissingAttribute, instruction.name);
+        } else if opcode == Opcode::Conditional && !may_lack && self.last_operands().len() != branches + 1 {
+            // Which branch, and an operand for each.
+            self.warn(WarningKind::OperandCount, instruction.name);
         }
+    }
+
+    /// The operands of the instruction that was read last.
+    fn last_operands(&self) -> &[u32] {
+        let first = self.first_operands.last().map_or(0, |first| *first as usize);
+        self.operands.get(first..).unwrap_or_default()
     }
 
     fn note_called(&mut self, value: &'d str, by_fusion: bool) {
@@ -348,13 +371,26 @@ impl<'d> Resolver<'d> {
         let mut pairs = Pairs::new(text);
         let foreign =
             |name: &str| matches!(name, "metadata" | "backend_config" | "kind") || CallRole::of(name).is_some();
+        let mut seen = Seen::default();
         while let Some((name, value)) = pairs.next_name() {
+            if !seen.add(name) {
+                self.warn(WarningKind::DuplicateAttribute, data.span_of(name));
+            }
+            let value = pairs.skip_value(value);
+            let is_sound = match name {
+                "is_scheduled" => matches!(value, "true" | "false"),
+                "num_partitions" | "replica_count" => value.parse::<i64>().is_ok_and(|count| count > 0),
+                _ => true,
+            };
             if foreign(name) {
                 self.warn(WarningKind::UnreadLines, data.span_of(name));
             } else if is_nearly_any(name, &HEADER) {
                 self.warn(WarningKind::MisspeltAttribute, data.span_of(name));
+            } else if !HEADER.contains(&name) && !OTHER_HEADER.contains(&name) {
+                self.warn(WarningKind::UnknownHeaderAttribute, data.span_of(name));
+            } else if !is_sound {
+                self.warn(WarningKind::HeaderValue, data.span_of(name));
             }
-            pairs.skip_value(value);
         }
         if !pairs.is_at_end() {
             self.warn(WarningKind::UnreadLines, data.span_of(pairs.rest()));
@@ -393,8 +429,37 @@ fn is_last(name: &str, values: &str) -> bool {
             rest.is_empty()
                 || rest.strip_prefix(", backend_config=").is_some_and(|value| is_last("backend_config", value))
         }
-        "backend_config" => values.trim_ascii_end().ends_with(['}', '"']),
+        "backend_config" => values.trim_ascii_end().ends_with(['}', '"']) && !may_go_on(values),
         _ => false,
+    }
+}
+
+/// Whether a further attribute may stand in a text: a comma with a letter behind it, which in JSON is rare.
+fn may_go_on(values: &str) -> bool {
+    let bytes = values.as_bytes();
+    let behind = |at: usize| bytes[at + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
+    memchr::memchr_iter(b',', bytes).any(|at| matches!(behind(at), Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'/')))
+}
+
+/// The names of attributes that were given.
+#[derive(Default)]
+struct Seen<'t> {
+    few: Vec<&'t str>,
+    others: HashSet<&'t str>,
+}
+
+impl<'t> Seen<'t> {
+    /// Whether the name is new. Instructions have few attributes; texts that no compiler printed may have any number.
+    fn add(&mut self, name: &'t str) -> bool {
+        const FEW: usize = 16;
+        if self.few.contains(&name) {
+            return false;
+        }
+        if self.few.len() < FEW {
+            self.few.push(name);
+            return true;
+        }
+        self.others.insert(name)
     }
 }
 
@@ -438,6 +503,22 @@ const ATTRIBUTES: [&str; 10] = [
 
 /// Those attributes of modules that a plan of memory depends on.
 const HEADER: [&str; 3] = ["entry_computation_layout", "input_output_alias", "is_scheduled"];
+
+/// The others that XLA's parser takes, and those that it took once.
+const OTHER_HEADER: [&str; 12] = [
+    "alias_passthrough_params",
+    "allow_spmd_sharding_propagation_to_output",
+    "allow_spmd_sharding_propagation_to_parameters",
+    "backend_config",
+    "buffer_donor",
+    "debug_attributes",
+    "device_assignment",
+    "frontend_attributes",
+    "num_partitions",
+    "origin_recovery_table",
+    "replica_count",
+    "use_auto_spmd_partitioning",
+];
 
 /// Whether a name is none of these, but differs from one by a letter or two: then it is damaged, not unknown.
 fn is_nearly_any(name: &str, known: &[&str]) -> bool {

@@ -4,7 +4,9 @@ mod parse;
 #[cfg(feature = "proto")]
 mod proto;
 
-use crate::error::Error;
+use std::cmp::Ordering;
+
+use crate::error::{Error, ErrorKind};
 use tilewise::visible_lines;
 
 /// A buffer assignment: what XLA decided about memory (`BufferAssignment` in xla/service/buffer_assignment.h).
@@ -40,9 +42,10 @@ impl BufferAssignment {
     /// # Errors
     ///
     /// [`Syntax`](crate::ErrorKind::Syntax) for a line that isn't written as XLA does (`BufferAllocation::ToString` in
-    /// xla/service/buffer_assignment.cc), [`Truncated`](crate::ErrorKind::Truncated) for a text without any allocation.
+    /// xla/service/buffer_assignment.cc), [`Truncated`](crate::ErrorKind::Truncated) for a text without any allocation, one
+    /// that lacks an allocation before the last, or whose total is another, and for values that lie beyond their allocation.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        parse::parse(&visible_lines(text))
+        parse::parse(&visible_lines(text))?.checked()
     }
 
     /// Whether a text begins as a buffer assignment does.
@@ -54,7 +57,34 @@ impl BufferAssignment {
     /// Reads a `BufferAssignmentProto`; `name_of` gives the name of the instruction of an id.
     #[cfg(feature = "proto")]
     pub(crate) fn decode(bytes: prost::bytes::Bytes, name_of: impl Fn(i64) -> Option<String>) -> Result<Self, Error> {
-        proto::decode(bytes, name_of)
+        proto::decode(bytes, name_of)?.checked()
+    }
+
+    /// The assignment if nothing in it contradicts the rest: allocations are numbered 0, 1, 2 … in any order, and each holds
+    /// its values. What is missing at the end can't be seen so.
+    fn checked(self) -> Result<Self, Error> {
+        let damaged = |what: String| {
+            let message = format!("the buffer assignment is damaged: {what}; dump or copy it again, whole");
+            Err(Error::new(ErrorKind::Truncated, None, message))
+        };
+        let mut numbers: Vec<u64> = self.allocations.iter().map(|allocation| allocation.index).collect();
+        numbers.sort_unstable();
+        for (expected, number) in (0..).zip(numbers) {
+            match number.cmp(&expected) {
+                Ordering::Greater => return damaged(format!("it lacks allocation {expected}")),
+                Ordering::Less => return damaged(format!("it has allocation {number} twice")),
+                Ordering::Equal => {}
+            }
+        }
+        for BufferAllocation { index, size, values, .. } in &self.allocations {
+            let beyond = values.iter().find(|value| value.offset.checked_add(value.size).is_none_or(|end| end > *size));
+            if let Some(AssignedBuffer { instruction, offset, size: bytes, .. }) = beyond {
+                return damaged(format!(
+                    "`{instruction}` takes {bytes} bytes from {offset} on of allocation {index}, which has {size}"
+                ));
+            }
+        }
+        Ok(self)
     }
 
     /// The allocations, in the order of the text.

@@ -21,8 +21,20 @@ pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
             let value = read_value(value).ok_or_else(|| error("`<N name @N> (size=N,offset=N)`"))?;
             let last = allocations.last_mut().ok_or_else(|| error("an allocation before its values"))?;
             last.values.push(value);
+        } else if let Some(total) = content.strip_prefix("Total bytes used: ") {
+            let said: u64 =
+                total.split(' ').next().and_then(|total| total.parse().ok()).ok_or_else(|| error("a total"))?;
+            let sum = allocations.iter().try_fold(0_u64, |sum, allocation| sum.checked_add(allocation.size));
+            if sum != Some(said) {
+                let message = format!(
+                    "the buffer assignment is damaged: its allocations are {} bytes, and it says {said}; dump or copy it again, whole",
+                    sum.map_or_else(|| "more than 64 bits of".to_owned(), |sum| sum.to_string())
+                );
+                return Err(Error::new(ErrorKind::Truncated, Some(start..start + line.trim_end().len()), message));
+            }
+            break;
         } else if !content.is_empty() && content != TITLE {
-            // The totals and the list of values that follow say nothing more about places.
+            // The list of values that follows says nothing more about places.
             break;
         }
     }
@@ -99,7 +111,7 @@ mod tests {
             allocation 4: size 512, page 0, parameter 1, shape |(f32[2], f32[])| at ShapeIndex {0,2}, maybe-live-out:\n\
             allocation 5: size 0, page 0, output shape is |(f32[2], f32[])|, maybe-live-out:\n\
             allocation 6: size 1, constant:\n\
-            allocation 7: size 1, thread-local:\n\nTotal bytes used: 4\nUsed values:\n";
+            allocation 7: size 1, thread-local:\n\nTotal bytes used: 522\nUsed values:\n";
         let assignment = parse(text).unwrap();
         let [temporary, argument, result, constant, local] = assignment.allocations() else { panic!("five") };
         assert!(temporary.is_temporary() && temporary.memory_space == 2);
@@ -125,5 +137,35 @@ mod tests {
             assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Syntax, "{text}");
         }
         assert_eq!(parse("BufferAssignment:\n").unwrap_err().kind(), ErrorKind::Truncated);
+    }
+
+    #[test]
+    fn what_lacks_a_part_is_damaged() {
+        let value =
+            |number: u32, offset: &str| format!(" value: <{number} v{number} @0> (size=8,offset={offset}): f32[2]\n");
+        let allocation = |number: u32| {
+            format!("allocation {number}: size 16:\n{}{}", value(2 * number, "0"), value(2 * number + 1, "8"))
+        };
+        let whole: String = (0..4).map(allocation).collect();
+        let text = |allocations: &str, total: &str| format!("{TITLE}\n{allocations}{total}");
+        let total = "\nTotal bytes used: 64 (64B)\n";
+        let read = |text: String| BufferAssignment::parse(&text).map_err(|error| error.to_string());
+        assert!(read(text(&whole, total)).is_ok() && read(text(&whole, "")).is_ok());
+        for gone in 0..4 {
+            let rest: String = (0..4).filter(|number| *number != gone).map(allocation).collect();
+            let message = read(text(&rest, total)).unwrap_err();
+            assert!(message.contains("its allocations are 48 bytes, and it says 64"), "{message}");
+            // Without the total, the last can't be seen missing.
+            let without = read(text(&rest, ""));
+            assert_eq!(without.is_ok(), gone == 3, "{gone}");
+            assert!(without.is_ok() || without.unwrap_err().contains(&format!("it lacks allocation {gone}")));
+        }
+        for (offset, what) in
+            [("9", "`v7` takes 8 bytes from 9 on of allocation 3"), ("18446744073709551615", "`v7` takes")]
+        {
+            let moved = whole.replacen(&value(7, "8"), &value(7, offset), 1);
+            assert!(read(text(&moved, total)).unwrap_err().contains(what));
+        }
+        assert!(read(text(&(whole.clone() + &allocation(3)), "")).unwrap_err().contains("allocation 3 twice"));
     }
 }

@@ -110,7 +110,12 @@ impl<'f> Check<'f> {
                 carriers.into_iter().find_map(|carrier| self.differs(op, carrier))
             }
             Opcode::Conditional | Opcode::Call => {
-                flow.calls(op).iter().find_map(|call| self.differs(op, flow[call.1].root))
+                let passed = if flow[op].opcode == Opcode::Call { flow.operands(op).len() } else { 1 };
+                flow.calls(op).iter().find_map(|call| {
+                    let callee = &flow[call.1];
+                    let takes_all = callee.parameters.len() == passed;
+                    self.differs(op, callee.root).or_else(|| (!takes_all).then_some(Found::Ops(op, callee.root)))
+                })
             }
             Opcode::CustomCall | Opcode::AsyncStart => self.aliases(op),
             Opcode::DynamicUpdateSlice | Opcode::SetDimensionSize => self.differs(op, operand(0)?),
@@ -217,7 +222,7 @@ impl<'f> Check<'f> {
         }
         let shape = |op: OpId| flow.shape(flow[op].position);
         let is_sound = match flow[op].opcode {
-            // A program that was a proto has no such attributes in its text.
+            // A proto's text leaves dimension numbers out.
             Dot if instruction.attribute("lhs_contracting_dims").is_none() => true,
             Concatenate | Dot | Pad | Reduce | Transpose => {
                 let operands = instruction.operands().filter_map(|operand| operand.instruction());
@@ -333,15 +338,12 @@ enum Form {
 fn form(opcode: Opcode) -> Form {
     use Opcode::*;
     match opcode {
-        Acos | Acosh | Asin | Asinh | Atan | Atanh | Cbrt | Ceil | Cosine | Cosh | CountLeadingZeros | Erf
-        | Exponential | ExponentialMinusOne | Floor | Log | LogPlusOne | Logistic | Negate | Not | Popcnt | Reverse
-        | RoundNearestAfz | RoundNearestEven | Rsqrt | Sign | Sine | Sinh | Sqrt | Tan | Tanh | Copy
-        | ReducePrecision | Cholesky => Form::OfOperand(0),
-        Add | And | Atan2 | Divide | Maximum | Minimum | Multiply | Or | Power | Remainder | ShiftLeft
-        | ShiftRightArithmetic | ShiftRightLogical | Subtract | Xor => Form::OfOperand(0),
+        AllReduce | AllReduceStart | CollectivePermute | Scatter | Sort => Form::OfEach,
         Clamp | Select | TriangularSolve => Form::OfOperand(1),
         Abs | Complex | Compare | Convert | Imag | IsFinite | Real | StochasticConvert => Form::BoundsOf(0),
-        AllReduce | AllReduceStart | CollectivePermute | Scatter | Sort => Form::OfEach,
+        BitcastConvert => Form::Other,
+        Cholesky | Reverse => Form::OfOperand(0),
+        opcode if opcode.is_elementwise() => Form::OfOperand(0),
         _ => Form::Other,
     }
 }

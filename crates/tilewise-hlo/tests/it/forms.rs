@@ -110,11 +110,11 @@ ENTRY e {
 
     let branches = "  p = pred[] parameter(0)
   x = f32[] constant(1)
-  ROOT c = f32[] conditional(p, x, x), branch_computations={
+  ROOT c = f32[] conditional(p, x, x, x), branch_computations={
     { a = f32[] parameter(0) ROOT b = f32[] negate(a) }, g, {ROOT a = f32[] parameter(0)} }";
     let text = format!("HloModule m\ng {{ ROOT a = f32[] parameter(0) }}\nENTRY e {{\n{branches}\n}}\n");
     let read = self::read(&text);
-    assert!(read.contains(&"ROOT c = f32[] conditional(p, x, x) calls _, g, _.1".to_owned()), "{read:?}");
+    assert!(read.contains(&"ROOT c = f32[] conditional(p, x, x, x) calls _, g, _.1".to_owned()), "{read:?}");
 
     // A line alone may hold a computation, too, and leave its operands out.
     let line = "f32[] r = f32[] reduce(f32[10]{0}, f32[]), dimensions={0}, to_apply={

@@ -48,9 +48,9 @@ ENTRY %main.2-3 () -> f32[] {
 
 #[test]
 fn carriage_returns_marks_and_prefixes() {
-    let text = "\u{feff}I0101 compiler.cc:12] dumping\n\nI0101 compiler.cc:13] HloModule m.1, a={1}\r\n\r\nENTRY e {\r\n  x = f32[] constant(1), k=v\r\n}\r\n";
+    let text = "\u{feff}I0101 compiler.cc:12] dumping\n\nI0101 compiler.cc:13] HloModule m.1, buffer_donor={1}\r\n\r\nENTRY e {\r\n  x = f32[] constant(1), k=v\r\n}\r\n";
     let module = clean(text);
-    assert_eq!((module.name(), module.attribute("a")), ("m.1", Some("{1}")));
+    assert_eq!((module.name(), module.attribute("buffer_donor")), ("m.1", Some("{1}")));
     assert_eq!(module.instructions().next().unwrap().attribute("k"), Some("v"));
     assert_eq!(names(&clean("\u{feff}x = f32[] add(a), op=\"HloModule x\"\ny = f32[] add(a)")), ["x", "y"]);
 }

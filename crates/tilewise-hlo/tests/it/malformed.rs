@@ -169,9 +169,9 @@ StackFrames
 7 {file_location_id=1 parent_frame_id=8}
 
 ENTRY e {
-  x = f32[] add(), metadata={stack_frame_id=1}
-  y = f32[] add(), metadata={stack_frame_id=7}
-  ROOT z = f32[] add(), metadata={stack_frame_id=5}
+  x = f32[] custom-call(), metadata={stack_frame_id=1}
+  y = f32[] custom-call(), metadata={stack_frame_id=7}
+  ROOT z = f32[] custom-call(), metadata={stack_frame_id=5}
 }";
     let module = Module::parse(text).unwrap();
     assert_eq!(module.warnings(), []);
@@ -209,19 +209,87 @@ fn warnings(text: &str) -> Vec<(WarningKind, &str)> {
 fn nothing_is_lost_in_silence() {
     let unread = WarningKind::UnreadLines;
     assert_eq!(
-        warnings("ENTRY f {\n x = f32[2] add()\n what?\n\n ever\n y = f32[] junk\n}\n"),
+        warnings("ENTRY f {\n x = f32[2] custom-call()\n what?\n\n ever\n y = f32[] junk\n}\n"),
         [(unread, "what?\n\n ever\n y = f32[] junk")]
     );
-    assert_eq!(warnings("ENTRY f {\n x = f32[2] add()\n"), [(WarningKind::UnterminatedComputation, "f")]);
+    assert_eq!(warnings("ENTRY f {\n x = f32[2] custom-call()\n"), [(WarningKind::UnterminatedComputation, "f")]);
     assert_eq!(
-        warnings("HloModule m\nf {\n x = f32[2] add()\n"),
+        warnings("HloModule m\nf {\n x = f32[2] custom-call()\n"),
         [(WarningKind::UnterminatedComputation, "f"), (WarningKind::EntryMissing, "")]
     );
-    assert_eq!(warnings("HloModule m\nf {\n x = f32[2] add()\n}\ng {\n}"), [(WarningKind::NoEntry, "")]);
+    assert_eq!(warnings("HloModule m\nf {\n x = f32[2] custom-call()\n}\ng {\n}"), [(WarningKind::NoEntry, "")]);
     assert_eq!(
-        warnings("HloModule m\nENTRY f {\n x = f32[2] add()\n}\nHloModule n\nENTRY g {\n}"),
+        warnings("HloModule m\nENTRY f {\n x = f32[2] custom-call()\n}\nHloModule n\nENTRY g {\n}"),
         [(WarningKind::SeveralModules, "HloModule n")]
     );
-    assert_eq!(warnings("x = f32[2] add(), b={\ny = f32[2] add()"), [(unread, "x = f32[2] add(), b={")]);
-    assert_eq!(warnings("x = f32[2] add()\n/* y\n"), [(WarningKind::UnterminatedComment, "/* y\n")]);
+    assert_eq!(
+        warnings("x = f32[2] custom-call(), b={\ny = f32[2] custom-call()"),
+        [(unread, "x = f32[2] custom-call(), b={")]
+    );
+    assert_eq!(warnings("x = f32[2] custom-call()\n/* y\n"), [(WarningKind::UnterminatedComment, "/* y\n")]);
+}
+
+/// What XLA's parser says of each is beside it (jaxlib 0.12), but for values of `num_partitions` and names of the header:
+/// those it takes, or those it doesn't know.
+#[test]
+fn what_xla_refuses_is_named() {
+    let head = |head: &str| {
+        format!(
+            "HloModule m{head}\n\nENTRY e {{\n  a = f32[8]{{0}} parameter(0)\n  ROOT r = f32[8]{{0}} add(a, a)\n}}\n"
+        )
+    };
+    let line = |line: &str| {
+        format!(
+            "HloModule m\n\nf {{\n  ROOT p = f32[8]{{0}} parameter(0)\n}}\n\nENTRY e {{\n  a = f32[8]{{0}} parameter(0)\n  \
+             i = s32[] parameter(1)\n  ROOT r = f32[8]{{0}} {line}\n}}\n"
+        )
+    };
+    use WarningKind::{DuplicateAttribute, HeaderValue, OperandCount, UnknownHeaderAttribute};
+    for (text, kind) in [
+        // attribute is_scheduled already exists
+        (head(", is_scheduled=true, is_scheduled=false"), DuplicateAttribute),
+        (
+            head(", input_output_alias={}, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }"),
+            DuplicateAttribute,
+        ),
+        // expects true or false
+        (head(", is_scheduled=TRUE"), HeaderValue),
+        (head(", is_scheduled=true, num_partitions=9223372036854775808"), HeaderValue),
+        (head(", is_scheduled=true, num_partitions=0"), HeaderValue),
+        // unexpected attribute "memory_of"
+        (head(", is_scheduled=true, memory_of=2"), UnknownHeaderAttribute),
+        // attribute calls already exists
+        (line("fusion(a), kind=kLoop, calls=f, calls=f"), DuplicateAttribute),
+        (
+            line("fusion(a), kind=kLoop, calls=f, backend_config={\"a\":1}, calls=f, sharding={replicated}"),
+            DuplicateAttribute,
+        ),
+        (line("add(a, a), metadata={op_name=\"a\"}, metadata={op_name=\"a\"}"), DuplicateAttribute),
+        // expects 2 operands, but has 1 operands; and so on
+        (line("add(a)"), OperandCount),
+        (line("add(a, a, a)"), OperandCount),
+        (line("copy(a, a)"), OperandCount),
+        (line("iota(a), iota_dimension=0"), OperandCount),
+        (line("select(a, a)"), OperandCount),
+        (line("reduce(a, a, a), dimensions={}, to_apply=f"), OperandCount),
+        (line("scatter(a, a), to_apply=f"), OperandCount),
+        (line("dynamic-update-slice(a)"), OperandCount),
+        (line("while(a, a), condition=f, body=f"), OperandCount),
+        (line("conditional(i, a, a, a), branch_computations={f}"), OperandCount),
+        (line("conditional(i, a), branch_computations={f, f}"), OperandCount),
+        (line("conditional(i, a, a, a), true_computation=f, false_computation=f"), OperandCount),
+    ] {
+        let module = Module::parse(&*text).unwrap();
+        assert_eq!(module.warnings().first().map(|warning| warning.kind()), Some(kind), "{text}");
+        assert_eq!(module.check().is_err(), kind.is_refused_by_xla(), "{text}");
+    }
+    for text in [
+        head(", is_scheduled=true, num_partitions=8, replica_count=1, frontend_attributes={a=\"b\"}"),
+        line(
+            "fusion(a), kind=kLoop, calls=f, metadata={op_name=\"a, calls=f\"}, backend_config={\"a\":\"b, calls=f\"}",
+        ),
+        line("conditional(i, a, a), branch_computations={f, f}"),
+    ] {
+        assert_eq!(Module::parse(&*text).unwrap().warnings(), [], "{text}");
+    }
 }
