@@ -12,6 +12,7 @@ use crate::{
 };
 use clap::ValueEnum;
 pub(crate) use dump::files_of;
+pub(crate) use programs::Limits;
 use programs::{Input, InputResult};
 use sink::Sink;
 use std::{io, path::PathBuf};
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if let Some(before) = &args.against {
         return against::run(before, args, output);
     }
-    let inputs = dump::inputs(&args.paths, args.module.as_deref());
+    let inputs = dump::inputs(&args.paths, args.module.as_deref(), Limits::NONE);
     let source = |input: &InputResult| match input {
         Ok(input) => input.path.to_string_lossy().into_owned().into(),
         Err((source, _)) => source.clone().into(),
@@ -132,8 +133,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
 
 /// What is in a file, or in those of a folder that hold final programs.
 #[cfg(feature = "mcp")]
-pub(crate) fn programs_in(path: &std::path::Path, module: Option<&str>) -> Vec<Result<Content, Failure>> {
-    let inputs = dump::inputs(&[path.to_owned()], module).into_iter();
+pub(crate) fn programs_in(
+    path: &std::path::Path,
+    module: Option<&str>,
+    limits: Limits,
+) -> Vec<Result<Content, Failure>> {
+    let inputs = dump::inputs(&[path.to_owned()], module, limits).into_iter();
     inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }
 

@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Lock(python::Args),
     /// Serve these commands as tools for AI agents: the Model Context Protocol on standard input and output
     #[cfg(feature = "mcp")]
-    Mcp,
+    Mcp(crate::mcp::Args),
     /// List the tile formats that SHAPE@NAME accepts, of TPUs and other machines
     Tiles(tiles::Args),
     /// Print a completion script for a shell
@@ -76,7 +76,7 @@ impl Command {
             Self::Kernel(args) => Output::run(args.format.format, |output| kernel::run(args, output)),
             Self::Tiles(args) => Output::run(args.format.format, tiles::run),
             #[cfg(feature = "mcp")]
-            Self::Mcp => crate::mcp::serve().map(|()| Status::Fine),
+            Self::Mcp(args) => crate::mcp::serve(args).map(|()| Status::Fine),
             Self::Completions(args) => completions::run(args),
             Self::Man => man::run(),
             // `tilewise_cli::run` hands these on before they are parsed.

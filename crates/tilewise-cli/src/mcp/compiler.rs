@@ -1,6 +1,6 @@
 //! Tools that ask the compiler, through the Python package.
 
-use super::{Answer, next};
+use super::{Access, Answer, next};
 use crate::commands::python;
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -31,13 +31,16 @@ pub(super) struct Change {
     tpu: String,
 }
 
-pub(super) fn fit(search: &Search) -> Answer {
-    let mut arguments = vec!["fit".to_owned(), search.program.clone(), format!("--tpu={}", search.tpu)];
+pub(super) fn fit(search: &Search, access: &Access) -> Answer {
+    access.check_program(&search.program)?;
+    let mut arguments = vec!["fit".to_owned(), format!("--tpu={}", search.tpu)];
     let named = |option: &'static str, values: &BTreeMap<String, String>| -> Vec<String> {
         values.iter().map(|(name, value)| format!("--{option}={name}={value}")).collect()
     };
     arguments.extend(named("largest", &search.largest));
     arguments.extend(named("grid", &search.grid));
+    // A name that looks like an option is none.
+    arguments.extend(["--".to_owned(), search.program.clone()]);
     let rows = lines(&arguments)?;
     Ok(json!({
         "rows": rows,
@@ -45,16 +48,20 @@ pub(super) fn fit(search: &Search) -> Answer {
     }))
 }
 
-pub(super) fn check_change(change: &Change) -> Answer {
+pub(super) fn check_change(change: &Change, access: &Access) -> Answer {
     let Change { before, after, tpu } = change;
-    let compared = lines(&["audit".to_owned(), after.clone(), format!("--against={before}"), format!("--tpu={tpu}")])?;
+    access.check_program(before)?;
+    access.check_program(after)?;
+    let arguments = ["audit", &format!("--against={before}"), &format!("--tpu={tpu}"), "--", after];
+    let compared = lines(&arguments.map(str::to_owned))?;
     Ok(json!({ "compared": compared }))
 }
 
 /// What the package prints as JSON, a value a line.
 fn lines(arguments: &[String]) -> Result<Vec<Value>, Failure> {
     let mut command = python::command();
-    command.args(arguments).arg("--format=json").stdin(Stdio::null());
+    let (verb, others) = arguments.split_first().map_or((None, &[][..]), |(verb, others)| (Some(verb), others));
+    command.args(verb).arg("--format=json").args(others).stdin(Stdio::null());
     let output = command.output().map_err(|error| match error.kind() {
         ErrorKind::NotFound => python::missing(&arguments[0]),
         _ => Failure::new("io", format!("can't run Python: {error}")),

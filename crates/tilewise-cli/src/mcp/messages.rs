@@ -1,7 +1,7 @@
 //! The tool about out-of-memory messages.
 
 use super::{
-    Answer, next,
+    Access, Answer, next,
     shapes::{generation, json},
 };
 use rmcp::schemars::{self, JsonSchema};
@@ -21,14 +21,17 @@ pub(super) struct MessageArguments {
     tpu: Option<String>,
 }
 
-pub(super) fn explain(arguments: &MessageArguments) -> Answer {
+pub(super) fn explain(arguments: &MessageArguments, access: &Access) -> Answer {
     let page = arguments.text.as_deref().and_then(|text| Page::named(text.trim()));
     if let Some(page) = page {
         return Ok(json(&page));
     }
     let message = match (&arguments.text, &arguments.path) {
         (Some(text), None) => read_stream(text.as_bytes())?,
-        (None, Some(path)) => read_log(path)?,
+        (None, Some(path)) => {
+            access.check(path)?;
+            read_log(path)?
+        }
         _ => return Err(Failure::new("usage", "give either `text` or `path`")),
     };
     let tpu = arguments.tpu.as_deref().map(generation).transpose()?;

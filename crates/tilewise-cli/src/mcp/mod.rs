@@ -4,13 +4,17 @@
 //! Answers are small JSON objects of the names of `docs/json.md`, each with what to ask `next`. What needs the compiler
 //! (`fit`, `check_change`) runs the Python package.
 
+mod access;
 mod compiler;
 mod messages;
 mod programs;
+mod requests;
 mod resources;
 mod server;
 mod shapes;
 
+use access::Access;
+pub(crate) use access::Args;
 use rmcp::ServiceExt;
 use serde_json::{Value, json};
 use server::Server;
@@ -21,10 +25,12 @@ use tilewise_audit::Failure;
 type Answer = Result<Value, Failure>;
 
 /// Serves one client on standard input and output, until it closes them.
-pub(crate) fn serve() -> io::Result<()> {
+pub(crate) fn serve(args: &Args) -> io::Result<()> {
+    let access = Access::new(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(async {
-        let session = Server::new().serve(rmcp::transport::stdio()).await.map_err(io::Error::other)?;
+        let streams = (requests::requests(), tokio::io::stdout());
+        let session = Server::new(access).serve(streams).await.map_err(io::Error::other)?;
         session.waiting().await.map_err(io::Error::other).map(|_| ())
     });
     // A thread may still wait for standard input.

@@ -1,7 +1,7 @@
 //! Tools about compiled programs.
 
 use super::{
-    Answer, next,
+    Access, Answer, next,
     shapes::{generation, json},
 };
 use crate::{commands::audit::programs_in, values::parse_size};
@@ -66,9 +66,12 @@ pub(super) struct Pair {
 
 impl Program {
     /// Its report, with what it must fit.
-    fn audited(&self) -> Result<AuditOutput, Failure> {
+    fn audited(&self, access: &Access) -> Result<AuditOutput, Failure> {
         let (source, contents) = match (&self.path, &self.text) {
-            (Some(path), None) => (path.to_string_lossy().into_owned(), programs_in(path, self.module.as_deref())),
+            (Some(path), None) => {
+                access.check(path)?;
+                (path.to_string_lossy().into_owned(), programs_in(path, self.module.as_deref(), access.limits()))
+            }
             (None, Some(text)) => ("text".to_owned(), Content::read(text.clone().into_bytes())),
             _ => return Err(Failure::new("usage", "give either `path` or `text`")),
         };
@@ -116,8 +119,8 @@ impl Program {
     }
 }
 
-pub(super) fn audit(program: &Program) -> Answer {
-    let audited = program.audited()?;
+pub(super) fn audit(program: &Program, access: &Access) -> Answer {
+    let audited = program.audited(access)?;
     let (report, summary) = (&audited.report, audited.summary());
     let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
     let bounds = &report.memory_bounds;
@@ -156,8 +159,8 @@ pub(super) fn audit(program: &Program) -> Answer {
     }))
 }
 
-pub(super) fn what_is_alive(moment: &Moment) -> Answer {
-    let audited = moment.program.audited()?;
+pub(super) fn what_is_alive(moment: &Moment, access: &Access) -> Answer {
+    let audited = moment.program.audited(access)?;
     let report = &audited.report;
     let order: Vec<&str> = planned(report)?.order().collect();
     let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
@@ -194,8 +197,8 @@ pub(super) fn what_is_alive(moment: &Moment) -> Answer {
     }))
 }
 
-pub(super) fn find_buffers(query: &Query) -> Answer {
-    let audited = query.program.audited()?;
+pub(super) fn find_buffers(query: &Query, access: &Access) -> Answer {
+    let audited = query.program.audited(access)?;
     let report = planned(&audited.report)?;
     let wanted = query.query.to_lowercase();
     let is_found = |row: &PlanRow<'_>| {
@@ -216,8 +219,8 @@ pub(super) fn find_buffers(query: &Query) -> Answer {
     }))
 }
 
-pub(super) fn diff(pair: &Pair) -> Answer {
-    let (before, after) = (pair.before.audited()?, pair.after.audited()?);
+pub(super) fn diff(pair: &Pair, access: &Access) -> Answer {
+    let (before, after) = (pair.before.audited(access)?, pair.after.audited(access)?);
     let Diff { mut removed, mut added, mut owners, .. } = Diff::of(&before.report, &after.report);
     let counts = json!({ "removed": removed.len(), "added": added.len(), "owners": owners.len() });
     removed.truncate(ROWS);

@@ -20,8 +20,10 @@ const ACTS: [(&str, &str); 9] = [
 fn program(text: &str) -> String {
     let metadata =
         |line: u32| format!("metadata={{op_name=\"jit(f)/{text}\" source_file=\"/tmp/{text}.py\" source_line={line}}}");
+    // A carriage return ends a name that stands in no quotes.
+    let name = text.replace('\r', "");
     format!(
-        "HloModule m{text}, is_scheduled=true
+        "HloModule m{name}, is_scheduled=true
 
 ENTRY e {{
   a = f32[300,500]{{1,0:T(8,128)}} parameter(0), {}

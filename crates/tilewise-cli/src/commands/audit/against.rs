@@ -1,6 +1,6 @@
 //! `tilewise audit AFTER --against BEFORE -o PAGE.html`: two programs on one page.
 
-use super::{Args, Found, Request, dump, judge, sink::written};
+use super::{Args, Found, Limits, Request, dump, judge, sink::written};
 use crate::output::Output;
 use std::{io, path::Path};
 use tilewise_audit::Failure;
@@ -28,7 +28,7 @@ pub(super) fn run(before: &Path, args: &Args, output: &mut Output) -> io::Result
 /// The one program in a file.
 fn program(request: &Request<'_>, path: &Path) -> Result<AuditOutput, (String, Failure)> {
     let source = path.display().to_string();
-    let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref())
+    let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref(), Limits::NONE)
         .iter()
         .flat_map(|input| request.answer(input).1)
         .collect::<Vec<_>>();

@@ -1,6 +1,6 @@
 //! Folders: the files of a dump that are taken, and what is said of it.
 
-use super::programs::{self, Input, InputResult};
+use super::programs::{self, Input, InputResult, Limits};
 use crate::output::say;
 use std::{
     collections::BTreeMap,
@@ -19,10 +19,10 @@ const PROFILE_HEAD: u64 = 1 << 10;
 
 /// The programs in what was asked for: of a folder, the final ones; of a profile, each. What was taken and left of a
 /// folder is said. With the name of a `module`, only profiles' programs of that name.
-pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>) -> Vec<InputResult> {
+pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>, limits: Limits) -> Vec<InputResult> {
     let mut inputs = Vec::new();
     for path in paths {
-        let found = if path.is_dir() { in_folder(path, module) } else { in_file(path, module) };
+        let found = if path.is_dir() { in_folder(path, module, limits) } else { in_file(path, module, limits) };
         match found {
             Ok(found) => inputs.extend(found),
             Err(failure) => inputs.push(Err((path.to_string_lossy().into_owned(), failure.in_file(path)))),
@@ -31,29 +31,29 @@ pub(super) fn inputs(paths: &[PathBuf], module: Option<&str>) -> Vec<InputResult
     inputs
 }
 
-fn in_folder(folder: &Path, module: Option<&str>) -> Result<Vec<InputResult>, Failure> {
-    let dump = Dump::of(folder, module)?;
+fn in_folder(folder: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<InputResult>, Failure> {
+    let dump = Dump::of(folder, module, limits)?;
     dump.report(folder);
     let unreadable = dump.unreadable.into_iter().map(|(path, failure)| Err((path.display().to_string(), failure)));
     Ok(dump.taken.into_iter().map(Ok).chain(unreadable).collect())
 }
 
 /// The file, or the programs in it if it is a profile.
-fn in_file(path: &Path, module: Option<&str>) -> Result<Vec<InputResult>, Failure> {
+fn in_file(path: &Path, module: Option<&str>, limits: Limits) -> Result<Vec<InputResult>, Failure> {
     // What is read of a pipe is gone.
     let head = path.is_file().then(|| tilewise_hlo::read_head(path, PROFILE_HEAD).ok()).flatten();
     if head.is_some_and(|head| tilewise_hlo::is_profile(&head)) {
-        return Ok(Input::of_profile(path, module)?.into_iter().map(Ok).collect());
+        return Ok(Input::of_profile(path, module, limits)?.into_iter().map(Ok).collect());
     }
     if module.is_some() {
         return Err(Failure::new("usage", "`--module` names a program of a profile, and this is none"));
     }
-    Ok(vec![Ok(Input::of_file(path.to_owned()))])
+    Ok(vec![Ok(Input::of_file(path.to_owned(), limits))])
 }
 
 /// The files of a folder that are audited, in their order, but for profiles.
 pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let Dump { taken, unreadable, .. } = Dump::of(folder, None)?;
+    let Dump { taken, unreadable, .. } = Dump::of(folder, None, Limits::NONE)?;
     let taken = taken.into_iter().filter(|input| input.profiled.is_none()).map(|input| input.path);
     Ok(taken.chain(unreadable.into_iter().map(|(path, _)| path)).collect())
 }
@@ -69,11 +69,17 @@ struct Dump {
 
 impl Dump {
     /// With the name of a `module`, only profiles' programs of that name.
-    fn of(folder: &Path, module: Option<&str>) -> Result<Self, Failure> {
+    fn of(folder: &Path, module: Option<&str>, limits: Limits) -> Result<Self, Failure> {
         let (mut files, mut kinds, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
-        let all = files_in(folder).map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
+        let all = files_in(folder, limits.files);
+        let all = all.map_err(|error| Failure::new("io", format!("can't be read: {error}")))?;
         for path in all {
             match tilewise_hlo::read_head(&path, HEAD) {
+                Ok(_) if fs::metadata(&path).is_ok_and(|file| file.len() > limits.file_bytes) => {
+                    let message = format!("has more than {} bytes, the most that are read", limits.file_bytes);
+                    let failure = Failure::new("too_large", message).in_file(&path);
+                    unreadable.push((path, failure));
+                }
                 Ok(head) => {
                     kinds.push((path.to_string_lossy().into_owned(), FileKind::of(&head)));
                     files.push(path);
@@ -97,16 +103,16 @@ impl Dump {
         let mut taken = Vec::new();
         for Selected { file, plans, .. } in programs {
             if is_profile(file) {
-                match Input::of_profile(&files[file], module) {
+                match Input::of_profile(&files[file], module, limits) {
                     Ok(inputs) => taken.extend(inputs),
                     Err(failure) => unreadable.push((files[file].clone(), failure.in_file(&files[file]))),
                 }
                 continue;
             }
-            let plan = plan_of(&files[file], plans.iter().map(|&plan| &files[plan]));
+            let plan = plan_of(&files[file], plans.iter().map(|&plan| &files[plan]), limits);
             let is_left = |other: usize| kinds[other].1 == FileKind::BufferAssignment && Some(&files[other]) != plan;
             of_others += plans.iter().filter(|&&other| is_left(other)).count();
-            let mut input = Input::of_file(files[file].clone());
+            let mut input = Input::of_file(files[file].clone(), limits);
             input.buffer_assignment = plan.cloned();
             taken.push(input);
         }
@@ -134,21 +140,25 @@ impl Dump {
 }
 
 /// The first of these files that has the compiler's plan of a program.
-fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>) -> Option<&'a PathBuf> {
+fn plan_of<'a>(program: &Path, plans: impl Iterator<Item = &'a PathBuf>, limits: Limits) -> Option<&'a PathBuf> {
     let mut plans = plans.peekable();
     plans.peek()?;
-    let module = Module::parse(programs::read(program).ok()?.text).ok()?;
-    let read = |path: &PathBuf| programs::read_buffer_assignment(path).ok().flatten();
+    let module = Module::parse(programs::read(program, limits).ok()?.text).ok()?;
+    let read = |path: &PathBuf| programs::read_buffer_assignment(path, limits).ok().flatten();
     plans.find(|path| read(path).is_some_and(|plan| dump::is_plan_of(&plan, &module)))
 }
 
-/// The files in a folder and the folders in it, sorted. Links to folders are not followed.
-fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// The files in a folder and the folders in it, so many at most, sorted. Links to folders are not followed.
+fn files_in(folder: &Path, most: usize) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut seen) = (Vec::new(), 0_usize);
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
+            seen += 1;
+            if seen > most {
+                return Err(io::Error::other(format!("it holds more than {most} files, the most that are looked at")));
+            }
             match entry.file_type()? {
                 kind if kind.is_dir() => folders.push(entry.path()),
                 _ if entry.path().is_file() => files.push(entry.path()),
