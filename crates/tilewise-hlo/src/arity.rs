@@ -48,5 +48,5 @@ pub(crate) fn operand_counts(opcode: Opcode) -> RangeInclusive<usize> {
 
 /// Whether so many operands are pairs, as such an instruction needs them: of arrays and of what they begin with.
 pub(crate) fn are_pairs(opcode: Opcode, count: usize) -> bool {
-    !matches!(opcode, Opcode::Reduce | Opcode::ReduceWindow) || count % 2 == 0
+    !matches!(opcode, Opcode::Reduce | Opcode::ReduceWindow) || count.is_multiple_of(2)
 }
