@@ -25,7 +25,8 @@ def tilewise(verb: str, *arguments: str, again: bool = False) -> tuple[int, str]
         encoding="utf-8",
         check=False,
     )
-    return done.returncode, done.stdout
+    # One that was killed has a negative status, which no gate takes for a failure.
+    return done.returncode if done.returncode >= 0 else 2, done.stdout
 
 
 def given(name: str) -> str:
@@ -53,6 +54,10 @@ def relative(text: str) -> str:
 def main() -> int:
     """Audit, compare, tell."""
     chosen, against = programs(), given("AGAINST")
+    if not chosen:
+        print("::error::`programs` names no program, so nothing was audited", flush=True)
+        tell("GITHUB_OUTPUT", "status=2\n")
+        return 2
     options = [
         f"--{name}={given(name.upper().replace('-', '_'))}" for name in ("tpu", "machine", "hbm-limit", "fail-above")
     ]
@@ -64,20 +69,20 @@ def main() -> int:
     statuses, sections = [0], []
     for program in chosen if against else []:
         tpu = [option for option in options if option.startswith("--tpu")]
-        status, text = tilewise("audit", program, f"--against={against}", "--format=markdown", *tpu)
+        status, text = tilewise("audit", f"--against={against}", "--format=markdown", *tpu, "--", program)
         statuses.append(status)
         sections.append(text)
     files = [program for program in chosen if not is_python(program)]
     if files:
-        status, marks = tilewise("audit", *files, *options, "--format=github")
+        status, marks = tilewise("audit", *options, "--format=github", "--", *files)
         statuses.append(status)
         print(relative(marks), end="", flush=True)
-        sections.append(tilewise("audit", *files, *options, "--format=markdown", again=True)[1])
-        results = tilewise("audit", *files, *options, "--format=sarif", again=True)[1]
+        sections.append(tilewise("audit", *options, "--format=markdown", "--", *files, again=True)[1])
+        results = tilewise("audit", *options, "--format=sarif", "--", *files, again=True)[1]
         (folder / "tilewise.sarif").write_text(relative(results), encoding="utf-8")
         for number, file in enumerate(files):
             if Path(file).is_file():
-                tilewise("audit", file, *options, f"--out={reports / name(number, file)}", again=True)
+                tilewise("audit", *options, f"--out={reports / name(number, file)}", "--", file, again=True)
 
     comment = folder / "comment.md"
     comment.write_text(relative("\n".join(filter(None, sections)))[:LONGEST_COMMENT], encoding="utf-8")

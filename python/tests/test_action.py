@@ -113,3 +113,17 @@ def test_code_scanning_reads_it() -> None:
     text = (GOLDEN / "tilewise.sarif.txt").read_text(encoding="utf-8")
     read = json.loads(Sarif.model_validate_json(text).model_dump_json(by_alias=True, exclude_unset=True))
     assert read == json.loads(text)
+
+
+def test_no_program_is_no_success(repository: Path) -> None:
+    status, wrote = acted(repository, programs=" \n ", tpu="v5e")
+    assert status == 2
+    assert wrote["log"].startswith("::error::`programs` names no program")
+    assert "status=2" in wrote["GITHUB_OUTPUT"]
+
+
+def test_a_file_is_no_option(repository: Path) -> None:
+    (repository / "--hbm-limit=900GiB").write_text(program(4096, repository), encoding="utf-8")
+    (repository / "step.hlo").write_text(program(1 << 23, repository), encoding="utf-8")
+    status, _ = acted(repository, programs="*", tpu="v5e")
+    assert status != 0

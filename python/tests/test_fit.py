@@ -199,3 +199,28 @@ def test_wrong_arguments_are_explained(fitted: Fitted) -> None:
     with pytest.raises(TypeError, match="jit_options"):
         fitted(make, largest=[1], jit_options={})
     assert fitted(lambda batch: None, largest=[1]).errors[0].status == "untraceable"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def make(batch): raise RuntimeError('no data')", "no program has an answer"),
+        ("def make(batch): return None", "the factory returns"),
+        ("def make(batch: return None", "can't be run: SyntaxError"),
+        ("raise RuntimeError('at import')", "can't be run: RuntimeError: at import"),
+        ("def make(bacth): return None", "the factory has no setting 'batch', only bacth"),
+        ("def make(batch, seq): return None", "the factory needs a value of 'seq'"),
+    ],
+)
+def test_what_is_no_program_is_no_misfit(
+    source: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tilewise._fit import command
+
+    path = tmp_path / "train.py"
+    path.write_text(source, encoding="utf-8")
+    asked = [f"{path}:make", "--tpu", "v5e", "--largest", "batch=1..2", "--no-cache"]
+    assert command.main(asked) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said[-1].startswith("error: ")
+    assert words in said[-1]

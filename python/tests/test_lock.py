@@ -110,6 +110,71 @@ def test_the_words_name_the_owner(entry: dict[str, Any]) -> None:
     assert table[-1] == "Try: Donate it."
 
 
+def test_owners_are_paired_through_what_was_renumbered(entry: dict[str, Any]) -> None:
+    before, after = copy.deepcopy(entry), copy.deepcopy(entry)
+    for held, layers in ((before, 16), (after, 21)):
+        held["owners"] = [
+            {
+                "op": f"jit(f)/layer_{number}/dot_general.{layers}",
+                "shape": f"f32[{layers},1024,1024]{{2,1,0}}",
+                "bytes": layers << 27,
+                "file": "model.py",
+            }
+            for number in range(4)
+        ]
+    for owner in after["owners"]:
+        owner["line"] = 15
+    changed = [change for change in lock.compare("f", before, after).changes if change.what == "owner"]
+    (change,) = changed
+    assert (change.before, change.after) == (8 << 30, 21 << 29)
+    words = str(lock.compare("f", before, after))
+    assert "at model.py:15: 8.00 GiB (8589934592) → 10.50 GiB (11274289152) (+31%)" in words
+
+
+def test_a_damaged_lock_is_named_with_its_line(entry: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "plan.lock"
+    lock.update(path, {"f": entry, "g": entry})
+    whole = path.read_text(encoding="utf-8")
+    total = str(entry["bytes"]["total"])
+    for damaged, words in (
+        (whole[: len(whole) // 2], r"is damaged: .*, line \d+"),
+        (whole.replace(' "programs"', '<<<<<<< ours\n "programs"'), r"merged.*, line \d+"),
+        (whole.replace(f'"total": {total}', '"total": 1', 1), r"the total isn't the sum of f, line \d+"),
+        (whole.replace('"recomputed"', '"recomputer"', 1), r"a count is missing of f"),
+        (whole.replace(' "g": {', ' "f": {'), r"'f' is given twice, line \d+"),
+        (whole.replace('"tpu": "v5e"', '"tpu": 5', 1), r"no TPU of f"),
+    ):
+        assert damaged != whole
+        path.write_text(damaged, encoding="utf-8")
+        with pytest.raises(ValueError, match=words):
+            lock.read(path)
+        assert main(["audit", str(EXAMPLES / "gnn_large.v5e.hlo"), "--against", str(path)]) == 2
+
+
+def test_another_program_than_the_locks_is_an_error(
+    entry: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.lock"
+    lock.update(path, {"other": entry})
+    assert main(["audit", str(EXAMPLES / "gnn_large.v5e.hlo"), "--against", str(path)]) == 2
+    assert "no program `" in capsys.readouterr().err
+
+
+def test_the_remedy_names_what_differs(entry: dict[str, Any]) -> None:
+    compilers = ({"jaxlib": "0.10.2", "libtpu": "0.0.51"}, {"jaxlib": "0.12.0", "libtpu": "0.0.51"})
+    words = str(lock.compare("f", entry, entry, compilers=compilers))
+    assert "compare with jaxlib==0.10.2 or renew" in words
+
+
+def test_a_github_job_is_told_at_the_line(entry: dict[str, Any]) -> None:
+    after = copy.deepcopy(entry)
+    after["bytes"]["total"] *= 2
+    after["owners"] = [{"op": "dot", "shape": "f32[8]{0}", "bytes": 2**30, "file": "a,b.py", "line": 3}]
+    said = lock.workflow_command(lock.compare("f", entry, after))
+    assert said.startswith("::error file=a%2Cb.py,line=3,title=tilewise%3A f is worse::f: worse%0A")
+    assert "\n" not in said
+
+
 def test_locks_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, program = tmp_path / "plan.lock", str(EXAMPLES / "gnn_large.v5e.hlo")
     assert main(["lock", program, "--tpu", "v5e", "-o", str(path)]) == 0

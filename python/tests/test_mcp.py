@@ -19,7 +19,7 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 
 class Session:
-    """One session; a tool's answer is its structured content."""
+    """One session; a tool's answer is one text of JSON."""
 
     def __init__(self, session: ClientSession) -> None:
         self.session = session
@@ -27,8 +27,11 @@ class Session:
     async def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = await self.session.call_tool(tool, arguments)
         assert not answer.is_error, answer.content
-        assert isinstance(answer.structured_content, dict)
-        return answer.structured_content
+        # Said once: a host that shows both text and structure would show it twice.
+        assert answer.structured_content is None
+        (content,) = answer.content
+        told: dict[str, Any] = json.loads(content.text)
+        return told
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         answer = await self.session.call_tool(tool, arguments)
@@ -36,9 +39,11 @@ class Session:
         return str(answer.content[0].text)
 
 
-async def _in_session(work: Any) -> None:
+async def _in_session(work: Any, *roots: Path) -> None:
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "tilewise", "mcp"], env={**os.environ, "JAX_PLATFORMS": "cpu"}
+        command=sys.executable,
+        args=["-m", "tilewise", "mcp", *(f"--root={root}" for root in roots)],
+        env={**os.environ, "JAX_PLATFORMS": "cpu"},
     )
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         opened = await session.initialize()
@@ -47,8 +52,40 @@ async def _in_session(work: Any) -> None:
         await work(Session(session))
 
 
-def run(work: Any) -> None:
-    asyncio.run(_in_session(work))
+def run(work: Any, *roots: Path) -> None:
+    asyncio.run(_in_session(work, *(roots or (ROOT,))))
+
+
+def test_files_are_read_below_the_roots_alone(tmp_path: Path) -> None:
+    (tmp_path / "link.hlo").symlink_to(EXAMPLES / "gnn_large.v5e.hlo")
+    (tmp_path / "zero.hlo").symlink_to("/dev/zero")
+    (tmp_path / "large.hlo").write_bytes(bytes(65 << 20))
+    (tmp_path / "head.hlo").write_text("HloModule\tm", encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe.hlo")
+
+    async def work(session: Session) -> None:
+        for kind, path in (
+            ("outside_root", "/dev/zero"),
+            ("outside_root", "/"),
+            ("outside_root", str(tmp_path / "link.hlo")),
+            ("outside_root", str(tmp_path / "zero.hlo")),
+            ("not_a_file", str(tmp_path / "pipe.hlo")),
+            ("too_large", str(tmp_path / "large.hlo")),
+        ):
+            for tool in ("audit", "explain", "what_is_alive"):
+                assert kind in await session.refused(tool, path=path), (tool, path)
+        assert "not_hlo" in await session.refused("audit", path=str(tmp_path / "head.hlo"))
+        assert "outside_root" in await session.refused("fit", program="/etc/passwd:make", tpu="v5e", largest={"b": "1..2"})
+        assert "outside_root" in await session.refused("check_change", before="/etc/passwd", after="a", tpu="v5e")
+        # The answer to a request that is too long names the cap, and the session goes on.
+        with pytest.raises(Exception, match="longer than 8 MiB"):
+            await session.session.call_tool("explain", {"text": "x" * (17 << 20)})
+        assert (await session.ask("explain", text="E1001"))["name"] == "E1001"
+        tools = {tool.name: tool for tool in (await session.session.list_tools()).tools}
+        for name in ("fit", "check_change"):
+            assert tools[name].annotations.read_only_hint is False
+
+    run(work, tmp_path)
 
 
 def test_from_a_message_to_what_to_change() -> None:
@@ -193,7 +230,7 @@ def test_the_session_of_the_documents(tmp_path: Path, monkeypatch: pytest.Monkey
             assert _holds(answer, part), (tool, answer)
         assert "nothing" in (await session.refused("check_change", **{**arguments, "before": "nothing.py:make"}))
 
-    run(work)
+    run(work, tmp_path, EXAMPLES)
 
 
 def test_the_skill_names_tools_that_exist() -> None:

@@ -23,7 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from tilewise._fit import locked
 
         return locked.main(given[1:])
-    if verb == ["audit"] and any(each.split("=")[0] == "--against" for each in given):
+    options = given[: given.index("--")] if "--" in given else given
+    if verb == ["audit"] and any(each.split("=")[0] == "--against" for each in options):
         from tilewise._fit import locked
 
         return locked.against(given[1:])

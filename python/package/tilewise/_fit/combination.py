@@ -168,6 +168,9 @@ class Asker:
             return described(program, kept, cached=True)
         limit = None if task.limit == _tilewise.hbm_bytes(task.tpu) else task.limit
         answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
+        if answer.status == "crashed":
+            # What killed the process may have been another's need of memory.
+            answer = self._compiler.ask(program, mode, limit=limit, timeout=task.timeout)
         if self._cache is not None:
             self._cache.put(program, mode, task.limit, answer)
         return described(program, answer)
@@ -192,7 +195,9 @@ class Asker:
         task = self._task
         make = functools.partial(program_of, task.make, settings, task.place)
         if self._travels:
-            return self._compiler.trace(make, task.timeout)
+            traced = self._compiler.trace(make, task.timeout)
+            is_killed = isinstance(traced, Answer) and traced.status == "crashed"
+            return self._compiler.trace(make, task.timeout) if is_killed else traced
         try:
             return make()
         except NotSendable:

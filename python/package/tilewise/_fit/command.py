@@ -53,9 +53,14 @@ def main(arguments: Sequence[str]) -> int:
         Path(given.output).write_text(text + "\n", encoding="utf-8")
     if found.interrupted:
         return 130
-    if not found:
-        return 1
-    return 3 if given.strict and (found.gaps or found.errors) else 0
+    if not found and not found.answered:
+        first = found.errors[0]
+        words = next(iter((first.error or "").strip().splitlines()), first.status)
+        print(f"error: no program has an answer, such as {dict(first.settings)}: {words}", file=sys.stderr)
+        return 3 if given.strict and first.status in ("crashed", "timeout") else 2
+    if given.strict and (found.gaps or found.errors):
+        return 3 if found or found.errors else 1
+    return 0 if found else 1
 
 
 def _formatted(found: Fit, name: str) -> str:
@@ -82,7 +87,14 @@ def factory(program: str) -> Callable[..., Any]:
         raise ValueError(message)
     if place.endswith(".py") or "/" in place:
         found = FromFile(place, name)
-        found.load()
+        try:
+            found.load()
+        except (OSError, AttributeError, ImportError):
+            raise
+        # A file of Python may raise anything.
+        except Exception as error:
+            message = f"{place} can't be run: {type(error).__name__}: {error}"
+            raise ValueError(message) from error
         return found
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))

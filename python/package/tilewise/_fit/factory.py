@@ -76,6 +76,31 @@ def _takes(make: Callable[..., Any], name: str) -> bool:
     return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
 
 
+def check_settings(make: Callable[..., Any], names: set[str]) -> None:
+    """Refuse names that the factory doesn't take, and a search without what it needs.
+
+    Raises:
+        TypeError: says which, and what there is.
+    """
+    if isinstance(make, Stretched):
+        return
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    taken = {name: each for name, each in parameters.items() if each.kind in kinds}
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    unknown = sorted(name for name in names if name not in taken and name not in NAMES)
+    if unknown and not takes_all:
+        message = f"the factory has no setting {unknown[0]!r}, only {', '.join(taken) or 'none'}"
+        raise TypeError(message)
+    lacking = [name for name, each in taken.items() if each.default is each.empty and name not in names]
+    if lacking:
+        message = f"the factory needs a value of {lacking[0]!r}"
+        raise TypeError(message)
+
+
 # Trees have no leaf for `None`.
 _FIXED = "fixed"
 

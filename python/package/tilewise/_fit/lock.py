@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -95,7 +95,7 @@ class Comparison:
             if then == now:
                 flags = "its flags (LIBTPU_INIT_ARGS, XLA_FLAGS) differ"
                 return f"{head}: the same program has other bytes, so the compiler or {flags}; renew the lock"
-            return f"{head}: locked with {then}, compiled with {now}; compare with {_pin(then)} or renew the lock"
+            return f"{head}: locked with {then}, compiled with {now}; compare with {_pin(then, now)} or renew the lock"
         lines = [f"  {each.what}{f' of {each.owner}' if each.owner else ''}: {_words(each)}" for each in self.changes]
         if self.advice:
             lines.append(f"  try: {self.advice}")
@@ -134,6 +134,8 @@ def entry(
             "shape": str(row.shape),
             "bytes": row.bytes,
             "file": None if row.source is None else _relative(row.source.file, root),
+            # Said where a change is; not written, since it changes with every edit above it.
+            "line": None if row.source is None else row.source.line,
         }
         for row in report.peak_buffers
     ]
@@ -188,12 +190,103 @@ def read(path: Path) -> dict[str, Any]:
         OSError: it can't be read.
         ValueError: it is none, or of another version.
     """
-    held: Any = json.loads(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    number = next((at for at, line in enumerate(text.splitlines(), 1) if line.startswith(_CONFLICT)), None)
+    if number is not None:
+        raise _damaged(path, "two versions of it were merged, and the conflict is still there", number)
+    try:
+        held: Any = json.loads(text, object_pairs_hook=_without_repeats)
+    except json.JSONDecodeError as error:
+        raise _damaged(path, error.msg, error.lineno) from None
+    except _Repeated as error:
+        raise _damaged(path, f"{error.key!r} is given twice", _line(text, error.key, error.key)) from None
     locked: dict[str, Any] = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
     if locked.get("schema") != SCHEMA:
         message = f"{path} isn't a plan lock of the form {SCHEMA}"
         raise ValueError(message)
+    if not _is_texts(locked.get("compiler")):
+        raise _damaged(path, "it has no compiler", _line(text, "compiler"))
+    programs: Any = locked.get("programs")
+    if not isinstance(programs, dict):
+        raise _damaged(path, "it has no programs", _line(text, "programs"))
+    for name, program in cast("dict[str, Any]", programs).items():
+        lacking = _lacking(program)
+        if lacking is not None:
+            part, what = lacking
+            raise _damaged(path, f"{what} of {name}", _line(text, "programs", name, part))
     return locked
+
+
+_CONFLICT = ("<<<<<<<", "=======", ">>>>>>>")
+
+
+class _Repeated(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in held:
+            raise _Repeated(key)
+        held[key] = value
+    return held
+
+
+def _damaged(path: Path, what: str, line: int) -> ValueError:
+    return ValueError(f"{path} is damaged: {what}, line {line}; take the committed one again, or renew it")
+
+
+def _line(text: str, *keys: str) -> int:
+    """The line of a key within others, from 1; of the last that there is."""
+    at = 0
+    for key in keys:
+        found = text.find(f"{json.dumps(key)}:", at)
+        if found < 0:
+            break
+        at = found + 1
+    return text.count("\n", 0, at) + 1
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in cast("dict[str, Any]", value).values())
+
+
+def _are_counts(value: Any, *names: str) -> bool:
+    """Whether it has these whole numbers, none of them negative."""
+    if not isinstance(value, dict):
+        return False
+    counts = [cast("dict[str, Any]", value).get(name) for name in names]
+    return all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in counts)
+
+
+def _lacking(program: Any) -> tuple[str, str] | None:
+    """Where an entry isn't as `entry` makes it, and what is wrong there."""
+    if not isinstance(program, dict):
+        return "programs", "no entry"
+    held = cast("dict[str, Any]", program)
+    sizes, owners, collectives = held.get("bytes"), held.get("owners"), held.get("collectives")
+    if not isinstance(held.get("tpu"), str):
+        return "tpu", "no TPU"
+    if not _are_counts(sizes, *_PLANNED, "total", "padding", "limit"):
+        return "bytes", "bytes are missing or no numbers"
+    of: Any = sizes
+    if of["total"] != of["argument"] + of["output"] - of["alias"] + of["temporary"]:
+        return "total", "the total isn't the sum"
+    if not isinstance(owners, list) or not all(_are_counts(each, "bytes") for each in cast("list[Any]", owners)):
+        return "owners", "owners without bytes"
+    if not all(_is_texts({name: each.get(name) for name in ("op", "shape")}) for each in cast("list[Any]", owners)):
+        return "owners", "owners without a name or shape"
+    if not _are_counts(held.get("copies"), "count", "bytes"):
+        return "copies", "copies are missing or no numbers"
+    kinds: list[Any] = [*cast("dict[str, Any]", collectives).values()] if isinstance(collectives, dict) else [None]
+    if not all(_are_counts(each, "count", "bytes") for each in kinds):
+        return "collectives", "collectives are missing or no numbers"
+    if not _are_counts(held, "recomputed"):
+        return "recomputed", "a count is missing"
+    return None
 
 
 def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
@@ -212,7 +305,11 @@ def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
 
 def text(programs: Mapping[str, Mapping[str, Any]]) -> str:
     """The text of a lock."""
-    held = {"schema": SCHEMA, "compiler": compiler(), "programs": programs}
+    written = {
+        name: {**each, "owners": [{part: owner[part] for part in owner if part != "line"} for owner in each["owners"]]}
+        for name, each in programs.items()
+    }
+    held = {"schema": SCHEMA, "compiler": compiler(), "programs": written}
     lines = json.dumps(held, indent=1, sort_keys=True).splitlines()
     joined: list[str] = []
     # An object without objects in it is one line.
@@ -303,39 +400,99 @@ def compare(
 
 
 def _owners(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> list[Change]:
-    """Owners that came, left or changed; a renamed file is none of these."""
-
-    def keyed(owners: list[dict[str, Any]]) -> dict[str, int]:
-        held: dict[str, int] = {}
-        for each in owners:
-            key = f"{each['op']} {each['shape'].partition('{')[0]}"
-            held[key] = held.get(key, 0) + each["bytes"]
-        return held
-
-    old, new = keyed(before), keyed(after)
-    return [
-        Change("owner", old.get(key), new.get(key), key, "changed")
-        for key in dict.fromkeys([*new, *old])
-        if old.get(key) != new.get(key)
+    """Owners that came, left or changed. A renamed file is none of these, and a renamed or grown array has changed."""
+    old, new = _by(before, _named), _by(after, _named)
+    changes = [
+        Change("owner", sum(map(_bytes, old[key])), sum(map(_bytes, new[key])), key, "changed")
+        for key in new
+        if key in old and sum(map(_bytes, old[key])) != sum(map(_bytes, new[key]))
     ]
+    lost = [each for key, owners in old.items() if key not in new for each in owners]
+    come = [each for key, owners in new.items() if key not in old for each in owners]
+    # Layers are numbered, and a change of the program numbers instructions anew.
+    for alike in (_operation, _place):
+        olds, news = _by(lost, alike), _by(come, alike)
+        for key in [key for key in news if key in olds]:
+            then, now = sum(map(_bytes, olds[key])), sum(map(_bytes, news[key]))
+            if then != now:
+                changes.append(Change("owner", then, now, _said(news[key]), "changed"))
+            lost = [each for each in lost if each not in olds[key]]
+            come = [each for each in come if each not in news[key]]
+    changes += [Change("owner", None, each["bytes"], _named(each), "changed") for each in come]
+    changes += [Change("owner", each["bytes"], None, _named(each), "changed") for each in lost]
+    return changes
+
+
+def _by(owners: list[dict[str, Any]], key: Callable[[dict[str, Any]], str]) -> dict[str, list[dict[str, Any]]]:
+    held: dict[str, list[dict[str, Any]]] = {}
+    for each in owners:
+        held.setdefault(key(each), []).append(each)
+    return held
+
+
+def _bytes(owner: Mapping[str, Any]) -> int:
+    return int(owner["bytes"])
+
+
+def _named(owner: Mapping[str, Any]) -> str:
+    return f"{owner['op']} {owner['shape'].partition('{')[0]}"
+
+
+_NUMBERED = re.compile(r"\d+")
+
+
+def _operation(owner: Mapping[str, Any]) -> str:
+    """The operation of a file, without the instruction's number."""
+    return f"{owner.get('file')} {_NUMBERED.sub('', owner['op'])}"
+
+
+def _place(owner: Mapping[str, Any]) -> str:
+    """The file, the type and the rank."""
+    shape = owner["shape"].partition("{")[0]
+    return f"{owner.get('file')} {shape.partition('[')[0]} {shape.count(',')}"
+
+
+def _said(owners: list[dict[str, Any]]) -> str:
+    """Where arrays are written, or what they are."""
+    largest = max(owners, key=_bytes)
+    line = f":{largest['line']}" if largest.get("line") else ""
+    return f"{_named(largest)} at {largest['file']}{line}" if largest.get("file") else _named(largest)
 
 
 def _words(change: Change) -> str:
+    is_bytes = change.what != "recomputed" and not isinstance(change.before or change.after, (bool, dict))
     before, after = (
-        in_words(each)
-        if isinstance(each, int) and not isinstance(each, bool) and change.what != "recomputed"
-        else str(each)
-        for each in (change.before, change.after)
+        in_words(each) if is_bytes and isinstance(each, int) else str(each) for each in (change.before, change.after)
     )
     if change.before is None:
         return f"new, {after}"
     if change.after is None:
         return f"gone, was {before}"
-    return f"{before} → {after}, {change.verdict}"
+    share = f" ({(change.after - change.before) / change.before:+.0%})" if is_bytes and change.before else ""
+    return f"{before} → {after}{share}, {change.verdict}"
 
 
-def _pin(versions: Mapping[str, str] | None) -> str:
-    return " ".join(f"{name}=={version}" for name, version in (versions or {}).items() if name == "libtpu")
+def _pin(versions: Mapping[str, str] | None, now: Mapping[str, str] | None) -> str:
+    """The packages of other versions than now."""
+    differ = {name: each for name, each in (versions or {}).items() if (now or {}).get(name) != each}
+    return " ".join(f"{name}=={version}" for name, version in differ.items()) or "the same packages"
+
+
+_LEVELS = {"worse": "error", "other compiler": "warning"}
+
+
+def workflow_command(compared: Comparison) -> str:
+    """For the log of a GitHub job, at the line of what holds the most that did not."""
+    grown = {change.owner for change in compared.changes if change.what == "owner" and change.after}
+    owners = [each for each in compared.after.get("owners", []) if each.get("file") and each.get("line")]
+    place = next((each for each in owners if _named(each) in grown or _said([each]) in grown), None)
+    title = _escaped(f"tilewise: {compared.name} is {compared.verdict}").replace(":", "%3A").replace(",", "%2C")
+    at = "" if place is None else f"file={_escaped(place['file']).replace(',', '%2C')},line={place['line']},"
+    return f"::{_LEVELS.get(compared.verdict, 'notice')} {at}title={title}::{_escaped(str(compared))}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def markdown(compared: list[Comparison]) -> str:

@@ -120,15 +120,14 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
     for name, program in chosen:
         same = (each for each in locked.values() if each.get("program") == _portable(program, root))
         before = locked.get(name) if name else next(same, None)
-        if before is None and len(locked) == 1:
-            before = next(iter(locked.values()))
-        known: dict[str, Any] = before or {}
-        settings: dict[str, Any] = dict(map(setting, given.set)) or known.get("settings") or {}
+        # What the one program is for, another may be for, too; but it is none to be compared with.
+        known: dict[str, Any] = before or (next(iter(locked.values())) if len(locked) == 1 else {})
+        settings: dict[str, Any] = dict(map(setting, given.set)) or (before or {}).get("settings") or {}
         tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
         new_name, *after, is_new = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root)
         before = before or locked.get(given.name or new_name)
         if before is None:
-            message = f"{path} has no program {given.name or new_name}, only {', '.join(locked)}"
+            message = f"no program `{given.name or new_name}` in {path}, only {', '.join(locked) or 'none'}"
             raise ValueError(message)
         found.append(_compared(name or given.name or new_name, before, held["compiler"], (*after, is_new), given))
     return found
@@ -139,6 +138,8 @@ def _print(compared: list[lock.Comparison], given: argparse.Namespace) -> int:
         print(lock.markdown(compared))
     elif given.format == "json":
         print("\n".join(each.to_json() for each in compared))
+    elif given.format == "github":
+        print("\n".join(map(lock.workflow_command, compared)))
     else:
         print("\n".join(map(str, compared)))
     statuses = [_STATUS[each.verdict] for each in compared]
@@ -229,5 +230,5 @@ def _parser(verb: str, description: str) -> argparse.ArgumentParser:
     add("--tolerance", default="1%", metavar="1%", help="allowed growth in bytes, at least a MiB [1%%]")
     add("--exact", action="store_true", help="count any change as worse")
     add("--any-compiler", action="store_true", help="also compare plans of different compilers")
-    add("--format", choices=("human", "json", "markdown"), default="human")
+    add("--format", choices=("human", "json", "markdown", "github"), default="human")
     return parser

@@ -90,6 +90,11 @@ class Fit:
         """Rows that say neither that a program fits nor that HBM is too small."""
         return [row for row in self.rows if row.status not in _STEERING]
 
+    @property
+    def answered(self) -> bool:
+        """Whether a compiler said of any program that it fits or doesn't; a factory that always raises has no such row."""
+        return any(row.status in (*_STEERING, "other_memory", "skipped") for row in self.rows) or not self.errors
+
     def __getitem__(self, settings: Mapping[str, Any]) -> FitRow:
         """The row of a program; ``tpu`` and ``topology`` are needed where there are several."""
         wanted = dict(settings)

@@ -14,7 +14,7 @@ from tilewise import _tilewise
 from tilewise._ask import Compiler
 from tilewise._fit.cache import Log
 from tilewise._fit.combination import Combination, Task, searched
-from tilewise._fit.factory import Stretched, travels
+from tilewise._fit.factory import Stretched, check_settings, travels
 from tilewise._fit.progress import Progress
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
@@ -140,6 +140,7 @@ def fit(
     ]
     if not tasks:
         raise ValueError("an empty grid has no combination")
+    check_settings(make, {*axes, *(grid or {}), *(target or {})})
     log = None if out is None else Log(Path(out), _described(make, tasks))
     known = [] if log is None else [(held["task"], FitRow.from_dict(held)) for held in log.read()]
     if engine == "processes":
