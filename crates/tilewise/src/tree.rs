@@ -160,7 +160,7 @@ impl Shape {
     fn check_tuple(&self) -> Result<(), Error> {
         match self.kind().name() {
             "tuple" => Ok(()),
-            kind => Err(Error::new(ErrorKind::NotAnArray, format!("this isn't a tuple but {kind}"))),
+            kind => Err(Error::new(ErrorKind::NotAnArray, format!("this isn't a tuple; its kind is {kind}"))),
         }
     }
 
