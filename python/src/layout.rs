@@ -188,7 +188,7 @@ impl PyLayout {
     ///     >>> Layout((0, 2, 1)).logical_to_physical()
     ///     (2, 0, 1)
     fn logical_to_physical<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        tuple(py, &self.0.logical_to_physical())
+        tuple(py, self.0.logical_to_physical())
     }
 
     /// Whether these dimensions are neighbours in memory, in any order.
