@@ -184,7 +184,8 @@ fn element_at(nodes: &[Node], tuple: usize, element: usize) -> Option<usize> {
 
 /// Closes the tuples that end in front of a node.
 fn close(open: &mut Vec<(usize, usize)>, nodes: &mut [Node], at: usize) {
-    while let Some((tuple, _)) = open.pop_if(|(_, end)| *end == at) {
+    while let Some(&(tuple, _)) = open.last().filter(|(_, end)| *end == at) {
+        open.pop();
         nodes[tuple] = Node::Tuple(nodes.len() - tuple - 1);
     }
 }
