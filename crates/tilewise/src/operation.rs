@@ -260,13 +260,19 @@ impl<'a> Cursor<'a> {
         )
     }
 
-    /// An attribute's value: all up to a blank or comma that is in no brackets and no quotes.
+    /// An attribute's value: all up to a comma that is in no brackets and no quotes. Behind a blank goes on what stands in braces or brackets,
+    /// as in `replica_groups=mesh['x'=4] {'x'}`.
     fn value(&mut self) -> &'a str {
         self.skip();
         let start = self.at;
-        let end = end_of_item(self.rest(), |byte| byte == b',' || byte.is_ascii_whitespace());
-        self.at += end;
-        &self.text[start..self.at]
+        loop {
+            self.at += end_of_item(self.rest(), |byte| byte == b',' || byte.is_ascii_whitespace());
+            let end = self.at;
+            self.skip();
+            if !self.rest().starts_with(['{', '[']) {
+                return &self.text[start..end];
+            }
+        }
     }
 
     /// All up to the closing bracket, or to the end of what was cut off.
@@ -369,6 +375,9 @@ mod tests {
 
     #[test]
     fn attributes_are_kept() {
+        let text = "x = f32[8]{0} all-gather(a), replica_groups=mesh['x'=4] {'x'}, dimensions={0}";
+        let line: OperationLine = text.parse().expect("an operation");
+        assert_eq!(line.attribute("replica_groups"), Some("mesh['x'=4] {'x'}"));
         let text = "%x = f32[8]{0} fusion(%a), kind=kLoop, calls=%f.1, metadata={op_name=\"a, (b\"}, sharding={devices=[2]0,1}";
         let line: OperationLine = text.parse().expect("an operation");
         let kept: Vec<(&str, &str)> = line.attributes.iter().map(|(name, value)| (&**name, &**value)).collect();

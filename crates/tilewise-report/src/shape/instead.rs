@@ -69,8 +69,12 @@ fn corrected(text: &str) -> Option<Shape> {
         Some(element) if rest.starts_with('[') => format!("{element}{rest}"),
         _ => bare.to_owned(),
     };
-    if let Ok(shape) = Shape::parse_any_as_written(&text) {
-        return Some(shape);
+    // `Shape: f32[…]`, `XLA label: %x = …`, a jaxpr's `a:f32[…]`
+    let unlabelled = text.split_once(':').filter(|(label, _)| !label.contains(['[', '(', '{', '=']));
+    for candidate in [Some(&*text), unlabelled.map(|(_, rest)| rest.trim())].into_iter().flatten() {
+        if let Ok(shape) = Shape::parse_any_as_written(candidate) {
+            return Some(shape);
+        }
     }
     let (shape, length) = Shape::parse_prefix(&text).ok()?;
     let behind = Parts::read(text.get(length..)?)?;
@@ -204,6 +208,9 @@ mod tests {
             ("torch.bfloat16[8]", "write `bf16[8]`"),
             ("\"bf16[4,8]\",", "write `bf16[4,8]`"),
             ("f32[2];", "write `f32[2]`"),
+            ("     Shape: u32[12582912,1]{1,0:T(8,128)}", "write `u32[12582912,1]{1,0:T(8,128)}`"),
+            ("XLA label: %x = f32[2]{0} add(%a, %b)", "write `f32[2]{0}`"),
+            ("a:f32[10]", "write `f32[10]`"),
             ("f32［2，3］{1，0：T（2，2）}", "write `f32[2,3]{1,0:T(2,2)}`"),
             ("f32[2,3]\u{a0}{0,1}", "write `f32[2,3]{0,1}`"),
             ("f32[2,3]0", "the shell took the braces: quote the shape, such as 'f32[2,3]{1,0}'"),

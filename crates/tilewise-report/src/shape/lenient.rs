@@ -116,7 +116,9 @@ fn tiles(rest: &mut Rest<'_>) -> Option<String> {
 /// `ShapedArray(float32[3,4])`, `ShapeDtypeStruct(shape=(3, 4), dtype=float32)`
 fn printed(text: &str) -> Option<String> {
     let mut rest = Rest(text);
-    let is_known = matches!(rest.word(), "ShapedArray" | "ShapeDtypeStruct" | "Array") && rest.eat("(");
+    let name = rest.word();
+    let name = name.strip_prefix("jax.").unwrap_or(name);
+    let is_known = matches!(name, "ShapedArray" | "ShapeDtypeStruct" | "Array") && rest.eat("(");
     let inside = is_known.then(|| rest.0.trim().strip_suffix(')'))??;
     let aval = || {
         let mut rest = Rest(inside);
@@ -216,6 +218,7 @@ mod tests {
             ("torch.Size([8, 128]) torch.bfloat16", "bf16[8,128]"),
             ("shape=(3, 4), dtype=float32", "f32[3,4]"),
             ("ShapeDtypeStruct(shape=(3, 4), dtype=float32)", "f32[3,4]"),
+            ("jax.ShapeDtypeStruct(shape=(3,4), dtype=float32)", "f32[3,4]"),
             ("ShapedArray(int8[7])", "s8[7]"),
             ("tensor<3x4xf32>", "f32[3,4]"),
             ("tensor<?x4xf32>", "f32[?,4]"),
