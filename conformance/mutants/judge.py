@@ -1,8 +1,8 @@
 """Mutated programs, held against one byte less than the whole's total: what is said to fit must be a program to XLA.
 
-A mutant that takes less may be sound: then XLA reads and verifies it. One that XLA refuses must be refused here, too, or
-read with a warning, of unknown fit. XLA's parser is jaxlib's; its verifier that of the import to StableHLO, where the
-program itself passes it. Both run in a process for each mutant, since some texts abort XLA.
+A mutant that takes less may be sound: then XLA reads and verifies it. One that XLA refuses must be refused here, too,
+or read with a warning, of unknown fit. XLA's parser is jaxlib's; its verifier that of the import to StableHLO,
+where the program itself passes it. Both run in a process for each mutant, since some texts abort XLA.
 
     python judge.py --tilewise target/release/tilewise --count 16000 > conformance/mutants/TABLE.md
 """
@@ -43,7 +43,20 @@ NUMBER = re.compile(r"\b\d+\b")
 TYPE = re.compile(r"\b(pred|bf16|f16|f32|s4|s8|s16|s32|u8|u32)\[")
 OPCODE = re.compile(r"(?<=[\]})] )([a-z][a-z-]*)\(")
 ATTRIBUTE = re.compile(r", [a-z_]+=(?:\{[^{}]*\}|[^,{}\s]+)")
-OPCODES = "add copy bitcast tuple get-tuple-element custom-call opt-barrier negate convert reshape parameter fusion".split()
+OPCODES = [
+    "add",
+    "copy",
+    "bitcast",
+    "tuple",
+    "get-tuple-element",
+    "custom-call",
+    "opt-barrier",
+    "negate",
+    "convert",
+    "reshape",
+    "parameter",
+    "fusion",
+]
 # What a process of XLA may take: a mutant may ask for any size.
 MEMORY = 6 << 30
 AT_ONCE = 50
@@ -73,25 +86,41 @@ def mutate(text: str, others: list[str], random: random.Random) -> tuple[str, st
         return one_of(random, SHAPE, line, lambda match: change(match[0]))
 
     kinds = {
-        "a bound": lambda: in_shape(lambda shape: one_of(random, NUMBER, shape.partition("{")[0], smaller) + "".join(shape.partition("{")[1:])),
-        "a layout": lambda: in_shape(lambda shape: shape.partition("{")[0] + one_of(random, NUMBER, "".join(shape.partition("{")[1:]), smaller)),
-        "a type": lambda: one_of(random, TYPE, line, lambda _: random.choice("pred bf16 f32 s4 s8 s32 f33".split()) + "["),
-        "a memory space": lambda: in_shape(lambda shape: re.sub(r"(?:S\(\d+\))?\}$", f"S({random.choice([0, 1, 2, 5, 6, 9, 127])})}}", shape)),
+        "a bound": lambda: in_shape(
+            lambda shape: one_of(random, NUMBER, shape.partition("{")[0], smaller) + "".join(shape.partition("{")[1:])
+        ),
+        "a layout": lambda: in_shape(
+            lambda shape: shape.partition("{")[0] + one_of(random, NUMBER, "".join(shape.partition("{")[1:]), smaller)
+        ),
+        "a type": lambda: one_of(
+            random, TYPE, line, lambda _: random.choice(["pred", "bf16", "f32", "s4", "s8", "s32", "f33"]) + "["
+        ),
+        "a memory space": lambda: in_shape(
+            lambda shape: re.sub(r"(?:S\(\d+\))?\}$", f"S({random.choice([0, 1, 2, 5, 6, 9, 127])})}}", shape)
+        ),
         "an operand": lambda: one_of(random, NAME, line, lambda _: random.choice(names)),
         "an opcode": lambda: one_of(random, OPCODE, line, lambda _: f"{random.choice(OPCODES)}("),
         "an attribute gone": lambda: one_of(random, ATTRIBUTE, line, lambda _: ""),
         "an attribute twice": lambda: one_of(random, ATTRIBUTE, line, lambda match: match[0] + match[0]),
-        "an attribute of another line": lambda: line + random.choice(ATTRIBUTE.findall(random.choice(lines)) or [", x=1"]),
+        "an attribute of another line": lambda: (
+            line + random.choice(ATTRIBUTE.findall(random.choice(lines)) or [", x=1"])
+        ),
         "a number": lambda: one_of(random, NUMBER, line, smaller),
-        "a byte": lambda: (lambda k: line[:k] + random.choice("{}()[]\",=%#x0 \t\r") + line[k + 1 :])(random.randrange(len(line) or 1)),
-        "bytes gone": lambda: (lambda k: line[:k] + line[k + random.randrange(1, 40) :])(random.randrange(len(line) or 1)),
+        "a byte": lambda: (lambda k: line[:k] + random.choice('{}()[]",=%#x0 \t\r') + line[k + 1 :])(
+            random.randrange(len(line) or 1)
+        ),
+        "bytes gone": lambda: (lambda k: line[:k] + line[k + random.randrange(1, 40) :])(
+            random.randrange(len(line) or 1)
+        ),
         "a line gone": lambda: None,
         "a line twice": lambda: f"{line}\n{line}",
         "a line of another place": lambda: random.choice(lines),
         "a line of another program": lambda: random.choice(random.choice(others).split("\n")),
-        "an alias": lambda: line + f", input_output_alias={{ {{{random.randrange(3)}}}: ({random.randrange(4)}, {{}}, may-alias) }}"
-        if line.startswith("HloModule")
-        else line + f", output_to_operand_aliasing={{{{}}: (0, {{}})}}",
+        "an alias": lambda: (
+            line + f", input_output_alias={{ {{{random.randrange(3)}}}: ({random.randrange(4)}, {{}}, may-alias) }}"
+            if line.startswith("HloModule")
+            else line + ", output_to_operand_aliasing={{}: (0, {})}"
+        ),
         "lines swapped": lambda: lines[at + 1] + "\n" + line if at + 1 < len(lines) else line,
     }
     kind = random.choice(list(kinds))
@@ -144,6 +173,7 @@ def xla(text: str, verified: bool) -> str | None:
 
 
 def refusal(text: str, verified: bool) -> None:
+    """Raise what XLA says of a text that it refuses."""
     from jaxlib import _hlo, _jax
 
     proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
@@ -214,13 +244,14 @@ def main() -> int:
 
 
 def table(rows: list, version: str, given: argparse.Namespace) -> str:
+    """What was counted."""
     columns = ("mutants", "refused", "unknown", "do not fit", "fit", "wrong")
     lines = [
         "# Mutated programs",
         "",
-        f"`python conformance/mutants/judge.py --count {given.count} --seed {given.seed}`, with jaxlib {version}: programs with one",
-        "change each, held against one byte less than the whole's total. A mutant that fits must be a program to XLA: to its",
-        "parser, and where marked to the verifier of its import to StableHLO; else it is wrong.",
+        f"`python conformance/mutants/judge.py --count {given.count} --seed {given.seed}`, with jaxlib {version}:",
+        "programs with one change each, held against one byte less than the whole's total. A mutant that fits must be a",
+        "program to XLA: to its parser, and where marked to the verifier of its import to StableHLO; else it is wrong.",
         "",
         f"| program | verified | {' | '.join(columns)} |",
         f"| --- | --- | {' | '.join('---' for _ in columns)} |",

@@ -75,7 +75,9 @@ def test_files_are_read_below_the_roots_alone(tmp_path: Path) -> None:
             for tool in ("audit", "explain", "what_is_alive"):
                 assert kind in await session.refused(tool, path=path), (tool, path)
         assert "not_hlo" in await session.refused("audit", path=str(tmp_path / "head.hlo"))
-        assert "outside_root" in await session.refused("fit", program="/etc/passwd:make", tpu="v5e", largest={"b": "1..2"})
+        assert "outside_root" in await session.refused(
+            "fit", program="/etc/passwd:make", tpu="v5e", largest={"b": "1..2"}
+        )
         assert "outside_root" in await session.refused("check_change", before="/etc/passwd", after="a", tpu="v5e")
         # The answer to a request that is too long names the cap, and the session goes on.
         with pytest.raises(Exception, match="longer than 8 MiB"):

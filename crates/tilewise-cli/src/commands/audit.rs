@@ -15,7 +15,10 @@ pub(crate) use dump::files_of;
 pub(crate) use programs::Limits;
 use programs::{Input, InputResult};
 use sink::Sink;
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 use tilewise::tpu::{Generation, memory_space_name};
 use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, Machine, ViewOptions};
 use tilewise_report::{AuditOutput, memory_name, style::bytes};
@@ -108,6 +111,14 @@ impl From<AuditFormat> for Format {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
+    let written_over = args.out.as_deref().and_then(|out| {
+        let read = args.paths.iter().chain(&args.against);
+        read.map(PathBuf::as_path).find(|path| is_same_file(path, out))
+    });
+    if let Some(path) = written_over {
+        let message = format!("`{}` would be written over what is read", path.display());
+        return output.failure("", Failure::new("usage", message).with_help("give `--out` another name"));
+    }
     if let Some(before) = &args.against {
         return against::run(before, args, output);
     }
@@ -131,13 +142,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     sink.end(output)
 }
 
+/// Whether two paths are of one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let found = [one, other].map(std::fs::canonicalize);
+    matches!(found, [Ok(one), Ok(other)] if one == other)
+}
+
 /// What is in a file, or in those of a folder that hold final programs.
 #[cfg(feature = "mcp")]
-pub(crate) fn programs_in(
-    path: &std::path::Path,
-    module: Option<&str>,
-    limits: Limits,
-) -> Vec<Result<Content, Failure>> {
+pub(crate) fn programs_in(path: &Path, module: Option<&str>, limits: Limits) -> Vec<Result<Content, Failure>> {
     let inputs = dump::inputs(&[path.to_owned()], module, limits).into_iter();
     inputs.flat_map(|input| input.map_or_else(|(_, failure)| vec![Err(failure)], |input| input.contents())).collect()
 }

@@ -32,7 +32,7 @@ impl Draft {
     /// An empty file, to be read and written, in the folder of `path`. Where `path` is a symbolic link, its target is
     /// replaced.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = fs::canonicalize(path).unwrap_or_else(|_| target_of(path));
         let existing = match fs::metadata(&path) {
             Ok(existing) if !existing.is_file() => {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
@@ -56,6 +56,7 @@ impl Draft {
         };
         let draft = Self { unfinished, path };
         if let Some(existing) = existing {
+            keep_owner(draft.file(), &existing);
             draft.file().set_permissions(existing.permissions())?;
         }
         Ok(draft)
@@ -92,6 +93,25 @@ impl Draft {
         Ok(())
     }
 }
+
+/// Where a symbolic link points that points at nothing yet; else the path itself.
+fn target_of(path: &Path) -> PathBuf {
+    let target = fs::read_link(path).map(|target| folder_of(path).join(target));
+    target.unwrap_or_else(|_| path.to_owned())
+}
+
+/// Gives a file the owner and the group of the one that it replaces, as far as this process may.
+#[cfg(unix)]
+fn keep_owner(file: &File, existing: &fs::Metadata) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    if file.metadata().is_ok_and(|own| (own.uid(), own.gid()) != (existing.uid(), existing.gid())) {
+        // Who may not give it away may still write it, as any editor does.
+        let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &fs::Metadata) {}
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -172,6 +192,9 @@ mod tests {
         assert!(link.is_symlink());
         assert_eq!(fs::read(&path).expect("a file"), b"new");
         assert_eq!(fs::metadata(&path).expect("a file").permissions().mode() & 0o777, 0o640);
+        fs::remove_file(&path).expect("a file");
+        write(&link, b"again").expect("space");
+        assert!(link.is_symlink() && fs::read(&path).expect("a file") == b"again");
         for unfit in [folder.path(), Path::new("/dev/null"), &folder.path().join("none/file")] {
             assert!(write(unfit, b"new").is_err(), "{}", unfit.display());
         }

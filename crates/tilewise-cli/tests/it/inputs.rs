@@ -235,3 +235,20 @@ fn programs_of_a_profile_are_audited_as_files_of_a_folder_are() {
     let run = audit(&cut, &[]);
     assert_eq!((run.status, run.error_kind()), (Some(2), "truncated"));
 }
+
+#[test]
+fn a_picture_never_replaces_what_is_read() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replaced");
+    fs::create_dir_all(&folder).expect("a folder");
+    let (program, link) = (folder.join("program.html"), folder.join("link.html"));
+    let text = "HloModule m, is_scheduled=true\n\nENTRY e {\n  ROOT a = f32[8,128]{1,0:T(8,128)} parameter(0)\n}\n";
+    fs::write(&program, text).expect("a file");
+    let _ = fs::remove_file(&link);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&program, &link).expect("a link");
+    for out in [&program, &link] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilewise"));
+        let done = command.args(["audit", "-o"]).arg(out).arg(&program).output().expect("the program runs");
+        assert_eq!((done.status.code(), fs::read_to_string(&program).expect("a file").as_str()), (Some(2), text));
+    }
+}

@@ -12,6 +12,7 @@ from typing import Any
 from tilewise._fit.factory import FromFile
 from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit
+from tilewise._ways import write_whole
 
 FORMATS = ("human", "json", "csv", "markdown", "html")
 
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.output is None:
         print(text)
     else:
-        Path(given.output).write_text(text + "\n", encoding="utf-8")
+        write_whole(Path(given.output), (text + "\n").encode())
     if found.interrupted:
         return 130
     if not found and not found.answered:

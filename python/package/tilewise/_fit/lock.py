@@ -198,7 +198,7 @@ def read(path: Path) -> dict[str, Any]:
         held: Any = json.loads(text, object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
         raise _damaged(path, error.msg, error.lineno) from None
-    except _Repeated as error:
+    except _RepeatedError as error:
         raise _damaged(path, f"{error.key!r} is given twice", _line(text, error.key, error.key)) from None
     locked: dict[str, Any] = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
     if locked.get("schema") != SCHEMA:
@@ -220,7 +220,7 @@ def read(path: Path) -> dict[str, Any]:
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>")
 
 
-class _Repeated(Exception):
+class _RepeatedError(Exception):
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self.key = key
@@ -230,7 +230,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     held: dict[str, Any] = {}
     for key, value in pairs:
         if key in held:
-            raise _Repeated(key)
+            raise _RepeatedError(key)
         held[key] = value
     return held
 

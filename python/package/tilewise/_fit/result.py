@@ -92,7 +92,7 @@ class Fit:
 
     @property
     def answered(self) -> bool:
-        """Whether a compiler said of any program that it fits or doesn't; a factory that always raises has no such row."""
+        """Whether a compiler said of any program that it fits or doesn't: not where the factory always raises."""
         return any(row.status in (*_STEERING, "other_memory", "skipped") for row in self.rows) or not self.errors
 
     def __getitem__(self, settings: Mapping[str, Any]) -> FitRow:
