@@ -97,7 +97,7 @@ def test_classes() -> None:
             ask()
         assert isinstance(caught.value, tw.OutOfRangeError)
         assert isinstance(caught.value, ValueError)
-    with pytest.raises(tw.ShapeError, match="1 components"):
+    with pytest.raises(tw.ShapeError, match="1 component"):
         shape.offset((1,))
     with pytest.raises(tw.HloError):
         tw.audit(b"no program")
