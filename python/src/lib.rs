@@ -29,6 +29,7 @@ mod row;
 mod shape;
 mod shape_edits;
 mod shape_methods;
+mod slices;
 mod space;
 mod steps;
 mod table;
@@ -63,6 +64,7 @@ mod _tilewise {
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,
+        slices::reshard,
         space::{PyPeakBuffer, PySpaceTotal},
         steps::{PyStep, PySteps, steps_of},
         table::PyTable,

@@ -10,10 +10,11 @@ use crate::{
     predict::open_shape_of,
     relation::{PyRelation, reading_of},
     shape::{PyShape, shape_of},
+    slices,
     steps::PySteps,
     travel::Reduced,
 };
-use numpy::PyArrayDyn;
+use numpy::{PyArray2, PyArrayDyn};
 use pyo3::{
     prelude::*,
     types::{PyBytes, PyTuple},
@@ -431,6 +432,44 @@ impl PyShape {
         threads: usize,
     ) -> Result<Bound<'py, PyArrayDyn<i64>>> {
         index::indices(self.tiled()?, offsets, out, threads)
+    }
+
+    /// The runs of bits that a slice takes.
+    ///
+    /// A run holds bits of the slice's elements only: padding ends it, as does what belongs to another element. Neighbours
+    /// are merged.
+    ///
+    /// Args:
+    ///     start: the first index, one integer for each dimension.
+    ///     limit: the first index that isn't in the slice any more, for each dimension.
+    ///     strides: takes every so manieth index from `start` on, for each dimension; `None` for every index.
+    ///     order: `"memory"`: by rising offset; `"slice"`: row-major over the slice, so that the runs, one after the other,
+    ///         are the slice as a dense array.
+    ///
+    /// Returns:
+    ///     A `numpy.ndarray` of int64 and of shape (runs, 2): where each run begins, in bits from the start of the buffer, and
+    ///         its length in bits.
+    ///
+    /// Raises:
+    ///     OutOfRangeError: the slice is not inside the array; also an `IndexError`.
+    ///     ShapeError: `start` or `limit` has another length than the rank, or the shape is not an array, or one with an
+    ///         unbounded dimension or no layout, or its layout has no such answer.
+    ///
+    /// Examples:
+    ///     >>> cache = Shape("bf16[4096,8,128]{2,1,0:T(8,128)(2,1)}")
+    ///     >>> cache.slice_runs((32, 0, 0), (48, 8, 128)) // 8    # a block of 16 tokens is one run, in bytes
+    ///     array([[65536, 32768]])
+    #[pyo3(signature = (start, limit, /, *, strides = None, order = "memory"),
+           text_signature = "($self, start, limit, /, *, strides=None, order='memory')")]
+    fn slice_runs<'py>(
+        &self,
+        py: Python<'py>,
+        start: Vec<u64>,
+        limit: Vec<u64>,
+        strides: Option<Vec<u64>>,
+        order: &str,
+    ) -> Result<Bound<'py, PyArray2<i64>>> {
+        slices::slice_runs(py, self.tiled()?, &start, &limit, strides.as_deref(), order)
     }
 
     /// Bytes of the array's data, without padding.

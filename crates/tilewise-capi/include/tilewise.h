@@ -571,7 +571,7 @@ void tw_relayout_free(struct tw_relayout *plan);
  * Plans how an array's shards become those of another sharding.
  *
  * `from` and `to` are the whole array, with the layouts of its shards; the shardings are in XLA's notation, such as
- * `{devices=[2,2]<=[4]}`. Every element comes from the device itself where it has it already, so no fewer bytes could go over links.
+ * `{devices=[2,2]<=[4]}`. `devices` is how many there are; 0 where the shardings say it. Every element comes from the device itself where it has it already, so no fewer bytes could go over links.
  *
  * # Safety
  * `from` and `to` are layouts that are not freed; `from_length` and `to_length` bytes may be read at the shardings; `out` may be written;
@@ -583,6 +583,7 @@ int32_t tw_reshard_new(const struct tw_layout *from,
                        const struct tw_layout *to,
                        const char *to_sharding,
                        size_t to_length,
+                       uint64_t devices,
                        struct tw_reshard **out,
                        struct tw_error *error);
 

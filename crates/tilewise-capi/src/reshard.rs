@@ -27,7 +27,7 @@ pub struct tw_copy {
 /// Plans how an array's shards become those of another sharding.
 ///
 /// `from` and `to` are the whole array, with the layouts of its shards; the shardings are in XLA's notation, such as
-/// `{devices=[2,2]<=[4]}`. Every element comes from the device itself where it has it already, so no fewer bytes could go over links.
+/// `{devices=[2,2]<=[4]}`. `devices` is how many there are; 0 where the shardings say it. Every element comes from the device itself where it has it already, so no fewer bytes could go over links.
 ///
 /// # Safety
 /// `from` and `to` are layouts that are not freed; `from_length` and `to_length` bytes may be read at the shardings; `out` may be written;
@@ -40,6 +40,7 @@ pub unsafe extern "C" fn tw_reshard_new(
     to: *const tw_layout,
     to_sharding: *const c_char,
     to_length: usize,
+    devices: u64,
     out: *mut *mut tw_reshard,
     error: *mut tw_error,
 ) -> i32 {
@@ -49,7 +50,11 @@ pub unsafe extern "C" fn tw_reshard_new(
         let from_sharding: Sharding = text(from_sharding, from_length, "from_sharding")?.parse()?;
         let to_sharding: Sharding = text(to_sharding, to_length, "to_sharding")?.parse()?;
         give(out, || {
-            let copies = Resharding::new(&from.0.shape, &from_sharding, &to.0.shape, &to_sharding)?;
+            let (from, to) = (&from.0.shape, &to.0.shape);
+            let copies = match devices {
+                0 => Resharding::new(from, &from_sharding, to, &to_sharding)?,
+                _ => Resharding::on(devices, from, &from_sharding, to, &to_sharding)?,
+            };
             Ok(tw_reshard(Reshard::new(copies)?))
         })
     })

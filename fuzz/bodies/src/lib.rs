@@ -8,6 +8,7 @@
 
 mod batch;
 mod bitcast;
+mod c_border;
 mod hlo;
 mod index;
 mod notation;
@@ -16,6 +17,7 @@ mod shape;
 
 pub use batch::batch_line;
 pub use bitcast::bitcast_vs_naive;
+pub use c_border::c_border;
 pub use hlo::{hlo_text, oom_message};
 pub use index::index_round_trip;
 pub use notation::notation_text;
@@ -26,9 +28,10 @@ pub use shape::{shape_proto, shape_text};
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its program and of its corpus.
-pub const TARGETS: [(&str, Body); 9] = [
+pub const TARGETS: [(&str, Body); 10] = [
     ("batch_line", batch_line),
     ("bitcast_vs_naive", bitcast_vs_naive),
+    ("c_border", c_border),
     ("hlo_text", hlo_text),
     ("index_round_trip", index_round_trip),
     ("notation_text", notation_text),

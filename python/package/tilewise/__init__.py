@@ -76,6 +76,7 @@ from tilewise._tilewise import (
     hbm_bytes,
     predict,
     relayout,
+    reshard,
     tile,
     untile,
 )
@@ -154,6 +155,7 @@ __all__ = [
     "predict",
     "predict_tree",
     "relayout",
+    "reshard",
     "tile",
     "to_jax",
     "untile",

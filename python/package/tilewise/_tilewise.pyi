@@ -204,6 +204,15 @@ class Shape(_Value):
     def indices(
         self, offsets: _Integers, /, *, out: npt.NDArray[np.int64] | None = None, threads: int = 1
     ) -> npt.NDArray[np.int64]: ...
+    def slice_runs(
+        self,
+        start: Sequence[SupportsIndex],
+        limit: Sequence[SupportsIndex],
+        /,
+        *,
+        strides: Sequence[SupportsIndex] | None = None,
+        order: Literal["memory", "slice"] = "memory",
+    ) -> npt.NDArray[np.int64]: ...
     @property
     def logical_bytes(self) -> int: ...
     @property
@@ -696,6 +705,13 @@ def kernel_fits(
     text: str, limit: int | None = None, *, tpu: _Tpu | None = None
 ) -> tuple[int, int, bool, int | None]: ...
 def block_bytes(shape: str, *, tpu: _Tpu) -> tuple[int, int]: ...
+def reshard(
+    shards: Sequence[npt.NDArray[np.uint8] | None],
+    from_shape: _ShapeLike,
+    from_sharding: str,
+    to_shape: _ShapeLike,
+    to_sharding: str,
+) -> list[npt.NDArray[np.uint8]]: ...
 @overload
 def relayout(
     buffer: _Bytes,

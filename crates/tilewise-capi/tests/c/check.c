@@ -224,9 +224,9 @@ static void resharding(void) {
     tw_reshard *plan = NULL;
     tw_error error;
     const char *rows = "{devices=[2,1]<=[2]}", *columns = "{devices=[1,2]<=[2]}", *wrong = "{devices=[1,3]<=[2]}";
-    CHECK(tw_reshard_new(array, rows, strlen(rows), array, wrong, strlen(wrong), &plan, &error) == TW_INVALID_ARGUMENT);
+    CHECK(tw_reshard_new(array, rows, strlen(rows), array, wrong, strlen(wrong), 0, &plan, &error) == TW_INVALID_ARGUMENT);
     CHECK(error.start > 10 && error.end <= strlen(wrong) && !plan);
-    CHECK(tw_reshard_new(array, rows, strlen(rows), array, columns, strlen(columns), &plan, &error) == TW_OK);
+    CHECK(tw_reshard_new(array, rows, strlen(rows), array, columns, strlen(columns), 2, &plan, &error) == TW_OK);
     tw_layout_free(array);
     CHECK(tw_reshard_devices(plan) == 2 && tw_reshard_shard(plan, true, &shard, &error) == TW_OK);
     is_text(shard, "s8[2,2]{1,0}");

@@ -92,13 +92,44 @@ impl Resharding {
     /// copies; [`ErrorKind::NotAnArray`], [`ErrorKind::UnboundedDimension`], [`ErrorKind::MissingLayout`]; [`ErrorKind::BufferLengthMismatch`]
     /// where the shapes are of different arrays.
     pub fn new(from: &Shape, from_sharding: &Sharding, to: &Shape, to_sharding: &Sharding) -> Result<Self, Error> {
+        Self::of([from, to], [from_sharding, to_sharding], None)
+    }
+
+    /// The same on so many devices, where the shardings leave that open.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    ///
+    /// ```
+    /// use tilewise::{Resharding, Sharding};
+    ///
+    /// let (array, everywhere) = ("f32[8]{0}".parse()?, Sharding::replicated());
+    /// let plan = Resharding::on(4, &array, &Sharding::maximal(0), &array, &everywhere)?;
+    /// assert_eq!((plan.copies().len(), plan.elements_over_links()), (4, 24));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    pub fn on(
+        devices: u64,
+        from: &Shape,
+        from_sharding: &Sharding,
+        to: &Shape,
+        to_sharding: &Sharding,
+    ) -> Result<Self, Error> {
+        Self::of([from, to], [from_sharding, to_sharding], Some(devices))
+    }
+
+    fn of(
+        [from, to]: [&Shape; 2],
+        [from_sharding, to_sharding]: [&Sharding; 2],
+        devices: Option<u64>,
+    ) -> Result<Self, Error> {
         let bounds = bounds(from)?;
         if from.element_type() != to.element_type() || bounds != self::bounds(to)? {
             let message =
                 format!("`{from}` and `{to}` are different arrays: dimensions and element type must be the same");
             return Err(Error::new(ErrorKind::BufferLengthMismatch, message));
         }
-        let devices = devices(from_sharding, to_sharding)?;
+        let devices = count_devices(from_sharding, to_sharding, devices)?;
         let shards = [shard(from, from_sharding, &bounds)?, shard(to, to_sharding, &bounds)?];
         let sizes = [from_sharding.shard_dimensions(&bounds)?, to_sharding.shard_dimensions(&bounds)?];
         let tiles = from_sharding.tiles(bounds.len());
@@ -191,22 +222,20 @@ impl Sharding {
     }
 }
 
-/// The number of devices that both shardings have.
-fn devices(from: &Sharding, to: &Sharding) -> Result<u64, Error> {
+/// The number of devices: as wanted, as both shardings have, or as few as they need.
+fn count_devices(from: &Sharding, to: &Sharding, wanted: Option<u64>) -> Result<u64, Error> {
     let least = |sharding: &Sharding| match sharding.0 {
         Division::Maximal(device) => device.saturating_add(1),
         _ => 1,
     };
-    let devices = match (from.devices(), to.devices()) {
-        (Some(from), Some(to)) if from != to => {
-            let message = format!("the array is on {from} devices before, and on {to} afterwards");
-            return Err(invalid(message));
-        }
-        (Some(devices), _) | (_, Some(devices)) => devices,
-        (None, None) => least(from).max(least(to)),
-    };
-    if devices < least(from).max(least(to)) || devices > super::MOST_DEVICES {
-        return Err(invalid(format!("a device that holds the array is none of {devices}")));
+    let least = least(from).max(least(to));
+    let known = [wanted, from.devices(), to.devices()];
+    let devices = known.into_iter().flatten().next().unwrap_or(least);
+    if let Some(other) = known.into_iter().flatten().find(|&other| other != devices) {
+        return Err(invalid(format!("the array is on {devices} devices, and on {other}")));
+    }
+    if devices < least || devices > super::MOST_DEVICES {
+        return Err(invalid(format!("device {} is none of {devices}", least - 1)));
     }
     Ok(devices)
 }

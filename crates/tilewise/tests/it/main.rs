@@ -16,4 +16,5 @@ mod sharding;
 mod steps;
 mod tile_formats;
 mod tpu;
+mod vectors;
 mod walks;
