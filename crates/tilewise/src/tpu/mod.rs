@@ -43,6 +43,7 @@ mod generation;
 pub mod kernel;
 mod libtpu;
 mod memory_space;
+mod slice_orders;
 
 pub use allocated::{UNTILED_BLOCK_BYTES, allocated_bytes};
 pub use block::PaddedBlock;
@@ -50,6 +51,7 @@ pub use default_layout::{Policy, Prediction, default_layout, layout_for_order, p
 pub use generation::Generation;
 pub use libtpu::Libtpu;
 pub use memory_space::memory_space_name;
+pub use slice_orders::{SliceOrder, slice_orders};
 
 /// The compiler whose answers the rule reproduces, the only version it was checked with.
 pub const CHECKED_WITH: &str = "libtpu 0.0.51";
