@@ -135,7 +135,7 @@ pub enum RunOrder {
 ///
 /// let cache = Tiled::new(&"bf16[4096,8,64]{2,1,0:T(8,128)(2,1)}".parse()?)?;
 /// let block = cache.slice_runs(&[16, 0, 0], &[32, 8, 64])?;
-/// assert_eq!((block.total(), block.longest()), (512, 64 * 2 * 16)); // half of each lane row is padding
+/// assert_eq!((block.total(), block.longest()), (64, 64 * 2 * 16)); // the other 64 lanes of each pair of rows are padding
 ///
 /// let pages = Tiled::new(&"bf16[4096,8,128]{2,1,0:T(8,128)(2,1)}".parse()?)?;
 /// let block = pages.slice_runs(&[16, 0, 0], &[32, 8, 128])?;
