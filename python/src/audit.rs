@@ -9,7 +9,7 @@ use crate::{
 use pyo3::{prelude::*, types::PyString};
 use std::sync::Arc;
 use tilewise::tpu::Libtpu;
-use tilewise_audit::{AuditOptions, Machine};
+use tilewise_audit::{Audit, Machine};
 use tilewise_report::AuditOutput;
 
 /// Audits HLO text.
@@ -30,8 +30,6 @@ pub(crate) fn audit_text<'py>(
     let machine = machine.filter(|machine| machine.generation().is_none());
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
-    let options = AuditOptions::of_file(&source, machine.or(tpu.map(Into::into)), hbm_limit).with_libtpu(libtpu);
-    let limit = options.hbm_limit;
     let audited = interruptible(py, move || {
         let program = tilewise_audit::Program::parse(text)?;
         if tpu.is_some() && !program.module.has_tiles() {
@@ -40,11 +38,12 @@ pub(crate) fn audit_text<'py>(
         if let Some(machine) = machine {
             program.for_machine(machine)?;
         }
-        let report = program.audit(options);
-        Ok((Arc::new(AuditOutput { source, report, all: false, tpu, limit }), program.module))
+        let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source).libtpu(libtpu);
+        let report = hbm_limit.map_or(asked, |limit| asked.limit(limit)).run();
+        Ok((Arc::new(AuditOutput::new(report)), program.module))
     })?;
     let (audited, module) = audited?;
-    Ok(PyReport::of(py, audited, module, machine)?)
+    Ok(PyReport::of(py, audited, module)?)
 }
 
 /// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.

@@ -11,6 +11,7 @@ use pyo3::{prelude::*, types::PyTuple};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tilewise_audit::BufferRow;
+use tilewise_report::causes_in_words;
 
 /// One buffer of a program: an array that an instruction defines. Sizes are in bytes.
 ///
@@ -49,7 +50,7 @@ impl BufferValue {
             memory_space: row.memory_space,
             logical_bytes: row.sizes.logical_bytes,
             physical_bytes: row.sizes.physical_bytes,
-            causes: row.causes,
+            causes: causes_in_words(&row.causes),
             op_name: row.op_name,
             source: row.source.as_ref().map(PySourceLine::of),
         }

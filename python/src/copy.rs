@@ -9,6 +9,7 @@ use crate::{
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewise_audit::{CopyReason, CopyRow};
+use tilewise_report::why;
 
 /// One `copy` instruction. Sizes are in bytes.
 ///
@@ -69,7 +70,7 @@ impl PyCopy {
             trips: copy.trips,
             read_bytes: copy.read_bytes,
             written_bytes: copy.written_bytes,
-            why: reason.why.clone(),
+            why: why(copy, reason),
             cancels: reason.cancels.clone(),
             fix: reason.fix.as_ref().map(PyRecommendation::of),
             op_name: copy.op_name.clone(),

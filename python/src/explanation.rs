@@ -21,9 +21,9 @@ use std::{
     sync::Arc,
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{Allocation, Explanation, JsonLine, explain};
+use tilewise_audit::{Allocation, Explanation, explain};
 use tilewise_oom::{Message, PrintedSize};
-use tilewise_report::{WriteText, notebook};
+use tilewise_report::{AsJson, JsonLine, WriteText, causes_in_words, notebook};
 
 /// Explains the out-of-memory message in a text.
 #[pyfunction]
@@ -207,11 +207,11 @@ impl PyExplanation {
         #[derive(Serialize)]
         struct Item<'a> {
             #[serde(flatten)]
-            explanation: &'a Explanation,
+            explanation: AsJson<'a, Explanation>,
             message: Made<&'a str>,
         }
         let message = Made { text: self.text.as_str(), tpu: self.tpu.map(Generation::name) };
-        let line = JsonLine::of("text", Item { explanation: &self.explained, message });
+        let line = JsonLine::of("text", Item { explanation: AsJson(&self.explained), message });
         py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -306,7 +306,7 @@ impl AllocationValue {
             reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
             logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
             physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
-            causes: allocation.causes.clone(),
+            causes: causes_in_words(&allocation.causes),
             op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
             source: allocation.source.as_ref().map(PySourceLine::of),
         }

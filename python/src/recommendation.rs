@@ -1,7 +1,6 @@
 //! `Recommendation`: a change, and what it frees.
 
 use crate::{
-    builtins::deprecated,
     row::PySourceLine,
     shape::PyShape,
     travel::{Reduced, reduced},
@@ -9,6 +8,7 @@ use crate::{
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewise_audit::Recommendation;
+use tilewise_report::words;
 
 /// One change, and what it frees: of `Report.advice`, `Explanation.advice` or a `Copy.fix`. `str` gives the sentence.
 ///
@@ -54,7 +54,7 @@ pub(crate) struct PyRecommendation {
 
 impl PyRecommendation {
     pub(crate) fn of(advice: &Recommendation) -> Self {
-        let (array, snippet) = (advice.array.as_ref(), advice.snippet.as_ref());
+        let (array, said) = (advice.array.as_ref(), words(advice));
         Self {
             kind: advice.change.as_str().to_owned(),
             target: advice.target.as_str().to_owned(),
@@ -64,9 +64,9 @@ impl PyRecommendation {
             requested: array.and_then(|array| array.requested.clone()).map(PyShape::new),
             peak_bytes_saved: advice.saving.bytes(),
             is_bound: advice.saving.is_bound(),
-            sentence: advice.sentence.clone(),
-            code: snippet.map(|snippet| snippet.code.clone()),
-            imports: snippet.and_then(|snippet| snippet.imports).map(str::to_owned),
+            sentence: said.sentence,
+            code: said.code,
+            imports: said.imports.map(str::to_owned),
             op_name: array.and_then(|array| array.op_name.clone()),
             source: array.and_then(|array| array.source.as_ref()).map(PySourceLine::of),
         }
@@ -75,13 +75,6 @@ impl PyRecommendation {
 
 #[pymethods]
 impl PyRecommendation {
-    /// The old name of `peak_bytes_saved`.
-    #[getter]
-    fn bytes_saved(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        deprecated(py, c"`bytes_saved` is `peak_bytes_saved` now")?;
-        Ok(self.peak_bytes_saved)
-    }
-
     fn __str__(&self) -> &str {
         &self.sentence
     }

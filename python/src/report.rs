@@ -28,7 +28,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{BufferRow, Diff, Machine, Report, SpacePeak, SpaceTotal};
 use tilewise_hlo::Module;
-use tilewise_report::{AuditOutput, WriteText, notebook};
+use tilewise_report::{AuditOutput, WriteText, note, notebook};
 
 /// Says what function a report is of, for its `check`.
 #[pyfunction]
@@ -89,8 +89,6 @@ pub(crate) fn diff_of<'py>(
 pub(crate) struct PyReport {
     audited: Arc<AuditOutput>,
     module: Module,
-    /// What was given, but for TPUs.
-    machine: Option<Machine>,
     /// On first use.
     advice: OnceLock<Vec<PyRecommendation>>,
     /// On first use.
@@ -100,16 +98,10 @@ pub(crate) struct PyReport {
 }
 
 impl PyReport {
-    pub(crate) fn of(
-        py: Python<'_>,
-        audited: Arc<AuditOutput>,
-        module: Module,
-        machine: Option<Machine>,
-    ) -> PyResult<Bound<'_, Self>> {
+    pub(crate) fn of(py: Python<'_>, audited: Arc<AuditOutput>, module: Module) -> PyResult<Bound<'_, Self>> {
         let report = Self {
             audited: audited.clone(),
             module,
-            machine,
             advice: OnceLock::new(),
             buffers: PyOnceLock::new(),
             origin: PyOnceLock::new(),
@@ -123,8 +115,10 @@ impl PyReport {
 
     /// All that the report is made of: text, source, TPU, limit, and another machine than a TPU.
     pub(crate) fn made_of(&self) -> (&str, &str, Option<Generation>, Option<u64>, Option<Machine>) {
-        let AuditOutput { source, tpu, limit, .. } = &*self.audited;
-        (self.module.source(), source, *tpu, *limit, self.machine)
+        let report = &self.audited.report;
+        let (tpu, machine) = (report.given.and_then(Machine::generation), report.given);
+        let machine = machine.filter(|_| tpu.is_none());
+        (self.module.source(), &report.source, tpu, report.limit(), machine)
     }
 
     fn hbm(&self) -> Option<&SpaceTotal> {
@@ -159,7 +153,7 @@ impl PyReport {
     /// Where the text came from: a path, or the type of the object.
     #[getter]
     fn source(&self) -> &str {
-        &self.audited.source
+        &self.audited.report.source
     }
 
     /// The name of the entry computation.
@@ -201,7 +195,8 @@ impl PyReport {
     /// What fills the program's memory at its peak, by kind, the largest first, and what can be done about each.
     #[getter]
     fn notes(&self, py: Python<'_>) -> Vec<String> {
-        py.detach(|| self.audited.report.notes().to_vec())
+        let report = &self.audited.report;
+        py.detach(|| report.notes().iter().map(|one| note(one, report.machine)).collect())
     }
 
     /// Every `copy` between two layouts, in the order of the text.
@@ -356,7 +351,7 @@ impl PyReport {
     /// The generation that `audit` was given, as `TPU_GENERATIONS` has it; `None` if it was given none.
     #[getter]
     fn tpu(&self) -> Option<&'static str> {
-        self.audited.tpu.map(Generation::name)
+        self.audited.report.given.and_then(Machine::generation).map(Generation::name)
     }
 
     /// The machine whose plan it is, such as `'tpu:v5e'`, `'gpu:h100'` or `'cpu'`: what `audit` was given, or else what the
@@ -374,13 +369,13 @@ impl PyReport {
     /// The memory it has to fit into, in bytes: `hbm_limit` of `audit`, or what a program has of that of `tpu` or `machine`.
     #[getter]
     fn hbm_limit(&self) -> Option<u64> {
-        self.audited.limit
+        self.audited.report.limit()
     }
 
     /// Whether it fits into `hbm_limit`; `None` without a limit, or if it depends on how temporaries share memory.
     #[getter]
     fn fits(&self) -> Option<bool> {
-        self.audited.report.memory_bounds.fits(self.audited.limit?)
+        self.audited.report.memory_bounds.fits(self.audited.report.limit()?)
     }
 
     /// The buffers with padding, the most padding first.
@@ -544,7 +539,8 @@ impl PyReport {
     }
 
     fn __repr__(&self) -> String {
-        let AuditOutput { report, source, .. } = &*self.audited;
+        let AuditOutput { report, .. } = &*self.audited;
+        let source = &report.source;
         let name = if report.module_name.is_empty() { source } else { &report.module_name };
         let (buffers, padding) = (report.buffer_count(), self.padding_bytes());
         match (self.peak_bytes(), self.peak_padding_bytes()) {
@@ -561,7 +557,7 @@ impl Tabular for AuditOutput {
     fn columns(&self) -> Columns {
         let rows = self.report.buffer_count();
         let same = |text: &str| Column::Text(vec![Some(text.to_owned()); rows]);
-        let mut columns = vec![("source", same(&self.source)), ("module", same(&self.report.module_name))];
+        let mut columns = vec![("source", same(&self.report.source)), ("module", same(&self.report.module_name))];
         columns.extend(Columns::of::<BufferRow, _>(self.report.buffers()).0);
         Columns(columns)
     }

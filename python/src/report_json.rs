@@ -9,7 +9,7 @@ use pyo3::{exceptions::PyValueError, prelude::*, types::PyString};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use tilewise::tpu::Generation;
-use tilewise_audit::{JsonLine, ReportView, ViewOptions};
+use tilewise_report::{AsJson, JsonLine, ReportView};
 
 /// What was audited.
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) fn write(py: Python<'_>, report: &PyReport, with_program: bool) -> Py
     #[derive(Serialize)]
     struct WithProgram<'a> {
         #[serde(flatten)]
-        report: ReportView<'a>,
+        report: AsJson<'a, ReportView<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         program: Option<Program<'a>>,
     }
@@ -40,8 +40,8 @@ pub(crate) fn write(py: Python<'_>, report: &PyReport, with_program: bool) -> Py
         machine: machine.map(|machine| machine.to_string()),
         libtpu: report.report().libtpu.map(|libtpu| libtpu.to_string()),
     });
-    let options = ViewOptions { hbm_limit, most_buffers: None };
-    let line = JsonLine::of(source, WithProgram { report: report.report().view(source, options), program });
+    let view = ReportView { report: report.report(), source, most_buffers: None };
+    let line = JsonLine::of(source, WithProgram { report: AsJson(&view), program });
     py.detach(|| serde_json::to_string(&line)).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

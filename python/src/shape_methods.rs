@@ -538,7 +538,7 @@ impl PyShape {
     ///     >>> Shape("f32[400000,12]{1,0:T(8,128)}").causes()
     ///     ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used']
     fn causes(&self) -> Result<Vec<String>> {
-        Ok(tilewise_audit::causes(self.tiled()?))
+        Ok(tilewise_report::causes_in_words(&tilewise_audit::causes(self.tiled()?)))
     }
 
     /// How the buffer is made from the array, step by step: pad, reshape, transpose.

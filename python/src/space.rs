@@ -9,6 +9,7 @@ use crate::{
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use tilewise_audit::{PeakRow, SpacePeak, SpaceTotal};
+use tilewise_report::causes_in_words;
 
 /// Totals of the buffers in one memory space, and what it holds when it holds the most. Sizes are in bytes.
 ///
@@ -151,7 +152,7 @@ impl PyPeakBuffer {
             bytes: row.bytes,
             logical_bytes: row.logical_bytes,
             padding_bytes: row.padding_bytes,
-            causes: row.causes.clone(),
+            causes: causes_in_words(&row.causes),
             op_name: row.op_name.clone(),
             source: row.source.as_ref().map(PySourceLine::of),
         }

@@ -13,7 +13,7 @@ use pyo3::{
     types::{PyCapsule, PyDict},
 };
 use std::{borrow::Borrow, collections::HashMap, sync::Arc};
-use tilewise_audit::table::{Kind, TableRow, Value};
+use tilewise_report::{Kind, TableRow, Value};
 
 /// A value whose rows Python reads as a table.
 pub(crate) trait Tabular: Send + Sync {
@@ -112,7 +112,7 @@ pub(crate) trait Framed: TableRow {
 
 impl Column {
     /// An empty column for values of this kind.
-    fn empty(column: &tilewise_audit::table::Column) -> Self {
+    fn empty(column: &tilewise_report::Column) -> Self {
         match (column.kind, column.is_optional) {
             (Kind::Count, false) => Self::Count(Vec::new()),
             (Kind::Count, true) => Self::MaybeCount(Vec::new()),

@@ -1,14 +1,14 @@
 //! Two programs, such as one before and after a change.
 
-use crate::{memory_name, style::bytes};
+use crate::{LISTED, memory_name, style::bytes};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{Diff, ReportView, ViewOptions};
+use tilewise_audit::{Diff, Report};
 
 /// What differs between two programs, as the page shows it: [`Diff`] with what is said of it. It serialises.
 ///
 /// ```
-/// use tilewise_audit::{ViewOptions, audit};
+/// use tilewise_audit::audit;
 /// use tilewise_hlo::Module;
 /// use tilewise_report::Comparison;
 ///
@@ -16,9 +16,7 @@ use tilewise_audit::{Diff, ReportView, ViewOptions};
 ///     let text = format!("HloModule m, is_scheduled=true\nENTRY e {{ ROOT x = f32[{rows},3]{{1,0:T(8,128)}} parameter(0) }}");
 ///     Module::parse(text).map(|module| audit(&module))
 /// };
-/// let (before, after) = (report(8)?, report(16)?);
-/// let [before, after] = [before.view("a.hlo", ViewOptions::default()), after.view("b.hlo", ViewOptions::default())];
-/// let comparison = Comparison::of(&before, &after);
+/// let comparison = Comparison::of(&report(8)?, &report(16)?);
 /// assert_eq!(comparison.headline, "8.00 KiB → 16.00 KiB of HBM: 8.00 KiB more");
 /// # Ok::<(), tilewise_hlo::Error>(())
 /// ```
@@ -29,7 +27,8 @@ pub struct Comparison {
     pub headline: String,
     /// The programs, before and after.
     pub programs: [ComparedProgram; 2],
-    /// What differs, of each list the first [`ViewOptions::LISTED`].
+    /// What differs, of each list the first [`LISTED`].
+    #[serde(serialize_with = "crate::json::value")]
     pub diff: Diff,
     /// How long the lists are.
     pub counts: DiffCounts,
@@ -66,20 +65,20 @@ pub struct DiffCounts {
 impl Comparison {
     /// The comparison of two reports.
     #[must_use]
-    pub fn of(before: &ReportView<'_>, after: &ReportView<'_>) -> Self {
-        let mut diff = Diff::of(before.report, after.report);
+    pub fn of(before: &Report, after: &Report) -> Self {
+        let mut diff = Diff::of(before, after);
         let Diff { owners, copies, removed, added, before_bytes: was, after_bytes: is, .. } = &mut diff;
         let counts =
             DiffCounts { owners: owners.len(), copies: copies.len(), removed: removed.len(), added: added.len() };
-        owners.truncate(ViewOptions::LISTED);
-        copies.truncate(ViewOptions::LISTED);
-        removed.truncate(ViewOptions::LISTED);
-        added.truncate(ViewOptions::LISTED);
+        owners.truncate(LISTED);
+        copies.truncate(LISTED);
+        removed.truncate(LISTED);
+        added.truncate(LISTED);
         let change = match was.abs_diff(*is) {
             0 => "no change".to_owned(),
             by => format!("{} {}", bytes(by), if is > was { "more" } else { "less" }),
         };
-        let memory = memory_name(after.report.machine);
+        let memory = memory_name(after.machine);
         Self {
             headline: format!("{} → {} of {memory}: {change}", bytes(*was), bytes(*is)),
             programs: [before, after].map(ComparedProgram::of),
@@ -90,11 +89,11 @@ impl Comparison {
 }
 
 impl ComparedProgram {
-    fn of(view: &ReportView<'_>) -> Self {
-        let copies = &view.report.copies;
+    fn of(report: &Report) -> Self {
+        let copies = &report.copies;
         Self {
-            source: visible(view.source).into_owned(),
-            live_bytes: view.report.live_bytes(0),
+            source: visible(&report.source).into_owned(),
+            live_bytes: report.live_bytes(0),
             copies: copies.len(),
             copied_bytes: copies.iter().map(|copy| copy.moved_bytes).fold(0, u64::saturating_add),
         }

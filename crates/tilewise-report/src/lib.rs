@@ -5,7 +5,7 @@
 //! | format | of programs | of messages | of shapes | feature |
 //! |---|---|---|---|---|
 //! | text for people | [`Text`], [`ProgramLines`] | [`WriteText`] | [`WriteText`] | |
-//! | JSON | [`Json`] | [`JsonLine`](tilewise_audit::JsonLine) | [`JsonLine`](tilewise_audit::JsonLine) | |
+//! | JSON | [`Json`] | [`JsonLine`] | [`JsonLine`] | |
 //! | CSV | [`Csv`] | | | `csv` |
 //! | Parquet | `Parquet` | | | `parquet` |
 //! | a page in one file | [`Html`] | | | `html` |
@@ -25,6 +25,8 @@
 mod comparison;
 mod export;
 mod failure;
+mod findings;
+mod json;
 mod kernel;
 #[cfg(feature = "html")]
 pub mod notebook;
@@ -33,7 +35,9 @@ mod pages;
 mod shape;
 pub mod style;
 pub mod summary;
+mod table;
 mod text;
+mod view;
 
 pub use comparison::{ComparedProgram, Comparison, DiffCounts};
 #[cfg(feature = "csv")]
@@ -44,6 +48,8 @@ pub use export::Html;
 pub use export::Parquet;
 pub use export::{Exporter, Github, Json, Markdown, MemoryViz, Picture, PictureFormat, Sarif, Trace};
 pub use failure::{excerpt, failure_text};
+pub use findings::{Words, causes_in_words, next_step, note, why, words};
+pub use json::{AsJson, Item, JsonLine};
 pub use kernel::KernelBudget;
 pub use output::AuditOutput;
 pub use pages::Page;
@@ -53,4 +59,6 @@ pub use shape::{
     parse_index, parse_shape, parse_shape_as_written,
 };
 pub use summary::{MessageSummary, Remark, Summary, memory_name};
+pub use table::{Column, Kind, TableRow, Value};
 pub use text::{ProgramLines, Terminal, Text, WriteText};
+pub use view::{LISTED, ReportView};

@@ -1,5 +1,6 @@
 //! HTML for notebooks: text and pictures in one cell's output.
 
+use crate::findings::{causes_in_words, words};
 use crate::{
     AuditOutput,
     style::line_of,
@@ -32,7 +33,7 @@ pub fn shape(shape: &Shape) -> String {
     if let Some(tiled) = tiled {
         let (physical, logical) = (tiled.physical_bytes(), tiled.logical_bytes());
         rows.push(("bytes".into(), format!("{physical} for {logical} of data, {:.2}x", tiled.expansion())));
-        rows.extend(tilewise_audit::causes(tiled).into_iter().map(|cause| ("padding".into(), cause)));
+        rows.extend(causes_in_words(&tilewise_audit::causes(tiled)).into_iter().map(|cause| ("padding".into(), cause)));
     }
     if !rows.is_empty() {
         html.push_str("<table>");
@@ -71,9 +72,10 @@ pub fn report(output: &AuditOutput, text: &str) -> String {
     if !summary.recommendations.is_empty() {
         html.push_str("<ol>");
         for Recommended { lead, recommendation, .. } in &summary.recommendations {
-            let _ = write!(html, "<li><b>{}</b> {}", escaped(lead), prose(&recommendation.sentence));
-            if let Some(snippet) = &recommendation.snippet {
-                let _ = write!(html, "<pre style=\"{CODE}\">{}</pre>", escaped(&snippet.code));
+            let said = words(recommendation);
+            let _ = write!(html, "<li><b>{}</b> {}", escaped(lead), prose(&said.sentence));
+            if let Some(code) = &said.code {
+                let _ = write!(html, "<pre style=\"{CODE}\">{}</pre>", escaped(code));
             }
             html.push_str("</li>");
         }

@@ -2,8 +2,14 @@
 
 use crate::summary::Tone;
 use anstyle::{AnsiColor, Style};
+use tilewise::ByteSize;
 use tilewise_audit::SourceLine;
-pub use tilewise_audit::bytes_in_words as bytes;
+
+/// Bytes in the largest unit that leaves at least 1: `16.00 GiB`.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    ByteSize(count).to_string()
+}
 
 /// For what matters most.
 pub const STRONG: Style = Style::new().bold();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use tilewise_audit::Failure;
+use tilewise_report::AsJson;
 use wasm_bindgen::JsValue;
 
 /// A JSON text, or the JSON text of a failure.
@@ -14,7 +15,7 @@ pub(crate) fn json(value: &impl Serialize) -> Answer {
 
 /// A failure as it is thrown.
 pub(crate) fn thrown(failure: &Failure) -> JsValue {
-    JsValue::from_str(&serde_json::to_string(failure).unwrap_or_default())
+    JsValue::from_str(&serde_json::to_string(&AsJson(failure)).unwrap_or_default())
 }
 
 /// The error of a text, its span in UTF-16 units.

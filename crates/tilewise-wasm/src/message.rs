@@ -2,9 +2,9 @@
 
 use crate::answer::{Answer, json, thrown};
 use serde::Serialize;
-use tilewise_audit::{Explanation, Failure, JsonLine};
+use tilewise_audit::{Explanation, Failure};
 use tilewise_oom::{Message, Scanner};
-use tilewise_report::MessageSummary;
+use tilewise_report::{AsJson, JsonLine, MessageSummary};
 use wasm_bindgen::prelude::*;
 
 /// Whether a text has an out-of-memory message in it.
@@ -70,10 +70,10 @@ impl LogScanner {
 fn explained(message: Result<Message, tilewise_oom::Error>, tpu: Option<String>) -> Answer {
     #[derive(Serialize)]
     struct Explained<'a> {
-        explanation: JsonLine<'a, &'a Explanation>,
+        explanation: JsonLine<'a, AsJson<'a, Explanation>>,
         summary: MessageSummary,
     }
     let message = message.map_err(|error| thrown(&Failure::from(error)))?;
     let explanation = tilewise_audit::explain(message, tpu.and_then(|tpu| tpu.parse().ok()));
-    json(&Explained { summary: MessageSummary::of(&explanation), explanation: JsonLine::of("-", &explanation) })
+    json(&Explained { summary: MessageSummary::of(&explanation), explanation: JsonLine::of("-", AsJson(&explanation)) })
 }

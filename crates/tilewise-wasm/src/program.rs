@@ -3,11 +3,9 @@
 use crate::answer::{Answer, json, thrown};
 use serde::Serialize;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{
-    AuditOptions, BufferRow, Content, Failure, JsonLine, Machine, Report, ReportView, SpaceTotal, ViewOptions, Warning,
-};
+use tilewise_audit::{Audit, BufferRow, Content, Failure, Machine, SpaceTotal, Warning};
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
-use tilewise_report::{Comparison, Summary};
+use tilewise_report::{AsJson, AuditOutput, Comparison, JsonLine, LISTED, ReportView, Summary};
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
@@ -28,7 +26,7 @@ pub fn recognise(head: &[u8]) -> String {
 #[wasm_bindgen]
 pub fn select(paths: Vec<String>, kinds: Vec<String>) -> Answer {
     let kinds = kinds.iter().map(|kind| FileKind::named(kind).unwrap_or(FileKind::Other));
-    json(&dump::select(&paths.into_iter().zip(kinds).collect::<Vec<_>>()))
+    json(&AsJson(&dump::select(&paths.into_iter().zip(kinds).collect::<Vec<_>>())))
 }
 
 /// The machines that programs are compiled for, as JSON: `tpu:v5e` and other generations, `gpu:h100`, `cpu`, …
@@ -42,11 +40,7 @@ pub fn machines() -> Answer {
 
 /// A program with its audit.
 #[wasm_bindgen]
-pub struct Program {
-    name: String,
-    report: Report,
-    options: ViewOptions,
-}
+pub struct Program(AuditOutput);
 
 /// The programs in a file: text, proto or profile, gzip or not. What could not be read of several is left out; if nothing
 /// could, that is the error. `machine` is that of [`machines`] which is to run them, where it is known.
@@ -86,16 +80,14 @@ fn whole(found: Vec<Result<Program, Failure>>) -> Result<Vec<Program>, Failure> 
 
 /// The programs in a document, audited.
 fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<Result<Program, Failure>> {
-    let options = AuditOptions::of_file(name, machine, None);
     let program = |content: Result<Content, Failure>| {
         let Content::Program(program) = content? else {
             let message = "a buffer assignment has no shapes, source lines or padding; give its program, too";
             return Err(Failure::new("no_program", message));
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
-        let report = program.audit(options);
-        let options = ViewOptions { hbm_limit: options.hbm_limit, most_buffers: None };
-        Ok(Program { name: name.to_owned(), report, options })
+        let report = Audit::new(&program).machine(machine).source(name).run();
+        Ok(Program(AuditOutput { report, all: true }))
     };
     Content::of(document).into_iter().map(program).collect()
 }
@@ -107,7 +99,7 @@ impl Program {
     #[wasm_bindgen(js_name = takePlan)]
     pub fn take_plan(&mut self, bytes: Vec<u8>) -> bool {
         let plan = Document::decode(bytes, DECOMPRESSION_LIMIT).map_err(Failure::from).and_then(dump::plan_in);
-        plan.ok().flatten().is_some_and(|plan| self.report.take_plan(&plan))
+        plan.ok().flatten().is_some_and(|plan| self.0.report.take_plan(&plan))
     }
 
     /// The line that `tilewise audit --format json` prints, with `all` that of `--all`.
@@ -115,8 +107,7 @@ impl Program {
     /// # Errors
     /// None that is known.
     pub fn json(&self, all: bool) -> Answer {
-        let options = ViewOptions { most_buffers: (!all).then_some(ViewOptions::LISTED), ..self.options };
-        json(&JsonLine::of(&self.name, self.report.view(&self.name, options)))
+        json(&JsonLine::of(&self.0.report.source, AsJson(&self.view(all))))
     }
 
     /// What is shown at once, as JSON: `report`, of what [`json`](Self::json) has that which takes no other plan, and
@@ -135,38 +126,38 @@ impl Program {
             input: &'a str,
             module: &'a str,
             machine: String,
-            memory_spaces: &'a [SpaceTotal],
-            buffers: Vec<BufferRow>,
+            memory_spaces: Vec<AsJson<'a, SpaceTotal>>,
+            buffers: Vec<AsJson<'a, BufferRow>>,
             at_most_bytes: u64,
             hbm_limit_bytes: Option<u64>,
-            warnings: &'a [Warning],
+            warnings: Vec<AsJson<'a, Warning>>,
         }
-        let options = ViewOptions { most_buffers: Some(ViewOptions::LISTED), ..self.options };
-        let view = self.report.view(&self.name, options);
-        let report = Numbers {
-            input: &self.name,
-            module: &self.report.module_name,
-            machine: self.report.machine.to_string(),
-            memory_spaces: &self.report.memory_spaces,
-            buffers: view.buffers().collect(),
-            at_most_bytes: self.report.memory_bounds.at_most_bytes,
-            hbm_limit_bytes: options.hbm_limit,
-            warnings: &self.report.warnings,
+        let report = &self.0.report;
+        let buffers: Vec<BufferRow> = self.view(false).buffers().collect();
+        let numbers = Numbers {
+            input: &report.source,
+            module: &report.module_name,
+            machine: report.machine.to_string(),
+            memory_spaces: report.memory_spaces.iter().map(AsJson).collect(),
+            buffers: buffers.iter().map(AsJson).collect(),
+            at_most_bytes: report.memory_bounds.at_most_bytes,
+            hbm_limit_bytes: report.limit(),
+            warnings: report.warnings.iter().map(AsJson).collect(),
         };
-        json(&Story { report, summary: Summary::at_once(&view) })
+        json(&Story { report: numbers, summary: Summary::at_once(report) })
     }
 
     /// What tells it from others of its file: its name in a profile, else its module's.
     #[must_use]
     pub fn title(&self, file: &str) -> String {
-        let within = self.name.strip_prefix(file).and_then(|name| name.strip_prefix('/'));
-        within.unwrap_or(&self.report.module_name).to_owned()
+        let within = self.0.report.source.strip_prefix(file).and_then(|name| name.strip_prefix('/'));
+        within.unwrap_or(&self.0.report.module_name).to_owned()
     }
 
     /// Its HLO text; of a proto, as it is printed.
     #[must_use]
     pub fn text(&self) -> String {
-        self.report.text().to_owned()
+        self.0.report.text().to_owned()
     }
 
     /// What lies in a memory space over the program's order, as JSON; `null` without a plan.
@@ -174,7 +165,7 @@ impl Program {
     /// # Errors
     /// None that is known.
     pub fn timeline(&self, memory_space: u8) -> Answer {
-        json(&self.report.timeline(memory_space))
+        json(&self.0.report.timeline(memory_space).as_ref().map(AsJson))
     }
 
     /// What differs from the program as it was before, as JSON: a [`Comparison`].
@@ -182,7 +173,7 @@ impl Program {
     /// # Errors
     /// None that is known.
     pub fn compare(&self, before: &Program) -> Answer {
-        json(&Comparison::of(&before.view(), &self.view()))
+        json(&Comparison::of(&before.0.report, &self.0.report))
     }
 
     /// What is said of it first, as JSON: a [`Summary`].
@@ -190,12 +181,12 @@ impl Program {
     /// # Errors
     /// None that is known.
     pub fn summary(&self) -> Answer {
-        json(&Summary::of(&self.view()))
+        json(&self.0.summary())
     }
 }
 
 impl Program {
-    fn view(&self) -> ReportView<'_> {
-        self.report.view(&self.name, self.options)
+    fn view(&self, all: bool) -> ReportView<'_> {
+        ReportView { most_buffers: (!all).then_some(LISTED), ..self.0.view() }
     }
 }

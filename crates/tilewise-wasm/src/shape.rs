@@ -7,7 +7,7 @@ use tilewise_audit::Failure;
 use tilewise_draw::{Options, Scene, Theme, View};
 use tilewise_report::{
     BitcastAnswer, Derived, Located, NotationPart, Pair, Placement, PredictedShape, Reader, ShapeSummary, StepLanguage,
-    notation_parts, parse_shape,
+    causes_in_words, notation_parts, parse_shape,
 };
 use wasm_bindgen::prelude::*;
 
@@ -21,7 +21,7 @@ struct Shown<T> {
 }
 
 fn shown<T>(answer: T, shape: &Shape) -> Shown<T> {
-    let causes = Tiled::new(shape).map(|tiled| tilewise_audit::causes(&tiled)).unwrap_or_default();
+    let causes = Tiled::new(shape).map(|tiled| causes_in_words(&tilewise_audit::causes(&tiled))).unwrap_or_default();
     Shown { answer, parts: notation_parts(shape), causes }
 }
 

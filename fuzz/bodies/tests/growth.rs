@@ -11,7 +11,7 @@ use std::{
     cell::Cell,
     fmt::Write as _,
 };
-use tilewise_audit::{AuditOptions, Content};
+use tilewise_audit::{Audit, Content};
 
 thread_local! {
     static ALLOCATED: Cell<u64> = const { Cell::new(0) };
@@ -311,7 +311,7 @@ fn cost(text: String) -> (u64, u64) {
     let before = (tilewise_hlo::steps(), ALLOCATED.get());
     for content in Content::read(text.into_bytes()) {
         let Ok(Content::Program(program)) = content else { panic!("a program") };
-        let report = program.audit(AuditOptions::default());
+        let report = Audit::new(&program).run();
         assert!(report.plan().is_ok(), "{:?}", report.plan().err());
         assert!(report.timeline(0).is_some() && report.copy_reasons().len() == report.copies.len());
         let _ = report.advice();

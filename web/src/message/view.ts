@@ -30,7 +30,7 @@ interface Summary {
 interface Hint {
   target: string;
   shape: string | null;
-  bytes_saved: number | null;
+  peak_bytes_saved: number | null;
   is_bound: boolean;
   sentence: string;
   code: string | null;
@@ -139,7 +139,7 @@ function budget(stack: Stack | null): HTMLElement | null {
 }
 
 function advice(hint: Hint, missing: number | null): HTMLElement {
-  const saved = hint.bytes_saved;
+  const saved = hint.peak_bytes_saved;
   return el(
     "li",
     {},

@@ -1,12 +1,12 @@
 //! Why a program has each of its copies, and which of them another layout at the interface makes needless.
 
-use super::{recommendation::Recommendation, rules::LayoutRequests};
+use super::{program::ProgramModel, recommendation::Recommendation, rules::LayoutRequests};
 use crate::{
     copies::{CopyClass, CopyRow, Obstacle},
-    program::{PlannedProgram, bytes_in_words, op_name},
+    program::{PlannedProgram, op_name},
 };
 use std::collections::HashMap;
-use tilewise::{Shape, tpu};
+use tilewise::{Layout, Shape, tpu};
 use tilewise_hlo::{
     Instruction, Opcode,
     dataflow::{Dataflow, OpId, Position, Source, Use},
@@ -20,10 +20,16 @@ pub struct CopyReason {
     pub origin: CopyEnd,
     /// What makes something of it first, looking through the same; `None` where nothing does.
     pub reader: Option<CopyEnd>,
-    /// A sentence, without a full stop.
-    pub why: String,
+    /// Whether the text has what is copied; else [`origin`](Self::origin) is the copy itself.
+    pub is_in_text: bool,
+    /// Whether the origin has the layout that is copied: behind other copies or a bitcast it has another.
+    pub is_own: bool,
+    /// Whether that is the default order of its dimensions.
+    pub is_default: bool,
     /// The other copy of a pair of which the second brings the value back into the order that the first took it from.
     pub cancels: Option<String>,
+    /// Why no other layout at the interface makes it needless, where one was looked for.
+    pub obstacle: Option<Obstacle>,
     /// How to pass an argument or take a result so that this isn't needed, at no cost of memory: its array's
     /// [`requested`](crate::recommendation::AdvisedArray::requested) layout.
     pub fix: Option<Recommendation>,
@@ -77,9 +83,9 @@ impl CopyEndKind {
 pub(crate) fn reasons(
     planned: &PlannedProgram,
     copies: &[CopyRow],
-    layout_requests: Option<&LayoutRequests<'_>>,
+    found: Option<(&ProgramModel<'_>, &LayoutRequests<'_>)>,
 ) -> Vec<CopyReason> {
-    let explained = Explained { planned, flow: &planned.flow, layout_requests, undone: undone(planned, copies) };
+    let explained = Explained { planned, flow: &planned.flow, found, undone: undone(planned, copies) };
     copies.iter().map(|row| explained.reason(row)).collect()
 }
 
@@ -87,7 +93,8 @@ pub(crate) fn reasons(
 struct Explained<'a, 'm> {
     planned: &'a PlannedProgram,
     flow: &'a Dataflow,
-    layout_requests: Option<&'a LayoutRequests<'m>>,
+    /// What is asked for at the program's interface.
+    found: Option<(&'a ProgramModel<'m>, &'a LayoutRequests<'m>)>,
     /// By the index of either of a pair of copies, the other's.
     undone: HashMap<usize, usize>,
 }
@@ -103,28 +110,29 @@ impl Explained<'_, '_> {
             return CopyReason {
                 origin,
                 reader: None,
-                why: "what is copied isn't in the text".to_owned(),
+                is_in_text: false,
+                is_own: false,
+                is_default: false,
                 cancels: None,
+                obstacle: None,
                 fix: None,
             };
         };
         let made = copy.and_then(|copy| self.made(copy));
         let reader = made.and_then(|made| self.reader(self.flow.readers(made).next()?));
-        let obstacle = self.layout_requests.and_then(|requests| requests.obstacle(row.index));
+        let requests = self.found.map(|(_, requests)| requests);
         let cancels = self.undone.get(&row.index).and_then(|other| self.planned.module.instruction(*other));
-        let mut why = self.why(row, &origin, reader.as_ref());
-        if let Some(other) = &cancels {
-            why += &format!(". With `{}` it takes the value there and back", other.name());
-        }
-        if let Some(obstacle) = obstacle {
-            why += &format!(". {}", in_words(obstacle));
-        }
+        let (origin, position) = origin;
+        let has_it = |shape: Shape| layout(&shape) == layout(&row.from) && shape.dimensions() == row.from.dimensions();
         CopyReason {
-            origin: origin.0,
+            is_in_text: true,
+            is_own: self.shape(position).is_some_and(has_it),
+            is_default: self.is_default(position),
+            origin,
             reader,
-            why,
             cancels: cancels.map(|other| other.name().to_owned()),
-            fix: self.layout_requests.and_then(|requests| requests.fix(self.flow, row.index)),
+            obstacle: requests.and_then(|requests| requests.obstacle(row.index)),
+            fix: self.found.and_then(|(program, requests)| requests.fix(program, row.index)),
         }
     }
 
@@ -172,47 +180,6 @@ impl Explained<'_, '_> {
         self.flow.shape(position).filter(|shape| shape.as_array().is_some())
     }
 
-    fn why(&self, row: &CopyRow, (origin, position): &(CopyEnd, Position), reader: Option<&CopyEnd>) -> String {
-        let (from, to) = (layout(&row.from), layout(&row.to));
-        let of = named(origin);
-        let read = reader.map_or_else(|| "what follows".to_owned(), named);
-        match row.class {
-            CopyClass::Relayout => {
-                // Behind other copies or a bitcast, what the origin has isn't what is copied.
-                let is_own = self
-                    .shape(*position)
-                    .is_some_and(|shape| layout(&shape) == from && shape.dimensions() == row.from.dimensions());
-                let begin = match origin.kind {
-                    CopyEndKind::Argument if is_own && self.is_default(*position) => {
-                        format!("{of} is in {from}, its default order")
-                    }
-                    CopyEndKind::Argument if is_own => format!("{of} is in {from}, pinned by the caller"),
-                    CopyEndKind::Loop if is_own => format!("{of} carries it in {from}"),
-                    CopyEndKind::Instruction if is_own => format!("{of} is produced in {from}"),
-                    _ => format!("{of} is in {from}"),
-                };
-                let end = match reader.map(|reader| reader.kind) {
-                    Some(CopyEndKind::Result) => format!("{read} is in {to}"),
-                    Some(CopyEndKind::Loop) => format!("{read} carries it in {to}"),
-                    _ => format!("{read} reads it in {to}"),
-                };
-                let is_converted = row.from.element_type() != row.to.element_type();
-                let converted = row.to.element_type().filter(|_| is_converted).map(|to| format!(", as {to}"));
-                format!("{begin}; {end}{}", converted.unwrap_or_default())
-            }
-            CopyClass::Transfer => {
-                let space = tpu::memory_space_name(row.to.as_array().map_or(0, |array| array.memory_space()));
-                format!("{of} is copied to {} for {read}, same layout", space.to_uppercase())
-            }
-            CopyClass::Duplicate => match reader.map(|reader| reader.kind) {
-                Some(CopyEndKind::Loop) => format!("{read} overwrites what it carries, and {of} must stay unchanged"),
-                Some(CopyEndKind::Result) => format!("{read} needs memory of its own, and {of} must stay unchanged"),
-                _ => format!("{of} is copied within its memory space for {read}, same layout"),
-            },
-            CopyClass::Bitcast => format!("{from} and {to} put every byte of {of} in the same place"),
-        }
-    }
-
     fn is_default(&self, position: Position) -> bool {
         let is_default = || {
             let shape = self.shape(position)?;
@@ -237,38 +204,9 @@ fn end(kind: CopyEndKind, number: Option<usize>, instruction: &Instruction<'_>) 
     CopyEnd { kind, number, instruction: instruction.name().to_owned(), op_name }
 }
 
-/// An end in a sentence.
-fn named(end: &CopyEnd) -> String {
-    let number = end.number.map(|number| number.to_string()).unwrap_or_default();
-    match (end.kind, &end.op_name) {
-        (CopyEndKind::Argument, Some(name)) => format!("`{name}` (argument {number})"),
-        (CopyEndKind::Argument, None) => format!("argument {number}"),
-        (CopyEndKind::Result, _) => format!("result {number}"),
-        (CopyEndKind::Constant, _) => format!("the constant `{}`", end.instruction),
-        (CopyEndKind::Loop, _) => format!("the loop `{}`", end.instruction),
-        (CopyEndKind::Instruction, _) => format!("`{}`", end.instruction),
-    }
-}
-
 /// The layout alone, without the memory space.
-fn layout(shape: &Shape) -> String {
-    let layout = shape.layout().cloned().and_then(|layout| layout.with_memory_space(0).ok());
-    layout.map(|layout| layout.to_string()).unwrap_or_default()
-}
-
-fn in_words(obstacle: Obstacle) -> String {
-    let no_use = |why: &str| format!("Requesting that layout would not help: {why}");
-    let cost = |why: String| format!("Requesting that layout would cost memory: {why}");
-    match obstacle {
-        Obstacle::Readers => no_use("it is also read in another layout"),
-        Obstacle::Order => "No order of its own dimensions gives that layout".to_owned(),
-        Obstacle::Tiles => "Results are best left in the default tiles of their order".to_owned(),
-        Obstacle::Donated => no_use("it shares its memory with a result in another layout"),
-        Obstacle::Overwritten => no_use("the copy is overwritten, and the argument isn't donated"),
-        Obstacle::IsArgument => "An argument that is returned has to be copied".to_owned(),
-        Obstacle::Padded(bytes) => cost(format!("the array would take {}", bytes_in_words(bytes))),
-        Obstacle::Larger(bytes) => cost(format!("the program would hold {} more", bytes_in_words(bytes))),
-    }
+fn layout(shape: &Shape) -> Option<Layout> {
+    shape.layout().cloned().and_then(|layout| layout.with_memory_space(0).ok())
 }
 
 /// Pairs of copies of which the second undoes what the first did.

@@ -2,18 +2,19 @@
 
 use super::{
     copy_reasons::{CopyReason, reasons},
-    notes::notes,
-    pricing::recommend,
+    message::MessageModel,
+    notes::{Note, notes},
+    pricing::{recommend, recommend_for_message},
     program::ProgramModel,
     recommendation::Recommendation,
     rules::{LayoutRequests, rules},
 };
-use crate::{copies::CopyRow, program::PlannedProgram};
+use crate::{copies::CopyRow, message::Listing, program::PlannedProgram};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Findings {
     pub(crate) advice: Vec<Recommendation>,
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Note>,
     pub(crate) copy_reasons: Vec<CopyReason>,
 }
 
@@ -27,7 +28,12 @@ impl Findings {
         Self {
             advice: recommend(&program, &rules(&requests)),
             notes: notes(&program),
-            copy_reasons: reasons(planned, copies, Some(&requests)),
+            copy_reasons: reasons(planned, copies, Some((&program, &requests))),
         }
     }
+}
+
+/// What matters of what the rules propose for a message, the best first.
+pub(crate) fn of_message(listing: Listing<'_>) -> Vec<Recommendation> {
+    recommend_for_message(&MessageModel::new(listing), &rules(&LayoutRequests::default()))
 }

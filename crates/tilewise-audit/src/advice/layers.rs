@@ -1,7 +1,7 @@
 //! Layers of a network that repeat, and what each keeps for the backward pass.
 
-use super::{kept::KeptValue, program::ProgramModel};
-use crate::program::{bytes_in_words, modules, numbered};
+use super::{finding::Checkpointed, kept::KeptValue, program::ProgramModel};
+use crate::program::{modules, numbered};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, HashMap},
@@ -74,32 +74,41 @@ impl<'k, 'a, 'm> Layers<'k, 'a, 'm> {
         self.layers.iter().flat_map(Layer::recomputed)
     }
 
-    /// ` (`attention` 480.00 MiB, `mlp` 160.00 MiB)`: what keeps most of the layer that keeps most.
-    pub(crate) fn modules_in_words(&self) -> String {
+    /// The layers, with what the largest of them keeps.
+    pub(crate) fn checkpointed(&self) -> Checkpointed {
+        Checkpointed {
+            path: self.path.clone(),
+            count: self.layers.len(),
+            bytes: self.layers.iter().map(Layer::bytes).max().unwrap_or(0),
+            modules: self.modules(),
+        }
+    }
+
+    /// What keeps most of the layer that keeps most.
+    fn modules(&self) -> Vec<(String, u64)> {
         const SHOWN: usize = 3;
         let largest = self.layers.iter().max_by_key(|layer| layer.bytes());
-        let (Some(path), Some(largest)) = (&self.path, largest) else { return String::new() };
+        let (Some(path), Some(largest)) = (&self.path, largest) else { return Vec::new() };
         let base = path.rsplit('/').next().unwrap_or_default().trim_end_matches('*');
         let mut held: BTreeMap<&str, u64> = BTreeMap::new();
         for value in &largest.values {
             let is_layer = |word: &&str| {
                 let number = word.strip_prefix(base);
                 number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-                    || format!("{word}_") == base
+                    || base.strip_suffix('_') == Some(*word)
             };
             if let Some(module) = modules(&value.name).skip_while(|word| !is_layer(word)).nth(1) {
                 let bytes = held.entry(module).or_default();
                 *bytes = bytes.saturating_add(value.array.bytes);
             }
         }
-        let mut held: Vec<(&str, u64)> = held.into_iter().collect();
+        let mut held: Vec<(String, u64)> = held.into_iter().map(|(module, bytes)| (module.to_owned(), bytes)).collect();
         held.sort_by_key(|(_, bytes)| Reverse(*bytes));
         if held.len() < 2 {
-            return String::new();
+            return Vec::new();
         }
-        let shown: Vec<String> =
-            held.iter().take(SHOWN).map(|(module, bytes)| format!("`{module}` {}", bytes_in_words(*bytes))).collect();
-        format!(" ({})", shown.join(", "))
+        held.truncate(SHOWN);
+        held
     }
 
     /// The most temporaries that are then alive: each layer's values until its forward pass is done with them, and again from
@@ -207,13 +216,4 @@ fn by_shape<'k, 'a, 'm>(kept: &[&'k KeptValue<'a, 'm>]) -> Option<Layers<'k, 'a,
         }
     }
     Some(Layers { path: None, layers })
-}
-
-/// `, 644.00 MiB of each of 4 layers (`transformer/h/*`)`, where values that are kept repeat.
-pub(crate) fn layers_in_words(kept: &[KeptValue<'_, '_>]) -> String {
-    let Some(layers) = Layers::of(kept) else { return String::new() };
-    let most = layers.layers.iter().map(Layer::bytes).max().unwrap_or(0);
-    let modules = layers.modules_in_words();
-    let path = layers.path.as_ref().map(|path| format!(" `{path}`")).unwrap_or_default();
-    format!(", up to {} of each of {} layers{path}{modules}", bytes_in_words(most), layers.layers.len())
 }

@@ -1,12 +1,12 @@
 //! A message as rules look at it: what it lists, what fills the memory, and whose code to answer with.
 
-use super::recommendation::{Recommendation, Target};
 use crate::{
     message::{Allocation, Listing},
-    program::generation_of_tiles,
+    program::SourceLine,
 };
-use tilewise::{ArrayShape, Shape, tpu::Generation};
-use tilewise_oom::{Budget, Framework, Role, Section};
+use tilewise::Shape;
+use tilewise_memory::Role;
+use tilewise_oom::{Budget, Framework, Section};
 
 /// Entries looked at: the compiler lists 20, the largest first.
 const LOOKED_AT: usize = 256;
@@ -18,76 +18,57 @@ pub(crate) struct MessageModel<'a> {
     pub(crate) framework: Framework,
     /// What the message lists of values inside the program.
     pub(crate) temporaries: Vec<&'a Allocation>,
+    /// Those that have shapes, and what crosses the interface.
+    pub(crate) arrays: Vec<ListedArray<'a>>,
 }
 
-/// Equal arrays that cross the interface.
-pub(crate) struct ListedArrays<'a> {
+/// An array that a message lists.
+pub(crate) struct ListedArray<'a> {
     pub(crate) row: &'a Allocation,
-    pub(crate) count: u64,
+    /// Its place in the message.
+    pub(crate) number: usize,
+    pub(crate) shape: &'a Shape,
+    pub(crate) bounds: Vec<u64>,
+    pub(crate) role: Role,
 }
 
 impl<'a> MessageModel<'a> {
     pub(crate) fn new(listing: Listing<'a>) -> Self {
-        let is_inside = |row: &&Allocation| row.entry.section == Section::Allocations && row.entry.window().is_none();
+        let rows = || listing.allocations.iter().enumerate();
+        let inside =
+            rows().filter(|(_, row)| row.entry.section == Section::Allocations && row.entry.window().is_none());
+        let inside: Vec<(usize, &Allocation)> = inside.take(LOOKED_AT).collect();
+        let outside = rows().filter(|(_, row)| row.entry.section == Section::ArgumentsAndOutputs).take(LOOKED_AT);
         Self {
             listing,
             budget: listing.message.budget(),
             framework: listing.message.framework.unwrap_or(Framework::Jax),
-            temporaries: listing.allocations.iter().filter(is_inside).take(LOOKED_AT).collect(),
+            temporaries: inside.iter().map(|(_, row)| *row).collect(),
+            arrays: inside
+                .iter()
+                .copied()
+                .chain(outside)
+                .filter_map(|(number, row)| ListedArray::of(row, number))
+                .collect(),
         }
-    }
-
-    /// What crosses the interface, equal arrays together; without results that lie in donated arguments, for those
-    /// change with them.
-    pub(crate) fn interface(&self) -> Vec<ListedArrays<'a>> {
-        let mut groups: Vec<ListedArrays<'a>> = Vec::new();
-        let is_shared = self.budget.output_bytes == Some(0);
-        let is_outside = |row: &&Allocation| row.entry.section == Section::ArgumentsAndOutputs;
-        for row in self.listing.allocations.iter().filter(is_outside).take(LOOKED_AT) {
-            if is_shared && matches!(row.entry.role(), Some(Role::Output(_))) {
-                continue;
-            }
-            let is_same =
-                |other: &&mut ListedArrays<'a>| other.row.shape == row.shape && other.is_argument() == is_argument(row);
-            match groups.iter_mut().find(is_same) {
-                Some(group) => group.count += 1,
-                None => groups.push(ListedArrays { row, count: 1 }),
-            }
-        }
-        groups
-    }
-
-    /// Arguments, or results, the smallest first: the text of their shapes, and what they take.
-    pub(crate) fn arrays(&self, is_wanted: fn(&Role) -> bool) -> impl Iterator<Item = (String, u64)> {
-        let listed = self.listing.allocations.iter().rev().take(LOOKED_AT);
-        let rows = listed.filter(move |row| row.entry.role().as_ref().is_some_and(is_wanted));
-        rows.filter_map(|row| Some((row.shape.as_ref()?.to_string(), row.taken_bytes())))
-    }
-
-    /// The generation whose layouts are the default ones for an array: as given, or as its tiles tell.
-    pub(crate) fn generation_of(&self, array: &ArrayShape) -> Generation {
-        self.listing.generation.or_else(|| generation_of_tiles(array)).unwrap_or(Generation::V5e)
-    }
-
-    /// Whether the program takes a gradient.
-    pub(crate) fn has_gradient(&self) -> bool {
-        const SIGNS: [&str; 4] = ["jvp(", "mapped_update", "train_step", "grad"];
-        self.temporaries.iter().any(|row| SIGNS.iter().any(|sign| row.op_name().contains(sign)))
     }
 
     /// Padding that the message counts within the program.
     pub(crate) fn temporary_padding(&self) -> Option<u64> {
         Some(self.budget.padding_bytes?.saturating_sub(self.budget.argument_padding_bytes.unwrap_or_default()))
     }
+}
 
-    /// The code, if it is for this message's framework.
-    pub(crate) fn with_jax(
-        &self,
-        found: Recommendation,
-        imports: &'static str,
-        code: impl Into<String>,
-    ) -> Recommendation {
-        if self.framework == Framework::Jax { found.snippet(imports, code) } else { found }
+impl<'a> ListedArray<'a> {
+    fn of(row: &'a Allocation, number: usize) -> Option<Self> {
+        let role = match (row.entry.section, row.entry.role()) {
+            (Section::Allocations, _) => Role::Temporary,
+            (_, Some(tilewise_oom::Role::Argument(..))) => Role::Argument,
+            _ => Role::Output,
+        };
+        let shape = row.shape.as_ref()?;
+        let bounds = shape.as_array()?.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
+        Some(Self { row, number, shape, bounds, role })
     }
 }
 
@@ -102,52 +83,7 @@ pub(crate) fn total<'a>(rows: impl IntoIterator<Item = &'a Allocation>, bytes: i
     rows.into_iter().map(bytes).fold(0, u64::saturating_add)
 }
 
-fn is_argument(row: &Allocation) -> bool {
-    matches!(row.entry.role(), Some(Role::Argument(..)))
-}
-
-impl ListedArrays<'_> {
-    pub(crate) fn is_argument(&self) -> bool {
-        is_argument(self.row)
-    }
-
-    pub(crate) fn target(&self) -> Target {
-        if self.is_argument() { Target::Argument } else { Target::Result }
-    }
-
-    pub(crate) fn shape_text(&self) -> String {
-        self.row.shape.as_ref().map(Shape::to_string).unwrap_or_default()
-    }
-
-    /// ``Pass `x` and the 2 others of this shape``, and what the first is called in code.
-    pub(crate) fn in_words(&self) -> (String, String) {
-        let verb = if self.is_argument() { "Pass" } else { "Return" };
-        let others = match self.count {
-            1 => String::new(),
-            2 => " and the other one of this shape".to_owned(),
-            count => format!(" and the {} others of this shape", count - 1),
-        };
-        let (what, name) = self.named();
-        (format!("{verb} {what}{others}"), name)
-    }
-
-    /// How an argument or result is called in a sentence, and in code.
-    fn named(&self) -> (String, String) {
-        // The framework's own name of an argument is an expression, such as `params['w']`; paths are of operations.
-        let name = self.row.op_name();
-        if !name.is_empty() && !name.contains(['/', '(', ' ']) {
-            return (format!("`{name}`"), name.to_owned());
-        }
-        let path = |index: &[u32]| match index {
-            [] => String::new(),
-            _ => format!(" at {{{}}}", index.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
-        };
-        match self.row.entry.role() {
-            Some(Role::Argument(number, index)) => {
-                (format!("argument {number}{}", path(&index)), format!("argument_{number}"))
-            }
-            Some(Role::Output(index)) => (format!("the result{}", path(&index)), "result".to_owned()),
-            _ => ("this array".to_owned(), "array".to_owned()),
-        }
-    }
+/// The line of the first of these that has one.
+pub(crate) fn first_line<'a>(rows: impl IntoIterator<Item = &'a Allocation>) -> Option<SourceLine> {
+    rows.into_iter().next().and_then(|row| row.source.clone())
 }

@@ -1,6 +1,10 @@
-//! What to change so that a program holds less, and why it has its copies.
+//! What to change so that a program holds less, and why it has its copies: findings, as data.
 
+mod asked;
+mod change;
 mod copy_reasons;
+mod evidence;
+pub mod finding;
 mod findings;
 mod following;
 mod kept;
@@ -14,11 +18,10 @@ mod purpose;
 mod recommendation;
 mod rule;
 mod rules;
-pub(crate) mod snippet;
-mod words;
 
+pub use change::{Change, Saving, Target};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};
-pub(crate) use findings::Findings;
-pub(crate) use message::MessageModel;
-pub use recommendation::{AdvisedArray, Change, Recommendation, Saving, Snippet, Target};
-pub(crate) use rules::MESSAGE_RULES;
+pub(crate) use findings::{Findings, of_message};
+pub use notes::{Note, PurposeNote};
+pub use purpose::Purpose;
+pub use recommendation::{AdvisedArray, Recommendation};

@@ -1,18 +1,54 @@
-//! What fills a program's memory at its peak, by kind, and what can be done about each: without prices, which no plan of
-//! this program tells.
+//! What fills a program's memory at its peak, by kind: without prices, which no plan of this program tells.
 
 use super::{
+    finding::Checkpointed,
     kept::KeptValue,
-    layers::layers_in_words,
+    layers::Layers,
     program::{LiveArray, ProgramModel},
     purpose::{Purpose, of_argument},
     rules::Vocabulary,
-    words::listed,
 };
-use crate::program::{at_line, bytes_in_words, is_backward, name, traced};
+use crate::program::{SourceLine, is_backward, name, source_line, traced};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tilewise_hlo::{Instruction, Opcode};
-use tilewise_memory::{AssignedValue, Machine, Role};
+use tilewise_memory::{AssignedValue, Role};
+
+/// What takes much of a program's memory at its peak.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Note {
+    /// All arrays of one purpose.
+    Purpose(PurposeNote),
+    /// Temporaries that have a dimension with which an argument begins: they fall with the size of the batch.
+    Batch {
+        /// What they take.
+        bytes: u64,
+        /// The dimension's size.
+        size: u64,
+        /// The argument.
+        name: String,
+    },
+}
+
+/// All arrays of one purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PurposeNote {
+    /// What they are for.
+    pub purpose: Purpose,
+    /// What they take.
+    pub bytes: u64,
+    /// Hundredths of what the program holds, rounded down.
+    pub percent: u64,
+    /// What the arguments among them are part of.
+    pub names: Vec<String>,
+    /// The largest array, and its line.
+    pub largest: Option<(String, Option<SourceLine>)>,
+    /// The layers that keep most of them.
+    pub layers: Option<Checkpointed>,
+    /// Whether the program takes a gradient.
+    pub has_gradient: bool,
+}
 
 /// Kinds that take less than this part of what the program holds are left out.
 const WORTH_A_NOTE: u64 = 20;
@@ -26,18 +62,33 @@ struct Kind<'m> {
     largest: Option<(u64, Instruction<'m>, String)>,
 }
 
-/// A sentence for each kind that takes much, the largest first, without a full stop.
-pub(crate) fn notes(program: &ProgramModel<'_>) -> Vec<String> {
+/// A note for each kind that takes much, the largest first.
+pub(crate) fn notes(program: &ProgramModel<'_>) -> Vec<Note> {
     let kept = program.kept_values();
     let kinds = kinds(program, &kept);
     let mut largest: Vec<(&Purpose, &Kind<'_>)> = kinds.iter().collect();
     // Stable: of equals, arguments come first.
     largest.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.bytes));
     let is_worth_it = |bytes: u64| bytes > program.total_bytes / WORTH_A_NOTE;
-    let said = largest.iter().filter(|(_, kind)| is_worth_it(kind.bytes));
-    let mut notes: Vec<String> = said.map(|(purpose, kind)| note(program, **purpose, kind, &kept)).collect();
+    let worth = largest.iter().filter(|(_, kind)| is_worth_it(kind.bytes));
+    let mut notes: Vec<Note> =
+        worth.map(|(purpose, kind)| Note::Purpose(note(program, **purpose, kind, &kept))).collect();
     notes.extend(batch(program, is_worth_it));
     notes
+}
+
+fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[KeptValue<'_, '_>]) -> PurposeNote {
+    let percent = u128::from(kind.bytes) * 100 / u128::from(program.total_bytes.max(1));
+    let layers = || Some(Layers::of(kept)?.checkpointed());
+    PurposeNote {
+        purpose,
+        bytes: kind.bytes,
+        percent: u64::try_from(percent).unwrap_or(u64::MAX),
+        names: kind.names.clone(),
+        largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
+        layers: if purpose == Purpose::Kept { layers() } else { None },
+        has_gradient: program.has_gradient(),
+    }
 }
 
 fn kinds<'m>(program: &ProgramModel<'m>, kept: &[KeptValue<'_, 'm>]) -> BTreeMap<Purpose, Kind<'m>> {
@@ -104,66 +155,8 @@ fn of_temporary<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Purpos
     if is_of_backward && is_of_parameter { Purpose::Gradient } else { Purpose::Intermediate }
 }
 
-fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[KeptValue<'_, '_>]) -> String {
-    let quoted: Vec<String> = kind.names.iter().map(|name| format!("`{name}`")).collect();
-    let names = if quoted.is_empty() { String::new() } else { format!(", {}", listed(&quoted)) };
-    let largest = kind.largest.as_ref();
-    let largest = largest
-        .map(|(_, instruction, shape)| format!(", the largest {shape}{}", at_line(instruction)))
-        .unwrap_or_default();
-    let (what, more, then) = match purpose {
-        Purpose::Parameter if program.has_gradient() => {
-            ("Parameters", names, "shard them over more devices, or hold them in bfloat16")
-        }
-        Purpose::Parameter => ("Parameters", names, "hold them in bfloat16 or int8, or shard them over more devices"),
-        Purpose::OptimizerState => (
-            "State of the optimizer",
-            names,
-            "shard it over the devices that have the same parameters (ZeRO, FSDP), hold it in bfloat16, use an optimizer \
-             that keeps less (Adafactor, Lion), or keep it in the host's memory between updates",
-        ),
-        Purpose::Cache => (
-            "Cache",
-            names,
-            "hold it in int8 or float8, let queries share heads, bound its length, or shard it over heads or sequences",
-        ),
-        Purpose::OtherArgument => ("Arguments", names, "pass them in a smaller type or in parts, or shard them"),
-        Purpose::Result => {
-            ("Results that lie in no donated argument", largest, "return less, or return them in a smaller type")
-        }
-        Purpose::Logits => {
-            ("Logits and what a softmax makes of them", largest, "compute the cross entropy in chunks of tokens")
-        }
-        Purpose::Kept => (
-            "Values that the forward pass keeps for the backward pass",
-            format!("{}{largest}", layers_in_words(kept)),
-            if program.machine == Machine::Cpu {
-                "take fewer samples at a time and add up the gradients, compute them in bfloat16, or run the layers in a loop \
-                 (`jax.lax.scan`) with `jax.checkpoint` around its step: XLA for CPUs recomputes nothing outside of loops"
-            } else {
-                "recompute them (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), compute them in bfloat16, or \
-                 take fewer samples at a time and add up the gradients"
-            },
-        ),
-        Purpose::Gradient => {
-            ("Gradients of parameters", largest, "shard them as the parameters, or add them up in bfloat16")
-        }
-        Purpose::CopyOfArgument => (
-            "Copies of arguments in another type, layout or memory",
-            largest,
-            "pass the arguments as their readers want them",
-        ),
-        Purpose::LoopCarry => ("What loops carry", largest, "carry less, or carry it in a smaller type"),
-        Purpose::Intermediate => {
-            ("Intermediate values", largest, "work through the input in parts, or compute in a smaller type")
-        }
-    };
-    let share = u128::from(kind.bytes) * 100 / u128::from(program.total_bytes.max(1));
-    format!("{what}: {}, {share} %{more}. To hold less, {then}", bytes_in_words(kind.bytes))
-}
-
 /// How much of the temporaries has a dimension that arguments begin with: it falls with the size of the batch.
-fn batch(program: &ProgramModel<'_>, is_worth_it: impl Fn(u64) -> bool) -> Option<String> {
+fn batch(program: &ProgramModel<'_>, is_worth_it: impl Fn(u64) -> bool) -> Option<Note> {
     let mut leading: HashMap<u64, String> = HashMap::new();
     for argument in program.parameters() {
         let first = argument.shape().ok().and_then(|shape| shape.dimensions().first()?.bound());
@@ -182,11 +175,5 @@ fn batch(program: &ProgramModel<'_>, is_worth_it: impl Fn(u64) -> bool) -> Optio
     }
     let (size, bytes) = held.into_iter().max_by_key(|(size, bytes)| (*bytes, *size))?;
     let name = leading.get(&size)?;
-    is_worth_it(bytes).then(|| {
-        format!(
-            "Of the temporaries, {} have a dimension of size {size}, with which `{name}` begins: with half of that, they \
-             take about half",
-            bytes_in_words(bytes)
-        )
-    })
+    is_worth_it(bytes).then(|| Note::Batch { bytes, size, name: name.clone() })
 }

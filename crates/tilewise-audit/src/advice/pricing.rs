@@ -1,11 +1,13 @@
 //! What proposals free, found by planning the program's memory again, and which of them are worth a line.
 
 use super::{
+    change::{Change, Target},
+    message::MessageModel,
     program::ProgramModel,
-    recommendation::{Change, Recommendation, Target},
+    recommendation::Recommendation,
     rule::{Proposal, Rule},
 };
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashMap};
 
 /// Less than a hundredth of what the program holds is no advice.
 const WORTHWHILE: u64 = 100;
@@ -21,7 +23,10 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         program.total_bytes.saturating_sub(program.total_with(changes))
     };
     let least = program.total_bytes / WORTHWHILE;
-    let proposals = rules.iter().filter(|rule| rule.holds_on(program.machine)).flat_map(|rule| rule.propose(program));
+    let proposals = rules
+        .iter()
+        .filter(|rule| rule.is_of_programs() && rule.holds_on(program.machine))
+        .flat_map(|rule| rule.propose(program));
     // On other machines than TPUs, arguments' and results' memory serves temporaries, too: what is left then isn't known.
     let proposals = proposals.map(|proposal| {
         let is_bound = proposal.is_bound || program.machine.generation().is_none();
@@ -43,7 +48,7 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
         let with = saved(&kept, &proposal);
         let more = scaled(with.saturating_sub(together), said, alone);
         let is_taken_apart =
-            matches!((proposal.change, proposal.target), (Change::Chunk | Change::Checkpoint, Target::Value));
+            matches!((proposal.finding.change(), proposal.target), (Change::Chunk | Change::Checkpoint, Target::Value));
         let least = if is_taken_apart && program.fits_without(together) {
             program.total_bytes / WORTH_TAKING_APART
         } else {
@@ -54,10 +59,50 @@ pub(crate) fn recommend(program: &ProgramModel<'_>, rules: &[&dyn Rule]) -> Vec<
             kept.push((more, proposal));
         }
     }
-    kept.into_iter().map(|(saved, proposal)| proposal.recommendation(saved)).collect()
+    kept.into_iter().map(|(saved, proposal)| proposal.recommendation(program, saved)).collect()
 }
 
 /// So many bytes by the scale on which `alone` is `said`.
 fn scaled(bytes: u64, said: u64, alone: u64) -> u64 {
     u64::try_from(u128::from(bytes) * u128::from(said) / u128::from(alone.max(1))).unwrap_or(u64::MAX)
+}
+
+/// A change matters if it frees a tenth of what is missing, and a hundredth of what is used.
+const OF_MISSING: u128 = 10;
+const OF_USED: u128 = 100;
+/// Beside the best, a twentieth of it is not worth a line.
+const OF_BEST: u128 = 20;
+
+/// What matters of what the rules propose for a message, the best first. There is no program to plan again: what each frees is
+/// what its arrays take less, mostly a bound.
+pub(crate) fn recommend_for_message(message: &MessageModel<'_>, rules: &[&dyn Rule]) -> Vec<Recommendation> {
+    let taken: HashMap<usize, u64> =
+        message.arrays.iter().map(|array| (array.number, array.row.taken_bytes())).collect();
+    let saved = |proposal: &Proposal| {
+        let freed = proposal
+            .buffers
+            .at_most
+            .iter()
+            .map(|(buffer, after)| taken.get(buffer).copied().unwrap_or_default().saturating_sub(*after));
+        proposal.estimate.unwrap_or_else(|| freed.fold(0, u64::saturating_add))
+    };
+    let proposals = rules.iter().flat_map(|rule| rule.propose(message));
+    let mut advice: Vec<Recommendation> = proposals
+        .map(|proposal| {
+            let saved = saved(&proposal);
+            proposal.recommendation(message, saved)
+        })
+        .collect();
+    let bytes = |piece: &Recommendation| piece.saving.bytes().unwrap_or_default();
+    let (missing, used) =
+        (message.budget.missing_bytes.unwrap_or_default(), message.budget.used_bytes.unwrap_or_default());
+    advice.retain(|piece| {
+        let saved = u128::from(bytes(piece));
+        saved > 0 && saved * OF_MISSING >= u128::from(missing) && saved * OF_USED >= u128::from(used)
+    });
+    let best = advice.iter().map(bytes).max().unwrap_or_default();
+    advice.retain(|piece| u128::from(bytes(piece)) * OF_BEST >= u128::from(best));
+    // Stable: of equals, what the caller hands over comes first, then what keeps every value.
+    advice.sort_by_key(|piece| Reverse(piece.saving.bytes()));
+    advice
 }

@@ -1,9 +1,9 @@
 //! A program as rules look at it: what it holds, what of that is alive at the peak, and what it would hold otherwise.
 
-use super::recommendation::{AdvisedArray, Snippet};
+use super::recommendation::AdvisedArray;
 use crate::{
     copies::{CopyClass, CopyRow, InterfaceArray},
-    program::{PlannedProgram, op_name, traced},
+    program::{PlannedProgram, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
@@ -229,15 +229,6 @@ impl<'m> ProgramModel<'m> {
 }
 
 impl ProgramModel<'_> {
-    /// The code, if JAX made the program: its names of operations begin with the function that was compiled.
-    pub(crate) fn snippet(&self, imports: &'static str, code: impl Into<String>) -> Option<Snippet> {
-        const LOOKED_AT: usize = 4096;
-        let mut names = self.module.instructions().rev().take(LOOKED_AT).filter_map(|at| op_name(&at));
-        let is_jax = self.module.name().starts_with("jit_")
-            || names.any(|name| name.starts_with("jit(") || name.starts_with("pmap("));
-        is_jax.then(|| Snippet { imports: Some(imports), code: code.into() })
-    }
-
     /// The Python function that was compiled.
     pub(crate) fn function(&self) -> &str {
         let name = self.module.name();

@@ -4,17 +4,29 @@ use crate::program::root;
 
 /// What an array is for. Of arguments, their names say so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Purpose {
+#[non_exhaustive]
+pub enum Purpose {
+    /// Weights.
     Parameter,
+    /// What an optimizer keeps of each.
     OptimizerState,
+    /// Keys and values of what was read before.
     Cache,
+    /// Whatever else is passed.
     OtherArgument,
+    /// Results that lie in no donated argument.
     Result,
+    /// Logits, and what a softmax makes of them.
     Logits,
+    /// What the forward pass keeps for the backward pass.
     Kept,
+    /// Gradients of weights.
     Gradient,
+    /// Copies of arguments in another type, layout or memory.
     CopyOfArgument,
+    /// What loops carry.
     LoopCarry,
+    /// Anything else.
     Intermediate,
 }
 

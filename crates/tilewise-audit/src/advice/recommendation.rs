@@ -1,14 +1,19 @@
 //! What to change, and what that frees: one type, whatever it follows from.
 
-use crate::program::SourceLine;
+use super::{
+    change::{Change, Saving, Target},
+    finding::Finding,
+};
+use crate::{message::Allocation, program::SourceLine};
 use tilewise::Shape;
+use tilewise_oom::Framework;
 
 /// A change, and what it frees.
 ///
 /// It follows from a program ([`Report::advice`](crate::Report::advice)), from one of its copies
 /// ([`CopyReason::fix`](crate::CopyReason::fix)), or from an out-of-memory message
 /// ([`Explanation::advice`](crate::Explanation::advice)); [`saving`](field@Self::saving) says how much of that is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Recommendation {
     /// What sort of change it is.
@@ -21,10 +26,10 @@ pub struct Recommendation {
     pub saving: Saving,
     /// The number of parts of the batch that it frees so much with, where more parts free more.
     pub parts: Option<u64>,
-    /// What to do: a sentence without a full stop.
-    pub sentence: String,
-    /// The code that does it, in the language of the framework that made the program, if that is known.
-    pub snippet: Option<Snippet>,
+    /// What it follows from. `tilewise-report` says it, with code.
+    pub finding: Finding,
+    /// The framework that made the program, if that is known: whose code to answer with.
+    pub framework: Option<Framework>,
 }
 
 /// The array that a [`Recommendation`] is about.
@@ -33,7 +38,7 @@ pub struct Recommendation {
 pub struct AdvisedArray {
     /// Its shape as XLA writes it, cut off where a message cuts it off.
     pub shape_text: String,
-    /// The instruction that makes it, where the evidence is a program.
+    /// The instruction that makes it.
     pub instruction: Option<String>,
     /// The layout to pass or return it in, where the change is that alone and follows from a copy.
     pub requested: Option<Shape>,
@@ -41,86 +46,6 @@ pub struct AdvisedArray {
     pub op_name: Option<String>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
-}
-
-/// What a [`Recommendation`] frees of a program's memory, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Saving {
-    /// So many.
-    Exact(u64),
-    /// At most so many: what remains depends on how the change is made, or on what a message doesn't tell.
-    AtMost(u64),
-    /// Nobody knows.
-    Unknown,
-}
-
-/// Code to paste.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Snippet {
-    /// What it imports, a line each.
-    pub imports: Option<&'static str>,
-    /// The code.
-    pub code: String,
-}
-
-/// What sort of change a [`Recommendation`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Change {
-    /// Another order of dimensions.
-    Order,
-    /// The dimensions change places.
-    Transpose,
-    /// The same elements under other bounds.
-    Reshape,
-    /// An array for each column.
-    Split,
-    /// The whole batch at once, where each sample was computed on its own.
-    Batch,
-    /// Parts of the batch, one after the other.
-    Chunk,
-    /// Values are recomputed, not kept.
-    Checkpoint,
-    /// A result takes its argument's memory.
-    Donate,
-    /// The elements become smaller.
-    Narrow,
-    /// Arrays are divided between devices.
-    Shard,
-    /// A kernel works on smaller blocks.
-    Block,
-    /// A limit is raised.
-    Limit,
-    /// What else lies in memory is freed.
-    Free,
-    /// The program tells more than the message: audit it.
-    Audit,
-    /// Nothing of this helps.
-    None,
-}
-
-/// What a [`Recommendation`] changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Target {
-    /// What the caller passes.
-    Argument,
-    /// What the caller gets.
-    Result,
-    /// What comes before a gather or scatter.
-    Upstream,
-    /// What a kernel of the user's reads and writes.
-    Kernel,
-    /// What a loop keeps.
-    Loop,
-    /// Values inside the program.
-    Value,
-    /// The compiler, or its version.
-    Compiler,
-    /// What is done around the program.
-    Process,
 }
 
 impl Recommendation {
@@ -132,9 +57,9 @@ impl Recommendation {
         u64::try_from(freed * now * (parts - 1) / ((now - 1) * parts)).ok()
     }
 
-    pub(crate) fn new(change: Change, target: Target, sentence: impl Into<String>) -> Self {
-        let (array, saving, parts, snippet) = (None, Saving::Unknown, None, None);
-        Self { change, target, array, saving, parts, sentence: sentence.into(), snippet }
+    pub(crate) fn new(finding: Finding, target: Target, framework: Option<Framework>) -> Self {
+        let (array, saving, parts) = (None, Saving::Unknown, None);
+        Self { change: finding.change(), target, array, saving, parts, finding, framework }
     }
 
     pub(crate) fn saving(self, saving: Saving) -> Self {
@@ -145,14 +70,21 @@ impl Recommendation {
     pub(crate) fn about(self, shape: impl Into<String>) -> Self {
         Self { array: Some(AdvisedArray::of_shape(shape)), ..self }
     }
-
-    pub(crate) fn snippet(self, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
-        Self { snippet: Some(Snippet { imports: imports.into(), code: code.into() }), ..self }
-    }
 }
 
 impl AdvisedArray {
-    fn of_shape(shape_text: impl Into<String>) -> Self {
+    /// One that a message lists.
+    pub(crate) fn of_row(row: &Allocation) -> Self {
+        let written = || row.entry.shape.as_ref().map(|shape| shape.text.clone());
+        Self {
+            instruction: row.entry.instruction().map(|(name, _)| name.to_owned()),
+            op_name: Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned),
+            source: row.source.clone(),
+            ..Self::of_shape(row.shape.as_ref().map(Shape::to_string).or_else(written).unwrap_or_default())
+        }
+    }
+
+    pub(crate) fn of_shape(shape_text: impl Into<String>) -> Self {
         Self { shape_text: shape_text.into(), instruction: None, requested: None, op_name: None, source: None }
     }
 
@@ -160,63 +92,5 @@ impl AdvisedArray {
     #[must_use]
     pub fn shape(&self) -> Option<Shape> {
         Shape::parse_as_written(&self.shape_text).ok()
-    }
-}
-
-impl Saving {
-    /// The bytes, exact or a bound; `None` where nobody knows.
-    #[must_use]
-    pub const fn bytes(self) -> Option<u64> {
-        match self {
-            Self::Exact(bytes) | Self::AtMost(bytes) => Some(bytes),
-            Self::Unknown => None,
-        }
-    }
-
-    /// Whether the bytes are the most that it can free.
-    #[must_use]
-    pub const fn is_bound(self) -> bool {
-        matches!(self, Self::AtMost(_))
-    }
-}
-
-impl Change {
-    /// The change in one word, such as `order`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Order => "order",
-            Self::Transpose => "transpose",
-            Self::Reshape => "reshape",
-            Self::Split => "split",
-            Self::Batch => "batch",
-            Self::Chunk => "chunk",
-            Self::Checkpoint => "checkpoint",
-            Self::Donate => "donate",
-            Self::Narrow => "narrow",
-            Self::Shard => "shard",
-            Self::Block => "block",
-            Self::Limit => "limit",
-            Self::Free => "free",
-            Self::Audit => "audit",
-            Self::None => "none",
-        }
-    }
-}
-
-impl Target {
-    /// The target in one word, such as `argument`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Argument => "argument",
-            Self::Result => "result",
-            Self::Upstream => "upstream",
-            Self::Kernel => "kernel",
-            Self::Loop => "loop",
-            Self::Value => "value",
-            Self::Compiler => "compiler",
-            Self::Process => "process",
-        }
     }
 }

@@ -1,13 +1,15 @@
 //! What a rule is, and what it proposes.
 
 use super::{
-    message::MessageModel,
-    program::{BufferChanges, ProgramModel},
-    recommendation::{AdvisedArray, Change, Recommendation, Saving, Snippet, Target},
+    change::{Saving, Target},
+    evidence::Evidence,
+    finding::Finding,
+    program::BufferChanges,
+    recommendation::{AdvisedArray, Recommendation},
 };
 use tilewise_memory::Machine;
 
-/// Finds one sign in a program, and what to change where it is found.
+/// Finds one sign in what is known of a program, and what to change where it is found.
 pub(crate) trait Rule {
     /// Whether what it proposes helps on this machine: on others than TPUs, where sizes are dense, only what does away
     /// with arrays.
@@ -15,54 +17,60 @@ pub(crate) trait Rule {
         machine.generation().is_some()
     }
 
-    /// The changes that may help; what they free isn't known yet.
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal>;
-}
+    /// Whether programs show the sign; else it is of messages alone.
+    fn is_of_programs(&self) -> bool {
+        true
+    }
 
-/// Finds one sign in a message, and what to change where it is found.
-pub(crate) trait MessageRule {
-    /// What may help. There is no program to plan again: what it frees is what the message tells of it, mostly a bound.
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation>;
+    /// The changes that may help; what they free isn't known yet.
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal>;
 }
 
 /// A change that may help.
 #[derive(Clone, Debug)]
 pub(crate) struct Proposal {
-    pub(crate) change: Change,
+    pub(crate) finding: Finding,
     pub(crate) target: Target,
     /// The array it is about, of several the largest.
-    pub(crate) about: AdvisedArray,
+    pub(crate) about: Option<AdvisedArray>,
     /// What buffers take instead.
     pub(crate) buffers: BufferChanges,
-    /// What it frees by itself, where a plan with other sizes alone doesn't tell.
+    /// What it frees by itself, where other sizes alone don't tell.
     pub(crate) estimate: Option<u64>,
     /// Whether it may free less than that.
     pub(crate) is_bound: bool,
     /// The parts of the batch that it frees so much with, where more parts free more.
     pub(crate) parts: Option<u64>,
-    /// What to do: a sentence without a full stop.
-    pub(crate) sentence: String,
-    /// The code that does it.
-    pub(crate) snippet: Option<Snippet>,
 }
 
 impl Proposal {
-    /// A proposal without code; a plan with its changed buffers says what it frees.
-    pub(crate) fn new(change: Change, target: Target, about: AdvisedArray, sentence: String) -> Self {
+    /// A proposal of which the changed buffers say what it frees.
+    pub(crate) fn new(finding: Finding, target: Target, about: AdvisedArray) -> Self {
         let buffers = BufferChanges::default();
-        Self { change, target, about, buffers, estimate: None, is_bound: false, parts: None, sentence, snippet: None }
+        Self { finding, target, about: Some(about), buffers, estimate: None, is_bound: false, parts: None }
+    }
+
+    /// The proposal with bytes that buffers take at most.
+    pub(crate) fn at_most(mut self, buffers: impl IntoIterator<Item = (usize, u64)>) -> Self {
+        self.buffers.at_most.extend(buffers);
+        self
+    }
+
+    /// The proposal, which may free less.
+    pub(crate) fn bound(self) -> Self {
+        Self { is_bound: true, ..self }
     }
 
     /// What is recommended, once it is known that it frees so much.
-    pub(crate) fn recommendation(self, bytes_saved: u64) -> Recommendation {
+    pub(crate) fn recommendation(self, evidence: &dyn Evidence, bytes_saved: u64) -> Recommendation {
         Recommendation {
-            change: self.change,
+            change: self.finding.change(),
             target: self.target,
-            array: Some(self.about),
+            array: self.about,
             saving: if self.is_bound { Saving::AtMost(bytes_saved) } else { Saving::Exact(bytes_saved) },
             parts: self.parts,
-            sentence: self.sentence,
-            snippet: self.snippet,
+            finding: self.finding,
+            framework: evidence.framework(),
         }
     }
 }

@@ -51,8 +51,9 @@ fn physical_bytes(shape: &Shape) -> u64 {
 }
 
 /// Why a copied argument or result is better left as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Obstacle {
     /// Something reads it in the order it has, or in a third one.
     Readers,
     /// The order can't be said of its own dimensions.

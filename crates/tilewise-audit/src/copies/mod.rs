@@ -4,6 +4,7 @@ mod correspondence;
 mod interface;
 mod rows;
 
-pub(crate) use interface::{Copied, CopiedInterface, InterfaceArray, Obstacle};
+pub use interface::Obstacle;
+pub(crate) use interface::{Copied, CopiedInterface, InterfaceArray};
 pub use rows::{CopyClass, CopyLine, CopyRow, copies_by_line};
 pub(crate) use rows::{copies, moved_bytes};

@@ -129,7 +129,6 @@ impl FileKind {
 
 /// Which of a dump's files are taken: indices into the files that were asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Selection {
     /// The final programs, by folder and name.
@@ -140,7 +139,6 @@ pub struct Selection {
 
 /// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Selected {
     /// The program, or a profile of several; of a dump without the program, the compiler's plan.

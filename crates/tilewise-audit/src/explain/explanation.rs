@@ -2,15 +2,16 @@
 
 use super::{
     advice::advice,
-    answers::{Answer, answer},
+    answers::{answers, is_small},
     kernel::declared_and_body_bytes,
+    mismatch::{Mismatch, mismatch},
 };
 use crate::{
     advice::Recommendation,
     message::{Allocation, Listing, Tiles},
 };
 use tilewise::tpu::Generation;
-use tilewise_oom::Message;
+use tilewise_oom::{Message, Verdict};
 
 /// A message read and judged.
 #[derive(Clone, Debug)]
@@ -20,8 +21,10 @@ pub struct Explanation {
     pub message: Message,
     /// One row for each of the message's entries, in its order.
     pub allocations: Vec<Allocation>,
-    /// The answer to a message that isn't judged by what fills a TPU's memory; `None` for others.
-    pub answer: Option<Answer>,
+    /// Of an argument that is not what the program was compiled for: how it differs.
+    pub mismatch: Option<Mismatch>,
+    /// Whether donated arrays that are held twice are nothing to worry about.
+    pub is_harmless: bool,
     /// What to do, best first.
     ///
     /// Layouts and shapes are advised on for what crosses the program's interface alone: a compiler undoes what is asked for
@@ -38,7 +41,7 @@ pub struct Explanation {
 /// [recommended](field@Explanation::advice); without one it is inferred from tiles where it can be.
 ///
 /// ```
-/// use tilewise_oom::Message;
+/// use tilewise_oom::{Message, Verdict};
 ///
 /// let text = "Ran out of memory in memory space hbm. Used 294.50M of 250.00M hbm. Exceeded hbm capacity by 44.50M.
 ///   Largest program arguments and outputs in hbm:
@@ -58,10 +61,11 @@ pub fn explain(message: Message, generation: Option<Generation>) -> Explanation 
     let allocations: Vec<Allocation> =
         message.entries.iter().map(|entry| Allocation::of(entry, memory_space, tiles)).collect();
     let listing = Listing { message: &message, allocations: &allocations, generation };
-    let answer = answer(listing);
-    let advice = answer.as_ref().map_or_else(|| advice(listing), |answer| answer.advice.clone());
+    let mismatch = (message.verdict() == Verdict::InputMismatch).then(|| mismatch(&message));
+    let advice = answers(listing, mismatch.as_ref()).unwrap_or_else(|| advice(listing));
     let declared_and_body_bytes = declared_and_body_bytes(listing);
-    Explanation { message, allocations, answer, advice, declared_and_body_bytes }
+    let is_harmless = message.verdict() == Verdict::Donation && is_small(listing);
+    Explanation { message, allocations, mismatch, is_harmless, advice, declared_and_body_bytes }
 }
 
 impl Explanation {
@@ -70,27 +74,13 @@ impl Explanation {
     #[must_use]
     pub fn owner(&self) -> Option<String> {
         let largest = self.allocations.iter().rev().max_by_key(|row| row.taken_bytes())?;
-        let line = largest.source.as_ref().map(|source| format!("{}:{}", source.file, source.line));
+        let line = largest.source.as_ref().map(|source| [&*source.file, &source.line.to_string()].join(":"));
         let name = || Some(largest.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
         let label = || {
             let (name, _) = largest.entry.instruction()?;
             Some(name.to_owned())
         };
         line.or_else(name).or_else(label).or_else(|| largest.entry.label.clone())
-    }
-
-    /// What to run or to write next: the code of the first piece of advice, else the command that tells more.
-    ///
-    /// ```
-    /// let text = "cannot statically prove that index in dimension 1 is a multiple of 128";
-    /// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
-    /// assert_eq!(explained.next_step(), "i = pl.multiple_of(i, 128)");
-    /// # Ok::<(), tilewise_oom::Error>(())
-    /// ```
-    #[must_use]
-    pub fn next_step(&self) -> String {
-        let code = self.advice.first().and_then(|first| first.snippet.as_ref()).map(|snippet| snippet.code.clone());
-        code.unwrap_or_else(|| format!("tilewise explain {}", self.message.page()))
     }
 
     /// Padding of all the arrays that the message lists, in bytes.

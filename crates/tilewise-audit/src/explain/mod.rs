@@ -2,9 +2,12 @@
 
 mod advice;
 mod answers;
+mod elsewhere;
 mod explanation;
 mod kernel;
+mod mismatch;
+mod mosaic;
 mod run_time;
 
-pub use answers::Answer;
 pub use explanation::{Explanation, explain};
+pub use mismatch::{Mismatch, MismatchCause};

@@ -1,6 +1,6 @@
 //! The entries of a message, with what their arrays take and why.
 
-use crate::program::{SourceLine, causes, place};
+use crate::program::{Cause, SourceLine, causes};
 use tilewise::{
     Shape, Sizes, Tiled,
     tpu::{self, Generation},
@@ -29,8 +29,8 @@ pub struct Allocation {
     pub memory_space: Option<u8>,
     /// What the array holds and takes, computed; `None` without an array or without its layout.
     pub sizes: Option<Sizes>,
-    /// What makes the padding, in words, the largest cause first.
-    pub causes: Vec<String>,
+    /// What makes the padding, the largest cause first.
+    pub causes: Vec<Cause>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
 }
@@ -119,24 +119,13 @@ impl Allocation {
 
     /// What framework and compiler call the operation.
     pub(crate) fn operation(&self) -> String {
-        let opcode = self.entry.instruction().map(|(name, opcode)| format!("{name} {opcode}")).unwrap_or_default();
+        let opcode = self.entry.instruction().map(|(name, opcode)| [name, opcode].join(" ")).unwrap_or_default();
         let kind = self.entry.operator.as_ref().and_then(|operator| operator.get("op_type")).unwrap_or_default();
-        format!("{} {kind} {opcode}", self.op_name().rsplit('/').next().unwrap_or_default())
-    }
-
-    pub(crate) fn bounds(&self) -> Vec<u64> {
-        let array = self.shape.as_ref().and_then(|shape| shape.as_array());
-        let bounds = array.map(|array| array.dimensions().iter().filter_map(|dimension| dimension.bound()).collect());
-        bounds.unwrap_or_default()
+        [self.op_name().rsplit('/').next().unwrap_or_default(), kind, &opcode].join(" ")
     }
 
     /// Padding, as far as the message tells of it.
     pub(crate) fn told_padding(&self) -> u64 {
         self.entry.padding_bytes().unwrap_or_default()
-    }
-
-    /// ` at model.py:12`, or nothing.
-    pub(crate) fn at_line(&self) -> String {
-        place(self.source.as_ref())
     }
 }

@@ -29,11 +29,11 @@ impl Content {
     /// At least one content or failure.
     ///
     /// ```
-    /// use tilewise_audit::{AuditOptions, Content};
+    /// use tilewise_audit::{Audit, Content};
     ///
     /// let mut found = Content::read(b"x = f32[400000,12]{1,0:T(8,128)} parameter(0)".to_vec());
     /// let Some(Ok(Content::Program(program))) = found.pop() else { panic!("a program") };
-    /// assert_eq!(program.audit(AuditOptions::default()).padded(), (1, 185_600_000));
+    /// assert_eq!(Audit::new(&program).run().padded(), (1, 185_600_000));
     ///
     /// let failure = Content::read(b"HloModule m\nENTRY main {\n  x = f32[8] parameter(0)".to_vec()).pop().unwrap().unwrap_err();
     /// assert_eq!(failure.kind, "truncated");
@@ -106,17 +106,22 @@ impl Program {
     /// # Errors
     /// `not_tpu`, if no array lies in tiles.
     pub fn for_tpu(&self) -> Result<(), Failure> {
-        if self.module.has_tiles() {
-            return Ok(());
-        }
-        let state = if self.module.is_scheduled() {
-            "it was compiled for a CPU or a GPU"
-        } else {
-            "it was compiled for another machine, or its layouts are not assigned yet"
-        };
-        let message = format!("not compiled for a TPU: no array lies in tiles, so {state}, and sizes on a TPU differ");
-        Err(Failure::new("not_tpu", message).with_help(HOW_TO_COMPILE))
+        for_tpu(&self.module)
     }
+}
+
+/// Refuses a program that was never laid out for a TPU.
+pub(crate) fn for_tpu(module: &Module) -> Result<(), Failure> {
+    if module.has_tiles() {
+        return Ok(());
+    }
+    let state = if module.is_scheduled() {
+        "it was compiled for a CPU or a GPU"
+    } else {
+        "it was compiled for another machine, or its layouts are not assigned yet"
+    };
+    let message = format!("not compiled for a TPU: no array lies in tiles, so {state}, and sizes on a TPU differ");
+    Err(Failure::new("not_tpu", message).with_help(HOW_TO_COMPILE))
 }
 
 /// How to get a program that is compiled for a TPU.

@@ -1,6 +1,5 @@
 //! A program: read from the bytes of a file, its arrays sized, its instructions named.
 
-mod byte_counts;
 mod causes;
 mod content;
 mod machine;
@@ -10,16 +9,16 @@ mod origin;
 mod planned;
 mod sizing;
 
-pub use byte_counts::{bytes_in_words, size_in_words};
-pub use causes::causes;
+pub use causes::{Cause, causes};
+pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
 pub(crate) use machine::{contradiction, generation_of_tiles};
-pub(crate) use names::{at_line, begins_with, is_backward, is_forward, is_name, modules, name, numbered, root, tree};
+pub(crate) use names::{begins_with, is_backward, is_forward, is_name, modules, name, numbered, root, tree};
 pub(crate) use operations::{
     MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on, target,
 };
 pub use origin::SourceLine;
-pub(crate) use origin::{Tracer, op_name, place, source_line, traced};
+pub(crate) use origin::{Tracer, op_name, source_line, traced};
 pub(crate) use planned::PlannedProgram;
 pub(crate) use sizing::{Array, ArrayId, Sizer, share};

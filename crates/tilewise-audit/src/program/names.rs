@@ -1,6 +1,6 @@
 //! What names of arguments and operations tell.
 
-use super::origin::{op_name, place, source_line};
+use super::origin::op_name;
 use tilewise::Shape;
 use tilewise_hlo::Instruction;
 
@@ -30,11 +30,6 @@ pub(crate) fn is_name(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-}
-
-/// ` at model.py:12`, or nothing.
-pub(crate) fn at_line(instruction: &Instruction<'_>) -> String {
-    place(source_line(instruction).as_ref())
 }
 
 /// Whether an array's first dimension has this size.

@@ -52,16 +52,6 @@ impl SourceLine {
     }
 }
 
-/// ` at model.py:12`: where something comes from, in a sentence; empty where that isn't known.
-pub(crate) fn place(source: Option<&SourceLine>) -> String {
-    let line = |source: &SourceLine| {
-        let file = source.file.rsplit('/').next().unwrap_or_default();
-        format!("{file}:{}", source.line)
-    };
-    let library = |source: &SourceLine| source.library.as_ref().map(|library| format!(" ({})", line(library)));
-    source.map(|source| format!(" at {}{}", line(source), library(source).unwrap_or_default())).unwrap_or_default()
-}
-
 pub(crate) fn op_name(instruction: &Instruction<'_>) -> Option<String> {
     Some(instruction.metadata()?.op_name()?.into_owned())
 }

@@ -1,6 +1,6 @@
 //! Sizes of arrays, each distinct one worked out once: a program repeats a few hundred over and over.
 
-use super::causes::causes;
+use super::causes::{Cause, causes};
 use std::{collections::HashMap, rc::Rc};
 use tilewise::{Shape, ShapeKind, Sizes, Tiled};
 use tilewise_hlo::{Instruction, dataflow::NodeId};
@@ -13,7 +13,7 @@ pub(crate) struct Array {
     pub(crate) memory_space: u8,
     pub(crate) sizes: Sizes,
     /// What makes the padding of [`sizes`](Self::sizes).
-    pub(crate) causes: Vec<String>,
+    pub(crate) causes: Vec<Cause>,
 }
 
 /// Which of the distinct arrays.

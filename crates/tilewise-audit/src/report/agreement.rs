@@ -1,20 +1,13 @@
 //! Whether the plan is the one that the compiler made.
 
-use super::sections::Report;
+use super::{
+    rows::{Agreement, PlacedElsewhere},
+    sections::Report,
+};
 use crate::dump;
 use std::collections::HashMap;
 use tilewise_hlo::BufferAssignment;
 use tilewise_memory::Role;
-
-/// The plan beside the compiler's own, from a dump.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Agreement {
-    /// Temporaries that both place, in memory spaces whose offsets the plan has.
-    pub values: usize,
-    /// Those that lie elsewhere, or that the plan doesn't have: what, and where instead.
-    pub differences: Vec<String>,
-}
 
 impl Report {
     /// Compares the offsets of temporaries, up to where each of the compiler's allocations begins. Tuples' tables, which
@@ -35,8 +28,9 @@ impl Report {
                 let here = i128::from(offset) - i128::from(value.offset);
                 let expected = *base.get_or_insert(here);
                 if here != expected {
-                    let instead = i128::from(value.offset) + expected;
-                    agreement.differences.push(format!("{name} is at {offset}, the compiler's at {instead}"));
+                    let instruction = name.to_owned();
+                    let compilers = i128::from(value.offset) + expected;
+                    agreement.differences.push(PlacedElsewhere { instruction, offset, compilers });
                 }
             }
         }
@@ -75,6 +69,7 @@ mod tests {
         };
         assert_eq!(dump("of_another", 1024), (false, Agreement::default()));
         assert_eq!(dump("a", 512 + 16384), (true, Agreement { values: 2, differences: Vec::new() }));
-        assert_eq!(dump("a", 1024).1.differences, ["b is at 16384, the compiler's at 512"]);
+        let elsewhere = PlacedElsewhere { instruction: "b".to_owned(), offset: 16384, compilers: 512 };
+        assert_eq!(dump("a", 1024).1.differences, [elsewhere]);
     }
 }

@@ -3,13 +3,14 @@
 use super::{
     buffers::Buffers,
     peak::peak,
-    sections::{MemoryBounds, Report, SpaceTotal, Warning},
+    rows::{MemoryBounds, SpaceTotal, Warning},
+    sections::Report,
 };
 use crate::{
     copies::copies,
     failure::Failure,
     program::{
-        Array, ArrayId, Sizer, build_in_name, bytes_in_words, contradiction, generation_in_name, infer_generation,
+        Array, ArrayId, Sizer, build_in_name, contradiction, for_tpu, generation_in_name, infer_generation,
         infer_machine,
     },
     program::{PlannedProgram, Program},
@@ -19,84 +20,114 @@ use std::{
     sync::OnceLock,
 };
 use tilewise::{
-    Shape, ShapeKind,
+    ByteSize, Shape, ShapeKind,
     tpu::{Generation, Libtpu, memory_space_name},
 };
-use tilewise_hlo::{Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow};
+use tilewise_hlo::{
+    BufferAssignment, Computation, InputOutputAlias, Instruction, Module, Opcode, WarningKind, dataflow::Dataflow,
+};
 use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, PlanOptions, Planner, SpacePlan, unshared_bytes};
 
 /// What an audit depends on beside the program.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct AuditOptions {
-    /// The machine the program is compiled for; [inferred](infer_machine) where it is not given.
-    pub machine: Option<Machine>,
-    /// Bytes of HBM: near that limit a TPU's compiler packs memory another way.
-    pub hbm_limit: Option<u64>,
-    /// The generation that the program's file is named after: what counts where none is given, and a warning where another
-    /// is.
-    pub named: Option<Generation>,
+#[derive(Clone, Copy)]
+struct Options {
+    machine: Option<Machine>,
+    limit: Option<u64>,
+    /// The generation that the program's file is named after.
+    named: Option<Generation>,
     /// The build of the compiler, where the program's file says it.
-    pub build: Option<u64>,
-    /// The version of libtpu that compiled the program, where the caller knows it; else [that of the build](Libtpu::of_build).
-    pub libtpu: Option<Libtpu>,
+    build: Option<u64>,
+    /// The version of libtpu that compiled the program, where the caller knows it; else that of the build.
+    libtpu: Option<Libtpu>,
 }
 
-impl AuditOptions {
-    /// The options for a program in a file, of which the path is known, that this machine is to run, with so many bytes
-    /// of memory instead of [all that it gives to programs](Machine::program_bytes).
-    ///
-    /// ```
-    /// use tilewise::tpu::Generation;
-    /// use tilewise_audit::AuditOptions;
-    ///
-    /// let options = AuditOptions::of_file("jobs/step.v6e.hlo", Some(Generation::V5e.into()), None);
-    /// assert_eq!((options.named, options.hbm_limit), (Some(Generation::V6e), Some(Generation::V5e.hbm_bytes())));
-    /// ```
-    #[must_use]
-    pub fn of_file(path: &str, machine: Option<Machine>, hbm_limit: Option<u64>) -> Self {
-        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let hbm_limit = hbm_limit.or(machine.and_then(Machine::program_bytes));
-        Self { machine, hbm_limit, named: generation_in_name(name), build: build_in_name(name), libtpu: None }
+/// An audit of a program: the one way to a [`Report`].
+///
+/// ```
+/// use tilewise::tpu::Generation;
+/// use tilewise_audit::{Audit, Machine, Program};
+///
+/// let program = Program::parse("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")?;
+/// let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).source("jobs/step.v6e.hlo").run();
+/// assert_eq!((report.padded(), report.limit()), ((1, 185_600_000), Some(Generation::V5e.hbm_bytes())));
+/// // The file is named after another generation.
+/// assert!(report.warnings.iter().any(|warning| warning.kind == "other_generation"));
+/// # Ok::<(), tilewise_audit::Failure>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Audit<'a> {
+    module: &'a Module,
+    buffer_assignment: Option<&'a BufferAssignment>,
+    machine: Option<Machine>,
+    limit: Option<Option<u64>>,
+    libtpu: Option<Libtpu>,
+    source: &'a str,
+}
+
+impl<'a> Audit<'a> {
+    /// The audit of a program, for the machine that its text shows.
+    pub fn new(program: &'a Program) -> Self {
+        let buffer_assignment = program.buffer_assignment.as_ref();
+        Self { module: &program.module, buffer_assignment, machine: None, limit: None, libtpu: None, source: "" }
     }
 
-    /// The options with this generation.
-    #[must_use]
-    pub fn with_tpu(self, tpu: impl Into<Option<Generation>>) -> Self {
-        Self { machine: tpu.into().map(Machine::Tpu), ..self }
-    }
-
-    /// The options with this machine.
-    #[must_use]
-    pub fn with_machine(self, machine: impl Into<Option<Machine>>) -> Self {
+    /// The same for this machine, with as much memory as it [gives to programs](Machine::program_bytes); without one, for that
+    /// which is [inferred](infer_machine).
+    pub fn machine(self, machine: impl Into<Option<Machine>>) -> Self {
         Self { machine: machine.into(), ..self }
     }
 
-    /// The options for a program that this version of libtpu compiled.
-    #[must_use]
-    pub fn with_libtpu(self, libtpu: impl Into<Option<Libtpu>>) -> Self {
+    /// The same with so many bytes of memory, or without a limit: near it a TPU's compiler packs memory another way.
+    pub fn limit(self, bytes: impl Into<Option<u64>>) -> Self {
+        Self { limit: Some(bytes.into()), ..self }
+    }
+
+    /// The same for a program that this version of libtpu compiled; else it is [that of the build](Libtpu::of_build), where the
+    /// file's name tells it.
+    pub fn libtpu(self, libtpu: impl Into<Option<Libtpu>>) -> Self {
         Self { libtpu: libtpu.into(), ..self }
     }
 
-    /// The options with so many bytes of HBM.
+    /// The same with the place that the program's text came from. A file's name may tell the generation, which counts where
+    /// none is given and is a warning where another is, and the build of the compiler.
+    pub fn source(self, path: &'a str) -> Self {
+        Self { source: path, ..self }
+    }
+
+    /// What the program holds at its peak, and every buffer with what it holds and takes.
+    ///
+    /// What can't be sized, because it has no layout or no bound, is a warning and no row. A module that isn't scheduled has
+    /// no [plan](Report::plan). The first warning is that a program was not compiled for a TPU, unless it was to be for
+    /// another machine.
     #[must_use]
-    pub fn with_hbm_limit(self, bytes: impl Into<Option<u64>>) -> Self {
-        Self { hbm_limit: bytes.into(), ..self }
+    pub fn run(self) -> Report {
+        let mut report = report(self);
+        let may_be_tpus = self.machine.is_none_or(|machine| machine.generation().is_some());
+        let not_tpu = for_tpu(self.module).err().filter(|_| may_be_tpus);
+        let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
+        report.warnings.splice(..0, warning);
+        report.compiler_plan = self.buffer_assignment.and_then(|assignment| report.agreement(assignment));
+        report
     }
 }
 
-/// [`audit_with`] the default options.
+/// The [`Audit`] of a module with nothing given.
 #[must_use]
 pub fn audit(module: &Module) -> Report {
-    audit_with(module, AuditOptions::default())
+    report(Audit { module, buffer_assignment: None, machine: None, limit: None, libtpu: None, source: "" })
 }
 
-/// What the module holds at its peak, and every buffer with what it holds and takes.
-///
-/// What can't be sized, because it has no layout or no bound, is a warning and no row. A module that isn't scheduled has
-/// no [plan](Report::plan).
-#[must_use]
-pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
+fn report(asked: Audit<'_>) -> Report {
+    let name = asked.source.rsplit(['/', '\\']).next().unwrap_or_default();
+    let options = Options {
+        machine: asked.machine,
+        limit: asked.limit.unwrap_or_else(|| asked.machine.and_then(Machine::program_bytes)),
+        named: generation_in_name(name),
+        build: build_in_name(name),
+        libtpu: asked.libtpu,
+    };
+    let module = asked.module;
     let mut auditor = Auditor { must_be_tiled: module.has_tiles(), ..Auditor::default() };
     auditor.warnings.extend(module.warnings().iter().map(|warning| Warning {
         kind: warning.kind().as_str(),
@@ -136,7 +167,7 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     auditor.warnings.extend(of_another_build(libtpu, options.build, machine));
     auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
-    plan_options.hbm_limit = options.hbm_limit;
+    plan_options.hbm_limit = options.limit;
     // Another compiler packs memory in ways of its own.
     let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
     let planner = if is_for_another {
@@ -171,6 +202,8 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
     let Auditor { mut buffers, sizer, warnings, .. } = auditor;
     buffers.finish(sizer.into_arrays());
     Report {
+        source: asked.source.to_owned(),
+        given: asked.machine,
         module_name: module.name().to_owned(),
         entry: module.entry().map(|entry| entry.name().to_owned()),
         is_scheduled: module.is_scheduled(),
@@ -189,30 +222,15 @@ pub fn audit_with(module: &Module, options: AuditOptions) -> Report {
             flow,
             machine,
             partitions: partitions(module),
-            limit: options.hbm_limit,
+            limit: options.limit,
             plan,
             planner: planner.ok(),
         },
     }
 }
 
-impl Program {
-    /// [`audit_with`], with a warning first if the program was not compiled for a TPU, and with how far the compiler's own plan
-    /// [agrees](Report::agreement).
-    #[must_use]
-    pub fn audit(&self, options: AuditOptions) -> Report {
-        let mut report = audit_with(&self.module, options);
-        let may_be_tpus = options.machine.is_none_or(|machine| machine.generation().is_some());
-        let not_tpu = self.for_tpu().err().filter(|_| may_be_tpus);
-        let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
-        report.warnings.splice(..0, warning);
-        report.compiler_plan = self.buffer_assignment.as_ref().and_then(|assignment| report.agreement(assignment));
-        report
-    }
-}
-
 /// The machine that a program is planned for, with the warning that it is only assumed.
-fn machine(module: &Module, options: AuditOptions) -> (Machine, Option<Warning>) {
+fn machine(module: &Module, options: Options) -> (Machine, Option<Warning>) {
     if let Some(machine) = options.machine {
         return (machine, None);
     }
@@ -231,7 +249,7 @@ fn machine(module: &Module, options: AuditOptions) -> (Machine, Option<Warning>)
 
 /// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is
 /// named after another.
-fn of_another(module: &Module, generation: Generation, options: AuditOptions) -> Option<Warning> {
+fn of_another(module: &Module, generation: Generation, options: Options) -> Option<Warning> {
     let named = options.named.filter(|named| *named != generation).map(|named| ("its file is named after", named));
     let made = || contradiction(module, generation).map(|made| ("its text is of", made));
     let (how, other) = named.or_else(made)?;
@@ -374,7 +392,7 @@ impl<'m> Auditor<'m> {
     fn check_plan(&mut self, plan: &MemoryPlan, machine: Machine) -> bool {
         let live = plan.space(0).map_or(0, SpacePlan::peak_live_bytes);
         if live > plan.total_bytes() {
-            let (live, total) = (bytes_in_words(live), bytes_in_words(plan.total_bytes()));
+            let (live, total) = (ByteSize(live), ByteSize(plan.total_bytes()));
             let message =
                 format!("at its peak {live} are alive, and the program holds {total}: no compiler printed this");
             self.warnings.push(Warning::new("peak_above_total", message));
@@ -390,8 +408,8 @@ impl<'m> Auditor<'m> {
             (bytes > room).then_some((space, largest.max(space.peak_live_bytes()), room))
         });
         let Some((space, bytes, room)) = over else { return true };
-        let (name, bytes) = (memory_space_name(space.memory_space), bytes_in_words(bytes));
-        let message = format!("{bytes} lie in {name}, which has {}: no compiler printed this", bytes_in_words(room));
+        let (name, bytes) = (memory_space_name(space.memory_space), ByteSize(bytes));
+        let message = format!("{bytes} lie in {name}, which has {}: no compiler printed this", ByteSize(room));
         self.warnings.push(Warning::new("on_chip_memory", message));
         false
     }

@@ -1,6 +1,6 @@
 //! Every buffer of a program, kept in a few bytes and shown as a row on demand.
 
-use super::sections::{BufferRow, Report};
+use super::rows::BufferRow;
 use crate::program::{Array, ArrayId, op_name, source_line};
 use std::{cmp::Reverse, collections::HashMap};
 use tilewise_hlo::{Instruction, Module};
@@ -66,35 +66,28 @@ impl Buffers {
             source: source_line(&instruction),
         })
     }
-}
 
-impl Report {
-    /// How many buffers the module defines.
-    #[must_use]
-    pub fn buffer_count(&self) -> usize {
-        self.buffers.records.len()
+    pub(crate) fn len(&self) -> usize {
+        self.records.len()
     }
 
-    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
-    /// an alias.
-    pub fn buffers(&self) -> impl Iterator<Item = BufferRow> {
-        self.buffers.records.iter().filter_map(|record| self.buffers.row(&self.planned.module, record))
+    /// In the order of the text.
+    pub(crate) fn rows<'a>(&'a self, module: &'a Module) -> impl Iterator<Item = BufferRow> + use<'a> {
+        self.records.iter().filter_map(|record| self.row(module, record))
     }
 
-    /// The buffers with padding, those with the most of it first.
-    pub fn largest_padding(&self) -> impl Iterator<Item = BufferRow> {
-        let padding =
-            |record: &Record| record.array.of(&self.buffers.arrays).map_or(0, |array| array.sizes.padding_bytes());
-        let mut padded: Vec<(u64, Record)> = self.buffers.records.iter().map(|r| (padding(r), *r)).collect();
+    /// Those with padding, the most first.
+    pub(crate) fn largest_padding<'a>(&'a self, module: &'a Module) -> impl Iterator<Item = BufferRow> + use<'a> {
+        let padding = |record: &Record| record.array.of(&self.arrays).map_or(0, |array| array.sizes.padding_bytes());
+        let mut padded: Vec<(u64, Record)> = self.records.iter().map(|r| (padding(r), *r)).collect();
         padded.retain(|(padding, _)| *padding > 0);
         padded.sort_by_cached_key(|(padding, _)| Reverse(*padding));
-        padded.into_iter().filter_map(|(_, record)| self.buffers.row(&self.planned.module, &record))
+        padded.into_iter().filter_map(|(_, record)| self.row(module, &record))
     }
 
-    /// How many buffers have padding, and how many bytes of it together.
-    #[must_use]
-    pub fn padded(&self) -> (usize, u64) {
-        let arrays = self.buffers.arrays(&self.buffers.arrays).map(|(_, array)| array.sizes.padding_bytes());
+    /// How many have padding, and how many bytes of it together.
+    pub(crate) fn padded(&self) -> (usize, u64) {
+        let arrays = self.arrays(&self.arrays).map(|(_, array)| array.sizes.padding_bytes());
         arrays
             .filter(|padding| *padding > 0)
             .fold((0, 0), |(count, sum), padding| (count + 1, sum.saturating_add(padding)))

@@ -1,9 +1,6 @@
 //! What differs between two programs, such as one before and after a change.
 
-use super::{
-    peak::PeakRow,
-    sections::{BufferRow, Report},
-};
+use super::{peak::PeakRow, rows::BufferRow, sections::Report};
 use crate::{
     copies::{CopyClass, CopyRow},
     program::SourceLine,

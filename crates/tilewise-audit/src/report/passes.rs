@@ -1,6 +1,6 @@
 //! The passes of a training step and the layers of its network, as the names of operations tell them.
 
-use super::timeline::{Pass, TimelinePiece};
+use super::pieces::{Pass, TimelinePiece};
 use crate::program::{is_backward, is_forward, numbered};
 use std::{
     cmp::Reverse,

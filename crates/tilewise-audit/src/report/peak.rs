@@ -1,8 +1,8 @@
 //! What a program holds when it holds the most.
 
-use crate::program::{Array, ArrayId, Sizer, SourceLine, Tracer, op_name, share, source_line};
+use crate::program::{Array, ArrayId, Cause, Sizer, SourceLine, Tracer, op_name, share, source_line};
 use std::collections::HashMap;
-use tilewise::{Shape, tpu::UNTILED_BLOCK_BYTES};
+use tilewise::Shape;
 use tilewise_hlo::{Module, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, LiveBuffer, Role, SpacePlan};
 
@@ -55,8 +55,8 @@ pub struct PeakRow {
     pub logical_bytes: u64,
     /// Bytes that hold no data: [`bytes`](Self::bytes) − [`logical_bytes`](Self::logical_bytes).
     pub padding_bytes: u64,
-    /// What makes the padding, in words.
-    pub causes: Vec<String>,
+    /// What makes the padding.
+    pub causes: Vec<Cause>,
     /// The framework's name of the operation, or of the argument.
     pub op_name: Option<String>,
     /// The line of the user's program.
@@ -177,15 +177,15 @@ fn row<'m>(
 
 /// What makes the padding of an array for which the compiler sets aside `allocated` bytes, in a piece of memory of
 /// `taken` bytes.
-fn causes(array: &Array, allocated: u64, taken: u64) -> Vec<String> {
+fn causes(array: &Array, allocated: u64, taken: u64) -> Vec<Cause> {
     let layout = array.sizes.physical_bytes;
     // Where tiles are ignored, as in the semaphores' memory, they cause nothing.
     let mut causes = if allocated < layout { Vec::new() } else { array.causes.clone() };
     if allocated > layout {
-        causes.push(format!("an array without tiles fills blocks of {UNTILED_BLOCK_BYTES} bytes"));
+        causes.push(Cause::Untiled);
     }
     if taken > allocated {
-        causes.push(format!("it lies in memory that at another time holds {taken} bytes"));
+        causes.push(Cause::Shared(taken));
     }
     causes
 }

@@ -1,24 +1,27 @@
 //! What an audit finds.
 
 use super::{
-    agreement::Agreement,
     buffers::Buffers,
-    peak::SpacePeak,
+    rows::{Agreement, BufferRow, MemoryBounds, SpaceTotal, Warning},
     work::{Work, work},
 };
 use crate::{
-    advice::{CopyReason, Findings, Recommendation},
+    advice::{CopyReason, Findings, Note, Recommendation},
     copies::{self, CopyRow},
-    program::{PlannedProgram, SourceLine, share},
+    program::PlannedProgram,
 };
-use std::{borrow::Cow, ops::Range, sync::OnceLock};
-use tilewise::{Shape, Sizes, tpu::{Libtpu, memory_space_name}};
+use std::sync::OnceLock;
+use tilewise::tpu::Libtpu;
 use tilewise_memory::{Machine, MemoryPlan};
 
 /// An audit of one module.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Report {
+    /// Where its text came from, such as a path; empty where nobody said.
+    pub source: String,
+    /// The machine that it is audited for; `None` where that is inferred.
+    pub given: Option<Machine>,
     /// The module's name.
     pub module_name: String,
     /// The entry computation's name.
@@ -48,157 +51,6 @@ pub struct Report {
     pub(crate) planned: PlannedProgram,
 }
 
-/// The buffers of one memory space together. Their sum is what the program defines; what it holds at once is the peak.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct SpaceTotal {
-    /// The memory space's number, 0 for the device's default memory.
-    pub memory_space: u8,
-    /// How many buffers.
-    pub buffers: usize,
-    /// Bytes of data.
-    pub logical_bytes: u64,
-    /// Bytes taken.
-    pub physical_bytes: u64,
-    /// What is held when that is the most; `None` for a module without plan.
-    pub peak: Option<SpacePeak>,
-}
-
-impl SpaceTotal {
-    pub(crate) fn empty(memory_space: u8) -> Self {
-        Self { memory_space, buffers: 0, logical_bytes: 0, physical_bytes: 0, peak: None }
-    }
-
-    /// The memory space's name, such as `hbm`.
-    #[must_use]
-    pub fn memory_space_name(&self) -> Cow<'static, str> {
-        memory_space_name(self.memory_space)
-    }
-
-    /// Bytes that hold no data.
-    #[must_use]
-    pub fn padding_bytes(&self) -> u64 {
-        self.physical_bytes - self.logical_bytes
-    }
-
-    /// Padding as a share of the bytes taken, 0 … 1.
-    #[must_use]
-    pub fn padding_share(&self) -> f64 {
-        share(self.padding_bytes(), self.physical_bytes)
-    }
-}
-
-/// What a program holds in the device's default memory: bounds, which meet where there is a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MemoryBounds {
-    /// Bytes of the entry's arguments.
-    pub argument_bytes: u64,
-    /// Bytes of its results.
-    pub output_bytes: u64,
-    /// Bytes of the results that donated arguments provide.
-    pub alias_bytes: u64,
-    /// Bytes of constants, each an allocation of its own.
-    pub constant_bytes: u64,
-    /// Bytes of temporaries as the compiler reports them (`temp_size`); `None` without a plan.
-    pub temporary_bytes: Option<u64>,
-    /// Bytes of all buffers, no two sharing memory but those of donated arguments; with a plan, what it holds.
-    pub at_most_bytes: u64,
-    /// Whether all of the program was read and sized; else it may hold more than is said here.
-    pub is_complete: bool,
-    /// Whether the machine is only assumed, because neither the text nor the caller tells it: temporaries may then differ.
-    pub is_assumed: bool,
-}
-
-impl MemoryBounds {
-    pub(crate) fn of_plan(plan: &MemoryPlan) -> Self {
-        Self {
-            argument_bytes: plan.argument_bytes,
-            output_bytes: plan.output_bytes,
-            alias_bytes: plan.alias_bytes,
-            constant_bytes: plan.constant_bytes,
-            temporary_bytes: Some(plan.temporary_bytes()),
-            at_most_bytes: plan.total_bytes(),
-            is_complete: true,
-            is_assumed: false,
-        }
-    }
-
-    /// Bytes the program holds at the least: arguments, results, constants, and temporaries where they are known.
-    #[must_use]
-    pub fn at_least_bytes(&self) -> u64 {
-        let standing = self.argument_bytes.saturating_add(self.output_bytes).saturating_sub(self.alias_bytes);
-        standing.saturating_add(self.constant_bytes).saturating_add(self.temporary_bytes.unwrap_or(0))
-    }
-
-    /// Whether that fits a memory of so many bytes; `None` where it depends on how temporaries share, on the machine, or on
-    /// parts that could not be read or sized.
-    ///
-    /// Code and the compiler's own reserve are not counted.
-    #[must_use]
-    pub fn fits(&self, limit: u64) -> Option<bool> {
-        if self.is_assumed {
-            None
-        } else if self.at_least_bytes() > limit {
-            Some(false)
-        } else {
-            (self.is_complete && self.at_most_bytes <= limit).then_some(true)
-        }
-    }
-
-    /// What is left of a memory of so many bytes that it [fits](Self::fits).
-    #[must_use]
-    pub fn headroom(&self, limit: u64) -> Option<u64> {
-        self.fits(limit).filter(|fits| *fits).and_then(|_| limit.checked_sub(self.at_most_bytes))
-    }
-}
-
-/// One buffer: an array that an instruction defines.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct BufferRow {
-    /// The instruction that defines it, without `%`.
-    pub instruction: String,
-    /// The computation the instruction is in, without `%`.
-    pub computation: String,
-    /// The instruction's opcode.
-    pub opcode: String,
-    /// The array.
-    pub shape: Shape,
-    /// The array's place in the instruction's result; empty if that is no tuple.
-    pub shape_index: Vec<usize>,
-    /// The memory space's number.
-    pub memory_space: u8,
-    /// What the array holds and takes.
-    pub sizes: Sizes,
-    /// What makes the padding, in words, the largest cause first; none without padding.
-    pub causes: Vec<String>,
-    /// The framework's name of the operation, such as `jit(f)/dot_general`.
-    pub op_name: Option<String>,
-    /// The line of the user's program.
-    pub source: Option<SourceLine>,
-}
-
-/// Something that could not be read or sized.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Warning {
-    /// A stable name in snake case.
-    pub kind: &'static str,
-    /// What it is about.
-    pub message: String,
-    /// The bytes of the module's text it is about.
-    pub span: Option<Range<usize>>,
-}
-
-impl Warning {
-    /// A warning about the program as a whole.
-    #[must_use]
-    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), span: None }
-    }
-}
-
 impl Report {
     /// What lies where, when; or why that can't be told.
     ///
@@ -219,6 +71,35 @@ impl Report {
         }
         let live = self.plan().ok()?.space(0).map_or(0, |space| space.peak_temporary_live_bytes);
         bytes.checked_add(bytes.saturating_sub(live))
+    }
+
+    /// Bytes of memory that it is to fit.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        self.planned.limit
+    }
+
+    /// How many buffers the module defines.
+    #[must_use]
+    pub fn buffer_count(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// Every buffer the module defines, in the order of the text: one row a leaf of each instruction's result, none for
+    /// an alias.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferRow> {
+        self.buffers.rows(&self.planned.module)
+    }
+
+    /// The buffers with padding, those with the most of it first.
+    pub fn largest_padding(&self) -> impl Iterator<Item = BufferRow> {
+        self.buffers.largest_padding(&self.planned.module)
+    }
+
+    /// How many buffers have padding, and how many bytes of it together.
+    #[must_use]
+    pub fn padded(&self) -> (usize, u64) {
+        self.buffers.padded()
     }
 
     /// Bytes that the program moves: the operands and results of every instruction that runs, times the trip counts of
@@ -278,24 +159,10 @@ impl Report {
         &self.findings().advice
     }
 
-    /// What fills the program's memory at its peak, by kind, the largest first, and what can be done about each: sentences
-    /// without a full stop. None of it has a price: it changes what is computed, or where; nothing for a module without plan.
-    ///
-    /// ```
-    /// let module = tilewise_hlo::Module::parse("\
-    /// HloModule jit_f, is_scheduled=true
-    ///
-    /// ENTRY main {
-    ///   w = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name=\"params['w']\"}
-    ///   ROOT r = f32[1024]{0:T(1024)} custom-call(w), custom_call_target=\"rows\"
-    /// }")?;
-    /// let note = "Parameters: 4.00 MiB, 99 %, `params`. To hold less, hold them in bfloat16 or int8, or shard them over more \
-    ///             devices";
-    /// assert_eq!(tilewise_audit::audit(&module).notes(), [note]);
-    /// # Ok::<(), tilewise_hlo::Error>(())
-    /// ```
+    /// What fills the program's memory at its peak, by kind, the largest first. None of it has a price: what could be done
+    /// changes what is computed, or where; nothing for a module without plan.
     #[must_use]
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &[Note] {
         &self.findings().notes
     }
 
@@ -303,24 +170,6 @@ impl Report {
     ///
     /// A fix is only given where the copy goes once the program is compiled again: nothing else reads the argument, the order is
     /// one of its own dimensions, and the program holds no more than before. Of very many only the largest are looked at.
-    ///
-    /// ```
-    /// let module = tilewise_hlo::Module::parse("\
-    /// HloModule jit_f, is_scheduled=true
-    ///
-    /// ENTRY main {
-    ///   w = f32[1024,1024]{0,1:T(8,128)} parameter(0), metadata={op_name=\"w\"}
-    ///   c = f32[1024,1024]{1,0:T(8,128)} copy(w)
-    ///   ROOT r = f32[1024]{0:T(1024)} custom-call(c), custom_call_target=\"rows\"
-    /// }")?;
-    /// let report = tilewise_audit::audit(&module);
-    /// let reasons = report.copy_reasons();
-    /// assert_eq!(reasons[0].why, "`w` (argument 0) is in {0,1:T(8,128)}, pinned by the caller; `r` reads it in {1,0:T(8,128)}");
-    /// let snippet = reasons[0].fix.as_ref().and_then(|fix| fix.snippet.as_ref());
-    /// let code = "w = jax.device_put(w, Format(Layout(major_to_minor=(0, 1)), w.sharding))";
-    /// assert_eq!(snippet.map(|snippet| &*snippet.code), Some(code));
-    /// # Ok::<(), tilewise_hlo::Error>(())
-    /// ```
     #[must_use]
     pub fn copy_reasons(&self) -> &[CopyReason] {
         &self.findings().copy_reasons

@@ -3,6 +3,7 @@
 use super::{
     passes,
     peak::PeakRow,
+    pieces::{Pass, TimelinePiece},
     plan_row::{PlanPiece, PlanRow},
     sections::Report,
 };
@@ -12,8 +13,7 @@ use tilewise::tpu::memory_space_name;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::Role;
 
-/// What lies in one memory space over a program's order: what a picture of it, or a page, is made from. With the
-/// `serde` feature it serialises.
+/// What lies in one memory space over a program's order: what a picture of it, or a page, is made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeline {
@@ -59,44 +59,6 @@ pub struct Resident {
     pub bytes: u64,
     /// How many of them are padding.
     pub padding_bytes: u64,
-}
-
-/// A part of a training step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Pass {
-    /// `forward pass`, `backward pass`.
-    pub name: &'static str,
-    /// The moment of its first operation.
-    pub first: usize,
-    /// That of the last one.
-    pub last: usize,
-}
-
-/// Memory in use for a part of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TimelinePiece {
-    /// Whose it is, of [`Timeline::owners`].
-    pub owner: usize,
-    /// The framework's name of the operation, of [`Timeline::paths`].
-    pub path: Option<usize>,
-    /// The layer that it is of, of [`Timeline::layers`].
-    pub layer: Option<usize>,
-    /// What lies there, of [`Timeline::shapes`].
-    pub shape: Option<usize>,
-    /// The instruction that makes it.
-    pub instruction: String,
-    /// Bytes from the start of the temporaries' memory, where that is known.
-    pub offset: Option<u64>,
-    /// Bytes it takes.
-    pub bytes: u64,
-    /// How many of them hold no data: those of the shape that lies there and of its allocation.
-    pub padding_bytes: u64,
-    /// The first moment at which it is in use.
-    pub first: usize,
-    /// The last one.
-    pub last: usize,
 }
 
 /// Lines of the user's program, numbered as they come.

@@ -1,10 +1,9 @@
 //! The tests of the audit's public interface, in one program.
 
-mod advice;
-mod batches;
-mod copies;
+mod evidence;
 mod explain;
 mod mutated;
 mod sizes;
 mod sources;
+mod structure;
 mod work;

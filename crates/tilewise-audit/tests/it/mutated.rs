@@ -1,7 +1,7 @@
 //! Programs that were cut or changed: what is no longer understood as a whole is never said to fit, nor has it other
 //! figures than the whole.
 
-use tilewise_audit::{AuditOptions, Content, MemoryBounds, Program};
+use tilewise_audit::{Audit, Content, MemoryBounds, Program};
 use tilewise_hlo::Module;
 use tilewise_testing::{Random, programs::text as program};
 
@@ -30,7 +30,7 @@ fn read(text: String) -> Option<Program> {
 fn passes(text: String) -> Option<MemoryBounds> {
     let program = read(text)?;
     program.for_tpu().ok()?;
-    let bounds = program.audit(AuditOptions::default()).memory_bounds;
+    let bounds = Audit::new(&program).run().memory_bounds;
     bounds.fits(u64::MAX).map(|_| bounds)
 }
 

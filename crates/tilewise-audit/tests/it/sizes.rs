@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 use tilewise::{Shape, tpu::Generation};
-use tilewise_audit::{AuditOptions, Content, Report};
+use tilewise_audit::{Audit, Cause, Content, Machine, Program, Report};
 use tilewise_hlo::{Module, dataflow::Dataflow};
 use tilewise_memory::{Packing, PlanOptions, Planner};
 use tilewise_testing::programs;
@@ -13,7 +13,7 @@ fn reports() -> Vec<(PathBuf, Report)> {
     for path in programs::all() {
         for content in Content::read(fs::read(&path).expect("a file")) {
             if let Ok(Content::Program(program)) = content {
-                reports.push((path.clone(), program.audit(AuditOptions::default())));
+                reports.push((path.clone(), Audit::new(&program).run()));
             }
         }
     }
@@ -87,8 +87,8 @@ fn headline_peak_and_chart_are_one_sum() {
 fn what_lies_in_the_memory_of_a_result_is_no_piece() {
     let text = include_str!("../../../../examples/gnn_large.v5e.hlo");
     let module = Module::parse(text).expect("a program");
-    let options = AuditOptions::default().with_tpu(Generation::V5e).with_hbm_limit(256 << 20);
-    let report = tilewise_audit::audit_with(&module, options);
+    let program = Program::from(module);
+    let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).limit(256 << 20).run();
     let space = report.plan().expect("a plan").space(0).expect("HBM");
     let moment = space.peak.as_ref().expect("a peak").logical_time;
     let alive = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&moment));
@@ -172,7 +172,7 @@ ENTRY e {{
 fn a_program_is_audited_for_the_tpu_that_it_is_compiled_for() {
     let warnings = |path: &str, tpu: Option<Generation>, text: String| -> Vec<String> {
         let program = tilewise_audit::Program::parse(text).expect("a program");
-        let report = program.audit(AuditOptions::of_file(path, tpu.map(Into::into), None));
+        let report = Audit::new(&program).machine(tpu.map(Machine::Tpu)).source(path).run();
         let others = report.warnings.iter().filter(|warning| warning.kind == "other_generation");
         others.map(|warning| warning.message.clone()).collect()
     };
@@ -248,12 +248,12 @@ fn all_levels_and_blocks_are_counted() {
     let row = |name: &str| {
         let rows = report.memory_spaces.iter().filter_map(|space| space.peak.as_ref()).flat_map(|peak| &peak.rows);
         let row = rows.into_iter().find(|row| row.instruction == name).expect(name);
-        (row.bytes, row.logical_bytes, row.padding_bytes, row.causes.last().map(String::as_str))
+        (row.bytes, row.logical_bytes, row.padding_bytes, row.causes.last().cloned())
     };
     // 4 × 2 tiles of 128 × 3 × 2 elements: the 4 rows of a tile are padded to 6.
     let (bytes, logical, padding, _) = row("levels");
     assert_eq!((bytes, logical, padding), (2 * 2 * 128 * 6 * 4, 7 * 130 * 4, 12_288 - 3640));
-    assert_eq!(row("plain"), (4096, 33, 4063, Some("an array without tiles fills blocks of 4096 bytes")));
+    assert_eq!(row("plain"), (4096, 33, 4063, Some(Cause::Untiled)));
     assert_eq!(row("signal"), (4, 4, 0, None));
 }
 
@@ -277,7 +277,7 @@ fn no_plan_is_larger_than_what_an_unscheduled_program_may_hold() {
             let (total, head) = (plan.total_bytes(), module.source().replacen("is_scheduled=true", "", 1));
             let unscheduled = Module::parse(head.replacen(", ,", ",", 1).replacen(", \n", "\n", 1)).expect("a module");
             assert!(!unscheduled.is_scheduled() && unscheduled.check().is_ok(), "{place}");
-            let bounds = tilewise_audit::audit_with(&unscheduled, AuditOptions::default().with_machine(report.machine));
+            let bounds = Audit::new(&Program::from(unscheduled.clone())).machine(report.machine).limit(None).run();
             let bounds = bounds.memory_bounds;
             assert_ne!(bounds.fits(total.saturating_sub(1)), Some(true), "{place}");
             assert!(bounds.fits(bounds.at_most_bytes) == Some(true) || !report.memory_bounds.is_complete, "{place}");
@@ -297,7 +297,8 @@ fn nothing_hides_in_what_is_smaller() {
         );
         let module = Module::parse(text).expect("a module");
         module.check().expect("a program");
-        let report = tilewise_audit::audit_with(&module, AuditOptions::default().with_tpu(Generation::V5e));
+        let report =
+            Audit::new(&Program::from(module.clone())).machine(Machine::Tpu(Generation::V5e)).limit(None).run();
         (report.memory_bounds.fits(63 << 28), report.warnings.first().map(|warning| warning.kind))
     };
     let large = "f32[40000,128,1024]{2,1,0:T(8,128)}";
@@ -325,14 +326,17 @@ fn what_a_compiler_reports_depends_on_its_version() {
     let report = |name: &str, libtpu: Option<&str>| {
         let module = modules.iter().find(|module| module.name() == name).expect("a program");
         let libtpu = libtpu.map(|version| version.parse().expect("a version"));
-        let options = AuditOptions::default().with_tpu(Generation::V6e).with_libtpu(libtpu);
-        tilewise_audit::audit_with(module, options)
+        let program = Program::from(module.clone());
+        Audit::new(&program).machine(Machine::Tpu(Generation::V6e)).limit(None).libtpu(libtpu).run()
     };
     let older = report("scatter_offload_50.v6e", Some("0.0.50.1"));
     assert_eq!(older.memory_bounds.temporary_bytes, Some(1_736_704));
     assert_eq!(older.reported_temporary_bytes(), Some(1_900_224));
     let newer = report("scatter_offload_52.v6e", Some("0.0.52"));
-    assert_eq!((newer.memory_bounds.temporary_bytes, newer.reported_temporary_bytes()), (Some(1_818_624), Some(1_818_624)));
+    assert_eq!(
+        (newer.memory_bounds.temporary_bytes, newer.reported_temporary_bytes()),
+        (Some(1_818_624), Some(1_818_624))
+    );
     let unknown = [report("scatter_offload_52.v6e", Some("0.0.99")), report("scatter_offload_52.v6e", None)];
     let warned = |report: &tilewise_audit::Report| report.warnings.iter().any(|warning| warning.kind == "other_build");
     assert_eq!([&older, &newer, &unknown[0], &unknown[1]].map(warned), [false, false, true, false]);

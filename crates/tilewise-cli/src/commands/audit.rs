@@ -20,8 +20,8 @@ use std::{
     path::{Path, PathBuf},
 };
 use tilewise::tpu::{Generation, memory_space_name};
-use tilewise_audit::{AssignmentReport, AuditOptions, Content, Failure, Machine, ViewOptions};
-use tilewise_report::{AuditOutput, memory_name, style::bytes};
+use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine};
+use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes};
 
 #[derive(clap::Args)]
 #[command(
@@ -193,13 +193,12 @@ impl Request<'_> {
                     None => Ok(()),
                 };
                 fits.map_err(|failure| failure.in_file(&input.path))?;
-                let machine = machine.or(tpu.map(Machine::Tpu));
-                let options = AuditOptions::of_file(&source, machine, hbm_limit);
-                let (report, limit) = (program.audit(options), options.hbm_limit);
-                Ok(Found::Program(Box::new(AuditOutput { source: source.into_owned(), report, all, tpu, limit })))
+                let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source);
+                let report = hbm_limit.map_or(asked, |limit| asked.limit(limit)).run();
+                Ok(Found::Program(Box::new(AuditOutput { report, all })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {
-                let most = (!all).then_some(ViewOptions::LISTED);
+                let most = (!all).then_some(LISTED);
                 Ok(Found::Plan(AssignmentReport::of(&assignment, &source, most)))
             }
             _ => {
@@ -229,7 +228,7 @@ fn show(
                 say(format!("{source}: {words}"));
                 output.raise(Status::Flagged);
             }
-            return output.item(source, Ok(report));
+            return output.item(source, Ok(Item(report)));
         }
         Err(failure) => return output.failure(source, failure),
     };
@@ -239,13 +238,13 @@ fn show(
 
 /// Says on standard error what is to be said of a program, and raises the exit status if it was asked to be flagged.
 fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
-    let source = &audited.source;
+    let source = &audited.report.source;
     for warning in &audited.report.warnings {
         say(format!("warning: {source}: {}", warning.message));
     }
     let bounds = &audited.report.memory_bounds;
     // A machine says whose program it is, not what it must fit.
-    let limit = audited.limit.filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
+    let limit = audited.report.limit().filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
     let is_unknown = !bounds.is_complete && (args.fail_above.is_some() || limit.is_some());
     let misfit = limit.and_then(|limit| match bounds.fits(limit) {
         Some(true) => None,

@@ -11,7 +11,7 @@ use std::{
 use tilewise::{tpu::Generation, visible};
 use tilewise_audit::{Explanation, Failure, read_log, read_stream};
 use tilewise_report::{
-    Page,
+    Item, Page,
     style::{FAINT, styled},
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     Ok(())
 }
 
-fn explanation(file: &Path, tpu: Option<Generation>) -> Result<Explanation, Failure> {
+fn explanation(file: &Path, tpu: Option<Generation>) -> Result<Item<Explanation>, Failure> {
     let message = if file == Path::new("-") { read_stream(io::stdin().lock()) } else { read_log(file) };
-    Ok(tilewise_audit::explain(message?, tpu))
+    Ok(Item(tilewise_audit::explain(message?, tpu)))
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::path::PathBuf;
 use tilewise_audit::{Failure, read_log, read_stream};
-use tilewise_report::{MessageSummary, Page};
+use tilewise_report::{AsJson, MessageSummary, Page};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct MessageArguments {
@@ -38,7 +38,7 @@ pub(super) fn explain(arguments: &MessageArguments, access: &Access) -> Answer {
     let explanation = tilewise_audit::explain(message, tpu);
     let summary = MessageSummary::of(&explanation);
     let page = explanation.message.page();
-    let advice = json(&explanation)["advice"].take();
+    let advice = json(&AsJson(&explanation))["advice"].take();
     Ok(json!({
         "headline": summary.headline,
         "verdict": explanation.message.verdict().as_str(),

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{cmp::Reverse, path::PathBuf};
 use tilewise::tpu::memory_space_name;
-use tilewise_audit::{AuditOptions, Content, Diff, Failure, Machine, PlanRow, Report};
-use tilewise_report::AuditOutput;
+use tilewise_audit::{Audit, Content, Diff, Failure, Machine, PlanRow, Report};
+use tilewise_report::{AsJson, AuditOutput};
 
 /// Rows that an answer has, if no more are asked for.
 const ROWS: usize = 10;
@@ -98,9 +98,8 @@ impl Program {
             None if tpu.is_some() => program.for_tpu()?,
             None => {}
         }
-        let options = AuditOptions::of_file(&source, machine.or(tpu.map(Machine::Tpu)), limit);
-        let (report, limit) = (program.audit(options), options.hbm_limit);
-        Ok(AuditOutput { source, report, all: false, tpu, limit })
+        let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source);
+        Ok(AuditOutput::new(limit.map_or(asked, |limit| asked.limit(limit)).run()))
     }
 
     /// The arguments that name it again, with what it must fit: near a limit the compiler packs in another way.
@@ -124,7 +123,7 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
     let (report, summary) = (&audited.report, audited.summary());
     let peak = report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
     let bounds = &report.memory_bounds;
-    let alive: Vec<Value> = peak.iter().flat_map(|peak| &peak.rows).take(ROWS).map(json).collect();
+    let alive: Vec<Value> = peak.iter().flat_map(|peak| &peak.rows).take(ROWS).map(|row| json(&AsJson(row))).collect();
     let mut query = program.again();
     query["query"] =
         peak.and_then(|peak| peak.op_name.clone()).unwrap_or_else(|| "a line or a shape".to_owned()).into();
@@ -132,8 +131,8 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
         "program": summary.title,
         "headline": summary.headline,
         "total_bytes": bounds.at_most_bytes,
-        "limit_bytes": audited.limit,
-        "fits": audited.limit.and_then(|limit| bounds.fits(limit)),
+        "limit_bytes": report.limit(),
+        "fits": report.limit().and_then(|limit| bounds.fits(limit)),
         "verdict": summary.verdict.map(|verdict| verdict.words),
         "parts": summary.parts.iter().map(|part| (part.kind.to_owned(), part.bytes.into())).collect::<serde_json::Map<_, Value>>(),
         "peak": peak.map(|peak| json!({
@@ -143,7 +142,7 @@ pub(super) fn audit(program: &Program, access: &Access) -> Answer {
             "steps": report.order().count(),
             "instruction": peak.instruction,
             "op_name": peak.op_name,
-            "source": peak.source,
+            "source": peak.source.as_ref().map(AsJson),
         })),
         "advice": summary.recommendations,
         "remedy": summary.remedy.map(|remedy| remedy.words),
@@ -179,7 +178,7 @@ pub(super) fn what_is_alive(moment: &Moment, access: &Access) -> Answer {
     };
     // What the interface and constants hold is there for the whole run: the peak lists each once, shared or not.
     let resident = peak.iter().flat_map(|peak| &peak.rows).filter(|row| row.role.is_resident());
-    let resident = resident.map(|row| (row.bytes, json(row)));
+    let resident = resident.map(|row| (row.bytes, json(&AsJson(row))));
     let pieces = report.pieces(0).into_iter().filter(|piece| (piece.first..=piece.last).contains(&step));
     let mut alive: Vec<(u64, Value)> =
         resident.chain(pieces.map(|piece| (piece.row.value.bytes, described(&piece.row)))).collect();
@@ -231,9 +230,9 @@ pub(super) fn diff(pair: &Pair, access: &Access) -> Answer {
         "before": before.summary().headline,
         "after": after.summary().headline,
         "total_bytes": [total(&before), total(&after)],
-        "owners": owners,
-        "removed": removed,
-        "added": added,
+        "owners": owners.iter().map(AsJson).collect::<Vec<_>>(),
+        "removed": removed.iter().map(AsJson).collect::<Vec<_>>(),
+        "added": added.iter().map(AsJson).collect::<Vec<_>>(),
         "counts": counts,
         "next": [next("audit", pair.after.again(), "what to change further")],
     }))
@@ -267,6 +266,6 @@ fn described(row: &PlanRow<'_>) -> Value {
         "first_step": row.value.first.saturating_add(1),
         "last_step": row.value.last.saturating_add(1),
         "op_name": op_name,
-        "source": source,
+        "source": source.as_ref().map(AsJson),
     })
 }

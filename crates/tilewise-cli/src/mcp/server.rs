@@ -25,6 +25,7 @@ use std::{
     time::Duration,
 };
 use tilewise_audit::Failure;
+use tilewise_report::AsJson;
 
 const INSTRUCTIONS: &str = "\
 What holds the memory of TPU, GPU and CPU programs compiled by XLA (JAX, TensorFlow, PyTorch/XLA), and what to change. \
@@ -49,7 +50,7 @@ fn said(answer: Result<Answer, tokio::task::JoinError>) -> CallToolResult {
     let text = |value: Value| vec![ContentBlock::text(value.to_string())];
     match answer {
         Ok(Ok(answer)) => CallToolResult::success(text(answer)),
-        Ok(Err(failure)) => CallToolResult::error(text(json!({ "error": failure }))),
+        Ok(Err(failure)) => CallToolResult::error(text(json!({ "error": AsJson(&failure) }))),
         Err(error) => {
             CallToolResult::error(text(json!({ "error": { "kind": "internal", "message": error.to_string() } })))
         }

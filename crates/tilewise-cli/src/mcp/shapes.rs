@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tilewise::{BitcastAs, tpu::Generation};
 use tilewise_audit::Failure;
-use tilewise_report::{BitcastAnswer, PredictedShape, Reader, ShapeSummary};
+use tilewise_report::{AsJson, BitcastAnswer, PredictedShape, Reader, ShapeSummary};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Shapes {
@@ -35,7 +35,7 @@ pub(super) fn show(arguments: &Shapes) -> Answer {
     let mut reader = Reader::with_notes();
     let shown = arguments.shapes.iter().map(|text| match ShapeSummary::read(text, &mut reader) {
         Ok(summary) => json(&summary),
-        Err(failure) => json!({ "error": failure, "input": text }),
+        Err(failure) => json!({ "error": AsJson(&failure), "input": text }),
     });
     let shown: Vec<Value> = shown.collect();
     Ok(json!({ "shapes": shown, "notes": reader.take_notes() }))

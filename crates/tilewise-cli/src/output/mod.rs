@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use terminal::terminal;
 use tilewise::visible;
-use tilewise_audit::{Failure, JsonLine};
-use tilewise_report::{Reader, Terminal, WriteText, failure_text};
+use tilewise_audit::Failure;
+use tilewise_report::{JsonLine, Reader, Terminal, WriteText, failure_text};
 
 /// Writes a line for people to standard error: what of it a terminal would obey, such as a part of a file's name, is shown.
 pub(crate) fn say(words: impl AsRef<str>) {

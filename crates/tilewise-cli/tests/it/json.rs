@@ -8,6 +8,7 @@ use std::{
     path::Path,
     process::Command,
 };
+use tilewise_audit::recommendation::{Change, Target};
 use tilewise_testing::programs;
 
 /// A row of the document: `number`, `list of text`, `` list of [`Leaf`](#leaf) ``, …, and when it is null or absent.
@@ -169,6 +170,72 @@ fn the_document_lists_what_is_printed() {
     let all = checker.types.values().flatten().map(|(&name, field)| (field.owner, name));
     let never: Vec<_> = all.filter(|field| !checker.seen.contains(field)).collect();
     assert!(never.is_empty(), "never printed: {never:?}");
+}
+
+/// Types of the page, each with that of the document which it reads.
+const OF_THE_PAGE: &[(&str, &[(&str, &str)])] = &[
+    (
+        "web/src/program/data.ts",
+        &[
+            ("PeakRow", "PeakBuffer"),
+            ("Advice", "Advice"),
+            ("Space", "MemorySpace"),
+            ("Buffer", "Buffer"),
+            ("Report", "Audit"),
+        ],
+    ),
+    ("web/src/message/view.ts", &[("Hint", "Advice"), ("Allocation", "Allocation")]),
+];
+
+/// The page's types and the package's literals are those that are printed: a field that the page reads is listed, of its type,
+/// and null where it may be.
+#[test]
+fn the_page_and_the_package_read_what_is_printed() {
+    let read =
+        |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).expect(path);
+    let document = read("docs/json.md");
+    let types = types(&document);
+    for (path, interfaces) in OF_THE_PAGE {
+        let source = read(path);
+        for (interface, name) in *interfaces {
+            let start = format!("interface {interface} {{");
+            let (_, rest) = source.split_once(&start).unwrap_or_else(|| panic!("{path} has no {interface}"));
+            let (body, _) = rest.split_once("\n}").expect("its end");
+            let fields = body.lines().filter_map(|line| line.trim().strip_suffix(';')?.split_once(": "));
+            for (field, kind) in fields.filter(|(field, _)| *field != "input") {
+                let listed = types[name].get(field).unwrap_or_else(|| panic!("{path}: {interface} reads {field}"));
+                let expected = match listed.kind {
+                    "text" => kind.contains("string") || kind.contains('"'),
+                    "number" | "ratio" => kind.contains("number"),
+                    "flag" => kind.contains("boolean"),
+                    list if list.starts_with("list of") => kind.contains("[]"),
+                    _ => true,
+                };
+                assert!(expected, "{path}: {interface}.{field} is {kind}, and {} is printed", listed.kind);
+                assert_eq!(kind.contains("| null"), listed.missing.contains("null"), "{path}: {interface}.{field}");
+            }
+        }
+    }
+    let stub = read("python/package/tilewise/_tilewise.pyi");
+    let advice = &document[document.find("## Advice").expect("a section")..];
+    let words = |names: &[&str]| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>();
+    let literal = |after: &str| {
+        let (_, rest) = stub.split_once(after)?;
+        let (list, _) = rest.split_once("Literal[")?.1.split_once(']')?;
+        Some(list.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect::<Vec<_>>())
+    };
+    let kinds: Vec<&str> = Change::ALL.iter().map(|change| change.as_str()).collect();
+    let targets: Vec<&str> = Target::ALL.iter().map(|target| target.as_str()).collect();
+    assert_eq!(literal("class Recommendation(_Placed):\n    @property\n    def kind("), Some(words(&kinds)));
+    let of_target =
+        stub.split_once("class Recommendation(_Placed):").and_then(|(_, rest)| rest.split_once("def target("));
+    let (list, _) = of_target.and_then(|(_, rest)| rest.split_once("Literal[")?.1.split_once(']')).expect("targets");
+    assert_eq!(list.split(", ").map(str::to_owned).collect::<Vec<_>>(), words(&targets));
+    for (field, names) in [("kind", kinds), ("target", targets)] {
+        let row = advice.lines().find(|line| line.starts_with(&format!("| `{field}` |"))).expect("a row");
+        let listed = row.split('`').skip(3).step_by(2).collect::<Vec<_>>();
+        assert_eq!(listed, names, "{field}");
+    }
 }
 
 /// What is printed of a program and of a message, in `tests/json`. `TRYCMD=overwrite` renews it.

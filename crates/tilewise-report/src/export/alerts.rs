@@ -1,6 +1,6 @@
 //! What is wrong with a program and what to change, each at a line of its source: what code hosts show beside a change.
 
-use crate::{AuditOutput, summary::Tone};
+use crate::{AuditOutput, findings::words, summary::Tone};
 use std::borrow::Cow;
 use tilewise::visible;
 use tilewise_audit::SourceLine;
@@ -45,7 +45,7 @@ pub(super) fn alerts(output: &AuditOutput) -> Vec<Alert<'_>> {
     // Without any line of the user's, the program itself is the place.
     let place = |source: Option<&SourceLine>| match source.or(peak) {
         Some(source) => (Cow::Owned(visible(&source.file).to_string()), source.line.max(1)),
-        None => (visible(&output.source), 1),
+        None => (visible(&output.report.source), 1),
     };
     let program = |words: &str| format!("{}: {words}", visible(summary.title));
     let misfit = summary.verdict.as_ref().filter(|verdict| matches!(verdict.tone, Tone::Bad | Tone::Warning));
@@ -58,9 +58,9 @@ pub(super) fn alerts(output: &AuditOutput) -> Vec<Alert<'_>> {
     let changes = summary.recommendations.iter().map(|recommended| {
         let recommendation = recommended.recommendation;
         let (file, line) = place(recommendation.array.as_ref().and_then(|array| array.source.as_ref()));
-        let message = program(&format!("{}: {}", recommended.lead, recommendation.sentence));
-        let code = recommendation.snippet.as_ref();
-        let code = code.map(|code| code.imports.into_iter().chain([&*code.code]).collect::<Vec<_>>().join("\n"));
+        let said = words(recommendation);
+        let message = program(&format!("{}: {}", recommended.lead, said.sentence));
+        let code = said.code.is_some().then(|| said.lines().collect::<Vec<_>>().join("\n"));
         Alert { rule: recommendation.change.as_str(), level: Level::Warning, message, code, file, line }
     });
     misfit.into_iter().chain(changes).collect()

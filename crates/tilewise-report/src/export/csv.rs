@@ -1,13 +1,10 @@
 //! Rows as CSV.
 
 use super::Exporter;
-use crate::AuditOutput;
+use crate::{AuditOutput, TableRow, Value};
 use std::io::{self, Write};
 use tilewise::visible;
-use tilewise_audit::{
-    BufferRow,
-    table::{TableRow, Value},
-};
+use tilewise_audit::BufferRow;
 
 /// The columns in front of a buffer's own, the same in every row of a file.
 pub(crate) const OF_FILE: [&str; 2] = ["source", "module"];
@@ -25,7 +22,7 @@ impl Exporter for Csv {
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
         let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(out);
         let of_file: [Value<'_>; OF_FILE.len()] =
-            [visible(&output.source).into(), output.report.module_name.as_str().into()].map(inert);
+            [visible(&output.report.source).into(), output.report.module_name.as_str().into()].map(inert);
         for buffer in output.view().buffers() {
             table.serialize((&of_file, buffer.cells().into_iter().map(inert).collect::<Vec<_>>()))?;
         }

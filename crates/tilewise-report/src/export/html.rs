@@ -1,7 +1,7 @@
 //! A report as one HTML file: the page of `web/`, with the report's data in place of the core.
 
 use super::Exporter;
-use crate::{AuditOutput, Comparison, Summary};
+use crate::{AsJson, AuditOutput, Comparison, JsonLine, ReportView, Summary};
 use flate2::{Compression, write::DeflateEncoder};
 use serde::Serialize;
 use std::{
@@ -9,7 +9,7 @@ use std::{
     io::{self, Write},
 };
 use tilewise::{Tiled, visible};
-use tilewise_audit::{JsonLine, Report, ReportView, Timeline};
+use tilewise_audit::{Report, Timeline};
 use tilewise_draw::{Options, Scene};
 
 /// The page, made of `web/report.html` by `cargo xtask web --template`.
@@ -27,7 +27,8 @@ const LONGEST_TEXT: usize = 4 << 20;
 /// What the page of one program reads: `Embedded` in `web/src/report.ts`. That of two reads a [`Comparison`].
 #[derive(Serialize)]
 struct Embedded<'a> {
-    report: JsonLine<'a, ReportView<'a>>,
+    report: JsonLine<'a, AsJson<'a, ReportView<'a>>>,
+    #[serde(serialize_with = "crate::json::optional")]
     timeline: Option<Timeline>,
     summary: Summary<'a>,
     /// [`OnDemand`] as JSON, deflated, in base64.
@@ -40,7 +41,7 @@ struct OnDemand<'a> {
     /// By shape.
     pictures: BTreeMap<String, String>,
     /// Of the other memory spaces.
-    timelines: Vec<Timeline>,
+    timelines: Vec<AsJson<'a, Timeline>>,
     /// The program's; nothing of one that is too long.
     text: Option<&'a str>,
 }
@@ -61,18 +62,19 @@ impl AuditOutput {
     #[must_use]
     pub fn to_html(&self) -> String {
         // A file may be called anything, and a browser turns the direction of writing where it is told to.
-        let source = visible(&self.source);
+        let source = visible(&self.report.source);
         let mut view = self.view();
         view.source = &source;
         let others = self.report.memory_spaces.iter().filter(|total| total.memory_space != 0 && total.peak.is_some());
         let text = self.report.text();
+        let timelines: Vec<Timeline> = others.filter_map(|total| self.report.timeline(total.memory_space)).collect();
         let on_demand = OnDemand {
             pictures: pictures(&self.report),
-            timelines: others.filter_map(|total| self.report.timeline(total.memory_space)).collect(),
+            timelines: timelines.iter().map(AsJson).collect(),
             text: (text.len() <= LONGEST_TEXT).then_some(text),
         };
         let embedded = Embedded {
-            report: JsonLine::of(&source, view),
+            report: JsonLine::of(&source, AsJson(&view)),
             timeline: self.report.timeline(0),
             summary: self.summary(),
             on_demand: packed(&serde_json::to_string(&on_demand).unwrap_or_default()),

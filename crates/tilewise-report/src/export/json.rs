@@ -1,9 +1,8 @@
 //! JSON Lines.
 
 use super::Exporter;
-use crate::AuditOutput;
+use crate::{AuditOutput, JsonLine};
 use std::io::{self, Write};
-use tilewise_audit::JsonLine;
 
 /// A line for each program: [`JsonLine`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +10,7 @@ pub struct Json;
 
 impl Exporter for Json {
     fn write(&mut self, output: &AuditOutput, out: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer(&mut *out, &JsonLine::of(&output.source, output))?;
+        serde_json::to_writer(&mut *out, &JsonLine::of(&output.report.source, output))?;
         out.write_all(b"\n")
     }
 }

@@ -1,6 +1,7 @@
 //! Markdown: a job's summary, or a comment on a change.
 
 use super::Exporter;
+use crate::findings::words;
 use crate::{
     AuditOutput,
     style::{bytes, percent},
@@ -45,11 +46,13 @@ impl Exporter for Markdown {
 }
 
 fn write_recommended(number: usize, recommended: &Recommended<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let recommendation = recommended.recommendation;
-    writeln!(out, "{number}. **{}**: {}\n", text(&recommended.lead), text(&recommendation.sentence))?;
-    let Some(snippet) = &recommendation.snippet else { return Ok(()) };
+    let said = words(recommended.recommendation);
+    writeln!(out, "{number}. **{}**: {}\n", text(&recommended.lead), text(&said.sentence))?;
+    if said.code.is_none() {
+        return Ok(());
+    }
     writeln!(out, "   ```python")?;
-    for line in snippet.imports.into_iter().chain([&*snippet.code]).flat_map(str::lines) {
+    for line in said.lines() {
         writeln!(out, "   {line}")?;
     }
     writeln!(out, "   ```\n")

@@ -42,7 +42,7 @@ use tilewise_audit::Failure;
 ///
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[256]{0:T(256)} parameter(0) }";
 /// let report = tilewise_audit::audit(&tilewise_hlo::Module::parse(text)?);
-/// let output = AuditOutput { source: "m.hlo".to_owned(), report, all: false, tpu: None, limit: None };
+/// let output = AuditOutput::new(report);
 /// let mut trace = Vec::new();
 /// Trace.write(&output, &mut trace)?;
 /// assert!(trace.starts_with(b"{\"displayTimeUnit\""));
@@ -87,6 +87,8 @@ pub trait Exporter {
 fn has_plan(output: &AuditOutput, purpose: &str) -> Result<(), Failure> {
     match output.report.plan() {
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure::new("no_plan", format!("{}: no memory plan{purpose}: {error}", output.source))),
+        Err(error) => {
+            Err(Failure::new("no_plan", format!("{}: no memory plan{purpose}: {error}", output.report.source)))
+        }
     }
 }

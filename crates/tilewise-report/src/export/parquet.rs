@@ -1,7 +1,7 @@
 //! Rows as a Parquet file, a row group for each program.
 
 use super::{Exporter, csv::OF_FILE};
-use crate::AuditOutput;
+use crate::{AuditOutput, Kind, ReportView, TableRow, Value};
 use parquet::{
     basic::{ConvertedType, Repetition, Type as PhysicalType},
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type},
@@ -16,10 +16,7 @@ use std::{
     io::{self, Write},
     sync::Arc,
 };
-use tilewise_audit::{
-    BufferRow, ReportView,
-    table::{Kind, TableRow, Value},
-};
+use tilewise_audit::BufferRow;
 
 /// A row for each buffer. The file is in memory until it ends.
 #[expect(missing_debug_implementations, reason = "a writer of another crate")]

@@ -56,7 +56,7 @@ impl AuditOutput {
         // As in all other words, a path from the root is the file.
         let label = |label: String| if label.starts_with('/') { shortened(&label) } else { label };
         picture.owners = owners.into_labels().into_iter().map(label).collect();
-        picture.limit = self.limit.filter(|_| memory_space == 0);
+        picture.limit = self.report.limit().filter(|_| memory_space == 0);
         picture
     }
 }

@@ -4,6 +4,7 @@ use super::{
     formula,
     input::{Reader, index_of, number},
 };
+use crate::JsonLine;
 use crate::{
     Terminal, WriteText,
     style::{STRONG, listed, styled},
@@ -11,7 +12,7 @@ use crate::{
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{Shape, Tiled};
-use tilewise_audit::{Failure, JsonLine};
+use tilewise_audit::Failure;
 
 /// The JSON object that `tilewise index -` answers to one line, `SHAPE<TAB>2,3` or `SHAPE<TAB>@17`.
 ///

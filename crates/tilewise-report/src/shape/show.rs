@@ -1,6 +1,7 @@
 //! A shape and its layout in words and numbers.
 
 use super::input::{Reader, hex, with_layouts};
+use crate::findings::causes_in_words;
 use crate::{
     Terminal, WriteText,
     style::{FAINT, STRONG, bytes_both, percent, product, styled, times, waste_style},
@@ -336,7 +337,8 @@ impl ShapeSummary {
         if array.layout().is_some_and(|layout| layout.tiles().is_empty()) && array.rank() > 0 {
             self.write_on_tpus(out)?;
         }
-        let causes = Tiled::of_array(array).map(|tiled| tilewise_audit::causes(&tiled)).unwrap_or_default();
+        let causes =
+            Tiled::of_array(array).map(|tiled| causes_in_words(&tilewise_audit::causes(&tiled))).unwrap_or_default();
         for (position, cause) in causes.iter().enumerate() {
             line(out, if position == 0 { "cause" } else { "" }, cause)?;
         }

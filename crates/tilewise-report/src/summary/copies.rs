@@ -1,6 +1,9 @@
 //! Copies that cost.
 
-use crate::style::bytes;
+use crate::{
+    findings::{why, words},
+    style::bytes,
+};
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 use tilewise_audit::{CopyClass, CopyReason, CopyRow, Recommendation, Report, SourceLine, copies_by_line};
@@ -14,7 +17,7 @@ pub struct CopySummary<'a> {
     /// How many copies it has.
     pub copies: usize,
     /// The lines whose copies move more than a hundredth of that, those that move the most first.
-    pub lines: Vec<CopiesOfLine<'a>>,
+    pub lines: Vec<CopiesOfLine>,
     /// What the caller can change so that copies are no longer needed, what moves the most first.
     pub needless: Vec<NeedlessCopies<'a>>,
 }
@@ -22,8 +25,9 @@ pub struct CopySummary<'a> {
 /// Copies of one sort that come from one line.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct CopiesOfLine<'a> {
+pub struct CopiesOfLine {
     /// The line; `None` for copies that the compiler gives no line.
+    #[serde(serialize_with = "crate::json::optional")]
     pub source: Option<SourceLine>,
     /// The instruction that moves the most of them.
     pub instruction: String,
@@ -38,7 +42,7 @@ pub struct CopiesOfLine<'a> {
     /// What they are for.
     pub purpose: &'static str,
     /// Why the largest is there; a transfer needs no reason.
-    pub why: Option<&'a str>,
+    pub why: Option<String>,
 }
 
 /// Copies that a change at the interface makes needless.
@@ -55,7 +59,7 @@ pub struct NeedlessCopies<'a> {
 
 impl Serialize for NeedlessCopies<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        format!("{}: {}.", self.lead, self.recommendation.sentence).serialize(serializer)
+        format!("{}: {}.", self.lead, words(self.recommendation).sentence).serialize(serializer)
     }
 }
 
@@ -74,7 +78,7 @@ impl<'a> CopySummary<'a> {
             let is_about = |row: &CopyRow| row.instruction == line.instruction && row.class != CopyClass::Transfer;
             let about = copies.iter().find(|(row, _)| is_about(row));
             CopiesOfLine {
-                why: about.map(|(_, reason)| &*reason.why),
+                why: about.map(|(row, reason)| why(row, reason)),
                 source: line.source,
                 instruction: line.instruction,
                 copies: line.copies,
@@ -93,7 +97,7 @@ impl<'a> CopySummary<'a> {
 fn needless<'a>(report: &Report, copies: &[(&'a CopyRow, &'a CopyReason)], moved: u64) -> Vec<NeedlessCopies<'a>> {
     let mut found: Vec<(u64, &CopyRow, &Recommendation)> = Vec::new();
     for (row, fix) in copies.iter().filter_map(|(row, reason)| Some((*row, reason.fix.as_ref()?))) {
-        match found.iter_mut().find(|(_, _, known)| known.sentence == fix.sentence) {
+        match found.iter_mut().find(|(_, _, known)| known.finding == fix.finding) {
             Some((bytes, ..)) => *bytes = bytes.saturating_add(row.moved_bytes),
             None => found.push((row.moved_bytes, row, fix)),
         }
@@ -106,7 +110,7 @@ fn needless<'a>(report: &Report, copies: &[(&'a CopyRow, &'a CopyReason)], moved
             Some(trips) => format!(" in {trips} turns of a loop"),
             None => " at every turn of a loop".to_owned(),
         };
-        let is_repeated = report.advice().iter().any(|advice| advice.sentence == recommendation.sentence);
+        let is_repeated = report.advice().iter().any(|advice| advice.finding == recommendation.finding);
         NeedlessCopies { lead: format!("{}{turns}", bytes(count)), recommendation, is_repeated }
     });
     needless.collect()

@@ -1,8 +1,12 @@
 //! What is said first of a message: what ran out, what is the cause, and what fills the memory.
 
 use super::{BudgetStack, Remark, Tone};
+use crate::{
+    findings::{answer, printed},
+    style::bytes,
+};
 use serde::Serialize;
-use tilewise_audit::{Explanation, bytes_in_words, size_in_words};
+use tilewise_audit::Explanation;
 use tilewise_oom::{Budget, Form, Message, Verdict, meaning_of_code};
 
 /// What ran out and why, as data: the terminal prints it, the page draws it.
@@ -52,15 +56,15 @@ impl MessageSummary {
 fn shortfall(explanation: &Explanation, budget: &Budget) -> Option<Remark> {
     let together = explanation.advice.iter().filter_map(|advice| advice.saving.bytes()).fold(0, u64::saturating_add);
     let missing = budget.missing_bytes.filter(|missing| together > 0 && together < *missing)?;
-    let (frees, missing) = (bytes_in_words(together), bytes_in_words(missing));
+    let (frees, missing) = (bytes(together), bytes(missing));
     let words = format!("All of it frees at most {frees} of the {missing} that is missing.");
     Some(Remark { words, tone: Tone::Plain })
 }
 
 /// What ran out, and what is the cause.
 fn sentences(explanation: &Explanation, budget: &Budget) -> (String, String) {
-    match &explanation.answer {
-        Some(answer) => (answer.headline.clone(), answer.cause.clone()),
+    match answer(explanation) {
+        Some([headline, cause]) => (headline, cause),
         None => (headline(&explanation.message), verdict(&explanation.message, budget)),
     }
 }
@@ -109,8 +113,8 @@ fn kernel_note(explanation: &Explanation) -> Option<Remark> {
         Some((declared, body)) if body >= REGISTER => format!(
             "{} of it are the windows and scratch that are listed; {} are its body's (spilled registers, values too large \
              for them), or not listed.",
-            bytes_in_words(declared),
-            bytes_in_words(body)
+            bytes(declared),
+            bytes(body)
         ),
         // Nothing is left for the body.
         Some(_) => return None,
@@ -146,9 +150,9 @@ fn headline(message: &Message) -> String {
     // A table's total is a lower bound.
     let least = if message.form == Form::Excerpt { "at least " } else { "" };
     let figures = [&message.used, &message.limit, &message.exceeded].into_iter().zip(names);
-    let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", size_in_words(size.as_ref()?))));
+    let figures = figures.filter_map(|(size, what)| Some(format!("{least}{} {what}", printed(size.as_ref()?))));
     let mut figures: Vec<String> = figures.collect();
-    figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", size_in_words(piece))));
+    figures.extend(message.contiguous.as_ref().map(|piece| format!("{} of it in one piece", printed(piece))));
     if !figures.is_empty() {
         words = format!("{words}: {}", figures.join(", "));
     }
@@ -156,14 +160,13 @@ fn headline(message: &Message) -> String {
 }
 
 fn verdict(message: &Message, budget: &Budget) -> String {
-    let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes_in_words);
-    let missing =
-        budget.missing_bytes.map(|missing| format!("; {} is missing", bytes_in_words(missing))).unwrap_or_default();
+    let size = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), bytes);
+    let missing = budget.missing_bytes.map(|missing| format!("; {} is missing", bytes(missing))).unwrap_or_default();
     match message.verdict() {
         Verdict::Padding => {
             let padding = budget.padding_bytes.unwrap_or_default();
-            let of = budget.used_bytes.map(|used| format!(" of {}", bytes_in_words(used))).unwrap_or_default();
-            format!("Padding is the cause: {}{of} holds no data{missing}.", bytes_in_words(padding))
+            let of = budget.used_bytes.map(|used| format!(" of {}", bytes(used))).unwrap_or_default();
+            format!("Padding is the cause: {}{of} holds no data{missing}.", bytes(padding))
         }
         Verdict::Arguments => format!(
             "The arguments alone do not fit: they take {} of {}. What the program does with them can't help.",
@@ -173,12 +176,12 @@ fn verdict(message: &Message, budget: &Budget) -> String {
         Verdict::Size => too_large(message, budget),
         Verdict::Fragmentation if message.form == Form::RunTime => format!(
             "Enough is free, but not in one piece: {} of {} free{}.",
-            message.used.as_ref().map_or_else(|| "?".to_owned(), size_in_words),
-            message.limit.as_ref().map_or_else(|| "?".to_owned(), size_in_words),
+            message.used.as_ref().map_or_else(|| "?".to_owned(), printed),
+            message.limit.as_ref().map_or_else(|| "?".to_owned(), printed),
             message
                 .contiguous
                 .as_ref()
-                .map(|piece| format!(", at most {} of it together", size_in_words(piece)))
+                .map(|piece| format!(", at most {} of it together", printed(piece)))
                 .unwrap_or_default()
         ),
         Verdict::Fragmentation => format!(
@@ -186,8 +189,7 @@ fn verdict(message: &Message, budget: &Budget) -> String {
             size(budget.fragmentation_bytes)
         ),
         Verdict::Reservation => {
-            let held =
-                budget.others_bytes.map(|held| format!(": {} are taken", bytes_in_words(held))).unwrap_or_default();
+            let held = budget.others_bytes.map(|held| format!(": {} are taken", bytes(held))).unwrap_or_default();
             format!("The program compiled, but when it ran other arrays and programs held the memory{held}.")
         }
         Verdict::KernelMemory => kernel(message),
@@ -209,15 +211,15 @@ fn too_large(message: &Message, budget: &Budget) -> String {
             "It is too large: none of it is padding, so only less data helps, not other layouts.".to_owned()
         }
         (Some(padding), _) => {
-            let padding = bytes_in_words(padding);
+            let padding = bytes(padding);
             match (budget.missing_bytes, budget.used_bytes) {
                 (Some(missing), _) => format!(
                     "It is too large: {padding} of it is padding, and {} is missing, so other layouts alone can't \
                      help.",
-                    bytes_in_words(missing)
+                    bytes(missing)
                 ),
                 (None, Some(used)) => {
-                    format!("It is too large: only {padding} of {} is padding.", bytes_in_words(used))
+                    format!("It is too large: only {padding} of {} is padding.", bytes(used))
                 }
                 (None, None) => format!("It is too large: only {padding} of it is padding."),
             }

@@ -11,9 +11,10 @@ pub use message::MessageSummary;
 pub use stack::{BudgetPart, BudgetStack};
 
 use crate::style::{bytes, bytes_both, line_of, percent};
+use crate::{findings::note, json::placed_elsewhere};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{MemoryPlan, Recommendation, Report, ReportView, SpacePeak};
+use tilewise_audit::{MemoryPlan, Recommendation, Report, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -25,7 +26,7 @@ const WORTH_A_LINE: u64 = 4096;
 ///
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0) }";
 /// let report = tilewise_audit::audit(&tilewise_hlo::Module::parse(text)?);
-/// let output = AuditOutput { source: "m.hlo".to_owned(), report, all: false, tpu: None, limit: Some(65536) };
+/// let output = AuditOutput::new(report);
 /// let summary = output.summary();
 /// assert_eq!(summary.headline, "Holds 8.00 KiB (8192) of HBM at most");
 /// assert_eq!(summary.verdict.expect("a limit").words, "Fits 64.00 KiB of HBM with 56.00 KiB left.");
@@ -118,30 +119,28 @@ pub struct Recommended<'a> {
     /// `311.37 MiB → 45.90 MiB`.
     pub lead: String,
     /// What to change.
-    #[serde(flatten)]
+    #[serde(flatten, serialize_with = "crate::json::referred")]
     pub recommendation: &'a Recommendation,
 }
 
 impl<'a> Summary<'a> {
     /// The summary of a report.
     #[must_use]
-    pub fn of(view: &ReportView<'a>) -> Self {
-        let report = view.report;
+    pub fn of(report: &'a Report) -> Self {
         Self {
             recommendations: report.plan().map_or(Vec::new(), |_| recommended(report)),
-            remedy: view.options.hbm_limit.and_then(|limit| remedy(report, limit)),
+            remedy: report.limit().and_then(|limit| remedy(report, limit)),
             contents: contents(report),
             copies: CopySummary::of(report),
-            ..Self::at_once(view)
+            ..Self::at_once(report)
         }
     }
 
     /// The summary without what takes other plans of the program, which are most of the time: without recommendations, the
     /// remedy, contents and copies.
     #[must_use]
-    pub fn at_once(view: &ReportView<'a>) -> Self {
-        let report = view.report;
-        let (plan, source) = (report.plan().ok(), visible(view.source));
+    pub fn at_once(report: &'a Report) -> Self {
+        let (plan, source) = (report.plan().ok(), visible(&report.source));
         let hbm = report.memory_space(0);
         let entry = report.entry.as_deref().filter(|entry| !entry.is_empty());
         Self {
@@ -150,7 +149,7 @@ impl<'a> Summary<'a> {
             headline: headline(report),
             parts: plan.map_or(Vec::new(), parts),
             machine: machine::words(report.machine),
-            verdict: view.options.hbm_limit.map(|limit| verdict(report, limit)),
+            verdict: report.limit().map(|limit| verdict(report, limit)),
             peak: plan
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
                 .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
@@ -277,6 +276,7 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
                 say(Tone::Faint, format!("{words}: {values} temporaries lie where the compiler put them."));
             }
             Some(first) => {
+                let first = placed_elsewhere(first);
                 say(Tone::Plain, format!("The dump's own plan differs in {count} of {values} temporaries: {first}."));
             }
         }
@@ -355,7 +355,8 @@ fn contents(report: &Report) -> Vec<Remark> {
     if freed > report.memory_bounds.at_most_bytes / MUCH {
         return Vec::new();
     }
-    report.notes().iter().map(|note| Remark { words: format!("{note}."), tone: Tone::Plain }).collect()
+    let words = |one| format!("{}.", note(one, report.machine));
+    report.notes().iter().map(|one| Remark { words: words(one), tone: Tone::Plain }).collect()
 }
 
 fn recommended(report: &Report) -> Vec<Recommended<'_>> {
@@ -372,8 +373,11 @@ fn recommended(report: &Report) -> Vec<Recommended<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use tilewise_audit::{AuditOptions, ViewOptions, audit_with};
-    use tilewise_hlo::Module;
+    use tilewise_audit::{Audit, Program, Report};
+
+    fn report(text: &str, limit: Option<u64>) -> Report {
+        Audit::new(&Program::parse(text).expect("a module")).limit(limit).run()
+    }
 
     /// An argument of 256 MiB that could take 16, and no limit, one between, one below and one above.
     #[test]
@@ -384,11 +388,7 @@ ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
   x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
   ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target="sum"
 }"#;
-        let report = audit_with(&Module::parse(text).expect("a module"), AuditOptions::default());
-        let remedy = |limit: Option<u64>| {
-            let options = ViewOptions { hbm_limit: limit, ..ViewOptions::default() };
-            super::Summary::of(&report.view("m", options)).remedy.map(|remedy| remedy.words)
-        };
+        let remedy = |limit: Option<u64>| super::Summary::of(&report(text, limit)).remedy.map(|remedy| remedy.words);
         assert_eq!(remedy(None), None);
         assert_eq!(remedy(Some(1 << 30)), None);
         assert_eq!(remedy(Some(64 << 20)).as_deref(), Some("The first of these leaves 18.00 MiB, which fits."));
@@ -406,9 +406,7 @@ ENTRY main (x.1: f32[4096,8]) -> f32[8] {
   sine = f32[4096,8,1024]{0,2,1:T(8,128)} sine(wide)
   ROOT r = f32[8]{0:T(128)} custom-call(wide, sine), custom_call_target="sum"
 }"#;
-        let report = audit_with(&Module::parse(text).expect("a module"), AuditOptions::default());
-        let options = ViewOptions { hbm_limit: Some(40 << 20), ..ViewOptions::default() };
-        let remedy = super::Summary::of(&report.view("m", options)).remedy.expect("advice").words;
+        let remedy = super::Summary::of(&report(text, Some(40 << 20))).remedy.expect("advice").words;
         // Halves leave 128 MiB, eighths 32, and the argument.
         assert!(remedy.contains("in 8 parts, not 2, leaves 32.1"), "{remedy}");
     }

@@ -1,6 +1,9 @@
 //! Recommendations, each with what it frees and its code.
 
-use crate::style::{FAINT, STRONG, bytes, styled};
+use crate::{
+    findings::words,
+    style::{FAINT, STRONG, bytes, styled},
+};
 use std::io::{self, Write};
 use tilewise_audit::{Recommendation, recommendation::Saving};
 
@@ -30,12 +33,12 @@ pub(super) fn write_recommendation(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let said = words(advice);
     let options = textwrap::Options::new(width).initial_indent(indent).subsequent_indent("    ");
-    for (number, line) in textwrap::wrap(&format!("{lead}{}", advice.sentence), options).into_iter().enumerate() {
+    for (number, line) in textwrap::wrap(&format!("{lead}{}", said.sentence), options).into_iter().enumerate() {
         let line = if number == 0 { line.replacen(lead, &styled(STRONG, lead), 1) } else { line.into_owned() };
         writeln!(out, "{line}")?;
     }
-    let Some(snippet) = advice.snippet.as_ref().filter(|_| with_code) else { return Ok(()) };
-    let mut code = snippet.imports.into_iter().chain([&*snippet.code]).flat_map(str::lines);
+    let mut code = said.lines().filter(|_| with_code);
     code.try_for_each(|line| writeln!(out, "      {}", styled(FAINT, line)))
 }

@@ -1,8 +1,9 @@
 //! Rows of padded arrays for people, two to four lines each: sizes, source line and causes.
 
+use crate::findings::cause as cause_in_words;
 use crate::style::{FAINT, bytes, cut, line_of, listed, styled, times, waste_style};
 use std::io::{self, Write};
-use tilewise_audit::SourceLine;
+use tilewise_audit::{Cause, SourceLine};
 
 /// One array, as `audit` and `explain` print it.
 pub(crate) struct Row<'a> {
@@ -15,7 +16,7 @@ pub(crate) struct Row<'a> {
     pub(crate) who: String,
     /// The framework's name of the operation.
     pub(crate) op_name: Option<&'a str>,
-    pub(crate) causes: &'a [String],
+    pub(crate) causes: &'a [Cause],
 }
 
 const INDENT: usize = 6;
@@ -36,7 +37,7 @@ impl Row<'_> {
             writeln!(out, "      {}", cut(line, room))?;
         }
         for cause in self.causes {
-            writeln!(out, "      {}", styled(FAINT, cut(cause, width.saturating_sub(INDENT))))?;
+            writeln!(out, "      {}", styled(FAINT, cut(&cause_in_words(cause), width.saturating_sub(INDENT))))?;
         }
         Ok(())
     }

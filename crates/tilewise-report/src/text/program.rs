@@ -6,7 +6,7 @@ use super::{
     summary::{write_copies, write_head, write_recommendations, write_remarks},
 };
 use crate::{
-    AuditOutput, WriteText,
+    AuditOutput, ReportView, WriteText,
     export::sparkline,
     style::{FAINT, STRONG, bytes, cut, percent, style_of, styled, waste_style},
     summary::{Tone, of_all_arrays},
@@ -16,7 +16,7 @@ use std::{
     cmp::Ordering,
     io::{self, Write},
 };
-use tilewise_audit::{BufferRow, PeakRow, Report, ReportView, Role, SpacePeak};
+use tilewise_audit::{BufferRow, PeakRow, Report, Role, SpacePeak};
 
 /// Columns of the line of memory's rise and fall.
 const SPARKLINE: usize = 64;
@@ -130,7 +130,7 @@ fn write_buffers(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io
     if padded == 0 {
         return writeln!(out, "No buffer is padded.\n");
     }
-    let lists_all = view.options.most_buffers.is_none();
+    let lists_all = view.most_buffers.is_none();
     writeln!(out, "{}", styled(STRONG, if lists_all { "Every buffer" } else { "Most padding" }))?;
     write_header(out)?;
     let rows: Vec<_> = view.buffers().collect();

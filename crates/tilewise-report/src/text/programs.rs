@@ -99,7 +99,11 @@ impl Exporter for ProgramLines {
             }
         };
         let room = self.width.saturating_sub(numbers.chars().count() + 2);
-        writeln!(out, "{numbers}  {}", cut(&format!("{}{place}", visible(self.common.rest(&output.source))), room))
+        writeln!(
+            out,
+            "{numbers}  {}",
+            cut(&format!("{}{place}", visible(self.common.rest(&output.report.source))), room)
+        )
     }
 
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {

@@ -80,13 +80,13 @@ pub(super) fn write_copies(
     Ok(())
 }
 
-fn write_line(line: &CopiesOfLine<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_line(line: &CopiesOfLine, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let more = if line.is_lower_bound { "+" } else { " " };
     let numbers = format!("  {:>10}{more} {:>6}  {:>6}", bytes(line.moved_bytes), percent(line.share), line.copies);
     writeln!(out, "{numbers}  {}", cut(line.purpose, width.saturating_sub(numbers.chars().count() + 2)))?;
     let who = who(line.source.as_ref(), &line.instruction);
     writeln!(out, "      {}", cut(&who, width.saturating_sub(6)))?;
-    match line.why {
+    match &line.why {
         Some(why) => write_wrapped(why, FAINT, ["      "; 2], width, out),
         None => Ok(()),
     }

@@ -2,14 +2,13 @@
 
 use crate::{
     advice::{
-        message::{MessageModel, total},
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Recommendation, Saving, Target},
-        rule::{MessageRule, Proposal, Rule},
-        snippet::JAX,
+        change::Target,
+        evidence::{Evidence, Held},
+        finding::{Finding, KeptByLoop, Library},
+        program::{LiveArray, ProgramModel},
+        rule::{Proposal, Rule},
     },
-    message::Allocation,
-    program::{at_line, is_forward, op_name},
+    program::{is_forward, op_name},
 };
 use std::{
     cmp::Reverse,
@@ -17,7 +16,6 @@ use std::{
 };
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
-use tilewise_oom::Framework;
 
 pub(crate) struct LoopKeepsValues;
 
@@ -26,13 +24,36 @@ impl Rule for LoopKeepsValues {
         true
     }
 
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let Some(program) = evidence.program() else { return by_names(evidence).into_iter().collect() };
         let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While && runs_forward(at));
-        loops.filter_map(|forward| proposal(program, &forward)).collect()
+        loops.filter_map(|forward| by_loop(program, &forward)).collect()
     }
 }
 
-fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<Proposal> {
+/// What a message lists that its names say is kept: of a loop's steps, or else of layers.
+fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
+    let is_of_loop = |name: &str| name.contains("/while/body");
+    let is_kept = |array: &&dyn Held| {
+        let stacks = || {
+            evidence.message().is_some_and(|message| {
+                let row = message.arrays.iter().find(|listed| listed.number == array.buffer());
+                row.is_some_and(|listed| listed.row.operation().contains("dynamic_update_slice"))
+            })
+        };
+        let name = array.op_name();
+        name.contains("transpose(jvp") || is_of_loop(&name) && stacks()
+    };
+    let temporaries = evidence.temporaries();
+    let kept: Vec<&dyn Held> = temporaries.into_iter().filter(is_kept).collect();
+    let largest = kept.iter().max_by_key(|array| array.bytes())?;
+    let target = if is_of_loop(&largest.op_name()) { Target::Loop } else { Target::Value };
+    let finding = Finding::KeptByLoop(KeptByLoop { steps: None, library: Library::Jax });
+    let proposal = Proposal::new(finding, target, largest.advised(evidence)).bound();
+    Some(proposal.at_most(kept.iter().map(|array| (array.buffer(), 0))))
+}
+
+fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<Proposal> {
     let trips = program.flow.trip_count(program.flow.op(forward)?).filter(|trips| *trips > 1)?;
     let of_loop: HashSet<usize> = program
         .arrays
@@ -58,37 +79,18 @@ fn proposal<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option
     let (kept, recomputed): (Vec<&LiveArray<'m>>, Vec<_>) = stacked.iter().partition(|array| is_carried(array));
     // Something is carried, be it under other bounds.
     let recomputed = if kept.is_empty() && !keeps_its_carry { &recomputed[1..] } else { &recomputed };
-    let at_most = recomputed.iter().map(|array| (array.buffer, 0)).collect();
-    let buffers = BufferChanges { at_most, ..BufferChanges::default() };
-    let arrays = if stacked.len() == 1 { "an array".to_owned() } else { format!("{} arrays", stacked.len()) };
-    let (checkpoint, import, code) = checkpoint(forward);
-    let sentence = format!(
-        "Put `{checkpoint}` around the step of the loop{}: it keeps {arrays} of all its {trips} steps for the gradient, \
-         and could recompute them from what it carries",
-        at_line(&largest.instruction)
-    );
-    (!buffers.at_most.is_empty()).then(|| Proposal {
-        buffers,
-        snippet: program.snippet(import, code),
-        ..Proposal::new(Change::Checkpoint, Target::Loop, program.advised(largest), sentence)
+    let finding = KeptByLoop { steps: Some((trips, stacked.len())), library: library(forward) };
+    (!recomputed.is_empty()).then(|| {
+        Proposal::new(Finding::KeptByLoop(finding), Target::Loop, program.advised(largest))
+            .at_most(recomputed.iter().map(|array| (array.buffer, 0)))
     })
 }
 
-/// What the library calls it that runs the loop: Haiku's and Flax's steps have parameters that JAX knows nothing of.
-fn checkpoint(forward: &Instruction<'_>) -> (&'static str, &'static str, &'static str) {
-    const LIBRARIES: &[(&str, [&str; 3])] = &[
-        ("haiku/_src/", ["hk.remat", "import haiku as hk", "ys, state = hk.dynamic_unroll(hk.remat(step), xs, state)"]),
-        (
-            "flax/core/",
-            ["nn.remat", "import flax.linen as nn", "Step = nn.remat(Step)  # the class that nn.scan or nn.RNN runs"],
-        ),
-    ];
+/// Haiku's and Flax's steps have parameters that JAX knows nothing of.
+fn library(forward: &Instruction<'_>) -> Library {
     let runs = |sign: &str| forward.frames().any(|frame| frame.file.contains(sign));
-    let of_library = LIBRARIES.iter().find(|(sign, _)| runs(sign));
-    of_library.map_or(
-        ("jax.checkpoint", JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
-        |(_, [name, import, code])| (*name, *import, *code),
-    )
+    let libraries = [("haiku/_src/", Library::Haiku), ("flax/core/", Library::Linen)];
+    libraries.into_iter().find(|(sign, _)| runs(sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
 /// Whether a loop runs forward in a program that takes a gradient.
@@ -109,35 +111,4 @@ fn carried(forward: &Instruction<'_>) -> HashMap<Vec<u64>, usize> {
 
 fn without_ones(bounds: &[u64]) -> Vec<u64> {
     bounds.iter().copied().filter(|bound| *bound != 1).collect()
-}
-
-impl MessageRule for LoopKeepsValues {
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
-        of_message(message).into_iter().collect()
-    }
-}
-
-fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
-    let kept: Vec<&Allocation> = message.temporaries.iter().copied().filter(|row| is_kept(row)).collect();
-    let sentence = format!(
-        "Put a checkpoint around the layer or the loop's step that makes what is kept for the gradient{}: those values are \
-         then recomputed",
-        kept.first()?.at_line()
-    );
-    let saving = Saving::AtMost(total(kept, Allocation::taken_bytes));
-    let found = Recommendation::new(Change::Checkpoint, Target::Value, sentence).saving(saving);
-    Some(match message.framework {
-        Framework::Jax => found.snippet(JAX, "layer = jax.checkpoint(layer)  # or the step of a jax.lax.scan"),
-        Framework::TorchXla => {
-            found.snippet("from torch_xla.utils.checkpoint import checkpoint", "y = checkpoint(layer, x)")
-        }
-        Framework::TensorFlow => found.snippet("import tensorflow as tf", "layer = tf.recompute_grad(layer)"),
-        _ => found,
-    })
-}
-
-/// Whether an array is kept for the gradient: names of operations say so.
-fn is_kept(row: &Allocation) -> bool {
-    let name = row.op_name();
-    name.contains("transpose(jvp") || name.contains("/while/body") && row.operation().contains("dynamic_update_slice")
 }

@@ -7,21 +7,20 @@ use super::{
     in_parts::{in_parts, is_in_all_results, is_key},
     logits::is_logits,
     narrow::is_converted,
-    upstream::FEW,
 };
 use crate::{
     advice::{
-        message::{MessageModel, share_of_all, total},
+        change::Target,
+        evidence::{Evidence, Held, Listed},
+        finding::{Finding, GradientSums, LargeDimension},
+        message::{ListedArray, MessageModel, total},
         parts::{LEAST, bytes_of_part, leading_sizes},
-        program::{BufferChanges, LiveArray, ProgramModel},
+        program::{LiveArray, ProgramModel},
         purpose::is_input,
-        recommendation::{Change, Recommendation, Saving, Target},
-        rule::{MessageRule, Proposal, Rule},
-        snippet::JAX,
-        words::{bounds_text, listed},
+        rule::{Proposal, Rule},
     },
     message::Allocation,
-    program::{at_line, begins_with, name, op_name, root},
+    program::{begins_with, name, op_name, root},
 };
 use std::{
     cmp::Reverse,
@@ -29,23 +28,59 @@ use std::{
 };
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, dataflow::OpId};
-use tilewise_oom::Framework;
+use tilewise_memory::Role;
 
-/// The hundredths of the peak's temporaries that must have the dimension.
-const MOST_OF_THEM: u64 = 60;
 /// How many parts the code takes: what remains of a halved array is still the largest.
 const PARTS: u64 = 8;
 
 pub(crate) struct OneLargeDimension;
 
 impl Rule for OneLargeDimension {
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
-        proposal(program).into_iter().collect()
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let dimension = match (evidence.program(), evidence.message()) {
+            (Some(program), _) => of_program(program),
+            (_, Some(message)) => of_message(evidence, message),
+            _ => None,
+        };
+        dimension.map(|dimension| proposal(evidence, dimension)).into_iter().collect()
     }
 }
 
+/// A dimension that most have.
+struct Dimension<'a> {
+    size: u64,
+    largest: &'a dyn Held,
+    /// What buffers take in so many parts.
+    buffers: Vec<(usize, u64)>,
+    parts: u64,
+    /// What it frees, where sizes alone don't tell.
+    estimate: Option<u64>,
+}
+
+fn proposal(evidence: &dyn Evidence, dimension: Dimension<'_>) -> Proposal {
+    let Dimension { size, largest, buffers, parts, estimate } = dimension;
+    let has_gradient = evidence.has_gradient() == Some(true);
+    // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
+    // stay apart.
+    let is_apart = has_gradient && evidence.program().is_some_and(|program| is_in_all_results(program, size));
+    let finding = LargeDimension {
+        size,
+        inputs: evidence.program().and_then(|program| of_input(program, size, is_apart)),
+        gradients: match (has_gradient, is_apart) {
+            (false, _) => GradientSums::None,
+            (true, false) => GradientSums::Summed,
+            (true, true) => GradientSums::Apart,
+        },
+        keys: evidence.program().map(|program| keys(program, size)).unwrap_or_default(),
+        is_known: evidence.program().is_some(),
+        in_parts: evidence.program().and_then(|program| in_parts(program, largest.bounds(), size, PARTS)),
+    };
+    let proposal = Proposal::new(Finding::LargeDimension(finding), Target::Value, largest.advised(evidence));
+    Proposal { parts: Some(parts), estimate, ..proposal.at_most(buffers).bound() }
+}
+
 /// Priced by halves, the least that parts can do.
-fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
+fn of_program<'a>(program: &'a ProgramModel<'_>) -> Option<Dimension<'a>> {
     let interface = program.total_bytes.saturating_sub(program.temporary_bytes);
     // Where the arguments are as large, their own size is the cause; but what doesn't fit may still fit in parts.
     if program.fits_without(0) && program.temporary_bytes < interface.saturating_add(interface / 2) {
@@ -55,10 +90,10 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let leading = leading_sizes(program);
     // As many elements as an argument has: a copy of it, or its gradient, which no part of the input makes smaller;
     // unless arguments of several sorts begin with the dimension, as those of a batch do.
-    let peak: Vec<&LiveArray<'m>> = program.peak_temporaries().collect();
-    let is_of_input = |array: &&LiveArray<'m>, size: u64| {
+    let peak: Vec<&LiveArray<'_>> = program.peak_temporaries().collect();
+    let is_of_input = |array: &&LiveArray<'_>, size: u64| {
         let leads = || leading.get(&size).is_some_and(|sorts| sorts.len() > 1);
-        let has_it = |array: &LiveArray<'m>| array.bounds.contains(&size);
+        let has_it = |array: &LiveArray<'_>| array.bounds.contains(&size);
         // Flattened, it has as many elements as another that has the dimension.
         let is_flat =
             || array.bounds.len() == 1 && peak.iter().any(|at| has_it(at) && at.elements() == array.elements());
@@ -68,12 +103,13 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     // Flattened arrays have no dimension to go by.
     let largest = *peak.iter().max_by_key(|array| (array.bytes, array.bounds.len()))?;
     let (input, trips) = (input_sizes(program, &largest.bounds), trips(program));
+    let most = program.thresholds().most;
     let covered = |size: u64| {
         let with = peak.iter().filter(|array| is_of_input(array, size));
         with.map(|array| array.bytes).fold(0, u64::saturating_add)
     };
     let is_candidate = |size: &u64| *size >= LEAST && !trips.contains(size);
-    let is_in_most = |size: &u64| covered(*size) / MOST_OF_THEM >= all / 100;
+    let is_in_most = |size: &u64| covered(*size) / most >= all / 100;
     // A batch is the outermost: features are in weights, too, and so in more.
     let sizes = || largest.bounds.iter().copied().filter(is_candidate);
     let size = input.iter().find_map(|known| sizes().find(|size| known.contains(size) && is_in_most(size)))?;
@@ -83,54 +119,16 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         let is_square = bounds.len() == 2 && bounds.iter().all(|bound| [size, size - 1].contains(bound));
         bounds.contains(&(size - 1)) && (is_square || !bounds.contains(&size))
     };
-    let reads_neighbours = size > FEW && program.peak_temporaries().any(|array| is_short(&array.bounds));
+    let reads_neighbours =
+        size > program.thresholds().few && program.peak_temporaries().any(|array| is_short(&array.bounds));
     if reads_neighbours || nodes_of(program, size).is_some() {
         return None;
     }
     let parts = parts_that_help(program, size, peak.iter().copied().filter(|array| is_of_input(array, size)));
     let with_it = program.temporaries().filter(|array| is_of_input(array, size));
-    let at_most =
+    let buffers =
         with_it.filter_map(|array| Some((array.buffer, bytes_of_part(program, array, size, parts)?))).collect();
-    let bounds = bounds_text(&largest.bounds);
-    let place = at_line(&largest.instruction);
-    // Where each part has results of its own, gradients aren't added up: models of an ensemble, or samples whose gradients
-    // stay apart.
-    let is_apart = program.has_gradient() && is_in_all_results(program, size);
-    let (lead, then) = if is_apart {
-        ("Take", ", and join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)")
-    } else if program.has_gradient() {
-        ("Microbatch (gradient accumulation): take", "; add up the gradients of the parts, and update once")
-    } else {
-        ("Process", "")
-    };
-    let what = match of_input(program, size, is_apart) {
-        Some((at, names)) => format!(
-            "{} along dimension {at}, of size {size}, in parts: most of the peak has it, such as [{bounds}]{place}",
-            listed(&names)
-        ),
-        None => {
-            let at = largest.bounds.iter().position(|bound| *bound == size)?;
-            format!("dimension {at} of [{bounds}]{place}, of size {size}, in parts: most of the peak has it")
-        }
-    };
-    let keys: Vec<String> = keys(program, size).iter().map(|key| format!("`{key}`")).collect();
-    let keys = if keys.is_empty() { String::new() } else { format!("; split {} for each part", listed(&keys)) };
-    let freed = match parts {
-        2 => "halves free this much, more parts free more".to_owned(),
-        parts => format!(
-            "{parts} parts free this much, more parts free more; halves free little, since fewer samples leave more of the 128 \
-             lanes empty"
-        ),
-    };
-    let sentence = format!("{lead} {what}{then}{keys}; {freed}");
-    let code = in_parts(program, largest, size, PARTS);
-    Some(Proposal {
-        buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        is_bound: true,
-        parts: Some(parts),
-        snippet: code.and_then(|code| program.snippet(JAX, code)),
-        ..Proposal::new(Change::Chunk, Target::Value, program.advised(largest), sentence)
-    })
+    Some(Dimension { size, largest, buffers, parts, estimate: None })
 }
 
 /// The fewest parts, up to eight, that free about what they would without padding, or those that come nearest to it. A
@@ -150,7 +148,7 @@ fn parts_that_help<'a, 'm: 'a>(
         let freed = u128::from(whole.saturating_sub(bytes(parts)));
         freed * 10 * u128::from(parts) / (u128::from(whole) * u128::from(parts - 1)).max(1)
     };
-    let choices = [2, 4, PARTS].into_iter().filter(|parts| size.is_multiple_of(*parts));
+    let choices = program.thresholds().parts.iter().copied().filter(|parts| size.is_multiple_of(*parts));
     choices.max_by_key(|parts| (kept(*parts).min(8), Reverse(*parts))).unwrap_or(2)
 }
 
@@ -215,8 +213,7 @@ fn of_input(program: &ProgramModel<'_>, size: u64, is_apart: bool) -> Option<(us
     if names.is_empty() {
         names = have_it().collect();
     }
-    let names = names.into_iter().map(|name| format!("`{name}`")).collect();
-    Some((first, names))
+    Some((first, names.into_iter().map(str::to_owned).collect()))
 }
 
 /// Keys of random numbers that are the same for all parts unless they are split.
@@ -241,80 +238,46 @@ fn trips(program: &ProgramModel<'_>) -> HashSet<u64> {
     program.flow.ops().ids().filter(is_own).filter_map(|op| program.flow.trip_count(op)).collect()
 }
 
-impl MessageRule for OneLargeDimension {
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
-        of_message(message).into_iter().collect()
-    }
-}
-
-/// Whether another rule knows better what the array is.
-fn has_own_rule(row: &Allocation) -> bool {
-    is_copied_argument(row) || is_logits(row) || is_scores(row)
-}
-
-fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
-    let rows: Vec<&Allocation> =
-        message.temporaries.iter().copied().filter(|row| !is_converted(row) && !has_own_rule(row)).collect();
+/// Of a list, most of what no other rule knows better.
+fn of_message<'a>(evidence: &dyn Evidence, message: &'a MessageModel<'_>) -> Option<Dimension<'a>> {
+    let has_own_rule = |array: &ListedArray<'_>| is_copied_argument(array.row) || is_logits(array) || is_scores(array);
+    let temporaries = message.arrays.iter().filter(|array| array.role == Role::Temporary);
+    let rows: Vec<&ListedArray<'_>> =
+        temporaries.filter(|array| !is_converted(array.row) && !has_own_rule(array)).collect();
     let size = common_size(&rows)?;
-    let with_it = || rows.iter().copied().filter(|row| row.bounds().contains(&size));
-    let (listed, held) =
-        (total(rows.iter().copied(), Allocation::taken_bytes), total(with_it(), Allocation::taken_bytes));
-    if u128::from(held) * 2 < u128::from(listed) {
+    let with_it = || rows.iter().copied().filter(|row| row.bounds.contains(&size));
+    let shapeless = message.temporaries.iter().copied().filter(|row| row.shape.is_none() && !is_converted(row));
+    let listed = total(rows.iter().map(|array| array.row).chain(shapeless), Allocation::taken_bytes);
+    let held = total(with_it().map(|array| array.row), Allocation::taken_bytes);
+    if u128::from(held) * 100 < u128::from(listed) * u128::from(evidence.thresholds().most) {
         return None;
     }
-    let largest = with_it().max_by_key(|row| row.taken_bytes())?;
-    let shape = largest.shape.as_ref().map(|shape| shape.without_layout().to_string()).unwrap_or_default();
-    let at = largest.bounds().iter().position(|bound| *bound == size).unwrap_or(0);
-    let has_gradient = message.has_gradient();
-    let sentence = format!(
-        "Process dimension {at} of {shape}{}, of size {size}, in parts, one after the other, if it is one of your batch: \
-         most of what is listed has it{}; {PARTS} parts free this much at most",
-        largest.at_line(),
-        if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
-    );
-    let held = share_of_all(held, listed, message.budget.temporary_bytes);
-    let found = Recommendation::new(Change::Chunk, Target::Value, sentence)
-        .about(shape)
-        .saving(Saving::AtMost(held / PARTS * (PARTS - 1)));
-    Some(match message.framework {
-        Framework::Jax if has_gradient => found.snippet(
-            JAX,
-            "def add(total, part):
-    return jax.tree.map(lambda t, g: t + g / 8, total, jax.grad(loss)(params, part)), None
-# parts: the batch, [8, …]; loss: a mean. The gradients of a sum are added up as they are.
-total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)",
-        ),
-        Framework::Jax => {
-            let batch = (size / PARTS).max(1);
-            found.snippet(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
-        }
-        Framework::TorchXla => found.snippet(
-            "import torch_xla.core.xla_model as xm",
-            format!("for part in batch.chunk({PARTS}):\n    (loss_of(part) / {PARTS}).backward()\n    xm.mark_step()"),
-        ),
-        Framework::TensorFlow => found.snippet(
-            "import tensorflow as tf",
-            format!("y = tf.concat([f(part) for part in tf.split(x, {PARTS}, axis={at})], axis={at})"),
-        ),
-        _ => found,
+    let largest = with_it().max_by_key(|row| row.row.taken_bytes())?;
+    let parts = evidence.thresholds().parts.iter().copied().max().unwrap_or(PARTS);
+    Some(Dimension {
+        size,
+        largest,
+        buffers: with_it().map(|array| (array.number, array.row.taken_bytes() / parts)).collect(),
+        parts,
+        estimate: Some(evidence.extrapolated(held, Listed::Bytes) / parts * (parts - 1)),
     })
 }
 
 /// The size of a dimension that most have. Of those that nearly as much has as of any, the leading one, which is the
 /// batch; then the longest.
-fn common_size(rows: &[&Allocation]) -> Option<u64> {
+fn common_size(rows: &[&ListedArray<'_>]) -> Option<u64> {
     // By size: what all with it take, and the largest of them with the place of the dimension.
     let mut sizes: HashMap<u64, (u64, u64, usize)> = HashMap::new();
     for row in rows {
-        let bounds = row.bounds();
+        let (bounds, taken) = (&row.bounds, row.row.taken_bytes());
         for (at, size) in bounds.iter().enumerate().filter(|(_, size)| **size >= PARTS) {
             if bounds[..at].contains(size) {
                 continue;
             }
             let (held, largest, place) = sizes.entry(*size).or_default();
-            *held = held.saturating_add(row.taken_bytes());
-            if row.taken_bytes() >= *largest {
-                (*largest, *place) = (row.taken_bytes(), at);
+            *held = held.saturating_add(taken);
+            if taken >= *largest {
+                (*largest, *place) = (taken, at);
             }
         }
     }

@@ -2,43 +2,33 @@
 
 use crate::{
     advice::{
-        message::{MessageModel, share_of_all, total},
-        recommendation::{Change, Recommendation, Saving, Target},
-        rule::MessageRule,
-        snippet::LAYOUT,
+        change::Target,
+        evidence::{Evidence, Listed},
+        finding::Finding,
+        message::total,
+        recommendation::AdvisedArray,
+        rule::{Proposal, Rule},
     },
     message::Allocation,
 };
 
-pub(crate) struct CopiedWeights;
+pub(crate) struct CopiedArguments;
 
-impl MessageRule for CopiedWeights {
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
-        of_message(message).into_iter().collect()
+impl Rule for CopiedArguments {
+    fn is_of_programs(&self) -> bool {
+        false
     }
-}
 
-fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
-    let copies = || message.temporaries.iter().copied().filter(|row| is_copied_argument(row));
-    let largest = copies().max_by_key(|row| row.taken_bytes())?;
-    let shape = largest.shape.as_ref()?.to_string();
-    let name = Some(largest.op_name()).filter(|name| !name.is_empty()).map(|name| format!(" of `{name}`"));
-    let sentence = format!(
-        "Put the weights in the layout that the program wants, once, before it runs: it copies them into another one, \
-         {shape}{}, and holds them twice",
-        name.unwrap_or_default()
-    );
-    let listed = total(message.temporaries.iter().copied(), Allocation::taken_bytes);
-    let held = share_of_all(total(copies(), Allocation::taken_bytes), listed, message.budget.temporary_bytes);
-    let found =
-        Recommendation::new(Change::Order, Target::Argument, sentence).about(shape).saving(Saving::AtMost(held));
-    Some(message.with_jax(
-        found,
-        LAYOUT,
-        "step = jax.jit(step, in_shardings=Format(Layout.AUTO))
-compiled = step.lower(params, batch).compile()
-params = jax.device_put(params, compiled.input_formats[0][0])",
-    ))
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let rows = evidence.message().map(|message| &message.temporaries[..]).unwrap_or_default();
+        let copies = || rows.iter().copied().filter(|row| is_copied_argument(row));
+        let largest = copies().filter(|row| row.shape.is_some()).max_by_key(|row| row.taken_bytes());
+        let proposal = largest.map(|largest| Proposal {
+            estimate: Some(evidence.extrapolated(total(copies(), Allocation::taken_bytes), Listed::Bytes)),
+            ..Proposal::new(Finding::CopiedWeights, Target::Argument, AdvisedArray::of_row(largest)).bound()
+        });
+        proposal.into_iter().collect()
+    }
 }
 
 /// `copy.7 = copy(param.3)` of an argument: the framework's name of it is an expression, or the copied value is a

@@ -2,22 +2,29 @@
 
 use crate::{
     advice::{
-        message::{MessageModel, total},
-        recommendation::{Change, Recommendation, Saving, Target},
-        rule::MessageRule,
+        change::Target,
+        evidence::Evidence,
+        finding::{CutOffShapes, Finding},
+        message::{MessageModel, first_line, total},
+        recommendation::AdvisedArray,
+        rule::{Proposal, Rule},
     },
     message::Allocation,
 };
 
-pub(crate) struct CutOffShapes;
+pub(crate) struct UnseenPadding;
 
-impl MessageRule for CutOffShapes {
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
-        of_message(message).into_iter().collect()
+impl Rule for UnseenPadding {
+    fn is_of_programs(&self) -> bool {
+        false
+    }
+
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        evidence.message().and_then(of_message).into_iter().collect()
     }
 }
 
-fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
+fn of_message(message: &MessageModel<'_>) -> Option<Proposal> {
     let listed = total(message.temporaries.iter().copied(), Allocation::told_padding);
     let unseen = message.temporary_padding()?;
     // Otherwise there is padding, but not much in any one array.
@@ -26,20 +33,10 @@ fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
     }
     let first = message.temporaries.first();
     let name = first.map(|row| row.op_name().split(['[', ' ']).next().unwrap_or_default()).unwrap_or_default();
-    let name = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let by = match first {
-        Some(row) if !name.is_empty() => format!(", first of all those of `{name}`{}", row.at_line()),
-        _ => String::new(),
-    };
-    let change = if name.contains("conv") {
-        "Fold neighbouring positions into the channels before a convolution over few of them, or work through the \
-         batch in parts"
-    } else {
-        "Keep few columns or channels as separate arrays, or fold neighbours into them, from the arguments on"
-    };
-    let sentence = format!(
-        "{change}: arrays whose shapes are cut off here are mostly padding{by}, for a short dimension lies on the 128 \
-         lanes. The list `Largest program allocations` of the whole message says which arrays"
-    );
-    Some(Recommendation::new(Change::Split, Target::Value, sentence).saving(Saving::AtMost(unseen)))
+    let name = name.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty());
+    let finding =
+        CutOffShapes { operation: name.map(str::to_owned), source: first_line(message.temporaries.iter().copied()) };
+    let about = AdvisedArray::of_shape("");
+    let proposal = Proposal::new(Finding::CutOffShapes(finding), Target::Value, about).bound();
+    Some(Proposal { about: None, estimate: Some(unseen), ..proposal })
 }

@@ -2,71 +2,90 @@
 
 use crate::{
     advice::{
+        change::Target,
+        evidence::{Evidence, Held},
+        finding::{Finding, Jit, Library, UndonatedState},
         message::MessageModel,
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Recommendation, Saving, Target},
-        rule::{MessageRule, Proposal, Rule},
-        snippet::{JAX, tuple},
+        program::{BufferChanges, ProgramModel},
+        rule::{Proposal, Rule},
     },
-    program::{is_name, name, root},
+    program::{name, root},
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tilewise::{Shape, tpu::allocated_bytes};
 use tilewise_hlo::{InputOutputAlias, Instruction};
-use tilewise_oom::Role;
 
-pub(crate) struct UndonatedState;
+pub(crate) struct ReturnedState;
 
-impl Rule for UndonatedState {
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
-        let aliases = program.module.input_output_aliases().unwrap_or_default();
-        let taken: HashSet<usize> = aliases.iter().map(|alias| alias.parameter_number).collect();
-        let is_free =
-            |argument: &Instruction<'_>| argument.parameter_number().is_some_and(|number| !taken.contains(&number));
-        let mut free: Vec<&LiveArray<'_>> = program.arguments().filter(|array| is_free(&array.instruction)).collect();
-        let mut updated: Vec<&LiveArray<'_>> = Vec::new();
-        for result in program.results() {
-            let is_its_own =
-                |argument: &&LiveArray<'_>| argument.shape == result.shape && program.updates(result, argument);
-            if let Some(at) = free.iter().position(is_its_own) {
-                updated.push(free.swap_remove(at));
-            }
-        }
-        let Some(largest) = updated.iter().max_by_key(|argument| argument.bytes) else { return Vec::new() };
-        let roots: BTreeSet<String> = updated.iter().map(|argument| root_of(&argument.instruction)).collect();
-        let donated_bytes = donated_bytes(program, &aliases, &roots);
-        let quoted: Vec<String> = roots.iter().map(|root| format!("`{root}`")).collect();
-        let sentence = format!(
-            "Donate {}: results of the same shape can take the place of what they replace, if the caller no longer needs \
-             the old values",
-            quoted.join(" and ")
-        );
-        let (import, code) = donating(program, &roots);
-        vec![Proposal {
-            buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
-            is_bound: true,
-            // `args` may be `*args`, which has no name to donate by.
-            snippet: program.snippet(import, code).filter(|_| roots.iter().all(|root| is_name(root) && root != "args")),
-            ..Proposal::new(Change::Donate, Target::Argument, program.advised(largest), sentence)
-        }]
+impl Rule for ReturnedState {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        proposal(evidence).into_iter().collect()
     }
 }
 
-/// The call that donates these parameters: of the library that jitted the function, if it is another than JAX.
-fn donating(program: &ProgramModel<'_>, roots: &BTreeSet<String>) -> (&'static str, String) {
-    let function = program.function();
-    let text = program.module.source();
-    // Its models have leaves that are no arrays, which `jax.jit` refuses.
-    if text.contains("equinox/_jit.py") {
-        return ("import equinox as eqx", format!("{function} = eqx.filter_jit({function}, donate=\"all\")"));
-    }
-    let names = tuple(roots.iter().map(|root| format!("\"{root}\"")));
-    let (import, jit) = match text.contains("flax/nnx/transforms/compilation.py") {
-        // `jax.jit` would lose what the function writes into its arguments.
-        true => ("from flax import nnx", "nnx.jit"),
-        false => (JAX, "jax.jit"),
+fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
+    let aliases = evidence.program().map(|program| program.module.input_output_aliases().unwrap_or_default());
+    let taken: HashSet<usize> = aliases.iter().flatten().map(|alias| alias.parameter_number).collect();
+    let is_free = |argument: &&dyn Held| {
+        let number = |argument: &Instruction<'_>| argument.parameter_number();
+        argument.live().is_none_or(|array| number(&array.instruction).is_some_and(|number| !taken.contains(&number)))
     };
-    (import, format!("{function} = {jit}({function}, donate_argnames=({names}))"))
+    let mut free: Vec<&dyn Held> = evidence.arguments().into_iter().filter(is_free).collect();
+    // Of equal arrays a message lists, any may take any other's place.
+    let updates = |result: &dyn Held, argument: &dyn Held| match (evidence.program(), result.live(), argument.live()) {
+        (Some(program), Some(result), Some(argument)) => program.updates(result, argument),
+        _ => true,
+    };
+    let mut updated: Vec<&dyn Held> = Vec::new();
+    for result in evidence.results() {
+        let is_its_own = |argument: &&dyn Held| argument.shape() == result.shape() && updates(result, *argument);
+        if let Some(at) = free.iter().position(is_its_own) {
+            updated.push(free.swap_remove(at));
+        }
+    }
+    let largest = updated.iter().max_by_key(|argument| argument.bytes());
+    if let Some(message) = evidence.message() {
+        return of_message(evidence, message, &updated);
+    }
+    let (program, largest) = (evidence.program()?, *largest?);
+    let roots: BTreeSet<String> =
+        updated.iter().filter_map(|argument| Some(root_of(&argument.live()?.instruction))).collect();
+    let donated_bytes = donated_bytes(program, &aliases.unwrap_or_default(), &roots);
+    let finding = UndonatedState {
+        roots: roots.into_iter().collect(),
+        jit: Some(Jit { function: program.function().to_owned(), library: library(program) }),
+    };
+    Some(Proposal {
+        buffers: BufferChanges { donated_bytes, ..BufferChanges::default() },
+        ..Proposal::new(Finding::UndonatedState(finding), Target::Argument, largest.advised(evidence)).bound()
+    })
+}
+
+/// A message may list no arrays: then all results may have arguments to lie in.
+fn of_message(evidence: &dyn Evidence, message: &MessageModel<'_>, updated: &[&dyn Held]) -> Option<Proposal> {
+    let own = message.budget.output_bytes?.min(message.budget.argument_bytes?);
+    let matched = updated.iter().map(|argument| argument.bytes()).fold(0, u64::saturating_add);
+    let saved = if evidence.results().is_empty() { own } else { own.min(matched) };
+    let about = updated.iter().max_by_key(|argument| argument.bytes()).map(|largest| largest.advised(evidence));
+    let finding = Finding::UndonatedState(UndonatedState { roots: Vec::new(), jit: None });
+    let (target, buffers) = (Target::Argument, BufferChanges::default());
+    (saved > 0).then_some(Proposal {
+        finding,
+        target,
+        about,
+        buffers,
+        estimate: Some(saved),
+        is_bound: true,
+        parts: None,
+    })
+}
+
+/// Whose function it is that was jitted: Equinox's models have leaves that are no arrays, which `jax.jit` refuses, and it
+/// would lose what a function of NNX writes into its arguments.
+fn library(program: &ProgramModel<'_>) -> Library {
+    let text = program.module.source();
+    let libraries = [("equinox/_jit.py", Library::Equinox), ("flax/nnx/transforms/compilation.py", Library::Nnx)];
+    libraries.into_iter().find(|(sign, _)| text.contains(sign)).map_or(Library::Jax, |(_, library)| library)
 }
 
 /// Bytes of results that lie in arguments once these parameters of the Python function are donated: all their arrays are,
@@ -93,32 +112,4 @@ fn donated_bytes(program: &ProgramModel<'_>, aliases: &[InputOutputAlias], roots
 /// The parameter of the Python function that an argument is part of.
 fn root_of(argument: &Instruction<'_>) -> String {
     root(&name(argument)).to_owned()
-}
-
-impl MessageRule for UndonatedState {
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
-        of_message(message).into_iter().collect()
-    }
-}
-
-fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
-    let own = message.budget.output_bytes?.min(message.budget.argument_bytes?);
-    let mut results: HashMap<(String, u64), u64> = HashMap::new();
-    for result in message.arrays(|role| matches!(role, Role::Output(_))) {
-        *results.entry(result).or_default() += 1;
-    }
-    let is_listed = !results.is_empty();
-    let mut matched = 0_u64;
-    for argument in message.arrays(|role| matches!(role, Role::Argument(..))) {
-        if let Some(left) = results.get_mut(&argument).filter(|left| **left > 0) {
-            *left -= 1;
-            matched = matched.saturating_add(argument.1);
-        }
-    }
-    let saved = if is_listed { own.min(matched) } else { own };
-    let sentence = "Donate arguments that the caller no longer needs, such as the state before a step: results of the same \
-                    shape take their place";
-    let found = Recommendation::new(Change::Donate, Target::Argument, sentence).saving(Saving::AtMost(saved));
-    let code = "step = jax.jit(step, donate_argnums=(0,))  # 0: the argument's number";
-    (saved > 0).then(|| message.with_jax(found, JAX, code))
 }

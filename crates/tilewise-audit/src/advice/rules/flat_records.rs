@@ -4,19 +4,21 @@
 use super::upstream::of_few;
 use crate::{
     advice::{
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Target},
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, FlatRecords},
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
-        snippet::NUMPY,
     },
     program::name,
 };
 use tilewise_hlo::{Instruction, Opcode};
 
-pub(crate) struct FlatRecords;
+pub(crate) struct ReshapedRecords;
 
-impl Rule for FlatRecords {
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+impl Rule for ReshapedRecords {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let Some(program) = evidence.program() else { return Vec::new() };
         let mut done: Vec<usize> = Vec::new();
         let mut proposals = Vec::new();
         for array in program.temporaries() {
@@ -32,7 +34,7 @@ impl Rule for FlatRecords {
 
 /// The argument that is reshaped to an array of rows of a few columns, and how many rows there are.
 fn records<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> Option<(Instruction<'m>, u64)> {
-    let (rows, columns) = of_few(array)?;
+    let (rows, columns) = of_few(program, array)?;
     let [records] = rows[..] else { return None };
     if array.instruction.opcode() != Opcode::Reshape || array.bounds != [records, columns] {
         return None;
@@ -51,27 +53,11 @@ fn proposal<'m>(
 ) -> Option<Proposal> {
     let &[_, columns] = &array.bounds[..] else { return None };
     let in_columns = |other: &LiveArray<'m>| {
-        let (rows, columns) = of_few(other).filter(|(rows, _)| *rows == [records])?;
+        let (rows, columns) = of_few(program, other).filter(|(rows, _)| *rows == [records])?;
         let column = program.default_bytes(other.element_type(), &rows)?;
         Some((other.buffer, column.checked_mul(columns)?))
     };
-    let name = name(argument);
-    let sentence = format!(
-        "Pass `{name}` as {columns} arrays of [{records}], one for each column, keep them separate inside, and return such \
-         arrays: reshaped to [{records},{columns}], each row takes 128 lanes"
-    );
-    Some(Proposal {
-        buffers: BufferChanges {
-            at_most: program.temporaries().filter_map(in_columns).collect(),
-            ..BufferChanges::default()
-        },
-        is_bound: true,
-        snippet: program.snippet(
-            NUMPY,
-            format!(
-                "{name} = [{name}.reshape(-1)[column::{columns}] for column in range({columns})]  # {columns} arrays"
-            ),
-        ),
-        ..Proposal::new(Change::Split, Target::Argument, program.advised(array), sentence)
-    })
+    let finding = Finding::FlatRecords(FlatRecords { argument: name(argument), records, columns });
+    let proposal = Proposal::new(finding, Target::Argument, program.advised(array)).bound();
+    Some(proposal.at_most(program.temporaries().filter_map(in_columns)))
 }

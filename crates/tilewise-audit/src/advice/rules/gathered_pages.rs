@@ -3,25 +3,27 @@
 use super::upstream::{is_gather, of_few, table};
 use crate::{
     advice::{
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Target},
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, GatheredPages},
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
-        words::bounds_text,
     },
-    program::{at_line, name},
+    program::name,
 };
 use tilewise_hlo::Instruction;
 
 /// A last dimension of this size fills the lanes.
 const LANES: u64 = 128;
 
-pub(crate) struct GatheredPages;
+pub(crate) struct PagesOfACache;
 
-impl Rule for GatheredPages {
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+impl Rule for PagesOfACache {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let Some(program) = evidence.program() else { return Vec::new() };
         let mut pages = program.peak_temporaries().filter_map(|array| {
             let table = table(program, &program.made_by(array.op, is_gather)?)?;
-            is_of_pages(array, &table).then_some((array, table))
+            is_of_pages(program, array, &table).then_some((array, table))
         });
         pages.next().and_then(|(array, table)| proposal(program, array, &table)).into_iter().collect()
     }
@@ -29,7 +31,7 @@ impl Rule for GatheredPages {
 
 /// Whether an array has the last two dimensions of the table, the last along the lanes, padded by half or more. Rows of a
 /// few columns are rather taken apart.
-fn is_of_pages(array: &LiveArray<'_>, table: &Instruction<'_>) -> bool {
+fn is_of_pages(program: &ProgramModel<'_>, array: &LiveArray<'_>, table: &Instruction<'_>) -> bool {
     let Some(bounds) = bounds(table).filter(|bounds| bounds.len() >= 3) else { return false };
     let last = array.bounds.len().saturating_sub(1);
     let is_along_lanes = array.minor_to_major().first() == Some(&last) && array.bounds.last() < Some(&LANES);
@@ -38,26 +40,16 @@ fn is_of_pages(array: &LiveArray<'_>, table: &Instruction<'_>) -> bool {
         && array.bounds.ends_with(&bounds[1..])
         && is_along_lanes
         && is_padded
-        && of_few(array).is_none()
+        && of_few(program, array).is_none()
 }
 
 fn proposal<'m>(program: &ProgramModel<'m>, pages: &LiveArray<'m>, table: &Instruction<'m>) -> Option<Proposal> {
-    let (name, of_table) = (name(table), bounds(table)?);
-    let merged = |array: &LiveArray<'m>| program.default_bytes(array.element_type(), &merged(&array.bounds)?);
+    let taken = |array: &LiveArray<'_>| program.default_bytes(array.element_type(), &merged(&array.bounds)?);
     let alike = program.temporaries().filter(|array| array.bounds == pages.bounds);
-    let at_most = alike.filter_map(|array| Some((array.buffer, merged(array)?))).collect();
-    let width = pages.bounds.last()?;
-    let sentence = format!(
-        "Keep `{name}` as [{}] between calls, its last two dimensions merged, and take each {width} of the last where they are \
-         used: what is gathered{} fills {width} of {LANES} lanes, and a reshape back would, too",
-        bounds_text(&self::merged(&of_table)?),
-        at_line(&pages.instruction)
-    );
-    Some(Proposal {
-        buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        is_bound: true,
-        ..Proposal::new(Change::Reshape, Target::Argument, program.advised(pages), sentence)
-    })
+    let finding =
+        GatheredPages { argument: name(table), merged: merged(&bounds(table)?)?, width: *pages.bounds.last()? };
+    let proposal = Proposal::new(Finding::GatheredPages(finding), Target::Argument, program.advised(pages)).bound();
+    Some(proposal.at_most(alike.filter_map(|array| Some((array.buffer, taken(array)?)))))
 }
 
 /// `[2048,16,512]` of `[2048,16,8,64]`

@@ -3,14 +3,15 @@
 
 use crate::{
     advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{BatchedGraphs, Finding},
         parts::{LEAST, bytes_of_part, leading_sizes},
-        program::{BufferChanges, LiveArray, ProgramModel},
+        program::{LiveArray, ProgramModel},
         purpose::is_input,
-        recommendation::{Change, Target},
         rule::{Proposal, Rule},
-        words::{bounds_text, listed},
     },
-    program::{any_fused, at_line, name},
+    program::{any_fused, name},
 };
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
@@ -18,8 +19,8 @@ use tilewise_hlo::{Instruction, Opcode, dataflow::OpId};
 pub(crate) struct GraphsOfABatch;
 
 impl Rule for GraphsOfABatch {
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
-        proposal(program).into_iter().collect()
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        evidence.program().and_then(proposal).into_iter().collect()
     }
 }
 
@@ -32,28 +33,9 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let size_of =
         |array: &LiveArray<'m>| array.bounds.iter().copied().find(|size| *size == edges || nodes.contains(size));
     let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, size_of(array)?, 2)?));
-    let (lead, then) = if program.has_gradient() {
-        ("Microbatch (gradient accumulation) by graphs: batch", "; add up the gradients of the parts, and update once")
-    } else {
-        ("Batch", "")
-    };
-    let sentence = format!(
-        "{lead} fewer of the {graphs} graphs ({}) at a time, in arrays of as many nodes and edges as those have: most of the peak \
-         has a row for each of {edges} edges, such as [{}]{}, and edges by themselves are no batch{then}; halves free this \
-         much, more parts free more",
-        listed(&names),
-        bounds_text(&largest.bounds),
-        at_line(&largest.instruction),
-    );
-    Some(Proposal {
-        buffers: BufferChanges {
-            at_most: program.temporaries().filter_map(half).collect(),
-            ..BufferChanges::default()
-        },
-        is_bound: true,
-        parts: Some(2),
-        ..Proposal::new(Change::Chunk, Target::Value, program.advised(largest), sentence)
-    })
+    let finding = BatchedGraphs { graphs, names, edges, has_gradient: program.has_gradient() };
+    let proposal = Proposal::new(Finding::BatchedGraphs(finding), Target::Value, program.advised(largest)).bound();
+    Some(Proposal { parts: Some(2), ..proposal.at_most(program.temporaries().filter_map(half)) })
 }
 
 /// How many graphs there are, and what has something for each: several of the input's arrays begin with such a dimension,
@@ -65,7 +47,6 @@ fn graphs(program: &ProgramModel<'_>, edges: u64, nodes: &HashSet<u64>) -> Optio
         let name = name(&parameter);
         let first = parameter.shape().ok().and_then(|shape| shape.dimensions().first()?.bound());
         let Some(size) = first.filter(|size| (LEAST..most).contains(size) && is_input(&name)) else { continue };
-        let name = format!("`{name}`");
         match found.iter_mut().find(|(known, _)| *known == size) {
             Some((_, names)) => names.push(name),
             None => found.push((size, vec![name])),

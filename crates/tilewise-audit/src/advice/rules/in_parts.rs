@@ -1,7 +1,7 @@
 //! The code that does in parts what a program does at once; only where that is known to compute the same.
 
 use crate::{
-    advice::program::{LiveArray, ProgramModel},
+    advice::{finding::InParts, program::ProgramModel},
     program::{begins_with, is_elementwise_opcode, is_name, op_name, root, target},
 };
 use tilewise_hlo::{Instruction, Opcode};
@@ -12,9 +12,9 @@ const HANDING_ON: &[&str] = &["AllocateBuffer", "ConcatBitcast", "Sharding", "As
 /// The compiled function in parts, those of its parameters taken apart that begin with a dimension of this size. `None`
 /// where that may compute something else: where results don't consist of the parts', elements along the dimension meet, a
 /// gradient adds up over it, or random numbers are drawn.
-pub(super) fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: u64, most: u64) -> Option<String> {
+pub(super) fn in_parts(program: &ProgramModel<'_>, about: &[u64], size: u64, most: u64) -> Option<InParts> {
     // Pairs of the same array's elements: taking it apart leaves most of them out.
-    if about.bounds.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient() {
+    if about.iter().filter(|bound| **bound == size).count() > 1 || program.has_gradient() {
         return None;
     }
     if !is_in_all_results(program, size) || elements_meet(program, size) {
@@ -36,24 +36,15 @@ pub(super) fn in_parts(program: &ProgramModel<'_>, about: &LiveArray<'_>, size: 
             None => parameters.push((root.to_owned(), has_it)),
         }
     }
-    let all: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
-    let batch: Vec<&str> = parameters.iter().filter(|(_, has_it)| *has_it).map(|(name, _)| name.as_str()).collect();
     let function = program.function();
     // `jit__lambda_` and the like: no function has that name.
-    if batch.is_empty() || !all.iter().all(|name| is_name(name)) || function.starts_with('_') {
+    if !parameters.iter().any(|(_, has_it)| *has_it)
+        || !parameters.iter().all(|(name, _)| is_name(name))
+        || function.starts_with('_')
+    {
         return None;
     }
-    let (all, batch) = (all.join(", "), batch.join(", "));
-    let comma = if batch.contains(',') { "" } else { "," };
-    Some(format!(
-        "def {function}_in_parts({all}, parts={parts}):
-    def part(batch):
-        {batch}{comma} = batch
-        return {function}({all})
-    batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}{comma}))
-    results = jax.lax.map(part, batch)
-    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)"
-    ))
+    Some(InParts { function: function.to_owned(), parameters, parts })
 }
 
 /// Whether all that the program returns begins with a dimension of this size.

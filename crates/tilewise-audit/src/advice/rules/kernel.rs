@@ -3,22 +3,23 @@
 use super::upstream::of_few;
 use crate::{
     advice::{
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Target},
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, KernelColumns},
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
-        snippet::NUMPY,
-        words::bounds_text,
     },
-    program::{MOSAIC, at_line, target},
+    program::{MOSAIC, source_line, target},
 };
 use tilewise_hlo::Instruction;
 
 pub(crate) struct KernelOfFewColumns;
 
 impl Rule for KernelOfFewColumns {
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let Some(program) = evidence.program() else { return Vec::new() };
         let mut kernels: Vec<(Instruction<'_>, Vec<&LiveArray<'_>>)> = Vec::new();
-        for array in program.arrays.iter().filter(|array| array.is_at_peak && of_few(array).is_some()) {
+        for array in program.arrays.iter().filter(|array| array.is_at_peak && of_few(program, *array).is_some()) {
             let Some(kernel) = kernel_of(program, array) else { continue };
             match kernels.iter_mut().find(|(known, _)| known.index() == kernel.index()) {
                 Some((_, arrays)) => arrays.push(array),
@@ -32,25 +33,12 @@ impl Rule for KernelOfFewColumns {
 fn proposal<'m>(program: &ProgramModel<'m>, kernel: &Instruction<'m>, arrays: &[&LiveArray<'m>]) -> Option<Proposal> {
     let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
     // What is made of its results, and what its operands are made of, has the kernel's order, too.
-    let same = program.temporaries().filter(|same| same.bounds == largest.bounds && of_few(same).is_some());
-    let mut buffers = BufferChanges::default();
-    for array in arrays.iter().copied().chain(same) {
-        let bytes = transposed(array).and_then(|bounds| program.default_bytes(array.element_type(), &bounds));
-        buffers.at_most.extend(bytes.map(|bytes| (array.buffer, bytes)));
-    }
-    let bounds = transposed(largest)?;
-    let sentence = format!(
-        "Write the kernel{} for [{}]: its blocks have {} columns, and each of their rows takes 128 lanes; transpose its \
-         BlockSpecs and what it reads and writes",
-        at_line(kernel),
-        bounds_text(&bounds),
-        bounds[bounds.len() - 2],
-    );
-    Some(Proposal {
-        buffers,
-        snippet: program.snippet(NUMPY, "x = jnp.swapaxes(x, -1, -2)  # before the kernel; its blocks transposed"),
-        ..Proposal::new(Change::Transpose, Target::Kernel, program.advised(largest), sentence)
-    })
+    let same = program.temporaries().filter(|same| same.bounds == largest.bounds && of_few(program, *same).is_some());
+    let taken =
+        |array: &LiveArray<'m>| Some((array.buffer, program.default_bytes(array.element_type(), &transposed(array)?)?));
+    let finding = KernelColumns { transposed: transposed(largest)?, source: source_line(kernel) };
+    let proposal = Proposal::new(Finding::KernelColumns(finding), Target::Kernel, program.advised(largest));
+    Some(proposal.at_most(arrays.iter().copied().chain(same).filter_map(taken)))
 }
 
 /// The kernel that makes or reads an array.

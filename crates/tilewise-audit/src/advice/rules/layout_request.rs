@@ -2,21 +2,20 @@
 
 use crate::{
     advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, LayoutRequest, Parameter, RequestedLayout},
         program::{BufferChanges, ProgramModel},
-        recommendation::{AdvisedArray, Change, Recommendation, Saving, Target},
+        recommendation::{AdvisedArray, Recommendation},
         rule::{Proposal, Rule},
-        snippet::{self, LAYOUT},
-        words::capitalized,
     },
     copies::{Copied, CopiedInterface, InterfaceArray, Obstacle},
-    program::{bytes_in_words, is_name, name, op_name, root, traced},
+    program::{name, op_name, root, traced},
 };
 use std::{
     cmp::Reverse,
     collections::{HashMap, HashSet},
 };
-use tilewise::{Shape, Tiled, tpu};
-use tilewise_hlo::dataflow::Dataflow;
 use tilewise_memory::Role;
 
 /// How many times the memory a layout may take: the caller keeps arguments and results beyond the call.
@@ -25,14 +24,14 @@ const MOST_PADDED: u64 = 3;
 const MOST_PRICED: usize = 64;
 
 impl Rule for LayoutRequests<'_> {
-    fn propose(&self, _: &ProgramModel<'_>) -> Vec<Proposal> {
+    fn propose(&self, _: &dyn Evidence) -> Vec<Proposal> {
         self.list.iter().map(|request| request.proposal.clone()).collect()
     }
 }
 
 /// A change of arguments and results that makes copies needless.
 #[derive(Clone, Debug)]
-pub(crate) struct LayoutRequest<'m> {
+pub(crate) struct Requested<'m> {
     proposal: Proposal,
     arrays: Vec<InterfaceArray<'m>>,
     /// What it frees of memory, once those before it are done.
@@ -42,7 +41,7 @@ pub(crate) struct LayoutRequest<'m> {
 /// What is copied at the interface, and which of these copies can go.
 #[derive(Debug, Default)]
 pub(crate) struct LayoutRequests<'m> {
-    list: Vec<LayoutRequest<'m>>,
+    list: Vec<Requested<'m>>,
     /// By the index of a copy, the request and its array that make it needless.
     by_copy: HashMap<usize, (usize, usize)>,
     /// Why another copy stays, by its index.
@@ -89,26 +88,21 @@ impl<'m> LayoutRequests<'m> {
     }
 
     /// What makes a copy needless.
-    pub(crate) fn fix(&self, flow: &Dataflow, copy: usize) -> Option<Recommendation> {
+    pub(crate) fn fix(&self, program: &ProgramModel<'_>, copy: usize) -> Option<Recommendation> {
         let (request, array) = self.by_copy.get(&copy)?;
         let request = self.list.get(*request)?;
         let array = request.arrays.get(*array)?;
-        let (op_name, source) = traced(flow, &array.instruction);
-        Some(Recommendation {
-            change: request.proposal.change,
-            target: if array.role == Role::Argument { Target::Argument } else { Target::Result },
-            array: Some(AdvisedArray {
-                shape_text: array.from.to_string(),
-                instruction: Some(array.instruction.name().to_owned()),
-                requested: Some(array.to.clone()),
-                op_name,
-                source,
-            }),
-            saving: Saving::Exact(request.saved),
-            parts: None,
-            sentence: request.proposal.sentence.clone(),
-            snippet: request.proposal.snippet.clone(),
-        })
+        let (op_name, source) = traced(program.flow, &array.instruction);
+        let about = AdvisedArray {
+            shape_text: array.from.to_string(),
+            instruction: Some(array.instruction.name().to_owned()),
+            requested: Some(array.to.clone()),
+            op_name,
+            source,
+        };
+        let target = if array.role == Role::Argument { Target::Argument } else { Target::Result };
+        let proposal = Proposal::new(request.proposal.finding.clone(), target, about);
+        Some(proposal.recommendation(program, request.saved))
     }
 
     /// What these arrays change, unless the program then holds more than `total`, the bytes it holds with those that are
@@ -151,7 +145,7 @@ impl<'m> LayoutRequests<'m> {
                 self.by_copy.entry(*copy).or_insert((self.list.len(), at));
             }
         }
-        self.list.push(LayoutRequest { proposal, arrays, saved });
+        self.list.push(Requested { proposal, arrays, saved });
     }
 
     fn refuse<'a>(&mut self, copies: impl IntoIterator<Item = &'a usize>, obstacle: Obstacle) {
@@ -236,126 +230,37 @@ fn changes(program: &ProgramModel<'_>, arrays: &[InterfaceArray<'_>]) -> Option<
 
 fn proposal<'m>(program: &ProgramModel<'m>, arrays: &[InterfaceArray<'m>], buffers: BufferChanges) -> Option<Proposal> {
     let about = program.live_array(arrays.iter().max_by_key(|array| array.requested_bytes())?)?;
-    let about = program.advised(&about);
     let is_argument = arrays.iter().any(|array| array.role == Role::Argument);
     let target = if is_argument { Target::Argument } else { Target::Result };
-    Some(Proposal {
-        buffers,
-        snippet: code(program, arrays).and_then(|code| program.snippet(LAYOUT, code)),
-        ..Proposal::new(Change::Order, target, about, sentence(arrays))
-    })
-}
-
-fn sentence(arrays: &[InterfaceArray<'_>]) -> String {
-    let is_donated_to = |number: usize| arrays.iter().any(|other| other.donated_to == Some(number));
-    let said: Vec<String> = arrays
-        .iter()
-        // A donated argument speaks for its result.
-        .filter(|array| !(array.role == Role::Output && is_donated_to(array.number)))
-        .map(|array| match (array.role, array.donated_to) {
-            (Role::Output, _) => format!("take result {} as {}", array.number, sized(array)),
-            (_, Some(_)) => format!("pass `{}` and take it back as {}", name(&array.instruction), sized(array)),
-            _ => format!("pass `{}` as {}", name(&array.instruction), sized(array)),
-        })
-        .collect();
-    let way = if arrays.iter().all(|array| array.role == Role::Output) { "out of" } else { "into" };
-    capitalized(&match &said[..] {
-        [] => String::new(),
-        [one] => format!("{one}: the program copies it {way} that layout"),
-        [one, two] => format!("{one}, and {two}: the program copies them {way} those layouts"),
-        [one, rest @ ..] => {
-            format!("{one}, and {} more likewise: the program copies them {way} those layouts", rest.len())
-        }
-    })
-}
-
-/// The layout to request, and what the array then takes, if that is more.
-fn sized(array: &InterfaceArray<'_>) -> String {
-    let (before, after) = (array.bytes(), array.requested_bytes());
-    if after <= before {
-        return array.to.to_string();
-    }
-    format!("{} ({}, not {})", array.to, bytes_in_words(after), bytes_in_words(before))
-}
-
-fn code(program: &ProgramModel<'_>, arrays: &[InterfaceArray<'_>]) -> Option<String> {
-    let (arguments, results): (Vec<&InterfaceArray<'_>>, Vec<&InterfaceArray<'_>>) =
-        arrays.iter().partition(|array| array.role == Role::Argument);
-    let mut lines = Vec::new();
-    for array in &arguments {
-        lines.push(snippet::put_in(&name(&array.instruction), &layout(program, &array.to)?));
-    }
-    if results.is_empty() {
-        return Some(lines.join("\n"));
-    }
-    let parameters = roots(program)?;
-    let donated =
-        |result: &InterfaceArray<'_>| arguments.iter().find(|argument| argument.donated_to == Some(result.number));
-    let mut formats = Vec::new();
-    for result in &results {
-        // How a result is divided between devices isn't known, unless it takes an argument's place.
-        let like = match donated(result) {
-            Some(argument) => name(&argument.instruction),
-            None if program.partitions == 1 => parameters.first()?.1.clone(),
-            None => return None,
-        };
-        formats.push((result.number, format!("Format({}, {like}.sharding)", layout(program, &result.to)?)));
-    }
-    let mut options = String::new();
-    let mut donated: Vec<String> = arguments
-        .iter()
-        .filter(|argument| argument.donated_to.is_some())
-        .map(|argument| format!("\"{}\"", root(&name(&argument.instruction))))
-        .collect();
-    donated.dedup();
-    if !donated.is_empty() {
-        options = format!("donate_argnames=({}), ", snippet::tuple(donated.into_iter()));
-    }
-    let function = program.function();
-    let result = program.module.entry()?.root()?.shape().ok()?;
-    match &formats[..] {
-        [(_, format)] if result.as_array().is_some() => {
-            lines.push(format!("{function} = jax.jit({function}, {options}out_shardings={format})"));
-        }
-        _ => {
-            let roots: Vec<&str> = parameters.iter().map(|(root, _)| root.as_str()).collect();
-            if !roots.iter().all(|root| is_name(root)) {
-                return None;
-            }
-            lines.push(format!("results, tree = jax.tree.flatten(jax.eval_shape({function}, {}))", roots.join(", ")));
-            lines.push("formats = [None] * len(results)".to_owned());
-            lines.extend(formats.iter().map(|(number, format)| format!("formats[{number}] = {format}")));
-            let formats = "jax.tree.unflatten(tree, formats)";
-            lines.push(format!("{function} = jax.jit({function}, {options}out_shardings={formats})"));
-        }
-    }
-    Some(lines.join("\n"))
-}
-
-/// JAX's `Layout` of this order, with tiles where they aren't those of the order.
-fn layout(program: &ProgramModel<'_>, shape: &Shape) -> Option<String> {
-    let array = shape.as_array()?;
-    let bounds: Vec<u64> = shape.dimensions().iter().map(|dimension| dimension.bound()).collect::<Option<_>>()?;
-    let order = array.layout()?.minor_to_major();
-    let default = tpu::layout_for_order(array.element_type(), &bounds, order, program.generation).ok()?;
-    let mut jax = Tiled::new(shape).ok()?.jax().ok()?;
-    if default.layout().map(|layout| layout.tiles()) == shape.layout().map(|layout| layout.tiles()) {
-        jax.tiling = None;
-        jax.sub_byte_element_size_in_bits = 0;
-    }
-    Some(jax.to_string())
+    let requested = |array: &InterfaceArray<'_>| RequestedLayout {
+        argument: (array.role == Role::Argument).then(|| name(&array.instruction)),
+        number: array.number,
+        donated_to: array.donated_to,
+        to: array.to.clone(),
+        bytes: [array.bytes(), array.requested_bytes()],
+    };
+    let result = program.module.entry().and_then(|entry| entry.root()?.shape().ok());
+    let finding = LayoutRequest {
+        arrays: arrays.iter().map(requested).collect(),
+        function: program.function().to_owned(),
+        parameters: parameters(program),
+        partitions: program.partitions,
+        returns_one: result.is_some_and(|result| result.as_array().is_some()),
+        generation: program.generation,
+    };
+    Some(Proposal { buffers, ..Proposal::new(Finding::LayoutRequest(finding), target, program.advised(&about)) })
 }
 
 /// The parameters of the Python function that the entry's parameters are parts of, each with the first of these.
-fn roots(program: &ProgramModel<'_>) -> Option<Vec<(String, String)>> {
+fn parameters(program: &ProgramModel<'_>) -> Option<Vec<Parameter>> {
     let mut known = HashSet::new();
-    let mut roots = Vec::new();
+    let mut parameters = Vec::new();
     for argument in program.parameters() {
-        let name = op_name(&argument)?;
-        let root = root(&name).to_owned();
+        let first = op_name(&argument)?;
+        let root = root(&first).to_owned();
         if known.insert(root.clone()) {
-            roots.push((root, name));
+            parameters.push(Parameter { root, first });
         }
     }
-    Some(roots)
+    Some(parameters)
 }

@@ -1,18 +1,13 @@
 //! Logits of a vocabulary: the loss needs them once, and a part of the sequence at a time will do.
 
-use crate::{
-    advice::{
-        message::{MessageModel, total},
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Recommendation, Saving, Target},
-        rule::{MessageRule, Proposal, Rule},
-        snippet::JAX_AND_NUMPY,
-        words::bounds_text,
-    },
-    message::Allocation,
-    program::at_line,
+use crate::advice::{
+    change::Target,
+    evidence::{Evidence, Held},
+    finding::{Finding, Logits},
+    program::{LiveArray, ProgramModel},
+    rule::{Proposal, Rule},
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
 
@@ -20,20 +15,11 @@ use tilewise_memory::Machine;
 const VOCABULARY: u64 = 30_000;
 /// Of two dimensions, the other is tokens, not the features of a weight.
 const TOKENS: u64 = 16_384;
-const PARTS: u64 = 8;
+const CHUNKS: u64 = 8;
 /// Logits are of so many places of a text at least.
 const PLACES: u64 = 1024;
 /// In a program it is known which weight has the dimension, so smaller vocabularies are told from features.
 const VOCABULARY_OF_A_WEIGHT: u64 = 8_192;
-
-const CODE: &str = "@jax.checkpoint
-def loss_of(chunk):
-    hidden, labels = chunk
-    logits = (hidden @ head).astype(jnp.float32)
-    picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return (jax.nn.logsumexp(logits, axis=-1) - picked).sum()
-chunks = jax.tree.map(lambda x: x.reshape(8, -1, *x.shape[2:]), (hidden, labels))  # [batch, sequence, …]
-loss = jax.lax.map(loss_of, chunks).sum() / labels.size";
 
 pub(crate) struct VocabularyLogits;
 
@@ -42,9 +28,43 @@ impl Rule for VocabularyLogits {
         true
     }
 
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
-        proposal(program).into_iter().collect()
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        proposal(evidence).into_iter().collect()
     }
+}
+
+/// Logits, what a softmax makes of them and their gradients: [tokens, vocabulary], where a weight has the vocabulary, too.
+fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
+    if evidence.has_gradient() == Some(false) {
+        return None;
+    }
+    let vocabulary = evidence.program().map(Vocabulary::of);
+    if matches!(vocabulary, Some(None)) {
+        return None;
+    }
+    let vocabulary = vocabulary.flatten();
+    let is_it = |array: &dyn Held| match (&vocabulary, array.live()) {
+        (Some(vocabulary), Some(array)) => vocabulary.has(array),
+        _ => is_logits(array),
+    };
+    let at_peak = evidence.temporaries().into_iter().filter(|array| is_it(*array));
+    let largest = at_peak.max_by_key(|array| array.bytes())?;
+    let size = match &vocabulary {
+        Some(vocabulary) => vocabulary.size,
+        None => *largest.bounds().last()?,
+    };
+    let all = evidence.program().map_or_else(|| evidence.temporaries(), |program| program.held_temporaries());
+    let logits = all.into_iter().filter(|array| is_it(*array));
+    let mut buffers: Vec<(usize, u64)> = logits.map(|array| (array.buffer(), array.bytes() / CHUNKS)).collect();
+    // Beside the chunks lies the sum of their gradients of that weight.
+    let arguments = evidence.arguments();
+    let gradients = arguments.iter().filter(|array| array.bounds().len() == 2 && array.bounds().contains(&size));
+    let gradient_bytes = gradients.map(|array| array.bytes()).max().unwrap_or(0);
+    for (_, bytes) in buffers.iter_mut().filter(|(buffer, _)| *buffer == largest.buffer()) {
+        *bytes = bytes.saturating_add(gradient_bytes);
+    }
+    let finding = Finding::Logits(Logits { vocabulary: size, chunks: CHUNKS });
+    Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
 }
 
 /// The vocabulary of a language model, as its program tells it.
@@ -99,60 +119,11 @@ fn sorted(array: &LiveArray<'_>) -> Vec<u64> {
     bounds
 }
 
-/// Logits, what a softmax makes of them and their gradients: [tokens, vocabulary], where a weight has the vocabulary, too.
-fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
-    if !program.has_gradient() {
-        return None;
-    }
-    let vocabulary = Vocabulary::of(program)?;
-    let size = vocabulary.size;
-    let largest = program.peak_temporaries().filter(|array| vocabulary.has(array)).max_by_key(|array| array.bytes)?;
-    let logits = program.temporaries().filter(|array| vocabulary.has(array));
-    let mut at_most: HashMap<usize, u64> = logits.map(|array| (array.buffer, array.bytes / PARTS)).collect();
-    // Beside the chunks lies the sum of their gradients of that weight.
-    let gradient = program.arguments().filter(|array| array.bounds.len() == 2 && array.bounds.contains(&size));
-    let gradient_bytes = gradient.map(|array| array.bytes).max().unwrap_or(0);
-    at_most.entry(largest.buffer).and_modify(|bytes| *bytes = bytes.saturating_add(gradient_bytes));
-    let sentence = format!(
-        "Compute the cross entropy in chunks of tokens, each behind `jax.checkpoint`, with your own masks and weights: [{}]{} \
-         has a number for each of {size} tokens of the vocabulary; {PARTS} chunks hold an eighth of that",
-        bounds_text(&largest.bounds),
-        at_line(&largest.instruction)
-    );
-    Some(Proposal {
-        buffers: BufferChanges { at_most, ..BufferChanges::default() },
-        is_bound: true,
-        snippet: program.snippet(JAX_AND_NUMPY, CODE),
-        ..Proposal::new(Change::Chunk, Target::Value, program.advised(largest), sentence)
-    })
-}
-
-impl MessageRule for VocabularyLogits {
-    fn recommend(&self, message: &MessageModel<'_>) -> Vec<Recommendation> {
-        of_message(message).into_iter().collect()
-    }
-}
-
-fn of_message(message: &MessageModel<'_>) -> Option<Recommendation> {
-    let logits = || message.temporaries.iter().copied().filter(|row| is_logits(row));
-    let largest = logits().max_by_key(|row| row.taken_bytes())?;
-    let shape = largest.shape.as_ref()?.without_layout().to_string();
-    let vocabulary = *largest.bounds().last()?;
-    let sentence = format!(
-        "Compute the cross entropy in chunks of the sequence, each behind `jax.checkpoint`: {shape}{} has a number for each \
-         of {vocabulary} tokens of the vocabulary; {PARTS} chunks hold an eighth of that",
-        largest.at_line()
-    );
-    let held = total(logits(), Allocation::taken_bytes);
-    let found = Recommendation::new(Change::Chunk, Target::Value, sentence)
-        .about(shape)
-        .saving(Saving::AtMost(held / PARTS * (PARTS - 1)));
-    Some(message.with_jax(found, JAX_AND_NUMPY, CODE))
-}
-
-pub(super) fn is_logits(row: &Allocation) -> bool {
-    let bounds = row.bounds();
-    let is_wide = bounds.last().is_some_and(|last| *last >= VOCABULARY && (!is_picture(*last) || is_named(row)));
+/// Logits by their bounds and their name.
+pub(super) fn is_logits(array: &dyn Held) -> bool {
+    let bounds = array.bounds();
+    let is_wide =
+        bounds.last().is_some_and(|last| *last >= VOCABULARY && (!is_picture(*last) || is_named(&array.op_name())));
     is_wide && (bounds.len() > 2 || bounds.len() == 2 && bounds[0] >= TOKENS)
 }
 
@@ -161,7 +132,6 @@ fn is_picture(size: u64) -> bool {
     size.is_power_of_two() && size.trailing_zeros().is_multiple_of(2)
 }
 
-fn is_named(row: &Allocation) -> bool {
-    let name = row.op_name();
+fn is_named(name: &str) -> bool {
     ["logit", "vocab", "entropy", "lm_head", "embed", "softmax", "decode"].iter().any(|sign| name.contains(sign))
 }

@@ -1,11 +1,11 @@
 //! What to change in a program so that it holds less at its peak: one file a rule, with the signs that it looks for in a
-//! program and in a message, what buffers then take, and its words.
+//! program, in a message or in both, what buffers then take, and its data.
 //!
 //! A TPU compiler chooses the layouts of values inside a program from the operations around them, and undoes what a
 //! program asks for there. So only two sorts of change are proposed: of what crosses the program's interface, whose
 //! layout is the caller's, and of which arrays exist at all.
 //!
-//! A rule is a type that implements [`Rule`] or [`MessageRule`], and a line of [`RULES`] or [`MESSAGE_RULES`]. What it
+//! A rule is a type that implements [`Rule`] once, for programs and messages alike, and a line of [`RULES`]. What it
 //! frees of a program, and whether that is worth a line, is worked out for all rules alike (in `pricing.rs`).
 
 mod attention;
@@ -32,46 +32,35 @@ mod upstream;
 pub(crate) use layout_request::LayoutRequests;
 pub(crate) use logits::Vocabulary;
 
-use super::rule::{MessageRule, Rule};
+use super::rule::Rule;
 
 /// Every rule but the first. Of changes that free as much, those of the earlier one come first: what is the caller's own.
-pub(crate) const RULES: &[&dyn Rule] = &[
-    &pinned_order::PinnedOrder,
-    &columns::PaddedColumns,
-    &flat_records::FlatRecords,
-    &donate::UndonatedState,
+const RULES: &[&dyn Rule] = &[
+    &pinned_order::PinnedOrders,
+    &columns::PaddedArguments,
+    &copied_weights::CopiedArguments,
+    &flat_records::ReshapedRecords,
+    &donate::ReturnedState,
     &upstream::GatheredRows,
-    &gathered_pages::GatheredPages,
+    &gathered_pages::PagesOfACache,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
     &logits::VocabularyLogits,
-    &repeated_layers::RepeatedLayers,
+    &attention::ScoresOfAttention,
+    &repeated_layers::LayersKeepValues,
     &sample_gradients::GradientsOfSamples,
-    &shuffled_rows::ShuffledRows,
+    &shuffled_rows::RowsBeforeALoop,
+    &narrow::PredicatesInWords,
+    &cut_off::UnseenPadding,
     &graphs::GraphsOfABatch,
     &chunk::OneLargeDimension,
+    &narrow::SecondType,
 ];
 
 /// Every rule, with what is copied at the program's interface.
 pub(crate) fn rules<'a>(requests: &'a LayoutRequests<'a>) -> Vec<&'a dyn Rule> {
     [requests as &dyn Rule].into_iter().chain(RULES.iter().copied()).collect()
 }
-
-/// Every rule for messages about programs that do not fit into HBM, in that order, too.
-pub(crate) const MESSAGE_RULES: &[&dyn MessageRule] = &[
-    &pinned_order::PinnedOrder,
-    &columns::PaddedColumns,
-    &copied_weights::CopiedWeights,
-    &upstream::GatheredRows,
-    &logits::VocabularyLogits,
-    &attention::AttentionScores,
-    &narrow::WidePredicates,
-    &cut_off::CutOffShapes,
-    &chunk::OneLargeDimension,
-    &narrow::ConvertedArguments,
-    &checkpoint::LoopKeepsValues,
-    &donate::UndonatedState,
-];
 
 #[cfg(test)]
 mod tests {
@@ -94,7 +83,11 @@ mod tests {
         let said: Vec<String> = said.iter().map(|row| row.join(" ").replace(" |", "")).collect();
         assert_eq!(
             said,
-            rules(&LayoutRequests::default()).iter().map(|rule| holds(rule).join(" ")).collect::<Vec<_>>()
+            rules(&LayoutRequests::default())
+                .iter()
+                .filter(|rule| rule.is_of_programs())
+                .map(|rule| holds(rule).join(" "))
+                .collect::<Vec<_>>()
         );
     }
 }

@@ -2,12 +2,13 @@
 
 use crate::{
     advice::{
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Target},
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, SampleGradients},
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
-        words::bounds_text,
     },
-    program::{at_line, name},
+    program::name,
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::Shape;
@@ -21,8 +22,8 @@ impl Rule for GradientsOfSamples {
         true
     }
 
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
-        proposal(program).into_iter().collect()
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        evidence.program().and_then(proposal).into_iter().collect()
     }
 }
 
@@ -40,21 +41,9 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
         of(array)?;
         Some((array.buffer, program.default_bytes(array.element_type(), array.bounds.get(1..)?)?))
     };
-    let sentence = format!(
-        "Run the loop{} on the whole batch, instead of a `jax.vmap` of it: it adds up the gradient of `{weight}` for each of \
-         {samples} samples, [{}]; the batch as one state, with the same steps for all, has one of [{}]",
-        at_line(&largest.instruction),
-        bounds_text(&largest.bounds),
-        bounds_text(one)
-    );
-    Some(Proposal {
-        buffers: BufferChanges {
-            at_most: program.temporaries().filter_map(of_one).collect(),
-            ..BufferChanges::default()
-        },
-        is_bound: true,
-        ..Proposal::new(Change::Batch, Target::Loop, program.advised(largest), sentence)
-    })
+    let finding = SampleGradients { weight: weight.clone(), samples: *samples, bounds: one.to_vec() };
+    let proposal = Proposal::new(Finding::SampleGradients(finding), Target::Loop, program.advised(largest)).bound();
+    Some(proposal.at_most(program.temporaries().filter_map(of_one)))
 }
 
 /// The names of arguments that may be weights, by their bounds in rising order.

@@ -4,13 +4,13 @@
 use super::upstream::is_gather;
 use crate::{
     advice::{
-        program::{BufferChanges, LiveArray, ProgramModel},
-        recommendation::{Change, Target},
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, ShuffledRows},
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
-        snippet::JAX,
-        words::bounds_text,
     },
-    program::{any_fused, at_line},
+    program::{any_fused, source_line},
 };
 use tilewise_hlo::{
     Opcode,
@@ -18,14 +18,15 @@ use tilewise_hlo::{
 };
 use tilewise_memory::Machine;
 
-pub(crate) struct ShuffledRows;
+pub(crate) struct RowsBeforeALoop;
 
-impl Rule for ShuffledRows {
+impl Rule for RowsBeforeALoop {
     fn holds_on(&self, _: Machine) -> bool {
         true
     }
 
-    fn propose(&self, program: &ProgramModel<'_>) -> Vec<Proposal> {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        let Some(program) = evidence.program() else { return Vec::new() };
         let gathered = program.peak_temporaries().filter(|array| is_gather(&array.instruction));
         let mut loops: Vec<(OpId, Vec<&LiveArray<'_>>)> = Vec::new();
         for (array, around) in gathered.filter_map(|array| Some((array, loop_that_takes_parts(program, array)?))) {
@@ -58,32 +59,11 @@ fn loop_that_takes_parts(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> O
     found
 }
 
-fn proposal<'m>(program: &ProgramModel<'m>, around: OpId, arrays: &[&LiveArray<'m>]) -> Option<Proposal> {
-    let trips = program.flow.trip_count(around)?;
+fn proposal(program: &ProgramModel<'_>, around: OpId, arrays: &[&LiveArray<'_>]) -> Option<Proposal> {
+    let steps = program.flow.trip_count(around)?;
     let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
-    let others = match arrays.len() {
-        1 => String::new(),
-        2 => ", and the other array that is gathered so".to_owned(),
-        count => format!(", and the {} others that are gathered so", count - 1),
-    };
-    let sentence = format!(
-        "Gather the rows of [{}]{} inside the loop{}, in each of its {trips} steps those that it takes{others}: gathered \
-         before it, all of them lie in memory for all of its steps",
-        bounds_text(&largest.bounds),
-        at_line(&largest.instruction),
-        program.flow.instruction(around).map(|around| at_line(&around)).unwrap_or_default(),
-    );
-    let code = format!(
-        "def step_of(carry, rows):\n    return step(carry, jax.tree.map(lambda x: x[rows], data))\n\
-         carry, ys = jax.lax.scan(step_of, carry, order.reshape({trips}, -1))  # data: not shuffled; order: of its rows"
-    );
-    Some(Proposal {
-        buffers: BufferChanges {
-            at_most: arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(trips))).collect(),
-            ..BufferChanges::default()
-        },
-        is_bound: true,
-        snippet: program.snippet(JAX, code),
-        ..Proposal::new(Change::Chunk, Target::Loop, program.advised(largest), sentence)
-    })
+    let source = program.flow.instruction(around).and_then(|around| source_line(&around));
+    let finding = Finding::ShuffledRows(ShuffledRows { steps, others: arrays.len() - 1, source });
+    let proposal = Proposal::new(finding, Target::Loop, program.advised(largest)).bound();
+    Some(proposal.at_most(arrays.iter().map(|array| (array.buffer, array.bytes.div_ceil(steps)))))
 }

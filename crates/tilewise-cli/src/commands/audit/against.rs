@@ -18,9 +18,9 @@ pub(super) fn run(before: &Path, args: &Args, output: &mut Output) -> io::Result
         Err((source, failure)) => return output.failure(&source, failure),
     };
     judge(&after, args, output);
-    let page = Comparison::of(&before.view(), &after.view()).to_html();
+    let page = Comparison::of(&before.report, &after.report).to_html();
     match &args.out {
-        Some(path) => written(path, page.as_bytes(), &after.source, output),
+        Some(path) => written(path, page.as_bytes(), &after.report.source, output),
         None => output.raw(|out| out.write_all(page.as_bytes())),
     }
 }

@@ -91,14 +91,14 @@ impl<'a> Sink<'a> {
     /// Writes an audit, or says why the format can't have it.
     pub(super) fn write(&mut self, audited: &AuditOutput, output: &mut Output) -> io::Result<()> {
         if let Err(failure) = self.exporter.accepts(audited) {
-            return output.failure(&audited.source, failure);
+            return output.failure(&audited.report.source, failure);
         }
         let Destination::File(path) = self.destination else {
             return self.run(output, |exporter, out| exporter.write(audited, out));
         };
         let mut bytes = Vec::new();
         self.exporter.write(audited, &mut bytes)?;
-        written(path, &bytes, &audited.source, output)
+        written(path, &bytes, &audited.report.source, output)
     }
 
     fn run(

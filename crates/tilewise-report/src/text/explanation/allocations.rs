@@ -1,6 +1,7 @@
 //! What a message lists, equal rows together.
 
 use crate::{
+    findings::printed,
     style::{FAINT, STRONG, bytes, styled, waste_style},
     text::{
         array_row::{Row, write_header},
@@ -11,7 +12,7 @@ use std::{
     collections::{HashMap, hash_map::Entry},
     io::{self, Write},
 };
-use tilewise_audit::{Allocation, Explanation, SourceLine, size_in_words};
+use tilewise_audit::{Allocation, Explanation, SourceLine};
 use tilewise_oom::{PrintedSize, Section, WindowKind};
 
 /// Rows shown: what a screen holds.
@@ -117,7 +118,7 @@ fn write_row(row: &Allocation, count: u64, width: usize, out: &mut dyn Write) ->
         let doubt = format!(
             "the message says {}, but this shape takes {}: its layout is not printed in full, or the allocation is \
              shared",
-            size_in_words(reported),
+            printed(reported),
             bytes(sizes.physical_bytes)
         );
         write_wrapped(&doubt, waste_style(2.0), ["      "; 2], width, out)?;

@@ -1,0 +1,222 @@
+//! Programs and messages as evidence.
+
+use super::{
+    evidence::{Evidence, Held, Listed, Thresholds},
+    finding::ArrayName,
+    message::{ListedArray, MessageModel, share_of_all, total},
+    program::{LiveArray, ProgramModel},
+    recommendation::AdvisedArray,
+};
+use crate::{
+    message::Allocation,
+    program::{generation_of_tiles, name, op_name},
+};
+use tilewise::{Shape, tpu::Generation};
+use tilewise_memory::Role;
+use tilewise_oom::Framework;
+
+const OF_PROGRAMS: Thresholds =
+    Thresholds { few: 16, short: 16, rows: 1024, padded_quarters: 16, parts: &[2, 4, 8], most: 60 };
+
+/// A message tells less of what an array is: dimensions up to 32 are columns, one of 128 lanes for each. What of a batch it
+/// doesn't list falls with it.
+const OF_MESSAGES: Thresholds = Thresholds { few: 32, short: 0, rows: 1, padded_quarters: 5, parts: &[8], most: 50 };
+
+impl Evidence for ProgramModel<'_> {
+    fn arguments(&self) -> Vec<&dyn Held> {
+        ProgramModel::arguments(self).map(|array| array as &dyn Held).collect()
+    }
+
+    fn results(&self) -> Vec<&dyn Held> {
+        ProgramModel::results(self).map(|array| array as &dyn Held).collect()
+    }
+
+    fn temporaries(&self) -> Vec<&dyn Held> {
+        self.peak_temporaries().map(|array| array as &dyn Held).collect()
+    }
+
+    fn generation_of(&self, _: &Shape) -> Generation {
+        self.generation
+    }
+
+    fn has_gradient(&self) -> Option<bool> {
+        Some(ProgramModel::has_gradient(self))
+    }
+
+    /// JAX's names of operations begin with the function that was compiled.
+    fn framework(&self) -> Option<Framework> {
+        const LOOKED_AT: usize = 4096;
+        let mut names = self.module.instructions().rev().take(LOOKED_AT).filter_map(|at| op_name(&at));
+        let is_jax = self.module.name().starts_with("jit_")
+            || names.any(|name| name.starts_with("jit(") || name.starts_with("pmap("));
+        is_jax.then_some(Framework::Jax)
+    }
+
+    fn thresholds(&self) -> &'static Thresholds {
+        &OF_PROGRAMS
+    }
+
+    fn extrapolated(&self, bytes: u64, _: Listed) -> u64 {
+        bytes
+    }
+
+    fn program(&self) -> Option<&ProgramModel<'_>> {
+        Some(self)
+    }
+
+    fn message(&self) -> Option<&MessageModel<'_>> {
+        None
+    }
+}
+
+impl ProgramModel<'_> {
+    /// What is inside the program at any moment.
+    pub(crate) fn held_temporaries(&self) -> Vec<&dyn Held> {
+        self.temporaries().map(|array| array as &dyn Held).collect()
+    }
+}
+
+impl Held for LiveArray<'_> {
+    fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    fn bounds(&self) -> &[u64] {
+        &self.bounds
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn buffer(&self) -> usize {
+        self.buffer
+    }
+
+    fn name(&self) -> ArrayName {
+        ArrayName::Named(name(&self.instruction))
+    }
+
+    fn op_name(&self) -> String {
+        op_name(&self.instruction).unwrap_or_default()
+    }
+
+    fn advised(&self, evidence: &dyn Evidence) -> AdvisedArray {
+        match evidence.program() {
+            Some(program) => program.advised(self),
+            None => AdvisedArray::of_shape(self.shape.to_string()),
+        }
+    }
+
+    fn live(&self) -> Option<&LiveArray<'_>> {
+        Some(self)
+    }
+}
+
+impl MessageModel<'_> {
+    fn of(&self, role: Role) -> Vec<&dyn Held> {
+        self.arrays.iter().filter(|array| array.role == role).map(|array| array as &dyn Held).collect()
+    }
+}
+
+impl Evidence for MessageModel<'_> {
+    fn arguments(&self) -> Vec<&dyn Held> {
+        self.of(Role::Argument)
+    }
+
+    /// Without those that lie in donated arguments, for these change with them.
+    fn results(&self) -> Vec<&dyn Held> {
+        if self.budget.output_bytes == Some(0) { Vec::new() } else { self.of(Role::Output) }
+    }
+
+    fn temporaries(&self) -> Vec<&dyn Held> {
+        self.of(Role::Temporary)
+    }
+
+    /// As given, or as its tiles tell.
+    fn generation_of(&self, shape: &Shape) -> Generation {
+        let of_tiles = || shape.as_array().and_then(generation_of_tiles);
+        self.listing.generation.or_else(of_tiles).unwrap_or(Generation::V5e)
+    }
+
+    fn has_gradient(&self) -> Option<bool> {
+        const SIGNS: [&str; 4] = ["jvp(", "mapped_update", "train_step", "grad"];
+        let has_sign = |row: &&Allocation| SIGNS.iter().any(|sign| row.op_name().contains(sign));
+        self.temporaries.iter().any(has_sign).then_some(true)
+    }
+
+    fn framework(&self) -> Option<Framework> {
+        Some(self.framework)
+    }
+
+    fn thresholds(&self) -> &'static Thresholds {
+        &OF_MESSAGES
+    }
+
+    fn extrapolated(&self, bytes: u64, listed: Listed) -> u64 {
+        let rows = self.temporaries.iter().copied();
+        match listed {
+            Listed::Bytes => share_of_all(bytes, total(rows, Allocation::taken_bytes), self.budget.temporary_bytes),
+            Listed::Padding => share_of_all(bytes, total(rows, Allocation::told_padding), self.temporary_padding()),
+        }
+    }
+
+    fn program(&self) -> Option<&ProgramModel<'_>> {
+        None
+    }
+
+    fn message(&self) -> Option<&MessageModel<'_>> {
+        Some(self)
+    }
+}
+
+impl Held for ListedArray<'_> {
+    fn shape(&self) -> &Shape {
+        self.shape
+    }
+
+    fn bounds(&self) -> &[u64] {
+        &self.bounds
+    }
+
+    fn bytes(&self) -> u64 {
+        self.row.taken_bytes()
+    }
+
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn buffer(&self) -> usize {
+        self.number
+    }
+
+    fn name(&self) -> ArrayName {
+        // The framework's own name of an argument is an expression, such as `params['w']`; paths are of operations.
+        let name = self.row.op_name();
+        if !name.is_empty() && !name.contains(['/', '(', ' ']) {
+            return ArrayName::Named(name.to_owned());
+        }
+        match self.row.entry.role() {
+            Some(tilewise_oom::Role::Argument(number, index)) => ArrayName::Argument(number, index),
+            Some(tilewise_oom::Role::Output(index)) => ArrayName::Result(index),
+            _ => ArrayName::Unknown,
+        }
+    }
+
+    fn op_name(&self) -> String {
+        self.row.op_name().to_owned()
+    }
+
+    fn advised(&self, _: &dyn Evidence) -> AdvisedArray {
+        AdvisedArray::of_row(self.row)
+    }
+
+    fn live(&self) -> Option<&LiveArray<'_>> {
+        None
+    }
+}

@@ -1,0 +1,373 @@
+//! What is found in messages that no array explains.
+
+use crate::advice::change::Change;
+use tilewise::{Shape, tpu::Generation};
+use tilewise_oom::{PrintedSize, WindowKind};
+
+/// A program that doesn't fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MemoryFinding {
+    /// The program tells more than the message.
+    LookInside {
+        /// Whether the message lists no arrays.
+        is_bare: bool,
+        /// By how much something has to shrink.
+        shrink: Option<Shrink>,
+    },
+    /// The compiler gave up early.
+    EarlyAbort,
+    /// One array is larger than the memory.
+    OneArray {
+        /// Bytes it takes.
+        bytes: Option<u64>,
+        /// Devices that leave room beside it.
+        devices: Option<u64>,
+    },
+    /// The arguments alone don't fit.
+    Arguments {
+        /// Bytes they take.
+        bytes: u64,
+        /// Devices that leave room for the program.
+        devices: u64,
+    },
+}
+
+/// By how much something has to shrink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shrink {
+    /// Of temporaries, or else of all that is needed.
+    pub is_of_temporaries: bool,
+    /// Rounded up.
+    pub percent: u64,
+}
+
+/// What happens while a program runs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum RunTimeFinding {
+    /// Enough is free, but not in one piece.
+    Fragmented {
+        /// What is needed.
+        asked: Option<PrintedSize>,
+    },
+    /// Others hold the memory.
+    OthersHold {
+        /// What is needed.
+        asked: Option<PrintedSize>,
+        /// What is free.
+        free: Option<PrintedSize>,
+        /// What the program returns, as it is printed.
+        returned: Option<String>,
+    },
+    /// Results are padded between runs.
+    PaddedResults {
+        /// What they take.
+        size: PrintedSize,
+        /// How much of that is data.
+        percent: f64,
+    },
+    /// The program, or what is asked for, could be smaller.
+    AskLess {
+        /// Whether a program is loaded.
+        is_program: bool,
+    },
+    /// SparseCores hold most of a shared memory.
+    SparseCores {
+        /// What they need.
+        size: Option<PrintedSize>,
+    },
+    /// The TensorCore holds most of a shared memory.
+    TensorCore {
+        /// What it needs.
+        size: Option<PrintedSize>,
+    },
+    /// A core stopped.
+    CoreHalt(CoreHalt),
+    /// An error of this code, or none, which tells nothing of memory.
+    Unknown {
+        /// XLA's code.
+        code: Option<String>,
+    },
+}
+
+/// Why a core stopped, by the signs that <https://openxla.org/xla/errors/error_0200> lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CoreHalt {
+    /// A copy went out of its array's bounds.
+    Bounds,
+    /// A semaphore was left over.
+    Semaphore,
+    /// The cores run different programs.
+    Launch,
+    /// The machine failed.
+    Machine,
+    /// The compiler made an instruction that the core refuses.
+    Instruction,
+    /// Nothing tells.
+    Unknown,
+}
+
+/// What a kernel holds in its own memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlockFinding {
+    /// A block is too large.
+    Window {
+        /// What it is of.
+        kind: WindowKind,
+        /// The number of the operand.
+        operand: Option<u32>,
+        /// The block as it is printed.
+        block: String,
+        /// Its bounds once it is smaller.
+        smaller: Option<Vec<u64>>,
+        /// How many times smaller.
+        parts: u64,
+        /// Blocks in memory at once.
+        buffers: u32,
+        /// Bytes of them.
+        bytes: u64,
+        /// Windows of the kernel.
+        windows: usize,
+        /// Where no higher limit helps.
+        cap: Option<(Generation, u64)>,
+    },
+    /// The kernel's own scratch is too large.
+    Scratch {
+        /// As it is printed.
+        shape: String,
+        /// Bytes.
+        bytes: u64,
+        /// Where no higher limit helps.
+        cap: Option<(Generation, u64)>,
+    },
+    /// A kernel that many programs share.
+    Library {
+        /// Its name.
+        kernel: String,
+        /// Where no higher limit helps.
+        cap: Option<(Generation, u64)>,
+    },
+    /// An operation that the compiler made a kernel of.
+    Fusion {
+        /// Where no higher limit helps.
+        cap: Option<(Generation, u64)>,
+    },
+    /// A kernel of which nothing is listed.
+    Unlisted {
+        /// Where no higher limit helps.
+        cap: Option<(Generation, u64)>,
+    },
+    /// An operand lies in SMEM.
+    ScalarOperand {
+        /// What it is of.
+        kind: WindowKind,
+        /// The number of the operand.
+        operand: Option<u32>,
+        /// The array.
+        shape: Option<Shape>,
+        /// Bytes it takes.
+        bytes: u64,
+        /// Bytes of SMEM.
+        limit: u64,
+    },
+    /// Tables of pages and lengths lie in SMEM.
+    ScalarTables {
+        /// The largest array, and its bytes.
+        largest: Option<(Shape, u64)>,
+        /// Bytes of SMEM.
+        limit: u64,
+    },
+    /// The SparseCore's program is too large for HBM.
+    SparseCoreInHbm,
+    /// What a SparseCore takes at once is too large.
+    SparseCore {
+        /// Whether its scratchpad ran out.
+        is_scratchpad: bool,
+    },
+    /// Values did not fit into registers.
+    Spills {
+        /// Bytes of them; 0 where they are not listed.
+        bytes: u64,
+    },
+}
+
+/// A limit that can be raised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelLimit {
+    /// Bytes to allow.
+    pub raised: u64,
+    /// What is allowed now.
+    pub limit: PrintedSize,
+    /// The most that a generation honours.
+    pub cap: Option<(Generation, u64)>,
+    /// Whether it is a kernel of the user's; `None` where nothing tells.
+    pub is_kernel: Option<bool>,
+    /// Whether the limit is surely a setting.
+    pub is_setting: bool,
+}
+
+/// A kernel that can't be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MosaicFinding {
+    /// A block that is no multiple of the tile.
+    Block {
+        /// Whose block it is, as in ` of inputs[0]`; empty where nothing tells.
+        of: String,
+        /// Rows and lanes of the tile.
+        tile: [u64; 2],
+        /// The nearest block that is allowed, and the array; `None` where the message has neither.
+        legal: Option<[Vec<Option<u64>>; 2]>,
+        /// Whether the array has one dimension.
+        is_flat: bool,
+    },
+    /// A row at a time by one dimension more: the array and the block.
+    OneRow {
+        /// The array's bounds with that dimension.
+        array: Vec<Option<u64>>,
+        /// The block's.
+        block: Vec<Option<u64>>,
+    },
+    /// An index that always is a multiple.
+    Multiple {
+        /// Which dimension it is in.
+        dimension: Option<u64>,
+        /// Of what.
+        multiple: u64,
+    },
+    /// An index that is none.
+    WholeTile {
+        /// Of what.
+        multiple: u64,
+    },
+    /// A slice that does not end where a tile does.
+    Slice {
+        /// Which dimension it is in.
+        dimension: u64,
+        /// Of what it has to be a multiple.
+        multiple: u64,
+        /// Its size, and the next multiple.
+        size: Option<[u64; 2]>,
+    },
+    /// Operands of a type that the matrix unit can't read.
+    Cast,
+    /// An operation that is not implemented.
+    Rewrite {
+        /// Its name.
+        operation: Option<String>,
+    },
+    /// A kernel in a program that is divided between devices.
+    Partitioned,
+}
+
+/// What to do about an argument that the program was not compiled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MismatchFinding {
+    /// It lies in another layout.
+    OtherLayout,
+    /// It has another type than this.
+    OtherType(String),
+    /// It lies in another memory than this.
+    OtherMemory(String),
+    /// It has other dimensions, or nothing tells.
+    OtherShape,
+}
+
+/// What to donate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DonationFinding {
+    /// A state that comes back as it was passed.
+    State,
+    /// Nothing else.
+    OnlyState,
+}
+
+/// Where a result belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PlacementFinding {
+    /// On the host.
+    Host,
+    /// On the device.
+    Device,
+}
+
+/// A server's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CacheFinding {
+    /// Each device has too few heads.
+    PaddedHeads,
+    /// Requests are longer than the cache, which has room for so many tokens.
+    LongRequests(Option<u64>),
+}
+
+/// A machine without tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ElsewhereFinding {
+    /// Compiled programs find no memory beside the pool.
+    Pool,
+    /// Other processes hold the GPU's memory.
+    Processes {
+        /// Whether nothing else is likelier.
+        is_likely: bool,
+    },
+    /// Free pieces are not joined.
+    Fragmented,
+    /// The program is too large: whose the largest buffer is, and its bytes.
+    Smaller(Option<(Option<String>, u64)>),
+    /// PyTorch keeps much for the backward pass.
+    TorchCheckpoint,
+    /// PyTorch's allocator holds free pieces.
+    TorchFragmented,
+    /// Other processes hold the memory that PyTorch asks for.
+    TorchProcesses,
+    /// The host's own memory ran out.
+    Host,
+    /// A bank of a Tenstorrent device is full.
+    Bank {
+        /// Why.
+        cause: Option<tilewise_oom::Verdict>,
+        /// Bytes that each would store, and that it has.
+        bytes: Option<[u64; 2]>,
+    },
+}
+
+impl MemoryFinding {
+    pub(super) fn change(&self) -> Change {
+        match self {
+            Self::LookInside { .. } | Self::EarlyAbort => Change::Audit,
+            Self::OneArray { .. } | Self::Arguments { .. } => Change::Shard,
+        }
+    }
+}
+
+impl RunTimeFinding {
+    pub(super) fn change(&self) -> Change {
+        match self {
+            Self::Fragmented { .. } | Self::OthersHold { .. } => Change::Free,
+            Self::PaddedResults { .. } => Change::Reshape,
+            Self::AskLess { .. } => Change::Chunk,
+            Self::SparseCores { .. } | Self::TensorCore { .. } => Change::Shard,
+            Self::CoreHalt(_) | Self::Unknown { .. } => Change::None,
+        }
+    }
+}
+
+impl ElsewhereFinding {
+    pub(super) fn change(&self) -> Change {
+        match self {
+            Self::Smaller(_) | Self::TorchCheckpoint => Change::Checkpoint,
+            Self::Bank { .. } => Change::Block,
+            _ => Change::Free,
+        }
+    }
+}

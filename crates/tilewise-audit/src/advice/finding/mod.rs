@@ -1,0 +1,123 @@
+//! What recommendations follow from, as data. `tilewise-report` has the words for each.
+
+mod arrays;
+mod messages;
+
+pub use arrays::{
+    ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ColumnsWay, ConvertedArguments, CutOffShapes, FlatRecords,
+    GatheredPages, GradientSums, InParts, Jit, KeptByLoop, KernelColumns, LargeDimension, LayoutRequest, Library,
+    Logits, PaddedColumns, Parameter, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
+    SampleGradients, ShuffledRows, UndonatedState,
+};
+pub use messages::{
+    BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding,
+    MismatchFinding, MosaicFinding, PlacementFinding, RunTimeFinding, Shrink,
+};
+
+use super::change::Change;
+
+/// What a [`Recommendation`](super::Recommendation) follows from: a sign in a program or in a message, with its figures.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Finding {
+    /// Arguments and results are copied into another layout.
+    LayoutRequest(LayoutRequest),
+    /// An argument or a result lies in another order than the default one, which takes less.
+    PinnedOrder(PinnedOrder),
+    /// An argument or a result has a few columns, each row padded to the lanes.
+    PaddedColumns(PaddedColumns),
+    /// The program copies its weights into another layout, and holds them twice.
+    CopiedWeights,
+    /// A flat argument is reshaped to rows of a few columns.
+    FlatRecords(FlatRecords),
+    /// A result could take the memory of an argument.
+    UndonatedState(UndonatedState),
+    /// Rows of a few columns are gathered, scattered or made.
+    RowsOfFew(RowsOfFew),
+    /// Pages of a cache are gathered whole.
+    GatheredPages(GatheredPages),
+    /// A kernel of the user's reads or writes rows of a few columns.
+    KernelColumns(KernelColumns),
+    /// A loop keeps values of all its steps for the gradient.
+    KeptByLoop(KeptByLoop),
+    /// Logits of a vocabulary are held at once.
+    Logits(Logits),
+    /// Scores of attention are held at once.
+    AttentionScores(AttentionScores),
+    /// Layers that repeat keep values for the backward pass.
+    RepeatedLayers(RepeatedLayers),
+    /// A loop adds up gradients of weights for each sample on its own.
+    SampleGradients(SampleGradients),
+    /// Rows are shuffled before a loop that takes a part of them in each step.
+    ShuffledRows(ShuffledRows),
+    /// An old compiler keeps predicates in 32 bits.
+    WidePredicates,
+    /// Arrays whose shapes are cut off are mostly padding.
+    CutOffShapes(CutOffShapes),
+    /// Most of the peak has a row for each edge of many graphs.
+    BatchedGraphs(BatchedGraphs),
+    /// Most of the peak has one dimension in common.
+    LargeDimension(LargeDimension),
+    /// The program holds arrays in a second type.
+    ConvertedArguments(ConvertedArguments),
+    /// The program doesn't fit into memory, and nothing that is listed tells what would help.
+    Memory(MemoryFinding),
+    /// Others hold the memory, or a core stopped.
+    RunTime(RunTimeFinding),
+    /// A kernel needs more of VMEM, SMEM or a SparseCore's memory than it may have.
+    Block(BlockFinding),
+    /// A kernel's memory is limited by a setting.
+    KernelLimit(KernelLimit),
+    /// Mosaic can't compile a kernel.
+    Mosaic(MosaicFinding),
+    /// An argument is not what the program was compiled for.
+    Mismatch(MismatchFinding),
+    /// Donated arrays found no result to live in.
+    Donation(DonationFinding),
+    /// A result ends in the host's memory.
+    Placement(PlacementFinding),
+    /// A server's cache of keys and values.
+    Cache(CacheFinding),
+    /// A machine without tiles.
+    Elsewhere(ElsewhereFinding),
+    /// Parameters and state exceed the memory by themselves.
+    ReplicatedState,
+    /// The compiler's own recomputing has reached its end.
+    ExhaustedRematerialization,
+    /// The text is the compiler's plan of a program.
+    BufferAssignment,
+}
+
+impl Finding {
+    /// What sort of change it calls for.
+    #[must_use]
+    pub fn change(&self) -> Change {
+        match self {
+            Self::LayoutRequest(_) | Self::PinnedOrder(_) | Self::CopiedWeights => Change::Order,
+            Self::PaddedColumns(PaddedColumns { way: ColumnsWay::Flat { .. }, .. }) | Self::GatheredPages(_) => {
+                Change::Reshape
+            }
+            Self::PaddedColumns(_) | Self::FlatRecords(_) | Self::RowsOfFew(_) | Self::CutOffShapes(_) => Change::Split,
+            Self::UndonatedState(_) | Self::Donation(_) => Change::Donate,
+            Self::KernelColumns(_) => Change::Transpose,
+            Self::KeptByLoop(_) | Self::RepeatedLayers(_) | Self::ExhaustedRematerialization => Change::Checkpoint,
+            Self::Logits(_)
+            | Self::AttentionScores(_)
+            | Self::ShuffledRows(_)
+            | Self::BatchedGraphs(_)
+            | Self::LargeDimension(_) => Change::Chunk,
+            Self::SampleGradients(_) => Change::Batch,
+            Self::WidePredicates | Self::ConvertedArguments(_) => Change::Narrow,
+            Self::Memory(finding) => finding.change(),
+            Self::RunTime(finding) => finding.change(),
+            Self::Block(_) | Self::Mosaic(_) => Change::Block,
+            Self::KernelLimit(_) => Change::Limit,
+            Self::Mismatch(MismatchFinding::OtherLayout) => Change::Order,
+            Self::Mismatch(_) | Self::Placement(_) => Change::None,
+            Self::Cache(CacheFinding::PaddedHeads) | Self::ReplicatedState => Change::Shard,
+            Self::Cache(CacheFinding::LongRequests(_)) => Change::Limit,
+            Self::Elsewhere(finding) => finding.change(),
+            Self::BufferAssignment => Change::Audit,
+        }
+    }
+}

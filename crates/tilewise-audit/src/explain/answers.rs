@@ -1,0 +1,83 @@
+//! What to do about messages that aren't judged by what fills a TPU's memory: warnings, logs, kernels that can't be compiled,
+//! other machines.
+
+use super::{elsewhere, mismatch::Mismatch, mosaic};
+use crate::{
+    advice::{
+        Recommendation, Saving, Target,
+        finding::{CacheFinding, DonationFinding, ElsewhereFinding, Finding, PlacementFinding},
+    },
+    message::Listing,
+};
+use tilewise_oom::{Form, Framework, Machine, Verdict};
+
+/// Below this nobody misses the memory.
+const SMALL: u64 = 1 << 20;
+
+/// What to do about a message of one of these families; `None` for others.
+pub(super) fn answers(listing: Listing<'_>, mismatch: Option<&Mismatch>) -> Option<Vec<Recommendation>> {
+    let message = listing.message;
+    let new = |finding, target| Recommendation::new(finding, target, message.framework.or(Some(Framework::Jax)));
+    Some(match (message.form, message.verdict()) {
+        (Form::CachePage, _) => vec![new(Finding::Cache(CacheFinding::PaddedHeads), Target::Process)],
+        (Form::CacheRoom, _) => {
+            vec![new(Finding::Cache(CacheFinding::LongRequests(message.facts.number("length"))), Target::Process)]
+        }
+        (_, Verdict::InputMismatch) => mismatch.map(|mismatch| mismatch.advice(message)).into_iter().collect(),
+        (_, Verdict::Mosaic) => {
+            let findings = mosaic::findings(message).into_iter();
+            findings.map(|finding| new(Finding::Mosaic(finding), Target::Kernel)).collect()
+        }
+        (_, Verdict::Donation) => donation(listing),
+        (_, Verdict::HostPlacement) => [PlacementFinding::Host, PlacementFinding::Device]
+            .map(|finding| new(Finding::Placement(finding), Target::Result))
+            .into(),
+        (_, Verdict::RematLimit) => {
+            let shard = message.facts.size("below_zero").map(|_| new(Finding::ReplicatedState, Target::Argument));
+            shard.into_iter().chain([new(Finding::ExhaustedRematerialization, Target::Value)]).collect()
+        }
+        (Form::BufferAssignment, Verdict::Fits) => vec![new(Finding::BufferAssignment, Target::Process)],
+        (_, Verdict::Fits) => Vec::new(),
+        (_, Verdict::NotTpu) if message.cause() == Some(Verdict::Arguments) && is_gpu(listing) => {
+            vec![new(Finding::ReplicatedState, Target::Argument)]
+        }
+        (_, Verdict::NotTpu) => elsewhere::findings(listing)
+            .into_iter()
+            .map(|finding| {
+                let target = match &finding {
+                    ElsewhereFinding::Smaller(_) | ElsewhereFinding::TorchCheckpoint => Target::Value,
+                    ElsewhereFinding::Bank { .. } => Target::Kernel,
+                    _ => Target::Process,
+                };
+                new(Finding::Elsewhere(finding), target)
+            })
+            .collect(),
+        _ => return None,
+    })
+}
+
+/// Donated arrays that found no result to live in.
+fn donation(listing: Listing<'_>) -> Vec<Recommendation> {
+    if listing.message.facts.text("platform").is_some() {
+        return Vec::new();
+    }
+    let held = listing.allocations.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
+    let new = |finding, target| Recommendation::new(Finding::Donation(finding), target, Some(Framework::Jax));
+    let only = new(DonationFinding::OnlyState, Target::Argument);
+    if is_small(listing) {
+        return vec![only];
+    }
+    let saving = if held > 0 { Saving::AtMost(held) } else { Saving::Unknown };
+    vec![new(DonationFinding::State, Target::Result).saving(saving), only]
+}
+
+/// Whether donated arrays that are held twice are nothing to worry about.
+pub(super) fn is_small(listing: Listing<'_>) -> bool {
+    let held = listing.allocations.iter().map(|row| row.taken_bytes()).fold(0, u64::saturating_add);
+    held <= SMALL && !listing.allocations.is_empty()
+}
+
+fn is_gpu(listing: Listing<'_>) -> bool {
+    let is_other = matches!(listing.message.machine(), Some(Machine::Host | Machine::Tenstorrent));
+    !is_other && listing.message.framework != Some(Framework::Torch)
+}

@@ -1,0 +1,43 @@
+//! Machines without tiles: GPUs, hosts, Tenstorrent's.
+
+use crate::{
+    advice::finding::ElsewhereFinding::{self, *},
+    message::Listing,
+};
+use tilewise_oom::{Framework, Machine, PrintedSize, Section, Verdict};
+
+pub(super) fn findings(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
+    let message = listing.message;
+    let fact = |name| message.facts.size(name).map(PrintedSize::bytes);
+    match (message.machine(), message.cause()) {
+        (Some(Machine::Host), _) => vec![Host],
+        (Some(Machine::Tenstorrent), cause) => {
+            vec![Bank { cause, bytes: fact("needed").zip(fact("bank")).map(|(needed, bank)| [needed, bank]) }]
+        }
+        _ if message.framework == Some(Framework::Torch) => torch(listing),
+        (_, Some(Verdict::Reservation)) if message.facts.get("loaded").is_some() => vec![Pool],
+        (_, Some(Verdict::Reservation)) => vec![Processes { is_likely: true }],
+        (_, Some(Verdict::Fragmentation)) => vec![Fragmented],
+        _ => vec![smaller(listing), Processes { is_likely: false }],
+    }
+}
+
+/// Of PyTorch's own allocator.
+fn torch(listing: Listing<'_>) -> Vec<ElsewhereFinding> {
+    let message = listing.message;
+    let asked = message.used.as_ref().map_or(u64::MAX, PrintedSize::bytes);
+    match message.facts.size("cached") {
+        Some(cached) if cached.bytes() >= asked => vec![TorchFragmented, TorchCheckpoint, TorchProcesses],
+        Some(_) => vec![TorchCheckpoint, TorchFragmented, TorchProcesses],
+        None => vec![TorchCheckpoint, TorchProcesses],
+    }
+}
+
+fn smaller(listing: Listing<'_>) -> ElsewhereFinding {
+    let inside = listing.allocations.iter().filter(|row| row.entry.section == Section::Allocations);
+    Smaller(inside.max_by_key(|row| row.taken_bytes()).map(|row| {
+        let line = row.source.as_ref().map(|source| [&*source.file, &source.line.to_string()].join(":"));
+        let name = Some(row.op_name()).filter(|name| !name.is_empty()).map(str::to_owned);
+        (line.or(name), row.taken_bytes())
+    }))
+}

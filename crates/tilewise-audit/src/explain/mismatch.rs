@@ -1,0 +1,170 @@
+//! An argument that is not what the program was compiled for (E0102).
+
+use crate::advice::{
+    Recommendation, Target,
+    finding::{Finding, MismatchFinding},
+};
+use tilewise::{
+    Shape,
+    tpu::{self, Generation},
+};
+use tilewise_oom::{Framework, Message, PrintedSize};
+
+/// How what was passed differs from what the program was compiled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mismatch {
+    /// What the program was compiled for; where its layout isn't printed, the one that its size tells.
+    pub expected: Option<Shape>,
+    /// What it was given.
+    pub actual: Option<Shape>,
+    /// How they differ.
+    pub cause: MismatchCause,
+}
+
+/// How two sides of a [`Mismatch`] differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum MismatchCause {
+    /// In their layouts alone.
+    Layout,
+    /// In their types alone; whether one is twice as wide.
+    Type(bool),
+    /// In their dimensions.
+    Dimensions,
+    /// In the types that the message names.
+    NamedType,
+    /// In the memories that the message names.
+    Memory,
+    /// One takes twice the bytes of the other.
+    Twice,
+    /// What was passed is so many parts of so many.
+    Part(u64, u64),
+    /// In their sizes, of which nothing more is told.
+    Size,
+    /// Nothing is told.
+    Unknown,
+}
+
+pub(super) fn mismatch(message: &Message) -> Mismatch {
+    let facts = &message.facts;
+    let shape = |name| facts.shapes(name).first()?.parsed.as_ref().ok().filter(|shape| shape.as_array().is_some());
+    // Of one of them printed alone, the other has the same dimensions, in a layout that its size tells.
+    let either = shape("expected_shape").or_else(|| shape("actual_shape"));
+    let side = |name, size| {
+        with_layout_of_size(shape(name).or(either)?, facts.size(size).map(PrintedSize::bytes), shape(name).is_some())
+    };
+    let (expected, actual) = (side("expected_shape", "expected"), side("actual_shape", "actual"));
+    let both = |expected, actual| facts.text(expected).is_some() && facts.text(actual).is_some();
+    let cause = match (expected.as_ref().and_then(Shape::as_array), actual.as_ref().and_then(Shape::as_array)) {
+        (Some(expected), Some(actual)) => {
+            let same_bounds = expected.dimensions() == actual.dimensions();
+            let (wanted, given) = (expected.element_type(), actual.element_type());
+            if same_bounds && wanted == given && expected.layout() != actual.layout() {
+                MismatchCause::Layout
+            } else if same_bounds && wanted != given {
+                let (wide, narrow) = (wanted.bits().max(given.bits()), wanted.bits().min(given.bits()));
+                MismatchCause::Type(wide == 2 * narrow)
+            } else {
+                MismatchCause::Dimensions
+            }
+        }
+        _ if both("expected_type", "actual_type") => MismatchCause::NamedType,
+        _ if both("expected_space", "actual_space") => MismatchCause::Memory,
+        _ => by_sizes(message),
+    };
+    Mismatch { expected, actual, cause }
+}
+
+impl Mismatch {
+    /// What to do about it.
+    pub(super) fn advice(&self, message: &Message) -> Recommendation {
+        let facts = &message.facts;
+        let finding = match self.cause {
+            MismatchCause::Layout => MismatchFinding::OtherLayout,
+            MismatchCause::Type(_) => {
+                let wanted = self.expected.as_ref().and_then(Shape::element_type);
+                MismatchFinding::OtherType(wanted.map(|wanted| wanted.to_string()).unwrap_or_default())
+            }
+            MismatchCause::NamedType => {
+                MismatchFinding::OtherType(facts.text("expected_type").unwrap_or_default().to_lowercase())
+            }
+            MismatchCause::Memory => {
+                MismatchFinding::OtherMemory(facts.text("expected_space").unwrap_or_default().to_owned())
+            }
+            _ => MismatchFinding::OtherShape,
+        };
+        Recommendation::new(Finding::Mismatch(finding), Target::Argument, Some(Framework::Jax))
+    }
+}
+
+/// Where only sizes are told.
+fn by_sizes(message: &Message) -> MismatchCause {
+    let bytes = |name| message.facts.size(name).map(PrintedSize::bytes).filter(|bytes| *bytes > 0);
+    let Some((wanted, given)) = bytes("expected").zip(bytes("actual")) else { return MismatchCause::Unknown };
+    if wanted == given.saturating_mul(2) || given == wanted.saturating_mul(2) {
+        return MismatchCause::Twice;
+    }
+    let divisor = gcd(wanted, given);
+    let (part, whole) = (given / divisor, wanted / divisor);
+    if given < wanted && whole <= 4096 { MismatchCause::Part(part, whole) } else { MismatchCause::Size }
+}
+
+/// The shape with a layout that takes so many bytes, if it prints none; `None` where that is not the only one, unless it is
+/// `printed` like this.
+fn with_layout_of_size(shape: &Shape, bytes: Option<u64>, printed: bool) -> Option<Shape> {
+    let as_printed = || printed.then(|| shape.clone());
+    let array = shape.as_array()?;
+    let is_tiled = array.layout().is_some_and(|layout| !layout.tiles().is_empty());
+    let bounds: Option<Vec<u64>> = array.dimensions().iter().map(|dimension| dimension.bound()).collect();
+    let (Some(bytes), Some(bounds), false) = (bytes, bounds, is_tiled) else { return as_printed() };
+    if bounds.len() > MOST_DIMENSIONS {
+        return as_printed();
+    }
+    let tiled = orders(bounds.len()).into_iter().filter_map(|order| {
+        let shape = tpu::layout_for_order(array.element_type(), &bounds, &order, Generation::V5e).ok()?;
+        (shape.as_array()?.sizes().ok()?.physical_bytes == bytes).then_some(shape)
+    });
+    let minor = |shape: &Shape| shape.layout().and_then(|layout| layout.minor_to_major().first().copied());
+    let tiled: Vec<Shape> = tiled.collect();
+    let Some(first) = tiled.first() else { return as_printed() };
+    // Which dimension lies on the lanes is what a size tells; of the others, the default order is as good as any.
+    tiled.iter().all(|other| minor(other) == minor(first)).then(|| first.clone()).or_else(as_printed)
+}
+
+/// Of more dimensions there are too many orders.
+const MOST_DIMENSIONS: usize = 4;
+
+/// All orders of so many dimensions, row-major first.
+fn orders(rank: usize) -> Vec<Vec<usize>> {
+    let mut orders = vec![Vec::new()];
+    for _ in 0..rank {
+        orders = orders
+            .iter()
+            .flat_map(|order: &Vec<usize>| {
+                let rest = (0..rank).rev().filter(|dimension| !order.contains(dimension));
+                rest.map(|dimension| order.iter().copied().chain([dimension]).collect())
+            })
+            .collect();
+    }
+    orders
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_of_three() {
+        assert_eq!(orders(2), [[1, 0], [0, 1]]);
+        assert_eq!((orders(3).len(), &orders(3)[0][..], orders(0).len()), (6, &[2, 1, 0][..], 1));
+    }
+}

@@ -1,0 +1,101 @@
+//! Kernels that Mosaic can't compile: blocks, indices, slices, types.
+
+use crate::advice::finding::MosaicFinding;
+use tilewise_oom::{Facts, Form, Message};
+
+pub(super) fn findings(message: &Message) -> Vec<MosaicFinding> {
+    let facts = &message.facts;
+    match message.form {
+        Form::Block => block(message),
+        Form::Index => {
+            let multiple = facts.number("multiple").unwrap_or(128);
+            let dimension = facts.number("dimension");
+            vec![MosaicFinding::Multiple { dimension, multiple }, MosaicFinding::WholeTile { multiple }]
+        }
+        Form::Slice => {
+            let multiple = facts.number("multiple").unwrap_or(128);
+            let next = |size: u64| Some([size, size.checked_next_multiple_of(multiple.max(1))?]);
+            vec![MosaicFinding::Slice {
+                dimension: facts.number("dimension").unwrap_or(0),
+                multiple,
+                size: facts.number("size").and_then(next),
+            }]
+        }
+        Form::MatmulType => vec![MosaicFinding::Cast],
+        _ if facts.get("partitioned").is_some() => vec![MosaicFinding::Partitioned],
+        _ => vec![MosaicFinding::Rewrite { operation: facts.text("operation").and_then(operation_name) }],
+    }
+}
+
+/// What a rule of the last two dimensions asks for: a multiple, or all of the dimension.
+fn nearest(size: u64, multiple: u64, whole: Option<u64>) -> u64 {
+    if Some(size) == whole {
+        return size;
+    }
+    let up = size.max(1).checked_next_multiple_of(multiple.max(1)).unwrap_or(size);
+    whole.filter(|whole| up > *whole).unwrap_or(up)
+}
+
+fn block(message: &Message) -> Vec<MosaicFinding> {
+    let facts = &message.facts;
+    let of = match (facts.text("argument"), facts.text("side"), facts.number("operand")) {
+        (Some(argument), ..) => argument.to_owned(),
+        (None, Some(side), Some(number)) => [side, &number.to_string()].join(" "),
+        _ => String::new(),
+    };
+    let tile = tile(facts);
+    let is_flat = facts.number("rank") == Some(1);
+    let (Some(block), Some(array)) = (facts.bounds("block"), facts.bounds("array")) else {
+        return vec![MosaicFinding::Block { of, tile, legal: None, is_flat }];
+    };
+    let mut legal = block.to_vec();
+    let count = legal.len();
+    for (from_end, multiple) in [(1, tile[1]), (2, tile[0])] {
+        let Some(size) = count.checked_sub(from_end).and_then(|at| legal.get_mut(at)) else { continue };
+        let whole = array.len().checked_sub(from_end).and_then(|at| array[at]);
+        *size = size.map(|size| nearest(size, multiple, whole));
+    }
+    let mut findings = vec![MosaicFinding::Block { of, tile, legal: Some([legal, array.to_vec()]), is_flat }];
+    // A row at a time, as kernels of sequences want it.
+    let is_row = |at: usize| block[at] == Some(1) && array[at] != Some(1);
+    if count >= 2 && count == array.len() && is_row(count - 2) {
+        findings.push(MosaicFinding::OneRow { array: with_one(array), block: with_one(block) });
+    }
+    findings
+}
+
+fn with_one(bounds: &[Option<u64>]) -> Vec<Option<u64>> {
+    let mut bounds = bounds.to_vec();
+    bounds.insert(bounds.len() - 1, Some(1));
+    bounds
+}
+
+fn tile(facts: &Facts) -> [u64; 2] {
+    match facts.bounds("tiling") {
+        Some([Some(rows), Some(lanes)]) => [*rows, *lanes],
+        _ => [8, 128],
+    }
+}
+
+/// The name in `%14372 = "vector.load"(…)`.
+fn operation_name(line: &str) -> Option<String> {
+    let name = match line.split_once('"') {
+        Some((_, rest)) => rest.split('"').next()?,
+        None => line.split_once(" = ").map_or(line, |(_, rest)| rest).split(['(', ' ']).next()?,
+    };
+    (!name.is_empty() && name.contains('.')).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn the_nearest_block() {
+        assert_eq!(nearest(8, 16, Some(256)), 16);
+        assert_eq!(nearest(1, 8, Some(2)), 2);
+        assert_eq!(nearest(100, 128, Some(100)), 100);
+        assert_eq!(nearest(512, 128, Some(8192)), 512);
+        assert_eq!(nearest(0, 8, None), 8);
+    }
+}

@@ -1,0 +1,21 @@
+//! Scores of attention, a number for each pair of positions: kernels that go through blocks never hold them.
+
+use super::{
+    Words,
+    words::{at_line, bare},
+};
+use tilewise_audit::{Recommendation, recommendation::finding::AttentionScores};
+
+pub(super) fn words(finding: &AttentionScores, about: &Recommendation) -> Words {
+    let sentence = format!(
+        "Use blockwise attention, whose kernel holds a block of the scores: {}{} has one for each pair of {} positions",
+        bare(about),
+        at_line(about),
+        finding.positions
+    );
+    Words::new(sentence).jax(
+        about,
+        "from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention",
+        "y = flash_attention(q, k, v, causal=causal, sm_scale=q.shape[-1] ** -0.5)\n# q, k, v: [batch, heads, sequence, features]; causal: whether yours masks what comes later; other masks by segment_ids, ab",
+    )
+}

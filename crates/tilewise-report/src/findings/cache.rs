@@ -1,0 +1,74 @@
+//! A server's cache of keys and values: pages larger than it counted, and no room for one request.
+
+use super::{Words, words::printed};
+use crate::style::bytes;
+use tilewise_audit::recommendation::finding::CacheFinding;
+use tilewise_oom::Message;
+
+pub(super) fn words(finding: CacheFinding) -> Words {
+    match finding {
+        CacheFinding::LongRequests(Some(length)) => Words::new(format!(
+            "Serve requests of at most {length} tokens, or give the server more of the memory"
+        ))
+        .code(None, format!("vllm serve MODEL --max-model-len {length}")),
+        CacheFinding::LongRequests(None) => Words::new(
+            "Serve shorter requests, give the server more of the memory, or divide the model between more devices",
+        )
+        .code(None, "vllm serve MODEL --max-model-len 8192 --gpu-memory-utilization 0.95"),
+        _ => Words::new(
+            "Leave each device more KV heads: fewer devices in tensor parallelism for attention, the others in data parallelism; a \
+             narrower type of the cache alone saves nothing, since its heads are padded further",
+        )
+        .code(
+            None,
+            "vllm serve MODEL --tensor-parallel-size 2 --data-parallel-size 4  # KV heads / 2 at most, of 8 devices",
+        ),
+    }
+}
+
+pub(super) fn page(message: &Message) -> [String; 2] {
+    let counted = message.facts.size("counted").map_or(0, |size| size.bytes());
+    let used = message.used.as_ref().map_or(0, |size| size.bytes());
+    #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
+    let times = used as f64 / counted.max(1) as f64;
+    let why = match (used.checked_rem(counted), used.checked_div(counted)) {
+        (Some(0), Some(2)) => {
+            " One KV head of bf16 on each device, padded to 2, or heads of 64 would make it twice as large."
+        }
+        (Some(0), Some(4)) => {
+            " One KV head of an 8-bit type on each device, padded to 4, would make it four times as large; so would one of \
+             bf16, padded to 2, with heads of 64."
+        }
+        (Some(0), Some(8)) => {
+            " One KV head of an 8-bit type on each device, padded to 4, with heads of 64 would make it eight times as large."
+        }
+        _ => "",
+    };
+    [
+        format!(
+            "Warning: a page of the KV cache takes {used} bytes, {times:.2} times the {counted} that the server counted."
+        ),
+        format!(
+            "Padding is the cause: {} of each page hold no data. On each device the kernel pads KV heads to what one word \
+             packs (2 of bf16, 4 of an 8-bit type), and each head to 128 lanes.{why} The server counts again with the \
+             larger page: the cache holds fewer tokens, and nothing failed.",
+            bytes(used.saturating_sub(counted))
+        ),
+    ]
+}
+
+pub(super) fn room(message: &Message) -> [String; 2] {
+    let wanted = message.facts.number("wanted");
+    let headline = match (&message.used, &message.limit) {
+        (Some(used), Some(limit)) => format!(
+            "The KV cache of one request of {} tokens takes {}, and {} are left for it.",
+            wanted.map_or_else(|| "the longest".to_owned(), |wanted| wanted.to_string()),
+            printed(used),
+            printed(limit)
+        ),
+        _ => "Weights and programs leave no memory for the KV cache.".to_owned(),
+    };
+    let cause = "The server sets the cache aside from what weights and programs leave: for one request of full length that is too \
+                 little.";
+    [headline, cause.to_owned()]
+}

@@ -1,0 +1,122 @@
+//! Most of the peak has one dimension of the input in common: parts of that, one after the other.
+
+use super::{
+    Words,
+    code::{JAX, tuple},
+    words::{at_line, bare, bounds_of, quoted},
+};
+use tilewise::Shape;
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{GradientSums, InParts, LargeDimension},
+};
+use tilewise_oom::Framework;
+
+pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
+    if !finding.is_known {
+        return of_message(finding, about);
+    }
+    let (size, parts) = (finding.size, about.parts.unwrap_or(2));
+    let (bounds, place) = (bounds_of(about), at_line(about));
+    let (lead, then) = match finding.gradients {
+        GradientSums::Apart => ("Take", ", and join the results (`jax.lax.map` with `batch_size`, not `jax.vmap`)"),
+        GradientSums::Summed => {
+            ("Microbatch (gradient accumulation): take", "; add up the gradients of the parts, and update once")
+        }
+        _ => ("Process", ""),
+    };
+    let what = match &finding.inputs {
+        Some((at, names)) => format!(
+            "{} along dimension {at}, of size {size}, in parts: most arrays at the peak have this dimension, e.g. [{bounds}]{place}",
+            quoted(names)
+        ),
+        None => {
+            let at = place_of(about, size);
+            format!(
+                "dimension {at} of [{bounds}]{place}, of size {size}, in parts: most arrays at the peak have this dimension"
+            )
+        }
+    };
+    let keys = if finding.keys.is_empty() {
+        String::new()
+    } else {
+        format!("; split {} for each part", quoted(&finding.keys))
+    };
+    let freed = match parts {
+        2 => "halves free this much, more parts free more".to_owned(),
+        parts => format!(
+            "{parts} parts free this much, more parts free more; two parts free little: small batches are padded to 128 lanes"
+        ),
+    };
+    let words = Words::new(format!("{lead} {what}{then}{keys}; {freed}"));
+    match &finding.in_parts {
+        Some(code) => words.jax(about, JAX, in_parts(code)),
+        None => words,
+    }
+}
+
+/// Which dimension of the array has this size.
+fn place_of(about: &Recommendation, size: u64) -> usize {
+    let shape = about.array.as_ref().and_then(|array| array.shape());
+    let bounds = shape.as_ref().map(Shape::dimensions).unwrap_or_default();
+    bounds.iter().position(|dimension| dimension.bound() == Some(size)).unwrap_or(0)
+}
+
+/// The compiled function in parts.
+fn in_parts(code: &InParts) -> String {
+    let InParts { function, parameters, parts, .. } = code;
+    let all = tuple(parameters.iter().map(|(name, _)| name));
+    let all = all.trim_end_matches(',');
+    let batch = tuple(
+        parameters
+            .iter()
+            .filter(|(_, is_taken_apart)| *is_taken_apart)
+            .map(|(name, _)| name)
+            .collect::<Vec<_>>()
+            .into_iter(),
+    );
+    format!(
+        "def {function}_in_parts({all}, parts={parts}):
+    def part(batch):
+        {batch} = batch
+        return {function}({all})
+    batch = jax.tree.map(lambda a: a.reshape(parts, -1, *a.shape[1:]), ({batch}))
+    results = jax.lax.map(part, batch)
+    return jax.tree.map(lambda r: r.reshape(-1, *r.shape[2:]), results)"
+    )
+}
+
+fn of_message(finding: &LargeDimension, about: &Recommendation) -> Words {
+    let (size, parts) = (finding.size, about.parts.unwrap_or(8));
+    let at = place_of(about, size);
+    let has_gradient = finding.gradients == GradientSums::Summed;
+    let words = Words::new(format!(
+        "Process dimension {at} of {}{}, of size {size}, in parts, one after the other, if that is your batch dimension: most \
+         listed arrays have it{}; {parts} parts free this much at most",
+        bare(about),
+        at_line(about),
+        if has_gradient { "; take loss and gradient of each part, and add them up" } else { "" }
+    ));
+    match about.framework {
+        Some(Framework::Jax) if has_gradient => words.code(
+            JAX,
+            "def add(total, part):
+    return jax.tree.map(lambda t, g: t + g / 8, total, jax.grad(loss)(params, part)), None
+# parts: the batch, [8, …]; loss: a mean. The gradients of a sum are added up as they are.
+total, _ = jax.lax.scan(add, jax.tree.map(jax.numpy.zeros_like, params), parts)",
+        ),
+        Some(Framework::Jax) => {
+            let batch = (size / parts).max(1);
+            words.code(JAX, format!("ys = jax.lax.map(f, xs, batch_size={batch})  # f: of one of them"))
+        }
+        Some(Framework::TorchXla) => words.code(
+            "import torch_xla.core.xla_model as xm",
+            format!("for part in batch.chunk({parts}):\n    (loss_of(part) / {parts}).backward()\n    xm.mark_step()"),
+        ),
+        Some(Framework::TensorFlow) => words.code(
+            "import tensorflow as tf",
+            format!("y = tf.concat([f(part) for part in tf.split(x, {parts}, axis={at})], axis={at})"),
+        ),
+        _ => words,
+    }
+}

@@ -1,0 +1,40 @@
+//! Arguments of a few columns, padded in the order that is the default.
+
+use super::{
+    Words,
+    code::{JAX, NUMPY, unstack_columns},
+    words::{list, named},
+};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::{
+        Target,
+        finding::{ColumnsWay, PaddedColumns},
+    },
+};
+
+pub(super) fn words(finding: &PaddedColumns, about: &Recommendation) -> Words {
+    let (said, name) = named(&finding.name);
+    let others = match finding.others {
+        0 => String::new(),
+        1 => "; the same for the other array of this shape that crosses the interface".to_owned(),
+        count => format!("; the same for the {count} others of this shape that cross the interface"),
+    };
+    let (pass, inside) = match (about.target, finding.is_known) {
+        (Target::Result, _) => ("Return", ", if the program can keep them separate"),
+        (_, false) => ("Pass", ", if the program can keep them separate"),
+        (_, true) => ("Pass", ", and keep them separate inside"),
+    };
+    match &finding.way {
+        ColumnsWay::Flat { elements, element_type } => Words::new(format!(
+            "Keep {said} flat, as [{elements}], between calls and inside: only elementwise operations read it{others}"
+        ))
+        .jax(about, JAX, format!("{name} = {name}.reshape(-1)  # {element_type}[{elements}]")),
+        ColumnsWay::Apart { columns, rows } => Words::new(format!(
+            "{pass} {said} as {columns} arrays of [{}], one for each column{inside}{others}",
+            list(rows)
+        ))
+        .jax(about, NUMPY, unstack_columns(&name, *columns)),
+        _ => Words::new(""),
+    }
+}

@@ -1,0 +1,106 @@
+//! Machines without tiles: GPUs, hosts, Tenstorrent's.
+
+use super::{Words, code::JAX, words::printed};
+use crate::style::bytes;
+use tilewise_audit::recommendation::finding::ElsewhereFinding;
+use tilewise_oom::{Form, Machine, Message, Verdict};
+
+pub(super) fn words(finding: &ElsewhereFinding) -> Words {
+    match finding {
+        ElsewhereFinding::Pool => Words::new(
+            "Leave the pool less of the memory, so that compiled programs find room beside it; and keep constants of a gigabyte \
+             out of the program",
+        )
+        .code(None, "export XLA_CLIENT_MEM_FRACTION=.6"),
+        ElsewhereFinding::Processes { is_likely: true } => Words::new(
+            "See which processes and arrays hold the GPU's memory; a second process of JAX finds three quarters of it taken",
+        )
+        .code(
+            None,
+            "nvidia-smi\nexport XLA_PYTHON_CLIENT_PREALLOCATE=false  # or XLA_CLIENT_MEM_FRACTION=.4 for each",
+        ),
+        ElsewhereFinding::Processes { .. } => {
+            Words::new("If the process shares the GPU, see who holds its memory")
+                .code(None, "nvidia-smi\nexport XLA_PYTHON_CLIENT_PREALLOCATE=false")
+        }
+        ElsewhereFinding::Fragmented => {
+            Words::new("Let CUDA's own allocator find the memory, which joins free pieces")
+                .code(None, "export XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async")
+        }
+        ElsewhereFinding::Smaller(largest) => {
+            let start = largest.as_ref().map(|(owner, taken)| {
+                let owner = owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
+                format!(": the largest buffer{owner} takes {}", bytes(*taken))
+            });
+            Words::new(format!(
+                "Make the program smaller: fewer samples at once, or `jax.checkpoint` around what makes the largest buffers{}",
+                start.unwrap_or_default()
+            ))
+            .code(JAX, "ys = jax.lax.map(f, xs, batch_size=64)  # in place of jax.vmap(f)(xs)")
+        }
+        ElsewhereFinding::TorchCheckpoint => Words::new(
+            "Keep less for the backward pass: fewer samples at once, or checkpoints around the layers",
+        )
+        .code("from torch.utils.checkpoint import checkpoint", "y = checkpoint(layer, x, use_reentrant=False)"),
+        ElsewhereFinding::TorchFragmented => Words::new("Let the allocator join the pieces that it holds free")
+            .code(None, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"),
+        ElsewhereFinding::TorchProcesses => {
+            Words::new("See which processes hold the GPU's memory").code(None, "nvidia-smi")
+        }
+        ElsewhereFinding::Host => Words::new(
+            "Give the job more of the host's memory, or load and convert data and weights in parts: the host's own memory ran out, \
+             not the device's",
+        )
+        .code(None, "free -g; ps aux --sort=-rss | head"),
+        ElsewhereFinding::Bank { cause, bytes } => {
+            let sentence = match cause {
+                Some(Verdict::Size) => "Use smaller shards or blocks: one bank can't hold its part",
+                Some(Verdict::Fragmentation) => {
+                    "Allocate what lives long first, and free what lies between: no free block is large enough"
+                }
+                _ => "Free buffers of L1 or DRAM before this one, or use smaller shards: others hold the banks",
+            };
+            let bank = bytes.map(|[needed, bank]| format!(": each bank would store {needed} of its {bank} bytes"));
+            Words::new(format!("{sentence}{}", bank.unwrap_or_default()))
+        }
+        _ => Words::new(""),
+    }
+}
+
+pub(super) fn answer(message: &Message) -> [String; 2] {
+    let place = match message.machine() {
+        Some(Machine::Host) => "on the host",
+        Some(Machine::Tenstorrent) => "on a Tenstorrent device",
+        _ => "on a GPU",
+    };
+    let asked = message.used.as_ref().map(|used| format!(": {} asked for", printed(used))).unwrap_or_default();
+    let headline = match message.form {
+        Form::GpuArguments => "Warning: on a GPU the arguments leave no room for the program.".to_owned(),
+        _ => format!("Out of memory {place}{asked}."),
+    };
+    let why = match message.cause() {
+        Some(Verdict::Size) => too_large(message),
+        Some(Verdict::Arguments) => " Arguments and results alone exceed what the scheduler may use.".to_owned(),
+        Some(Verdict::Reservation) if message.facts.get("loaded").is_some() => {
+            " The program itself found no memory: it lies beside the pool that the process set aside for its arrays."
+                .to_owned()
+        }
+        Some(Verdict::Reservation) if message.machine() == Some(Machine::Tenstorrent) => {
+            " An empty bank has room for its part: other buffers lie there.".to_owned()
+        }
+        Some(Verdict::Reservation) => " The request was small; something else already holds the memory.".to_owned(),
+        Some(Verdict::Fragmentation) => " Enough is free, but not in one piece.".to_owned(),
+        _ => String::new(),
+    };
+    [headline, format!("This isn't a TPU message; those arrays aren't tiled, so padding is not the cause.{why}")]
+}
+
+fn too_large(message: &Message) -> String {
+    let row = |name| message.usage.as_ref().and_then(|usage| usage.get(name));
+    match row("temporaries").zip(message.used.as_ref()) {
+        Some((temporaries, _)) => {
+            format!(" The program is too large: its temporaries take {}, asked for in one piece.", printed(temporaries))
+        }
+        None => " It is too large.".to_owned(),
+    }
+}

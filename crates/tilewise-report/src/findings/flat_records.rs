@@ -1,0 +1,16 @@
+//! Records of a few numbers each, in one flat array.
+
+use super::{Words, code::NUMPY};
+use tilewise_audit::{Recommendation, recommendation::finding::FlatRecords};
+
+pub(super) fn words(finding: &FlatRecords, about: &Recommendation) -> Words {
+    let FlatRecords { argument, records, columns, .. } = finding;
+    let sentence = format!(
+        "Pass `{argument}` as {columns} arrays of [{records}], one for each column, keep them separate inside, and return such \
+         arrays: reshaped to [{records},{columns}], each row takes 128 lanes"
+    );
+    let code = format!(
+        "{argument} = [{argument}.reshape(-1)[column::{columns}] for column in range({columns})]  # {columns} arrays"
+    );
+    Words::new(sentence).jax(about, NUMPY, code)
+}

@@ -1,0 +1,86 @@
+//! A program that doesn't fit, where nothing that is listed tells what would help.
+
+use super::{Words, code::SHARDING};
+use crate::style::bytes;
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{MemoryFinding, Shrink},
+};
+use tilewise_oom::Framework;
+
+/// More than this, in percent, no smaller batch brings.
+const MOST_OF_BATCH: u64 = 60;
+
+pub(super) fn words(finding: &MemoryFinding, about: &Recommendation) -> Words {
+    match finding {
+        MemoryFinding::LookInside { is_bare, shrink } => look_inside(*is_bare, *shrink, about),
+        MemoryFinding::EarlyAbort => Words::new(
+            "Let the compiler go on and list what is largest: it gave up early, and its figure is an estimate",
+        )
+        .code(None, "export LIBTPU_INIT_ARGS=\"--xla_tpu_impure_oom_fast_exit_threshold=-1\""),
+        MemoryFinding::OneArray { bytes: size, devices } => {
+            let of = size.map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
+            let devices = devices.map_or_else(|| "jax.device_count()".to_owned(), |devices| devices.to_string());
+            Words::new(format!(
+                "Shard the array, or what it is computed from: one array{of} alone is larger than the memory, so it is most \
+                 likely replicated where a sharding annotation is missing"
+            ))
+            .jax(
+                about,
+                SHARDING,
+                format!(
+                    "mesh = jax.make_mesh(({devices},), ('x',))\n\
+                     x = jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec('x')))"
+                ),
+            )
+        }
+        MemoryFinding::Arguments { bytes: taken, devices } => arguments(*taken, *devices, about),
+        _ => Words::new(""),
+    }
+}
+
+fn look_inside(is_bare: bool, shrink: Option<Shrink>, about: &Recommendation) -> Words {
+    let why =
+        if is_bare { "the message lists no arrays" } else { "nothing that the message lists tells what would help" };
+    let shrink = shrink.map(|Shrink { is_of_temporaries, percent, .. }| {
+        let what = if is_of_temporaries { "The temporaries have" } else { "What is needed has" };
+        let how = if percent <= MOST_OF_BATCH {
+            "try a smaller batch meanwhile"
+        } else {
+            "an array that should be divided between devices is likelier than a batch that is too large"
+        };
+        format!(". {what} to shrink by {percent} %: {how}")
+    });
+    let code = match about.framework {
+        Some(Framework::TensorFlow) => "TF_XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
+        _ => "XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\" python train.py",
+    };
+    Words::new(format!(
+        "Dump the program and run `tilewise audit DIR`, which says what owns the peak: {why}{}",
+        shrink.unwrap_or_default()
+    ))
+    .code(None, code)
+}
+
+fn arguments(taken: u64, devices: u64, about: &Recommendation) -> Words {
+    let words = Words::new(format!(
+        "Divide the arguments, {}, between devices: {} on each of {devices} leave room for the program; or keep them in a \
+         narrower type (bf16, int8), or optimizer state in the host's memory",
+        bytes(taken),
+        bytes(taken / devices.max(1))
+    ));
+    match about.framework {
+        Some(Framework::Jax) => words.code(
+            SHARDING,
+            format!(
+                "mesh = jax.make_mesh(({devices},), ('x',))\n\
+                 params = jax.device_put(params, NamedSharding(mesh, PartitionSpec('x')))"
+            ),
+        ),
+        Some(Framework::TorchXla) => words.code(
+            "from torch_xla.distributed.fsdp import XlaFullyShardedDataParallel",
+            "model = XlaFullyShardedDataParallel(model)",
+        ),
+        _ => words,
+    }
+}

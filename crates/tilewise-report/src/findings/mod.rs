@@ -1,0 +1,178 @@
+//! What is said of findings: a file a finding, its sentence and its code beside each other.
+
+mod attention;
+mod cache;
+mod checkpoint;
+mod chunk;
+mod code;
+mod columns;
+mod copied_weights;
+mod copies;
+mod cut_off;
+mod donate;
+mod donation;
+mod elsewhere;
+mod flat_records;
+mod gathered_pages;
+mod graphs;
+mod kernel_columns;
+mod kernel_memory;
+mod layout_request;
+mod logits;
+mod memory;
+mod mismatch;
+mod mosaic;
+mod narrow;
+mod notes;
+mod pinned_order;
+mod placement;
+mod rematerialization;
+mod rows_of_few;
+mod run_time;
+mod sample_gradients;
+mod shuffled_rows;
+mod statistics;
+mod words;
+
+pub use copies::why;
+pub use notes::note;
+pub(crate) use words::{cause, printed};
+
+use tilewise_audit::{
+    Cause, Explanation, Recommendation,
+    recommendation::finding::{Finding, PlacementFinding},
+};
+use tilewise_oom::{Form, Framework, Verdict};
+
+/// A recommendation in words and code.
+///
+/// ```
+/// let module = tilewise_hlo::Module::parse("\
+/// HloModule jit_f, is_scheduled=true
+///
+/// ENTRY main (x.1: f32[524288,8]) -> f32[524288] {
+///   x.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_name=\"x\"}
+///   ROOT r = f32[524288]{0:T(1024)} custom-call(x.1), custom_call_target=\"sum\"
+/// }")?;
+/// let report = tilewise_audit::audit(&module);
+/// let words = tilewise_report::words(&report.advice()[0]);
+/// assert!(words.sentence.starts_with("Pass `x` in the default layout"));
+/// # Ok::<(), tilewise_hlo::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Words {
+    /// What to do: a sentence without a full stop.
+    pub sentence: String,
+    /// The code that does it, in the language of the framework that made the program, if that is known.
+    pub code: Option<String>,
+    /// What the code imports, a line each.
+    pub imports: Option<&'static str>,
+}
+
+impl Words {
+    fn new(sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), code: None, imports: None }
+    }
+
+    /// With this code, whatever the framework.
+    fn code(self, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
+        Self { code: Some(code.into()), imports: imports.into(), ..self }
+    }
+
+    /// With this code, if JAX made the program.
+    fn jax(self, about: &Recommendation, imports: &'static str, code: impl Into<String>) -> Self {
+        if about.framework == Some(Framework::Jax) { self.code(imports, code) } else { self }
+    }
+
+    /// Imports and code, a line each.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.code.iter().flat_map(|code| self.imports.into_iter().chain([&**code])).flat_map(str::lines)
+    }
+}
+
+/// What is said of a recommendation.
+#[must_use]
+pub fn words(about: &Recommendation) -> Words {
+    match &about.finding {
+        Finding::LayoutRequest(finding) => layout_request::words(finding, about),
+        Finding::PinnedOrder(finding) => pinned_order::words(finding, about),
+        Finding::PaddedColumns(finding) => columns::words(finding, about),
+        Finding::CopiedWeights => copied_weights::words(about),
+        Finding::FlatRecords(finding) => flat_records::words(finding, about),
+        Finding::UndonatedState(finding) => donate::words(finding, about),
+        Finding::RowsOfFew(finding) => rows_of_few::words(finding, about),
+        Finding::GatheredPages(finding) => gathered_pages::words(finding, about),
+        Finding::KernelColumns(finding) => kernel_columns::words(finding, about),
+        Finding::KeptByLoop(finding) => checkpoint::of_loop(finding, about),
+        Finding::Logits(finding) => logits::words(finding, about),
+        Finding::AttentionScores(finding) => attention::words(finding, about),
+        Finding::RepeatedLayers(finding) => checkpoint::of_layers(finding, about),
+        Finding::SampleGradients(finding) => sample_gradients::words(finding, about),
+        Finding::ShuffledRows(finding) => shuffled_rows::words(finding, about),
+        Finding::WidePredicates => narrow::predicates(),
+        Finding::CutOffShapes(finding) => cut_off::words(finding),
+        Finding::BatchedGraphs(finding) => graphs::words(finding, about),
+        Finding::LargeDimension(finding) => chunk::words(finding, about),
+        Finding::ConvertedArguments(finding) => narrow::converted(finding, about),
+        Finding::Memory(finding) => memory::words(finding, about),
+        Finding::RunTime(finding) => run_time::words(finding, about),
+        Finding::Block(finding) => kernel_memory::block(finding, about),
+        Finding::KernelLimit(finding) => kernel_memory::limit(finding, about),
+        Finding::Mosaic(finding) => mosaic::words(finding),
+        Finding::Mismatch(finding) => mismatch::words(finding),
+        Finding::Donation(finding) => donation::words(*finding),
+        Finding::Placement(finding) => placement::words(*finding == PlacementFinding::Host),
+        Finding::Cache(finding) => cache::words(*finding),
+        Finding::Elsewhere(finding) => elsewhere::words(finding),
+        Finding::ReplicatedState => rematerialization::shard(),
+        Finding::ExhaustedRematerialization => rematerialization::recompute(),
+        Finding::BufferAssignment => statistics::audit(),
+        _ => Words::new(""),
+    }
+}
+
+/// What happened and what is the cause, of a message that isn't judged by what fills a TPU's memory: a warning, a log, a kernel
+/// that can't be compiled, another machine. `None` for others.
+pub(crate) fn answer(explanation: &Explanation) -> Option<[String; 2]> {
+    let message = &explanation.message;
+    Some(match (message.form, message.verdict()) {
+        (Form::CachePage, _) => cache::page(message),
+        (Form::CacheRoom, _) => cache::room(message),
+        (_, Verdict::InputMismatch) => mismatch::answer(message, explanation.mismatch.as_ref()?),
+        (_, Verdict::Mosaic) => mosaic::answer(message),
+        (_, Verdict::Donation) => donation::answer(explanation),
+        (_, Verdict::HostPlacement) => placement::answer(message),
+        (_, Verdict::RematLimit) => rematerialization::answer(message),
+        (_, Verdict::Fits) => statistics::answer(message),
+        (_, Verdict::NotTpu) => elsewhere::answer(message),
+        _ => return None,
+    })
+}
+
+/// What makes the padding of an array, the largest cause first, in words with axes named.
+///
+/// ```
+/// let tiled = tilewise::Tiled::new(&"s32[32768,8,4]{2,1,0:T(8,128)}".parse()?)?;
+/// let causes = tilewise_report::causes_in_words(&tilewise_audit::causes(&tiled));
+/// assert_eq!(causes, ["dimension 2 (size 4) lies on the 128 lanes: 4 of 128 used"]);
+/// # Ok::<(), tilewise::Error>(())
+/// ```
+#[must_use]
+pub fn causes_in_words(causes: &[Cause]) -> Vec<String> {
+    causes.iter().map(cause).collect()
+}
+
+/// What to run or to write next: the code of the first piece of advice, else the command that tells more.
+///
+/// ```
+/// let text = "cannot statically prove that index in dimension 1 is a multiple of 128";
+/// let explained = tilewise_audit::explain(tilewise_oom::Message::parse(text)?, None);
+/// assert_eq!(tilewise_report::next_step(&explained), "i = pl.multiple_of(i, 128)");
+/// # Ok::<(), tilewise_oom::Error>(())
+/// ```
+#[must_use]
+pub fn next_step(explanation: &Explanation) -> String {
+    let code = explanation.advice.first().and_then(|first| words(first).code);
+    code.unwrap_or_else(|| format!("tilewise explain {}", explanation.message.page()))
+}

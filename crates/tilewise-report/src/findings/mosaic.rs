@@ -1,0 +1,188 @@
+//! Kernels that Mosaic can't compile: blocks, indices, slices, types.
+
+use super::{
+    Words,
+    code::{JAX_AND_NUMPY, NUMPY},
+};
+use tilewise_audit::recommendation::finding::MosaicFinding;
+use tilewise_oom::{Facts, Form, Message, meaning_of_code};
+
+const PALLAS: &str = "from jax.experimental import pallas as pl";
+const PALLAS_AND_TPU: &str =
+    "from jax.experimental import pallas as pl\nfrom jax.experimental.pallas import tpu as pltpu";
+const PALLAS_AND_NUMPY: &str = "import jax.numpy as jnp\nfrom jax.experimental import pallas as pl";
+
+pub(super) fn words(finding: &MosaicFinding) -> Words {
+    match finding {
+        MosaicFinding::Block { of, tile, legal, is_flat } => block(of, *tile, legal.as_ref(), *is_flat),
+        MosaicFinding::OneRow { array, block } => Words::new(format!(
+            "Keep one row a step by one dimension more: with the array as {} and the block {}, rows move out of the last two \
+             dimensions, so size 1 is allowed",
+            tuple(array),
+            tuple(block)
+        ))
+        .code(PALLAS, format!("x = x[..., None, :]\npl.BlockSpec({}, index_map)", tuple(block))),
+        MosaicFinding::Multiple { dimension, multiple } => Words::new(format!(
+            "Tell the compiler, if the index in {} always is a multiple of {multiple}: `pl.multiple_of`; if it is not, that \
+             promise gives wrong results",
+            which(*dimension)
+        ))
+        .code(PALLAS, format!("i = pl.multiple_of(i, {multiple})")),
+        MosaicFinding::WholeTile { multiple } => Words::new(format!(
+            "If it is not, load the whole tile that the index lies in, and rotate it; or store the array so that each piece begins \
+             at a multiple of {multiple}"
+        ))
+        .code(
+            PALLAS_AND_TPU,
+            format!(
+                "start = pl.multiple_of(i // {multiple} * {multiple}, {multiple})\n\
+                 x = pltpu.roll(ref[pl.ds(start, {multiple})], -i % {multiple}, axis=0)  # axis: that of the index"
+            ),
+        ),
+        MosaicFinding::Slice { dimension, multiple, size } => {
+            let to = size.map(|[_, up]| format!(" to {up}")).unwrap_or_default();
+            let words = Words::new(format!(
+                "Pad dimension {dimension}{to}, the next multiple of {multiple}, or take the whole tile and select from it in the \
+                 kernel"
+            ));
+            match size {
+                Some([size, up]) => words.code(
+                    PALLAS_AND_NUMPY,
+                    format!("x = jnp.pad(x, …)  # dimension {dimension}: {size} → {up}\nref.at[…, pl.ds(start, {up})]"),
+                ),
+                None => words,
+            }
+        }
+        MosaicFinding::Cast => Words::new(
+            "Cast both operands to one type that the matrix unit reads, bf16 or f32, in the kernel, right before the product; \
+             leave `precision` out with bf16 (HIGHEST is refused), and don't set `--xla_mosaic_compat_mode=false`",
+        )
+        .code(
+            NUMPY,
+            "acc += jnp.dot(a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), preferred_element_type=jnp.float32)",
+        ),
+        MosaicFinding::Rewrite { operation } => {
+            let which = operation.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
+            Words::new(format!(
+                "Write the operation{which} in another way: keep arrays at two dimensions or more, masks in 32 bits \
+                 (`jax.lax.broadcasted_iota` and a comparison in the final shape, no reshape of a mask), and cast narrow types to \
+                 32 bits before a change of shape; report it to JAX, with the lines below `The MLIR operation involved`"
+            ))
+            .code(
+                JAX_AND_NUMPY,
+                "mask = jax.lax.broadcasted_iota(jnp.int32, (32, 128), 0) < n  # in the shape it is used in",
+            )
+        }
+        MosaicFinding::Partitioned => Words::new(
+            "Wrap the call of the kernel in `jax.shard_map`, whose specs say which part of each array a device has",
+        )
+        .code(
+            "import jax\nfrom jax.sharding import PartitionSpec",
+            "f = jax.shard_map(kernel, mesh=mesh, in_specs=PartitionSpec('x'), out_specs=PartitionSpec('x'))",
+        ),
+        _ => Words::new(""),
+    }
+}
+
+fn tuple(bounds: &[Option<u64>]) -> String {
+    let words = bounds.iter().map(|bound| bound.map_or_else(|| "…".to_owned(), |bound| bound.to_string()));
+    format!("({})", words.collect::<Vec<_>>().join(", "))
+}
+
+fn which(dimension: Option<u64>) -> String {
+    dimension.map_or("a dimension".to_owned(), |at| format!("dimension {at}"))
+}
+
+fn block(of: &str, [rows, lanes]: [u64; 2], legal: Option<&[Vec<Option<u64>>; 2]>, is_flat: bool) -> Words {
+    let name = if of.is_empty() { String::new() } else { format!(" of {of}") };
+    let rule =
+        format!("each of its last two dimensions has to be a multiple of {rows} and {lanes}, or the whole dimension");
+    match legal {
+        Some([legal, array]) => Words::new(format!(
+            "Use the block {} in the BlockSpec{name}: {rule}, and the array is {}",
+            tuple(legal),
+            tuple(array)
+        ))
+        .code(PALLAS, format!("pl.BlockSpec({}, index_map)", tuple(legal))),
+        None => {
+            let sentence = if is_flat {
+                "Make the block of one dimension the whole dimension, a multiple of 1024, or a power of two of at least 128 × \
+                 (32 / bits of an element)"
+                    .to_owned()
+            } else {
+                format!("Choose another block{name}: {rule}")
+            };
+            Words::new(sentence).code(PALLAS, "pl.BlockSpec((8, 128), index_map)")
+        }
+    }
+}
+
+pub(super) fn answer(message: &Message) -> [String; 2] {
+    let facts = &message.facts;
+    match message.form {
+        Form::Block => of_block(message),
+        Form::Index => {
+            let multiple = facts.number("multiple").unwrap_or(128);
+            [
+                format!("A kernel's index in {} can't be proved to be a multiple of {multiple}.", which(facts.number("dimension"))),
+                format!("A load or store begins at a whole tile, of {multiple} in this dimension; no memory ran out."),
+            ]
+        }
+        Form::Slice => {
+            let multiple = facts.number("multiple").unwrap_or(128);
+            let is = facts.number("size").map(|size| format!(" of {size}")).unwrap_or_default();
+            let dimension = facts.number("dimension").unwrap_or(0);
+            [
+                format!("A kernel's slice{is} in dimension {dimension} isn't a multiple of the tile size {multiple}."),
+                "A copy moves whole tiles; no memory ran out.".to_owned(),
+            ]
+        }
+        Form::MatmulType => {
+            let operand = facts.shapes("type").first().map(|shape| format!(", {},", shape.text)).unwrap_or_default();
+            [
+                format!("A kernel multiplies matrices of types{operand} that this TPU's matrix unit can't read."),
+                "Each generation reads a few types, and both operands in the same one; no memory ran out.".to_owned(),
+            ]
+        }
+        _ if facts.get("partitioned").is_some() => [
+            "A kernel's arrays are divided between devices, and the compiler can't divide a kernel.".to_owned(),
+            "The compiler divides the operations that it knows; a kernel has to be called with one device's part; no memory ran \
+             out."
+                .to_owned(),
+        ],
+        _ => lowering(message),
+    }
+}
+
+fn of_block(message: &Message) -> [String; 2] {
+    let facts = &message.facts;
+    let cause = "The block isn't tile-aligned: the compiler copies whole tiles.".to_owned();
+    let (Some(block), Some(_)) = (facts.bounds("block"), facts.bounds("array")) else {
+        return ["A kernel's block does not fit the tiles of its array.".to_owned(), cause];
+    };
+    let name = match (facts.text("argument"), facts.text("side"), facts.number("operand")) {
+        (Some(argument), ..) => format!(" of {argument}"),
+        (None, Some(side), Some(number)) => format!(" of {side} {number}"),
+        _ => String::new(),
+    };
+    let kernel = facts.text("kernel").map(|kernel| format!(" in {kernel}")).unwrap_or_default();
+    let (rows, lanes) = tile(facts);
+    [format!("The block {}{name}{kernel} does not fit tiles of ({rows}, {lanes}).", tuple(block)), cause]
+}
+
+fn tile(facts: &Facts) -> (u64, u64) {
+    match facts.bounds("tiling") {
+        Some([Some(rows), Some(lanes)]) => (*rows, *lanes),
+        _ => (8, 128),
+    }
+}
+
+fn lowering(message: &Message) -> [String; 2] {
+    let what = message.facts.text("what").map(|what| what.trim_end_matches('.').to_owned());
+    let headline = match (&what, message.code.as_deref().and_then(meaning_of_code)) {
+        (Some(what), _) => format!("Mosaic can't compile a kernel: {what}."),
+        (None, Some(meaning)) => format!("Mosaic can't compile a kernel: {meaning}."),
+        (None, None) => "Mosaic can't compile a kernel.".to_owned(),
+    };
+    [headline, "An operation, a layout or a type is not implemented for this TPU; no memory ran out.".to_owned()]
+}

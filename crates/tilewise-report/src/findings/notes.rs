@@ -1,0 +1,78 @@
+//! What fills a program's memory at its peak, by kind, and what can be done about each.
+
+use super::words::{at, modules, quoted};
+use crate::style::bytes;
+use tilewise_audit::{Machine, Note, Purpose, PurposeNote};
+
+/// A note in words, without a full stop.
+#[must_use]
+pub fn note(note: &Note, machine: Machine) -> String {
+    match note {
+        Note::Purpose(note) => of_purpose(note, machine),
+        Note::Batch { bytes: held, size, name } => format!(
+            "{} of the temporaries scale with `{name}`'s first dimension ({size}); halving it halves them",
+            bytes(*held)
+        ),
+        _ => String::new(),
+    }
+}
+
+fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
+    let names = if note.names.is_empty() { String::new() } else { format!(", {}", quoted(&note.names)) };
+    let largest = note.largest.as_ref();
+    let largest = largest.map(|(shape, source)| format!(", the largest {shape}{}", at(source.as_ref())));
+    let largest = largest.unwrap_or_default();
+    let (what, more, then) = match note.purpose {
+        Purpose::Parameter if note.has_gradient => {
+            ("Parameters", names, "shard them over more devices, or hold them in bfloat16")
+        }
+        Purpose::Parameter => ("Parameters", names, "hold them in bfloat16 or int8, or shard them over more devices"),
+        Purpose::OptimizerState => (
+            "State of the optimizer",
+            names,
+            "shard it over the devices that have the same parameters (ZeRO, FSDP), hold it in bfloat16, use an optimizer \
+             that keeps less (Adafactor, Lion), or keep it in the host's memory between updates",
+        ),
+        Purpose::Cache => (
+            "Cache",
+            names,
+            "hold it in int8 or float8, let queries share heads, bound its length, or shard it over heads or sequences",
+        ),
+        Purpose::OtherArgument => ("Arguments", names, "pass them in a smaller type or in parts, or shard them"),
+        Purpose::Result => {
+            ("Results that lie in no donated argument", largest, "return less, or return them in a smaller type")
+        }
+        Purpose::Logits => {
+            ("Logits and what a softmax makes of them", largest, "compute the cross entropy in chunks of tokens")
+        }
+        Purpose::Kept => (
+            "Values that the forward pass keeps for the backward pass",
+            format!("{}{largest}", layers(note)),
+            if machine == Machine::Cpu {
+                "take fewer samples at a time and add up the gradients, compute them in bfloat16, or run the layers in a loop \
+                 (`jax.lax.scan`) with `jax.checkpoint` around its step: XLA for CPUs recomputes nothing outside of loops"
+            } else {
+                "recompute them (`jax.checkpoint`, `nn.remat` or `hk.remat` around each layer), compute them in bfloat16, or \
+                 take fewer samples at a time and add up the gradients"
+            },
+        ),
+        Purpose::Gradient => {
+            ("Gradients of parameters", largest, "shard them as the parameters, or add them up in bfloat16")
+        }
+        Purpose::CopyOfArgument => (
+            "Copies of arguments in another type, layout or memory",
+            largest,
+            "pass the arguments as their readers want them",
+        ),
+        Purpose::LoopCarry => ("What loops carry", largest, "carry less, or carry it in a smaller type"),
+        _ => ("Intermediate values", largest, "work through the input in parts, or compute in a smaller type"),
+    };
+    format!("{what}: {}, {} %{more}. To reduce this, {then}", bytes(note.bytes), note.percent)
+}
+
+/// `, up to 644.00 MiB of each of 4 layers (`transformer/h/*`)`, where values that are kept repeat.
+fn layers(note: &PurposeNote) -> String {
+    let Some(layers) = &note.layers else { return String::new() };
+    let path = layers.path.as_ref().map(|path| format!(" `{path}`")).unwrap_or_default();
+    format!(", up to {} of each of {} layers{path}{}", bytes(layers.bytes), layers.count, modules(layers))
+}

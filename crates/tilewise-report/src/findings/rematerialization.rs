@@ -1,0 +1,68 @@
+//! Rematerialization that stopped above its target.
+
+use super::{
+    Words,
+    code::{JAX, SHARDING},
+    words::printed,
+};
+use crate::style::bytes;
+use tilewise_oom::{Message, PrintedSize};
+
+/// Less than a fiftieth saved: nothing was left to recompute.
+const LITTLE: u64 = 50;
+
+/// Where parameters and state exceed the memory by themselves.
+pub(super) fn shard() -> Words {
+    Words::new(
+        "Divide parameters and optimizer state between devices, or keep the state in the host's memory: arguments alone exceed \
+         the memory, whatever the program does",
+    )
+    .code(
+        SHARDING,
+        "mesh = jax.make_mesh((jax.device_count(),), ('x',))\n\
+         state = jax.device_put(state, NamedSharding(mesh, PartitionSpec('x')))",
+    )
+}
+
+/// Where the compiler's own recomputing has reached its end.
+pub(super) fn recompute() -> Words {
+    Words::new(
+        "If an error follows: put `jax.checkpoint` around each layer, or process the batch in parts; the compiler's own \
+         recomputing has reached its end",
+    )
+    .code(
+        JAX,
+        "layer = jax.checkpoint(layer, policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable)",
+    )
+}
+
+pub(super) fn answer(message: &Message) -> [String; 2] {
+    let size = |size: Option<&PrintedSize>| size.map_or_else(|| "?".to_owned(), printed);
+    let reached = message.used.as_ref();
+    let below_zero = message.facts.size("below_zero");
+    let target = match below_zero {
+        Some(missing) => format!("−{}", printed(missing)),
+        None => size(message.limit.as_ref()),
+    };
+    let headline =
+        format!("Warning: rematerialization brought the program to {}; its target was {target}.", size(reached));
+    let saved = message.facts.size("original").zip(reached);
+    let little =
+        saved.is_some_and(|(first, reached)| first.bytes().saturating_sub(reached.bytes()) <= first.bytes() / LITTLE);
+    let mut cause = match below_zero {
+        Some(missing) => format!(
+            "The target is the memory less arguments and results, and is below zero: these alone are {} more than there \
+             is.",
+            bytes(missing.bytes())
+        ),
+        None => {
+            "The program may still run: this is an estimate of its temporaries, and can be too high. Only an error \
+                 after it says that it doesn't fit."
+                .to_owned()
+        }
+    };
+    if little {
+        cause.push_str(" Recomputing saved next to nothing: what is left is needed all at once.");
+    }
+    [headline, cause]
+}

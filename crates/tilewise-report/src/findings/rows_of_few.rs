@@ -1,0 +1,55 @@
+//! Rows of a few columns: a gather makes, and a scatter reads, each row in 128 lanes of its own.
+
+use super::{
+    Words,
+    code::{NUMPY, SCATTER_COLUMNS, gather_columns},
+    words::at_line,
+};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{RowOperation, RowsOfFew},
+};
+
+/// Why the columns.
+const WHY: &str = "each row is padded to 128 lanes";
+
+pub(super) fn words(finding: &RowsOfFew, about: &Recommendation) -> Words {
+    let (columns, place) = (finding.columns, at_line(about));
+    let shape = about.array.as_ref().map(|array| &*array.shape_text).unwrap_or_default();
+    match &finding.operation {
+        RowOperation::Gather { table, is_scattered } => {
+            let then = match is_scattered {
+                Some(true) => "and keep them separate until each is scattered",
+                Some(false) => "before anything joins them into rows",
+                None => "and keep them separate from there on",
+            };
+            let table = table.as_deref().unwrap_or("table");
+            Words::new(format!(
+                "Gather each of the {columns} columns separately{place}, {then}: {WHY}, and splitting what was gathered frees \
+                 nothing"
+            ))
+            .jax(about, NUMPY, gather_columns(table))
+        }
+        RowOperation::Scatter => {
+            Words::new(format!("Scatter each of the {columns} columns separately{place}: {WHY}"))
+                .jax(about, NUMPY, SCATTER_COLUMNS)
+        }
+        RowOperation::OneHot => Words::new(format!(
+            "Leave the one-hot array out (`one_hot`, a comparison with `iota`): {shape}{place} has {columns} numbers a row, and \
+             {WHY}; pick with `jnp.take_along_axis`, or compare where the result is used"
+        ))
+        .jax(about, NUMPY, "picked = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]"),
+        RowOperation::KeptDimension => Words::new(format!(
+            "Leave the dimension of size 1 out where {shape}{place} is made (no `keepdims`, no `[:, None]`), and add it where it \
+             is used: the array has one number a row, and {WHY}"
+        )),
+        RowOperation::Convolution => Words::new(format!(
+            "Fold neighbouring positions into the channels before the convolution, or work through it in parts: {shape}{place} \
+             is of a convolution over {columns} channels, and {WHY}"
+        )),
+        _ => Words::new(format!(
+            "Make {columns} arrays, one for each column, where {shape}{place} is made, and keep them separate from there on: it \
+             has rows of {columns}, and {WHY}; another layout requested inside the program is undone"
+        )),
+    }
+}

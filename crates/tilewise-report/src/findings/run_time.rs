@@ -1,0 +1,108 @@
+//! Memory that others hold while a program runs, and messages that tell of no arrays.
+
+use super::{Words, code::JAX, words::printed};
+use tilewise_audit::{
+    Recommendation,
+    recommendation::finding::{CoreHalt, RunTimeFinding},
+};
+use tilewise_oom::{Framework, PrintedSize};
+
+pub(super) fn words(finding: &RunTimeFinding, about: &Recommendation) -> Words {
+    let size = |size: &Option<PrintedSize>| size.as_ref().map(printed).unwrap_or_default();
+    match finding {
+        RunTimeFinding::Fragmented { asked } => release(
+            Words::new(format!(
+                "Free arrays before this program is loaded, load the largest programs first, allocate what stays before what \
+                 comes and goes, and donate arguments, so that results take their place: {} are needed in one piece",
+                size(asked)
+            )),
+            about,
+        ),
+        RunTimeFinding::OthersHold { asked, free, returned } => {
+            let free = free.as_ref().map(|free| format!(" where {} are free", printed(free))).unwrap_or_default();
+            let returned = returned
+                .as_ref()
+                .map(|size| format!(". This program's own results take {size}: look at what it returns first"));
+            let sentence = format!(
+                "See what else is in memory: {} are asked for{free}. Arrays that Python still refers to (old states, results \
+                 kept in a list, a second copy of the parameters), other compiled programs, and other processes on the chip \
+                 count; donated arguments are freed early{}",
+                size(asked),
+                returned.unwrap_or_default()
+            );
+            release(Words::new(sentence), about)
+        }
+        RunTimeFinding::PaddedResults { size, percent } => Words::new(format!(
+            "Return less, or arrays whose last dimensions fill their tiles: results take {} between runs, {percent:.1} % of it \
+             data",
+            printed(size)
+        )),
+        RunTimeFinding::AskLess { is_program } => {
+            let smaller = if *is_program {
+                "Make the program itself smaller: fewer samples at once, a checkpoint around layers"
+            } else {
+                "Ask for less at once: fewer samples, or arrays divided between devices"
+            };
+            Words::new(format!(
+                "{smaller}; a server can plan with less of the memory, and leave room for programs (in vLLM a lower \
+                 `--gpu-memory-utilization`)"
+            ))
+        }
+        RunTimeFinding::SparseCores { size: needed } => Words::new(format!(
+            "Divide the embedding tables between more devices, lower `max_ids_per_partition`, `max_unique_ids_per_partition` and \
+             the batch, and widen tables of fewer than 8 columns, whose rows are padded to 32 bytes: the SparseCores need {} of \
+             it",
+            size(needed)
+        )),
+        RunTimeFinding::TensorCore { size: needed } => Words::new(format!(
+            "Dump the program and run `tilewise audit DIR`, which says what owns the peak: the TensorCore needs {} of it",
+            size(needed)
+        )),
+        RunTimeFinding::CoreHalt(halt) => {
+            Words::new(format!("{}; see https://openxla.org/xla/errors/error_0200", core_halt(*halt)))
+        }
+        RunTimeFinding::Unknown { code: Some(code) } => Words::new(format!(
+            "See https://openxla.org/xla/errors/error_{}; sizes and layouts of arrays are not the cause",
+            code.trim_start_matches('E')
+        )),
+        _ => Words::new("Paste the whole text of the error, from RESOURCE_EXHAUSTED on, with the list of allocations"),
+    }
+}
+
+fn release(words: Words, about: &Recommendation) -> Words {
+    match about.framework {
+        Some(Framework::Jax) => words.code(
+            JAX,
+            "for a in sorted(jax.live_arrays(), key=lambda a: -a.nbytes)[:20]: print(a.nbytes, a.shape, a.dtype)\n\
+             jax.clear_caches()  # drops compiled programs that are not needed any more",
+        ),
+        Some(Framework::TorchXla) => words.code(
+            "import torch_xla.core.xla_model as xm",
+            "xm.mark_step()\nprint(xm.get_memory_info(xm.xla_device()))",
+        ),
+        _ => words,
+    }
+}
+
+fn core_halt(halt: CoreHalt) -> &'static str {
+    match halt {
+        CoreHalt::Bounds => {
+            "Check the indices of your own kernels (`pl.debug_print`, `checkify`) and that sharding annotations fit the shapes: a \
+             copy went out of its array's bounds"
+        }
+        CoreHalt::Semaphore => {
+            "Pair every semaphore signal of the kernel with a wait, and wait for every copy that it starts: one was left over at \
+             its end"
+        }
+        CoreHalt::Launch => {
+            "Run the same program on all hosts, with the same `XLA_FLAGS`, image and libtpu: the cores run different programs"
+        }
+        CoreHalt::Machine => "Try again, and take the host out if it fails again: the machine failed",
+        CoreHalt::Instruction => {
+            "Report it to XLA with a dump of the program: the compiler made an instruction that the core refuses"
+        }
+        _ => {
+            "Look for `observed errors are`, `BoundsCheck`, `scheck` or `Semaphore` in the log: each has its own cause"
+        }
+    }
+}

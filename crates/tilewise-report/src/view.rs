@@ -1,0 +1,33 @@
+//! What of a report is shown.
+
+use tilewise_audit::{BufferRow, Report};
+
+/// Buffers that are listed where not every one is asked for: a table's worth.
+pub const LISTED: usize = 20;
+
+/// A report as it is shown: [as JSON](crate::AsJson), what `tilewise audit --format json` prints.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportView<'a> {
+    /// The report.
+    pub report: &'a Report,
+    /// Where the program's text came from, as it is shown.
+    pub source: &'a str,
+    /// At most this many buffers, those with the most padding; without it every buffer, in the order of the text.
+    pub most_buffers: Option<usize>,
+}
+
+impl<'a> ReportView<'a> {
+    /// Whether the whole plan is listed: with every buffer, where there is one.
+    #[must_use]
+    pub fn lists_plan(&self) -> bool {
+        self.most_buffers.is_none() && self.report.plan().is_ok()
+    }
+
+    /// The buffers that are listed.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferRow> + use<'a> {
+        let report = self.report;
+        let largest = self.most_buffers.map(|most| report.largest_padding().take(most));
+        let all = self.most_buffers.is_none().then(|| report.buffers());
+        largest.into_iter().flatten().chain(all.into_iter().flatten())
+    }
+}

@@ -1,0 +1,510 @@
+//! Advice: on programs whose changes were measured by compiling them again, and on small ones worked out by hand.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in helpers, which the lint does not take for tests")]
+
+use std::collections::HashMap;
+use tilewise::tpu::Generation;
+use tilewise_audit::{Audit, Machine, Program, Recommendation, Report, recommendation::Saving};
+use tilewise_hlo::Module;
+use tilewise_report::{note, words};
+use tilewise_testing::programs;
+
+pub(super) const MIB: u64 = 1 << 20;
+
+fn report(module: &Module, tpu: Generation) -> Report {
+    Audit::new(&Program::from(module.clone())).machine(Machine::Tpu(tpu)).limit(None).run()
+}
+
+pub(super) fn advice(text: &str) -> Vec<Recommendation> {
+    report(&Module::parse(text).unwrap(), Generation::V5e).advice().to_vec()
+}
+
+pub(super) fn kind(advice: &Recommendation) -> (&'static str, &'static str) {
+    (advice.change.as_str(), advice.target.as_str())
+}
+
+fn code(advice: &Recommendation) -> Option<String> {
+    words(advice).code
+}
+
+pub(super) fn sentence(advice: &Recommendation) -> String {
+    words(advice).sentence
+}
+
+fn shape(advice: &Recommendation) -> &str {
+    advice.array.as_ref().map_or("", |array| &array.shape_text)
+}
+
+/// A change that was measured.
+struct Change {
+    kind: String,
+    target: String,
+    shape: String,
+    can_be_applied: bool,
+    measured: i64,
+    total: i64,
+}
+
+/// By program.
+fn measured() -> HashMap<String, Vec<Change>> {
+    let mut programs: HashMap<String, Vec<Change>> = HashMap::new();
+    for line in programs::text("advice.csv").lines().skip(1) {
+        // Shapes have commas and stand in quotes.
+        let (before, rest) = line.split_once('"').unwrap_or((line, ""));
+        let (shape, rest) = rest.split_once('"').unwrap_or(("", rest));
+        let before: Vec<&str> = before.split(',').collect();
+        let (can_be_applied, measured, total) = if shape.is_empty() {
+            (before[4], before[5], before[6])
+        } else {
+            let rest: Vec<&str> = rest.split(',').collect();
+            (rest[1], rest[2], rest[3])
+        };
+        programs.entry(before[0].to_owned()).or_default().push(Change {
+            kind: before[1].to_owned(),
+            target: before[2].to_owned(),
+            shape: shape.to_owned(),
+            can_be_applied: can_be_applied == "1",
+            measured: measured.parse().unwrap_or(0),
+            total: total.parse().unwrap(),
+        });
+    }
+    programs
+}
+
+/// Nothing is promised that recompiling didn't give, and what helped most comes first.
+#[test]
+fn recompiling_keeps_what_is_promised() {
+    let text = tilewise_hlo::read_text(programs::path("advice.hlo.gz")).unwrap();
+    let measured = measured();
+    let modules = Module::parse_all(text);
+    assert_eq!((modules.len(), measured.len()), (12, 12));
+    for module in modules {
+        let module = module.unwrap();
+        let program = module.name().to_owned();
+        let tpu = program.rsplit('.').next().unwrap().parse().unwrap();
+        let changes: Vec<&Change> = measured[&program].iter().filter(|change| change.can_be_applied).collect();
+        let report = report(&module, tpu);
+        let advice = report.advice();
+        let best = changes.iter().map(|change| change.measured).max().unwrap_or(0).max(0);
+        let most = |freed: i64| freed + freed / 10 + (1 << 20);
+        let promised = |advice: &Recommendation| i64::try_from(advice.saving.bytes().unwrap()).unwrap();
+        for one in advice {
+            let is_same = |change: &&&Change| {
+                (change.kind.as_str(), change.target.as_str()) == kind(one)
+                    && (change.shape.is_empty() || change.shape == shape(one))
+            };
+            if let Some(freed) = changes.iter().filter(is_same).map(|change| change.measured.max(0)).max() {
+                assert!(promised(one) <= most(freed), "{program}: {one:?} freed {freed}");
+            }
+        }
+        if let Some(first) = advice.first() {
+            assert!(promised(first) <= most(best), "{program}: {first:?} of {best}");
+        }
+        let total = measured[&program][0].total;
+        let helped: Vec<&str> = changes
+            .iter()
+            .filter(|change| change.measured >= best / 2 && change.kind != "rewrite")
+            .map(|change| change.kind.as_str())
+            .collect();
+        if best >= total / 5 && !helped.is_empty() {
+            let first = advice.first().map(|advice| advice.change.as_str());
+            assert!(first.is_some_and(|first| helped.contains(&first)), "{program}: {first:?}, not one of {helped:?}");
+        }
+    }
+}
+
+/// What is dead at the peak frees nothing, however padded it is.
+#[test]
+fn what_is_dead_at_the_peak_is_no_advice() {
+    let program = |late: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+fused {{ t = f32[1000,4]{{0,1:T(4,128)}} parameter(0)
+  i = s32[65536]{{0:T(1024)}} parameter(1)
+  ROOT g = f32[65536,4]{{1,0:T(8,128)}} gather(t, i), offset_dims={{1}}, metadata={{op_name="jit(f)/gather"}}
+}}
+ENTRY main (t.1: f32[1000,4], i.1: s32[65536]) -> f32[4] {{
+  t.1 = f32[1000,4]{{0,1:T(4,128)}} parameter(0), metadata={{op_name="t"}}
+  i.1 = s32[65536]{{0:T(1024)}} parameter(1), metadata={{op_name="i"}}
+  rows = f32[65536,4]{{1,0:T(8,128)}} fusion(t.1, i.1), kind=kCustom, calls=fused, metadata={{op_name="jit(f)/gather"}}
+  few = f32[4]{{0:T(128)}} custom-call(rows), custom_call_target="f"
+  large = {late} custom-call(few), custom_call_target="g"
+  ROOT end = f32[4]{{0:T(128)}} custom-call(large), custom_call_target="h"
+}}"#
+        )
+    };
+    let found = advice(&program("f32[4]{0:T(128)}"));
+    assert_eq!(kind(&found[0]), ("split", "upstream"));
+    // 65536 rows of 512 bytes, or four columns of 65536 numbers.
+    assert_eq!(found[0].saving, Saving::Exact(65_536 * (512 - 16)));
+    assert!(code(&found[0]).unwrap().contains("jnp.unstack(t, axis=-1)"));
+    // With 64 MiB at another moment nothing is freed.
+    let found = advice(&program("f32[4096,4096]{1,0:T(8,128)}"));
+    assert!(found.iter().all(|advice| kind(advice) != ("split", "upstream")), "{found:?}");
+}
+
+#[test]
+fn an_argument_is_kept_flat_only_if_nothing_but_elementwise_operations_read_it() {
+    let program = |end: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true, input_output_alias={{ {{}}: (0, {{}}, may-alias) }}
+
+ENTRY main (m.1: f32[1000000,3]) -> f32[1000000,3] {{
+  m.1 = f32[1000000,3]{{0,1:T(4,128)}} parameter(0), metadata={{op_name="opt['m']"}}
+  half = f32[1000000,3]{{0,1:T(4,128)}} multiply(m.1, m.1)
+  ROOT end = f32[1000000,3]{{0,1:T(4,128)}} {end}
+}}"#
+        )
+    };
+    let found = advice(&program("add(half, m.1)"));
+    assert_eq!(kind(&found[0]), ("reshape", "argument"));
+    assert_eq!(code(&found[0]).as_deref(), Some("opt['m'] = opt['m'].reshape(-1)  # f32[3000000]"));
+    let found = advice(&program("custom-call(half), custom_call_target=\"x\""));
+    assert_eq!(found.iter().map(kind).collect::<Vec<_>>(), [("split", "argument")]);
+}
+
+#[test]
+fn a_state_that_is_not_donated() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (p.1: f32[1024,1024], x.1: f32[1024,1024]) -> f32[1024,1024] {
+  p.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  x.1 = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  g = f32[1024,1024]{1,0:T(8,128)} custom-call(x.1), custom_call_target="gradient"
+  ROOT p = f32[1024,1024]{1,0:T(8,128)} subtract(p.1, g)
+}"#;
+    let found = advice(text);
+    assert_eq!((kind(&found[0]), found[0].saving), (("donate", "argument"), Saving::AtMost(4 * MIB)));
+    assert_eq!(code(&found[0]).as_deref(), Some("step = jax.jit(step, donate_argnames=(\"params\",))"));
+    // The library that jitted it says so in the table of files, and takes models that `jax.jit` does not.
+    for (file, expected) in [
+        ("equinox/_jit.py", "step = eqx.filter_jit(step, donate=\"all\")"),
+        ("flax/nnx/transforms/compilation.py", "step = nnx.jit(step, donate_argnames=(\"params\",))"),
+    ] {
+        let text = text.replacen("\n\n", &format!("\n\nFileNames\n1 \"/site-packages/{file}\"\n\n"), 1);
+        assert_eq!(code(&advice(&text)[0]).as_deref(), Some(expected));
+    }
+    let donated = text.replace("is_scheduled=true", "is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }");
+    assert!(advice(&donated).iter().all(|advice| kind(advice).0 != "donate"));
+}
+
+/// A state that a loop carries, prefetched before it and updated inside a fusion that also computes its gradient.
+#[test]
+fn a_state_is_followed_through_loops_and_fusions() {
+    let text = r#"HloModule jit_run, is_scheduled=true
+
+fused (w.2: f32[1024,1024], x.2: f32[1024,1024]) -> (f32[1024], f32[1024,1024]) {
+  w.2 = f32[1024,1024]{1,0:T(8,128)} parameter(0)
+  x.2 = f32[1024,1024]{1,0:T(8,128)} parameter(1)
+  g = f32[1024,1024]{1,0:T(8,128)} convolution(x.2, x.2), dim_labels=bf_io->bf
+  new = f32[1024,1024]{1,0:T(8,128)} subtract(w.2, g)
+  norm = f32[1024]{0:T(1024)} custom-call(g), custom_call_target="norm"
+  ROOT both = (f32[1024]{0:T(1024)}, f32[1024,1024]{1,0:T(8,128)}) tuple(norm, new)
+}
+
+body (c.1: (f32[1024,1024], f32[1024,1024])) -> (f32[1024,1024], f32[1024,1024]) {
+  c.1 = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) parameter(0)
+  w.1 = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(c.1), index=0
+  x.1 = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(c.1), index=1
+  f = (f32[1024]{0:T(1024)}, f32[1024,1024]{1,0:T(8,128)}) fusion(w.1, x.1), kind=kOutput, calls=fused
+  w.3 = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(f), index=1
+  ROOT t.1 = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(w.3, x.1)
+}
+
+condition (c.2: (f32[1024,1024], f32[1024,1024])) -> pred[] {
+  c.2 = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) parameter(0)
+  ROOT go = pred[]{:T(512)} custom-call(c.2), custom_call_target="go"
+}
+
+ENTRY main (w: f32[1024,1024], x: f32[1024,1024]) -> f32[1024,1024] {
+  w = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state.params['w']"}
+  x = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  own = f32[1024,1024]{1,0:T(8,128)} copy(w)
+  t = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(own, x)
+  l = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) while(t), condition=condition, body=body
+  ROOT r = f32[1024,1024]{1,0:T(8,128)} get-tuple-element(l), index=0
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("donate", "argument"));
+    assert_eq!(code(&found[0]).as_deref(), Some("run = jax.jit(run, donate_argnames=(\"state\",))"));
+}
+
+/// A program most of whose peak has rows of the input, with an operation in its midst.
+fn of_rows(metadata: &str, result: &str, operation: &str) -> String {
+    format!(
+        r#"HloModule jit_f, is_scheduled=true
+
+max (a: f32[], b: f32[]) -> f32[] {{
+  a = f32[]{{:T(128)}} parameter(0)
+  b = f32[]{{:T(128)}} parameter(1)
+  ROOT m = f32[]{{:T(128)}} maximum(a, b)
+}}
+
+ENTRY main (x.1: f32[4096,8]) -> {result} {{
+  x.1 = f32[4096,8]{{0,1:T(8,128)}} parameter(0), metadata={{op_name="{metadata}"}}
+  wide = f32[4096,8,1024]{{0,2,1:T(8,128)}} broadcast(x.1), dimensions={{0,1}}
+  sine = f32[4096,8,1024]{{0,2,1:T(8,128)}} sine(wide)
+  zero = f32[]{{:T(128)}} constant(0)
+  {operation}
+}}"#
+    )
+}
+
+#[test]
+fn code_in_parts_computes_the_same() {
+    let by_rows = "ROOT r = f32[4096,8]{0,1:T(8,128)} reduce(sine, zero), dimensions={2}, to_apply=max";
+    let found = advice(&of_rows("x", "f32[4096,8]", by_rows));
+    assert_eq!(kind(&found[0]), ("chunk", "value"));
+    assert!(sentence(&found[0]).starts_with("Process `x` along dimension 0, of size 4096"), "{}", sentence(&found[0]));
+    assert!(code(&found[0]).unwrap().contains("jax.lax.map(part, batch)"));
+    // Of `*args`, which are passed one by one; of a reduction over the rows; of one that depends on all rows.
+    let joined = "r.1 = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max
+  all = f32[4096,8,1024]{0,2,1:T(8,128)} broadcast(r.1), dimensions={1,2}
+  both = f32[4096,8,1024]{0,2,1:T(8,128)} add(all, sine)
+  ROOT r = f32[4096,8]{0,1:T(8,128)} reduce(both, zero), dimensions={2}, to_apply=max";
+    let reduced = "ROOT r = f32[8,1024]{1,0:T(8,128)} reduce(sine, zero), dimensions={0}, to_apply=max";
+    for (name, result, operation) in
+        [("args[0]", "f32[4096,8]", by_rows), ("x", "f32[8,1024]", reduced), ("x", "f32[4096,8]", joined)]
+    {
+        let found = advice(&of_rows(name, result, operation));
+        assert_eq!((kind(&found[0]), code(&found[0])), (("chunk", "value"), None), "{operation}");
+    }
+}
+
+/// Pages of 16 tokens and 8 heads of 64, of which the lanes hold one at a time.
+#[test]
+fn pages_are_kept_with_heads_merged() {
+    let text = r#"HloModule jit_attend, is_scheduled=true
+
+fused { t = bf16[512,16,8,64]{0,3,2,1:T(8,128)(2,1)} parameter(0)
+  i = s32[4096]{0:T(1024)} parameter(1)
+  ROOT g = bf16[4096,16,8,64]{3,1,2,0:T(8,128)(2,1)} gather(t, i), offset_dims={1,2,3}, metadata={op_name="jit(attend)/gather"}
+}
+ENTRY main (p.1: bf16[512,16,8,64], i.1: s32[4096]) -> f32[4] {
+  p.1 = bf16[512,16,8,64]{0,3,2,1:T(8,128)(2,1)} parameter(0), metadata={op_name="pages"}
+  i.1 = s32[4096]{0:T(1024)} parameter(1), metadata={op_name="table"}
+  rows = bf16[4096,16,8,64]{3,1,2,0:T(8,128)(2,1)} fusion(p.1, i.1), kind=kCustom, calls=fused, metadata={op_name="jit(attend)/gather"}
+  ROOT end = f32[4]{0:T(128)} custom-call(rows), custom_call_target="attend"
+}"#;
+    let found = advice(text);
+    let piece = found.iter().find(|piece| kind(piece) == ("reshape", "argument")).expect("a piece");
+    // 4096 × 16 × 8 rows of 128 lanes, or half of that.
+    assert_eq!(piece.saving, Saving::AtMost(64 * MIB));
+    assert!(sentence(piece).starts_with("Keep `pages` as [512,16,512]"), "{}", sentence(piece));
+    let full = advice(&text.replace("8,64]", "4,128]"));
+    assert!(full.iter().all(|piece| kind(piece).0 != "reshape"), "{full:?}");
+}
+
+/// A gradient of a weight for each of 8192 samples, as a `jax.vmap` of a loop adds them up, and such a product that nothing
+/// adds up.
+#[test]
+fn gradients_of_samples_in_a_loop() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (w.1: f32[128,32], x.1: f32[8192,128], y.1: f32[8192,32]) -> f32[128,32] {
+  w.1 = f32[128,32]{1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  x.1 = f32[8192,128]{1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  y.1 = f32[8192,32]{1,0:T(8,128)} parameter(2), metadata={op_name="y"}
+  sum = f32[8192,128,32]{2,1,0:T(8,128)} custom-call(w.1), custom_call_target="before"
+  left = f32[8192,128,32]{2,1,0:T(8,128)} broadcast(x.1), dimensions={0,1}
+  right = f32[8192,128,32]{2,1,0:T(8,128)} broadcast(y.1), dimensions={0,2}
+  outer = f32[8192,128,32]{2,1,0:T(8,128)} multiply(left, right)
+  more = f32[8192,128,32]{2,1,0:T(8,128)} add(sum, outer)
+  ROOT g = f32[128,32]{1,0:T(8,128)} custom-call(more), custom_call_target="sum", metadata={op_name="jit(step)/transpose(jvp(vmap()))/sum"}
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("batch", "loop"));
+    assert!(
+        sentence(&found[0]).contains("the gradient of `params['w']` for each of 8192 samples"),
+        "{}",
+        sentence(&found[0])
+    );
+    let found = advice(&text.replace(" add(sum", " maximum(sum"));
+    assert!(found.iter().all(|piece| kind(piece).0 != "batch"), "{found:?}");
+}
+
+/// Logits are told from weights and their gradients by their shape; the gradient of the weight lies beside the chunks.
+#[test]
+fn logits_are_chunked() {
+    let text = r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (h.1: f32[3072,512], w.1: f32[512,32768]) -> f32[512,32768] {
+  h.1 = f32[3072,512]{1,0:T(8,128)} parameter(0), metadata={op_name="batch['hidden']"}
+  w.1 = f32[512,32768]{1,0:T(8,128)} parameter(1), metadata={op_name="params['head']"}
+  logits = f32[3072,32768]{1,0:T(8,128)} custom-call(h.1, w.1), custom_call_target="dot"
+  soft = f32[3072,32768]{1,0:T(8,128)} exponential(logits)
+  ROOT g = f32[512,32768]{1,0:T(8,128)} custom-call(h.1, logits, soft), custom_call_target="dot", metadata={op_name="jit(step)/transpose(jvp())/dot"}
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("chunk", "value"));
+    assert!(
+        sentence(&found[0]).contains("[3072,32768] has one value per token of the vocabulary (32768)"),
+        "{}",
+        sentence(&found[0])
+    );
+    // Two arrays of 384 MiB, an eighth of each, and 64 MiB for the gradient.
+    assert_eq!(found[0].saving, Saving::AtMost((2 * 384 - 2 * 48 - 64) * MIB));
+    // Features are as many, too, but no softmax goes over them.
+    let features = advice(&text.replace("exponential(", "tanh("));
+    assert!(features.iter().all(|piece| !sentence(piece).contains("vocabulary")), "{features:?}");
+}
+
+/// Programs of other frameworks get words, not JAX.
+#[test]
+fn code_is_for_jax_alone() {
+    let text = r#"HloModule IrToHlo.12, is_scheduled=true
+
+ENTRY main (p0.1: f32[524288,8]) -> f32[524288] {
+  p0.1 = f32[524288,8]{1,0:T(8,128)} parameter(0), metadata={op_type="xla__device_data" op_name="xla__device_data"}
+  ROOT r = f32[524288]{0:T(1024)} custom-call(p0.1), custom_call_target="sum", metadata={op_type="aten__sum"}
+}"#;
+    let found = advice(text);
+    assert_eq!((kind(&found[0]), code(&found[0])), (("order", "argument"), None));
+}
+
+/// What is no advice is a note: it has no price.
+#[test]
+fn where_nothing_helps_notes_say_what_fills_the_memory() {
+    let text = r#"HloModule jit_step, is_scheduled=true, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }
+
+ENTRY main (w.1: f32[1024,1024], m.1: f32[1024,1024], c.1: bf16[1024,1024], x.1: f32[64,1024]) -> (f32[1024,1024], f32[1024,1024]) {
+  w.1 = f32[1024,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="state['params']['w']"}
+  m.1 = f32[1024,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="state.opt_state[0].mu['w']"}
+  c.1 = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(2), metadata={op_name="cache['keys']"}
+  x.1 = f32[64,1024]{1,0:T(8,128)} parameter(3), metadata={op_name="batch['x']"}
+  y.1 = f32[64,4096]{1,0:T(8,128)} custom-call(x.1, c.1), custom_call_target="f"
+  w.2 = f32[1024,1024]{1,0:T(8,128)} custom-call(w.1, y.1), custom_call_target="g", output_to_operand_aliasing={{}: (0, {})}
+  m.2 = f32[1024,1024]{1,0:T(8,128)} custom-call(m.1, w.2), custom_call_target="h", output_to_operand_aliasing={{}: (0, {})}
+  ROOT t = (f32[1024,1024]{1,0:T(8,128)}, f32[1024,1024]{1,0:T(8,128)}) tuple(w.2, m.2)
+}"#;
+    let report = report(&Module::parse(text).unwrap(), Generation::V5e);
+    assert!(report.advice().is_empty(), "{:?}", report.advice());
+    let said: Vec<String> = report.notes().iter().map(|one| note(one, report.machine)).collect();
+    let starts: Vec<&str> = said.iter().filter_map(|note| note.split(". ").next()).collect();
+    // 4 + 4 + 2 + 1/4 + 1 MiB.
+    let expected = [
+        "Parameters: 4.00 MiB, 35 %, `state['params']`",
+        "State of the optimizer: 4.00 MiB, 35 %, `state.opt_state`",
+        "Cache: 2.00 MiB, 17 %, `cache`",
+        "Intermediate values: 1.00 MiB, 8 %, the largest f32[64,4096]",
+        "1.00 MiB of the temporaries scale with `batch['x']`'s first dimension (64); halving it halves them",
+    ];
+    assert_eq!(starts, expected);
+}
+
+/// A network of layers that aren't in a loop: `count` times a value of 16 MiB that the backward pass reads.
+fn of_layers(count: usize, name: impl Fn(usize) -> String) -> String {
+    const WIDE: &str = "f32[512,8192]{1,0:T(8,128)}";
+    let mut lines = Vec::new();
+    for layer in 0..count {
+        let name = name(layer);
+        lines.push(format!(
+            r#"  k.{layer} = {WIDE} custom-call(x.{before}), custom_call_target="up", metadata={{op_name="jit(step)/jvp({name}/dot_general"}}
+  x.{next} = f32[512,1024]{{1,0:T(8,128)}} custom-call(k.{layer}), custom_call_target="down", metadata={{op_name="jit(step)/jvp({name}/dot_general"}}"#,
+            before = layer + 1,
+            next = layer + 2
+        ));
+    }
+    let mut gradient = format!("x.{}", count + 1);
+    for layer in (0..count).rev() {
+        let name = name(layer);
+        lines.push(format!(
+            r#"  g.{layer} = f32[512,1024]{{1,0:T(8,128)}} custom-call(x.{before}, k.{layer}, {gradient}), custom_call_target="back", metadata={{op_name="jit(step)/transpose(jvp({name})/dot_general"}}"#,
+            before = layer + 1
+        ));
+        gradient = format!("g.{layer}");
+    }
+    let lines = lines.join("\n");
+    format!(
+        r#"HloModule jit_step, is_scheduled=true
+
+ENTRY main (x.1: f32[512,1024]) -> f32[512,1024] {{
+  x.1 = f32[512,1024]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+{lines}
+  ROOT r = f32[512,1024]{{1,0:T(8,128)}} add({gradient}, {gradient})
+}}"#
+    )
+}
+
+#[test]
+fn unrolled_layers_are_recomputed() {
+    let found = advice(&of_layers(8, |layer| format!("Net)/layers/{layer}/mlp")));
+    let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
+    assert!(sentence(found).contains("each of the 8 layers `layers/*`"), "{}", sentence(found));
+    assert_eq!(code(found).as_deref(), Some("layer = jax.checkpoint(layer)"));
+    // All but the values of the layer whose backward pass runs.
+    assert!(found.saving.bytes().is_some_and(|bytes| (96 * MIB..=7 * 16 * MIB).contains(&bytes)), "{:?}", found.saving);
+    // Without numbers in the names, the shapes that repeat tell of the layers.
+    let found = advice(&of_layers(8, |_| "Net)".to_owned()));
+    let found = found.iter().find(|advice| kind(advice) == ("checkpoint", "value")).expect("layers");
+    assert!(sentence(found).contains("each layer, 8 by the shapes that repeat"), "{}", sentence(found));
+}
+
+/// A loop of 64 steps that keeps what it carries, 32 MiB, and something four times as large: the former stays.
+#[test]
+fn what_a_loop_carries_is_kept() {
+    const STATE: &str = "s32[]{:T(128)}, f32[256,512]{1,0:T(8,128)}, f32[64,256,512]{2,1,0:T(8,128)}";
+    let text = |state: &str, kept: &str| {
+        let carry = format!("({state}, {kept})");
+        format!(
+            r#"HloModule jit_step, is_scheduled=true
+
+condition {{ c = {carry} parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
+  trips = s32[]{{:T(128)}} constant(64)
+  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
+}}
+body {{ b = {carry} parameter(0)
+  ROOT next = {carry} custom-call(b), custom_call_target="step", output_to_operand_aliasing={{{{1}}: (0, {{1}}), {{2}}: (0, {{2}}), {{3}}: (0, {{3}})}}
+}}
+ENTRY main (x.1: f32[256,512]) -> f32[256,512] {{
+  x.1 = f32[256,512]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  start = {carry} custom-call(x.1), custom_call_target="start"
+  run = {carry} while(start), condition=condition, body=body, backend_config={{"known_trip_count":{{"n":"64"}}}}, metadata={{op_name="jit(step)/jvp()/while"}}
+  ROOT g = f32[256,512]{{1,0:T(8,128)}} custom-call(run), custom_call_target="back", metadata={{op_name="jit(step)/transpose(jvp())/while"}}
+}}"#
+        )
+    };
+    let saving = |kept: &str| {
+        let found = advice(&text(STATE, kept));
+        let piece = found.iter().find(|piece| kind(piece) == ("checkpoint", "loop"))?;
+        Some(piece.saving)
+    };
+    // Of [64,256,2048] all; of a second [64,256,512] as well, since one such array is carried.
+    assert_eq!(saving("f32[64,256,2048]{2,1,0:T(8,128)}"), Some(Saving::Exact(128 * MIB)));
+    assert_eq!(saving("f32[64,256,512]{2,1,0:T(8,128)}"), Some(Saving::Exact(32 * MIB)));
+    // A small array that is carried is told by its bounds, whatever the largest is.
+    let small = STATE.replace("256,512]", "512]").replace("{1,0:T(8,128)}", "{0:T(512)}").replace("{2,1,0", "{1,0");
+    let found = advice(&text(&small, "f32[64,256,2048]{2,1,0:T(8,128)}"));
+    assert_eq!(found.iter().map(|piece| piece.saving).next(), Some(Saving::Exact(128 * MIB)), "{found:?}");
+}
+
+/// Parts of the batch that free less than a tenth are said only where the program doesn't fit without.
+#[test]
+fn a_program_that_does_not_fit_is_taken_apart_for_little() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: f32[4096,1024], w.1: f32[524288,1024]) -> f32[8] {
+  x.1 = f32[4096,1024]{1,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  w.1 = f32[524288,1024]{1,0:T(8,128)} parameter(1), metadata={op_name="params['w']"}
+  wide = f32[4096,8192]{1,0:T(8,128)} custom-call(x.1, w.1), custom_call_target="up"
+  next = f32[4096,8192]{1,0:T(8,128)} custom-call(wide), custom_call_target="on"
+  ROOT r = f32[8]{0:T(128)} custom-call(wide, next), custom_call_target="sum"
+}"#;
+    let module = Module::parse(text).unwrap();
+    let kinds = |limit: Option<u64>| {
+        let program = Program::from(module.clone());
+        Audit::new(&program)
+            .machine(Machine::Tpu(Generation::V5e))
+            .limit(limit)
+            .run()
+            .advice()
+            .iter()
+            .map(kind)
+            .collect::<Vec<_>>()
+    };
+    // 2048 + 16 MiB of arguments and 256 of temporaries, of which halves free 128.
+    assert_eq!((kinds(None), kinds(Some(4096 * MIB))), (vec![], vec![]));
+    assert_eq!(kinds(Some(2200 * MIB)), [("chunk", "value")]);
+}

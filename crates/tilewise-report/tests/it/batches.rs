@@ -1,0 +1,162 @@
+//! Advice about dimensions: which are a batch, and how many parts of one free something.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in helpers, which the lint does not take for tests")]
+
+use super::advice::{MIB, advice, kind, sentence};
+use tilewise_audit::recommendation::Saving;
+
+/// Of sixteen models that are trained together each has results of its own: none of their gradients are added up.
+#[test]
+fn models_of_an_ensemble_are_no_batch() {
+    let text = r#"HloModule jit_step, is_scheduled=true, input_output_alias={ {}: (0, {}, may-alias) }
+
+ENTRY main (w.1: f32[16,256,256], x.1: f32[16,8192,256]) -> f32[16,256,256] {
+  w.1 = f32[16,256,256]{2,1,0:T(8,128)} parameter(0), metadata={op_name="params['w']"}
+  x.1 = f32[16,8192,256]{2,1,0:T(8,128)} parameter(1), metadata={op_name="x"}
+  kept = f32[16,8192,512]{2,1,0:T(8,128)} custom-call(w.1, x.1), custom_call_target="forward", metadata={op_name="jit(step)/vmap(jvp())/dot_general"}
+  ROOT g = f32[16,256,256]{2,1,0:T(8,128)} custom-call(w.1, kept), custom_call_target="back", output_to_operand_aliasing={{}: (0, {})}, metadata={op_name="jit(step)/vmap(transpose(jvp()))/dot_general"}
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("chunk", "value"));
+    assert!(
+        sentence(&found[0]).starts_with("Take `params` and `x` along dimension 0, of size 16, in parts"),
+        "{}",
+        sentence(&found[0])
+    );
+    assert!(!sentence(&found[0]).contains("gradient"), "{}", sentence(&found[0]));
+}
+
+/// 131072 rows that are shuffled before a loop, whose eight steps take a part each.
+#[test]
+fn shuffled_rows_are_gathered_in_the_loop() {
+    const DATA: &str = "f32[8,16384,128]{2,1,0:T(8,128)}";
+    let text = format!(
+        r#"HloModule jit_update, is_scheduled=true
+
+gathered {{ t = f32[131072,128]{{1,0:T(8,128)}} parameter(0)
+  i = s32[131072]{{0:T(1024)}} parameter(1)
+  ROOT g = f32[131072,128]{{1,0:T(8,128)}} gather(t, i), offset_dims={{1}}, metadata={{op_name="jit(update)/gather"}}
+}}
+taken {{ d = {DATA} parameter(0)
+  i = s32[]{{:T(128)}} parameter(1)
+  z = s32[]{{:T(128)}} constant(0)
+  s = f32[1,16384,128]{{2,1,0:T(8,128)}} dynamic-slice(d, i, z, z), dynamic_slice_sizes={{1,16384,128}}
+  ROOT b = f32[16384,128]{{1,0:T(8,128)}} bitcast(s)
+}}
+condition {{ c = (s32[]{{:T(128)}}, f32[128]{{0:T(128)}}, {DATA}) parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(c), index=0
+  trips = s32[]{{:T(128)}} constant(8)
+  ROOT more = pred[]{{:T(128)}} compare(at, trips), direction=LT
+}}
+body {{ b = (s32[]{{:T(128)}}, f32[128]{{0:T(128)}}, {DATA}) parameter(0)
+  at = s32[]{{:T(128)}} get-tuple-element(b), index=0
+  sum = f32[128]{{0:T(128)}} get-tuple-element(b), index=1
+  data = {DATA} get-tuple-element(b), index=2
+  one = s32[]{{:T(128)}} constant(1)
+  next = s32[]{{:T(128)}} add(at, one)
+  part = f32[16384,128]{{1,0:T(8,128)}} fusion(data, at), kind=kLoop, calls=taken
+  more = f32[128]{{0:T(128)}} custom-call(sum, part), custom_call_target="add"
+  ROOT end = (s32[]{{:T(128)}}, f32[128]{{0:T(128)}}, {DATA}) tuple(next, more, data)
+}}
+ENTRY main (x.1: f32[131072,128], i.1: s32[131072]) -> f32[128] {{
+  x.1 = f32[131072,128]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  i.1 = s32[131072]{{0:T(1024)}} parameter(1), metadata={{op_name="order"}}
+  rows = f32[131072,128]{{1,0:T(8,128)}} fusion(x.1, i.1), kind=kCustom, calls=gathered, metadata={{op_name="jit(update)/gather"}}
+  cut = {DATA} bitcast(rows)
+  zero = s32[]{{:T(128)}} constant(0)
+  sum = f32[128]{{0:T(128)}} custom-call(i.1), custom_call_target="zeros"
+  start = (s32[]{{:T(128)}}, f32[128]{{0:T(128)}}, {DATA}) tuple(zero, sum, cut)
+  run = (s32[]{{:T(128)}}, f32[128]{{0:T(128)}}, {DATA}) while(start), condition=condition, body=body
+  ROOT r = f32[128]{{0:T(128)}} get-tuple-element(run), index=1
+}}"#
+    );
+    let found = advice(&text);
+    let piece = found.iter().find(|piece| kind(piece) == ("chunk", "loop")).expect("a piece");
+    assert!(sentence(piece).contains("in each of its 8 steps"), "{}", sentence(piece));
+    // 64 MiB, of which each step has an eighth beside the part that it works on.
+    assert!(piece.saving.bytes().is_some_and(|bytes| (48 * MIB..=56 * MIB).contains(&bytes)), "{:?}", piece.saving);
+    // Where the loop reads all of the rows in each step, they have to be there.
+    let whole =
+        text.replace("fusion(data, at), kind=kLoop, calls=taken", "custom-call(data, at), custom_call_target=\"any\"");
+    assert!(advice(&whole).iter().all(|piece| kind(piece) != ("chunk", "loop")));
+}
+
+/// Records of four numbers in a flat array: a row of 128 lanes for each, or four arrays.
+#[test]
+fn flat_records_are_passed_as_columns() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (flat.1: f32[4194304]) -> f32[4194304] {
+  flat.1 = f32[4194304]{0:T(1024)} parameter(0), metadata={op_name="flat"}
+  boxes = f32[1048576,4]{1,0:T(8,128)} reshape(flat.1)
+  low = f32[1048576,2]{1,0:T(8,128)} custom-call(boxes), custom_call_target="low"
+  both = f32[1048576,4]{1,0:T(8,128)} custom-call(boxes, low), custom_call_target="join"
+  ROOT r = f32[4194304]{0:T(1024)} reshape(both)
+}"#;
+    let found = advice(text);
+    assert_eq!(kind(&found[0]), ("split", "argument"));
+    assert!(sentence(&found[0]).starts_with("Pass `flat` as 4 arrays of [1048576]"), "{}", sentence(&found[0]));
+    // Three arrays of 512 MiB, or of 4 MiB a column.
+    assert_eq!(found[0].saving, Saving::AtMost((3 * 512 - 4 * (4 + 2 + 4)) * MIB));
+    // Rows that fill the lanes are no records.
+    let wide = text.replace("1048576,4]", "32768,128]").replace("1048576,2]", "32768,64]");
+    assert!(advice(&wide).iter().all(|piece| kind(piece).0 != "split"));
+}
+
+/// A batch of 64 along the lanes: half of it takes as much, for lanes stay empty, be they of samples or of 32 channels.
+#[test]
+fn parts_that_free_nothing_are_no_advice() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: f32[64,224,224,3]) -> f32[8] {
+  x.1 = f32[64,224,224,3]{2,1,3,0:T(8,128)} parameter(0), metadata={op_name="x"}
+  one = bf16[64,112,112,32]{0,3,2,1:T(8,128)(2,1)} custom-call(x.1), custom_call_target="convolve"
+  two = bf16[64,112,112,32]{0,3,2,1:T(8,128)(2,1)} custom-call(one), custom_call_target="convolve"
+  three = bf16[64,112,112,32]{0,3,2,1:T(8,128)(2,1)} custom-call(two, one), custom_call_target="convolve"
+  ROOT r = f32[8]{0:T(128)} custom-call(one, two, three), custom_call_target="sum"
+}"#;
+    let found = advice(text);
+    assert_eq!((kind(&found[0]), found[0].parts), (("chunk", "value"), Some(8)));
+    // Three arrays of 112 × 112 × 32 × 128 numbers, or of 112 × 112 × 8 × 128.
+    assert_eq!(found[0].saving, Saving::AtMost(3 * (112 * 112 * 24 * 128 * 2)));
+    let full = text.replace("64,112,112,32]", "64,112,112,128]").replace("{0,3,2,1", "{3,0,2,1");
+    assert_eq!(advice(&full)[0].parts, Some(2));
+}
+
+/// 512 graphs of together 600000 edges, whose messages are added up at 50000 nodes and read there again.
+#[test]
+fn graphs_are_a_batch_but_edges_are_not() {
+    const EDGES: &str = "f32[600000,128]{1,0:T(8,128)}";
+    const NODES: &str = "f32[50000,128]{1,0:T(8,128)}";
+    let text = |graphs: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY main (e.1: f32[600000,3], s.1: s32[600000], n.1: s32[512], y.1: f32[512]) -> f32[512] {{
+  e.1 = f32[600000,3]{{0,1:T(4,128)}} parameter(0), metadata={{op_name="g.edges"}}
+  s.1 = s32[600000]{{0:T(1024)}} parameter(1), metadata={{op_name="g.senders"}}
+  n.1 = s32[512]{{0:T(512)}} parameter(2), metadata={{op_name="g.n_edge"}}
+  y.1 = f32[512]{{0:T(512)}} parameter(3), metadata={{op_name="{graphs}"}}
+  sent = {EDGES} custom-call(e.1), custom_call_target="net"
+  zero = {NODES} custom-call(n.1), custom_call_target="zeros"
+  nodes = {NODES} scatter(zero, s.1, sent), update_window_dims={{1}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=add
+  back = {EDGES} gather(nodes, s.1), offset_dims={{1}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,128}}
+  ROOT r = f32[512]{{0:T(512)}} custom-call(back, sent, nodes, n.1, y.1), custom_call_target="pool"
+}}"#
+        )
+    };
+    let found = advice(&text("y"));
+    assert_eq!((kind(&found[0]), found[0].parts), (("chunk", "value"), Some(2)));
+    assert!(
+        sentence(&found[0]).contains("fewer of the 512 graphs (`g.n_edge` and `y`) at a time"),
+        "{}",
+        sentence(&found[0])
+    );
+    assert!(found.iter().all(|piece| !sentence(piece).contains("dimension 0 of")), "{found:?}");
+    // One array alone that begins with a size of its own may be anything.
+    assert!(advice(&text("params['scale']")).iter().all(|piece| !sentence(piece).contains("graphs")));
+}

@@ -1,0 +1,5 @@
+//! The tests of what is said, in one program.
+
+mod advice;
+mod batches;
+mod copies;
