@@ -31,7 +31,7 @@ chip.
 - *layouts*: what `tilewise predict` gives random shapes by default, on seven generations, and PJRT's `get_default_layout`.
 - *constraints*: the tiles for a given order of dimensions, and those of the arguments of compiled programs that fix it.
 - *plans*: arguments, results, what of them is donated, and temporaries of generated programs, by `tilewise audit` and by the
-  compiler's `memory_analysis`; a program counts if all four are equal. Until libtpu 0.0.50 that counts the fragmentation of
+  compiler's `memory_analysis`; a program counts if all four are equal. Before libtpu 0.0.51 that counts the fragmentation of
   temporaries a second time: temporaries are compared with what the compiler allocates.
 - *kernels*: the VMEM of generated Pallas kernels by `tilewise kernel`, and what the compiler allocates.
 - *messages*: programs that don't fit, whose message is explained, and says of HBM what `tilewise audit` finds in their dump.
