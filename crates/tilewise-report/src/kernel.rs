@@ -386,7 +386,7 @@ fn in_words(window: &kernel::Window) -> String {
             format!("moves along {} {}", if axes.len() == 1 { "axis" } else { "axes" }, listed(&axes))
         }
         BufferCause::AsAsked => format!("Buffered({})", window.buffers),
-        BufferCause::Constant if window.operand.buffered.is_some() => "stays, whatever Buffered says".to_owned(),
+        BufferCause::Constant if window.operand.buffered.is_some() => "stays; `Buffered` has no effect".to_owned(),
         BufferCause::Constant => "stays".to_owned(),
         BufferCause::OneStep => "the grid has one step".to_owned(),
         _ => return format!("left in {}", in_capitals(window.operand.memory)),

@@ -253,8 +253,7 @@ fn of_another(module: &Module, generation: Generation, options: Options) -> Opti
     let named = options.named.filter(|named| *named != generation).map(|named| ("its file is named after", named));
     let made = || contradiction(module, generation).map(|made| ("its text is of", made));
     let (how, other) = named.or_else(made)?;
-    let message =
-        format!("{how} {other}, and it is audited as if for {generation}: compile it for {generation} instead");
+    let message = format!("{how} {other}, but it is audited as {generation}: compile it for {generation} instead");
     Some(Warning::new("other_generation", message))
 }
 

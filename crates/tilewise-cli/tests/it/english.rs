@@ -18,7 +18,7 @@ const RIDDLES: [(&str, &str); 8] = [
 ];
 
 /// Files that users read, or whose strings they read.
-const TEXTS: [&str; 13] = [
+const TEXTS: [&str; 16] = [
     "README.md",
     "CHANGELOG.md",
     "SKILL.md",
@@ -29,8 +29,11 @@ const TEXTS: [&str; 13] = [
     "python/README.md",
     "python/package",
     "crates/tilewise/src",
+    "crates/tilewise-audit/src",
     "crates/tilewise-cli/src",
     "crates/tilewise-memory/src",
+    "crates/tilewise-oom/src",
+    "crates/tilewise-report/src",
     "crates/tilewise-capi/src",
 ];
 

@@ -101,7 +101,7 @@ pub(crate) fn cause(cause: &Cause) -> String {
         Cause::Untiled => {
             format!("an array without tiles fills blocks of {} bytes", tilewise::tpu::UNTILED_BLOCK_BYTES)
         }
-        Cause::Shared(bytes) => format!("it lies in memory that at another time holds {bytes} bytes"),
+        Cause::Shared(bytes) => format!("it shares an allocation of {bytes} bytes"),
         _ => String::new(),
     }
 }

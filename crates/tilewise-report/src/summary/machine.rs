@@ -51,7 +51,7 @@ pub(super) fn compiler(report: &Report) -> Vec<Remark> {
 /// 28 MiB at most.
 pub(super) fn left_out(machine: Machine) -> &'static str {
     match machine {
-        Machine::Tpu(_) => "program code adds mostly less than 4 MiB.",
+        Machine::Tpu(_) => "program code is extra, usually under 4 MiB.",
         Machine::Cpu => "JAX's `peak_memory_in_bytes` leaves the temporaries out on a CPU.",
         _ => {
             "not counted are the CUDA context, handles and buffers of cuBLAS, cuDNN and NCCL, gaps in JAX's pool and, in a \

@@ -94,7 +94,7 @@ fn notes(explanation: &Explanation, budget: &Budget) -> Vec<Remark> {
         notes.push(Remark { words, tone: Tone::Plain });
     }
     if message.is_retold {
-        let words = "The figures are retold, not in the words of a compiler or run time.".to_owned();
+        let words = "These figures come from a paraphrased message.".to_owned();
         notes.push(Remark { words, tone: Tone::Faint });
     }
     if message.truncated {
@@ -122,8 +122,8 @@ fn kernel_note(explanation: &Explanation) -> Option<Remark> {
             && message.verdict() == Verdict::KernelMemory
             && message.memory_space.as_deref() == Some("vmem") =>
         {
-            "What of it a Pallas kernel declares is known before it is compiled (`tilewise kernel`, in Python \
-             `kernel_budget`); its body takes the rest."
+            "Check what a kernel declares before compiling (`tilewise kernel`, in Python `kernel_budget`); its body \
+             takes the rest."
                 .to_owned()
         }
         None => return None,

@@ -264,7 +264,7 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
             true => format!("{kept} bytes, not {other}"),
             false => format!("{}, not {}", bytes(kept), bytes(other)),
         };
-        let why = "So near the limit the compiler tries two packings of temporaries and keeps the smaller";
+        let why = "Close to the limit, the compiler tries two packings and keeps the smaller";
         say(Tone::Plain, format!("{why}: {smaller}."));
     }
     let compared = report.compiler_plan.as_ref().filter(|agreement| agreement.values > 0);

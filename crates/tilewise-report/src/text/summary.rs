@@ -63,7 +63,7 @@ pub(super) fn write_copies(
         write_line(line, terminal.width, out)?;
     }
     if shown.clone().any(|line| line.is_lower_bound) {
-        writeln!(out, "{}", styled(FAINT, "  + once, in loops that run an unknown number of times"))?;
+        writeln!(out, "{}", styled(FAINT, "  + loops of unknown trip count, counted once"))?;
     }
     if copies.lines.len() > shown.len() {
         writeln!(out, "  {} more lines with copies; --all lists every one", copies.lines.len() - shown.len())?;
