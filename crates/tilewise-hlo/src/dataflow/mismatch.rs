@@ -185,7 +185,17 @@ impl<'f> Check<'f> {
             Form::Other => return self.inferred(op),
         };
         let needed = if matches!(form(opcode), Form::BoundsOf(_)) { Alike::Bounds } else { Alike::BoundsAndType };
-        (self.alike(result, flow[operand].position) < needed).then_some(Found::Ops(op, operand))
+        if self.alike(result, flow[operand].position) < needed {
+            return Some(Found::Ops(op, operand));
+        }
+        // Two that meet are of one type.
+        match operands {
+            &[one, other] if opcode.is_elementwise() && opcode != Opcode::StochasticConvert => {
+                let are_alike = self.alike(flow[one].position, flow[other].position) == Alike::BoundsAndType;
+                (!are_alike).then_some(Found::Ops(op, other))
+            }
+            _ => None,
+        }
     }
 
     /// One result for each of the first operands.

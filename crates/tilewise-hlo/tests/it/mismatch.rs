@@ -96,6 +96,15 @@ fn results_have_the_bounds_that_their_operands_make() {
 }
 
 #[test]
+fn what_meets_is_of_one_type() {
+    for (other, is_sound) in [("s32", true), ("s8", false), ("bf16", false)] {
+        let lines =
+            format!("j = {other}[]{{:T(128)}} constant(1)\n  k = pred[]{{:T(512)}} compare(i, j), direction=LT");
+        assert_eq!(mismatch("", &lines, SMALL).is_none(), is_sound, "{other}");
+    }
+}
+
+#[test]
 fn no_compiled_program_contradicts_itself() {
     let mut checked = 0;
     for path in programs::all() {
