@@ -212,6 +212,8 @@ pub enum WarningKind {
     MisspeltAttribute,
     /// An attribute that is given twice.
     DuplicateAttribute,
+    /// An attribute that calls a computation, of an instruction that calls none so.
+    UnexpectedAttribute,
     /// An attribute of the module that isn't known: it may say anything of its memory.
     UnknownHeaderAttribute,
     /// An attribute of the module whose value is none that it can have.
@@ -252,6 +254,7 @@ impl WarningKind {
             Self::MissingAttribute => "missing_attribute",
             Self::MisspeltAttribute => "misspelt_attribute",
             Self::DuplicateAttribute => "duplicate_attribute",
+            Self::UnexpectedAttribute => "unexpected_attribute",
             Self::UnknownHeaderAttribute => "unknown_header_attribute",
             Self::HeaderValue => "header_value",
             Self::OperandCount => "operand_count",
@@ -301,6 +304,7 @@ impl WarningKind {
             Self::MissingAttribute => "the instruction lacks an attribute that it can't do without",
             Self::MisspeltAttribute => "the attribute is nearly one that is known",
             Self::DuplicateAttribute => "the attribute is given a second time",
+            Self::UnexpectedAttribute => "the instruction takes no such attribute",
             Self::UnknownHeaderAttribute => "the module has an attribute that isn't known",
             Self::HeaderValue => "the module's attribute can't have that value",
             Self::OperandCount => "the instruction takes another number of operands",

@@ -191,6 +191,16 @@ impl<'d> Resolver<'d> {
                     let wrapped = || crate::opcode::wrapped(data.text(instruction.opcode_text));
                     opcode == Opcode::Fusion || wrapped() == Some(Opcode::Fusion)
                 };
+                let takes_it = match role {
+                    CallRole::Condition | CallRole::Body => opcode == Opcode::While,
+                    CallRole::Branch | CallRole::True | CallRole::False => opcode == Opcode::Conditional,
+                    CallRole::Select | CallRole::Scatter => opcode == Opcode::SelectAndScatter,
+                    // What isn't known may call anything.
+                    CallRole::Calls | CallRole::ToApply | CallRole::Called => true,
+                };
+                if !takes_it && opcode != Opcode::Unknown && !instruction.opcode.is_async() {
+                    self.warn(WarningKind::UnexpectedAttribute, data.span_of(name));
+                }
                 if matches!(role, CallRole::Branch | CallRole::True | CallRole::False) {
                     branches += called(data, value).count();
                 }

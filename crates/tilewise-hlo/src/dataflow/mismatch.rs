@@ -231,6 +231,19 @@ impl<'f> Check<'f> {
             return Some(Found::Ops(op, first));
         }
         let shape = |op: OpId| flow.shape(flow[op].position);
+        // What pads an array, or what a sum begins with, is of its type.
+        let operands = flow.operands(op);
+        let starts = match flow[op].opcode {
+            Pad => operands.len().min(1),
+            Reduce | Opcode::ReduceWindow => operands.len() / 2,
+            _ => 0,
+        };
+        let unlike = operands.iter().zip(operands.iter().skip(starts)).take(starts).find(|(operand, start)| {
+            !shape(**operand).zip(shape(**start)).is_some_and(|(operand, start)| has_type_of(&operand, &start))
+        });
+        if let Some((_, start)) = unlike {
+            return Some(Found::Ops(op, *start));
+        }
         let is_sound = match flow[op].opcode {
             // A proto's text leaves dimension numbers out.
             Dot if instruction.attribute("lhs_contracting_dims").is_none() => true,

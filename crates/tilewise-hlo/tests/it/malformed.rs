@@ -265,6 +265,9 @@ fn what_xla_refuses_is_named() {
             DuplicateAttribute,
         ),
         (line("add(a, a), metadata={op_name=\"a\"}, metadata={op_name=\"a\"}"), DuplicateAttribute),
+        // unexpected attribute "condition"
+        (line("convert(a), condition=f, body=f"), WarningKind::UnexpectedAttribute),
+        (line("copy(a), branch_computations={f}"), WarningKind::UnexpectedAttribute),
         // expects 2 operands, but has 1 operands; and so on
         (line("add(a)"), OperandCount),
         (line("add(a, a, a)"), OperandCount),

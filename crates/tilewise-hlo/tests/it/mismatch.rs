@@ -102,6 +102,12 @@ fn what_meets_is_of_one_type() {
             format!("j = {other}[]{{:T(128)}} constant(1)\n  k = pred[]{{:T(512)}} compare(i, j), direction=LT");
         assert_eq!(mismatch("", &lines, SMALL).is_none(), is_sound, "{other}");
     }
+    for (other, is_sound) in [("f32", true), ("bf16", true), ("s4", false), ("s32", false)] {
+        let lines = format!(
+            "j = {other}[]{{:T(128)}} constant(1)\n  k = f32[17,128]{{1,0:T(8,128)}} pad(a, j), padding=0_1x0_0"
+        );
+        assert_eq!(mismatch("", &lines, SMALL).is_none(), is_sound, "{other}");
+    }
 }
 
 #[test]
