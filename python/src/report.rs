@@ -524,8 +524,8 @@ impl PyReport {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
         let (text, source, tpu, limit, machine) = slf.get().made_of();
-        let machine = machine.map(|machine| machine.to_string());
-        let arguments = (text, source, tpu.map(Generation::name), limit, machine).into_pyobject(slf.py())?;
+        let (machine, libtpu) = (machine.map(|machine| machine.to_string()), slf.get().libtpu());
+        let arguments = (text, source, tpu.map(Generation::name), limit, machine, libtpu).into_pyobject(slf.py())?;
         Ok((native(slf.py(), "audit_text")?, arguments))
     }
 

@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,11 @@ atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+
+
+def is_recorded_with(jax: str, libtpu: str) -> bool:
+    """Whether these are the versions that are installed: another JAX traces other programs, with other figures."""
+    return (version("jax"), version("libtpu")) == (jax, libtpu)
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -39,13 +41,16 @@ ARGS = (*ARGS, S((4000, 12), jnp.float32))
 def test_the_report_has_the_compiler_s_numbers(tpu: str) -> None:
     said = tw.compile_for(step, *ARGS, tpu=tpu).memory_analysis()
     report = tw.audit(step, *ARGS, tpu=tpu)
-    assert (report.argument_bytes, report.output_bytes, report.alias_bytes, report.temporary_bytes) == (
+    assert (report.argument_bytes, report.output_bytes, report.alias_bytes, report.reported_temporary_bytes) == (
         said.argument_size_in_bytes,
         said.output_size_in_bytes,
         said.alias_size_in_bytes,
         said.temp_size_in_bytes,
     )
     assert (report.source, report.tpu) == ("step", tpu)
+    assert f"Exact for libtpu {version('libtpu')}" in str(report)
+    assert pickle.loads(pickle.dumps(report)) == report == tw.Report.from_json(report.to_json())
+    assert str(pickle.loads(pickle.dumps(report))) == str(report)
     assert any(row.source and row.source.file == __file__ for row in report.peak_buffers)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXAMPLES
+from conftest import EXAMPLES, is_recorded_with
 
 import tilewise as tw
 
@@ -89,7 +89,7 @@ def test_the_readme() -> None:
     [("jax.md", ("flax", "optax", "equinox", "haiku", "libtpu")), ("fit.md", ("jax", "libtpu"))],
 )
 def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: Path) -> None:
-    """Its programs print what it says; `WALK_THROUGH=overwrite` stores what they print."""
+    """Its programs print what it says, or run, with another JAX; `WALK_THROUGH=overwrite` stores what they print."""
     for library in libraries:
         pytest.importorskip(library)
     path = HERE.parents[1] / "docs" / document
@@ -107,7 +107,7 @@ def test_the_walk_through(document: str, libraries: tuple[str, ...], tmp_path: P
         fresh = fresh.replace(f"$ python {name}\n{shown}", f"$ python {name}\n{printed}")
     if os.environ.get("WALK_THROUGH") == "overwrite":
         path.write_text(fresh, encoding="utf-8")
-    else:
+    elif is_recorded_with("0.12.0.1", "0.0.50.1"):
         assert fresh == text
 
 

@@ -80,7 +80,13 @@ def test_json_is_the_command_line_s(program: Path) -> None:
     report = tw.audit(program, tpu="v5e")
     assert json.loads(report.to_json(program=False)) == printed
     ours = json.loads(report.to_json())
-    held = {"text": program.read_text(), "tpu": "v5e", "machine": None, "hbm_limit": tw.hbm_bytes("v5e")}
+    held = {
+        "text": program.read_text(),
+        "tpu": "v5e",
+        "machine": None,
+        "libtpu": None,
+        "hbm_limit": tw.hbm_bytes("v5e"),
+    }
     assert ours.pop("program") == held
     assert ours == printed
     assert tw.Report.from_json(report.to_json()) == report

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import multiprocessing
 import os
 import shutil
@@ -24,13 +25,14 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._compile import ENVIRONMENT
+from tilewise._compile import ENVIRONMENT, libtpu_version
 from tilewise._dump import dumped_text
 from tilewise._errors import MessageError
 from tilewise._program import NotSendable, Program
@@ -292,7 +294,7 @@ class Compiler:
             kind, fields, text, passed = self._compiled(Compile(program, "", options), mode == "stop", timeout)
         report = None
         if text is not None:
-            report = _tilewise.audit_text(text, source or program.name, program.tpu, hbm_limit or available)
+            report = report_of(text, source or program.name, program.tpu, hbm_limit or available)
         if kind == "compiled":
             fields["sizes"] = Sizes(*fields["sizes"])
         answer = _understood(mode, kind, fields, report, program.tpu)
@@ -402,6 +404,20 @@ if sys.platform != "win32":
     os.register_at_fork(after_in_child=shared.forget)
 
 
+def report_of(text: str, source: str, tpu: str, hbm_limit: int | None) -> Report:
+    """The audit of what this compiler made."""
+    report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=libtpu_version())
+    for warning in report.warnings:
+        if warning.kind == "other_build":
+            _say_once(warning.message)
+    return report
+
+
+@functools.cache
+def _say_once(words: str) -> None:
+    warnings.warn(words, stacklevel=2)
+
+
 def _deadline(timeout: float | None) -> float | None:
     return None if timeout is None else time.monotonic() + timeout
 
@@ -411,7 +427,12 @@ def _understood(mode: Mode, kind: str, fields: dict[str, Any], report: Report | 
     if kind == "compiled":
         # With options of ours it is not the program that was asked for.
         status: Status = "planned" if mode == "probe" else "fits"
-        return Answer(status, mode, fields["sizes"], report=report, cost=fields["cost"])
+        said: Sizes = fields["sizes"]
+        # Before libtpu 0.0.51, it says more than it allocates.
+        counts_twice = report is not None and report.reported_temporary_bytes != report.temporary_bytes
+        if counts_twice and sizes is not None and sizes.temporary_bytes <= said.temporary_bytes:
+            said = sizes
+        return Answer(status, mode, said, report=report, cost=fields["cost"])
     if kind == "stopped":
         if sizes is None:
             return Answer("failed", mode, error="the compiler's dump has no plan")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._ask import Answer, Mode, Sizes, shared
+from tilewise._ask import Answer, Mode, Sizes, report_of, shared
 from tilewise._compile import lower_on
 from tilewise._dump import dumped
 from tilewise._explain import explain_oom
@@ -75,5 +75,5 @@ def _here(lowered: Any, source: str, tpu: Tpu, hbm_limit: int | None) -> Answer:
     """The same from this process, compiled in full."""
     with explain_oom(tpu=tpu):
         text = dumped(lowered)
-    report = _tilewise.audit_text(text, source, tpu, hbm_limit)
+    report = report_of(text, source, _tilewise.generation_name(tpu), hbm_limit)
     return Answer("refused" if report.fits is False else "fits", "full", Sizes.planned(report), report=report)

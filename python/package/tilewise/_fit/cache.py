@@ -12,8 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tilewise import _tilewise
-from tilewise._ask import Answer, Mode, Sizes
+from tilewise._ask import Answer, Mode, Sizes, report_of
 from tilewise._program import Program
 from tilewise._ways import compiler_version, write_whole
 
@@ -38,15 +37,14 @@ class Cache:
     def get(self, program: Program, mode: Mode, limit: int | None, source: str | None = None) -> Answer | None:
         """The answer of the last time, with the report of that source."""
         try:
-            head, _, text = self._path(program, mode, limit).read_bytes().partition(b"\n")
+            head, _, packed = self._path(program, mode, limit).read_bytes().partition(b"\n")
             held: dict[str, Any] = json.loads(head)
             if held["sizes"] is not None:
                 held["sizes"] = Sizes(**held["sizes"])
             report = None
-            if text:
-                report = _tilewise.audit_text(
-                    zlib.decompress(text).decode(), source or program.name, program.tpu, limit
-                )
+            if packed:
+                text = zlib.decompress(packed).decode()
+                report = report_of(text, source or program.name, program.tpu, limit)
             return Answer(**held, report=report)
         except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None
