@@ -534,7 +534,9 @@ const OTHER_HEADER: [&str; 12] = [
 fn is_nearly_any(name: &str, known: &[&str]) -> bool {
     let is_near = |known: &&str| {
         let far = if known.len() < 8 { 1 } else { 2 };
-        known.len().abs_diff(name.len()) <= far && distance(name.as_bytes(), known.as_bytes()) <= far
+        // What is left of one that was cut, too.
+        let is_cut = name.len() >= 4 && (known.ends_with(name) || known.starts_with(name));
+        is_cut || known.len().abs_diff(name.len()) <= far && distance(name.as_bytes(), known.as_bytes()) <= far
     };
     // Most names that are known to others differ at both ends.
     let may_be = |known: &&str| {

@@ -268,6 +268,8 @@ fn what_xla_refuses_is_named() {
         // unexpected attribute "condition"
         (line("convert(a), condition=f, body=f"), WarningKind::UnexpectedAttribute),
         (line("copy(a), branch_computations={f}"), WarningKind::UnexpectedAttribute),
+        // XLA aborts on the rest of an attribute's name.
+        (line("custom-call(a), custom_call_target=\"x\",d_computations={f}"), WarningKind::MisspeltAttribute),
         // expects 2 operands, but has 1 operands; and so on
         (line("add(a)"), OperandCount),
         (line("add(a, a, a)"), OperandCount),
