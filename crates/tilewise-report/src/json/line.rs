@@ -13,7 +13,8 @@ use tilewise_audit::Failure;
 ///
 /// let program = Program::parse("x = f32[256]{0:T(256)} parameter(0)")?;
 /// let output = AuditOutput::new(Audit::new(&program).source("add.hlo").run());
-/// let line = JsonLine::of("add.hlo", AsJson(&output.view()));
+/// let view = output.view();
+/// let line = JsonLine::of("add.hlo", AsJson(&view));
 /// assert!(serde_json::to_string(&line)?.starts_with(r#"{"schema":1,"input":"add.hlo","module":"","#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

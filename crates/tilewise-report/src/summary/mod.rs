@@ -25,12 +25,12 @@ const WORTH_A_LINE: u64 = 4096;
 /// use tilewise_report::AuditOutput;
 ///
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8,3]{1,0:T(8,128)} parameter(0) }";
-/// let report = tilewise_audit::audit(&tilewise_hlo::Module::parse(text)?);
-/// let output = AuditOutput::new(report);
+/// let program = tilewise_audit::Program::parse(text)?;
+/// let output = AuditOutput::new(tilewise_audit::Audit::new(&program).limit(65536).run());
 /// let summary = output.summary();
 /// assert_eq!(summary.headline, "Holds 8.00 KiB (8192) of HBM at most");
 /// assert_eq!(summary.verdict.expect("a limit").words, "Fits 64.00 KiB of HBM with 56.00 KiB left.");
-/// # Ok::<(), tilewise_hlo::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
