@@ -140,7 +140,7 @@ def test_the_bench_runs() -> None:
 
 
 # Users' programs; for mypy, JAX is without types.
-TYPED = [str(HERE / name) for name in ("typed.py", "typed_fields.py", "typed_jax.py")]
+TYPED = [str(HERE / name) for name in ("typed.py", "typed_fields.py", "typed_shapes.py", "typed_jax.py")]
 
 
 def test_typed_programs_use_everything() -> None:

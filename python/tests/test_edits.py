@@ -1,4 +1,4 @@
-"""Shapes made from shapes, as XLA's own functions make them: the answers of jaxlib that `conformance/edits` recorded."""
+"""Shapes made from shapes: the answers of jaxlib's own functions that `conformance/edits` recorded."""
 
 from __future__ import annotations
 

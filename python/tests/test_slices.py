@@ -13,7 +13,9 @@ import tilewise as tw
 
 @pytest.mark.parametrize("order", ["memory", "slice"])
 @pytest.mark.parametrize("strides", [None, (1, 3), (2, 1)])
-@pytest.mark.parametrize("text", ["bf16[19,300]{1,0:T(8,128)(2,1)}", "s4[19,300]{0,1:T(8,128)E(4)}", "f32[19,300]{1,0}"])
+@pytest.mark.parametrize(
+    "text", ["bf16[19,300]{1,0:T(8,128)(2,1)}", "s4[19,300]{0,1:T(8,128)E(4)}", "f32[19,300]{1,0}"]
+)
 def test_runs_are_the_elements_offsets(text: str, strides: tuple[int, int] | None, order: str) -> None:
     shape = tw.Shape(text)
     start, limit = (3, 17), (19, 141)
@@ -65,7 +67,10 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 jax.config.update("jax_num_cpu_devices", 8)
 devices = jax.devices("cpu")
 array = np.arange(16 * 24, dtype=np.int32).reshape(16, 24)
-meshes = [Mesh(np.array(devices).reshape(4, 2), tuple("ab")), Mesh(np.array(devices)[::-1].reshape(2, 2, 2), tuple("abc"))]
+meshes = [
+    Mesh(np.array(devices).reshape(4, 2), tuple("ab")),
+    Mesh(np.array(devices)[::-1].reshape(2, 2, 2), tuple("abc")),
+]
 specs = [P(), P("a"), P(None, "a"), P("a", "b"), P("b", "a"), P(("b", "a")), P(("a", "b"), None)]
 shardings = [NamedSharding(mesh, spec) for mesh in meshes for spec in specs]
 

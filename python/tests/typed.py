@@ -35,6 +35,8 @@ def reports(path: Path) -> None:
     assert_type(tw.explain(RuntimeError("x")).padding_bytes, int)
     assert_type(report.advice[0].shape, "tw.Shape | None")
     assert_type(report.peak_source, "tw.SourceLine | None")
+    assert_type(report.libtpu, "str | None")
+    assert_type(report.reported_temporary_bytes, "int | None")
     assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
     assert_type(tw.Report.from_json(report.to_json()).diff(report).numbers, "dict[str, tuple[int | None, int | None]]")
     assert_type([buffer.shape for buffer in report], "list[tw.Shape]")
@@ -107,6 +109,7 @@ def make(batch: int) -> Any:
 def searches(array: npt.NDArray[np.float32]) -> None:
     found = tw.fit(make, tpu="v5e", largest={"batch": range(1, 513)}, grid={"donate": [True, False]})
     assert_type(found, tw.Fit)
+    assert_type(found.answered, bool)
     tw.fit(train_step, array, tpu=["v5e", "v6e"], in_axes=0, largest=range(1, 9), above="near", reserve="512MiB")
     assert_type(tw.fit_row(make, {"batch": 8}, tpu="v5e"), tw.FitRow)
 
