@@ -5,8 +5,8 @@
 //! - [`NaiveRelayout`]: a buffer moved between layouts, element by element.
 //! - [`Guarded`] and [`Tight`]: buffers that show accesses outside them.
 //! - [`programs`]: compiled programs, and what the compiler said of them.
-//! - [`shapes`]: random small arrays, and [`cases`], how many of them; with the feature `proptest`.
-//! - [`corpus`]: the inputs of a fuzz target in one file, with the feature `corpus`.
+//! - `shapes`: random small arrays, and `cases`, how many of them; with the feature `proptest`.
+//! - `corpus`: the inputs of a fuzz target in one file, with the feature `corpus`.
 
 mod buffers;
 pub mod cells;

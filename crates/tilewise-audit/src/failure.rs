@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range, path::Path};
 
 /// Why an input could not be done, of whichever crate the error is. With the `serde` feature it serialises as the
-/// `error` of a [`JsonLine`](crate::JsonLine).
+/// `error` of a `JsonLine` of `tilewise-report`.
 ///
 /// ```
 /// use tilewise_audit::Failure;

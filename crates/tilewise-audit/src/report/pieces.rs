@@ -16,13 +16,13 @@ pub struct Pass {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelinePiece {
-    /// Whose it is, of [`Timeline::owners`].
+    /// Whose it is, of [`Timeline::owners`](crate::Timeline::owners).
     pub owner: usize,
-    /// The framework's name of the operation, of [`Timeline::paths`].
+    /// The framework's name of the operation, of [`Timeline::paths`](crate::Timeline::paths).
     pub path: Option<usize>,
-    /// The layer that it is of, of [`Timeline::layers`].
+    /// The layer that it is of, of [`Timeline::layers`](crate::Timeline::layers).
     pub layer: Option<usize>,
-    /// What lies there, of [`Timeline::shapes`].
+    /// What lies there, of [`Timeline::shapes`](crate::Timeline::shapes).
     pub shape: Option<usize>,
     /// The instruction that makes it.
     pub instruction: String,
