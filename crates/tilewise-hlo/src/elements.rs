@@ -2,8 +2,8 @@
 //!
 //! Dumps of compilers since jaxlib 0.11 name an element of a tuple where it is read, `%fusion#1`, or `%p#1#0` within a
 //! tuple of tuples, and print no `get-tuple-element`. XLA's parser makes one for each distinct name, shared within its
-//! computation, before the first instruction that reads it, and calls it `fusion_1`, or `p_1_0`
-//! (`HloParserImpl::ParseOperands` in xla/hlo/parser/hlo_parser.cc). So does this, and nothing else knows of the form.
+//! computation, before the first instruction that reads it, and calls it `fusion_1`, or `p_1_0`: observed with jaxlib
+//! 0.12.0.1, which prints again what it read. So does this; behind it, a module has ordinary operands.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
