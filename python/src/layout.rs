@@ -19,7 +19,7 @@ use tilewise::{Layout, SplitConfig, Tile, TileDimension};
 ///     minor_to_major: a permutation of 0 … N−1: dimension numbers from the fastest-varying to the slowest; or the whole
 ///         layout as XLA writes it, `"{1,0:T(8,128)}"`.
 ///     tiles: the sizes of each tile in elements, major to minor; each tile is applied to the result of the one before.
-///         `None`, or −1 as in the documents, is XLA's `*`, which merges a dimension into the next.
+///         `None`, or −1 as in the documents, is XLA's `*`, which merges a dimension into the next. Or the tile's text, `"(8,128)"`.
 ///     tail_padding_alignment: the element count is padded to a multiple of this, XLA's `L(n)`.
 ///     element_size_in_bits: bits of one stored element, XLA's `E(n)`; `None` for the element type's whole bytes.
 ///     memory_space: 0 … 127, XLA's `S(n)`; 0 is the device's default memory.
@@ -59,7 +59,7 @@ impl PyLayout {
     #[expect(clippy::too_many_arguments, reason = "those of a layout, by name")]
     fn new(
         minor_to_major: &Bound<'_, PyAny>,
-        tiles: Vec<Vec<Option<i64>>>,
+        tiles: Vec<Bound<'_, PyAny>>,
         tail_padding_alignment: u64,
         element_size_in_bits: Option<u64>,
         memory_space: u8,
@@ -84,7 +84,7 @@ impl PyLayout {
         let [index_type, pointer_type] =
             types.map(|given| given.filter(|given| !given.is_none()).map(element_type).transpose());
         let minor_to_major: Vec<usize> = minor_to_major.extract()?;
-        let tiles: Vec<Tile> = tiles.into_iter().map(tile).collect::<Result<_, _>>()?;
+        let tiles: Vec<Tile> = tiles.iter().map(tile_of).collect::<Result<_, _>>()?;
         let splits =
             split_configs.into_iter().map(|(dimension, split_indices)| SplitConfig { dimension, split_indices });
         let layout = Layout::new(minor_to_major)?
@@ -180,6 +180,19 @@ impl PyLayout {
     #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
     fn move_dim_to_major(&self, dimension: usize) -> Result<Self> {
         Ok(Self(self.0.move_dim_to_major(dimension)?))
+    }
+
+    /// The layout with this dimension the most minor; everything else stays.
+    ///
+    /// Raises:
+    ///     OutOfRangeError: there is no such dimension.
+    ///
+    /// Examples:
+    ///     >>> str(Layout("{2,1,0:T(2,2)}").move_dim_to_minor(0))
+    ///     '{0,2,1:T(2,2)}'
+    #[pyo3(signature = (dimension, /), text_signature = "($self, dimension, /)")]
+    fn move_dim_to_minor(&self, dimension: usize) -> Result<Self> {
+        Ok(Self(self.0.move_dim_to_minor(dimension)?))
     }
 
     /// For each dimension its place in memory, 0 the most major.
@@ -344,7 +357,14 @@ fn parsed(text: &str) -> Result<Layout> {
     text.parse().map_err(|error| Error::in_text(error, text))
 }
 
-fn tile(sizes: Vec<Option<i64>>) -> Result<Tile, tilewise::Error> {
+/// The tile of a `str`, or of its sizes.
+fn tile_of(value: &Bound<'_, PyAny>) -> Result<Tile> {
+    if let Ok(text) = value.cast::<PyString>() {
+        let text = str_of(text)?;
+        return text.parse().map_err(|error| Error::in_text(error, text));
+    }
+    let sizes: Vec<Option<i64>> = value.extract()?;
     let dimension = |size: Option<i64>| size.map_or(Ok(TileDimension::Combined), TileDimension::try_from);
-    Tile::from_dimensions(sizes.into_iter().map(dimension).collect::<Result<Vec<_>, tilewise::Error>>()?)
+    let dimensions = sizes.into_iter().map(dimension).collect::<Result<Vec<_>, tilewise::Error>>()?;
+    Ok(Tile::from_dimensions(dimensions)?)
 }

@@ -19,6 +19,7 @@ mod integers;
 mod kernel;
 mod layout;
 mod predict;
+mod program_shape;
 mod recommendation;
 mod relation;
 mod relayout;
@@ -57,6 +58,7 @@ mod _tilewise {
         kernel::{PyKernelUse, block_bytes, kernel_fits, kernel_text},
         layout::{PyLayout, layout_in},
         predict::predict,
+        program_shape::PyProgramShape,
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},

@@ -94,7 +94,23 @@ def test_walks() -> None:
         shape.for_each_index(print, base=(2, 0), count=(2, 1))
 
 
+def test_shapes_of_programs() -> None:
+    program = tw.ProgramShape("(x: f32[2]{0:S(1)}, (s32[], token[])) -> f32[3,4]{0,1}")
+    assert [name for name, _ in program.parameters] == ["x", None]
+    assert program.parameters[1][1] == tw.Shape("(s32[], token[])")
+    assert program.result == tw.Shape("f32[3,4]{0,1}")
+    assert str(program) == "(x: f32[2], (s32[], token[])) -> f32[3,4]"
+    assert eval(repr(program), {"ProgramShape": tw.ProgramShape}) == program
+    assert program != tw.ProgramShape(str(program))
+    with pytest.raises(tw.ParseError) as caught:
+        tw.ProgramShape("(f32[2]) -> ")
+    assert caught.value.kind == "syntax"
+
+
 def test_layouts() -> None:
+    assert tw.Layout((1, 0), tiles=["(8,128)", (2, 1)]) == tw.Layout("{1,0:T(8,128)(2,1)}")
+    with pytest.raises(tw.ParseError):
+        tw.Layout((1, 0), tiles=["(8,128)(2,1)"])
     layout = tw.Layout((1, 0), tiles=[(-1, 2)], index_primitive_type="u32")
     assert str(layout) == "{1,0:T(*,2)#(u32)}"
     assert eval(repr(layout), {"Layout": tw.Layout}) == layout

@@ -53,6 +53,7 @@ def values(program: Path, message: str) -> dict[str, Any]:
         "ReportWarning": tw.audit("x = b16[3] parameter(0)").warnings[0],
         "Shape": shape,
         "Layout": shape.layout,
+        "ProgramShape": tw.ProgramShape("(x: f32[2]{0:S(1)}) -> f32[3]"),
         "Relation": shape.bitcast("f32[400000,12]{0,1:T(8,128)}", reading="reshape"),
         "Steps": shape.steps(),
         "Step": shape.steps()[1],

@@ -15,6 +15,10 @@ def layouts() -> None:
     assert_type(tw.Layout.descending(2), tw.Layout)
     layout = tw.Layout.from_major_to_minor([0, 1])
     assert_type(layout.move_dim_to_major(1), tw.Layout)
+    assert_type(layout.move_dim_to_minor(1), tw.Layout)
+    program = tw.ProgramShape("(x: f32[2]) -> f32[3]")
+    assert_type(program.parameters, tuple[tuple[str | None, tw.Shape], ...])
+    assert_type(program.result, tw.Shape)
     assert_type(layout.logical_to_physical(), "tuple[int, ...]")
     assert_type(layout.are_dimensions_consecutive([0, 1]), bool)
 

@@ -509,12 +509,33 @@ impl Layout {
     /// ```
     #[doc(alias = "MoveDimToMajor")]
     pub fn move_dim_to_major(&self, dimension: usize) -> Result<Self, Error> {
+        let others = self.dimensions_but(dimension)?;
+        Ok(Self { minor_to_major: others.chain([dimension]).collect(), ..self.clone() })
+    }
+
+    /// The layout with this dimension the most minor; everything else stays.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IndexOutOfBounds`].
+    ///
+    /// ```
+    /// let layout: tilewise::Layout = "{2,1,0:T(2,2)}".parse()?;
+    /// assert_eq!(layout.move_dim_to_minor(0)?.to_string(), "{0,2,1:T(2,2)}");
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[doc(alias = "MoveDimToMinor")]
+    pub fn move_dim_to_minor(&self, dimension: usize) -> Result<Self, Error> {
+        let others = self.dimensions_but(dimension)?;
+        Ok(Self { minor_to_major: [dimension].into_iter().chain(others).collect(), ..self.clone() })
+    }
+
+    /// The other dimensions, minor to major.
+    fn dimensions_but(&self, dimension: usize) -> Result<impl Iterator<Item = usize>, Error> {
         let rank = self.minor_to_major.len();
         if dimension >= rank {
             return Err(no_dimension(dimension, rank));
         }
-        let others = self.minor_to_major.iter().copied().filter(|&other| other != dimension);
-        Ok(Self { minor_to_major: others.chain([dimension]).collect(), ..self.clone() })
+        Ok(self.minor_to_major.iter().copied().filter(move |&other| other != dimension))
     }
 
     /// The layout where each dimension has a new number, or is gone, and its split with it: splits number dimensions of memory.

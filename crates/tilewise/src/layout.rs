@@ -236,7 +236,8 @@ impl Layout {
         places
     }
 
-    /// Whether these dimensions are neighbours in memory, in any order.
+    /// Whether these dimensions are neighbours in memory, in any order. Never of a number that is no dimension, which XLA takes for one more
+    /// major than all others; one alone, or none, is.
     ///
     /// ```
     /// let layout: tilewise::Layout = "{0,2,1}".parse()?;

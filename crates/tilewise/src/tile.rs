@@ -162,7 +162,13 @@ impl FromStr for Tile {
     fn from_str(text: &str) -> Result<Self, Error> {
         const BEFORE: &str = "{:T";
         let whole = alloc::format!("{BEFORE}{text}}}");
-        let layout: Layout = whole.parse().map_err(|error: Error| error.unshifted(BEFORE.len(), text.len()))?;
+        let layout: Layout = whole.parse().map_err(|error: Error| {
+            // What the brace is no answer to, the text's end isn't either: the error of that says so.
+            let end = BEFORE.len() + text.len();
+            let is_behind = error.span().is_some_and(|span| span.start >= end);
+            let at_end = whole[..end].parse::<Layout>().err().filter(|_| is_behind);
+            at_end.unwrap_or(error).unshifted(BEFORE.len(), text.len())
+        })?;
         // Of what else may stand in a layout, and of further tiles, nothing is part of a tile.
         match layout.tiles() {
             [tile] if layout == Layout::row_major(0).with_tiles([tile.clone()])? => Ok(tile.clone()),

@@ -30,6 +30,7 @@ __all__ = [
     "KernelUse",
     "Layout",
     "PeakBuffer",
+    "ProgramShape",
     "Recommendation",
     "Relation",
     "Report",
@@ -109,7 +110,7 @@ class Layout(_Value):
         cls,
         minor_to_major: Sequence[int] | str,
         *,
-        tiles: Sequence[Sequence[int | None]] = (),
+        tiles: Sequence[Sequence[int | None] | str] = (),
         tail_padding_alignment: int = 1,
         element_size_in_bits: int | None = None,
         memory_space: int = 0,
@@ -130,6 +131,7 @@ class Layout(_Value):
     def from_proto(message: bytes, /) -> Layout: ...
     def to_proto(self) -> bytes: ...
     def move_dim_to_major(self, dimension: int, /) -> Layout: ...
+    def move_dim_to_minor(self, dimension: int, /) -> Layout: ...
     def logical_to_physical(self) -> tuple[int, ...]: ...
     def are_dimensions_consecutive(self, dimensions: Sequence[int], /) -> bool: ...
     @property
@@ -288,6 +290,14 @@ class Shape(_Value):
         theme: Literal["auto", "light", "dark"] = "auto",
     ) -> Drawing: ...
     def _repr_html_(self) -> str: ...
+
+@final
+class ProgramShape(_Value):
+    def __new__(cls, text: str, /) -> ProgramShape: ...
+    @property
+    def parameters(self) -> tuple[tuple[str | None, Shape], ...]: ...
+    @property
+    def result(self) -> Shape: ...
 
 @final
 class Step(_Value):

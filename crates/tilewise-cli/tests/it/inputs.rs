@@ -253,3 +253,28 @@ fn a_picture_never_replaces_what_is_read() {
         assert_eq!((done.status.code(), fs::read_to_string(&program).expect("a file").as_str()), (Some(2), text));
     }
 }
+
+/// A line of a program, alone: `audit` and `show` say the same of it, on one line or on several.
+#[test]
+fn a_line_alone_is_what_show_says_of_it() {
+    let path = folder("a_line_alone").join("line.txt");
+    for line in [
+        "ROOT %add = f32[400000,12]{1,0:T(8,128)} add(%a, %b)",
+        "%fusion.1 = bf16[8,128]{1,0:T(8,128)(2,1)S(1)} fusion(%p0, %p1), kind=kLoop,\n    calls=%fused",
+        "add = F32[3,5]{1,0:T(2,2)} add(a,\n  b)",
+        "sort.1 = (f32[3,5]{1,0:T(4,128)}, s32[3,5]{1,0:T(4,128)}) sort(x, y), dimensions={1}",
+    ] {
+        fs::write(&path, line).unwrap();
+        let shown = Command::new(env!("CARGO_BIN_EXE_tilewise")).args(["show", "--format", "json", line]).output();
+        let shown: Value = serde_json::from_slice(&shown.unwrap().stdout).expect("a JSON object");
+        let audited = audit(&path, &[]);
+        let total = &audited.objects[0]["memory_spaces"][0];
+        assert_eq!(audited.objects[0]["memory_spaces"].as_array().map(Vec::len), Some(1), "{line}");
+        for size in ["logical_bytes", "physical_bytes", "padding_bytes"] {
+            assert_eq!((size, &total[size]), (size, &shown[size]), "{line}");
+        }
+    }
+    fs::write(&path, "%bitcast.8 = f32[64,128]{1,0:T(8,128)} bitcast(%x)").unwrap();
+    let told = Command::new(env!("CARGO_BIN_EXE_tilewise")).arg("audit").arg(&path).output().unwrap();
+    assert!(String::from_utf8_lossy(&told.stdout).contains("No instruction here takes memory: `bitcast`"));
+}

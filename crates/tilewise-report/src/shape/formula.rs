@@ -1,6 +1,6 @@
 //! The tiled-layout document's formula with numbers: `linear_index_with_tile((2,3), (3,5), (2,2))`.
 
-use super::input::number;
+use super::input::{index_of, numbers};
 use tilewise::Shape;
 use tilewise_audit::Failure;
 
@@ -35,33 +35,32 @@ pub(super) fn read(text: &str) -> Result<(Shape, Vec<u64>), Failure> {
         if found { Ok(()) } else { Err(wrong(*at)) }
     };
     eat('(', &mut at)?;
-    let mut read: Vec<Vec<u64>> = Vec::new();
+    let mut found: Vec<(&str, usize)> = Vec::new();
     for position in 0..lists {
         if position > 0 {
             eat(',', &mut at)?;
         }
         eat('(', &mut at)?;
         let inside = text[at..].split_once(')').ok_or_else(|| wrong(at))?.0;
-        let mut numbers = Vec::new();
-        let mut start = at;
-        for part in inside.split(',').filter(|_| !inside.trim().is_empty()) {
-            numbers.push(number(part, start)?);
-            start += part.len() + 1;
-        }
-        read.push(numbers);
+        found.push((inside.trim_end(), at));
         at += inside.len() + 1;
     }
     eat(')', &mut at)?;
     if !text[at..].trim().is_empty() {
         return Err(wrong(at));
     }
-    let mut read = read.into_iter();
-    let (element, bounds, tile) = (read.next().unwrap_or_default(), read.next().unwrap_or_default(), read.next());
+    let [(element, at), (bounds, at_bounds), tile @ ..] = &found[..] else { return Err(wrong(start)) };
+    let bounds = numbers(bounds, *at_bounds)?;
     let mut layout = tilewise::Layout::row_major(bounds.len());
-    if let Some(tile) = tile {
-        layout = layout.with_tiles([tilewise::Tile::new(tile)?])?;
+    if let [(tile, at)] = tile {
+        layout = layout.with_tiles([tilewise::Tile::new(numbers(tile, *at)?)?])?;
     }
-    Ok((Shape::array(tilewise::ElementType::F32, bounds)?.with_layout(layout)?, element))
+    let shape = Shape::array(tilewise::ElementType::F32, bounds)?.with_layout(layout)?;
+    let element = match shape.as_array() {
+        Some(array) => index_of(element, *at, array)?,
+        None => return Err(wrong(start)),
+    };
+    Ok((shape, element))
 }
 
 #[cfg(test)]
@@ -74,6 +73,8 @@ mod tests {
             ("linear_index_with_tile((2,3), (3,5), (2,2))", "f32[3,5]{1,0:T(2,2)}", &[2, 3][..]),
             (" linear_index( (2, 3) , (3,5) ) ", "f32[3,5]{1,0}", &[2, 3]),
             ("linear_index((), ())", "f32[]", &[]),
+            ("linear_index_with_tile((y=2, x=3), (3,5), (2,2))", "f32[3,5]{1,0:T(2,2)}", &[2, 3]),
+            ("linear_index((x=3,z=1,y=2), (4,3,5))", "f32[4,3,5]{2,1,0}", &[1, 2, 3]),
         ] {
             let (read, index) = read(text).expect(text);
             assert_eq!((read.to_string().as_str(), &index[..]), (shape, element), "{text}");
@@ -85,6 +86,8 @@ mod tests {
             ("linear_index_with_tile((2,3), (3,5), (2,2)) + 1", "+ 1"),
             ("linear_index_with_tile((2,3), (3,5), (2,x))", "x"),
             ("linear_index_with_tile(e, d, t)", "e, d, t)"),
+            ("linear_index((z=1,x=2), (3,5))", "z=1"),
+            ("linear_index((x=2), (3,5))", "x=2"),
         ] {
             let failure = read(text).expect_err(text);
             assert_eq!(failure.span.map(|span| text[span].trim()), Some(wrong), "{text}");

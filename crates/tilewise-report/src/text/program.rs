@@ -127,6 +127,10 @@ fn peak_row(row: &PeakRow) -> Row<'_> {
 /// Every buffer, or those with the most padding.
 fn write_buffers(view: &ReportView<'_>, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let (padded, padding) = view.report.padded();
+    if view.report.memory_spaces.is_empty() {
+        let words = "No instruction here takes memory: `bitcast`, `tuple`, `get-tuple-element` and their like hand on what others took.";
+        return writeln!(out, "{words}\n");
+    }
     if padded == 0 {
         return writeln!(out, "No buffer is padded.\n");
     }
