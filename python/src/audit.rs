@@ -9,12 +9,14 @@ use crate::{
 use pyo3::{prelude::*, types::PyString};
 use std::sync::Arc;
 use tilewise::tpu::Libtpu;
-use tilewise_audit::{Audit, Machine};
+use tilewise_audit::{Audit, Machine, dump};
+use tilewise_hlo::BufferAssignment;
 use tilewise_report::AuditOutput;
 
-/// Audits HLO text.
+/// Audits HLO text, beside the compiler's own buffer assignment where it is given.
 #[pyfunction]
-#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None, libtpu = None))]
+#[pyo3(signature = (text, source, tpu = None, hbm_limit = None, machine = None, libtpu = None, buffer_assignment = None))]
+#[expect(clippy::too_many_arguments, reason = "each is one in Python")]
 pub(crate) fn audit_text<'py>(
     py: Python<'py>,
     text: &Bound<'py, PyString>,
@@ -23,6 +25,7 @@ pub(crate) fn audit_text<'py>(
     hbm_limit: Option<u64>,
     machine: Option<&str>,
     libtpu: Option<&str>,
+    buffer_assignment: Option<String>,
 ) -> Result<Bound<'py, PyReport>> {
     let libtpu = libtpu.map(str::parse::<Libtpu>).transpose()?;
     let machine = machine.map(machine_named).transpose()?;
@@ -31,7 +34,10 @@ pub(crate) fn audit_text<'py>(
     // Lone surrogates in names and comments are replaced: they are no reason to refuse a program.
     let text = text.to_string_lossy().into_owned();
     let audited = interruptible(py, move || {
-        let program = tilewise_audit::Program::parse(text)?;
+        let mut program = tilewise_audit::Program::parse(text)?;
+        // A dump's plan may be of another version's syntax: it is left out then, as `audit FOLDER` does.
+        let assignment = buffer_assignment.as_deref().and_then(|text| BufferAssignment::parse(text).ok());
+        program.buffer_assignment = assignment.filter(|assignment| dump::is_plan_of(assignment, &program.module));
         if tpu.is_some() && !program.module.has_tiles() {
             return Err(not_a_tpu_program(program.module.is_scheduled()));
         }
@@ -40,10 +46,10 @@ pub(crate) fn audit_text<'py>(
         }
         let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source).libtpu(libtpu);
         let report = hbm_limit.map_or(asked, |limit| asked.limit(limit)).run();
-        Ok((Arc::new(AuditOutput::new(report)), program.module))
+        Ok((Arc::new(AuditOutput::new(report)), program.module, buffer_assignment))
     })?;
-    let (audited, module) = audited?;
-    Ok(PyReport::of(py, audited, module)?)
+    let (audited, module, buffer_assignment) = audited?;
+    Ok(PyReport::of(py, audited, module, buffer_assignment)?)
 }
 
 /// A program whose arrays lie in no tiles: what is said of it is not what a TPU would hold.

@@ -89,6 +89,8 @@ pub(crate) fn diff_of<'py>(
 pub(crate) struct PyReport {
     audited: Arc<AuditOutput>,
     module: Module,
+    /// The text of the compiler's own buffer assignment.
+    buffer_assignment: Option<String>,
     /// On first use.
     advice: OnceLock<Vec<PyRecommendation>>,
     /// On first use.
@@ -98,10 +100,16 @@ pub(crate) struct PyReport {
 }
 
 impl PyReport {
-    pub(crate) fn of(py: Python<'_>, audited: Arc<AuditOutput>, module: Module) -> PyResult<Bound<'_, Self>> {
+    pub(crate) fn of(
+        py: Python<'_>,
+        audited: Arc<AuditOutput>,
+        module: Module,
+        buffer_assignment: Option<String>,
+    ) -> PyResult<Bound<'_, Self>> {
         let report = Self {
             audited: audited.clone(),
             module,
+            buffer_assignment,
             advice: OnceLock::new(),
             buffers: PyOnceLock::new(),
             origin: PyOnceLock::new(),
@@ -132,7 +140,7 @@ impl PyReport {
 
 impl PartialEq for PyReport {
     fn eq(&self, other: &Self) -> bool {
-        self.made_of() == other.made_of()
+        self.made_of() == other.made_of() && self.buffer_assignment == other.buffer_assignment
     }
 }
 
@@ -342,6 +350,13 @@ impl PyReport {
         self.audited.report.partitions
     }
 
+    /// The text of the compiler's own buffer assignment, where it was at hand: as `audit` has it of a function. Its bytes count
+    /// where the plan's differ.
+    #[getter]
+    pub(crate) fn buffer_assignment(&self) -> Option<&str> {
+        self.buffer_assignment.as_deref()
+    }
+
     /// The HLO text of the program.
     #[getter]
     fn text(&self) -> &str {
@@ -433,7 +448,8 @@ impl PyReport {
     /// The report as the JSON object that `tilewise audit --all --format json` prints; `docs/json.md` lists its fields.
     ///
     /// Args:
-    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`}, from which `from_json` makes the
+    ///     program: whether to add the field `program`, {`text`, `tpu`, `hbm_limit`, `machine`, `libtpu`,
+    ///         `buffer_assignment`}, from which `from_json` makes the
     ///         report again.
     ///
     /// Examples:
@@ -525,7 +541,9 @@ impl PyReport {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
         let (text, source, tpu, limit, machine) = slf.get().made_of();
         let (machine, libtpu) = (machine.map(|machine| machine.to_string()), slf.get().libtpu());
-        let arguments = (text, source, tpu.map(Generation::name), limit, machine, libtpu).into_pyobject(slf.py())?;
+        let tpu = tpu.map(Generation::name);
+        let arguments =
+            (text, source, tpu, limit, machine, libtpu, slf.get().buffer_assignment()).into_pyobject(slf.py())?;
         Ok((native(slf.py(), "audit_text")?, arguments))
     }
 

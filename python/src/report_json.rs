@@ -21,6 +21,8 @@ struct Program<'a> {
     machine: Option<String>,
     #[serde(default)]
     libtpu: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    buffer_assignment: Option<Cow<'a, str>>,
 }
 
 /// The report as one line, with its program or without.
@@ -39,6 +41,7 @@ pub(crate) fn write(py: Python<'_>, report: &PyReport, with_program: bool) -> Py
         hbm_limit,
         machine: machine.map(|machine| machine.to_string()),
         libtpu: report.report().libtpu.map(|libtpu| libtpu.to_string()),
+        buffer_assignment: report.buffer_assignment().map(Cow::from),
     });
     let view = ReportView { report: report.report(), source, most_buffers: None };
     let line = JsonLine::of(source, WithProgram { report: AsJson(&view), program });
@@ -54,11 +57,12 @@ pub(crate) fn read<'py>(py: Python<'py>, json: &str) -> Result<Bound<'py, PyRepo
     }
     let item: Item = serde_json::from_str(json)
         .map_err(|error| Error::new(Class::Hlo, "not_json", format!("this is not a report in JSON: {error}")))?;
-    let Some(Program { text, tpu, hbm_limit, machine, libtpu }) = item.program else {
+    let Some(Program { text, tpu, hbm_limit, machine, libtpu, buffer_assignment }) = item.program else {
         let message = "this JSON does not hold the program that the report is of";
         return Err(Error::new(Class::Hlo, "no_program", message).with_help("`Report.to_json` writes it"));
     };
     let tpu = tpu.map(|name| PyString::new(py, &name).into_any());
     let text = PyString::new(py, &text);
-    audit_text(py, &text, item.source, tpu.as_ref(), hbm_limit, machine.as_deref(), libtpu.as_deref())
+    let (libtpu, buffer_assignment) = (libtpu.as_deref(), buffer_assignment.map(Cow::into_owned));
+    audit_text(py, &text, item.source, tpu.as_ref(), hbm_limit, machine.as_deref(), libtpu, buffer_assignment)
 }

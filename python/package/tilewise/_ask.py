@@ -33,7 +33,7 @@ from typing import Any, Literal, TypeAlias
 
 from tilewise import _tilewise
 from tilewise._compile import ENVIRONMENT, libtpu_version
-from tilewise._dump import dumped_text
+from tilewise._dump import dumped_assignment, dumped_text
 from tilewise._errors import MessageError
 from tilewise._program import NotSendable, Program
 from tilewise._tilewise import Report
@@ -291,10 +291,10 @@ class Compiler:
             options["xla_tpu_max_hbm_size_mib"] = available >> 20
         begun = time.monotonic()
         with self._lock, self._ending():
-            kind, fields, text, passed = self._compiled(Compile(program, "", options), mode == "stop", timeout)
+            kind, fields, text, assignment, passed = self._compiled(Compile(program, "", options), mode == "stop", timeout)
         report = None
         if text is not None:
-            report = report_of(text, source or program.name, program.tpu, hbm_limit or available)
+            report = report_of(text, source or program.name, program.tpu, hbm_limit or available, assignment)
         if kind == "compiled":
             fields["sizes"] = Sizes(*fields["sizes"])
         answer = _understood(mode, kind, fields, report, program.tpu)
@@ -302,8 +302,8 @@ class Compiler:
 
     def _compiled(
         self, request: Compile, stop: bool, timeout: float | None
-    ) -> tuple[str, dict[str, Any], str | None, bool]:
-        """The last reply, the dump, and whether the plan was said to fit."""
+    ) -> tuple[str, dict[str, Any], str | None, str | None, bool]:
+        """The last reply, the dump of the program and of its plan, and whether that was said to fit."""
         passed = False
         try:
             worker = self._ready()
@@ -321,11 +321,12 @@ class Compiler:
         except _Ended as ended:
             kind, fields = ended.status, {"error": ended.words}
         text = dumped_text(request.folder) if request.folder else None
+        assignment = dumped_assignment(request.folder) if request.folder else None
         if kind in ("stopped", "timeout", "crashed"):
             self._end()
         else:
             shutil.rmtree(request.folder, ignore_errors=True)
-        return kind, fields, text, passed
+        return kind, fields, text, assignment, passed
 
     def _nearly_done(self, worker: _Worker, seconds: float) -> tuple[str, dict[str, Any]]:
         """The reply of a compilation that ends soon after its plan; else that it is to be stopped."""
@@ -404,9 +405,9 @@ if sys.platform != "win32":
     os.register_at_fork(after_in_child=shared.forget)
 
 
-def report_of(text: str, source: str, tpu: str, hbm_limit: int | None) -> Report:
-    """The audit of what this compiler made."""
-    report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=libtpu_version())
+def report_of(text: str, source: str, tpu: str, hbm_limit: int | None, assignment: str | None = None) -> Report:
+    """The audit of what this compiler made, beside the buffer assignment that it dumped."""
+    report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=libtpu_version(), buffer_assignment=assignment)
     for warning in report.warnings:
         if warning.kind == "other_build":
             _say_once(warning.message)

@@ -13,6 +13,11 @@ def dumped_text(folder: str, stage: str = "after_optimizations") -> str | None:
     return found[-1].read_text(encoding="utf-8") if found else None
 
 
+def dumped_assignment(folder: str) -> str | None:
+    """The compiler's own buffer assignment in a folder of dumps; ``None`` where there is none."""
+    return dumped_text(folder, "after_optimizations-buffer-assignment")
+
+
 def dumped(lowered: Any, stage: str = "after_optimizations") -> str:
     """The text of the program after optimisation, as the compiler dumps it, also where it then refuses the program.
 

@@ -18,7 +18,13 @@ impl Report {
         let rows = self.temporary_rows().filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
         let ours: HashMap<(&str, Vec<usize>), Option<u64>> =
             rows.map(|row| ((row.instruction.name(), row.value.shape_index()), row.value.offset)).collect();
-        let mut agreement = Agreement::default();
+        let held = assignment
+            .allocations()
+            .iter()
+            .filter(|allocation| allocation.is_temporary() && allocation.memory_space == 0);
+        let temporary_bytes = held.fold(0, |sum: u64, allocation| sum.saturating_add(allocation.size));
+        let planned_bytes = self.memory_bounds.temporary_bytes.unwrap_or_default();
+        let mut agreement = Agreement { temporary_bytes, planned_bytes, ..Agreement::default() };
         for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;
             for value in allocation.values.iter().filter(|value| value.size > 0) {
@@ -42,9 +48,21 @@ impl Report {
     pub fn take_plan(&mut self, assignment: &BufferAssignment) -> bool {
         let is_ours = dump::is_plan_of(assignment, &self.planned.module);
         if is_ours {
-            self.compiler_plan = self.agreement(assignment);
+            self.compare_with(assignment);
         }
         is_ours
+    }
+
+    /// Sets [`compiler_plan`](Self::compiler_plan). Where the compiler's temporaries take more or less, its bytes count.
+    pub(super) fn compare_with(&mut self, assignment: &BufferAssignment) {
+        self.compiler_plan = self.agreement(assignment);
+        let Some(agreement) = self.compiler_plan.as_ref().filter(|agreement| !agreement.has_equal_bytes()) else {
+            return;
+        };
+        let (planned, compilers) = (agreement.planned_bytes, agreement.temporary_bytes);
+        let bounds = &mut self.memory_bounds;
+        bounds.temporary_bytes = Some(compilers);
+        bounds.at_most_bytes = bounds.at_most_bytes.saturating_sub(planned).saturating_add(compilers);
     }
 }
 
@@ -68,7 +86,8 @@ mod tests {
             (is_ours, report.compiler_plan.clone().unwrap_or_default())
         };
         assert_eq!(dump("of_another", 1024), (false, Agreement::default()));
-        assert_eq!(dump("a", 512 + 16384), (true, Agreement { values: 2, differences: Vec::new() }));
+        let agreement = Agreement { values: 2, temporary_bytes: 32768, planned_bytes: 32768, ..Agreement::default() };
+        assert_eq!(dump("a", 512 + 16384), (true, agreement));
         let elsewhere = PlacedElsewhere { instruction: "b".to_owned(), offset: 16384, compilers: 512 };
         assert_eq!(dump("a", 1024).1.differences, [elsewhere]);
     }

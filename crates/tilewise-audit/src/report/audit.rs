@@ -107,7 +107,9 @@ impl<'a> Audit<'a> {
         let not_tpu = for_tpu(self.module).err().filter(|_| may_be_tpus);
         let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
         report.warnings.splice(..0, warning);
-        report.compiler_plan = self.buffer_assignment.and_then(|assignment| report.agreement(assignment));
+        if let Some(assignment) = self.buffer_assignment {
+            report.compare_with(assignment);
+        }
         report
     }
 }

@@ -178,6 +178,8 @@ fields!(PeakRow, row, {
 fields!(Agreement, agreement, {
     values: agreement.values,
     differences: agreement.differences.iter().map(placed_elsewhere).collect::<Vec<_>>(),
+    temporary_bytes: agreement.temporary_bytes,
+    planned_bytes: agreement.planned_bytes,
 });
 
 fields!(PlanRow<'_>, row, {

@@ -267,6 +267,14 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
         let why = "Close to the limit, the compiler tries two packings and keeps the smaller";
         say(Tone::Plain, format!("{why}: {smaller}."));
     }
+    if let Some(agreement) = report.compiler_plan.as_ref().filter(|agreement| !agreement.has_equal_bytes()) {
+        let (planned, compilers) = (bytes(agreement.planned_bytes), bytes(agreement.temporary_bytes));
+        let words = "The compiler's own plan counts";
+        say(
+            Tone::Plain,
+            format!("{words}: it takes {compilers} for temporaries, not {planned} as planned from the text."),
+        );
+    }
     let compared = report.compiler_plan.as_ref().filter(|agreement| agreement.values > 0);
     if let Some(agreement) = compared {
         let (values, count) = (agreement.values, agreement.differences.len());

@@ -43,8 +43,8 @@ class Cache:
                 held["sizes"] = Sizes(**held["sizes"])
             report = None
             if packed:
-                text = zlib.decompress(packed).decode()
-                report = report_of(text, source or program.name, program.tpu, limit)
+                text, assignment = json.loads(zlib.decompress(packed))
+                report = report_of(text, source or program.name, program.tpu, limit, assignment)
             return Answer(**held, report=report)
         except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None
@@ -63,9 +63,11 @@ class Cache:
             "cost": None if answer.cost is None else dict(answer.cost),
             "seconds": answer.seconds,
         }
-        text = b"" if answer.report is None else zlib.compress(answer.report.text.encode())
+        report = answer.report
+        made_of = None if report is None else json.dumps([report.text, report.buffer_assignment])
+        packed = b"" if made_of is None else zlib.compress(made_of.encode())
         with contextlib.suppress(OSError):
-            write_whole(self._path(program, mode, limit), json.dumps(held).encode() + b"\n" + text)
+            write_whole(self._path(program, mode, limit), json.dumps(held).encode() + b"\n" + packed)
 
 
 class Log:
