@@ -140,7 +140,7 @@ def peak_buffer_fields(peak: tw.PeakBuffer) -> None:
 
 
 def report_fields(report: tw.Report) -> None:
-    texts: list[str] = [report.module, report.source, report.text, report.machine]
+    texts: list[str] = [report.module, report.source, report.text, report.buffer_assignment or "", report.machine]
     maybe_texts: list[str | None] = [report.entry, report.peak_instruction, report.tpu]
     flags: list[bool] = [report.is_scheduled]
     assert_type(report.memory_spaces, "list[tw.SpaceTotal]")

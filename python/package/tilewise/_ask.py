@@ -291,7 +291,8 @@ class Compiler:
             options["xla_tpu_max_hbm_size_mib"] = available >> 20
         begun = time.monotonic()
         with self._lock, self._ending():
-            kind, fields, text, assignment, passed = self._compiled(Compile(program, "", options), mode == "stop", timeout)
+            request = Compile(program, "", options)
+            kind, fields, text, assignment, passed = self._compiled(request, mode == "stop", timeout)
         report = None
         if text is not None:
             report = report_of(text, source or program.name, program.tpu, hbm_limit or available, assignment)

@@ -6,8 +6,12 @@ use super::{
 };
 use crate::dump;
 use std::collections::HashMap;
-use tilewise_hlo::BufferAssignment;
+use tilewise::ShapeKind;
+use tilewise_hlo::{AssignedBuffer, BufferAssignment, Instruction};
 use tilewise_memory::Role;
+
+/// What libtpu rounds the temporaries' memory up to, in bytes.
+const TEMPORARY_ALIGNMENT: u64 = 16384;
 
 impl Report {
     /// Compares the offsets of temporaries, up to where each of the compiler's allocations begins. Tuples' tables, which
@@ -18,12 +22,8 @@ impl Report {
         let rows = self.temporary_rows().filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
         let ours: HashMap<(&str, Vec<usize>), Option<u64>> =
             rows.map(|row| ((row.instruction.name(), row.value.shape_index()), row.value.offset)).collect();
-        let held = assignment
-            .allocations()
-            .iter()
-            .filter(|allocation| allocation.is_temporary() && allocation.memory_space == 0);
-        let temporary_bytes = held.fold(0, |sum: u64, allocation| sum.saturating_add(allocation.size));
         let planned_bytes = self.memory_bounds.temporary_bytes.unwrap_or_default();
+        let temporary_bytes = self.temporary_bytes_of(assignment, planned_bytes);
         let mut agreement = Agreement { temporary_bytes, planned_bytes, ..Agreement::default() };
         for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;
@@ -41,6 +41,31 @@ impl Report {
             }
         }
         Some(agreement)
+    }
+
+    /// What the compiler's temporaries take: the planned bytes, if they lie between the extent of its arrays and its
+    /// allocations, which have tuples' tables, too, and which a TPU rounds up.
+    fn temporary_bytes_of(&self, assignment: &BufferAssignment, planned: u64) -> u64 {
+        let instructions = self.planned.module.computations().flat_map(|computation| computation.instructions());
+        let named: HashMap<&str, Instruction<'_>> =
+            instructions.map(|instruction| (instruction.name(), instruction)).collect();
+        let is_table = |value: &AssignedBuffer| {
+            let shape = named.get(value.instruction.as_str()).and_then(|instruction| instruction.shape().ok());
+            shape
+                .and_then(|shape| shape.subshape(&value.shape_index))
+                .is_some_and(|shape| matches!(shape.kind(), ShapeKind::Tuple))
+        };
+        let held = assignment.allocations().iter();
+        let held = held.filter(|allocation| allocation.is_temporary() && allocation.memory_space == 0);
+        let (mut least, mut most) = (0u64, 0u64);
+        for allocation in held {
+            let arrays = || allocation.values.iter().filter(|value| !is_table(value));
+            let end = arrays().map(|value| value.offset.saturating_add(value.size)).max();
+            let start = arrays().map(|value| value.offset).min();
+            least = least.saturating_add(end.zip(start).map_or(0, |(end, start)| end - start));
+            most = most.saturating_add(allocation.size.saturating_add(TEMPORARY_ALIGNMENT - 1));
+        }
+        planned.clamp(least, most.max(least))
     }
 
     /// Takes the compiler's own plan for [`compiler_plan`](Self::compiler_plan), if it [is of this
@@ -90,5 +115,25 @@ mod tests {
         assert_eq!(dump("a", 512 + 16384), (true, agreement));
         let elsewhere = PlacedElsewhere { instruction: "b".to_owned(), offset: 16384, compilers: 512 };
         assert_eq!(dump("a", 1024).1.differences, [elsewhere]);
+    }
+
+    #[test]
+    fn bytes_of_the_compilers_plan_count_where_it_takes_more() {
+        let text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[8]{0:T(128)} parameter(0)\n  \
+                    a = f32[8]{0:T(128)} negate(x)\n  ROOT c = f32[8]{0:T(128)} add(a, a)\n}\n";
+        let taken = |size: u64, array: u64| {
+            let mut report = crate::audit(&tilewise_hlo::Module::parse(text).expect("a module"));
+            let plan = format!(
+                "BufferAssignment:\nallocation 0: size {size}, page 0, preallocated-temp:\n \
+                 value: <1 a @0> (size={array},offset=0): f32[8]{{0:T(128)}}\n"
+            );
+            assert!(report.take_plan(&BufferAssignment::parse(&plan).expect("an assignment")));
+            (report.memory_bounds.temporary_bytes, report.memory_bounds.at_most_bytes)
+        };
+        let planned = taken(512, 512);
+        assert_eq!(planned.0, Some(16384));
+        // Room for tables isn't more that is taken.
+        assert_eq!(taken(3 * 16384, 512), planned);
+        assert_eq!(taken(3 * 16384, 2 * 16384), (Some(2 * 16384), planned.1 + 16384));
     }
 }

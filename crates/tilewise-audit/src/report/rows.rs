@@ -165,29 +165,20 @@ pub struct Agreement {
     pub values: usize,
     /// Those that lie elsewhere, or that the plan doesn't have: what, and where instead.
     pub differences: Vec<PlacedElsewhere>,
-    /// Bytes of the compiler's allocations of temporaries in HBM, or in the host's memory.
+    /// Bytes of the compiler's temporaries in HBM, or in the host's memory: the planned ones unless its arrays take more, or
+    /// its allocations are smaller.
     pub temporary_bytes: u64,
     /// What the plan takes for them.
     pub planned_bytes: u64,
 }
 
 impl Agreement {
-    /// Whether the plan is the compiler's: each temporary lies where it is, and they take as much. A TPU's plan rounds up to
-    /// 16 KiB, an allocation isn't.
-    #[must_use]
-    pub fn is_equal(&self) -> bool {
-        self.differences.is_empty() && self.has_equal_bytes()
-    }
-
-    /// Whether temporaries take as much, rounded up or not.
+    /// Whether temporaries take as much in both.
     #[must_use]
     pub fn has_equal_bytes(&self) -> bool {
-        self.planned_bytes.abs_diff(self.temporary_bytes) < TEMPORARY_ALIGNMENT
+        self.planned_bytes == self.temporary_bytes
     }
 }
-
-/// What libtpu rounds the temporaries' memory up to, in bytes.
-const TEMPORARY_ALIGNMENT: u64 = 16384;
 
 /// A value that the plan puts elsewhere than the compiler does.
 #[derive(Clone, Debug, PartialEq, Eq)]

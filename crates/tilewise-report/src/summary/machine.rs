@@ -31,18 +31,17 @@ pub(super) fn words(machine: Machine) -> String {
 /// Whose plan it is, what it leaves out, and what else the compiler's own report says.
 pub(super) fn compiler(report: &Report) -> Vec<Remark> {
     let rest = left_out(report.machine);
-    let is_equal = report.compiler_plan.as_ref().is_some_and(|agreement| agreement.values > 0 && agreement.is_equal());
+    let is_equal = report.compiler_plan.as_ref().is_some_and(|agreement| agreement.has_equal_bytes());
     let planned = match report.libtpu.filter(|version| Libtpu::is_checked(*version)) {
-        Some(libtpu) if is_equal => {
-            format!("Exact for libtpu {libtpu}, which compiled it: its own plan is the same; {rest}")
-        }
+        Some(libtpu) if is_equal => format!("Exact for libtpu {libtpu}, which compiled it; {rest}"),
         Some(libtpu) => format!("Planned as libtpu {libtpu} does, which compiled it; {rest}"),
         None => format!("Planned as {} does; {rest}", report.machine.compiler()),
     };
-    let (planned_bytes, reported) = (report.memory_bounds.temporary_bytes, report.reported_temporary_bytes());
-    let counted_twice = reported.filter(|reported| Some(*reported) != planned_bytes).zip(report.libtpu);
+    let temporaries = report.memory_bounds.temporary_bytes.map(bytes);
+    let reported =
+        report.reported_temporary_bytes().map(bytes).filter(|reported| Some(reported) != temporaries.as_ref());
+    let counted_twice = reported.zip(report.libtpu);
     let counted_twice = counted_twice.map(|(reported, libtpu)| {
-        let reported = bytes(reported);
         format!(
             "`memory_analysis()` of libtpu {libtpu} says {reported} of temporaries: before 0.0.51 it counts the gaps between \
              them twice."

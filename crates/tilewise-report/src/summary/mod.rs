@@ -14,7 +14,7 @@ use crate::style::{bytes, bytes_both, line_of, percent};
 use crate::{findings::note, json::placed_elsewhere};
 use serde::Serialize;
 use tilewise::visible;
-use tilewise_audit::{MemoryPlan, Recommendation, Report, SpacePeak};
+use tilewise_audit::{Agreement, MemoryPlan, Recommendation, Report, SpacePeak};
 
 /// Memory spaces that hold less aren't worth a line.
 const WORTH_A_LINE: u64 = 4096;
@@ -259,41 +259,54 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
     }
     if let Some((_, other)) = plan.other_packing {
         let kept = plan.temporary_bytes();
-        let smaller = match bytes(kept) == bytes(other) {
+        let smaller = match told_apart(kept, other) {
             _ if kept == other => "here both take the same".to_owned(),
-            true => format!("{kept} bytes, not {other}"),
-            false => format!("{}, not {}", bytes(kept), bytes(other)),
+            (kept, other) => format!("{kept}, not {other}"),
         };
         let why = "Close to the limit, the compiler tries two packings and keeps the smaller";
         say(Tone::Plain, format!("{why}: {smaller}."));
     }
-    if let Some(agreement) = report.compiler_plan.as_ref().filter(|agreement| !agreement.has_equal_bytes()) {
-        let (planned, compilers) = (bytes(agreement.planned_bytes), bytes(agreement.temporary_bytes));
-        let words = "The compiler's own plan counts";
-        say(
-            Tone::Plain,
-            format!("{words}: it takes {compilers} for temporaries, not {planned} as planned from the text."),
-        );
-    }
-    let compared = report.compiler_plan.as_ref().filter(|agreement| agreement.values > 0);
-    if let Some(agreement) = compared {
-        let (values, count) = (agreement.values, agreement.differences.len());
-        match agreement.differences.first() {
-            None => {
-                let words = "The dump's own plan agrees";
-                say(Tone::Faint, format!("{words}: {values} temporaries lie where the compiler put them."));
-            }
-            Some(first) => {
-                let first = placed_elsewhere(first);
-                say(Tone::Plain, format!("The dump's own plan differs in {count} of {values} temporaries: {first}."));
-            }
-        }
+    if let Some((tone, words)) = report.compiler_plan.as_ref().and_then(beside_the_compilers) {
+        say(tone, words);
     }
     if let Some(words) = of_core(report) {
         say(Tone::Plain, words);
     }
     remarks.extend(machine::compiler(report));
     remarks
+}
+
+/// Two sizes, in bytes where they are alike in larger units.
+fn told_apart(first: u64, second: u64) -> (String, String) {
+    match (bytes(first), bytes(second)) {
+        (one, other) if one == other => (format!("{first} bytes"), format!("{second} bytes")),
+        differing => differing,
+    }
+}
+
+/// The plan beside the compiler's own.
+fn beside_the_compilers(agreement: &Agreement) -> Option<(Tone, String)> {
+    let (values, elsewhere) = (agreement.values, agreement.differences.len());
+    let (tone, words) = if !agreement.has_equal_bytes() {
+        let (planned, compilers) = told_apart(agreement.planned_bytes, agreement.temporary_bytes);
+        let first =
+            agreement.differences.first().map(placed_elsewhere).map_or(String::new(), |first| format!(": {first}"));
+        let counts = format!(
+            "The compiler's own plan counts: it takes {compilers} for temporaries, where {planned} are planned"
+        );
+        (Tone::Plain, format!("{counts}. {elsewhere} of {values} temporaries lie elsewhere{first}."))
+    } else if values == 0 {
+        return None;
+    } else if elsewhere == 0 {
+        (Tone::Faint, format!("The compiler's own plan agrees: {values} temporaries lie where it put them."))
+    } else {
+        let same = values.saturating_sub(elsewhere);
+        (
+            Tone::Faint,
+            format!("The compiler's own plan takes as much: {same} of {values} temporaries lie where it put them."),
+        )
+    };
+    Some((tone, words))
 }
 
 /// What a program lacks that is compiled for one core of a chip, where it fits the chip.
