@@ -34,7 +34,7 @@ def ways(compiler: Compiler) -> Ways:
     """The ways that can be trusted: tried on a small program, once for each version of the compiler."""
     version = compiler_version()
     if version not in _WAYS:
-        kept = cache_folder() / "ways.json"
+        kept = cache_folder() / f"ways-{importlib.metadata.version('tilewise')}.json"
         held = _held(kept)
         if version not in held:
             found = canary(compiler)
