@@ -180,6 +180,28 @@ typedef struct tw_slice {
 } tw_slice;
 
 /**
+ * What a run of a plan costs.
+ */
+typedef struct tw_cost {
+    /**
+     * Bytes of the source that hold elements; its padding isn't read.
+     */
+    uint64_t read_bytes;
+    /**
+     * Bytes of the destination that are written.
+     */
+    uint64_t written_bytes;
+    /**
+     * How often the innermost work is begun, at most: 1 for a plain copy, the number of elements where each is moved alone.
+     */
+    uint64_t pieces;
+    /**
+     * Into how many parts tw_relayout_run_part can cut the destination; 1 where nothing of it is done before the end.
+     */
+    uint64_t most_parts;
+} tw_cost;
+
+/**
  * One copy from a shard to another.
  */
 typedef struct tw_copy {
@@ -558,6 +580,36 @@ int32_t tw_relayout_run(const struct tw_relayout *plan,
                         size_t destination_bytes,
                         uint32_t threads,
                         struct tw_error *error);
+
+/**
+ * What a run costs, without running.
+ *
+ * # Safety
+ * `plan` is a plan that is not freed; `cost` may be written; `error` is NULL or may be written.
+ */
+int32_t tw_relayout_cost(const struct tw_relayout *plan, struct tw_cost *cost, struct tw_error *error);
+
+/**
+ * Converts part `part` of the `parts` that the destination is cut into, on the calling thread, for pipelines that send what is done while the
+ * rest is converted. The buffers are the whole ones. Parts are run in order, each once.
+ *
+ * `start` and `end` are set to the bytes of the destination that this part has made, which no later part writes; they may be NULL. One behind
+ * the other, the parts make all of it; of more than the plan's `most_parts`, some make nothing, and of a plan that can't be cut, all but the
+ * last.
+ *
+ * # Safety
+ * As for `tw_relayout_run`; `start` and `end` are NULL or may be written.
+ */
+int32_t tw_relayout_run_part(const struct tw_relayout *plan,
+                             size_t part,
+                             size_t parts,
+                             const void *source,
+                             size_t source_bytes,
+                             void *destination,
+                             size_t destination_bytes,
+                             uint64_t *start,
+                             uint64_t *end,
+                             struct tw_error *error);
 
 /**
  * Frees a plan; NULL is fine.

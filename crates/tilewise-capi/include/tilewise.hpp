@@ -285,6 +285,25 @@ class Relayout {
         run(source.data(), source.size() * sizeof(From), destination.data(), destination.size() * sizeof(To), threads);
     }
 
+    /// What a run costs.
+    tw_cost cost() const {
+        tw_cost cost{};
+        tw_error error{};
+        detail::check(tw_relayout_cost(handle_.get(), &cost, &error), error);
+        return cost;
+    }
+
+    /// One of so many parts of the destination, which are run in order; the first byte that it has made, and the one behind the last.
+    std::pair<std::uint64_t, std::uint64_t> run_part(std::size_t part, std::size_t parts, const void *source, std::size_t source_size,
+                                                     void *destination, std::size_t destination_size) const {
+        std::uint64_t start = 0, end = 0;
+        tw_error error{};
+        detail::check(tw_relayout_run_part(handle_.get(), part, parts, source, source_size, destination, destination_size, &start, &end,
+                                           &error),
+                      error);
+        return {start, end};
+    }
+
     const tw_relayout *get() const noexcept { return handle_.get(); }
 
   private:

@@ -24,8 +24,9 @@ pub use layout::{
     tw_layout_stored_bits, tw_layout_text, tw_layout_with_order, tw_pjrt_tiled, tw_version,
 };
 pub use relayout::{
-    TW_LEAVE_PADDING, tw_relayout, tw_relayout_destination_bytes, tw_relayout_free, tw_relayout_new,
-    tw_relayout_new_with, tw_relayout_run, tw_relayout_source_bytes, tw_relayout_text,
+    TW_LEAVE_PADDING, tw_cost, tw_relayout, tw_relayout_cost, tw_relayout_destination_bytes, tw_relayout_free,
+    tw_relayout_new, tw_relayout_new_with, tw_relayout_run, tw_relayout_run_part, tw_relayout_source_bytes,
+    tw_relayout_text,
 };
 pub use reshard::{
     tw_copy, tw_reshard, tw_reshard_copies, tw_reshard_copy_bounds, tw_reshard_devices, tw_reshard_free,

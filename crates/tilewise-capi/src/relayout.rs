@@ -3,10 +3,10 @@
 use crate::{
     error::{Failure, Result, answer, look, tw_error},
     layout::tw_layout,
-    pointers::{give, handle, put_text, read, take, write},
+    pointers::{give, handle, put, put_if_wanted, put_text, read, take, write},
 };
 use std::ffi::{c_char, c_void};
-use tilewise_relayout::{Padding, Plan};
+use tilewise_relayout::{Cost, Padding, Plan};
 
 /// A plan: opaque, immutable, usable from any thread.
 pub struct tw_relayout(Plan);
@@ -114,6 +114,70 @@ pub unsafe extern "C" fn tw_relayout_run(
         let plan = handle(plan, "plan")?;
         let (source, destination) = buffers(source, source_bytes, destination, destination_bytes)?;
         Ok(plan.0.run_with_threads(source, destination, threads.max(1) as usize)?)
+    })
+}
+
+/// What a run of a plan costs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct tw_cost {
+    /// Bytes of the source that hold elements; its padding isn't read.
+    pub read_bytes: u64,
+    /// Bytes of the destination that are written.
+    pub written_bytes: u64,
+    /// How often the innermost work is begun, at most: 1 for a plain copy, the number of elements where each is moved alone.
+    pub pieces: u64,
+    /// Into how many parts tw_relayout_run_part can cut the destination; 1 where nothing of it is done before the end.
+    pub most_parts: u64,
+}
+
+/// What a run costs, without running.
+///
+/// # Safety
+/// `plan` is a plan that is not freed; `cost` may be written; `error` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tw_relayout_cost(plan: *const tw_relayout, cost: *mut tw_cost, error: *mut tw_error) -> i32 {
+    // SAFETY: The caller's promises, each for one pointer.
+    answer(error, || unsafe {
+        let plan = &handle(plan, "plan")?.0;
+        let Cost { read_bytes, written_bytes, pieces, .. } = plan.cost();
+        put(cost, tw_cost { read_bytes, written_bytes, pieces, most_parts: plan.most_parts() }, "cost")
+    })
+}
+
+/// Converts part `part` of the `parts` that the destination is cut into, on the calling thread, for pipelines that send what is done while the
+/// rest is converted. The buffers are the whole ones. Parts are run in order, each once.
+///
+/// `start` and `end` are set to the bytes of the destination that this part has made, which no later part writes; they may be NULL. One behind
+/// the other, the parts make all of it; of more than the plan's `most_parts`, some make nothing, and of a plan that can't be cut, all but the
+/// last.
+///
+/// # Safety
+/// As for `tw_relayout_run`; `start` and `end` are NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tw_relayout_run_part(
+    plan: *const tw_relayout,
+    part: usize,
+    parts: usize,
+    source: *const c_void,
+    source_bytes: usize,
+    destination: *mut c_void,
+    destination_bytes: usize,
+    start: *mut u64,
+    end: *mut u64,
+    error: *mut tw_error,
+) -> i32 {
+    // SAFETY: The caller's promises, each for one pointer.
+    answer(error, || unsafe {
+        let plan = handle(plan, "plan")?;
+        if part >= parts {
+            return Err(Failure::argument(format!("there is no part {part} of {parts}: the first is 0")));
+        }
+        let (source, destination) = buffers(source, source_bytes, destination, destination_bytes)?;
+        let made = plan.0.run_part(part, parts, source, destination)?;
+        put_if_wanted(start, made.start);
+        put_if_wanted(end, made.end);
+        Ok(())
     })
 }
 

@@ -161,19 +161,13 @@ impl Plan {
         if matches!(self.work.clear, Clear::Everything) {
             destination.fill(0);
         }
-        let (to, cpu) = (Target::new(destination), self.cpu);
-        let alone = |nest, only_padding| {
-            let (state, part, split) = (KernelState::new(false, cpu.tuning), Part { index: 0, of: 1 }, Split::None);
-            Walk { nest, source, to, cpu, state, non_temporal: false, only_padding, part, split }
-        };
+        let to = Target::new(destination);
         if let Clear::Around(nest) = &self.work.clear {
-            alone(nest, true).all(0, 0, None);
+            self.alone(nest, source, to, true).all(0, 0, None);
         }
         let walk = |index: usize| {
-            let (state, part) = (KernelState::new(non_temporal, cpu.tuning), Part { index, of: parts });
-            let nest = &self.work.nest;
-            let mut walk = Walk { nest, source, to, cpu, state, non_temporal, only_padding: false, part, split };
-            walk.all(0, 0, self.work.irregular.as_deref());
+            let part = Part { index, of: parts };
+            self.pass(non_temporal, source, to, split, part).all(0, 0, self.work.irregular.as_deref());
             done(part);
         };
         if threads == 1 {
@@ -193,12 +187,34 @@ impl Plan {
             });
         }
         for edge in &self.work.edges {
-            alone(&edge.nest, false).all(edge.source_offset, edge.destination_offset, None);
+            self.alone(&edge.nest, source, to, false).all(edge.source_offset, edge.destination_offset, None);
         }
         Ok(())
     }
 
-    fn check_lengths(&self, source: &[u8], destination: &[u8]) -> Result<(), Error> {
+    /// A part of the nest.
+    #[inline(always)]
+    pub(crate) fn pass<'a>(
+        &'a self,
+        non_temporal: bool,
+        source: &'a [u8],
+        to: Target,
+        split: Split,
+        part: Part,
+    ) -> Walk<'a> {
+        let (nest, cpu, state) = (&self.work.nest, self.cpu, KernelState::new(non_temporal, self.cpu.tuning));
+        Walk { nest, source, to, cpu, state, non_temporal, only_padding: false, part, split }
+    }
+
+    /// All of another nest.
+    #[inline(always)]
+    pub(crate) fn alone<'a>(&self, nest: &'a Nest, source: &'a [u8], to: Target, only_padding: bool) -> Walk<'a> {
+        let (cpu, state) = (self.cpu, KernelState::new(false, self.cpu.tuning));
+        let (part, split) = (Part { index: 0, of: 1 }, Split::None);
+        Walk { nest, source, to, cpu, state, non_temporal: false, only_padding, part, split }
+    }
+
+    pub(crate) fn check_lengths(&self, source: &[u8], destination: &[u8]) -> Result<(), Error> {
         self.check_source(source)?;
         if u64::try_from(destination.len()) != Ok(self.destination_bytes()) {
             return Err(length_mismatch("destination", destination.len(), self.destination_bytes()));
@@ -215,7 +231,7 @@ impl Plan {
     }
 
     /// Whether the buffers are so large that stores had better be non-temporal.
-    fn is_non_temporal(&self) -> bool {
+    pub(crate) fn is_non_temporal(&self) -> bool {
         let Nest { leaf, reads, .. } = &self.work.nest;
         let transposes = matches!(leaf, Leaf::Transpose { kind: Transpose::Blocks, .. });
         let tuning = &self.cpu.tuning;
@@ -299,7 +315,7 @@ impl Plan {
     }
 
     /// Whether no two values of a loop share a byte of the destination.
-    fn keeps_bytes_apart(&self, depth: usize) -> bool {
+    pub(crate) fn keeps_bytes_apart(&self, depth: usize) -> bool {
         let nest = &self.work.nest;
         let Leaf::Elements(elements) = &nest.leaf else { return true };
         // Nor may those of the loops around it: a value's offsets are sums of theirs.

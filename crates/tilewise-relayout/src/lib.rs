@@ -37,6 +37,7 @@ mod reshard;
 mod scalar;
 mod size;
 mod small;
+mod stages;
 mod tuning;
 mod walk;
 
@@ -48,6 +49,7 @@ pub use exec::{Progress, RunOptions};
 pub use file::{Mapped, Region};
 pub use plan::{Padding, Plan};
 pub use reshard::Reshard;
+pub use stages::Cost;
 use tilewise::Shape;
 #[cfg(feature = "unstable-testing")]
 pub use tuning::Mechanism;

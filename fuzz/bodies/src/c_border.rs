@@ -6,8 +6,8 @@ use std::{ffi::CStr, ptr};
 use tilewise_capi::{
     tw_error, tw_layout, tw_layout_free, tw_layout_index_of, tw_layout_offset_of, tw_layout_parse,
     tw_layout_physical_bytes, tw_layout_physical_elements, tw_layout_rank, tw_layout_stored_bits, tw_layout_text,
-    tw_relayout_free, tw_relayout_new, tw_relayout_run, tw_reshard_copies, tw_reshard_free, tw_reshard_new, tw_run,
-    tw_slice, tw_slice_describe, tw_slice_runs_strided,
+    tw_relayout_free, tw_relayout_new, tw_relayout_run, tw_relayout_run_part, tw_reshard_copies, tw_reshard_free,
+    tw_reshard_new, tw_run, tw_slice, tw_slice_describe, tw_slice_runs_strided,
 };
 
 /// Longer buffers are not moved, nor are offsets looked at one by one.
@@ -147,6 +147,28 @@ fn relayout(from: &Owned, to: &Owned) {
         unsafe {
             let (at, place) = (source.as_ptr().cast(), destination.as_mut_ptr().cast());
             assert_eq!(tw_relayout_run(plan, at, source.len(), place, destination.len(), 2, ptr::null_mut()), 0);
+            let mut parts = vec![0xA5_u8; destination.len()];
+            let (mut done, part_place) = (0, parts.as_mut_ptr().cast());
+            for part in 0..3 {
+                let (mut start, mut end) = (0, 0);
+                let (starts, ends) = (&raw mut start, &raw mut end);
+                let (from_length, to_length) = (source.len(), destination.len());
+                let code = tw_relayout_run_part(
+                    plan,
+                    part,
+                    3,
+                    at,
+                    from_length,
+                    part_place,
+                    to_length,
+                    starts,
+                    ends,
+                    ptr::null_mut(),
+                );
+                assert!(code == 0 && start <= end && (start == end || start == done));
+                done = done.max(end);
+            }
+            assert!(done == destination.len() as u64 && parts == destination);
             if let Some(shorter) = destination.len().checked_sub(1) {
                 assert_eq!(tw_relayout_run(plan, at, source.len(), place, shorter, 1, &raw mut error), 7);
             }

@@ -208,6 +208,11 @@ static void relayouts(void) {
     size_t length = 0;
     CHECK(tw_relayout_text(plan, text, sizeof text, &length, &error) == TW_OK && strlen(text) == 3 && length > 3);
 
+    tw_cost cost;
+    CHECK(tw_relayout_cost(NULL, &cost, &error) == TW_INVALID_ARGUMENT && tw_relayout_cost(plan, NULL, &error) == TW_INVALID_ARGUMENT);
+    CHECK(tw_relayout_cost(plan, &cost, &error) == TW_OK && cost.read_bytes == 6 && cost.written_bytes == 8 && cost.most_parts >= 1);
+    CHECK(tw_relayout_cost(leaving, &cost, &error) == TW_OK && cost.written_bytes == 6);
+
     struct job jobs[4];
     pthread_t threads[4];
     for (int i = 0; i < 4; i++) {
@@ -216,6 +221,32 @@ static void relayouts(void) {
     }
     for (int i = 0; i < 4; i++) CHECK(!pthread_join(threads[i], NULL) && !memcmp(jobs[i].destination, tiled, 8));
     tw_relayout_free(plan), tw_relayout_free(leaving);
+}
+
+/* Part after part, each sent as soon as it is made: what it is said to have made is as the whole run leaves it. */
+static void pipeline(void) {
+    enum { BYTES = 300 * 500 * 4, TILED = 304 * 512 * 4, PARTS = 5 };
+    tw_layout *from = parsed("f32[300,500]"), *to = parsed("f32[300,500]{1,0:T(8,128)}");
+    tw_relayout *plan = NULL;
+    tw_error error;
+    CHECK(tw_relayout_new(from, to, &plan, &error) == TW_OK);
+    tw_layout_free(from), tw_layout_free(to);
+    unsigned char *source = malloc(BYTES), *whole = malloc(TILED), *parts = malloc(TILED), *sent = malloc(TILED);
+    for (int i = 0; i < BYTES; i++) source[i] = (unsigned char)(i * 37 % 251);
+    CHECK(tw_relayout_run(plan, source, BYTES, whole, TILED, 1, &error) == TW_OK);
+    uint64_t start = 7, end = 0, done = 0;
+    CHECK(tw_relayout_run_part(plan, PARTS, PARTS, source, BYTES, parts, TILED, &start, &end, &error) == TW_INVALID_ARGUMENT && start == 7);
+    CHECK(tw_relayout_run_part(plan, 0, 0, source, BYTES, parts, TILED, NULL, NULL, &error) == TW_INVALID_ARGUMENT);
+    CHECK(tw_relayout_run_part(plan, 0, PARTS, source, BYTES - 1, parts, TILED, NULL, NULL, &error) == TW_BUFFER_LENGTH);
+    for (size_t part = 0; part < PARTS; part++) {
+        CHECK(tw_relayout_run_part(plan, part, PARTS, source, BYTES, parts, TILED, &start, &end, &error) == TW_OK);
+        CHECK(start == done && end > start && end <= TILED);
+        memcpy(sent + start, parts + start, end - start);
+        done = end;
+    }
+    CHECK(done == TILED && !memcmp(sent, whole, TILED));
+    free(source), free(whole), free(parts), free(sent);
+    tw_relayout_free(plan);
 }
 
 /* Two devices: rows become columns. */
@@ -257,6 +288,7 @@ int main(void) {
     made_otherwise();
     slices();
     relayouts();
+    pipeline();
     resharding();
     return 0;
 }

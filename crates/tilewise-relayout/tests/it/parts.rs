@@ -1,8 +1,9 @@
 //! Into how many parts runs are divided, and what they report. That they write what they should is held against the definition
 //! wherever plans are (`support`).
 
+use crate::support::fault_of_stages;
 use std::sync::Mutex;
-use tilewise_relayout::{Error, ErrorKind, Plan, RunOptions};
+use tilewise_relayout::{Error, ErrorKind, Padding, Plan, RunOptions};
 
 fn plan(from: &str, to: &str) -> Plan {
     Plan::new(&from.parse().expect("a shape"), &to.parse().expect("a shape")).expect("a plan")
@@ -77,4 +78,37 @@ fn nothing_is_reported_of_what_is_refused() {
     let options = RunOptions { threads: 2, progress: Some(&|bytes| panic!("{bytes}")) };
     let error = plan.run_with(&[], &mut [], &options).expect_err("it has no bytes");
     assert_eq!(error.kind(), ErrorKind::BufferLengthMismatch);
+}
+
+/// Part after part, for a pipeline: what a part says it has made is as the whole run leaves it, and all parts make all of it.
+fn check_stages(from: &str, to: &str, padding: Padding, parts: usize) -> u64 {
+    let plan = plan(from, to).with_padding(padding);
+    let size = |bytes: u64| usize::try_from(bytes).expect("small");
+    let source: Vec<u8> = (0..251).cycle().take(size(plan.source_bytes())).collect();
+    let mut whole = vec![0xA5; size(plan.destination_bytes())];
+    plan.run(&source, &mut whole).expect("right lengths");
+    let fault = fault_of_stages(&plan, parts, &source, vec![0xA5; whole.len()], &whole);
+    assert_eq!(fault, None, "{from} -> {to}\n{plan}");
+    assert_eq!(plan.run_part(parts, parts, &source, &mut whole).map(|made| made.is_empty()), Ok(true));
+    plan.most_parts()
+}
+
+#[test]
+fn a_destination_is_made_part_by_part() {
+    for (from, to, most) in [
+        ("f32[300,500]", "f32[300,500]{1,0:T(8,128)}", 38),
+        ("f32[300,500]{1,0:T(8,128)}", "f32[300,500]", 38),
+        ("bf16[304,256]{1,0:T(8,128)(2,1)}", "bf16[304,256]", 38),
+        ("u8[70000]", "u8[70000]", 18),
+        ("s4[400,500]{1,0:E(4)}", "s4[400,500]", 49),
+        ("f32[5000,30]", "f32[5000,30]{0,1}", 2),
+        ("s16[30,500]", "s16[30,500]{0,1:T(*,4)(3)}", 1),
+        ("f32[0,5]", "f32[0,5]{0,1:T(8,128)}", 1),
+    ] {
+        for parts in [1, 2, 3, 7, 64] {
+            for padding in [Padding::Zero, Padding::Leave] {
+                assert_eq!(check_stages(from, to, padding, parts), most, "{from} -> {to}");
+            }
+        }
+    }
 }

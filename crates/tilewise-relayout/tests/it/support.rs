@@ -59,11 +59,42 @@ pub(crate) fn fault(from: &Shape, to: &Shape, padding: Padding, random: &mut Ran
             return Some(format!("differs in parts of {least}, non-temporal {is_non_temporal}, on {threads}\n{plan}"));
         }
     }
+    let parts = 1 + random.below(6);
+    if let Some(fault) = fault_of_stages(&plan, parts, &source, before.clone(), &wanted) {
+        return Some(format!("{fault}\n{plan}"));
+    }
     let mut got = before;
     if let Err(error) = plan.run(&source, &mut got) {
         return Some(error.to_string());
     }
     (got != wanted).then(|| format!("the public way differs\n{plan}"))
+}
+
+/// What is wrong with the parts of the destination, made one behind the other: each must be whole once it is said to be made.
+pub(crate) fn fault_of_stages(
+    plan: &Plan,
+    parts: usize,
+    source: &[u8],
+    mut destination: Vec<u8>,
+    wanted: &[u8],
+) -> Option<String> {
+    let mut done = 0;
+    for part in 0..parts {
+        let made = match plan.run_part(part, parts, source, &mut destination) {
+            Ok(made) => made,
+            Err(error) => return Some(error.to_string()),
+        };
+        if made.is_empty() {
+            continue;
+        }
+        let follows = made.start == done;
+        done = made.end;
+        let whole = usize::try_from(done).expect("a buffer's length");
+        if !follows || destination[..whole] != wanted[..whole] {
+            return Some(format!("part {part} of {parts} is said to make {made:?}"));
+        }
+    }
+    (done != plan.destination_bytes() || destination != wanted).then(|| format!("{parts} parts make {done} bytes"))
 }
 
 /// Every instruction set and every maker's tuning, with plain and with non-temporal stores, one thread and three.
