@@ -2,11 +2,9 @@
 
 use crate::errors::{Error, Result};
 use pyo3::{
-    exceptions::PyDeprecationWarning,
     prelude::*,
     types::{PyString, PyTuple},
 };
-use std::ffi::CStr;
 
 /// The UTF-8 text of a `str`.
 pub(crate) fn str_of<'a>(text: &'a Bound<'_, PyString>) -> Result<&'a str> {
@@ -33,9 +31,4 @@ pub(crate) fn tuple_repr(items: impl Iterator<Item = String>) -> String {
 /// A text of the command line, with calls in place of options.
 pub(crate) fn in_python(text: &str) -> String {
     text.replace("--all lists", "table(all=True) lists").replace("--format json lists", "`allocations` lists")
-}
-
-/// Warns of an old name.
-pub(crate) fn deprecated(py: Python<'_>, message: &CStr) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyDeprecationWarning>(), message, 1)
 }

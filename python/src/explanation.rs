@@ -1,7 +1,7 @@
 //! `Explanation`, of an out-of-memory message, and its allocations.
 
 use crate::{
-    builtins::{deprecated, in_python, tuple},
+    builtins::{in_python, tuple},
     errors::{Class, Error, Result},
     recommendation::PyRecommendation,
     row::{PyRow, PySourceLine, RowValue},
@@ -137,13 +137,6 @@ impl PyExplanation {
     #[getter]
     fn exceeded_bytes(&self) -> Option<u64> {
         self.explained.shortfall_bytes()
-    }
-
-    /// The old name of `exceeded_bytes`.
-    #[getter]
-    fn shortfall_bytes(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        deprecated(py, c"`shortfall_bytes` is `exceeded_bytes` now")?;
-        Ok(self.exceeded_bytes())
     }
 
     /// Padding of all the arrays that the message lists.

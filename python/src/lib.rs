@@ -8,6 +8,7 @@ mod audit;
 mod buffer;
 mod builtins;
 mod command_line;
+mod comparison;
 mod copy;
 mod drawing;
 mod element_type;
@@ -49,7 +50,8 @@ mod _tilewise {
     use super::{
         audit::audit_text,
         buffer::PyBuffer,
-        command_line::run,
+        command_line::{asks_compiler, run},
+        comparison::{compare_programs, compare_reports, compared_program, comparison_words, lock_text, read_lock},
         copy::PyCopy,
         drawing::{PyDrawing, draw},
         element_type::PyElementType,
@@ -62,7 +64,7 @@ mod _tilewise {
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, diff_of, plot, set_origin, work_of},
+        report::{PyReport, plot, set_origin, work_of},
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,

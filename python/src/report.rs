@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use tilewise::tpu::Generation;
-use tilewise_audit::{BufferRow, Diff, Machine, Report, SpacePeak, SpaceTotal};
+use tilewise_audit::{BufferRow, Machine, Report, SpacePeak, SpaceTotal};
 use tilewise_hlo::Module;
 use tilewise_report::{AuditOutput, WriteText, note, notebook};
 
@@ -49,31 +49,14 @@ pub(crate) fn plot(report: &Bound<'_, PyReport>, memory_space: u8, theme: &str) 
     })
 }
 
-/// What a program computes, moves and sends, loops times their trips: floating-point operations, bytes, and bytes of
-/// collectives by kind.
+/// What a program computes, moves and sends, loops times their trips: floating-point operations, bytes, bytes of collectives by
+/// kind; and how many instructions the compiler computes twice.
 #[pyfunction]
-pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'static str, u64>) {
+pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'static str, u64>, u64) {
     let report = &report.get().audited.report;
     let work = report.work();
-    (work.flops, report.moved_bytes(), work.collective_bytes)
-}
-
-/// The buffers that only the first or only the second program has, and by owner the bytes at their peaks, where they
-/// differ. `Report.diff` calls it.
-#[pyfunction]
-#[expect(clippy::type_complexity, reason = "Python takes it apart at once")]
-pub(crate) fn diff_of<'py>(
-    py: Python<'py>,
-    before: &Bound<'py, PyReport>,
-    after: &Bound<'py, PyReport>,
-) -> PyResult<(Vec<Bound<'py, PyBuffer>>, Vec<Bound<'py, PyBuffer>>, Vec<(String, u64, u64)>)> {
-    let (before, after) = (before.get().audited.clone(), after.get().audited.clone());
-    let Diff { removed, added, owners, .. } = py.detach(|| Diff::of(&before.report, &after.report));
-    let buffers = |rows: Vec<BufferRow>| -> PyResult<Vec<_>> {
-        rows.into_iter().map(|row| PyBuffer::of(py, BufferValue::new(row))).collect()
-    };
-    let owners = owners.into_iter().map(|change| (change.owner, change.before_bytes, change.after_bytes));
-    Ok((buffers(removed)?, buffers(added)?, owners.collect()))
+    let sent = work.collectives.iter().map(|(kind, sent)| (*kind, sent.bytes));
+    (work.flops, report.moved_bytes(), sent.collect(), work.recomputed)
 }
 
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
@@ -491,18 +474,18 @@ impl PyReport {
     /// What differs between this report and another, such as that of the program after a change.
     ///
     /// Returns:
-    ///     A `ReportDiff`, which is false if nothing differs.
+    ///     A `Comparison`, which is false if nothing differs.
     ///
     /// Examples:
     ///     >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
     ///     >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
-    ///     >>> before.diff(after).numbers["padding_bytes"]
-    ///     (185600000, 6400000)
+    ///     >>> before.diff(after).added[0].bytes
+    ///     25600000
     ///     >>> bool(before.diff(before))
     ///     False
     #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]
     fn diff<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("tilewise._diff")?.call_method1("diff", (slf, other))
+        slf.py().import("tilewise._comparison")?.call_method1("compare", (slf, other))
     }
 
     /// Apply the advice that can be applied from outside, one after the other, and ask the compiler what each frees.

@@ -1,7 +1,6 @@
 //! `SpaceTotal`, the buffers of one memory space and its peak, and `PeakBuffer`, what is alive then.
 
 use crate::{
-    builtins::deprecated,
     row::PySourceLine,
     shape::PyShape,
     travel::{Reduced, reduced},
@@ -76,13 +75,6 @@ impl PySpaceTotal {
 
 #[pymethods]
 impl PySpaceTotal {
-    /// The old name of `memory_space_name`.
-    #[getter]
-    fn name(&self, py: Python<'_>) -> PyResult<&str> {
-        deprecated(py, c"`name` is `memory_space_name` now")?;
-        Ok(&self.memory_space_name)
-    }
-
     /// Padding as a fraction of the bytes taken, 0 … 1.
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "a fraction for people")]

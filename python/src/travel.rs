@@ -23,6 +23,6 @@ pub(crate) fn parsed<T: DeserializeOwned>(held: &str) -> PyResult<T> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
-fn not_held(error: serde_json::Error) -> PyErr {
+pub(crate) fn not_held(error: serde_json::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

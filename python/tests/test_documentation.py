@@ -25,7 +25,6 @@ PACKAGE = HERE.parent / "package" / "tilewise"
 COMPILING = {
     "AdviceCheck",
     "Fit",
-    "FixCheck",
     "Report.check",
     "check_fix",
     "compile_for",

@@ -196,7 +196,7 @@ def test_advice_is_checked() -> None:
     assert (
         donated.freed_bytes == donated.recommendation.peak_bytes_saved == checked.peak_bytes_saved == 400000 * 128 * 4
     )
-    assert (checked.before.alias_bytes, checked.after.alias_bytes) == (0, donated.freed_bytes)
+    assert (checked.comparison.before.alias_bytes, checked.comparison.after.alias_bytes) == (0, donated.freed_bytes)
     assert str(checked).splitlines()[0].split() == ["promised", "freed"]
     with pytest.raises(TypeError, match="about a function"):
         tw.audit(EXAMPLES / "gnn_large.v5e.hlo").check()

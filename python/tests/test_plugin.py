@@ -47,13 +47,11 @@ def test_programs_without_tiles_or_schedule_fail() -> None:
             check("x = f32[400000,12]{1,0:T(8,128)} parameter(0)", limit="1GiB", tpu="v5e")
 
 
-def test_the_limit_once_came_second(program: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="f, \\*args, limit="):
-        testing.assert_peak_below(program, "10%", tpu="v5e")
-    with pytest.warns(DeprecationWarning, match="'10%', not 0.1"):
+def test_a_share_is_text(program: Path) -> None:
+    with pytest.raises(ValueError, match=r"'10%', not 0\.1"):
         testing.assert_peak_below(program, limit=0.1, tpu="v5e")
-    with pytest.raises(TypeError, match="limit= is missing"):
-        testing.assert_peak_below(program, tpu="v5e")
+    with pytest.raises(TypeError, match="limit"):
+        testing.assert_peak_below(program, tpu="v5e")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 def test_the_fixtures_are_there() -> None:

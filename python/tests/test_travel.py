@@ -117,12 +117,13 @@ def test_diff(program: Path) -> None:
     text = program.read_text()
     before, after = tw.audit(text), tw.audit(text.replace("400000,12]{1,0:T(8,128)}", "400000,12]{0,1:T(8,128)}"))
     assert not before.diff(tw.audit(text))
-    assert str(before.diff(before)) == ""
+    assert str(before.diff(before)) == "f: same"
     diff = before.diff(after)
     assert diff
-    assert diff.numbers["padding_bytes"] == (before.padding_bytes, after.padding_bytes)
+    assert pickle.loads(pickle.dumps(diff)) == diff
+    assert (diff.before.peak_bytes, diff.after.peak_bytes) == (before.peak_bytes, after.peak_bytes)
     assert len(diff.removed) == len(diff.added) > 0
-    assert {str(buffer.shape) for buffer in diff.removed} == {TEXT}
+    assert {owner.shape for owner in diff.removed} == {TEXT}
     assert after.diff(before).removed == diff.added
 
 

@@ -38,7 +38,7 @@ def reports(path: Path) -> None:
     assert_type(report.libtpu, "str | None")
     assert_type(report.reported_temporary_bytes, "int | None")
     assert_type(report.peak_buffers, "list[tw.PeakBuffer]")
-    assert_type(tw.Report.from_json(report.to_json()).diff(report).numbers, "dict[str, tuple[int | None, int | None]]")
+    assert_type(tw.Report.from_json(report.to_json()).diff(report).changes, "tuple[tw.Change, ...]")
     assert_type([buffer.shape for buffer in report], "list[tw.Shape]")
     assert_type(tw.audit([path, path]), "list[tw.Report | tw.Error | OSError]")
     assert_type(report.plot(memory_space=1, theme="dark").to_svg(), str)
@@ -74,12 +74,8 @@ def programs(array: npt.NDArray[np.float32]) -> None:
 
 def results(array: npt.NDArray[np.float32], report: tw.Report) -> None:
     diff = report.diff(report)
-    assert_type(diff.owners, "tuple[tw.OwnerChange, ...]")
-    assert_type([each.peak_bytes_saved for each in diff.owners], "list[int]")
-    assert_type(
-        [(each.owner, each.before_bytes, each.after_bytes) for each in diff.owners], "list[tuple[str, int, int]]"
-    )
-    assert_type(tw.ReportDiff.from_json(diff.to_json()), tw.ReportDiff)
+    assert_type([(each.what, each.owner) for each in diff.changes], "list[tuple[str, str | None]]")
+    assert_type(tw.Comparison.from_json(diff.to_json()), tw.Comparison)
     assert_type(tw.Explanation.from_json("{}"), tw.Explanation)
     assert_type(tw.audit(train_step, array, scale=2.0, tpu="v5e", hbm_limit="14GiB"), tw.Report)
     tw.compile_for(train_step, array, tpu="v5e", scale=2.0)

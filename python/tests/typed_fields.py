@@ -78,14 +78,14 @@ def kernel_use_fields(kernel: tw.KernelUse) -> None:
     print(texts, maybe_counts, maybe_texts, flags, lines)
 
 
-def machine_fields(found: tw.MachineComparison) -> None:
+def machine_fields(found: tw.Machines) -> None:
     row: tw.OnMachine = found[0]
     texts: list[str] = [row.machine]
     maybe_texts: list[str | None] = [row.error]
     maybe_counts: list[int | None] = [row.peak_bytes]
     reports: list[tw.Report | None] = [row.report]
     print(texts, maybe_texts, maybe_counts, reports)
-    assert_type(tw.compare_machines(print, 1, machines=["cpu"]), tw.MachineComparison)
+    assert_type(tw.compare_machines(print, 1, machines=["cpu"]), tw.Machines)
     assert_type(tw.audit(print, 1, machine="cpu"), tw.Report)
     assert_type(tw.audit("x", machine="cpu"), tw.Report)
 
@@ -281,32 +281,34 @@ def calls_of_reports(report: tw.Report, explanation: tw.Explanation, picture: tw
     assert_type(report.notes, "list[str]")
     assert_type(report.to_html(), str)
     assert_type(picture.to_png(scale=1.0), bytes)
-    difference: tw.ReportDiff = report.diff(report)
+    difference: tw.Comparison = report.diff(report)
     print(difference)
 
 
-def calls_of_checks(check: tw.FixCheck, measured: tw.Measured) -> None:
-    sizes: list[int] = [
-        check.peak_bytes_saved,
-        measured.peak_bytes,
-        measured.peak_padding_bytes,
-    ]
-    sizes += [measured.argument_bytes, measured.output_bytes, measured.alias_bytes, measured.temporary_bytes]
-    sizes += [check.before.peak_bytes, check.after.peak_bytes]
-    assert_type(measured.report, tw.Report)
+def calls_of_comparisons(check: tw.Comparison, program: tw.ComparedProgram, change: tw.Change) -> None:
+    sizes: list[int] = [check.peak_bytes_saved, program.peak_bytes, program.peak_padding_bytes, program.recomputed]
+    sizes += [program.argument_bytes, program.output_bytes, program.alias_bytes, program.temporary_bytes]
+    sizes += [check.before.peak_bytes, check.after.peak_bytes, program.constant_bytes]
+    owners: list[tw.Owner] = [*check.removed, *check.added, *program.owners]
+    maybe: list[str | int | None] = [check.advice, program.tpu, program.topology, program.hbm_limit, change.owner]
+    maybe += [change.file, change.line]
+    texts: list[str] = [check.program, check.headline, check.verdict, check.to_markdown(), program.source, change.what]
+    texts += [change.verdict, *program.settings]
+    print(sizes, owners, maybe, texts, change.before, change.after)
+    assert_type(check.changes, "tuple[tw.Change, ...]")
 
 
 def calls_of_advice(report: tw.Report) -> None:
     checked = report.check()
     assert_type(checked, tw.AdviceCheck)
-    reports: list[tw.Report] = [checked.before, checked.after]
+    compared: tw.Comparison = checked.comparison
     for row in checked.rows:
         assert_type(row, tw.CheckedAdvice)
         assert_type(
             (row.recommendation, row.freed_bytes, row.why_not), "tuple[tw.Recommendation, int | None, str | None]"
         )
     assert_type(checked.peak_bytes_saved, int)
-    print(reports)
+    print(compared)
 
 
 def calls_of_fits(found: tw.Fit, row: tw.FitRow, owner: tw.Owner) -> None:

@@ -8,7 +8,7 @@ import { GALLERY, type Example } from "./gallery";
 import { dropped, ofFiles, ofText, type Entry, type Input } from "./input";
 import { keep, kept } from "./kept";
 import { messageView, type Explained } from "./message/view";
-import type { Comparison } from "./program/compare";
+import type { ComparisonPage } from "./program/compare";
 import { audit, type Report } from "./program/data";
 import { decode, encode, type State } from "./state";
 
@@ -312,7 +312,7 @@ async function showPair({ files: [before, after] }: Input & { kind: "pair" }, mi
   fill(view);
   try {
     const bytes = async ({ file }: { file: Blob }) => new Uint8Array(await file.arrayBuffer());
-    const comparison = await json<Comparison>("compareFiles", before.name, await bytes(before), after.name, await bytes(after));
+    const comparison = await json<ComparisonPage>("compareFiles", before.name, await bytes(before), after.name, await bytes(after));
     const { compareView } = await views.compare();
     if (mine !== opening) return;
     status.textContent = "";

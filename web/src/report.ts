@@ -2,7 +2,7 @@
 
 import "./style.css";
 import { el, fill, theme } from "./dom";
-import { compareView, type Comparison } from "./program/compare";
+import { compareView, type ComparisonPage } from "./program/compare";
 import { audit, columns, type Report, type Summary, type TimelineJson } from "./program/data";
 import { here, type Texts } from "./program/text";
 import { programView } from "./program/view";
@@ -47,10 +47,10 @@ function program({ report, summary, timeline, on_demand }: Embedded): HTMLElemen
   return programView(audit(report, summary, timeline), { pictures: async (shape) => (await onDemand()).pictures[shape] ?? null, timelines, texts });
 }
 
-const data = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded | Comparison;
+const data = JSON.parse(document.querySelector("#report")!.textContent!) as Embedded | ComparisonPage;
 theme();
 fill(
   document.querySelector("#page")!,
-  "diff" in data ? compareView(data) : program(data),
+  "changes" in data ? compareView(data) : program(data),
   el("footer", { class: "muted" }, "Made by tilewise; this file needs no network. ", el("button", { type: "button", "aria-label": "Light or dark", onclick: () => theme(true) }, "◐")),
 );

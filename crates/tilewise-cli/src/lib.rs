@@ -17,6 +17,7 @@ mod values;
 use clap::Parser;
 use cli::Cli;
 use commands::python;
+pub use commands::python::asks_compiler;
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -26,11 +27,11 @@ use tilewise_audit::Failure;
 /// Runs the command line with these arguments, the program's name first, on the process's standard streams.
 ///
 /// Returns the exit status, and does not end the process: 0 where all went well, 1 where something was flagged as asked,
-/// 2 for bad usage or bad input. `fit`, `lock` and `audit --against` are the Python package's: on Unix its process takes
-/// this one's place.
+/// 2 for bad usage or bad input, 3 where compilers differ. What [asks a compiler](asks_compiler) is the Python package's: on Unix
+/// its process takes this one's place.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().map(bracketed).collect();
-    if python::is_asked(&arguments) {
+    if asks_compiler(&arguments) {
         return python::run(&arguments[1..]);
     }
     let Cli { color, command } = match Cli::try_parse_from(arguments) {

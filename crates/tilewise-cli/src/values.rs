@@ -61,6 +61,14 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     text.parse().map(|ByteSize(bytes)| bytes).map_err(in_words)
 }
 
+/// `--tolerance 1%` or `0.01`.
+pub(crate) fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.trim().parse::<f64>().map(|number| number / unit);
+    let share = share.ok().filter(|share| share.is_finite() && *share >= 0.0);
+    share.ok_or_else(|| format!("`{text}` is not a share such as 1%"))
+}
+
 /// `--tpu TPU`.
 pub(crate) fn parse_generation(text: &str) -> Result<Generation, String> {
     text.parse().map_err(in_words)

@@ -28,6 +28,7 @@ mod failure;
 mod findings;
 mod json;
 mod kernel;
+mod lock;
 #[cfg(feature = "html")]
 pub mod notebook;
 mod output;
@@ -39,7 +40,10 @@ mod table;
 mod text;
 mod view;
 
-pub use comparison::{ComparedProgram, Comparison, DiffCounts};
+pub use comparison::{
+    Allowed, Amount, Change, ComparedBytes, ComparedProgram, Comparison, ComparisonPage, Compiler, Count, Outcome,
+    Owner, ShortComparison,
+};
 #[cfg(feature = "csv")]
 pub use export::Csv;
 #[cfg(feature = "html")]
@@ -51,6 +55,7 @@ pub use failure::{excerpt, failure_text};
 pub use findings::{Words, causes_in_words, next_step, note, why, words};
 pub use json::{AsJson, Item, JsonLine};
 pub use kernel::KernelBudget;
+pub use lock::Lock;
 pub use output::AuditOutput;
 pub use pages::Page;
 pub use shape::{

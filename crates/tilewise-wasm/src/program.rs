@@ -5,7 +5,7 @@ use serde::Serialize;
 use tilewise_audit::dump::{self, FileKind};
 use tilewise_audit::{Audit, BufferRow, Content, Failure, Machine, SpaceTotal, Warning};
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
-use tilewise_report::{AsJson, AuditOutput, Comparison, JsonLine, LISTED, ReportView, Summary};
+use tilewise_report::{AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ReportView, Summary};
 use wasm_bindgen::prelude::*;
 
 /// A WebAssembly memory has 4 GiB, and a program's text is there twice while it is read.
@@ -168,12 +168,12 @@ impl Program {
         json(&self.0.report.timeline(memory_space).as_ref().map(AsJson))
     }
 
-    /// What differs from the program as it was before, as JSON: a [`Comparison`].
+    /// What differs from the program as it was before, as JSON: a [`ComparisonPage`].
     ///
     /// # Errors
     /// None that is known.
     pub fn compare(&self, before: &Program) -> Answer {
-        json(&Comparison::of(&before.0.report, &self.0.report))
+        json(&ComparisonPage::of(&before.0.report, &self.0.report))
     }
 
     /// What is said of it first, as JSON: a [`Summary`].

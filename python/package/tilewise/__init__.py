@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING
 
 from tilewise._advice import AdviceCheck, CheckedAdvice
 from tilewise._audit import audit
-from tilewise._check import FixCheck, Measured, check_fix
+from tilewise._comparison import Change, ComparedProgram, Comparison, Owner, check_fix
 from tilewise._compile import compile_for, mesh
-from tilewise._diff import OwnerChange, ReportDiff
 from tilewise._errors import (
     DrawError,
     Error,
@@ -43,12 +42,12 @@ from tilewise._errors import (
 )
 from tilewise._explain import OomExplainer, explain, explain_oom
 from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow, Owner
+from tilewise._fit.rows import FitRow
 from tilewise._fit.run import fit, fit_row
 from tilewise._jax import from_jax, to_jax
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._live import Live, LiveDevice, LiveRow, live
-from tilewise._machines import MachineComparison, OnMachine, compare_machines
+from tilewise._machines import Machines, OnMachine, compare_machines
 from tilewise._tilewise import (
     CHECKED_WITH,
     TPU_GENERATIONS,
@@ -91,7 +90,10 @@ __all__ = [
     "AdviceCheck",
     "Allocation",
     "Buffer",
+    "Change",
     "CheckedAdvice",
+    "ComparedProgram",
+    "Comparison",
     "Copy",
     "DrawError",
     "Drawing",
@@ -100,7 +102,6 @@ __all__ = [
     "Explanation",
     "Fit",
     "FitRow",
-    "FixCheck",
     "HloError",
     "KernelBudget",
     "KernelBudgets",
@@ -110,15 +111,13 @@ __all__ = [
     "Live",
     "LiveDevice",
     "LiveRow",
-    "MachineComparison",
-    "Measured",
+    "Machines",
     "MessageError",
     "NotATpuProgram",
     "OnMachine",
     "OomExplainer",
     "OutOfRangeError",
     "Owner",
-    "OwnerChange",
     "ParseError",
     "PeakBuffer",
     "ProgramShape",
@@ -126,7 +125,6 @@ __all__ = [
     "Relation",
     "RelayoutError",
     "Report",
-    "ReportDiff",
     "ReportWarning",
     "Row",
     "Shape",

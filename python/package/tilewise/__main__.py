@@ -13,21 +13,11 @@ from tilewise import _tilewise
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    verb = given[:1]
-    # These ask a compiler, which only Python reaches.
-    if verb == ["fit"]:
-        from tilewise._fit import command
+    if _tilewise.asks_compiler(["tilewise", *given]):
+        from tilewise._fit import command, locked
 
-        return command.main(given[1:])
-    if verb == ["lock"]:
-        from tilewise._fit import locked
-
-        return locked.main(given[1:])
-    options = given[: given.index("--")] if "--" in given else given
-    if verb == ["audit"] and any(each.split("=")[0] == "--against" for each in options):
-        from tilewise._fit import locked
-
-        return locked.against(given[1:])
+        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.against}
+        return verbs[given[0]](given[1:])
     # What the verb `mcp` asks a compiler, it asks this interpreter.
     os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)
     # Python's own handler would only take effect after the native call returns.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tilewise._comparison import Comparison, compare
 from tilewise._errors import Skip
 from tilewise._fit.candidates import Made, donatable, formats, rematerialised
 from tilewise._limits import in_words
@@ -59,8 +60,7 @@ class AdviceCheck:
     """What was promised beside what was freed; ``str`` is a table. Returned by `Report.check`.
 
     Attributes:
-        before: the report whose advice it is.
-        after: the report with all that was applied; ``before`` if nothing was.
+        comparison: the program without and with all that was applied.
         rows: a row for each recommendation.
 
     Examples:
@@ -71,14 +71,13 @@ class AdviceCheck:
         [('donate', 204800000)]
     """
 
-    before: Report
-    after: Report
+    comparison: Comparison
     rows: tuple[CheckedAdvice, ...]
 
     @property
     def peak_bytes_saved(self) -> int:
         """By how much the program's bytes fell."""
-        return (self.before.peak_bytes or 0) - (self.after.peak_bytes or 0)
+        return self.comparison.peak_bytes_saved
 
     def __str__(self) -> str:
         cells = [("promised", "freed", "")]
@@ -143,7 +142,7 @@ def check(report: Report, origin: Origin | None) -> AdviceCheck:
         rows.append(CheckedAdvice(advised, freed, None))
         if freed > 0:
             made, held = changed, answer.report
-    return AdviceCheck(report, held, tuple(rows))
+    return AdviceCheck(compare(report, held), tuple(rows))
 
 
 def applied(made: Made, advised: Recommendation) -> Made:

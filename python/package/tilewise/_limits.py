@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from typing import TYPE_CHECKING
 
 from tilewise import _tilewise
@@ -32,11 +31,21 @@ def bytes_of(limit: Limit, whole: int) -> int:
             raise ValueError(message)
         number, unit = float(found[1]), found[2] or "B"
         return int(number / 100 * whole if unit == "%" else number * _UNITS[unit])
-    if isinstance(limit, float) and 0 < limit <= 1:
+    if isinstance(limit, float) and 0 < limit < 1:
         message = f"a share is written as text: '{limit:.0%}', not {limit}"
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
-        return int(limit * whole)
+        raise ValueError(message)
     return int(limit)
+
+
+def share_of(share: float | str) -> float:
+    """A share, ``"1%"`` or 0.01."""
+    if not isinstance(share, str):
+        return share
+    number, unit, rest = share.strip().partition("%")
+    if rest:
+        message = f"a share is written 1% or 0.01, not {share!r}"
+        raise ValueError(message)
+    return float(number) / (100 if unit else 1)
 
 
 def hbm_of(limit: Limit | None, tpu: Tpu | None) -> int | None:

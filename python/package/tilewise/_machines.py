@@ -42,14 +42,14 @@ class OnMachine:
 
 
 @dataclass(frozen=True)
-class MachineComparison(Listed[OnMachine]):
+class Machines(Listed[OnMachine]):
     """A function on several machines; a sequence of `OnMachine`. ``str`` is a table.
 
     Attributes:
         machines: what it takes on each, in the order that was asked for.
 
     Examples:
-        >>> str(MachineComparison((OnMachine("cpu", None, "no compiler"),))).splitlines()[1]
+        >>> str(Machines((OnMachine("cpu", None, "no compiler"),))).splitlines()[1]
         'cpu        no compiler'
     """
 
@@ -85,7 +85,7 @@ def compare_machines(
     *args: Any,
     machines: Sequence[str] = MACHINES,
     jit_options: Mapping[str, Any] | None = None,
-) -> MachineComparison:
+) -> Machines:
     """What a function takes on each of several machines, none of which is needed.
 
     Each is asked as `audit` does. TPUs need ``pip install 'tilewise[tpu]'``, GPUs ``pip install 'jax[cuda12]'``; what
@@ -107,7 +107,7 @@ def compare_machines(
         >>> [row.peak_bytes for row in found]
         [51200000, 38400000]
     """
-    return MachineComparison(tuple(_on(machine, f, args, jit_options) for machine in machines))
+    return Machines(tuple(_on(machine, f, args, jit_options) for machine in machines))
 
 
 def _on(machine: str, f: Callable[..., Any], args: tuple[Any, ...], jit_options: Mapping[str, Any] | None) -> OnMachine:

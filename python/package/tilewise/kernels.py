@@ -34,7 +34,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
-from tilewise._renamed import renamed
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -93,12 +92,6 @@ class KernelRow:
     def padding_bytes(self) -> int:
         """Bytes of padding."""
         return self.bytes - self.logical_bytes
-
-    @property
-    @renamed("memory_space_name")
-    def memory_space(self) -> str:
-        """The old name of `memory_space_name`."""
-        return self.memory_space_name
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewise._audit import audit
 from tilewise._fit import lock as locks
-from tilewise._limits import bytes_of, in_words
+from tilewise._limits import bytes_of, in_words, share_of
 from tilewise._tilewise import Report
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def assert_padding_below(
     program: Program | Callable[..., Any] | Report,
     /,
     *args: Any,
-    limit: Limit | None = None,
+    limit: Limit,
     tpu: Tpu,
     **kwargs: Any,
 ) -> None:
@@ -58,13 +57,12 @@ def assert_padding_below(
         AssertionError: 268.55 MiB (281594300) of padding at the peak of jit_f, more than ...
     """
     __tracebackhide__ = True
-    args, most_allowed = _in_order(args, limit, kwargs, "limit")
     report = _report(program, args, kwargs, tpu)
     padding = report.peak_padding_bytes
     if padding is None:
         message = f"{report.module} has no memory plan, so its padding at the peak is not known: it isn't scheduled"
         raise AssertionError(message)
-    most = bytes_of(most_allowed, report.peak_live_bytes or 0)
+    most = bytes_of(limit, report.peak_live_bytes or 0)
     if padding > most:
         owners = [(row, row.padding_bytes) for row in report.peak_buffers]
         head = f"{in_words(padding)} of padding at the peak of {report.module}, more than {in_words(most)}"
@@ -75,7 +73,7 @@ def assert_peak_below(
     program: Program | Callable[..., Any] | Report,
     /,
     *args: Any,
-    limit: Limit | None = None,
+    limit: Limit,
     tpu: Tpu,
     **kwargs: Any,
 ) -> None:
@@ -97,13 +95,12 @@ def assert_peak_below(
         >>> assert_peak_below("../examples/gnn_large.v5e.hlo", limit="10%", tpu="v5e")
     """
     __tracebackhide__ = True
-    args, most_allowed = _in_order(args, limit, kwargs, "limit")
     report = _report(program, args, kwargs, tpu)
     peak = report.peak_bytes
     if peak is None:
         message = f"{report.module} has no memory plan, so its peak is not known: it isn't scheduled"
         raise AssertionError(message)
-    most = bytes_of(most_allowed, report.hbm_limit or 0)
+    most = bytes_of(limit, report.hbm_limit or 0)
     if peak > most:
         owners = [(row, row.bytes) for row in report.peak_buffers]
         head = f"{report.module} holds {in_words(peak)}, more than {in_words(most)}"
@@ -114,7 +111,7 @@ def assert_plan(
     f: Callable[..., Any],
     /,
     *args: Any,
-    lock: str | os.PathLike[str] | None = None,
+    lock: str | os.PathLike[str],
     tpu: Tpu | None = None,
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
@@ -157,8 +154,7 @@ def assert_plan(
     from tilewise._fit.locked import of_function
 
     __tracebackhide__ = True
-    args, path = _in_order(args, lock, kwargs, "lock")
-    path = Path(path)
+    path = Path(lock)
     held: dict[str, Any] = locks.read(path) if path.exists() else {"programs": {}}
     known = str(name or getattr(f, "__name__", type(f).__name__))
     before: dict[str, Any] = held["programs"].get(known, {})
@@ -187,10 +183,10 @@ def assert_plan(
         before,
         after,
         compilers=(held["compiler"], locks.compiler()),
-        tolerance=bytes_of(tolerance, 1),
+        tolerance=share_of(tolerance),
         exact=exact,
         any_compiler=any_compiler,
-        advice=report.advice[0].sentence if report.advice else None,
+        report=report,
     )
     if compared.verdict in ("worse", "other compiler"):
         raise AssertionError(str(compared))
@@ -198,18 +194,6 @@ def assert_plan(
 
 def _report(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tpu: Tpu) -> Report:
     return program if isinstance(program, Report) else audit(program, *args, tpu=tpu, **kwargs)
-
-
-def _in_order(args: tuple[Any, ...], given: Any, kwargs: dict[str, Any], name: str) -> tuple[tuple[Any, ...], Any]:
-    """The function's arguments, and the argument of that name, which once came first, with the others in ``args=``."""
-    if given is not None:
-        return args, given
-    if not args:
-        message = f"{name}= is missing"
-        raise TypeError(message)
-    message = f"write `f, *args, {name}=…`, as of all functions: the order `f, {name}, args=[…]` will go"
-    warnings.warn(message, DeprecationWarning, stacklevel=3)
-    return tuple(kwargs.pop("args", ())), args[0]
 
 
 def _message(head: str, owners: list[tuple[PeakBuffer, int]], report: Report) -> str:

@@ -1,76 +1,92 @@
 // Two programs, before and after a change, as the core compares them: what each holds at its peak, by owner; both over
 // their order, on one axis; their copies, and the buffers that only one of them has.
 
-import { bytes, el, fromRoot, grouped, redrawn, shortPath, sourceLabel, table, type Cell, type Source } from "../dom";
-import type { Buffer } from "./data";
+import { bytes, el, fromRoot, grouped, redrawn, shortPath, table, type Cell } from "../dom";
 import { LEFT } from "./picture";
 import { round, rounded } from "./profile";
 
 /// As `tilewise_report::Comparison` is printed.
-export interface Comparison {
+interface Comparison {
   headline: string;
-  /// Before and after.
-  programs: [Compared, Compared];
-  diff: { owners: Change[]; copies: (Change & { class: string })[]; removed: Buffer[]; added: Buffer[] };
+  before: Compared;
+  after: Compared;
+  changes: Change[];
+  /// Buffers that only one of them has.
+  removed: Owner[];
+  added: Owner[];
+}
+
+/// `tilewise_report::ComparisonPage`.
+export interface ComparisonPage extends Comparison {
   /// How long those lists are, of which the first rows are there.
-  counts: Record<"owners" | "copies" | "removed" | "added", number>;
+  counts: Partial<Record<"owners" | "copies" | "removed" | "added", number>>;
+  /// Alive at each moment, before and after; none without a plan.
+  live_bytes: [number[], number[]];
 }
 
 interface Compared {
   source: string;
-  /// At each moment; none without a plan.
-  live_bytes: number[];
-  copies: number;
-  copied_bytes: number;
+  copies: { count: number; bytes: number };
+}
+
+interface Owner {
+  op: string;
+  shape: string;
+  bytes: number;
+  padding_bytes: number;
+  file: string | null;
+  line: number | null;
 }
 
 interface Change {
+  what: string;
   owner: string | null;
-  source: Source | null;
-  before_bytes: number;
-  after_bytes: number;
+  before: number | boolean | object | null;
+  after: number | boolean | object | null;
+  file: string | null;
+  line: number | null;
 }
 
-export function compareView({ headline, programs, diff, counts }: Comparison, actions: HTMLElement[] = []): HTMLElement {
-  const [before, after] = programs;
-  const names = named(programs);
-  const copied = ({ copies, copied_bytes }: Compared) => `${bytes(copied_bytes)} in ${grouped(copies)}`;
+export function compareView({ headline, before, after, changes, removed, added, counts, live_bytes }: ComparisonPage, actions: HTMLElement[] = []): HTMLElement {
+  const names = named([before.source, after.source]);
+  const copied = ({ copies }: Compared) => `${bytes(copies.bytes)} in ${grouped(copies.count)}`;
+  const owned = (what: string) => changes.filter((change) => change.what === what && change.owner !== null).map(changed);
   return el(
     "article",
     { class: "compared" },
     el("header", { class: "story" }, el("div", { class: "row" }, el("h1", {}, names.join(" → ")), el("div", { class: "actions" }, actions)), el("p", { class: "lead" }, el("strong", {}, headline))),
-    over(programs, names),
-    section("At each peak, by owner", CHANGES, diff.owners.map((change) => changed(change, owner(change))), counts.owners),
-    (before.copies > 0 || after.copies > 0) && section(`Copies: ${copied(before)} → ${copied(after)}`, CHANGES, diff.copies.map((change) => changed(change, `${change.class}: ${owner(change)}`)), counts.copies),
-    section("Buffers that only the first has", BUFFERS, diff.removed.map(buffer), counts.removed),
-    section("Buffers that only the second has", BUFFERS, diff.added.map(buffer), counts.added),
+    over(live_bytes, names),
+    section("At each peak, by owner", CHANGES, owned("owner"), counts.owners ?? 0),
+    (before.copies.count > 0 || after.copies.count > 0) && section(`Copies: ${copied(before)} → ${copied(after)}`, CHANGES, owned("copies"), counts.copies ?? 0),
+    section("Buffers that only the first has", BUFFERS, removed.map(buffer), counts.removed ?? 0),
+    section("Buffers that only the second has", BUFFERS, added.map(buffer), counts.added ?? 0),
   );
 }
 
 /// What tells them apart.
-function named(programs: Compared[]): string[] {
-  const files = programs.map(({ source }) => fromRoot(source));
-  return new Set(files).size > 1 ? files : programs.map(({ source }) => source);
+function named(sources: string[]): string[] {
+  const files = sources.map(fromRoot);
+  return new Set(files).size > 1 ? files : sources;
 }
 
 const NUMBERS = ["before", "after", "change", "bytes", "padding"];
 const CHANGES = ["before", "after", "change", "owner"];
 
-function changed({ before_bytes: before, after_bytes: after }: Change, owner: string): Cell[] {
+function changed({ before: was, after: is, owner, ...place }: Change): Cell[] {
+  const [before, after] = [Number(was ?? 0), Number(is ?? 0)];
   const by = el("span", { class: after > before ? "bad" : "" }, `${after > before ? "+" : "−"}${bytes(Math.abs(after - before))}`);
-  return [before ? bytes(before) : "–", after ? bytes(after) : "–", by, owner];
+  return [before ? bytes(before) : "–", after ? bytes(after) : "–", by, placed(owner ?? "", place)];
 }
 
 /// Its name, which stays, and its line, which may move.
-function owner({ owner, source }: Pick<Change, "owner" | "source">): string {
-  const line = shortPath(sourceLabel(source) ?? "");
-  return owner && line ? `${owner} (${line})` : (owner ?? line) || "no name";
+function placed(owner: string, { file, line }: Pick<Owner, "file" | "line">): string {
+  return file ? `${owner} (${shortPath(line ? `${file}:${line}` : file)})` : owner;
 }
 
 const BUFFERS = ["bytes", "padding", "array", "owner"];
 
-function buffer({ physical_bytes, padding_bytes, shape, op_name, instruction, source }: Buffer): Cell[] {
-  return [bytes(physical_bytes), padding_bytes ? bytes(padding_bytes) : "–", el("code", {}, shape), owner({ owner: op_name ?? instruction, source })];
+function buffer({ bytes: count, padding_bytes, shape, op, ...place }: Owner): Cell[] {
+  return [bytes(count), padding_bytes ? bytes(padding_bytes) : "–", el("code", {}, shape), placed(op, place)];
 }
 
 /// A table of so many rows, of which the first are there.
@@ -90,9 +106,9 @@ const LINES = [
 ];
 
 /// Both over their order, each from its first step to its last.
-function over(programs: Compared[], names: string[]): HTMLElement | null {
-  if (programs.some(({ live_bytes }) => live_bytes.length === 0)) return null;
-  const peaks = programs.map(({ live_bytes }) => live_bytes.reduce((most, alive) => Math.max(most, alive), 1));
+function over(programs: number[][], names: string[]): HTMLElement | null {
+  if (programs.some((alive) => alive.length === 0)) return null;
+  const peaks = programs.map((alive) => alive.reduce((most, alive) => Math.max(most, alive), 1));
   const most = Math.max(...peaks);
   const canvas = el("canvas", { role: "img", "aria-label": `Memory over the order of both programs, at most ${peaks.map(bytes).join(" and ")}` });
   const frame = el("div", { class: "timeline short" }, canvas);
@@ -116,7 +132,7 @@ function over(programs: Compared[], names: string[]): HTMLElement | null {
       context.fillText(rounded(amount), LEFT - 6, y(amount));
     }
     const columns = Math.floor(width - LEFT);
-    programs.forEach(({ live_bytes: alive }, at) => {
+    programs.forEach((alive, at) => {
       context.strokeStyle = color(LINES[at]!.color);
       context.setLineDash(LINES[at]!.dash);
       context.beginPath();

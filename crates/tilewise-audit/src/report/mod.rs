@@ -1,9 +1,8 @@
-//! What a program holds, when and where: the report of an audit, and what differs between two.
+//! What a program holds, when and where: the report of an audit.
 
 mod agreement;
 mod audit;
 mod buffers;
-mod diff;
 mod kernels;
 mod passes;
 mod peak;
@@ -15,7 +14,6 @@ mod timeline;
 mod work;
 
 pub use audit::{Audit, audit};
-pub use diff::{CopyChange, Diff, OwnerChange};
 pub use kernels::KernelRow;
 pub use peak::{PeakRow, SpacePeak};
 pub use pieces::{Pass, TimelinePiece};
@@ -23,4 +21,4 @@ pub use plan_row::{PlanPiece, PlanRow};
 pub use rows::{Agreement, BufferRow, MemoryBounds, PlacedElsewhere, SpaceTotal, Warning};
 pub use sections::Report;
 pub use timeline::{Owners, Resident, Timeline};
-pub use work::Work;
+pub use work::{Sent, Work};

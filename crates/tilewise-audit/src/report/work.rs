@@ -12,12 +12,26 @@ pub struct Work {
     /// Floating-point operations of matrix multiplications and convolutions: a multiplication and an addition for each
     /// pair of elements that meet, as `HloCostAnalysis` in xla/service/hlo_cost_analysis.cc counts them.
     pub flops: u64,
-    /// Bytes of the results of collectives, by opcode (`all-gather`).
-    pub collective_bytes: BTreeMap<&'static str, u64>,
+    /// Collectives by opcode (`all-gather`).
+    pub collectives: BTreeMap<&'static str, Sent>,
+    /// Instructions that the compiler computes a second time rather than keep their results. What is only kept in a tighter
+    /// layout for a while is copied, and isn't counted.
+    pub recomputed: u64,
+}
+
+/// The collectives of one opcode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// How many there are.
+    pub count: u64,
+    /// Bytes of their results, loops times their trips.
+    pub bytes: u64,
 }
 
 pub(crate) fn work(flow: &Dataflow) -> Work {
-    let mut work = Work::default();
+    let instructions = flow.module().computations().flat_map(|computation| computation.instructions());
+    let recomputed = instructions.filter(|instruction| is_recomputed(instruction.name())).count() as u64;
+    let mut work = Work { recomputed, ..Work::default() };
     // What is fused runs as often as what it is part of.
     let mut waiting: Vec<(Computation<'_>, u64)> = flow
         .module()
@@ -40,8 +54,9 @@ pub(crate) fn work(flow: &Dataflow) -> Work {
                 }
                 opcode => {
                     if let Some(kind) = collective(opcode) {
-                        let bytes = work.collective_bytes.entry(kind).or_default();
-                        *bytes = bytes.saturating_add(bytes_of(&instruction).saturating_mul(count));
+                        let sent = work.collectives.entry(kind).or_default();
+                        sent.count += 1;
+                        sent.bytes = sent.bytes.saturating_add(bytes_of(&instruction).saturating_mul(count));
                     }
                     None
                 }
@@ -50,6 +65,14 @@ pub(crate) fn work(flow: &Dataflow) -> Work {
         }
     }
     work
+}
+
+/// Whether rematerialisation named it: it appends `.remat`, a number, and for a copy in a tighter layout what it is.
+fn is_recomputed(name: &str) -> bool {
+    name.match_indices(".remat").any(|(at, mark)| {
+        let rest = &name[at + mark.len()..];
+        !rest.starts_with("_compressed") && !rest.starts_with("_uncompressed")
+    })
 }
 
 /// The name of a collective; `None` for what only waits for one.

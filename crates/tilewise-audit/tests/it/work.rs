@@ -1,7 +1,6 @@
 //! Operations and bytes of collectives, loops times their trips.
 
-use std::collections::BTreeMap;
-use tilewise_audit::audit;
+use tilewise_audit::{Sent, audit};
 use tilewise_hlo::Module;
 
 const PROGRAM: &str = "HloModule m, is_scheduled=true
@@ -55,5 +54,7 @@ fn loops_count_times_their_trips() {
     // 12 products of [256,512] and [512,128]; 4 x 8 of [1024,64] and [64,1024], as one convolution.
     let expected = 12 * 2 * 256 * 512 * 128 + 2 * 4 * 8 * 1024 * 1024 * 64;
     assert_eq!(work.flops, expected);
-    assert_eq!(work.collective_bytes, BTreeMap::from([("all-reduce", 12 * 256 * 128 * 4)]));
+    assert_eq!(work.collectives.len(), 1);
+    let Sent { count, bytes } = work.collectives["all-reduce"];
+    assert_eq!((count, bytes, work.recomputed), (1, 12 * 256 * 128 * 4, 0));
 }

@@ -7,6 +7,7 @@ mod programs;
 mod sink;
 
 use crate::{
+    commands::python::Comparing,
     output::{Format, Output, Status, say},
     values::{DrawTheme, Limit, parse_generation, parse_size},
 };
@@ -61,10 +62,12 @@ pub(crate) struct Args {
     /// HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     hbm_limit: Option<u64>,
-    /// Compare the memory plan with a lock's or another program's (Python package); -o PAGE.html writes the comparison of two
-    /// programs as a page
+    /// Compare the memory plan with a lock's or another program's; -o PAGE.html writes the comparison of two programs as a page.
+    /// With it, either may be FILE.py:FACTORY (Python package), and the exit status is 1 if it is worse, 3 if another compiler made it
     #[arg(long, value_name = "PLAN.lock|PROGRAM")]
     against: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "With --against")]
+    comparing: Comparing,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: AuditFormat,
@@ -131,7 +134,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         Ok(sink) => sink,
         Err(failure) => return output.failure("", failure),
     };
-    let request = Request { args, takes_plans: sink.takes_plans() && args.fail_above.is_none() };
+    let request = Request { args, tpu: args.tpu, takes_plans: sink.takes_plans() && args.fail_above.is_none() };
     sink.begin(output)?;
     parallel::each(
         &inputs,
@@ -165,6 +168,8 @@ enum Found {
 /// What is asked of each file.
 struct Request<'a> {
     args: &'a Args,
+    /// The TPU that programs are for.
+    tpu: Option<Generation>,
     /// Whether there is something to say of a plan without its program.
     takes_plans: bool,
 }
@@ -183,7 +188,7 @@ impl Request<'_> {
     }
 
     fn audit(&self, content: Content, input: &Input) -> Result<Found, Failure> {
-        let &Args { tpu, machine, all, hbm_limit, fail_above, .. } = self.args;
+        let (&Args { machine, all, hbm_limit, fail_above, .. }, tpu) = (self.args, self.tpu);
         let source = input.path.to_string_lossy();
         match content {
             Content::Program(program) => {

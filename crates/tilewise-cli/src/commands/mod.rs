@@ -45,12 +45,18 @@ pub(crate) enum Command {
     /// Compute the VMEM and SMEM that a Pallas kernel needs, before it is compiled
     Kernel(kernel::Args),
     /// Find the largest sizes of a program that fit a TPU, no TPU needed (Python package)
-    Fit(python::Args),
+    Fit(Box<python::Fit>),
     /// Write a program's memory plan to a file to commit, or report changes (Python package)
-    Lock(python::Args),
+    Lock(Box<python::Lock>),
     /// Serve these commands as tools for AI agents: the Model Context Protocol on standard input and output
     #[cfg(feature = "mcp")]
     Mcp(crate::mcp::Args),
+    /// Serve these commands as tools for AI agents: in the Python package, and where this is built with --features mcp
+    #[cfg(not(feature = "mcp"))]
+    #[command(
+        after_help = "This binary is built without it: `pip install tilewise` has it, as does `cargo install tilewise-cli --features mcp`."
+    )]
+    Mcp(python::Elsewhere),
     /// List the tile formats that SHAPE@NAME accepts, of TPUs and other machines
     Tiles(tiles::Args),
     /// Print a completion script for a shell
@@ -79,6 +85,8 @@ impl Command {
             Self::Mcp(args) => crate::mcp::serve(args).map(|()| Status::Fine),
             Self::Completions(args) => completions::run(args),
             Self::Man => man::run(),
+            #[cfg(not(feature = "mcp"))]
+            Self::Mcp(_) => Ok(python::without_mcp()),
             // `tilewise_cli::run` hands these on before they are parsed.
             Self::Fit(_) | Self::Lock(_) => Ok(Status::BadInput),
         }

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{cmp::Reverse, path::PathBuf};
 use tilewise::tpu::memory_space_name;
-use tilewise_audit::{Audit, Content, Diff, Failure, Machine, PlanRow, Report};
-use tilewise_report::{AsJson, AuditOutput};
+use tilewise_audit::{Audit, Content, Failure, Machine, PlanRow, Report};
+use tilewise_report::{Allowed, AsJson, AuditOutput, Comparison};
 
 /// Rows that an answer has, if no more are asked for.
 const ROWS: usize = 10;
@@ -220,22 +220,14 @@ pub(super) fn find_buffers(query: &Query, access: &Access) -> Answer {
 
 pub(super) fn diff(pair: &Pair, access: &Access) -> Answer {
     let (before, after) = (pair.before.audited(access)?, pair.after.audited(access)?);
-    let Diff { mut removed, mut added, mut owners, .. } = Diff::of(&before.report, &after.report);
-    let counts = json!({ "removed": removed.len(), "added": added.len(), "owners": owners.len() });
-    removed.truncate(ROWS);
-    added.truncate(ROWS);
-    owners.truncate(ROWS);
-    let total = |output: &AuditOutput| output.report.memory_bounds.at_most_bytes;
-    Ok(json!({
-        "before": before.summary().headline,
-        "after": after.summary().headline,
-        "total_bytes": [total(&before), total(&after)],
-        "owners": owners.iter().map(AsJson).collect::<Vec<_>>(),
-        "removed": removed.iter().map(AsJson).collect::<Vec<_>>(),
-        "added": added.iter().map(AsJson).collect::<Vec<_>>(),
-        "counts": counts,
-        "next": [next("audit", pair.after.again(), "what to change further")],
-    }))
+    let compared = Comparison::of_reports(&before.report, &after.report, Allowed::default()).advised(&after.report);
+    let mut answer = json(&compared.shortened(ROWS));
+    for side in ["before", "after"] {
+        // What differs is among the changes.
+        answer[side].as_object_mut().map(|program| program.remove("owners"));
+    }
+    answer["next"] = json!([next("audit", pair.after.again(), "what to change further")]);
+    Ok(answer)
 }
 
 /// The report, if there is a memory plan.

@@ -43,6 +43,8 @@ pub(crate) enum Status {
     Fine,
     /// The work ran and found what the user asked to flag.
     Flagged,
+    /// Another compiler made it than what it is compared with.
+    OtherCompiler,
     /// Bad usage or bad input.
     BadInput,
 }
@@ -53,6 +55,7 @@ impl Status {
         match self {
             Self::Fine => 0,
             Self::Flagged => 1,
+            Self::OtherCompiler => 3,
             Self::BadInput => 2,
         }
     }

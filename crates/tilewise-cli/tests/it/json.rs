@@ -28,6 +28,8 @@ impl<'a> Field<'a> {
             "ratio" => value.is_number(),
             "text" => value.is_string(),
             "flag" => value.is_boolean(),
+            "object" => value.is_object(),
+            "value" => !value.is_array(),
             kind if kind.starts_with("list of ") => value.is_array(),
             kind => kind.starts_with('[') && value.is_object(),
         }
@@ -160,6 +162,16 @@ fn the_document_lists_what_is_printed() {
     let plan = files.find(|file| file.to_string_lossy().ends_with("buffer-assignment.txt")).expect("a plan");
     checker.run("Plan", &["audit", &plan.display().to_string()]);
 
+    let [before, after] = ["examples/gnn_large.v5e.hlo", "examples/kv_decode_row_major.v5e.hlo"];
+    checker.run("Comparison", &["audit", after, "--against", before]);
+    // The total of the other program, and what makes it, in a lock.
+    let lock = r#"{"schema": "tilewise.plan.lock/1", "compiler": {"libtpu": "0.0.51"}, "programs": {"f": {"program": "a.py:f",
+        "tpu": "v5e", "topology": null, "settings": {}, "hlo": null, "owners": [], "collectives": {}, "recomputed": 1,
+        "bytes": {"argument": 1, "output": 0, "alias": 0, "constant": 1, "temporary": 0, "total": 2, "padding": 0, "limit": 9},
+        "copies": {"count": 0, "bytes": 0}}}}"#;
+    fs::write(out("plan.lock"), lock).expect("a folder");
+    checker.run("Comparison", &["audit", before, "--against", &out("plan.lock")]);
+
     checker.run("Explain", &["explain", "examples/out_of_memory.txt", "examples/README.md"]);
     let log = "Can't reduce memory use below 2.58GiB (2766640263 bytes) by rematerialization; only reduced to 2.76TiB \
                (3038617035172 bytes)\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate 3038615961416 bytes.\n";
@@ -183,6 +195,10 @@ const OF_THE_PAGE: &[(&str, &[(&str, &str)])] = &[
             ("Buffer", "Buffer"),
             ("Report", "Audit"),
         ],
+    ),
+    (
+        "web/src/program/compare.ts",
+        &[("Comparison", "Comparison"), ("Compared", "ComparedProgram"), ("Owner", "Owner"), ("Change", "Change")],
     ),
     ("web/src/message/view.ts", &[("Hint", "Advice"), ("Allocation", "Allocation")]),
 ];

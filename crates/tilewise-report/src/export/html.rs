@@ -1,7 +1,7 @@
 //! A report as one HTML file: the page of `web/`, with the report's data in place of the core.
 
 use super::Exporter;
-use crate::{AsJson, AuditOutput, Comparison, JsonLine, ReportView, Summary};
+use crate::{AsJson, AuditOutput, JsonLine, ReportView, Summary};
 use flate2::{Compression, write::DeflateEncoder};
 use serde::Serialize;
 use std::{
@@ -24,7 +24,7 @@ const PICTURES: usize = 24;
 /// A program's text that is longer isn't inside.
 const LONGEST_TEXT: usize = 4 << 20;
 
-/// What the page of one program reads: `Embedded` in `web/src/report.ts`. That of two reads a [`Comparison`].
+/// What the page of one program reads: `Embedded` in `web/src/report.ts`. That of two reads a [`ComparisonPage`](crate::ComparisonPage).
 #[derive(Serialize)]
 struct Embedded<'a> {
     report: JsonLine<'a, AsJson<'a, ReportView<'a>>>,
@@ -83,16 +83,8 @@ impl AuditOutput {
     }
 }
 
-impl Comparison {
-    /// The comparison as an HTML page in one file, which needs no network.
-    #[must_use]
-    pub fn to_html(&self) -> String {
-        page(self)
-    }
-}
-
 /// The page with this data inside.
-fn page(data: &impl Serialize) -> String {
+pub(crate) fn page(data: &impl Serialize) -> String {
     // Only strings have this character in JSON, and no element can end inside one without it. Maps have string keys.
     let data = serde_json::to_string(data).unwrap_or_default().replace('<', "\\u003c");
     PAGE.replacen(DATA, &data, 1)

@@ -19,8 +19,11 @@ mod trace;
 #[cfg(feature = "csv")]
 pub use csv::Csv;
 pub use github::Github;
+pub(crate) use github::{property, workflow_data};
 #[cfg(feature = "html")]
 pub use html::Html;
+#[cfg(feature = "html")]
+pub(crate) use html::page;
 pub use json::Json;
 pub use markdown::Markdown;
 pub use memory_viz::MemoryViz;

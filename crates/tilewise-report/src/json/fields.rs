@@ -8,9 +8,9 @@ use crate::{
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
-    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyChange, CopyEnd,
-    CopyReason, CopyRow, Diff, Explanation, Failure, KernelRow, OwnerChange, Pass, PeakRow, PlacedElsewhere, PlanRow,
-    Recommendation, Report, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
+    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
+    Explanation, Failure, KernelRow, Pass, PeakRow, PlacedElsewhere, PlanRow, Recommendation, Report, Resident,
+    SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -64,30 +64,6 @@ fields!(ReportView<'_>, view, {
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.report.limit().and_then(|limit| view.report.memory_bounds.headroom(limit)),
     warnings: all(&view.report.warnings),
-});
-
-fields!(Diff, diff, {
-    before_bytes: diff.before_bytes,
-    after_bytes: diff.after_bytes,
-    owners: all(&diff.owners),
-    copies: all(&diff.copies),
-    removed: all(&diff.removed),
-    added: all(&diff.added),
-});
-
-fields!(OwnerChange, change, {
-    owner: change.owner,
-    source: one(change.source.as_ref()),
-    before_bytes: change.before_bytes,
-    after_bytes: change.after_bytes,
-});
-
-fields!(CopyChange, change, {
-    owner: change.owner,
-    class: change.class.as_str(),
-    source: one(change.source.as_ref()),
-    before_bytes: change.before_bytes,
-    after_bytes: change.after_bytes,
 });
 
 fields!(KernelRow, row, {

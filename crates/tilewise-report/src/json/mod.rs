@@ -63,15 +63,7 @@ pub(crate) fn one<T>(item: Option<&T>) -> Option<Json<'_, T>> {
     item.map(AsJson)
 }
 
-/// For fields of types that derive how they serialise.
-pub(crate) fn value<T, S: Serializer>(item: &T, serializer: S) -> Result<S::Ok, S::Error>
-where
-    for<'a> Json<'a, T>: Serialize,
-{
-    Json(item).serialize(serializer)
-}
-
-/// The same for one that is referred to.
+/// For fields of types that derive how they serialise: one that is referred to.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
 pub(crate) fn referred<T, S: Serializer>(item: &&T, serializer: S) -> Result<S::Ok, S::Error>
 where

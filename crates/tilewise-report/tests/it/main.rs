@@ -2,4 +2,5 @@
 
 mod advice;
 mod batches;
+mod comparison;
 mod copies;

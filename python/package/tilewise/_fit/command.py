@@ -151,45 +151,23 @@ def _value(text: str) -> Any:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="tilewise fit",
-        description="Find the largest sizes of a program that fit a TPU by asking its compiler; no TPU needed.",
-        epilog="Exit status: 0 an answer, 1 nothing fits, 2 usage, 3 gaps or errors with --strict, 130 interrupted.",
-    )
+    """The command line's options, which `tilewise fit --help` prints."""
+    parser = argparse.ArgumentParser(prog="tilewise fit", add_help=False)
     add = parser.add_argument
-    add(
-        "program",
-        metavar="FILE.py:FACTORY",
-        help="a function of settings that returns (f, args) or (f, args, jit_options)",
-    )
-    add("--tpu", required=True, metavar="TPU,…", help="v2 v3 v4 v5e v5p v6e v7x, or several")
-    add("--topology", metavar="SLICE,…", help="such as 2x2, or several [the smallest with enough devices]")
-    add(
-        "--largest",
-        action="append",
-        default=[],
-        metavar="AXIS=1..512",
-        help="an axis to search; also 8..512..8 or 1,2,8",
-    )
-    add(
-        "--grid",
-        action="append",
-        default=[],
-        metavar="AXIS=A,B",
-        help="values to search for each; donate, formats, sharding, remat and microbatch need no parameter",
-    )
-    add("--target", action="append", default=[], metavar="AXIS=SIZE", help="a fixed size: which combinations fit?")
-    add("--confirm", choices=("answer", "all", "none"), default="answer", help="which rows to compile in full [answer]")
-    add("--above", default="all", metavar="all|near|SECONDS", help="sizes to ask about above the first estimate [all]")
-    add("--reserve", default=0, metavar="512MiB", help="HBM to keep free")
-    add("--hbm-limit", metavar="8GiB", help="available HBM, if less than the generation's")
-    add("--timeout", type=float, metavar="SECONDS", help="limit for each compilation")
-    add("--workers", type=int, default=1, metavar="N", help="combinations to search at once [1]")
+    add("program")
+    add("--tpu", required=True)
+    for name in ("--topology", "--hbm-limit", "--out", "-o/--output"):
+        add(*name.split("/"))
+    for name in ("--largest", "--grid", "--target"):
+        add(name, action="append", default=[])
+    add("--confirm", choices=("answer", "all", "none"), default="answer")
+    add("--above", default="all")
+    add("--reserve", default=0)
+    add("--timeout", type=float)
+    add("--workers", type=int, default=1)
     add("--engine", choices=("processes", "ray", "dask"), default="processes")
-    add("--cache", default=DEFAULT_CACHE, metavar="DIR", help="where earlier answers are kept [~/.cache/tilewise]")
-    add("--no-cache", action="store_true", help="ignore earlier answers")
-    add("--out", metavar="FILE.jsonl", help="append rows as they come, and resume from them")
-    add("--strict", action="store_true", help="exit with 3 if sizes were not tried or have no answer")
+    add("--cache", default=DEFAULT_CACHE)
+    add("--no-cache", action="store_true")
+    add("--strict", action="store_true")
     add("--format", choices=FORMATS, default="human")
-    add("-o", "--output", metavar="FILE", help="where to write [standard output]")
     return parser

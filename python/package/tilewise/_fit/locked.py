@@ -1,4 +1,4 @@
-"""The plan of a program as a lock has it, and ``tilewise lock`` and ``tilewise audit … --against``."""
+"""``tilewise lock``, and ``tilewise audit … --against`` of programs in Python."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._audit import audit
+from tilewise._comparison import Comparison
 from tilewise._fit import lock
 from tilewise._fit.candidates import Place
 from tilewise._fit.command import factory, setting
 from tilewise._fit.factory import program as program_made
-from tilewise._limits import bytes_of
+from tilewise._limits import share_of
 from tilewise._plan import plan_of
 
 if TYPE_CHECKING:
@@ -92,21 +93,21 @@ def _name(report: Report) -> str:
 
 def _compared(
     name: str, before: Mapping[str, Any], then: Mapping[str, str] | None, after: Any, given: argparse.Namespace
-) -> lock.Comparison:
+) -> Comparison:
     held, report, is_new = after
     return lock.compare(
         name,
         before,
         held,
         compilers=(then, lock.compiler() if is_new else None),
-        tolerance=bytes_of(given.tolerance, 1),
+        tolerance=share_of(given.tolerance),
         exact=given.exact,
         any_compiler=given.any_compiler,
-        advice=report.advice[0].sentence if report.advice else None,
+        report=report,
     )
 
 
-def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> list[lock.Comparison]:
+def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> list[Comparison]:
     """The programs beside those of a lock; without programs, all that it can make again."""
     held = lock.read(path)
     root, locked = lock.root_of(path), held["programs"]
@@ -116,7 +117,7 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
     if not chosen:
         message = f"{path} has no program that can be made again: name one"
         raise ValueError(message)
-    found: list[lock.Comparison] = []
+    found: list[Comparison] = []
     for name, program in chosen:
         same = (each for each in locked.values() if each.get("program") == _portable(program, root))
         before = locked.get(name) if name else next(same, None)
@@ -133,26 +134,22 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
     return found
 
 
-def _print(compared: list[lock.Comparison], given: argparse.Namespace) -> int:
-    if given.format == "markdown":
-        print(lock.markdown(compared))
-    elif given.format == "json":
+def _print(compared: list[Comparison], given: argparse.Namespace) -> int:
+    if given.format == "json":
         print("\n".join(each.to_json() for each in compared))
-    elif given.format == "github":
-        print("\n".join(map(lock.workflow_command, compared)))
     else:
-        print("\n".join(map(str, compared)))
+        print(_tilewise.comparison_words([each.text for each in compared], given.format))
     statuses = [_STATUS[each.verdict] for each in compared]
     return 3 if 3 in statuses else max(statuses)
 
 
 def main(arguments: Sequence[str]) -> int:
     """``tilewise lock``: exit status 0 the same or better, 1 worse, 2 usage, 3 another compiler."""
-    parser = _parser("lock", "Write a program's memory plan to a file that is committed, or compare with it.")
-    parser.add_argument("program", nargs="*", metavar="FILE.py:FACTORY", help="or a file of HLO; all with --check")
-    parser.add_argument("-o", "--output", default="plan.lock", metavar="FILE", help="the lock [plan.lock]")
-    parser.add_argument("--check", action="store_true", help="compare with the lock; write nothing")
-    parser.add_argument("--update", action="store_true", help="renew all programs of the lock")
+    parser = _parser("lock")
+    parser.add_argument("program", nargs="*")
+    parser.add_argument("-o", "--output", default="plan.lock")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--update", action="store_true")
     given = parser.parse_args(arguments)
     path = Path(given.output)
     try:
@@ -187,10 +184,10 @@ def _write(given: argparse.Namespace, path: Path) -> None:
 
 
 def against(arguments: Sequence[str]) -> int:
-    """``tilewise audit PROGRAM --against LOCK`` or ``--against PROGRAM``."""
-    parser = _parser("audit", "Compare the memory plan of a program with a lock's, or another program's.")
-    parser.add_argument("program", metavar="PROGRAM", help="a file of HLO, or FILE.py:FACTORY")
-    parser.add_argument("--against", required=True, metavar="PLAN.lock|PROGRAM", help="what to compare with")
+    """``tilewise audit PROGRAM --against LOCK`` or ``--against PROGRAM``, where either is ``FILE.py:FACTORY``."""
+    parser = _parser("audit")
+    parser.add_argument("program")
+    parser.add_argument("--against", required=True)
     given = parser.parse_args(arguments)
     path = Path(given.against)
     try:
@@ -216,19 +213,15 @@ def _is_lock(path: Path) -> bool:
     return True
 
 
-def _parser(verb: str, description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=f"tilewise {verb}",
-        description=description,
-        epilog="Exit status: 0 the same or better, 1 worse, 2 usage, 3 another compiler than the lock's.",
-    )
+def _parser(verb: str) -> argparse.ArgumentParser:
+    """The command line's options, which `tilewise VERB --help` prints."""
+    parser = argparse.ArgumentParser(prog=f"tilewise {verb}", add_help=False)
     add = parser.add_argument
-    add("--tpu", metavar="TPU", help="the generation, such as v5e [the lock's]")
-    add("--topology", metavar="SLICE", help="such as 2x2")
-    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the factory")
-    add("--name", help="the program's name in the lock [the function's]")
-    add("--tolerance", default="1%", metavar="1%", help="allowed growth in bytes, at least a MiB [1%%]")
-    add("--exact", action="store_true", help="count any change as worse")
-    add("--any-compiler", action="store_true", help="also compare plans of different compilers")
+    for name in ("--tpu", "--topology", "--name"):
+        add(name)
+    add("--set", action="append", default=[])
+    add("--tolerance", default="1%")
+    add("--exact", action="store_true")
+    add("--any-compiler", action="store_true")
     add("--format", choices=("human", "json", "markdown", "github"), default="human")
     return parser

@@ -3,54 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Mode, Status
+from tilewise._comparison import Owner
 from tilewise._program import Program
 from tilewise._tilewise import PeakBuffer, Report
 
 Source: TypeAlias = Literal["compiled"] | Literal["plan"] | Literal["message"]
-
-# What is only kept in a tighter layout for a while is copied, not computed again.
-_REMATERIALISED = re.compile(r"^\s*(?:ROOT )?%?[\w.-]*\.remat(?!_(?:un)?compressed)[\w.-]* = ", re.MULTILINE)
-
-
-def recomputed(text: str) -> int:
-    """How many instructions of a program the compiler computes again rather than keep."""
-    return len(_REMATERIALISED.findall(text))
-
-
-@dataclass(frozen=True)
-class Owner:
-    """What holds the most bytes at a program's peak.
-
-    Attributes:
-        file: where it was written; ``None`` if the program does not say.
-        line: the line there, from 1.
-        op: its name, as JAX gives it.
-        shape: its shape and layout.
-        bytes: what it takes.
-
-    Examples:
-        >>> str(Owner("src/model.py", 12, "dot", "f32[8,128]{1,0:T(8,128)}", 4096))
-        'model.py:12 f32[8,128]'
-    """
-
-    file: str | None
-    line: int | None
-    op: str
-    shape: str
-    bytes: int
-
-    def __str__(self) -> str:
-        where = f"{Path(self.file).name}:{self.line}" if self.file else self.op
-        return f"{where} {self.shape.partition('{')[0]}"
 
 
 @dataclass(frozen=True)
@@ -217,14 +181,14 @@ def row_of(
     if report is None:
         return _row(held)
     owners = sorted(report.peak_buffers, key=lambda row: -row.bytes)
-    flops, moved, collectives = _tilewise.work_of(report)
+    flops, moved, collectives, recomputed = _tilewise.work_of(report)
     held.update(
         flops=flops,
         hbm_bytes_moved=moved,
         collective_bytes=collectives,
         padding_bytes=report.peak_padding_bytes,
         owner=_owner(owners[0]) if owners else None,
-        recomputed=recomputed(report.text),
+        recomputed=recomputed,
     )
     return _row(held, zlib.compress(report.text.encode(), 1))
 

@@ -1,39 +1,125 @@
-//! `tilewise audit AFTER --against BEFORE -o PAGE.html`: two programs on one page.
+//! `tilewise audit AFTER --against BEFORE`: a program beside another one or its plan lock.
 
-use super::{Args, Found, Limits, Request, dump, judge, sink::written};
-use crate::output::Output;
-use std::{io, path::Path};
-use tilewise_audit::Failure;
-use tilewise_report::{AuditOutput, Comparison};
+use super::{Args, AuditFormat, Found, Limits, Request, dump, judge, sink::written};
+use crate::output::{Output, Status};
+use std::{
+    collections::BTreeSet,
+    io,
+    path::{Path, PathBuf},
+};
+use tilewise_audit::{Failure, Report};
+use tilewise_report::{AuditOutput, ComparedProgram, Comparison, ComparisonPage, Lock, Outcome};
 
 pub(super) fn run(before: &Path, args: &Args, output: &mut Output) -> io::Result<()> {
-    let [after] = &args.paths[..] else {
-        let message = format!("one program is compared with another, not {}", args.paths.len());
-        return output.failure("", Failure::new("usage", message));
-    };
-    let request = Request { args, takes_plans: false };
-    let programs = program(&request, before).and_then(|before| Ok((before, program(&request, after)?)));
-    let (before, after) = match programs {
-        Ok(programs) => programs,
-        Err((source, failure)) => return output.failure(&source, failure),
-    };
-    judge(&after, args, output);
-    let page = Comparison::of(&before.report, &after.report).to_html();
-    match &args.out {
-        Some(path) => written(path, page.as_bytes(), &after.report.source, output),
-        None => output.raw(|out| out.write_all(page.as_bytes())),
+    match compared(before, args) {
+        Ok((comparison, after, page)) => {
+            judge(&after, args, output);
+            output.raise(match comparison.verdict {
+                Outcome::Worse => Status::Flagged,
+                Outcome::OtherCompiler => Status::OtherCompiler,
+                _ => Status::Fine,
+            });
+            match (page, &args.out) {
+                (Some(page), Some(path)) => written(path, page.as_bytes(), &after.report.source, output),
+                (Some(page), None) => output.raw(|out| out.write_all(page.as_bytes())),
+                (None, _) => show(comparison, args.format, output),
+            }
+        }
+        Err((source, failure)) => output.failure(&source, failure),
     }
 }
 
+fn show(comparison: Comparison, format: AuditFormat, output: &mut Output) -> io::Result<()> {
+    let text = match format {
+        AuditFormat::Markdown => Comparison::to_markdown(&[comparison]),
+        AuditFormat::Github => comparison.to_github(),
+        _ => {
+            let source = comparison.after.source.clone();
+            return output.item(&source, Ok(comparison));
+        }
+    };
+    output.raw(|out| writeln!(out, "{text}"))
+}
+
+type Compared = (Comparison, Box<AuditOutput>, Option<String>);
+
+/// The comparison with what it is of, and its page if that is asked for.
+fn compared(before: &Path, args: &Args) -> Result<Compared, (String, Failure)> {
+    let usage = |message: String| Err((String::new(), Failure::new("usage", message)));
+    let is_page = args.out.as_deref().is_some_and(|out| out.extension().is_some_and(|end| end == "html"))
+        || args.format == AuditFormat::Html;
+    let formats = [AuditFormat::Human, AuditFormat::Json, AuditFormat::Markdown, AuditFormat::Github];
+    if !is_page && (args.out.is_some() || !formats.contains(&args.format)) {
+        return usage(
+            "a comparison is printed for people, as json, markdown, github or html, or written to FILE.html".into(),
+        );
+    }
+    let [after] = &args.paths[..] else {
+        return usage(format!("one program is compared with another, not {}", args.paths.len()));
+    };
+    let allowed = args.comparing.allowed();
+    let mut request = Request { args, tpu: args.tpu, takes_plans: false };
+    if let Some(lock) = lock(before)? {
+        if is_page {
+            return usage("a page is of two programs; a lock has only what is compared".into());
+        }
+        // All of one TPU name that of a program whose text doesn't.
+        let tpus: BTreeSet<_> = lock.programs.values().filter_map(|program| program.tpu.as_deref()).collect();
+        if let (None, [tpu]) = (request.tpu, &Vec::from_iter(tpus)[..]) {
+            request.tpu = tpu.parse().ok();
+        }
+        let after = program(&request, after)?;
+        let is = ComparedProgram::of(&after.report).kept(repository(before).as_deref());
+        let name = args.comparing.name.as_deref().unwrap_or_else(|| name(&after.report));
+        let Some(was) = lock.program(name) else {
+            let names: Vec<_> = lock.programs.keys().map(String::as_str).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let message = format!("no program `{name}` in {}, only {names}", before.display());
+            return Err((before.display().to_string(), Failure::new("no_program", message)));
+        };
+        let comparison = Comparison::of(name, was, is, allowed).advised(&after.report);
+        return Ok((comparison, after, None));
+    }
+    let (before, after) = (program(&request, before)?, program(&request, after)?);
+    let mut comparison = Comparison::of_reports(&before.report, &after.report, allowed).advised(&after.report);
+    if let Some(name) = &args.comparing.name {
+        comparison.program.clone_from(name);
+    }
+    let page = is_page.then(|| ComparisonPage::of(&before.report, &after.report).to_html());
+    Ok((comparison, after, page))
+}
+
+fn name(report: &Report) -> &str {
+    report.module_name.strip_prefix("jit_").unwrap_or(&report.module_name)
+}
+
+/// The lock in a file; `None` in another file.
+fn lock(path: &Path) -> Result<Option<Lock>, (String, Failure)> {
+    let is_named = path.extension().is_some_and(|end| end == "lock");
+    let failed = |failure: Failure| (path.display().to_string(), failure);
+    match std::fs::read_to_string(path) {
+        Ok(text) if is_named || Lock::is_lock(&text) => Lock::parse(&text).map(Some).map_err(failed),
+        Err(error) if is_named => Err(failed(Failure::new("io", error.to_string()))),
+        _ => Ok(None),
+    }
+}
+
+/// The repository that a file is in; its folder, where there is none. Files in a lock are relative to it.
+fn repository(path: &Path) -> Option<PathBuf> {
+    let path = path.canonicalize().ok()?;
+    let is_root = |folder: &&Path| [".git", ".hg", "pyproject.toml"].iter().any(|name| folder.join(name).exists());
+    path.ancestors().skip(1).find(is_root).or(path.parent()).map(Path::to_path_buf)
+}
+
 /// The one program in a file.
-fn program(request: &Request<'_>, path: &Path) -> Result<AuditOutput, (String, Failure)> {
+fn program(request: &Request<'_>, path: &Path) -> Result<Box<AuditOutput>, (String, Failure)> {
     let source = path.display().to_string();
     let mut programs = dump::inputs(&[path.to_owned()], request.args.module.as_deref(), Limits::NONE)
         .iter()
         .flat_map(|input| request.answer(input).1)
         .collect::<Vec<_>>();
     match (programs.pop(), programs.len()) {
-        (Some(Ok(Found::Program(program))), 0) => Ok(*program),
+        (Some(Ok(Found::Program(program))), 0) => Ok(program),
         (Some(Err(failure)), 0) => Err((source, failure)),
         (_, others) => {
             let message =

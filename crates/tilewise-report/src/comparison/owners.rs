@@ -1,0 +1,134 @@
+//! Who holds, copies and defines what: paired through what compilers number anew and people rename.
+
+use super::{Amount, Change, Outcome, Owner};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
+use tilewise_audit::{BufferRow, CopyClass, CopyRow, Report, SourceLine};
+
+/// What is held at the peaks, where it differs, the largest difference first.
+///
+/// A renamed file is no difference; a renamed or grown array, and one of other layers, has changed.
+pub(super) fn changed_owners(before: &[Owner], after: &[Owner]) -> Vec<Change> {
+    let (mut lost, mut come): (Vec<&Owner>, Vec<&Owner>) = (before.iter().collect(), after.iter().collect());
+    let mut changes = Vec::new();
+    for key in [named, operation, place] {
+        let [mut was, mut is] = [by(&lost, key), by(&come, key)];
+        for (key, owners) in &is {
+            if let Some(held) = was.get(key) {
+                changes.extend(changed(held, owners));
+            }
+        }
+        let [stays, stood] = [&was, &is].map(|groups| groups.keys().cloned().collect::<Vec<_>>());
+        stood.iter().for_each(|key| drop(was.remove(key)));
+        stays.iter().for_each(|key| drop(is.remove(key)));
+        lost = was.into_values().flatten().collect();
+        come = is.into_values().flatten().collect();
+    }
+    changes.extend(lost.into_iter().map(|owner| of_owner(owner, Some(owner.bytes), None)));
+    changes.extend(come.into_iter().map(|owner| of_owner(owner, None, Some(owner.bytes))));
+    changes.sort_by_key(|change| Reverse(change.difference()));
+    changes
+}
+
+fn by<'a>(owners: &[&'a Owner], key: fn(&Owner) -> String) -> BTreeMap<String, Vec<&'a Owner>> {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for owner in owners {
+        groups.entry(key(owner)).or_default().push(*owner);
+    }
+    groups
+}
+
+/// The operation and its array.
+fn named(owner: &Owner) -> String {
+    format!("{} {}", without_function(&owner.op), owner.array())
+}
+
+/// The operation in its file, without its numbers: layers are numbered, and a compiler numbers instructions anew.
+fn operation(owner: &Owner) -> String {
+    let letters = without_function(&owner.op).chars().filter(|letter| !letter.is_ascii_digit());
+    format!("{:?} {}", owner.file, letters.collect::<String>())
+}
+
+/// The file, the type and the rank.
+fn place(owner: &Owner) -> String {
+    let (kind, bounds) = owner.array().split_once('[').unwrap_or((owner.array(), ""));
+    format!("{:?} {kind} {}", owner.file, bounds.matches(',').count())
+}
+
+fn changed(before: &[&Owner], after: &[&Owner]) -> Option<Change> {
+    let sum = |owners: &[&Owner]| owners.iter().map(|owner| owner.bytes).fold(0, u64::saturating_add);
+    let [was, is] = [before, after].map(sum);
+    let largest = after.iter().max_by_key(|owner| owner.bytes)?;
+    (was != is).then(|| of_owner(largest, Some(was), Some(is)))
+}
+
+fn of_owner(owner: &Owner, before: Option<u64>, after: Option<u64>) -> Change {
+    Change {
+        what: "owner".to_owned(),
+        before: before.map(Amount::Number),
+        after: after.map(Amount::Number),
+        owner: Some(owner.name()),
+        file: owner.file.clone(),
+        line: owner.line,
+        verdict: Outcome::Changed,
+    }
+}
+
+/// What the copies of each operation move, where that differs, the largest difference first.
+pub(super) fn changed_copies(before: &Report, after: &Report) -> Vec<Change> {
+    type Sums<'a> = BTreeMap<(Option<&'a str>, CopyClass), ([u64; 2], Option<&'a SourceLine>)>;
+    let mut sums = Sums::new();
+    for (which, report) in [before, after].into_iter().enumerate() {
+        for CopyRow { op_name, class, moved_bytes, source, .. } in &report.copies {
+            let (bytes, line) = sums.entry((op_name.as_deref().map(without_function), *class)).or_default();
+            bytes[which] = bytes[which].saturating_add(*moved_bytes);
+            *line = source.as_ref().or(*line);
+        }
+    }
+    let differing = sums.into_iter().filter(|(_, ([was, is], _))| was != is);
+    let mut changes: Vec<_> = differing
+        .map(|((owner, class), (bytes, source))| Change {
+            owner: Some(format!("{}: {}", class.as_str(), owner.unwrap_or("no name"))),
+            file: source.map(|source| source.file.clone()),
+            line: source.map(|source| source.line),
+            ..Change::of("copies", bytes.map(Amount::Number), Outcome::Changed)
+        })
+        .collect();
+    changes.sort_by_key(|change| Reverse(change.difference()));
+    changes
+}
+
+/// The buffers of one report that the other has not, the largest first.
+///
+/// Compilers number instructions anew, and a comment moves all lines: buffers are the same if the framework's name of their
+/// operation, the opcode, the shape and the memory space are.
+pub(super) fn only_in(one: &Report, other: &Report) -> Vec<Owner> {
+    let key = |row: &BufferRow| {
+        let operation = row.op_name.as_deref().map(|name| without_function(name).to_owned());
+        (operation, row.opcode.clone(), row.shape.to_string(), row.memory_space)
+    };
+    let mut left: HashMap<_, usize> = HashMap::new();
+    for row in other.buffers() {
+        *left.entry(key(&row)).or_default() += 1;
+    }
+    let is_left = |row: &BufferRow| match left.get_mut(&key(row)) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    let mut rows: Vec<BufferRow> = one.buffers().filter(is_left).collect();
+    rows.sort_by_key(|row| Reverse(row.sizes.physical_bytes));
+    rows.iter().map(Owner::of_buffer).collect()
+}
+
+/// `jit(step)/dot_general` of a function that has another name after the change.
+fn without_function(name: &str) -> &str {
+    match name.split_once('/') {
+        Some((first, rest)) if first.starts_with("jit(") => rest,
+        _ => name,
+    }
+}

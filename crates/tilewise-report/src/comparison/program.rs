@@ -1,0 +1,252 @@
+//! What is compared of a program: what a plan lock keeps of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, path::Path};
+use tilewise::visible;
+use tilewise_audit::{BufferRow, Machine, PeakRow, Report, SourceLine};
+
+/// The versions of what compiles, by package: `libtpu`, `jaxlib`.
+pub type Compiler = BTreeMap<String, String>;
+
+/// A program as it is compared, and as a [`Lock`](crate::Lock) keeps it. Sizes are in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ComparedProgram {
+    /// Where its text came from; a lock does not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// What makes it again, `FILE.py:FACTORY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Which compiled it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<Compiler>,
+    /// The TPU generation that it is for, `v5e`; `None` for another machine, and where nothing tells.
+    pub tpu: Option<String>,
+    /// The slice, `v5e:2x2`.
+    pub topology: Option<String>,
+    /// What its factory was called with.
+    #[serde(default)]
+    pub settings: Map<String, Value>,
+    /// The hash of what was compiled, without source locations.
+    pub hlo: Option<String>,
+    /// What it holds.
+    pub bytes: ComparedBytes,
+    /// What is alive at its peak, the largest first.
+    pub owners: Vec<Owner>,
+    /// Its copies; loops times their trips, as all bytes that are moved.
+    pub copies: Count,
+    /// Its collectives, by opcode: the bytes of their results.
+    pub collectives: BTreeMap<String, Count>,
+    /// Instructions that the compiler computes twice to save memory.
+    pub recomputed: u64,
+}
+
+/// What a program holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is what it is called, in bytes")]
+pub struct ComparedBytes {
+    pub argument: u64,
+    pub output: u64,
+    pub alias: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub constant: u64,
+    pub temporary: u64,
+    /// All of these together, results that lie in donated arguments once; without a plan what it holds at most.
+    pub total: u64,
+    /// Padding of what is alive at the peak.
+    pub padding: u64,
+    /// What it has to fit, where that is known.
+    pub limit: Option<u64>,
+}
+
+/// The same as it is read.
+#[derive(Deserialize)]
+struct Unchecked {
+    argument: u64,
+    output: u64,
+    alias: u64,
+    #[serde(default)]
+    constant: u64,
+    temporary: u64,
+    total: u64,
+    padding: u64,
+    limit: Option<u64>,
+}
+
+impl TryFrom<Unchecked> for ComparedBytes {
+    type Error = &'static str;
+
+    fn try_from(read: Unchecked) -> Result<Self, Self::Error> {
+        let Unchecked { argument, output, alias, constant, temporary, total, padding, limit } = read;
+        let parts = [argument, output, constant, temporary].into_iter().try_fold(0_u64, u64::checked_add);
+        match parts.and_then(|parts| parts.checked_sub(alias)) {
+            Some(sum) if sum <= total => {
+                Ok(Self { argument, output, alias, constant, temporary, total, padding, limit })
+            }
+            _ => Err("the total isn't the sum"),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How many there are, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each is what it is called")]
+pub struct Count {
+    pub count: u64,
+    pub bytes: u64,
+}
+
+/// An array, or equal arrays of one line, and who owns them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Owner {
+    /// The framework's name of the operation or argument; else the instruction's.
+    pub op: String,
+    /// Its shape, with the layout.
+    pub shape: String,
+    /// What it takes.
+    pub bytes: u64,
+    /// Of that, padding; a lock does not say.
+    #[serde(default)]
+    pub padding_bytes: u64,
+    /// The file that it is written in.
+    pub file: Option<String>,
+    /// The line there, from 1; a lock does not say, since it changes with every edit above it.
+    #[serde(default)]
+    pub line: Option<u32>,
+}
+
+impl Owner {
+    fn new(op_name: Option<&str>, instruction: &str, shape: String, source: Option<&SourceLine>) -> Self {
+        Self {
+            op: op_name.unwrap_or(instruction).to_owned(),
+            shape,
+            bytes: 0,
+            padding_bytes: 0,
+            file: source.map(|source| source.file.clone()),
+            line: source.map(|source| source.line),
+        }
+    }
+
+    fn at_peak(row: &PeakRow) -> Self {
+        let owner = Self::new(row.op_name.as_deref(), &row.instruction, row.shape.to_string(), row.source.as_ref());
+        Self { bytes: row.bytes, padding_bytes: row.padding_bytes, ..owner }
+    }
+
+    pub(super) fn of_buffer(row: &BufferRow) -> Self {
+        let owner = Self::new(row.op_name.as_deref(), &row.instruction, row.shape.to_string(), row.source.as_ref());
+        Self { bytes: row.sizes.physical_bytes, padding_bytes: row.sizes.padding_bytes(), ..owner }
+    }
+
+    /// The operation and the shape without its layout.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} {}", self.op, self.array())
+    }
+
+    /// The shape without its layout.
+    pub(super) fn array(&self) -> &str {
+        self.shape.split_once('{').map_or(&self.shape, |(array, _)| array)
+    }
+}
+
+impl ComparedProgram {
+    /// How many owners a lock keeps.
+    const KEPT: usize = 10;
+
+    /// What is compared of a report.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let (bounds, work) = (&report.memory_bounds, report.work());
+        let peak = report.memory_space(0).and_then(|total| total.peak.as_ref());
+        let generation = Some(report.machine).filter(|_| !bounds.is_assumed).and_then(Machine::generation);
+        let mut owners: Vec<Owner> = peak.iter().flat_map(|peak| &peak.rows).map(Owner::at_peak).collect();
+        owners.sort_by(|one, other| {
+            other.bytes.cmp(&one.bytes).then_with(|| (&one.op, &one.shape).cmp(&(&other.op, &other.shape)))
+        });
+        let bytes = report.copies.iter().map(|copy| copy.moved_bytes).fold(0, u64::saturating_add);
+        Self {
+            source: visible(&report.source).into_owned(),
+            program: None,
+            compiler: None,
+            tpu: generation.map(|tpu| tpu.name().to_owned()),
+            topology: None,
+            settings: Map::new(),
+            hlo: None,
+            bytes: ComparedBytes {
+                argument: bounds.argument_bytes,
+                output: bounds.output_bytes,
+                alias: bounds.alias_bytes,
+                constant: bounds.constant_bytes,
+                temporary: bounds.temporary_bytes.unwrap_or(0),
+                total: bounds.at_most_bytes,
+                padding: peak.map_or(0, |peak| peak.padding_bytes),
+                limit: report.limit().or(generation.map(tilewise::tpu::Generation::hbm_bytes)),
+            },
+            owners,
+            copies: Count { count: report.copies.len() as u64, bytes },
+            collectives: work
+                .collectives
+                .iter()
+                .map(|(kind, sent)| ((*kind).to_owned(), Count { count: sent.count, bytes: sent.bytes }))
+                .collect(),
+            recomputed: work.recomputed,
+        }
+    }
+
+    /// What a lock keeps: the largest owners, in files that are the same on other machines, those below `root` by their path from
+    /// there.
+    #[must_use]
+    pub fn kept(mut self, root: Option<&Path>) -> Self {
+        self.owners.truncate(Self::KEPT);
+        for owner in &mut self.owners {
+            owner.file = owner.file.as_deref().map(|file| relative(file, root));
+        }
+        self
+    }
+
+    /// Whether it fits; `None` where its limit isn't known. What takes all of it does not.
+    #[must_use]
+    pub fn fits(&self) -> Option<bool> {
+        self.bytes.limit.map(|limit| self.bytes.total < limit)
+    }
+
+    pub(super) fn name<'a>(&self, report: &'a Report) -> &'a str {
+        report.module_name.strip_prefix("jit_").unwrap_or(&report.module_name)
+    }
+
+    /// Whether another compiler made it than the other, or this one with other flags: the same program has the same plan.
+    pub(super) fn is_of_another_compiler(&self, other: &Self) -> bool {
+        let (one, two) = (&self.bytes, &other.bytes);
+        let plan = |bytes: &ComparedBytes| [bytes.argument, bytes.output, bytes.alias, bytes.temporary];
+        let differ = |one: &Option<_>, two: &Option<_>| one.is_some() && two.is_some() && one != two;
+        differ(&self.compiler, &other.compiler)
+            || (self.hlo.is_some() && self.hlo == other.hlo && plan(one) != plan(two))
+    }
+}
+
+/// A path that is the same on other machines.
+fn relative(file: &str, root: Option<&Path>) -> String {
+    let path = Path::new(file);
+    let slashed = |path: &Path| path.to_string_lossy().replace('\\', "/");
+    if let Some(below) = root.and_then(|root| path.strip_prefix(root).ok()) {
+        return slashed(below);
+    }
+    let mut parts = path.components();
+    if parts.any(|part| part.as_os_str() == "site-packages") {
+        return slashed(parts.as_path());
+    }
+    match path.file_name() {
+        Some(name) if path.is_absolute() => name.to_string_lossy().into_owned(),
+        _ => slashed(path),
+    }
+}

@@ -1,0 +1,181 @@
+//! Plan locks: what programs hold, in a file that is committed.
+
+use crate::{ComparedProgram, Compiler};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, fmt};
+use tilewise_audit::Failure;
+
+/// What it is of; the number is the form's.
+const SCHEMA: &str = "tilewise.plan.lock/1";
+
+/// The plans of programs, as a file has them. [`ToString`] gives its text: sorted, an owner a line, without times, lines of the
+/// source or absolute paths, so that it is the same bytes if it is written twice.
+///
+/// ```
+/// use tilewise_report::Lock;
+///
+/// let lock = Lock::parse(r#"{"schema": "tilewise.plan.lock/1", "compiler": {"libtpu": "0.0.52"}, "programs": {}}"#)?;
+/// assert_eq!(Lock::parse(&lock.to_string())?, lock);
+/// # Ok::<(), tilewise_audit::Failure>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Lock {
+    /// Which compiled its programs.
+    pub compiler: Compiler,
+    /// The programs, by name.
+    pub programs: BTreeMap<String, ComparedProgram>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    schema: String,
+    compiler: Compiler,
+    programs: Programs,
+}
+
+struct Programs(BTreeMap<String, ComparedProgram>);
+
+impl Lock {
+    /// A lock of these programs.
+    #[must_use]
+    pub fn new(compiler: Compiler, programs: BTreeMap<String, ComparedProgram>) -> Self {
+        Self { compiler, programs }
+    }
+
+    /// The lock in a file's text.
+    ///
+    /// # Errors
+    /// The text is none (`lock`), or damaged: cut, edited, or merged with its conflicts still there (`damaged_lock`). The message
+    /// names the line.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let damaged = |what: &str, line: usize| {
+            let message = format!("the plan lock is damaged: {what}, line {line}");
+            Failure::new("damaged_lock", message).with_help("take the committed one again, or renew it")
+        };
+        let is_conflict = |line: &str| ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark));
+        if let Some(at) = text.lines().position(is_conflict) {
+            return Err(damaged("two versions of it were merged, and the conflict is still there", at + 1));
+        }
+        let not_one = || Failure::new("lock", format!("this isn't a plan lock of the form {SCHEMA}"));
+        let read: File = serde_json::from_str(text).map_err(|error| {
+            // What is cut off lacks its schema, which comes last.
+            if !Self::is_lock(text) && serde_json::from_str::<de::IgnoredAny>(text).is_ok() {
+                return not_one();
+            }
+            let (line, said) = (error.line(), error.to_string());
+            damaged(said.rsplit_once(" at line ").map_or(&said, |(what, _)| what), line)
+        })?;
+        let File { schema, compiler, programs: Programs(programs) } = read;
+        if schema != SCHEMA {
+            return Err(not_one());
+        }
+        Ok(Self { compiler, programs })
+    }
+
+    /// Whether a text is to be one, damaged or not.
+    #[must_use]
+    pub fn is_lock(text: &str) -> bool {
+        text.contains(SCHEMA)
+    }
+
+    /// The program of that name, with the compiler of all.
+    #[must_use]
+    pub fn program(&self, name: &str) -> Option<ComparedProgram> {
+        let program = self.programs.get(name)?.clone();
+        Some(ComparedProgram { compiler: Some(self.compiler.clone()), ..program })
+    }
+}
+
+impl<'de> Deserialize<'de> for Programs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = BTreeMap<String, ComparedProgram>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("programs by name")
+            }
+
+            fn visit_map<M: de::MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut programs = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    let program = map.next_value::<ComparedProgram>();
+                    let program = program.map_err(|error| de::Error::custom(format!("in `{name}`, {error}")))?;
+                    if programs.contains_key(&name) {
+                        return Err(de::Error::custom(format!("`{name}` is given twice")));
+                    }
+                    if program.tpu.is_none() || program.bytes.limit.is_none() {
+                        return Err(de::Error::custom(format!("in `{name}`, no TPU or limit")));
+                    }
+                    programs.insert(name, program);
+                }
+                Ok(programs)
+            }
+        }
+
+        deserializer.deserialize_map(Visitor).map(Self)
+    }
+}
+
+impl Serialize for Programs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut programs = self.programs.clone();
+        for program in programs.values_mut() {
+            program.source.clear();
+            program.compiler = None;
+        }
+        let file = File { schema: SCHEMA.to_owned(), compiler: self.compiler.clone(), programs: Programs(programs) };
+        // Keys are sorted in a value.
+        let mut value = serde_json::to_value(file).map_err(|_| fmt::Error)?;
+        let programs = value.get_mut("programs").and_then(Value::as_object_mut);
+        let owners = programs.into_iter().flat_map(Map::values_mut).filter_map(|program| program.get_mut("owners"));
+        for owner in owners.filter_map(Value::as_array_mut).flatten().filter_map(Value::as_object_mut) {
+            // These change with every edit above them.
+            owner.retain(|part, _| !matches!(part.as_str(), "line" | "padding_bytes"));
+        }
+        write_value(&value, 0, f)?;
+        f.write_str("\n")
+    }
+}
+
+/// Writes a value whose line is indented by so much; what is small and deep is one line.
+fn write_value(value: &Value, depth: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let is_leaf = |value: &Value| match value {
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => true,
+    };
+    let (items, brackets): (Vec<(Option<&String>, &Value)>, _) = match value {
+        Value::Array(values) if !is_leaf(value) => (values.iter().map(|value| (None, value)).collect(), ['[', ']']),
+        Value::Object(fields) if !is_leaf(value) => {
+            (fields.iter().map(|(name, value)| (Some(name), value)).collect(), ['{', '}'])
+        }
+        _ => return write!(f, "{value}"),
+    };
+    let is_one_line = depth >= 3 && items.iter().all(|(_, value)| is_leaf(value));
+    write!(f, "{}", brackets[0])?;
+    for (at, (name, value)) in items.into_iter().enumerate() {
+        f.write_str(if at > 0 { "," } else { "" })?;
+        match is_one_line {
+            true => f.write_str(if at > 0 { " " } else { "" })?,
+            false => write!(f, "\n{:1$}", "", depth + 1)?,
+        }
+        if let Some(name) = name {
+            write!(f, "{}: ", Value::from(name.as_str()))?;
+        }
+        write_value(value, depth + 1, f)?;
+    }
+    if !is_one_line {
+        write!(f, "\n{:1$}", "", depth)?;
+    }
+    write!(f, "{}", brackets[1])
+}

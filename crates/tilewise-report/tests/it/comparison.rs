@@ -1,0 +1,172 @@
+//! What a change of each number is called, how owners are paired, and what of a lock is damaged.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tilewise_audit::{Audit, Program, audit};
+use tilewise_hlo::Module;
+use tilewise_report::{Allowed, ComparedProgram, Comparison, Lock, Outcome};
+use tilewise_testing::programs;
+
+const EXACT: Allowed = Allowed { tolerance: 0.01, exact: true, any_compiler: false };
+const ANY_COMPILER: Allowed = Allowed { tolerance: 0.01, exact: false, any_compiler: true };
+
+/// What a lock keeps of an example, as JSON.
+fn entry() -> Value {
+    let text = std::fs::read_to_string(programs::example("gnn_large.v5e.hlo")).expect("an example");
+    let program = Program::parse(text).expect("a program");
+    let kept = ComparedProgram::of(&Audit::new(&program).run()).kept(None);
+    let mut entry = serde_json::to_value(kept).expect("JSON");
+    entry["hlo"] = json!("sha256:0");
+    entry["compiler"] = json!({ "libtpu": "0.0.51" });
+    entry
+}
+
+fn program(entry: &Value) -> ComparedProgram {
+    serde_json::from_value(entry.clone()).expect("a program")
+}
+
+fn compared(before: &Value, after: &Value, allowed: Allowed) -> Comparison {
+    Comparison::of("f", program(before), program(after), allowed)
+}
+
+/// Adds so many bytes of temporaries, and of all: the plan of a program that is another.
+fn grown(entry: &Value, by: i64) -> Value {
+    let mut entry = entry.clone();
+    for part in ["temporary", "total"] {
+        let bytes = entry["bytes"][part].as_u64().expect("bytes");
+        entry["bytes"][part] = json!(bytes.saturating_add_signed(by));
+    }
+    entry["hlo"] = json!("sha256:1");
+    entry
+}
+
+#[test]
+fn each_change_has_its_verdict() {
+    let before = entry();
+    let verdict = |after: &Value, allowed| compared(&before, after, allowed).verdict;
+    assert_eq!((verdict(&before, Allowed::default()), verdict(&before, EXACT)), (Outcome::Same, Outcome::Same));
+    let total = before["bytes"]["total"].as_i64().expect("bytes");
+    let little = grown(&before, 1 << 19);
+    assert_eq!((verdict(&little, Allowed::default()), verdict(&little, EXACT)), (Outcome::Same, Outcome::Worse));
+    let more = grown(&before, total / 50);
+    let tolerant = Allowed { tolerance: 0.05, ..Allowed::default() };
+    assert_eq!((verdict(&more, Allowed::default()), verdict(&more, tolerant)), (Outcome::Worse, Outcome::Same));
+    assert_eq!(verdict(&grown(&before, -total / 20), Allowed::default()), Outcome::Better);
+    for (change, value) in [
+        ("/recomputed", json!(1)),
+        ("/collectives", json!({ "all-gather": { "count": 1, "bytes": 1 << 30 } })),
+        ("/copies/bytes", json!(1_u64 << 40)),
+        // What takes all of it does not fit.
+        ("/bytes/limit", before["bytes"]["total"].clone()),
+    ] {
+        let mut after = before.clone();
+        *after.pointer_mut(change).expect("a field") = value;
+        assert_eq!(verdict(&after, Allowed::default()), Outcome::Worse, "{change}");
+    }
+    let mut renamed = before.clone();
+    for owner in renamed["owners"].as_array_mut().expect("owners") {
+        owner["file"] = json!("renamed.py");
+    }
+    assert_eq!(verdict(&renamed, EXACT), Outcome::Same);
+}
+
+#[test]
+fn plans_of_other_compilers_are_not_compared() {
+    let before = entry();
+    let mut after = before.clone();
+    after["compiler"]["libtpu"] = json!("0.0.52");
+    let refused = compared(&before, &after, Allowed::default());
+    assert_eq!((refused.verdict, refused.differs()), (Outcome::OtherCompiler, true));
+    assert!(refused.to_string().contains("compare with libtpu==0.0.51 or renew"), "{refused}");
+    assert_eq!(compared(&before, &after, ANY_COMPILER).verdict, Outcome::Same);
+    // The same program has the same plan, or it was compiled in another way.
+    let mut after = grown(&before, 512);
+    after["hlo"] = before["hlo"].clone();
+    let refused = compared(&before, &after, Allowed::default());
+    assert!(refused.to_string().contains("the same program has other bytes"), "{refused}");
+    assert_eq!(compared(&before, &after, ANY_COMPILER).verdict, Outcome::Same);
+}
+
+#[test]
+fn owners_are_paired_through_what_was_renumbered() {
+    let [before, after] = [16_u64, 21].map(|layers| {
+        let mut entry = entry();
+        let owner = |number| {
+            json!({
+                "op": format!("jit(f)/layer_{number}/dot_general.{layers}"),
+                "shape": format!("f32[{layers},1024,1024]{{2,1,0}}"),
+                "bytes": layers << 27,
+                "file": "model.py",
+                "line": 15,
+            })
+        };
+        entry["owners"] = (0..4).map(owner).collect();
+        entry
+    });
+    let comparison = compared(&before, &after, Allowed::default());
+    let [change] = &comparison.changes[..] else { panic!("{:?}", comparison.changes) };
+    assert_eq!(serde_json::to_value(change).expect("JSON")["after"], json!(21_u64 << 29));
+    let words = "at model.py:15: 8.00 GiB (8589934592) → 10.50 GiB (11274289152) (+31%)";
+    assert!(comparison.to_string().contains(words), "{comparison}");
+}
+
+#[test]
+fn what_came_is_named_where_it_is_read() {
+    let before = entry();
+    let mut after = grown(&before, 1 << 30);
+    let came = json!({ "op": "jit(f)/new", "shape": "f32[8]{0}", "bytes": 1 << 30, "file": "a,b.py", "line": 3 });
+    after["owners"].as_array_mut().expect("owners").insert(0, came);
+    let mut comparison = compared(&before, &after, Allowed::default());
+    comparison.advice = Some("Donate it.".to_owned());
+    let words = "owner of jit(f)/new f32[8] at a,b.py:3: new, 1.00 GiB (1073741824)";
+    assert!(comparison.to_string().contains(words), "{comparison}");
+    let github = comparison.to_github();
+    assert!(github.starts_with("::error file=a%2Cb.py,line=3,title=tilewise%3A f is worse::f: worse%0A"), "{github}");
+    assert!(!github.contains('\n'));
+    let markdown = Comparison::to_markdown(&[comparison]);
+    let lines: Vec<_> = markdown.lines().collect();
+    assert!(lines[2].starts_with("| f | 311.37 MiB") && lines[2].ends_with("| worse |"), "{markdown}");
+    assert_eq!(lines.last(), Some(&"Try: Donate it."));
+}
+
+/// A report that is compared with itself, and with another, both ways.
+#[test]
+fn reports_differ_by_their_buffers() {
+    let report =
+        |layout: &str| audit(&Module::parse(format!("x = f32[400000,12]{layout} parameter(0)")).expect("a module"));
+    let (before, after) = (report("{1,0:T(8,128)}"), report("{0,1:T(8,128)}"));
+    assert!(!Comparison::of_reports(&before, &before, EXACT).differs());
+    let comparison = Comparison::of_reports(&before, &after, Allowed::default());
+    assert_eq!((comparison.removed[0].bytes, comparison.added[0].bytes), (204_800_000, 25_600_000));
+    assert_eq!(Comparison::of_reports(&after, &before, Allowed::default()).removed, comparison.added);
+    let text = serde_json::to_string(&comparison).expect("JSON");
+    assert_eq!(serde_json::from_str::<Comparison>(&text).expect("the same"), comparison);
+    // Rows that are left out are counted.
+    let short = comparison.shortened(0);
+    assert_eq!((short.counts["added"], short.comparison.added.len()), (1, 0));
+}
+
+#[test]
+fn a_lock_is_the_same_bytes_twice_and_its_damage_has_a_line() {
+    let programs = BTreeMap::from(["f", "g"].map(|name| (name.to_owned(), program(&entry()))));
+    let compiler = BTreeMap::from([("libtpu".to_owned(), "0.0.51".to_owned())]);
+    let whole = Lock::new(compiler, programs).to_string();
+    assert_eq!(Lock::parse(&whole).expect("a lock").to_string(), whole);
+    assert!(!whole.contains("\"line\"") && !whole.contains("\"source\""), "{whole}");
+    // An owner a line.
+    assert!(whole.contains("    {\"bytes\": 204800000, \"file\": \"model.py\", \"op\": "), "{whole}");
+    let total = &entry()["bytes"]["total"];
+    for (damaged, words) in [
+        (whole[..whole.len() / 2].to_owned(), "damaged"),
+        (whole.replace(" \"programs\"", "<<<<<<< ours\n \"programs\""), "merged"),
+        (whole.replacen(&format!("\"total\": {total}"), "\"total\": 1", 1), "in `f`, the total isn't the sum"),
+        (whole.replacen("\"recomputed\"", "\"recomputer\"", 1), "in `f`, missing field `recomputed`"),
+        (whole.replace(" \"g\": {", " \"f\": {"), "`f` is given twice"),
+        (whole.replacen("\"tpu\": \"v5e\"", "\"tpu\": 5", 1), "in `f`, invalid type"),
+    ] {
+        assert_ne!(damaged, whole);
+        let failure = Lock::parse(&damaged).expect_err(words);
+        assert!(failure.message.contains(words) && failure.message.contains(", line "), "{words}: {failure:?}");
+    }
+    assert_eq!(Lock::parse("{}").expect_err("no lock").kind, "lock");
+}

@@ -1,0 +1,305 @@
+"""`Comparison`: what differs between two programs, or between one and its plan lock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+from tilewise import _tilewise
+from tilewise._plan import plan_of
+from tilewise._shown import Shown
+
+if TYPE_CHECKING:
+    from tilewise._tilewise import Report
+    from tilewise._types import Tpu
+
+Outcome: TypeAlias = (
+    Literal["same"] | Literal["better"] | Literal["worse"] | Literal["changed"] | Literal["other compiler"]
+)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What takes memory in a program, such as at its peak.
+
+    Attributes:
+        file: where it was written; ``None`` if the program does not say.
+        line: the line there, from 1.
+        op: its name, as JAX gives it.
+        shape: its shape and layout.
+        bytes: what it takes.
+        padding_bytes: of that, padding.
+
+    Examples:
+        >>> str(Owner("src/model.py", 12, "dot", "f32[8,128]{1,0:T(8,128)}", 4096))
+        'model.py:12 f32[8,128]'
+    """
+
+    file: str | None
+    line: int | None
+    op: str
+    shape: str
+    bytes: int
+    padding_bytes: int = 0
+
+    def __str__(self) -> str:
+        where = f"{Path(self.file).name}:{self.line}" if self.file else self.op
+        return f"{where} {self.shape.partition('{')[0]}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that differs between two programs.
+
+    Attributes:
+        what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
+            ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``owner`` or ``settings``.
+        before, after: its values: bytes, a count, whether, or settings; ``None`` of what came or went.
+        owner: whose it is, and its shape; ``None`` for the whole program.
+        file, line: where the owner is written.
+        verdict: whether that is ``better``, ``worse`` or only ``changed``.
+
+    Examples:
+        >>> Change("total", 100, 300, None, None, None, "worse").verdict
+        'worse'
+    """
+
+    what: str
+    before: Any
+    after: Any
+    owner: str | None
+    file: str | None
+    line: int | None
+    verdict: Outcome
+
+
+@dataclass(frozen=True)
+class ComparedProgram:
+    """One of two programs that are compared; sizes are in bytes, on one device.
+
+    Attributes:
+        source: where its text came from; empty if a lock has it.
+        tpu, topology: the TPU generation and the slice that it is for.
+        settings: what its factory was called with.
+        argument_bytes, output_bytes, alias_bytes, constant_bytes, temporary_bytes: what it holds.
+        peak_bytes: that together; results that lie in donated arguments count once.
+        peak_padding_bytes: padding of what is alive at the peak.
+        hbm_limit: what it has to fit, where that is known.
+        owners: what is alive at the peak, the largest first.
+        recomputed: how many instructions the compiler computes twice to save memory.
+
+    Examples:
+        >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+        >>> report.diff(report).before.argument_bytes
+        204800000
+    """
+
+    source: str
+    tpu: str | None
+    topology: str | None
+    settings: Mapping[str, Any]
+    argument_bytes: int
+    output_bytes: int
+    alias_bytes: int
+    constant_bytes: int
+    temporary_bytes: int
+    peak_bytes: int
+    peak_padding_bytes: int
+    hbm_limit: int | None
+    owners: tuple[Owner, ...]
+    recomputed: int
+
+
+def _program(held: dict[str, Any]) -> ComparedProgram:
+    sizes = held["bytes"]
+    names = ("argument", "output", "alias", "constant", "temporary")
+    return ComparedProgram(
+        source=held.get("source", ""),
+        peak_bytes=sizes["total"],
+        peak_padding_bytes=sizes["padding"],
+        hbm_limit=sizes["limit"],
+        owners=_all(Owner, held["owners"]),
+        **{f"{name}_bytes": sizes.get(name, 0) for name in names},
+        **{name: held[name] for name in ("tpu", "topology", "settings", "recomputed")},
+    )
+
+
+_Row = TypeVar("_Row")
+
+
+def _all(kind: Callable[..., _Row], held: list[dict[str, Any]]) -> tuple[_Row, ...]:
+    return tuple(kind(**each) for each in held)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
+    """What differs between two programs; false if nothing does. ``str`` says it.
+
+    Returned by `Report.diff` and `check_fix`. Two buffers are the same if the framework's name of their operation,
+    their opcode, shape and memory space are: compilers number instructions anew, and a comment moves all lines. As a
+    table, it has a row for each change.
+
+    Attributes:
+        text: all of it, as the JSON that ``tilewise audit --against`` prints.
+
+    Examples:
+        >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+        >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
+        >>> difference = before.diff(after)
+        >>> [(owner.bytes, owner.shape) for owner in (*difference.removed, *difference.added)]
+        [(204800000, 'f32[400000,12]{1,0:T(8,128)}'), (25600000, 'f32[400000,12]{0,1:T(8,128)}')]
+    """
+
+    text: str
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        held: dict[str, Any] = json.loads(self.text)
+        return held
+
+    @property
+    def program(self) -> str:
+        """The program's name, without the ``jit_`` of its framework."""
+        return str(self._fields["program"])
+
+    @property
+    def headline(self) -> str:
+        """The totals and their difference, in words."""
+        return str(self._fields["headline"])
+
+    @property
+    def verdict(self) -> Outcome:
+        """``same``, ``better``, ``worse``, or ``other compiler``, whose plan isn't comparable.
+
+        Worse is: a larger total, or more bytes of copies or collectives, by more than 1 % and a MiB; more that the
+        compiler recomputes; or that it no longer fits.
+        """
+        verdict: Outcome = self._fields["verdict"]
+        return verdict
+
+    @property
+    def before(self) -> ComparedProgram:
+        """The first program."""
+        return _program(self._fields["before"])
+
+    @property
+    def after(self) -> ComparedProgram:
+        """The second program."""
+        return _program(self._fields["after"])
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What differs: the program's numbers, its owners, its copies; the largest difference first."""
+        return _all(Change, self._fields["changes"])
+
+    @property
+    def removed(self) -> tuple[Owner, ...]:
+        """The buffers that only the first program has, the largest first."""
+        return _all(Owner, self._fields["removed"])
+
+    @property
+    def added(self) -> tuple[Owner, ...]:
+        """The buffers that only the second program has, the largest first."""
+        return _all(Owner, self._fields["added"])
+
+    @property
+    def advice(self) -> str | None:
+        """What to try first, if it is worse."""
+        advice: str | None = self._fields["advice"]
+        return advice
+
+    @property
+    def peak_bytes_saved(self) -> int:
+        """By how much the program's bytes fall; negative if they rise."""
+        return self.before.peak_bytes - self.after.peak_bytes
+
+    def __bool__(self) -> bool:
+        return self.verdict == "other compiler" or any((self.changes, self.removed, self.added))
+
+    def __str__(self) -> str:
+        return _tilewise.comparison_words([self.text], "human")
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.program}: {self.verdict}, {self.headline}>"
+
+    def to_markdown(self) -> str:
+        """For a pull request: a table, and below it what holds the most that did not.
+
+        Examples:
+            >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
+            >>> print(report.diff(report).to_markdown().splitlines()[0])
+            | program | total before | after | left | verdict |
+        """
+        return _tilewise.comparison_words([self.text], "markdown")
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """A row for each change."""
+        return [asdict(each) for each in self.changes]
+
+    def _held(self) -> dict[str, Any]:
+        return self._fields
+
+    @classmethod
+    def _of_held(cls, held: dict[str, Any]) -> Comparison:
+        found = cls(json.dumps({name: value for name, value in held.items() if name != "schema"}))
+        str(found)  # Checks that nothing is missing.
+        return found
+
+
+def compare(before: Report, after: Report) -> Comparison:
+    """What differs; `Report.diff` calls it."""
+    return Comparison(_tilewise.compare_reports(before, after))
+
+
+def check_fix(
+    f: Callable[..., Any],
+    g: Callable[..., Any],
+    /,
+    *args: Any,
+    tpu: Tpu,
+    args_after: Sequence[Any] | None = None,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+    confirm: bool = False,
+    **kwargs: Any,
+) -> Comparison:
+    """Compile a function before and after a change, and compare what the compiler plans.
+
+    Programs that don't fit are compared, too.
+
+    Args:
+        f: the function as it is.
+        g: the function with the change.
+        args: the arguments of both, as `compile_for` takes them.
+        tpu: the generation, under any of its names (``"v5e"``).
+        args_after: the arguments of ``g``, where the change is to them.
+        topology, jit_options: as `compile_for` takes them, for both.
+        confirm: compile both to the end, as `audit` does with it.
+        kwargs: the keyword arguments of both.
+
+    Raises:
+        ImportError: JAX or libtpu is missing.
+        ParseError: ``tpu`` names no TPU generation.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> rows = jax.ShapeDtypeStruct((524288, 8, 4), jnp.float32)
+        >>> checked = check_fix(
+        ...     lambda x: x.sum(), lambda x: x.sum(), rows, tpu="v5e", args_after=[rows.update(shape=(524288, 32))]
+        ... )
+        >>> checked.peak_bytes_saved >= 0
+        True
+    """
+
+    def report(function: Callable[..., Any], args: tuple[Any, ...]) -> Report:
+        answer, _ = plan_of(
+            function, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options, confirm=confirm
+        )
+        assert answer.report is not None
+        return answer.report
+
+    return compare(report(f, args), report(g, args if args_after is None else tuple(args_after)))

@@ -1,0 +1,88 @@
+//! Comparisons and plan locks, which travel to and from Python as the JSON of what they hold.
+
+use crate::{
+    report::PyReport,
+    travel::{not_held, parsed},
+};
+use pyo3::{exceptions::PyValueError, prelude::*};
+use std::{collections::BTreeMap, path::PathBuf};
+use tilewise_audit::Failure;
+use tilewise_report::{Allowed, ComparedProgram, Comparison, Compiler, Lock};
+
+/// What is compared of a program, as a lock keeps it.
+#[pyfunction]
+pub(crate) fn compared_program(
+    py: Python<'_>,
+    report: &Bound<'_, PyReport>,
+    root: Option<PathBuf>,
+) -> PyResult<String> {
+    let report = report.get();
+    py.detach(|| serde_json::to_string(&ComparedProgram::of(report.report()).kept(root.as_deref()))).map_err(not_held)
+}
+
+/// What differs between two reports. `Report.diff` calls it.
+#[pyfunction]
+pub(crate) fn compare_reports(
+    py: Python<'_>,
+    before: &Bound<'_, PyReport>,
+    after: &Bound<'_, PyReport>,
+) -> PyResult<String> {
+    let (before, after) = (before.get(), after.get());
+    let compare =
+        || Comparison::of_reports(before.report(), after.report(), Allowed::default()).advised(after.report());
+    py.detach(|| serde_json::to_string(&compare())).map_err(not_held)
+}
+
+/// What differs between two programs of which `compared_program` is known; `report` is the second's.
+#[pyfunction]
+#[pyo3(signature = (name, before, after, report, *, tolerance, exact, any_compiler))]
+#[expect(clippy::too_many_arguments, reason = "named ones")]
+pub(crate) fn compare_programs(
+    py: Python<'_>,
+    name: &str,
+    before: &str,
+    after: &str,
+    report: Option<&Bound<'_, PyReport>>,
+    tolerance: f64,
+    exact: bool,
+    any_compiler: bool,
+) -> PyResult<String> {
+    let allowed = Allowed { tolerance, exact, any_compiler };
+    let comparison = Comparison::of(name, parsed(before)?, parsed(after)?, allowed);
+    let report = report.map(|report| report.get());
+    let advised = py.detach(|| match report {
+        Some(report) => comparison.advised(report.report()),
+        None => comparison,
+    });
+    serde_json::to_string(&advised).map_err(not_held)
+}
+
+/// Comparisons in words: `human`, `markdown` or `github`.
+#[pyfunction]
+pub(crate) fn comparison_words(held: Vec<String>, format: &str) -> PyResult<String> {
+    let compared = held.iter().map(|held| parsed::<Comparison>(held)).collect::<PyResult<Vec<_>>>()?;
+    let each = |words: fn(&Comparison) -> String| compared.iter().map(words).collect::<Vec<_>>().join("\n");
+    Ok(match format {
+        "markdown" => Comparison::to_markdown(&compared),
+        "github" => each(Comparison::to_github),
+        _ => each(ToString::to_string),
+    })
+}
+
+/// The lock in a text, checked: its compiler and its programs.
+#[pyfunction]
+pub(crate) fn read_lock(text: &str) -> PyResult<(Compiler, BTreeMap<String, String>)> {
+    let lock = Lock::parse(text).map_err(|Failure { message, help, .. }| {
+        PyValueError::new_err([Some(message), help].into_iter().flatten().collect::<Vec<_>>().join("; "))
+    })?;
+    let held = |program| serde_json::to_string(program).map_err(not_held);
+    let programs = lock.programs.iter().map(|(name, program)| Ok((name.clone(), held(program)?)));
+    Ok((lock.compiler, programs.collect::<PyResult<_>>()?))
+}
+
+/// The text of a lock of these programs.
+#[pyfunction]
+pub(crate) fn lock_text(compiler: Compiler, programs: BTreeMap<String, String>) -> PyResult<String> {
+    let programs = programs.into_iter().map(|(name, held)| Ok((name, parsed(&held)?)));
+    Ok(Lock::new(compiler, programs.collect::<PyResult<_>>()?).to_string())
+}
