@@ -31,6 +31,7 @@ mod row;
 mod shape;
 mod shape_edits;
 mod shape_methods;
+mod shape_sizes;
 mod slices;
 mod space;
 mod steps;

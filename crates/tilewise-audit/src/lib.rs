@@ -28,7 +28,7 @@ mod program;
 mod report;
 
 pub mod recommendation {
-    //! What to change, and what that frees: one type, whatever it follows from.
+    //! What to change, and what that frees: one type for programs, copies and messages.
 
     pub use crate::advice::{AdvisedArray, Change, Recommendation, Saving, Target, finding};
 }

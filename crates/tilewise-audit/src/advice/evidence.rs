@@ -1,4 +1,4 @@
-//! What a rule may ask, whatever the evidence: a program, or its out-of-memory message.
+//! What a rule may ask of the evidence: a program, or its out-of-memory message.
 
 use super::{
     finding::ArrayName,

@@ -21,7 +21,7 @@ pub(crate) struct Layer<'k, 'a, 'm> {
     pub(crate) values: Vec<&'k KeptValue<'a, 'm>>,
     /// When its forward pass ends.
     end: usize,
-    /// Which of them later layers read: they stay, whatever is recomputed.
+    /// Which of them later layers read: they stay when the layer is recomputed.
     inputs: Vec<bool>,
     /// Bytes that stay for an input that is none of them.
     other_input: u64,

@@ -1,4 +1,4 @@
-//! What to change, and what that frees: one type, whatever it follows from.
+//! What to change, and what that frees: one type for programs, copies and messages.
 
 use super::{
     change::{Change, Saving, Target},

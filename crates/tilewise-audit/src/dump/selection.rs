@@ -349,7 +349,7 @@ mod tests {
                     ("values of assignments", 1),
                 ],
             ),
-            // The better the stage the sooner, whatever the order of names; the plan of that stage first.
+            // The better the stage the sooner, in any order of names; the plan of that stage first.
             (
                 &[
                     ("module_1.f.x.after_codegen-buffer-assignment.txt", BufferAssignment),

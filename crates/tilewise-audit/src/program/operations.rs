@@ -56,7 +56,7 @@ pub(crate) fn is_elementwise(instruction: &Instruction<'_>) -> bool {
         && called.all(|computation| computation.instructions().all(|inner| is_elementwise_opcode(inner.opcode())))
 }
 
-/// Whether an instruction does nothing but add its operands' elements up, or the like, to few: in whatever order they lie.
+/// Whether an instruction does nothing but add its operands' elements up, or the like, to few, in any order.
 pub(crate) fn is_reduction(instruction: &Instruction<'_>) -> bool {
     let mut elements = instruction.operands().filter_map(|operand| count(&operand.instruction()?));
     let (mut largest, mut second) = (0, 0);

@@ -19,7 +19,7 @@ pub struct PlanRow<'a> {
     pub(crate) flow: &'a Dataflow,
 }
 
-/// A place in memory and one stretch of time, whatever lies there during it: values that take over from one another are
+/// A place in memory and one stretch of time, with all that lies there during it: values that take over from one another are
 /// one piece.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ impl PlanRow<'_> {
         self.value.bytes.saturating_sub(self.logical_bytes())
     }
 
-    /// The array, or whatever lies there.
+    /// The array, or what else lies there.
     #[must_use]
     pub fn shape(&self) -> Option<Shape> {
         self.value.shape()

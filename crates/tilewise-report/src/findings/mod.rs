@@ -75,7 +75,7 @@ impl Words {
         Self { sentence: sentence.into(), code: None, imports: None }
     }
 
-    /// With this code, whatever the framework.
+    /// With this code in any framework.
     fn code(self, imports: impl Into<Option<&'static str>>, code: impl Into<String>) -> Self {
         Self { code: Some(code.into()), imports: imports.into(), ..self }
     }

@@ -58,7 +58,7 @@ impl Common {
         if !differ {
             return Self::default();
         }
-        // A separator is a character of its own, whatever of its neighbours is alike.
+        // A separator is a character of its own, however alike its neighbours are.
         let front = first.bytes().take(front).rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
         let end = first.bytes().skip(first.len() - end).position(|byte| byte == b'.').map_or(0, |dot| end - dot);
         let end = end.min(first.len() - front);

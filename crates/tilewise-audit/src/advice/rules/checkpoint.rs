@@ -98,7 +98,7 @@ fn runs_forward(instruction: &Instruction<'_>) -> bool {
     op_name(instruction).is_some_and(|name| is_forward(&name))
 }
 
-/// How many arrays a loop carries, by their bounds, whatever memory they lie in.
+/// How many arrays a loop carries, by their bounds, in any memory.
 fn carried(forward: &Instruction<'_>) -> HashMap<Vec<u64>, usize> {
     let mut carried = HashMap::new();
     let Ok(shape) = forward.shape() else { return carried };

@@ -12,7 +12,7 @@ use tilewise_memory::Role;
 
 /// A last dimension of this size fills the lanes.
 const LANES: u64 = 128;
-/// More columns than this are an embedding, and nobody passes each as an array, whatever the evidence.
+/// More columns than this are an embedding, and nobody passes each as an array.
 const FEW: u64 = 16;
 
 pub(crate) struct PaddedArguments;

@@ -120,7 +120,7 @@ fn meets(at: &Instruction<'_>, size: u64) -> Option<bool> {
             Some(ends.zip(operand(0)?).any(|(ends, bound)| is_it(&bound) && ends != "0_0"))
         }
         opcode if is_elementwise_opcode(opcode) => Some(false),
-        // Windows, scatters, collectives: whatever isn't known to keep them apart.
+        // Windows, scatters, collectives: what isn't known to keep them apart.
         _ => touches(at, is_it),
     }
 }

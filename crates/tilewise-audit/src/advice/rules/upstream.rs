@@ -28,7 +28,7 @@ impl Rule for GatheredRows {
                 _ => None,
             };
             let Some(operation) = operation else { continue };
-            // From the gather to the scatter, whatever is made of the rows on the way has as many.
+            // From the gather to the scatter, all that is made of the rows on the way has as many.
             let all = evidence.program().map_or_else(|| temporaries.clone(), |program| program.held_temporaries());
             let alike = all.into_iter().filter(|same| of_few(evidence, *same).as_ref() == Some(&few));
             let apart = |array: &dyn Held| default_bytes(evidence, array, &few.0)?.checked_mul(few.1);
