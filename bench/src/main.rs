@@ -24,6 +24,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The section that `bench/tpu_sync/run.sh` prints: it needs a checkout of tpu-sync, and is kept.
+const BESIDE_TPU_SYNC: &str = "Beside tpu-sync";
+
 /// Measures tilewise and its rivals
 #[derive(Parser)]
 struct Args {
@@ -117,7 +120,7 @@ fn main() -> anyhow::Result<()> {
     };
     let all = Section::value_variants();
     for section in if args.sections.is_empty() { all } else { &args.sections } {
-        let titles: Vec<&str> = all.iter().map(|section| section.title()).collect();
+        let titles: Vec<&str> = all.iter().map(|section| section.title()).chain([BESIDE_TPU_SYNC]).collect();
         section.measure(&effort, rivals, args.package_python.as_deref())?.write(&out, &titles)?;
     }
     Ok(())

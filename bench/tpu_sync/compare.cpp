@@ -114,7 +114,7 @@ void times() {
         const double single = ours(1), four = ours(4);
         const double other = shortest([&] { (void)theirs::TileBuffer(host.data(), tiled.data(), one.shape, one.shape.layout()); });
         const auto rate = [&](double seconds) { return static_cast<double>(host.size()) * 2e-9 / seconds; };
-        std::printf("| `%s` | %.1f | %.1f | %.1f | %.1f%s | %.1f |\n", text, rate(copy), rate(single), rate(four), rate(other),
+        std::printf("| `%s` | %.1f | %.1f | %.1f | %.2f%s | %.1f |\n", text, rate(copy), rate(single), rate(four), rate(other),
                     is_right(one) ? "" : " (wrong)", other / four);
     }
     std::puts("\nBytes read and written; the shortest of nine runs, host to device.");
