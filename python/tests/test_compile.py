@@ -39,7 +39,8 @@ ARGS = (*ARGS, S((4000, 12), jnp.float32))
     "tpu", [pytest.param(tpu, marks=[pytest.mark.slow] if tpu != "v5e" else []) for tpu in tw.TPU_GENERATIONS]
 )
 def test_the_report_has_the_compiler_s_numbers(tpu: str) -> None:
-    said = tw.compile_for(step, *ARGS, tpu=tpu).memory_analysis()
+    compiled = tw.compile_for(step, *ARGS, tpu=tpu)
+    said = compiled.memory_analysis()
     report = tw.audit(step, *ARGS, tpu=tpu)
     assert (report.argument_bytes, report.output_bytes, report.alias_bytes, report.reported_temporary_bytes) == (
         said.argument_size_in_bytes,
@@ -48,6 +49,8 @@ def test_the_report_has_the_compiler_s_numbers(tpu: str) -> None:
         said.temp_size_in_bytes,
     )
     assert (report.source, report.tpu) == ("step", tpu)
+    assert tw.audit(compiled).libtpu == report.libtpu == version("libtpu")
+    assert report.buffer_assignment
     assert f"Exact for libtpu {version('libtpu')}" in str(report)
     assert pickle.loads(pickle.dumps(report)) == report == tw.Report.from_json(report.to_json())
     assert str(pickle.loads(pickle.dumps(report))) == str(report)

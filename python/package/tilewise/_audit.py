@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._advice import Origin, abstract
-from tilewise._compile import lowered_of
+from tilewise._compile import libtpu_version, lowered_of
 from tilewise._dump import dumped
 from tilewise._errors import Error, HloError
 from tilewise._limits import hbm_of
@@ -146,7 +146,9 @@ def audit(
         message = f"arguments are those of a function to compile, not of {type(program).__name__}"
         raise TypeError(message)
     text, source = _text_of(program)
-    return _tilewise.audit_text(text, source, tpu, limit, machine)
+    # What this process compiled for a TPU, its libtpu did.
+    libtpu = libtpu_version() if hasattr(program, "memory_analysis") else None
+    return _tilewise.audit_text(text, source, tpu, limit, machine, libtpu)
 
 
 def _files_of(program: Program) -> Sequence[Program]:
