@@ -43,7 +43,8 @@ pub use program::{
     Cause, Content, Program, SourceLine, build_in_name, causes, generation_in_name, infer_generation, infer_machine,
 };
 pub use report::{
-    Agreement, Audit, BufferRow, KernelRow, MemoryBounds, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow,
-    Report, Resident, Sent, SpacePeak, SpaceTotal, Timeline, TimelinePiece, Warning, Work, audit,
+    Agreement, Audit, BufferRow, KernelOperand, KernelRow, MemoryBounds, OperandChange, Owners, Pass, PeakRow,
+    PlacedElsewhere, PlanPiece, PlanRow, Report, Resident, Sent, SpacePeak, SpaceTotal, Timeline, TimelinePiece,
+    Warning, Work, audit,
 };
 pub use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, Role, UnknownMachine};

@@ -1,7 +1,10 @@
 //! The kernels of a program, and what the compiler says that each takes of VMEM.
 
-use super::sections::Report;
-use crate::program::{MOSAIC, SourceLine, op_name, share, source_line, target};
+use super::{
+    operands::{KernelOperand, operands},
+    sections::Report,
+};
+use crate::program::{MOSAIC, Sizer, SourceLine, op_name, share, source_line, target};
 use tilewise::tpu::{Generation, kernel::Limits};
 use tilewise_hlo::{Instruction, Opcode, unquote};
 
@@ -23,6 +26,8 @@ pub struct KernelRow {
     pub limit_bytes: Option<u64>,
     /// The largest limit that is honoured, in bytes.
     pub cap_bytes: Option<u64>,
+    /// Its operands, with what XLA does to them before the call.
+    pub operands: Vec<KernelOperand>,
     /// The framework's name of the operation.
     pub op_name: Option<String>,
     /// The line of the user's program.
@@ -42,7 +47,14 @@ impl KernelRow {
         Some(share(self.used_bytes?, self.limit_bytes?))
     }
 
-    fn of(instruction: &Instruction<'_>, computation: &str, generation: Generation) -> Self {
+    /// Bytes that are read and written before one call, to bring its operands' elements into the order that it takes.
+    #[must_use]
+    pub fn copied_bytes(&self) -> u64 {
+        self.operands.iter().map(KernelOperand::copied_bytes).fold(0, u64::saturating_add)
+    }
+
+    fn of(call: &Instruction<'_>, computation: &str, generation: Generation, sizer: &mut Sizer<'_>) -> Self {
+        let instruction = call;
         let config = instruction.attribute("backend_config").map(unquote).unwrap_or_default();
         let limits = Limits::of(generation);
         let asked = vmem_bytes(&config, "\"scoped_memory_configs\"");
@@ -52,6 +64,7 @@ impl KernelRow {
             used_bytes: vmem_bytes(&config, "\"used_scoped_memory_configs\""),
             limit_bytes: asked.or(limits.map(|limits| limits.default_bytes)),
             cap_bytes: limits.map(|limits| limits.cap_bytes),
+            operands: operands(instruction, sizer),
             op_name: op_name(instruction),
             source: source_line(instruction),
         }
@@ -70,7 +83,10 @@ impl Report {
         let kernels = calls.filter(|(_, instruction)| {
             instruction.opcode() == Opcode::CustomCall && target(instruction) == Some(MOSAIC)
         });
-        kernels.map(|(computation, instruction)| KernelRow::of(&instruction, computation, generation)).collect()
+        let mut sizer = Sizer::default();
+        let row =
+            |(computation, call): (&str, Instruction<'_>)| KernelRow::of(&call, computation, generation, &mut sizer);
+        kernels.map(row).collect()
     }
 }
 

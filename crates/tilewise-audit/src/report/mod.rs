@@ -4,6 +4,7 @@ mod agreement;
 mod audit;
 mod buffers;
 mod kernels;
+mod operands;
 mod passes;
 mod peak;
 mod pieces;
@@ -15,6 +16,7 @@ mod work;
 
 pub use audit::{Audit, audit};
 pub use kernels::KernelRow;
+pub use operands::{KernelOperand, OperandChange};
 pub use peak::{PeakRow, SpacePeak};
 pub use pieces::{Pass, TimelinePiece};
 pub use plan_row::{PlanPiece, PlanRow};

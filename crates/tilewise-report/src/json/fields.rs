@@ -9,8 +9,8 @@ use crate::{
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
-    Explanation, Failure, KernelRow, Pass, PeakRow, PlacedElsewhere, PlanRow, Recommendation, Report, Resident,
-    SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
+    Explanation, Failure, KernelOperand, KernelRow, OperandChange, Pass, PeakRow, PlacedElsewhere, PlanRow,
+    Recommendation, Report, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -72,8 +72,27 @@ fields!(KernelRow, row, {
     used_bytes: row.used_bytes,
     limit_bytes: row.limit_bytes,
     cap_bytes: row.cap_bytes,
+    operands: all(&row.operands),
     op_name: row.op_name,
     source: one(row.source.as_ref()),
+});
+
+fields!(KernelOperand, operand, {
+    index: operand.index,
+    shape: operand.shape.to_string(),
+    producer: operand.producer,
+    producer_opcode: operand.producer_opcode.as_str(),
+    between: all(&operand.between),
+});
+
+fields!(OperandChange, change, {
+    instruction: change.instruction,
+    opcode: change.opcode.as_str(),
+    is_relayout: change.is_relayout,
+    from: change.from.to_string(),
+    to: change.to.to_string(),
+    bytes: change.bytes,
+    source: one(change.source.as_ref()),
 });
 
 fields!(AssignmentReport, report, {

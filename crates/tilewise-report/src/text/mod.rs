@@ -4,6 +4,7 @@ mod advice;
 pub(crate) mod array_row;
 mod assignment;
 mod explanation;
+mod kernels;
 mod program;
 mod programs;
 mod summary;

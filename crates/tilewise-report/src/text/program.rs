@@ -3,19 +3,16 @@
 use super::{
     SHOWN, Terminal,
     array_row::{Row, name, who, write_header},
+    kernels::{write_operands, write_vmem},
     summary::{write_copies, write_head, write_recommendations, write_remarks},
 };
 use crate::{
     AuditOutput, ReportView, WriteText,
     export::sparkline,
-    style::{FAINT, STRONG, bytes, cut, percent, style_of, styled, waste_style},
-    summary::{Tone, of_all_arrays},
+    style::{FAINT, STRONG, bytes, percent, styled, waste_style},
+    summary::of_all_arrays,
 };
-use anstyle::Style;
-use std::{
-    cmp::Ordering,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 use tilewise_audit::{BufferRow, PeakRow, Report, Role, SpacePeak};
 
 /// Columns of the line of memory's rise and fall.
@@ -45,7 +42,9 @@ impl WriteText for AuditOutput {
         if let Some(copies) = &summary.copies {
             write_copies(copies, all, terminal, out)?;
         }
-        write_kernels(report, all, terminal.width, out)?;
+        let kernels = report.kernels();
+        write_vmem(&kernels, all, terminal.width, out)?;
+        write_operands(&kernels, all, terminal.width, out)?;
         writeln!(out)?;
         match report.plan() {
             Ok(_) if !all => return Ok(()),
@@ -57,32 +56,6 @@ impl WriteText for AuditOutput {
         }
         write_buffers(&self.view_of(SHOWN), terminal.width, out)
     }
-}
-
-/// What its kernels take of VMEM, those nearest to their limits first.
-fn write_kernels(report: &Report, all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut kernels = report.kernels();
-    kernels.retain(|kernel| kernel.used_bytes.is_some());
-    kernels.sort_by(|a, b| b.share_of_limit().partial_cmp(&a.share_of_limit()).unwrap_or(Ordering::Equal));
-    let Some(cap) = kernels.first().map(|kernel| kernel.cap_bytes) else { return Ok(()) };
-    let most = cap.map(|cap| format!("; a limit may be up to {}", bytes(cap))).unwrap_or_default();
-    writeln!(out, "\n{}{}", styled(STRONG, "VMEM of kernels"), styled(FAINT, most))?;
-    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>10}  {:>7}  kernel", "takes", "limit", "share")))?;
-    let shown = if all { kernels.len() } else { SHOWN.min(kernels.len()) };
-    for kernel in &kernels[..shown] {
-        let size = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), bytes);
-        let share = kernel.share_of_limit().map_or_else(|| "-".to_owned(), percent);
-        let numbers = format!("  {:>10}  {:>10}  {share:>7}", size(kernel.used_bytes), size(kernel.limit_bytes));
-        let style = if kernel.is_near_limit() { style_of(Tone::Warning) } else { Style::new() };
-        let who = who(kernel.source.as_ref(), &kernel.instruction);
-        let who = kernel.op_name.as_ref().map_or_else(|| who.clone(), |op_name| format!("{who}  {op_name}"));
-        let room = width.saturating_sub(numbers.chars().count() + 2);
-        writeln!(out, "{}  {}", styled(style, &numbers), cut(&who, room))?;
-    }
-    if kernels.len() > shown {
-        writeln!(out, "  {} more kernels; --all lists all", kernels.len() - shown)?;
-    }
-    Ok(())
 }
 
 /// What is alive at the peak.
