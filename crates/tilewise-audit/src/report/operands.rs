@@ -79,8 +79,8 @@ fn change<'m>(instruction: &Instruction<'m>, sizer: &mut Sizer<'_>) -> Option<(O
     let first = |instruction: &Instruction<'m>| instruction.operands().next().and_then(|operand| operand.instruction());
     let changing = match instruction.opcode() {
         Opcode::CopyDone => first(instruction).filter(|start| start.opcode() == Opcode::CopyStart)?,
-        Opcode::Fusion => instruction.clone(),
-        opcode if moves(opcode) => instruction.clone(),
+        Opcode::Fusion => *instruction,
+        opcode if moves(opcode) => *instruction,
         _ => return None,
     };
     if changing.opcode() == Opcode::Fusion && !only_moves(&changing) {

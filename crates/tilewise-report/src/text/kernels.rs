@@ -38,16 +38,30 @@ pub(super) fn write_vmem(kernels: &[KernelRow], all: bool, width: usize, out: &m
     Ok(())
 }
 
+/// An operand as its row shows it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CopiedOperand {
+    who: String,
+    index: usize,
+    from: String,
+    to: String,
+}
+
 /// Which operands XLA brings into another order before kernels, those with the most bytes first; alike ones are one row.
 pub(super) fn write_operands(kernels: &[KernelRow], all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut alike: BTreeMap<(String, usize, (String, String)), (u64, usize)> = BTreeMap::new();
+    let mut alike: BTreeMap<CopiedOperand, (u64, usize)> = BTreeMap::new();
     for kernel in kernels {
         for operand in kernel.operands.iter().filter(|operand| operand.copied_bytes() > 0) {
+            let copied = operand.copied_bytes();
             let from = operand.between.iter().rfind(|change| change.is_relayout).map(|change| change.from.to_string());
-            let change = (from.unwrap_or_default(), operand.shape.to_string());
-            let who = who(kernel.source.as_ref(), kernel.op_name.as_deref().unwrap_or(&kernel.instruction));
-            let (moved, calls) = alike.entry((who, operand.index, change)).or_default();
-            *moved = moved.saturating_add(operand.copied_bytes());
+            let operand = CopiedOperand {
+                who: who(kernel.source.as_ref(), kernel.op_name.as_deref().unwrap_or(&kernel.instruction)),
+                index: operand.index,
+                from: from.unwrap_or_default(),
+                to: operand.shape.to_string(),
+            };
+            let (moved, calls) = alike.entry(operand).or_default();
+            *moved = moved.saturating_add(copied);
             *calls += 1;
         }
     }
@@ -60,7 +74,7 @@ pub(super) fn write_operands(kernels: &[KernelRow], all: bool, width: usize, out
     let why = "; a kernel takes row-major operands";
     writeln!(out, "\n{}{}", styled(STRONG, "Operands copied before kernels"), styled(FAINT, why))?;
     writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>6}  kernel", "moves", "calls")))?;
-    for ((who, index, (from, to)), (moved, calls)) in &rows[..shown] {
+    for (CopiedOperand { who, index, from, to }, (moved, calls)) in &rows[..shown] {
         writeln!(out, "  {:>10}  {calls:>6}  {}", bytes(*moved), cut(who, width.saturating_sub(22)))?;
         let operand = format!("operand {index}: ");
         // A layout that is cut says nothing.
