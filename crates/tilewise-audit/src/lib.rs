@@ -10,6 +10,7 @@
 //!   compiler's plans of them.
 //! - [`Report::advice`] says what to change in the program: [`Recommendation`]s, priced by planning its memory again.
 //!   [`Report::notes`] says what fills its memory, by kind. [`Report::copy_reasons`] says why it has its copies, and which of them another layout at the interface removes.
+//! - [`Report::time`] says where the time of a run goes, estimated from the compiler's own cycle counts.
 //! - [`explain`] makes an [`Explanation`] of an out-of-memory message: an [`Allocation`] for each of its entries, and
 //!   what to do, as [`Recommendation`]s.
 //! - [`causes`] tells what pads an array.
@@ -47,4 +48,10 @@ pub use report::{
     PlacedElsewhere, PlanPiece, PlanRow, Report, Resident, Sent, SpacePeak, SpaceTotal, Timeline, TimelinePiece,
     Warning, Work, audit,
 };
+pub mod time {
+    //! Where the time of a run goes: [`Report::time`](crate::Report::time).
+
+    pub use crate::report::{TimeGroup, TimeRow, by_kind, by_line, by_module};
+    pub use tilewise_time::{Basis, Cores, Estimate, Kind, LoopRow, NoTime, Rates, Roof, Row, Time, Unpriced};
+}
 pub use tilewise_memory::{Error as PlanError, Machine, MemoryPlan, Role, UnknownMachine};

@@ -11,13 +11,15 @@ pub struct AuditOutput {
     pub report: Report,
     /// Whether every buffer is listed, not only those with the most padding.
     pub all: bool,
+    /// Whether text for people is of the time of a run, not of memory.
+    pub of_time: bool,
 }
 
 impl AuditOutput {
     /// The report with the buffers that have the most padding.
     #[must_use]
     pub fn new(report: Report) -> Self {
-        Self { report, all: false }
+        Self { report, all: false, of_time: false }
     }
 
     /// What tables list: every buffer if `all` is set, else those with the most padding.

@@ -11,6 +11,27 @@ pub fn bytes(count: u64) -> String {
     ByteSize(count).to_string()
 }
 
+/// A duration with two digits: `160 ms`, `1.2 µs`.
+///
+/// ```
+/// use tilewise_report::style::duration;
+///
+/// assert_eq!([0.1634, 0.0163, 1.2e-6, 0.000_999_9].map(duration), ["160 ms", "16 ms", "1.2 µs", "1.0 ms"]);
+/// ```
+#[must_use]
+pub fn duration(seconds: f64) -> String {
+    if seconds.is_nan() || seconds <= 0.0 {
+        return "0 s".to_owned();
+    }
+    // Rounded first: what is just below a unit may reach it.
+    let digit = 10f64.powf(seconds.log10().floor() - 1.0);
+    let rounded = (seconds / digit).round() * digit;
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+    let (unit, name) = units.into_iter().find(|(unit, _)| rounded >= unit * 0.999_999).unwrap_or((1e-9, "ns"));
+    let count = rounded / unit;
+    if count < 9.99 { format!("{count:.1} {name}") } else { format!("{count:.0} {name}") }
+}
+
 /// For what matters most.
 pub const STRONG: Style = Style::new().bold();
 /// For details.

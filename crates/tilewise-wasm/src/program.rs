@@ -87,7 +87,7 @@ fn programs_of(name: &str, document: Document, machine: Option<Machine>) -> Vec<
         };
         machine.map_or(Ok(()), |machine| program.for_machine(machine))?;
         let report = Audit::new(&program).machine(machine).source(name).run();
-        Ok(Program(AuditOutput { report, all: true }))
+        Ok(Program(AuditOutput { all: true, ..AuditOutput::new(report) }))
     };
     Content::of(document).into_iter().map(program).collect()
 }

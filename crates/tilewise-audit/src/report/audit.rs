@@ -219,6 +219,7 @@ fn report(asked: Audit<'_>) -> Report {
         compiler_plan: None,
         buffers,
         findings: OnceLock::new(),
+        time: OnceLock::new(),
         planned: PlannedProgram {
             module: module.clone(),
             flow,

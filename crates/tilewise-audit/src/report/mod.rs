@@ -11,6 +11,7 @@ mod pieces;
 mod plan_row;
 mod rows;
 mod sections;
+mod time;
 mod timeline;
 mod work;
 
@@ -22,5 +23,6 @@ pub use pieces::{Pass, TimelinePiece};
 pub use plan_row::{PlanPiece, PlanRow};
 pub use rows::{Agreement, BufferRow, MemoryBounds, PlacedElsewhere, SpaceTotal, Warning};
 pub use sections::Report;
+pub use time::{TimeGroup, TimeRow, by_kind, by_line, by_module};
 pub use timeline::{Owners, Resident, Timeline};
 pub use work::{Sent, Work};

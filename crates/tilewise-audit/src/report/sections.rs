@@ -13,6 +13,7 @@ use crate::{
 use std::sync::OnceLock;
 use tilewise::tpu::Libtpu;
 use tilewise_memory::{Machine, MemoryPlan};
+use tilewise_time::{NoTime, Time};
 
 /// An audit of one module.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub struct Report {
     pub(crate) buffers: Buffers,
     /// Worked out when it is first asked for.
     pub(crate) findings: OnceLock<Findings>,
+    /// The same.
+    pub(crate) time: OnceLock<Result<Time, NoTime>>,
     /// The program, with its plan.
     pub(crate) planned: PlannedProgram,
 }

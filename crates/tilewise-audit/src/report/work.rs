@@ -1,8 +1,9 @@
 //! The work of a program, counted from its text: what variants of one program can be ranked by.
 
 use std::collections::BTreeMap;
-use tilewise::{Shape, Tiled};
+use tilewise::Tiled;
 use tilewise_hlo::{CallRole, Computation, Instruction, Opcode, dataflow::Dataflow};
+use tilewise_time::flops;
 
 /// What a program computes and sends, loops times their trips; a loop that can't be counted counts once.
 ///
@@ -44,13 +45,10 @@ pub(crate) fn work(flow: &Dataflow) -> Work {
         .collect();
     while let Some((computation, count)) = waiting.pop() {
         for instruction in computation.instructions() {
-            let flops = match instruction.opcode() {
-                Opcode::Dot => dot(&instruction),
-                Opcode::Convolution => convolution(&instruction),
+            match instruction.opcode() {
                 Opcode::Fusion => {
                     let fused = instruction.calls().find(|call| call.role == CallRole::Calls);
                     waiting.extend(fused.and_then(|call| call.computation()).map(|fused| (fused, count)));
-                    None
                 }
                 opcode => {
                     if let Some(kind) = collective(opcode) {
@@ -58,10 +56,10 @@ pub(crate) fn work(flow: &Dataflow) -> Work {
                         sent.count += 1;
                         sent.bytes = sent.bytes.saturating_add(bytes_of(&instruction).saturating_mul(count));
                     }
-                    None
                 }
-            };
-            work.flops = work.flops.saturating_add(flops.unwrap_or(0).saturating_mul(count));
+            }
+            let flops = flops(&instruction).unwrap_or(0);
+            work.flops = work.flops.saturating_add(flops.saturating_mul(count));
         }
     }
     work
@@ -97,160 +95,5 @@ fn bytes_of(instruction: &Instruction<'_>) -> u64 {
     match instruction.opcode() {
         Opcode::AllGatherStart | Opcode::CollectivePermuteStart => sizes.max().unwrap_or(0),
         _ => sizes.fold(0, u64::saturating_add),
-    }
-}
-
-/// Bounds of an operand's dimensions.
-fn operand(instruction: &Instruction<'_>, number: usize) -> Option<Vec<u64>> {
-    let operand = instruction.operands().nth(number)?;
-    let shape = match operand.shape_text() {
-        Some(text) => Shape::parse_as_written(text).ok()?,
-        None => operand.instruction()?.shape().ok()?,
-    };
-    bounds(&shape)
-}
-
-fn bounds(shape: &Shape) -> Option<Vec<u64>> {
-    shape.dimensions().iter().map(|dimension| dimension.bound()).collect()
-}
-
-fn product(numbers: impl IntoIterator<Item = u64>) -> u64 {
-    numbers.into_iter().fold(1, u64::saturating_mul)
-}
-
-/// Two operations for each element of the result and each place that is summed.
-fn dot(instruction: &Instruction<'_>) -> Option<u64> {
-    let left = operand(instruction, 0)?;
-    let summed = instruction.attribute("lhs_contracting_dims")?.trim_matches(['{', '}']);
-    let summed = summed.split(',').filter_map(|number| left.get(number.trim().parse::<usize>().ok()?).copied());
-    let result = product(bounds(&instruction.shape().ok()?)?);
-    Some(product(summed).saturating_mul(result).saturating_mul(2))
-}
-
-/// Two operations for each pair of elements that meet: padding and the holes of dilation meet nothing. libtpu writes most
-/// matrix multiplications as convolutions, those of batches with dilated windows.
-fn convolution(instruction: &Instruction<'_>) -> Option<u64> {
-    let (left, right) = (operand(instruction, 0)?, operand(instruction, 1)?);
-    let result = bounds(&instruction.shape().ok()?)?;
-    let (inputs, outputs) = instruction.attribute("dim_labels")?.split_once("->")?;
-    let (input, kernel) = inputs.split_once('_')?;
-    let at = |labels: &str, label: char, bounds: &[u64]| bounds.get(labels.find(label)?).copied();
-    let groups = |name: &str| instruction.attribute(name).and_then(|text| text.parse::<u64>().ok()).unwrap_or(1).max(1);
-
-    let features = at(kernel, 'i', &right)?;
-    let mut meetings = product([at(outputs, 'b', &result)?, at(outputs, 'f', &result)?, features]);
-    meetings /= groups("batch_group_count");
-    let window = instruction.attribute("window").unwrap_or("{}");
-    let fields: BTreeMap<&str, &str> =
-        window.trim_matches(['{', '}']).split_whitespace().filter_map(|field| field.split_once('=')).collect();
-    let spatial = input.chars().filter(char::is_ascii_digit).count();
-    for dimension in 0..spatial {
-        let label = char::from_digit(u32::try_from(dimension).ok()?, 10)?;
-        let field = |name: &str| fields.get(name).and_then(|text| text.split('x').nth(dimension));
-        let number = |name: &str| field(name).map_or(Some(1), |text| text.parse::<i128>().ok());
-        let padding = field("pad").map_or(Some(0), |text| text.split_once('_')?.0.parse::<i128>().ok())?;
-        let places = Places {
-            input: i128::from(at(input, label, &left)?),
-            output: i128::from(at(outputs, label, &result)?),
-            window: i128::from(at(kernel, label, &right)?),
-            stride: number("stride")?,
-            padding,
-            input_dilation: number("lhs_dilate")?.max(1),
-            window_dilation: number("rhs_dilate")?,
-        };
-        meetings = meetings.saturating_mul(places.meetings()?);
-    }
-    Some(meetings.saturating_mul(2))
-}
-
-/// One spatial dimension of a convolution.
-struct Places {
-    input: i128,
-    output: i128,
-    window: i128,
-    stride: i128,
-    padding: i128,
-    input_dilation: i128,
-    window_dilation: i128,
-}
-
-/// How many places of a window are walked through.
-const MOST: i128 = 1 << 16;
-
-impl Places {
-    /// How many pairs of a place of the result and a place of the window meet an element; `None` if it takes too long.
-    fn meetings(&self) -> Option<u64> {
-        // Between these, places are the same thing in both roles.
-        let (walked, counted, step, other_step) = if self.window <= self.output {
-            (self.window, self.output, self.window_dilation, self.stride)
-        } else {
-            (self.output, self.window, self.stride, self.window_dilation)
-        };
-        if walked > MOST {
-            return None;
-        }
-        let end = (self.input - 1) * self.input_dilation;
-        let sum: i128 = (0..walked)
-            .map(|place| {
-                let start = place * step - self.padding;
-                progression(start, other_step, counted, end, self.input_dilation)
-            })
-            .sum();
-        u64::try_from(sum).ok()
-    }
-}
-
-/// How many of `start + k * step`, with k from 0 to `count - 1`, are from 0 to `end` and multiples of `of`.
-fn progression(start: i128, step: i128, count: i128, end: i128, of: i128) -> i128 {
-    if step <= 0 {
-        return if (0..=end).contains(&start) && start % of == 0 { count } else { 0 };
-    }
-    let first = (-start).div_euclid(step) + i128::from((-start).rem_euclid(step) != 0);
-    let (first, last) = (first.max(0), (end - start).div_euclid(step).min(count - 1));
-    if last < first {
-        return 0;
-    }
-    // They repeat with this period, in which at most one is a multiple for each common divisor.
-    let period = of / gcd(step, of);
-    let Some(hit) = (first..=last.min(first + period - 1)).find(|k| (start + k * step) % of == 0) else { return 0 };
-    (last - hit) / period + 1
-}
-
-fn gcd(left: i128, right: i128) -> i128 {
-    if right == 0 { left } else { gcd(right, left % right) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Places, progression};
-
-    #[test]
-    fn meetings_are_those_of_a_walk() {
-        let mut number = 1u64;
-        let mut next = |below: i128| {
-            number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            i128::from(number >> 33) % below
-        };
-        for _ in 0..2000 {
-            let places = Places {
-                input: 1 + next(9),
-                output: 1 + next(9),
-                window: 1 + next(9),
-                stride: 1 + next(4),
-                padding: next(9) - 4,
-                input_dilation: 1 + next(4),
-                window_dilation: 1 + next(3),
-            };
-            let mut met = 0;
-            for output in 0..places.output {
-                for window in 0..places.window {
-                    let at = output * places.stride + window * places.window_dilation - places.padding;
-                    let inside = at >= 0 && at <= (places.input - 1) * places.input_dilation;
-                    met += u64::from(inside && at % places.input_dilation == 0);
-                }
-            }
-            assert_eq!(places.meetings(), Some(met));
-        }
-        assert_eq!(progression(3, 0, 5, 10, 3), 5);
     }
 }

@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// List every buffer, not only those with the most padding
     #[arg(long)]
     all: bool,
+    /// Show where the time of a run goes, estimated from the compiler's own cycle counts: by kind, line and module
+    #[arg(long, conflicts_with = "against")]
+    time: bool,
     /// TPU generation that the program must fit: v2 v3 v4 v5e v5p v6e v7x
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
@@ -188,7 +191,7 @@ impl Request<'_> {
     }
 
     fn audit(&self, content: Content, input: &Input) -> Result<Found, Failure> {
-        let (&Args { machine, all, hbm_limit, fail_above, .. }, tpu) = (self.args, self.tpu);
+        let (&Args { machine, all, time: of_time, hbm_limit, fail_above, .. }, tpu) = (self.args, self.tpu);
         let source = input.path.to_string_lossy();
         match content {
             Content::Program(program) => {
@@ -200,7 +203,7 @@ impl Request<'_> {
                 fits.map_err(|failure| failure.in_file(&input.path))?;
                 let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source);
                 let report = hbm_limit.map_or(asked, |limit| asked.limit(limit)).run();
-                Ok(Found::Program(Box::new(AuditOutput { report, all })))
+                Ok(Found::Program(Box::new(AuditOutput { report, all, of_time })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {
                 let most = (!all).then_some(LISTED);

@@ -1,6 +1,6 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
-use super::{Json, all, one};
+use super::{Json, all, one, time::TimeView};
 use crate::{
     ReportView,
     findings::{next_step, note, why, words},
@@ -63,6 +63,10 @@ fields!(ReportView<'_>, view, {
     fits: view.report.limit().and_then(|limit| view.report.memory_bounds.fits(limit)),
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.report.limit().and_then(|limit| view.report.memory_bounds.headroom(limit)),
+    // Null where the text has no cycle counts.
+    time: view.report.time().ok().map(|time| TimeView { view: *view, time }),
+    // Why it is null.
+    no_time: view.report.time().err().map(|none| none.to_string()),
     warnings: all(&view.report.warnings),
 });
 
@@ -245,11 +249,17 @@ fields!(Columns<'_>, pieces, {
 struct ExplainedCopy<'a> {
     row: &'a CopyRow,
     reason: &'a CopyReason,
+    seconds: Option<f64>,
 }
 
 fn explained(report: &Report) -> Vec<ExplainedCopy<'_>> {
     let reasons = report.copy_reasons();
-    report.copies.iter().zip(reasons).map(|(row, reason)| ExplainedCopy { row, reason }).collect()
+    report
+        .copies
+        .iter()
+        .zip(reasons)
+        .map(|(row, reason)| ExplainedCopy { row, reason, seconds: report.copy_seconds(row) })
+        .collect()
 }
 
 fields!(ExplainedCopy<'_>, copy, {
@@ -263,6 +273,7 @@ fields!(ExplainedCopy<'_>, copy, {
     read_bytes: copy.row.read_bytes,
     written_bytes: copy.row.written_bytes,
     moved_bytes: copy.row.moved_bytes,
+    seconds: copy.seconds,
     origin: Json(&copy.reason.origin),
     reader: one(copy.reason.reader.as_ref()),
     why: why(copy.row, copy.reason),

@@ -3,6 +3,7 @@
 
 mod fields;
 mod line;
+mod time;
 
 pub(crate) use fields::placed_elsewhere;
 pub use line::JsonLine;

@@ -39,6 +39,8 @@ pub struct CopiesOfLine {
     pub is_lower_bound: bool,
     /// Their part of what the program moves, 0 … 1.
     pub share: f64,
+    /// How long they take in a run, in seconds, estimated from the compiler's cycle counts; `None` where it has none.
+    pub seconds: Option<f64>,
     /// What they are for.
     pub purpose: &'static str,
     /// Why the largest is there; a transfer needs no reason.
@@ -77,7 +79,10 @@ impl<'a> CopySummary<'a> {
         let lines = lines.into_iter().map(|line| {
             let is_about = |row: &CopyRow| row.instruction == line.instruction && row.class != CopyClass::Transfer;
             let about = copies.iter().find(|(row, _)| is_about(row));
+            let own = report.copies.iter().filter(|copy| copy.class == line.class && copy.source == line.source);
+            let seconds: Option<f64> = own.map(|copy| report.copy_seconds(copy)).sum();
             CopiesOfLine {
+                seconds,
                 why: about.map(|(row, reason)| why(row, reason)),
                 source: line.source,
                 instruction: line.instruction,

@@ -4,11 +4,13 @@ mod copies;
 mod machine;
 mod message;
 mod stack;
+mod time;
 
 pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
 pub use machine::memory_name;
 pub use message::MessageSummary;
 pub use stack::{BudgetPart, BudgetStack};
+pub(crate) use time::kind_name;
 
 use crate::style::{bytes, bytes_both, line_of, percent};
 use crate::{findings::note, json::placed_elsewhere};
@@ -49,6 +51,8 @@ pub struct Summary<'a> {
     pub verdict: Option<Remark>,
     /// Of the peak: its padding, its fragmentation, when it is.
     pub peak: Vec<Remark>,
+    /// How long a run takes, estimated from the compiler's cycle counts; nothing where the text has none.
+    pub time: Vec<Remark>,
     /// What else is known: of other memory spaces, of the plan, or of all arrays where there is no plan.
     pub notes: Vec<Remark>,
     /// What to change, the best first.
@@ -153,6 +157,7 @@ impl<'a> Summary<'a> {
             peak: plan
                 .zip(hbm.and_then(|hbm| hbm.peak.as_ref()))
                 .map_or(Vec::new(), |(plan, peak)| of_peak(report, plan, peak)),
+            time: time::remarks(report),
             notes: plan.map_or_else(|| of_all_arrays(report).into_iter().collect(), |plan| notes(report, plan)),
             recommendations: Vec::new(),
             remedy: None,

@@ -8,6 +8,7 @@ mod kernels;
 mod program;
 mod programs;
 mod summary;
+mod time;
 
 pub use programs::{ProgramLines, Text};
 

@@ -5,6 +5,7 @@ use super::{
     array_row::{Row, name, who, write_header},
     kernels::{write_operands, write_vmem},
     summary::{write_copies, write_head, write_recommendations, write_remarks},
+    time::write_time,
 };
 use crate::{
     AuditOutput, ReportView, WriteText,
@@ -22,6 +23,9 @@ impl WriteText for AuditOutput {
     fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         let (report, summary, all) = (&self.report, self.summary(), self.all);
         write_head(&summary, out)?;
+        if self.of_time {
+            return write_time(&summary, report, all, terminal, out);
+        }
         if report.plan().is_err() {
             write_totals(report, terminal, out)?;
         }
@@ -32,6 +36,7 @@ impl WriteText for AuditOutput {
             let lines = sparkline(report, &terminal.options(), terminal.width.min(SPARKLINE));
             lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
         }
+        write_remarks(&summary.time, terminal, out)?;
         if report.plan().is_ok() {
             write_remarks(&summary.notes, terminal, out)?;
         }

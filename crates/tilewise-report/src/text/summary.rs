@@ -3,7 +3,7 @@
 use super::{SHOWN, Terminal, advice::write_recommendation, array_row::who, write_wrapped};
 use crate::{
     Remark, Summary,
-    style::{FAINT, STRONG, bytes, cut, percent, style_of, styled},
+    style::{FAINT, STRONG, bytes, cut, duration, percent, style_of, styled},
     summary::{CopiesOfLine, CopySummary, Recommended},
 };
 use std::io::{self, Write};
@@ -57,7 +57,13 @@ pub(super) fn write_copies(
 ) -> io::Result<()> {
     let title = format!("Copies, of {} that the program moves", bytes(copies.moved_bytes));
     writeln!(out, "\n{}", styled(STRONG, title))?;
-    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>6}  {:>6}  what for", "moves", "share", "copies")))?;
+    let time = if copies.lines.iter().any(|line| line.seconds.is_some()) {
+        format!("  {:>9}", "est. time")
+    } else {
+        String::new()
+    };
+    let header = format!("  {:>10}  {:>6}{time}  {:>6}  what for", "moves", "share", "copies");
+    writeln!(out, "{}", styled(FAINT, header))?;
     let shown = copies.lines.iter().take(if lists_all { usize::MAX } else { SHOWN });
     for line in shown.clone() {
         write_line(line, terminal.width, out)?;
@@ -82,7 +88,9 @@ pub(super) fn write_copies(
 
 fn write_line(line: &CopiesOfLine, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let more = if line.is_lower_bound { "+" } else { " " };
-    let numbers = format!("  {:>10}{more} {:>6}  {:>6}", bytes(line.moved_bytes), percent(line.share), line.copies);
+    let time = line.seconds.map(|seconds| format!("  {:>9}", duration(seconds))).unwrap_or_default();
+    let numbers =
+        format!("  {:>10}{more} {:>6}{time}  {:>6}", bytes(line.moved_bytes), percent(line.share), line.copies);
     writeln!(out, "{numbers}  {}", cut(line.purpose, width.saturating_sub(numbers.chars().count() + 2)))?;
     let who = who(line.source.as_ref(), &line.instruction);
     writeln!(out, "      {}", cut(&who, width.saturating_sub(6)))?;

@@ -1,0 +1,137 @@
+//! Where the time of a run goes, with the names and lines of the program.
+
+use super::sections::Report;
+use crate::{
+    copies::CopyRow,
+    program::{SourceLine, Tracer, modules},
+};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    hash::Hash,
+};
+use tilewise_time::{Estimate, Kind, LoopRow, NoTime, Row, Time};
+
+/// One instruction's time.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TimeRow {
+    /// The instruction, without `%`.
+    pub instruction: String,
+    /// The computation it is in, without `%`.
+    pub computation: String,
+    /// How long it takes, and what that follows from.
+    pub row: Row,
+    /// The framework's name of the operation.
+    pub op_name: Option<String>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+/// What instructions take together that have something in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TimeGroup<T> {
+    /// What: a kind, a line, a module of the network.
+    pub of: T,
+    /// How many instructions.
+    pub operations: usize,
+    /// How long all their executions take.
+    pub total: Estimate,
+    /// The part of [`total`](Self::total) that is only bounded, in seconds.
+    pub bound_seconds: f64,
+}
+
+impl Report {
+    /// Where the time of a run goes: an estimate from the compiler's own cycle counts, not measured.
+    ///
+    /// # Errors
+    /// A text without cycle counts tells nothing of it: [`NoTime`].
+    pub fn time(&self) -> Result<&Time, NoTime> {
+        let time = || {
+            let generation = self.machine.generation().filter(|_| self.planned.module.has_tiles());
+            Time::of(&self.planned.flow, generation.ok_or(NoTime::OtherMachine)?)
+        };
+        self.time.get_or_init(time).as_ref().map_err(|none| *none)
+    }
+
+    /// Every instruction that takes time, that with the most first; none where [nothing is known](Self::time).
+    #[must_use]
+    pub fn time_rows(&self) -> Vec<TimeRow> {
+        let Ok(time) = self.time() else { return Vec::new() };
+        let mut tracer = Tracer::default();
+        let mut rows: Vec<TimeRow> = time.rows.iter().filter_map(|row| self.time_row(row, &mut tracer)).collect();
+        rows.sort_by(|a, b| b.row.total().estimate.total_cmp(&a.row.total().estimate));
+        rows
+    }
+
+    fn time_row(&self, row: &Row, tracer: &mut Tracer) -> Option<TimeRow> {
+        let instruction = self.planned.module.instruction(row.instruction)?;
+        let (op_name, source) = tracer.traced(&self.planned.flow, &instruction);
+        Some(TimeRow {
+            instruction: instruction.name().to_owned(),
+            computation: instruction.computation().name().to_owned(),
+            row: row.clone(),
+            op_name,
+            source,
+        })
+    }
+
+    /// Every loop that runs, by the name of its instruction, in the order of the text.
+    #[must_use]
+    pub fn loop_rows(&self) -> Vec<(String, LoopRow)> {
+        let Ok(time) = self.time() else { return Vec::new() };
+        let name = |row: &LoopRow| self.planned.module.instruction(row.instruction).map(|at| at.name().to_owned());
+        time.loops.iter().filter_map(|row| Some((name(row)?, row.clone()))).collect()
+    }
+
+    /// How long a copy takes in all its runs, in seconds; of an asynchronous one, how long it is waited for. `None` where
+    /// that isn't known.
+    #[must_use]
+    pub fn copy_seconds(&self, copy: &CopyRow) -> Option<f64> {
+        let rows = &self.time().ok()?.rows;
+        let first = rows.partition_point(|row| row.instruction < copy.index);
+        let own = rows[first..].iter().take_while(|row| row.instruction == copy.index);
+        Some(own.map(|row| row.total().estimate).sum())
+    }
+}
+
+/// Of rows, what those of one kind take together, the longest first.
+#[must_use]
+pub fn by_kind(rows: &[TimeRow]) -> Vec<TimeGroup<Kind>> {
+    grouped(rows, |row| row.row.kind)
+}
+
+/// The same of those from one line of the user's program.
+#[must_use]
+pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
+    grouped(rows, |row| row.source.as_ref())
+}
+
+/// The same of those of one module of the network, as the framework names it; empty where it names none.
+#[must_use]
+pub fn by_module(rows: &[TimeRow]) -> Vec<TimeGroup<String>> {
+    grouped(rows, |row| {
+        row.op_name.as_deref().map(|name| modules(name).collect::<Vec<_>>().join("/")).unwrap_or_default()
+    })
+}
+
+fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
+    let (mut groups, mut known): (Vec<TimeGroup<T>>, HashMap<T, usize>) = (Vec::new(), HashMap::new());
+    for row in rows {
+        let of = of(row);
+        let at = match known.entry(of.clone()) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let none = Estimate::default();
+                groups.push(TimeGroup { of, operations: 0, total: none, bound_seconds: 0.0 });
+                *new.insert(groups.len() - 1)
+            }
+        };
+        let (group, total) = (&mut groups[at], row.row.total());
+        group.operations += 1;
+        group.total += total;
+        group.bound_seconds += if row.row.is_bound() { total.estimate } else { 0.0 };
+    }
+    groups.sort_by(|a, b| b.total.estimate.total_cmp(&a.total.estimate));
+    groups
+}

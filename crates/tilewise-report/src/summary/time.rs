@@ -1,0 +1,89 @@
+//! How long a run takes, as far as the compiler's cycle counts tell.
+
+use super::{Remark, Tone};
+use crate::style::{duration, percent};
+use tilewise::tpu::Generation;
+use tilewise_audit::{
+    Report,
+    time::{Cores, Kind, Rates, Time, Unpriced},
+};
+
+/// What stands behind every figure of time.
+pub(crate) const NOT_MEASURED: &str = "estimated from the compiler's own cycle counts, not measured";
+
+/// What is said of a run's time; nothing where the text has no cycle counts.
+pub(super) fn remarks(report: &Report) -> Vec<Remark> {
+    let Ok(time) = report.time() else { return Vec::new() };
+    let mut remarks = vec![Remark { words: headline(time), tone: Tone::Plain }];
+    let details = [bounded(time), loops(time), report.machine.generation().and_then(|of| cores(time, of))];
+    remarks.extend(details.into_iter().flatten().map(|words| Remark { words, tone: Tone::Faint }));
+    remarks
+}
+
+/// `≈160 ms a run (floor 120 ms, compiler 220 ms), estimated from the compiler's own cycle counts, not measured.`
+fn headline(time: &Time) -> String {
+    let at_least = if time.is_at_least { "At least " } else { "" };
+    let [estimate, floor, compiler] = [time.total.estimate, time.total.floor, time.total.compiler].map(duration);
+    format!("{at_least}≈{estimate} a run (floor {floor}, compiler {compiler}), {NOT_MEASURED}.")
+}
+
+fn bounded(time: &Time) -> Option<String> {
+    let unpriced = time.unpriced();
+    if unpriced.is_empty() {
+        return None;
+    }
+    let share = percent(time.bound_share());
+    let kinds: Vec<String> = unpriced.iter().map(operations).collect();
+    let what = "the compiler has no cycle counts for";
+    Some(format!("{share} of that is only a lower bound: {what} {}.", kinds.join(", ")))
+}
+
+fn operations(unpriced: &Unpriced) -> String {
+    let plural = if unpriced.operations == 1 { "" } else { "s" };
+    format!("{} {} operation{plural}", unpriced.operations, kind_name(unpriced.kind))
+}
+
+fn loops(time: &Time) -> Option<String> {
+    let (count, all) = (time.loops.iter().filter(|row| row.trips.is_none()).count(), time.conditionals);
+    let loops = match count {
+        0 => None,
+        1 => Some("One loop of unknown trip count counts once".to_owned()),
+        count => Some(format!("{count} loops of unknown trip count count once each")),
+    };
+    let conditionals = (all > 0).then(|| "each conditional counts as its slowest branch".to_owned());
+    let both: Vec<String> = loops.into_iter().chain(conditionals).collect();
+    let mut words = both.join("; ");
+    let first = words.get_mut(..1)?;
+    first.make_ascii_uppercase();
+    Some(format!("{words}."))
+}
+
+fn cores(time: &Time, generation: Generation) -> Option<String> {
+    if !Rates::has_two_cores(generation) || time.cores == Cores::Both {
+        return None;
+    }
+    let asks = "`chip_config_name=\"megacore\"` compiles for both";
+    Some(format!("These figures are of one core: a TPU {generation} runs both cores as one device (megacore); {asks}."))
+}
+
+/// A kind in words.
+pub(crate) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Matmul => "matmul",
+        Kind::Elementwise => "elementwise",
+        Kind::Reduce => "reduce",
+        Kind::Copy => "copy/layout",
+        Kind::SliceUpdate => "slice/update",
+        Kind::GatherScatterSort => "gather/scatter/sort",
+        Kind::Collective => "collective",
+        Kind::Kernel => "Pallas kernel",
+        Kind::CustomCall => "custom call",
+        Kind::SparseCore => "SparseCore",
+        Kind::Host => "host",
+        Kind::DmaWait => "DMA wait",
+        Kind::CollectiveWait => "collective wait",
+        Kind::SparseCoreWait => "SparseCore wait",
+        Kind::HostWait => "host wait",
+        other => other.as_str(),
+    }
+}

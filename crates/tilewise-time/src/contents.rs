@@ -1,0 +1,172 @@
+//! What is within a fusion, and within what runs asynchronously.
+
+use tilewise_hlo::{Computation, Instruction, Opcode};
+
+use crate::{calls::Calls, flops::flops, kind::Opcodes, kind::is_collective, traffic::Arrays};
+
+/// A part of memory, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) physical: u64,
+    pub(crate) logical: u64,
+}
+
+impl Part {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            physical: self.physical.saturating_add(other.physical),
+            logical: self.logical.saturating_add(other.logical),
+        }
+    }
+
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self { physical: self.physical.min(other.physical), logical: self.logical.min(other.logical) }
+    }
+}
+
+/// What is within an instruction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) opcodes: Opcodes,
+    /// Operations of matrix multiplications and convolutions.
+    pub(crate) flops: u64,
+    /// The index of a collective in it.
+    pub(crate) collective: Option<usize>,
+    /// By parameter: the part that is read, unless all of it is.
+    reads: Vec<Option<Part>>,
+    /// By element of the result: the part that is written, where the rest stays as it is.
+    writes: Vec<Option<Part>>,
+}
+
+impl Contents {
+    /// The part that is read of a parameter, unless all of it is.
+    pub(crate) fn read(&self, parameter: usize) -> Option<Part> {
+        self.reads.get(parameter).copied().flatten()
+    }
+
+    /// The part that is written of an element of the result, unless all of it is.
+    pub(crate) fn written(&self, element: usize) -> Option<Part> {
+        self.writes.get(element).copied().flatten()
+    }
+
+    /// Those of a computation; of those that it calls they are `known`, by index.
+    pub(crate) fn of<'m>(
+        computation: &Computation<'m>,
+        calls: &Calls,
+        known: &[Option<Self>],
+        arrays: &mut Arrays<'m>,
+    ) -> Self {
+        let mut contents = Self::default();
+        let inner = |instruction: &Instruction<'_>| -> Vec<&Self> {
+            let called = calls.of_instruction(instruction).iter();
+            called.filter_map(|(_, callee)| known.get(*callee)?.as_ref()).collect()
+        };
+        for instruction in computation.instructions() {
+            let opcode = instruction.opcode();
+            // A fusion within a fusion is what it fuses.
+            if opcode != Opcode::Fusion {
+                contents.opcodes = contents.opcodes.with(Opcodes::of(opcode));
+            }
+            if is_collective(opcode) {
+                contents.collective.get_or_insert(instruction.index());
+            }
+            contents.flops = contents.flops.saturating_add(flops(&instruction).unwrap_or(0));
+            if matches!(opcode, Opcode::Fusion | Opcode::Call | Opcode::CustomCall) {
+                for called in inner(&instruction) {
+                    contents.opcodes = contents.opcodes.with(called.opcodes);
+                    contents.collective = contents.collective.or(called.collective);
+                    contents.flops = contents.flops.saturating_add(called.flops);
+                }
+            }
+        }
+        contents.reads = reads(computation, &inner, arrays);
+        contents.writes = writes(computation, &inner, arrays);
+        contents
+    }
+}
+
+/// What is used of a value.
+#[derive(Clone, Copy)]
+enum Used {
+    Whole,
+    Part(Part),
+}
+
+/// By parameter, the part that is read: users come after what they use, so that one pass from the end finds it.
+fn reads<'m, 'c>(
+    computation: &Computation<'m>,
+    inner: &impl Fn(&Instruction<'_>) -> Vec<&'c Contents>,
+    arrays: &mut Arrays<'m>,
+) -> Vec<Option<Part>> {
+    let Some(first) = computation.instructions().next().map(|first| first.index()) else { return Vec::new() };
+    let nothing = Used::Part(Part::default());
+    let mut used = vec![nothing; computation.instructions().len()];
+    let root = computation.root();
+    let mut reads = Vec::new();
+    for instruction in computation.instructions().rev() {
+        let own = used[instruction.index() - first];
+        let is_root = root == Some(instruction);
+        if let Some(number) = instruction.parameter_number().filter(|number| *number < used.len()) {
+            if reads.len() <= number {
+                reads.resize(number + 1, None);
+            }
+            reads[number] = match own {
+                Used::Part(part) if !is_root => Some(part),
+                _ => None,
+            };
+        }
+        for (number, operand) in instruction.operands().enumerate() {
+            let Some(operand) = operand.instruction() else { continue };
+            let Some(at) = operand.index().checked_sub(first) else { continue };
+            let here = match instruction.opcode() {
+                Opcode::Bitcast | Opcode::Copy | Opcode::Convert | Opcode::Reshape if !is_root => own,
+                Opcode::Slice | Opcode::DynamicSlice | Opcode::Gather if number == 0 => {
+                    Used::Part(arrays.part(&instruction))
+                }
+                Opcode::DynamicUpdateSlice if number == 0 => nothing,
+                Opcode::Fusion => match inner(&instruction).first().and_then(|fused| fused.read(number)) {
+                    Some(part) => Used::Part(part),
+                    None => Used::Whole,
+                },
+                _ => Used::Whole,
+            };
+            let Some(all) = used.get_mut(at) else { continue };
+            *all = match (*all, here) {
+                (Used::Part(all), Used::Part(here)) => Used::Part(all.plus(here)),
+                _ => Used::Whole,
+            };
+        }
+    }
+    reads
+}
+
+/// By element of the result, the part that is written.
+fn writes<'m, 'c>(
+    computation: &Computation<'m>,
+    inner: &impl Fn(&Instruction<'_>) -> Vec<&'c Contents>,
+    arrays: &mut Arrays<'m>,
+) -> Vec<Option<Part>> {
+    let Some(first) = computation.instructions().next().map(|first| first.index()) else { return Vec::new() };
+    let mut written: Vec<Option<Part>> = Vec::with_capacity(computation.instructions().len());
+    for instruction in computation.instructions() {
+        let operand = |number: usize| instruction.operands().nth(number).and_then(|operand| operand.instruction());
+        let part = match instruction.opcode() {
+            Opcode::DynamicUpdateSlice => operand(1).map(|update| arrays.part(&update)),
+            Opcode::Bitcast | Opcode::Copy | Opcode::Reshape => {
+                let at = operand(0).and_then(|operand| operand.index().checked_sub(first));
+                at.and_then(|at| written.get(at).copied().flatten())
+            }
+            Opcode::Fusion => inner(&instruction).first().and_then(|fused| fused.written(0)),
+            _ => None,
+        };
+        written.push(part);
+    }
+    let at = |instruction: &Instruction<'_>| written.get(instruction.index().checked_sub(first)?).copied().flatten();
+    match computation.root() {
+        Some(root) if root.opcode() == Opcode::Tuple => {
+            root.operands().map(|operand| operand.instruction().and_then(|operand| at(&operand))).collect()
+        }
+        Some(root) => vec![at(&root)],
+        None => Vec::new(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Three figures for one duration.
+
+use std::ops::{Add, AddAssign};
+
+/// How long something takes, in seconds: three figures from the same text, none of them measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Estimate {
+    /// Bytes at the memory's full rate, or operations at the peak, whichever takes longer.
+    pub floor: f64,
+    /// The compiler's figure, corrected where it charges narrow types as if every element had four bytes.
+    pub estimate: f64,
+    /// The compiler's cycles at the core's clock.
+    pub compiler: f64,
+}
+
+impl Estimate {
+    /// The same figure three times.
+    #[must_use]
+    pub fn of(seconds: f64) -> Self {
+        Self { floor: seconds, estimate: seconds, compiler: seconds }
+    }
+
+    /// So often.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
+    pub fn times(self, count: u64) -> Self {
+        let count = count as f64;
+        self.map(self, |seconds, _| seconds * count)
+    }
+
+    /// The later of two times, figure by figure.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        self.map(other, f64::max)
+    }
+
+    /// How much later this is than another time; 0 where it is earlier.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        self.map(earlier, |later, earlier| (later - earlier).max(0.0))
+    }
+
+    /// Whether it takes no time at all.
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self == Self::default()
+    }
+
+    fn map(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            floor: of(self.floor, other.floor),
+            estimate: of(self.estimate, other.estimate),
+            compiler: of(self.compiler, other.compiler),
+        }
+    }
+}
+
+impl Add for Estimate {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.map(other, |left, right| left + right)
+    }
+}
+
+impl AddAssign for Estimate {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}

@@ -1,0 +1,37 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # How it is worked out
+//!
+//! ```text
+//! dataflow ─► calls ─► contents ─► walk ─► executions ─► time
+//!             which    what each   one     how often     of a run
+//!             compu-   fusion      run of  each
+//!             tations  reads,      each    computation
+//!             run      computes    compu-  runs
+//!                                  tation
+//! ```
+//!
+//! `cycles` reads the compiler's figures, `rates` has what a TPU does in a second, `traffic` and `flops` bound what the
+//! compiler has no figure for, `channels` overlap what is asynchronous. Each computation is walked once however often it is
+//! called; nothing recurses; counts saturate.
+
+#![forbid(unsafe_code)]
+
+mod calls;
+mod channels;
+mod collective;
+mod contents;
+mod cycles;
+mod estimate;
+mod flops;
+mod kind;
+mod rates;
+mod time;
+mod traffic;
+mod walk;
+
+pub use estimate::Estimate;
+pub use flops::flops;
+pub use kind::{Basis, Kind};
+pub use rates::{Cores, Rates};
+pub use time::{LoopRow, NoTime, Roof, Row, Time, Unpriced};

@@ -1,0 +1,103 @@
+//! What a TPU does in a second.
+
+use tilewise::tpu::Generation;
+use tilewise_hlo::Module;
+
+/// How many cores of a chip are the device that a program is compiled for.
+///
+/// A v4 or v5p has two, which JAX drives as one device. `get_topology_desc("v4:2x2x1")` without
+/// `chip_config_name="megacore"` compiles for one of them, and its cycles are those of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cores {
+    /// One.
+    One,
+    /// Both, as one device.
+    Both,
+}
+
+impl Cores {
+    /// Those that a text shows: the compiler notes how it splits an operation between both (`megacore_config`).
+    #[must_use]
+    pub fn of(module: &Module) -> Self {
+        let noted = memchr::memmem::find(module.source().as_bytes(), b"\"megacore_config\"");
+        if noted.is_some() { Self::Both } else { Self::One }
+    }
+}
+
+/// Peaks of a device, as published, and the clock that the compiler's cycles are of.
+///
+/// The clocks of v2, v3, v5e, v6e and v7x are confirmed by measurements that others published, v4's only by attention, v5p's
+/// by none: see `docs/time.md`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Rates {
+    /// Cycles of a core.
+    pub cycles: f64,
+    /// Operations of a matrix multiplication in bfloat16.
+    pub flops: f64,
+    /// Bytes from or to HBM.
+    pub hbm_bytes: f64,
+    /// Bytes over one link to another chip, one way.
+    pub link_bytes: f64,
+    /// Bytes from or to the host.
+    pub host_bytes: f64,
+}
+
+impl Rates {
+    /// Those of a device.
+    #[must_use]
+    pub fn of(generation: Generation, cores: Cores) -> Self {
+        let giga = 1e9;
+        let (cycles, tera_flops, hbm, link, host) = match generation {
+            Generation::V2 => (0.70, 22.5, 350.0, 62.5, 8.0),
+            Generation::V3 => (0.94, 61.5, 450.0, 81.0, 8.0),
+            Generation::V4 => (1.05, 275.0, 1228.0, 45.0, 16.0),
+            Generation::V5e => (1.5, 197.0, 819.0, 45.0, 16.0),
+            Generation::V5p => (1.75, 459.0, 2765.0, 90.0, 16.0),
+            Generation::V6e => (1.75, 918.0, 1640.0, 90.0, 32.0),
+            // Of the newest, until more is known of what follows it.
+            _ => (2.2, 1153.0, 3690.0, 90.0, 32.0),
+        };
+        let share = if Self::has_two_cores(generation) && cores == Cores::One { 0.5 } else { 1.0 };
+        Self {
+            cycles: cycles * giga,
+            flops: tera_flops * 1e12 * share,
+            hbm_bytes: hbm * giga * share,
+            link_bytes: link * giga,
+            host_bytes: host * giga,
+        }
+    }
+
+    /// Whether two cores of a chip may be one device.
+    #[must_use]
+    pub fn has_two_cores(generation: Generation) -> bool {
+        matches!(generation, Generation::V4 | Generation::V5p)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
+impl Rates {
+    /// How long so many cycles take.
+    #[must_use]
+    pub fn seconds_of_cycles(&self, cycles: u64) -> f64 {
+        cycles as f64 / self.cycles
+    }
+
+    /// How long so many operations take at the peak.
+    #[must_use]
+    pub fn seconds_of_flops(&self, flops: u64) -> f64 {
+        flops as f64 / self.flops
+    }
+
+    /// How long so many bytes of HBM take at its full rate.
+    #[must_use]
+    pub fn seconds_of_bytes(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.hbm_bytes
+    }
+
+    /// How long so many bytes take to the host or from it.
+    pub(crate) fn seconds_to_host(&self, bytes: u64) -> f64 {
+        bytes as f64 / self.host_bytes
+    }
+}

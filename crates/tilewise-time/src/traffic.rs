@@ -1,0 +1,126 @@
+//! Bytes that an instruction moves.
+
+use std::{collections::HashMap, rc::Rc};
+
+use tilewise::{Shape, Tiled};
+use tilewise_hlo::Instruction;
+
+use crate::contents::{Contents, Part};
+
+/// The memory space of the host.
+const HOST: u8 = 5;
+
+/// An array of a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Array {
+    pub(crate) memory_space: u8,
+    pub(crate) part: Part,
+    pub(crate) elements: u64,
+    /// Of an element.
+    bits: u64,
+    /// Whether it has dimensions: a scalar is a flag or a counter.
+    pub(crate) is_scalar: bool,
+}
+
+impl Array {
+    fn of(leaf: &Shape) -> Option<Self> {
+        let array = leaf.as_array()?;
+        let sizes = Tiled::new(leaf).ok()?.sizes();
+        let bounds = array.dimensions().iter().map(|dimension| dimension.bound());
+        let elements = bounds.map(|bound| bound.unwrap_or(0)).fold(1_u64, u64::saturating_mul);
+        Some(Self {
+            memory_space: array.memory_space(),
+            part: Part { physical: sizes.physical_bytes, logical: sizes.logical_bytes },
+            elements,
+            bits: array.stored_bits().max(1),
+            is_scalar: array.dimensions().is_empty(),
+        })
+    }
+}
+
+/// The arrays of shapes, each text read once: programs repeat a few hundred.
+#[derive(Default)]
+pub(crate) struct Arrays<'m> {
+    known: HashMap<&'m str, Rc<[Array]>>,
+}
+
+impl<'m> Arrays<'m> {
+    /// Those of an instruction's result; none for what can't be sized.
+    pub(crate) fn result(&mut self, instruction: &Instruction<'m>) -> Rc<[Array]> {
+        let text = instruction.shape_text();
+        let read = || match instruction.shape() {
+            Ok(shape) => shape.leaves().filter_map(|(_, leaf)| Array::of(&leaf)).collect(),
+            Err(_) => Rc::default(),
+        };
+        Rc::clone(self.known.entry(text).or_insert_with(read))
+    }
+
+    /// Bytes of the arrays of a result, together.
+    pub(crate) fn part(&mut self, instruction: &Instruction<'m>) -> Part {
+        self.result(instruction).iter().fold(Part::default(), |sum, array| sum.plus(array.part))
+    }
+
+    /// Elements of the largest array of a result.
+    pub(crate) fn elements(&mut self, instruction: &Instruction<'m>) -> u64 {
+        self.result(instruction).iter().map(|array| array.elements).max().unwrap_or(0)
+    }
+}
+
+/// What an instruction reads and writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    /// Of HBM.
+    pub(crate) hbm: Part,
+    /// Bytes of HBM if every element had at least four.
+    pub(crate) wide_bytes: f64,
+    /// Of the host's memory.
+    pub(crate) host_bytes: u64,
+}
+
+impl Traffic {
+    /// Of an instruction with its fusion's body, if it is one: operands and results in HBM; of what is only sliced or
+    /// gathered the slice, of what is updated in place the update.
+    pub(crate) fn of<'m>(instruction: &Instruction<'m>, fused: Option<&Contents>, arrays: &mut Arrays<'m>) -> Self {
+        use tilewise_hlo::Opcode;
+        let mut traffic = Self::default();
+        let opcode = instruction.opcode();
+        let update = || instruction.operands().nth(1).and_then(|operand| operand.instruction());
+        for (number, operand) in instruction.operands().enumerate() {
+            let Some(operand) = operand.instruction() else { continue };
+            let part = match opcode {
+                Opcode::Fusion => fused.and_then(|fused| fused.read(number)),
+                Opcode::Slice | Opcode::DynamicSlice | Opcode::Gather if number == 0 => Some(arrays.part(instruction)),
+                Opcode::DynamicUpdateSlice if number == 0 => Some(Part::default()),
+                _ => None,
+            };
+            traffic.add(&arrays.result(&operand), |_| part);
+        }
+        let result = arrays.result(instruction);
+        let updated = update().filter(|_| opcode == Opcode::DynamicUpdateSlice).map(|update| arrays.part(&update));
+        traffic.add(&result, |element| match opcode {
+            Opcode::Fusion => fused.and_then(|fused| fused.written(element)),
+            _ => updated,
+        });
+        traffic
+    }
+
+    fn add(&mut self, arrays: &[Array], part: impl Fn(usize) -> Option<Part>) {
+        for (element, array) in arrays.iter().enumerate() {
+            match array.memory_space {
+                0 => {
+                    let moved = part(element).map_or(array.part, |part| part.min(array.part));
+                    self.hbm = self.hbm.plus(moved);
+                    self.wide_bytes += widened(moved.physical, array.bits);
+                }
+                HOST => self.host_bytes = self.host_bytes.saturating_add(array.part.physical),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Bytes if each element had at least four.
+#[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
+fn widened(bytes: u64, bits: u64) -> f64 {
+    bytes as f64 * (32.0 / bits as f64).max(1.0)
+}
