@@ -25,6 +25,7 @@ mod release;
 mod sanitize;
 mod site;
 mod test;
+mod time;
 mod tools;
 mod tpu;
 mod versions;
@@ -65,6 +66,8 @@ enum Verb {
     /// Follows advice for programs of GPUs, compiled without one, or of this machine's CPU, and compares what it frees with what
     /// is promised
     Gpu(gpu::Options),
+    /// Compares the times that tilewise estimates with measurements that others published, without a TPU
+    Time(time::Options),
     /// Measures tilewise and its rivals, and renews bench/RESULTS.md
     Bench(bench::Options),
     /// Runs every fuzz target, then the tests with inputs of a gigabyte; packs and unpacks the corpora
@@ -106,6 +109,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Web(options) => web::run(&shell, &options),
         Verb::Site(options) => site::run(&shell, &options),
         Verb::Advice(options) => advice::run(&shell, &options),
+        Verb::Time(options) => time::run(&shell, &options),
         Verb::Gpu(options) => gpu::run(&shell, &options),
         Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz(options) => fuzz::run(&shell, &options),

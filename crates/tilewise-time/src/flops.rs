@@ -72,8 +72,9 @@ fn convolution(instruction: &Instruction<'_>) -> Option<u64> {
     for dimension in 0..spatial {
         let label = char::from_digit(u32::try_from(dimension).ok()?, 10)?;
         let field = |name: &str| fields.get(name).and_then(|text| text.split('x').nth(dimension));
-        let number = |name: &str| field(name).map_or(Some(1), |text| text.parse::<i128>().ok());
-        let padding = field("pad").map_or(Some(0), |text| text.split_once('_')?.0.parse::<i128>().ok())?;
+        let number = |name: &str| field(name).map_or(Some(1), |text| text.parse::<i64>().ok().map(i128::from));
+        let padding =
+            field("pad").map_or(Some(0), |text| text.split_once('_')?.0.parse::<i64>().ok().map(i128::from))?;
         let places = Places {
             input: i128::from(at(input, label, &left)?),
             output: i128::from(at(outputs, label, &result)?),
@@ -132,17 +133,27 @@ fn progression(start: i128, step: i128, count: i128, end: i128, of: i128) -> i12
     }
     let first = (-start).div_euclid(step) + i128::from((-start).rem_euclid(step) != 0);
     let (first, last) = (first.max(0), (end - start).div_euclid(step).min(count - 1));
-    if last < first {
+    let (divisor, inverse) = divisor_and_inverse(step, of);
+    if last < first || start % divisor != 0 {
         return 0;
     }
-    // They repeat with this period, in which at most one is a multiple for each common divisor.
-    let period = of / gcd(step, of);
-    let Some(hit) = (first..=last.min(first + period - 1)).find(|k| (start + k * step) % of == 0) else { return 0 };
-    (last - hit) / period + 1
+    // Those that are multiples are a period apart: k * step = -start, modulo `of`.
+    let period = of / divisor;
+    let one = (-start / divisor).rem_euclid(period) * inverse;
+    let hit = first + (one - first).rem_euclid(period);
+    if hit > last { 0 } else { (last - hit) / period + 1 }
 }
 
-fn gcd(left: i128, right: i128) -> i128 {
-    if right == 0 { left } else { gcd(right, left % right) }
+/// The greatest common divisor of two numbers, and what `left` / divisor is to be multiplied with for 1 modulo `right` / divisor.
+fn divisor_and_inverse(left: i128, right: i128) -> (i128, i128) {
+    let (mut divisor, mut rest) = (left, right);
+    let (mut inverse, mut next) = (1, 0);
+    while rest != 0 {
+        let times = divisor / rest;
+        (divisor, rest) = (rest, divisor - times * rest);
+        (inverse, next) = (next, inverse - times * next);
+    }
+    (divisor, inverse.rem_euclid(right / divisor))
 }
 
 #[cfg(test)]
@@ -177,5 +188,16 @@ mod tests {
             assert_eq!(places.meetings(), Some(met));
         }
         assert_eq!(progression(3, 0, 5, 10, 3), 5);
+        // A batch of 20,000 products, as libtpu writes it.
+        let batch = Places {
+            input: 20_000,
+            output: 20_000,
+            window: 20_000,
+            stride: 19_999,
+            padding: 0,
+            input_dilation: 20_000,
+            window_dilation: 1,
+        };
+        assert_eq!(batch.meetings(), Some(20_000));
     }
 }

@@ -220,7 +220,12 @@ impl Time {
     /// The part of the total that is only bounded, 0 … 1.
     #[must_use]
     pub fn bound_share(&self) -> f64 {
-        let bound: f64 = self.rows.iter().filter(|row| row.is_bound()).map(|row| row.total().estimate).sum();
+        let bound: f64 = self
+            .rows
+            .iter()
+            .filter(|row| row.is_bound())
+            .map(|row| row.total().estimate)
+            .fold(0.0, |sum, one| sum + one);
         if self.total.estimate > 0.0 { bound / self.total.estimate } else { 0.0 }
     }
 
@@ -230,7 +235,9 @@ impl Time {
     #[expect(clippy::cast_precision_loss, reason = "an estimate of two digits")]
     pub fn padding_seconds(&self) -> f64 {
         let moving = self.rows.iter().filter(|row| row.bytes > 0 && row.roof(&self.rates) != Some(Roof::Compute));
-        moving.map(|row| row.total().estimate * (row.padding_bytes as f64 / row.bytes as f64)).sum()
+        moving
+            .map(|row| row.total().estimate * (row.padding_bytes as f64 / row.bytes as f64))
+            .fold(0.0, |sum, one| sum + one)
     }
 
     /// Operations that the compiler has no figure for, by kind.
@@ -239,7 +246,8 @@ impl Time {
         let of = |kind: Kind| {
             let operations = self.rows.iter().filter(|row| row.is_unpriced && row.kind == kind).count();
             let is_for_it = |row: &&Row| (row.is_unpriced && row.kind == kind) || row.kind.awaited() == Some(kind);
-            let seconds = self.rows.iter().filter(is_for_it).map(|row| row.total().estimate).sum();
+            let seconds =
+                self.rows.iter().filter(is_for_it).map(|row| row.total().estimate).fold(0.0, |sum, one| sum + one);
             (operations > 0).then_some(Unpriced { kind, operations, seconds })
         };
         Kind::ALL.into_iter().filter_map(of).collect()

@@ -91,7 +91,8 @@ impl Report {
         let rows = &self.time().ok()?.rows;
         let first = rows.partition_point(|row| row.instruction < copy.index);
         let own = rows[first..].iter().take_while(|row| row.instruction == copy.index);
-        Some(own.map(|row| row.total().estimate).sum())
+        // An empty sum of floats is a negative zero.
+        Some(own.map(|row| row.total().estimate).fold(0.0, |sum, one| sum + one))
     }
 }
 

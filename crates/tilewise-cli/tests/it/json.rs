@@ -154,6 +154,7 @@ fn the_document_lists_what_is_printed() {
     ] {
         checker.run("Audit", &["audit", "--all", program, "--hbm-limit", "16GiB"]);
     }
+    checker.run("Audit", &["audit", "testing/programs/sampler_loop.v6e.hlo"]);
     checker.run("Audit", &["audit", "examples/kv_decode_row_major.v5e.hlo", "README.md"]);
     let cut = "HloModule m\n\nENTRY e {\n  x = f33[8]{0} parameter(0)\n}\n";
     fs::write(out("json.hlo"), cut).expect("a folder");

@@ -11,4 +11,5 @@ mod messages;
 mod python;
 mod relayout;
 mod tiles;
+mod time;
 mod transcripts;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::computation::{Computation, Computations, shape};
 use super::messages::{HloInstructionProto, LiteralProto, OpMetadata};
 use super::text::{Braced, Quoted, Text};
-use super::{invalid, is_name};
+use super::{invalid, is_name, products};
 use crate::error::Error;
 use crate::scan::balanced_end;
 
@@ -121,6 +121,8 @@ fn attributes(instruction: &HloInstructionProto, scope: &Scope<'_>, out: &mut Te
             write!(out, ", direction={}", instruction.comparison_direction)?;
         }
         "fusion" if is_name(instruction.fusion_kind.as_bytes()) => write!(out, ", kind={}", instruction.fusion_kind)?,
+        "convolution" => products::convolution(instruction, out)?,
+        "dot" => products::dot(instruction, out)?,
         "custom-call" => {
             write!(out, ", custom_call_target={}", Quoted(instruction.custom_call_target.as_bytes()))?;
         }

@@ -165,6 +165,15 @@ pub(super) struct HloInstructionProto {
     pub(super) tuple_index: i64,
     #[prost(int64, repeated, tag = "14")]
     pub(super) dimensions: Vec<i64>,
+    /// Bytes until it is asked for, as are the next two: most instructions with windows are no convolutions.
+    #[prost(bytes = "bytes", tag = "15")]
+    pub(super) window: Bytes,
+    #[prost(bytes = "bytes", tag = "16")]
+    pub(super) convolution_dimension_numbers: Bytes,
+    #[prost(bytes = "bytes", tag = "30")]
+    pub(super) dot_dimension_numbers: Bytes,
+    #[prost(int64, tag = "58")]
+    pub(super) batch_group_count: i64,
     #[prost(message, repeated, tag = "17")]
     pub(super) slice_dimensions: Vec<SliceDimensions>,
     #[prost(int64, repeated, tag = "20")]
@@ -250,4 +259,60 @@ pub(super) struct OutputOperandAliasing {
     pub(super) operand_index: i64,
     #[prost(int64, repeated, tag = "3")]
     pub(super) operand_shape_index: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Window {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) dimensions: Vec<WindowDimension>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct WindowDimension {
+    #[prost(int64, tag = "1")]
+    pub(super) size: i64,
+    #[prost(int64, tag = "2")]
+    pub(super) stride: i64,
+    #[prost(int64, tag = "3")]
+    pub(super) padding_low: i64,
+    #[prost(int64, tag = "4")]
+    pub(super) padding_high: i64,
+    #[prost(int64, tag = "5")]
+    pub(super) window_dilation: i64,
+    #[prost(int64, tag = "6")]
+    pub(super) base_dilation: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ConvolutionDimensionNumbers {
+    #[prost(int64, tag = "3")]
+    pub(super) kernel_input_feature: i64,
+    #[prost(int64, tag = "4")]
+    pub(super) kernel_output_feature: i64,
+    #[prost(int64, repeated, tag = "6")]
+    pub(super) kernel_spatial: Vec<i64>,
+    #[prost(int64, tag = "7")]
+    pub(super) input_batch: i64,
+    #[prost(int64, tag = "8")]
+    pub(super) input_feature: i64,
+    #[prost(int64, tag = "9")]
+    pub(super) output_batch: i64,
+    #[prost(int64, tag = "10")]
+    pub(super) output_feature: i64,
+    #[prost(int64, repeated, tag = "11")]
+    pub(super) input_spatial: Vec<i64>,
+    #[prost(int64, repeated, tag = "12")]
+    pub(super) output_spatial: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct DotDimensionNumbers {
+    #[prost(int64, repeated, tag = "1")]
+    pub(super) lhs_contracting: Vec<i64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub(super) rhs_contracting: Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub(super) lhs_batch: Vec<i64>,
+    #[prost(int64, repeated, tag = "4")]
+    pub(super) rhs_batch: Vec<i64>,
 }

@@ -4,6 +4,7 @@ mod computation;
 mod instruction;
 mod messages;
 mod print;
+mod products;
 mod profile;
 mod text;
 

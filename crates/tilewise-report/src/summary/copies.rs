@@ -2,7 +2,7 @@
 
 use crate::{
     findings::{why, words},
-    style::bytes,
+    style::{bytes, percent},
 };
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
@@ -98,25 +98,45 @@ impl<'a> CopySummary<'a> {
     }
 }
 
-/// Of copies that cost more than a hundredth of what the program moves.
+/// Copies that one change makes needless.
+struct Needless<'a> {
+    bytes: u64,
+    /// How long they take, where that is known.
+    seconds: Option<f64>,
+    row: &'a CopyRow,
+    fix: &'a Recommendation,
+}
+
+/// Of copies that cost more than a hundredth of what the program moves, or of its time; the longest first where times are known.
 fn needless<'a>(report: &Report, copies: &[(&'a CopyRow, &'a CopyReason)], moved: u64) -> Vec<NeedlessCopies<'a>> {
-    let mut found: Vec<(u64, &CopyRow, &Recommendation)> = Vec::new();
+    let mut found: Vec<Needless<'_>> = Vec::new();
     for (row, fix) in copies.iter().filter_map(|(row, reason)| Some((*row, reason.fix.as_ref()?))) {
-        match found.iter_mut().find(|(_, _, known)| known.finding == fix.finding) {
-            Some((bytes, ..)) => *bytes = bytes.saturating_add(row.moved_bytes),
-            None => found.push((row.moved_bytes, row, fix)),
+        let (bytes, seconds) = (row.moved_bytes, report.copy_seconds(row));
+        match found.iter_mut().find(|known| known.fix.finding == fix.finding) {
+            Some(known) => {
+                known.bytes = known.bytes.saturating_add(bytes);
+                known.seconds = known.seconds.zip(seconds).map(|(sum, seconds)| sum + seconds);
+            }
+            None => found.push(Needless { bytes, seconds, row, fix }),
         }
     }
-    found.retain(|(bytes, ..)| *bytes > moved / 100);
-    found.sort_by_key(|(bytes, ..)| Reverse(*bytes));
-    let needless = found.into_iter().map(|(count, row, recommendation)| {
+    let run = report.time().map_or(0.0, |time| time.total.estimate);
+    let takes_long = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds > run / 100.0);
+    found.retain(|known| known.bytes > moved / 100 || takes_long(known.seconds));
+    found.sort_by_key(|known| Reverse(known.bytes));
+    let seconds = |known: &Needless<'_>| known.seconds.unwrap_or(0.0);
+    found.sort_by(|a, b| seconds(b).total_cmp(&seconds(a)));
+    let needless = found.into_iter().map(|Needless { bytes: count, seconds, row, fix: recommendation }| {
         let turns = match row.trips {
             Some(1) => String::new(),
             Some(trips) => format!(" in {trips} turns of a loop"),
             None => " at every turn of a loop".to_owned(),
         };
+        let time = seconds.filter(|_| takes_long(seconds));
+        let time = time.map(|seconds| format!(", an estimated {} of a run's time", percent(seconds / run)));
         let is_repeated = report.advice().iter().any(|advice| advice.finding == recommendation.finding);
-        NeedlessCopies { lead: format!("{}{turns}", bytes(count)), recommendation, is_repeated }
+        let lead = format!("{}{turns}{}", bytes(count), time.unwrap_or_default());
+        NeedlessCopies { lead, recommendation, is_repeated }
     });
     needless.collect()
 }
