@@ -77,7 +77,8 @@ impl Table<'_> {
             // Nothing is said of how much longer it takes.
             let bound = if group.bound_seconds > seconds / 2.0 { "at least  " } else { "" };
             let room = self.width.saturating_sub(numbers.chars().count() + 2);
-            writeln!(out, "{numbers}  {}", cut(&format!("{bound}{}", name(&group.of)), room))?;
+            let name = end_of(&name(&group.of), room.saturating_sub(bound.len()));
+            writeln!(out, "{numbers}  {bound}{name}")?;
         }
         self.left_out(groups.len(), most, out)
     }
@@ -114,6 +115,15 @@ impl Table<'_> {
     fn left_out(&self, count: usize, most: usize, out: &mut dyn Write) -> io::Result<()> {
         if count > most { writeln!(out, "  {} more; --all lists all", count - most) } else { Ok(()) }
     }
+}
+
+/// The end of a name that has no room: that of a line is its number, that of a module what it is within the others.
+fn end_of(name: &str, columns: usize) -> String {
+    let left_out = name.chars().count().saturating_sub(columns);
+    if left_out == 0 {
+        return name.to_owned();
+    }
+    format!("…{}", name.chars().skip(left_out + 1).collect::<String>())
 }
 
 /// `memory 78 %`: which full rate bounds it, and how near it comes.
