@@ -32,7 +32,7 @@ pub(super) fn write_time(
     let rows = report.time_rows();
     let table = Table { time, most: if all { usize::MAX } else { SHOWN }, width: terminal.width };
     table.groups("By kind", usize::MAX, &by_kind(&rows), |kind| kind_name(*kind).to_owned(), out)?;
-    let line = |line: &Option<&_>| line.map_or_else(|| "no line".to_owned(), |line| line_of(line));
+    let line = |line: &Option<&_>| line.map_or_else(|| "no line".to_owned(), line_of);
     table.groups("By line", table.most, &by_line(&rows), line, out)?;
     let modules = by_module(&rows);
     if modules.iter().any(|group| !group.of.is_empty()) {
