@@ -82,7 +82,7 @@ ENTRY main {{
 {}  d = {MIB_4} copy-done(s)
   ROOT t = ({MIB_4}, {MIB_4}) tuple(y, d)
 }}",
-            priced("y", "x", cycles).replace(MIB_4, MIB_4)
+            priced("y", "x", cycles)
         )
     };
     // 4 MiB are read and written at 819 GB/s.

@@ -9,7 +9,7 @@ fn cycles_are_those_of_an_independent_walk() {
     let mut priced = 0;
     for row in programs::table("cycles.csv") {
         let [program, tpu, cycles, matmul, copy, operations, loops] = &row[..] else { panic!("{row:?}") };
-        let flow = Dataflow::new(&read(&programs::path(program)).unwrap());
+        let flow = Dataflow::new(&read(programs::path(program)).unwrap());
         let time = Time::of(&flow, tpu.parse().unwrap());
         if operations == "0" {
             let reason = time.expect_err(program);
