@@ -44,6 +44,7 @@ def options():
     parser.add_argument("--only", metavar="NAME", default="", help="programs whose names begin so")
     parser.add_argument("--tilewise", type=Path, required=True, help="the command")
     parser.add_argument("--folder", type=Path, required=True, help="where texts are kept")
+    parser.add_argument("--compiled", action="store_true", help="programs whose texts are in the folder only")
     parser.add_argument("--write", action="store_true", help="renew TABLE.md")
     return parser.parse_args()
 
@@ -90,8 +91,10 @@ def main():
         name, tpu = row["program"], row["tpu"]
         if not name.startswith(asked.only) or name not in PROGRAMS:
             continue
-        print(f"{name} {tpu}", file=sys.stderr, flush=True)
         path = asked.folder / f"{name}.{tpu}.hlo"
+        if asked.compiled and not path.exists():
+            continue
+        print(f"{name} {tpu}", file=sys.stderr, flush=True)
         compiled(name, tpu, path)
         time, measured = estimated(asked, tpu, path), float(row["measured_ms"]) / 1000
         ratios = [time[f"{figure}_seconds"] / measured for figure in ("compiler", "estimate", "floor")]
@@ -103,8 +106,9 @@ def main():
     lines = [
         "# Times that others measured, and what `audit --time` estimates",
         "",
-        f"By `cargo xtask time --write`, with jax {version('jax')} and libtpu {version('libtpu')}. Nothing here was measured by us: the",
-        "figures of `published.csv` are other people's, and the programs are rebuilt from what they say of them.",
+        f"Written by `judge.py`, with jax {version('jax')} and libtpu {version('libtpu')}. Nothing here was measured by us: the",
+        "figures of `published.csv` are other people's, and the programs are rebuilt from what they say of them. The table has",
+        f"{len(rows)} of the {len(published)} that can be rebuilt; `xprof_allreduce2` takes several devices and is not compiled.",
         "",
         "| class | programs | compiler ÷ measured, median [range] | estimate ÷ measured | floor ÷ measured, median |",
         "| --- | --- | --- | --- | --- |",
