@@ -23,6 +23,8 @@ pub(crate) struct Options {
     unpack: bool,
 }
 
+/// What XLA's texts are made of.
+const DICTIONARY: &str = "-dict=fuzz/xla.dict";
 /// Longer inputs find nothing more, and run more slowly.
 const LONGEST_INPUT: &str = "-max_len=8192";
 /// Seconds that one input may take: a hundred times what the slowest takes.
@@ -64,7 +66,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         let output = cmd!(
             shell,
             "cargo fuzz run {target} {found} {seeds} {regressions} --
-             {time} {LONGEST_INPUT} {TIMEOUT} {MEMORY} {LEAKS} -print_final_stats=1"
+             {time} {DICTIONARY} {LONGEST_INPUT} {TIMEOUT} {MEMORY} {LEAKS} -print_final_stats=1"
         )
         .quiet()
         .ignore_status()

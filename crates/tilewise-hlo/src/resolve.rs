@@ -61,6 +61,8 @@ struct Resolver<'d> {
     inferred_bytes: usize,
     /// Where the elements are in the shapes of tuples.
     elements: HashMap<usize, Vec<Range<usize>>>,
+    /// The instruction at hand.
+    at: usize,
     warnings: Vec<Warning>,
 }
 
@@ -77,12 +79,28 @@ impl<'d> Resolver<'d> {
             inferred: HashMap::new(),
             inferred_bytes: 0,
             elements: HashMap::new(),
+            at: 0,
             warnings: Vec::new(),
         }
     }
 
+    /// Of a part of the text; for one that the text leaves out, of the instruction at hand.
     fn warn(&mut self, kind: WarningKind, span: Span) {
+        let is_written = span.end as usize <= self.data.length;
+        let span = if is_written { span } else { self.place(self.at) };
         self.warnings.push(Warning::new(kind, span));
+    }
+
+    fn warn_at(&mut self, kind: WarningKind, instruction: usize) {
+        self.warnings.push(Warning::new(kind, self.place(instruction)));
+    }
+
+    /// Where an instruction is written: its name, or without one what brought it in.
+    fn place(&self, instruction: usize) -> Span {
+        let record = &self.data.instructions[instruction];
+        let written = [Some(&record.name), self.named_elements.get(&instruction), Some(&record.opcode_text)];
+        let mut written = written.into_iter().flatten();
+        written.find(|span| span.end as usize <= self.data.length).copied().unwrap_or_default()
     }
 
     fn computation(&mut self, index: usize) {
@@ -93,6 +111,7 @@ impl<'d> Resolver<'d> {
         let (mut root, mut parameters) = (None, Vec::new());
         for at in instructions {
             let instruction = &data.instructions[at];
+            self.at = at;
             self.operands(at, record.is_implicit());
             self.attributes(at, record.is_implicit());
             self.shape(at);
@@ -107,16 +126,16 @@ impl<'d> Resolver<'d> {
                 self.warn(WarningKind::UnknownOpcode, instruction.opcode_text);
             }
             if instruction.is_root && root.replace(at).is_some() {
-                self.warn(WarningKind::SeveralRoots, instruction.name);
+                self.warn_at(WarningKind::SeveralRoots, at);
             }
             if self.instructions.insert(data.text(instruction.name), at, instruction_name(data)).is_some() {
-                self.warn(WarningKind::DuplicateName, instruction.name);
+                self.warn_at(WarningKind::DuplicateName, at);
             }
         }
         if record.is_implicit() {
             if data.has_header && record.first < record.end {
                 // A line on its own is no part of a module.
-                self.warn(WarningKind::UnreadLines, data.instructions[record.first].name);
+                self.warn_at(WarningKind::UnreadLines, record.first);
             }
             return;
         }
@@ -124,7 +143,7 @@ impl<'d> Resolver<'d> {
         if let (Some((_, result)), Some(root)) = (signature(data.text(record.signature)), self::root(data, record))
             && !is_same_shape(result, self.shape_text(root), Layouts::Ignored)
         {
-            self.warn(WarningKind::RootMismatch, data.instructions[root].name);
+            self.warn_at(WarningKind::RootMismatch, root);
         }
         if self.computations.insert(data.text(record.name), index, computation_name(data)).is_some() {
             self.warn(WarningKind::DuplicateName, record.name);
@@ -158,7 +177,7 @@ impl<'d> Resolver<'d> {
         let count = self.last_operands().len();
         let is_taken = operand_counts(instruction.opcode).contains(&count) && are_pairs(instruction.opcode, count);
         if !is_taken && !may_lack {
-            self.warn(WarningKind::OperandCount, instruction.name);
+            self.warn_at(WarningKind::OperandCount, at);
         }
     }
 
@@ -218,10 +237,10 @@ impl<'d> Resolver<'d> {
             self.warn(WarningKind::UnreadLines, data.span_of(pairs.rest()));
         }
         if !has.what_needs(opcode) {
-            self.warn(WarningKind::MissingAttribute, instruction.name);
+            self.warn_at(WarningKind::MissingAttribute, at);
         } else if opcode == Opcode::Conditional && !may_lack && self.last_operands().len() != branches + 1 {
             // Which branch, and an operand for each.
-            self.warn(WarningKind::OperandCount, instruction.name);
+            self.warn_at(WarningKind::OperandCount, at);
         }
     }
 
@@ -281,7 +300,7 @@ impl<'d> Resolver<'d> {
             }
             None => match self.named_elements.get(&at) {
                 Some(operand) => self.warn(WarningKind::NoElement, *operand),
-                None => self.warn(WarningKind::NoShape, instruction.name),
+                None => self.warn_at(WarningKind::NoShape, at),
             },
         }
     }
@@ -303,7 +322,7 @@ impl<'d> Resolver<'d> {
             let is_new =
                 number(at).and_then(|number| seen.get_mut(number)).is_some_and(|seen| !std::mem::replace(seen, true));
             if !is_new {
-                self.warn(WarningKind::ParameterNumbers, data.instructions[*at].name);
+                self.warn_at(WarningKind::ParameterNumbers, *at);
             }
         }
     }

@@ -4,17 +4,19 @@ use std::hint::black_box;
 use tilewise::visible_lines;
 use tilewise_hlo::{BufferAssignment, Document, Module, WarningKind};
 use tilewise_oom::Message;
+use tilewise_report::{AsJson, MessageSummary, WriteText};
 
 /// A file of a program, as text or proto, perhaps compressed, or of the compiler's plan: reads it, asks everything of
 /// every part, audits each module, and compares the plan with ours.
 pub fn hlo_text(data: &[u8]) {
     let Ok(Document { text, buffer_assignment, .. }) = Document::decode(data.to_vec(), 1 << 20) else { return };
     let buffer_assignment = buffer_assignment.or_else(|| BufferAssignment::parse(&text).ok());
-    let shown = visible_lines(&text);
+    // A carriage return ends a line, as a line feed does; together they are one end.
+    let shown = visible_lines(&text.replace("\r\n", "\n").replace('\r', "\n")).into_owned();
     for module in Module::parse_all(text.clone()) {
         match module {
             Ok(module) => {
-                assert!(shown.contains(module.source()));
+                assert!(shown.contains(&module.source().replace("\r\n", "\n")));
                 audited(&module, buffer_assignment.as_ref());
             }
             Err(error) => assert!(!error.to_string().is_empty()),
@@ -74,7 +76,7 @@ fn walk(module: &Module) {
     }
 }
 
-/// An out-of-memory message: what is read of it can be asked for, whatever surrounds it and wherever it is cut.
+/// An out-of-memory message: what is read of it can be asked for and explained, whatever surrounds it and wherever it is cut.
 pub fn oom_message(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Message::parse(text) {
@@ -91,6 +93,9 @@ pub fn oom_message(data: &[u8]) {
                 ));
                 black_box(entry.operator.as_ref().map(|operator| (operator.op_name(), operator.source_line())));
             }
+            let explanation = tilewise_audit::explain(message, None);
+            black_box((MessageSummary::of(&explanation), explanation.to_text(80)));
+            assert!(serde_json::to_string(&AsJson(&explanation)).is_ok());
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

@@ -13,6 +13,7 @@ mod hlo;
 mod index;
 mod notation;
 mod relayout;
+mod report;
 mod shape;
 
 pub use batch::batch_line;
@@ -22,13 +23,14 @@ pub use hlo::{hlo_text, oom_message};
 pub use index::index_round_trip;
 pub use notation::notation_text;
 pub use relayout::relayout_vs_naive;
+pub use report::report_formats;
 pub use shape::{shape_proto, shape_text};
 
 /// A fuzz target's body.
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its program and of its corpus.
-pub const TARGETS: [(&str, Body); 10] = [
+pub const TARGETS: [(&str, Body); 11] = [
     ("batch_line", batch_line),
     ("bitcast_vs_naive", bitcast_vs_naive),
     ("c_border", c_border),
@@ -37,6 +39,7 @@ pub const TARGETS: [(&str, Body); 10] = [
     ("notation_text", notation_text),
     ("oom_message", oom_message),
     ("relayout_vs_naive", relayout_vs_naive),
+    ("report_formats", report_formats),
     ("shape_proto", shape_proto),
     ("shape_text", shape_text),
 ];

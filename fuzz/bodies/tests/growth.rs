@@ -11,7 +11,10 @@ use std::{
     cell::Cell,
     fmt::Write as _,
 };
-use tilewise_audit::{Audit, Content};
+use tilewise_audit::{Audit, Content, Report};
+use tilewise_report::{
+    AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, Sarif, Terminal, Text, Trace,
+};
 
 thread_local! {
     static ALLOCATED: Cell<u64> = const { Cell::new(0) };
@@ -273,6 +276,24 @@ const SHAPES: &[Growing] = &[
         },
         100,
     ),
+    (
+        "results in place of operands",
+        |n| {
+            let aliases = list(n, |k| format!("{{{k}}}: ({k}, {{}})"));
+            let operands = each(n, |k| format!("z{k} = {A} custom-call(a)"));
+            let call =
+                format!("custom-call({}), output_to_operand_aliasing={{{aliases}}}", list(n, |k| format!("z{k}")));
+            program(
+                "",
+                "",
+                &format!(
+                    "  a = {A} parameter(0)\n{operands}  u = {} {call}\n  ROOT r = {A} get-tuple-element(u), index=0\n",
+                    tuple(n)
+                ),
+            )
+        },
+        100,
+    ),
     ("copies of an argument", |n| repeat_in_entry(n, |k| format!("k{k} = {B} copy(a)")), 200),
     (
         "a chain of copies",
@@ -306,34 +327,94 @@ const SHAPES: &[Growing] = &[
     ),
 ];
 
-/// The steps and the bytes that an audit takes, with all that a report shows of it.
-fn cost(text: String) -> (u64, u64) {
+fn report(text: String) -> Report {
+    let contents = Content::read(text.into_bytes());
+    let Ok([Ok(Content::Program(program))]) = <[_; 1]>::try_from(contents) else { panic!("a program") };
+    let report = Audit::new(&program).run();
+    assert!(report.plan().is_ok(), "{:?}", report.plan().err());
+    report
+}
+
+/// What something takes.
+#[derive(Default)]
+struct Cost {
+    steps: u64,
+    bytes: u64,
+    written: u64,
+}
+
+fn cost(work: impl FnOnce() -> usize) -> Cost {
     let before = (tilewise_hlo::steps(), ALLOCATED.get());
-    for content in Content::read(text.into_bytes()) {
-        let Ok(Content::Program(program)) = content else { panic!("a program") };
-        let report = Audit::new(&program).run();
-        assert!(report.plan().is_ok(), "{:?}", report.plan().err());
-        assert!(report.timeline(0).is_some() && report.copy_reasons().len() == report.copies.len());
-        let _ = report.advice();
-    }
-    (tilewise_hlo::steps() - before.0, ALLOCATED.get() - before.1)
+    let written = work() as u64;
+    Cost { steps: tilewise_hlo::steps() - before.0, bytes: ALLOCATED.get() - before.1, written }
+}
+
+/// What of two costs grew more than the text did.
+fn superlinear(name: &str, text: f64, few: &Cost, many: &Cost) -> Vec<String> {
+    let each =
+        [("steps", few.steps, many.steps), ("bytes", few.bytes, many.bytes), ("output", few.written, many.written)];
+    // What is the same for every size must not hide the growth.
+    let grown = each.map(|(what, few, many)| (what, many as f64 / few.max(1) as f64, many));
+    let grown = grown.into_iter().filter(|(_, growth, many)| *growth > 1.3 * text && *many > 1000);
+    grown
+        .map(|(what, growth, many)| {
+            format!("{name}: {text:.1} times the text takes {growth:.1} times the {what}, {many}")
+        })
+        .collect()
 }
 
 #[test]
 fn four_times_the_text_costs_four_times_as_much() {
-    let mut superlinear = Vec::new();
+    let mut found = Vec::new();
     for (name, program, size) in SHAPES {
         let (small, large) = (program(*size), program(4 * size));
-        // What is the same for every size must not hide the growth.
         let text = large.len() as f64 / small.len() as f64;
-        let ((steps, bytes), (more_steps, more_bytes)) = (cost(small), cost(large));
-        for (what, few, many) in [("steps", steps, more_steps), ("bytes", bytes, more_bytes)] {
-            let growth = many as f64 / few as f64;
-            if growth > 1.3 * text {
-                superlinear
-                    .push(format!("{name}: {text:.1} times the text takes {growth:.1} times the {what}, {many}"));
-            }
+        let audited = |text| {
+            cost(|| {
+                let report = report(text);
+                assert!(report.timeline(0).is_some() && report.copy_reasons().len() == report.copies.len());
+                let _ = report.advice();
+                0
+            })
+        };
+        found.extend(superlinear(name, text, &audited(small), &audited(large)));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn four_times_the_text_is_shown_for_four_times_as_much() {
+    type Made = fn() -> Box<dyn Exporter>;
+    let formats: [(&str, Made); 10] = [
+        ("text", || Box::new(Text(Terminal::plain(100)))),
+        ("json", || Box::new(Json)),
+        ("csv", || Box::<Csv>::default()),
+        ("markdown", || Box::new(Markdown)),
+        ("github", || Box::new(Github)),
+        ("sarif", || Box::<Sarif>::default()),
+        ("trace", || Box::new(Trace)),
+        ("memory-viz", || Box::new(MemoryViz)),
+        ("html", || Box::new(Html)),
+        ("json of all", || Box::new(Json)),
+    ];
+    let mut found = Vec::new();
+    for (name, program, size) in SHAPES {
+        let (small, large) = (program(*size), program(4 * size));
+        let text = large.len() as f64 / small.len() as f64;
+        let [few, many] = [small, large].map(|text| report(text));
+        for (format, made) in formats {
+            let shown = |report: &Report| {
+                let output = AuditOutput { report: report.clone(), all: format.ends_with("all") };
+                cost(|| {
+                    let (mut format, mut out) = (made(), Vec::new());
+                    format.begin(&mut out).expect("a vector takes all");
+                    format.write(&output, &mut out).expect("a vector takes all");
+                    format.end(&mut out).expect("a vector takes all");
+                    out.len()
+                })
+            };
+            found.extend(superlinear(&format!("{name} as {format}"), text, &shown(&few), &shown(&many)));
         }
     }
-    assert!(superlinear.is_empty(), "{}", superlinear.join("\n"));
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -3,7 +3,7 @@
 use super::recommendation::AdvisedArray;
 use crate::{
     copies::{CopyClass, CopyRow, InterfaceArray},
-    program::{PlannedProgram, traced},
+    program::{PlannedProgram, is_name, traced},
 };
 use std::collections::{HashMap, HashSet};
 use tilewise::{ElementType, Shape, tpu};
@@ -229,10 +229,10 @@ impl<'m> ProgramModel<'m> {
 }
 
 impl ProgramModel<'_> {
-    /// The Python function that was compiled.
+    /// The Python function that was compiled: `f` where the module's name has none that code can call.
     pub(crate) fn function(&self) -> &str {
         let name = self.module.name();
-        name.strip_prefix("jit_").filter(|name| !name.is_empty()).unwrap_or("f")
+        name.strip_prefix("jit_").filter(|name| is_name(name)).unwrap_or("f")
     }
 
     /// The entry's parameters, by number.

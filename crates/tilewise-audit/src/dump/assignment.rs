@@ -15,6 +15,8 @@ pub struct AssignmentReport {
     pub memory_spaces: Vec<AssignmentSpace>,
     /// The allocations, the largest first.
     pub allocations: Vec<AssignmentRow>,
+    /// Whether no allocation can be [missing at the end](BufferAssignment::is_whole).
+    pub is_whole: bool,
 }
 
 /// The allocations of one memory space together, in bytes.
@@ -94,6 +96,7 @@ impl AssignmentReport {
             source: source.to_owned(),
             memory_spaces: spaces.into_values().collect(),
             allocations: allocations.into_iter().map(AssignmentRow::of).collect(),
+            is_whole: assignment.is_whole(),
         }
     }
 }

@@ -24,7 +24,8 @@ impl Report {
             rows.map(|row| ((row.instruction.name(), row.value.shape_index()), row.value.offset)).collect();
         let planned_bytes = self.memory_bounds.temporary_bytes.unwrap_or_default();
         let temporary_bytes = self.temporary_bytes_of(assignment, planned_bytes);
-        let mut agreement = Agreement { temporary_bytes, planned_bytes, ..Agreement::default() };
+        let mut agreement =
+            Agreement { temporary_bytes, planned_bytes, is_whole: assignment.is_whole(), ..Agreement::default() };
         for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;
             for value in allocation.values.iter().filter(|value| value.size > 0) {
@@ -65,6 +66,8 @@ impl Report {
             least = least.saturating_add(end.zip(start).map_or(0, |(end, start)| end - start));
             most = most.saturating_add(allocation.size.saturating_add(TEMPORARY_ALIGNMENT - 1));
         }
+        // Of a text that may lack its end, what is missing takes memory, too.
+        let most = if assignment.is_whole() { most } else { u64::MAX };
         planned.clamp(least, most.max(least))
     }
 

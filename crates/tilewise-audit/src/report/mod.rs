@@ -20,7 +20,7 @@ pub use kernels::KernelRow;
 pub use operands::{KernelOperand, OperandChange};
 pub use peak::{PeakRow, SpacePeak};
 pub use pieces::{Pass, TimelinePiece};
-pub use plan_row::{PlanPiece, PlanRow};
+pub use plan_row::{Origin, Origins, PlanPiece, PlanRow};
 pub use rows::{Agreement, BufferRow, MemoryBounds, PlacedElsewhere, SpaceTotal, Warning};
 pub use sections::Report;
 pub use time::{TimeGroup, TimeRow, by_kind, by_line, by_module};

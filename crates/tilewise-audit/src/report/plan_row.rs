@@ -2,9 +2,13 @@
 
 use super::sections::Report;
 use crate::program::{SourceLine, traced};
+use std::{collections::HashMap, rc::Rc};
 use tilewise::Shape;
 use tilewise_hlo::{Instruction, dataflow::Dataflow};
 use tilewise_memory::{AssignedValue, Role};
+
+/// The framework's name of an operation and the line of the user's program, where there are.
+pub type Origin = (Option<String>, Option<SourceLine>);
 
 /// A value in memory: where it lies, and when.
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +62,20 @@ impl PlanRow<'_> {
     /// The framework's name of the operation and the line of the user's program; those of what it copies, for a copy
     /// that the compiler added.
     #[must_use]
-    pub fn origin(&self) -> (Option<String>, Option<SourceLine>) {
+    pub fn origin(&self) -> Origin {
         traced(self.flow, &self.instruction)
+    }
+}
+
+/// The [origins](PlanRow::origin) of rows, worked out once for each instruction: that of a call with many results is asked
+/// for by a row of each, and its attributes are as long as its results are many.
+#[derive(Clone, Debug, Default)]
+pub struct Origins(HashMap<usize, Rc<Origin>>);
+
+impl Origins {
+    /// As [`PlanRow::origin`]. All rows that are asked for must be of one report.
+    pub fn of(&mut self, row: &PlanRow<'_>) -> Rc<Origin> {
+        self.0.entry(row.instruction.index()).or_insert_with(|| row.origin().into()).clone()
     }
 }
 

@@ -170,6 +170,8 @@ pub struct Agreement {
     pub temporary_bytes: u64,
     /// What the plan takes for them.
     pub planned_bytes: u64,
+    /// Whether no allocation can be [missing at the end](tilewise_hlo::BufferAssignment::is_whole) of the compiler's.
+    pub is_whole: bool,
 }
 
 impl Agreement {

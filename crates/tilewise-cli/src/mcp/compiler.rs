@@ -41,9 +41,11 @@ pub(super) fn fit(search: &Search, access: &Access) -> Answer {
     arguments.extend(named("grid", &search.grid));
     // A name that looks like an option is none.
     arguments.extend(["--".to_owned(), search.program.clone()]);
-    let rows = lines(&arguments)?;
+    let mut rows = lines(&arguments)?;
+    let errors = errors_apart(&mut rows);
     Ok(json!({
         "rows": rows,
+        "errors": errors,
         "next": [next("explain", json!({ "text": "checkpoint" }), "what lets a larger batch fit")],
     }))
 }
@@ -55,6 +57,25 @@ pub(super) fn check_change(change: &Change, access: &Access) -> Answer {
     let arguments = ["audit", &format!("--against={before}"), &format!("--tpu={tpu}"), "--", after];
     let compared = lines(&arguments.map(str::to_owned))?;
     Ok(json!({ "compared": compared }))
+}
+
+/// Takes what the compiler said out of rows, and leaves the number of its first such words there: many sizes are refused in
+/// the same words, but for the numbers in them.
+fn errors_apart(rows: &mut [Value]) -> Vec<Value> {
+    let mut errors: Vec<(String, Value)> = Vec::new();
+    for row in rows {
+        let Some(said) = row["error"].as_str() else { continue };
+        let first_line = said.trim().lines().next().unwrap_or_default();
+        let words: String = first_line.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        let words = format!("{} {words}", row["status"]);
+        let known = errors.iter().position(|(other, _)| *other == words);
+        let number = known.unwrap_or_else(|| {
+            errors.push((words, said.into()));
+            errors.len() - 1
+        });
+        row["error"] = number.into();
+    }
+    errors.into_iter().map(|(_, said)| said).collect()
 }
 
 /// What the package prints as JSON, a value a line.
@@ -77,5 +98,20 @@ fn lines(arguments: &[String]) -> Result<Vec<Value>, Failure> {
             let said = errors.trim().trim_start_matches("error: ");
             Err(Failure::new("compiler", if said.is_empty() { text.trim() } else { said }))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_said_once() {
+        let row = |status: &str, error: Value| json!({ "status": status, "error": error });
+        let refused =
+            |used: &str| row("refused", format!("Ran out of memory. Used {used}G of 15G hbm.\n{used}").into());
+        let mut rows = [row("fits", Value::Null), refused("16.1"), refused("31.25"), row("crashed", "killed".into())];
+        assert_eq!(errors_apart(&mut rows), ["Ran out of memory. Used 16.1G of 15G hbm.\n16.1", "killed"]);
+        assert_eq!(rows.map(|row| row["error"].clone()), [Value::Null, 0.into(), 0.into(), 1.into()]);
     }
 }

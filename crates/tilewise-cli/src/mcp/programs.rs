@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{cmp::Reverse, path::PathBuf};
 use tilewise::tpu::memory_space_name;
-use tilewise_audit::{Audit, Content, Failure, Machine, PlanRow, Report};
+use tilewise_audit::{Audit, Content, Failure, Machine, Origins, PlanRow, Report};
 use tilewise_report::{Allowed, AsJson, AuditOutput, Comparison};
 
 /// Rows that an answer has, if no more are asked for.
@@ -200,13 +200,14 @@ pub(super) fn find_buffers(query: &Query, access: &Access) -> Answer {
     let audited = query.program.audited(access)?;
     let report = planned(&audited.report)?;
     let wanted = query.query.to_lowercase();
+    let mut origins = Origins::default();
     let is_found = |row: &PlanRow<'_>| {
-        let (op_name, source) = row.origin();
-        let line = source.map(|source| format!("{}:{}", source.file, source.line));
+        let (op_name, source) = &*origins.of(row);
+        let line = source.as_ref().map(|source| format!("{}:{}", source.file, source.line));
         let shape = row.shape().map(|shape| shape.to_string());
         let own = [row.instruction.name(), row.instruction.opcode_text()];
         let own = own.into_iter().map(str::to_owned);
-        own.chain(op_name).chain(line).chain(shape).any(|text| text.to_lowercase().contains(&wanted))
+        own.chain(op_name.clone()).chain(line).chain(shape).any(|text| text.to_lowercase().contains(&wanted))
     };
     let found: Vec<PlanRow<'_>> = report.plan_rows().filter(is_found).collect();
     Ok(json!({

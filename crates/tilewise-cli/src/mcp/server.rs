@@ -4,6 +4,7 @@ use super::{
     Access, Answer,
     compiler::{self, Change, Search},
     messages::{self, MessageArguments},
+    of_program,
     programs::{self, Moment, Pair, Program, Query},
     requests::{LONGEST, TOO_LONG},
     resources,
@@ -50,7 +51,8 @@ fn said(answer: Result<Answer, tokio::task::JoinError>) -> CallToolResult {
     let text = |value: Value| vec![ContentBlock::text(value.to_string())];
     match answer {
         Ok(Ok(answer)) => CallToolResult::success(text(answer)),
-        Ok(Err(failure)) => CallToolResult::error(text(json!({ "error": AsJson(&failure) }))),
+        // What a message names may be the program's.
+        Ok(Err(failure)) => CallToolResult::error(text(of_program(json!({ "error": AsJson(&failure) })))),
         Err(error) => {
             CallToolResult::error(text(json!({ "error": { "kind": "internal", "message": error.to_string() } })))
         }
@@ -93,7 +95,7 @@ impl Server {
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn audit(&self, Parameters(program): Parameters<Program>) -> CallToolResult {
-        self.answered(move |access| programs::audit(&program, access)).await
+        self.answered(move |access| programs::audit(&program, access).map(of_program)).await
     }
 
     #[tool(
@@ -101,7 +103,7 @@ impl Server {
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn explain(&self, Parameters(message): Parameters<MessageArguments>) -> CallToolResult {
-        self.answered(move |access| messages::explain(&message, access)).await
+        self.answered(move |access| messages::explain(&message, access).map(of_program)).await
     }
 
     #[tool(
@@ -133,7 +135,7 @@ impl Server {
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn what_is_alive(&self, Parameters(moment): Parameters<Moment>) -> CallToolResult {
-        self.answered(move |access| programs::what_is_alive(&moment, access)).await
+        self.answered(move |access| programs::what_is_alive(&moment, access).map(of_program)).await
     }
 
     #[tool(
@@ -141,7 +143,7 @@ impl Server {
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn find_buffers(&self, Parameters(query): Parameters<Query>) -> CallToolResult {
-        self.answered(move |access| programs::find_buffers(&query, access)).await
+        self.answered(move |access| programs::find_buffers(&query, access).map(of_program)).await
     }
 
     #[tool(
@@ -149,7 +151,7 @@ impl Server {
         annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn diff_programs(&self, Parameters(pair): Parameters<Pair>) -> CallToolResult {
-        self.answered(move |access| programs::diff(&pair, access)).await
+        self.answered(move |access| programs::diff(&pair, access).map(of_program)).await
     }
 
     #[tool(
@@ -159,7 +161,7 @@ impl Server {
     )]
     async fn fit(&self, Parameters(search): Parameters<Search>) -> CallToolResult {
         let access = self.access.clone();
-        compiled(move || compiler::fit(&search, &access)).await
+        compiled(move || compiler::fit(&search, &access).map(of_program)).await
     }
 
     #[tool(
@@ -169,7 +171,7 @@ impl Server {
     )]
     async fn check_change(&self, Parameters(change): Parameters<Change>) -> CallToolResult {
         let access = self.access.clone();
-        compiled(move || compiler::check_change(&change, &access)).await
+        compiled(move || compiler::check_change(&change, &access).map(of_program)).await
     }
 }
 

@@ -34,6 +34,7 @@ use tilewise::visible_lines;
 pub struct BufferAssignment {
     allocations: Vec<BufferAllocation>,
     heap_traces: Vec<HeapTrace>,
+    is_whole: bool,
 }
 
 impl BufferAssignment {
@@ -61,7 +62,7 @@ impl BufferAssignment {
     }
 
     /// The assignment if nothing in it contradicts the rest: allocations are numbered 0, 1, 2 … in any order, and each holds
-    /// its values. What is missing at the end can't be seen so.
+    /// its values. What is missing at the end [may not be seen](Self::is_whole).
     fn checked(self) -> Result<Self, Error> {
         let damaged = |what: String| {
             let message = format!("the buffer assignment is damaged: {what}; dump or copy it again, whole");
@@ -91,6 +92,13 @@ impl BufferAssignment {
     #[must_use]
     pub fn allocations(&self) -> &[BufferAllocation] {
         &self.allocations
+    }
+
+    /// Whether no allocation can be missing at the end: a proto says how long it is, and a text that goes on with its total
+    /// has all of them. Of other texts it can't be seen.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// How the compiler packed its heaps, event by event: one for each heap of the program. Only protos say.

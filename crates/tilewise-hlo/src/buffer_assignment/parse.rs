@@ -7,7 +7,7 @@ pub(super) const TITLE: &str = "BufferAssignment:";
 
 pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
     let mut allocations: Vec<BufferAllocation> = Vec::new();
-    let mut at = 0;
+    let (mut at, mut is_whole) = (0, false);
     for line in text.split_inclusive('\n') {
         let (start, content) = (at, line.trim());
         at += line.len();
@@ -32,6 +32,7 @@ pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
                 );
                 return Err(Error::new(ErrorKind::Truncated, Some(start..start + line.trim_end().len()), message));
             }
+            is_whole = true;
             break;
         } else if !content.is_empty() && content != TITLE {
             // The list of values that follows says nothing more about places.
@@ -41,7 +42,7 @@ pub(super) fn parse(text: &str) -> Result<BufferAssignment, Error> {
     if allocations.is_empty() {
         return Err(Error::new(ErrorKind::Truncated, None, "the buffer assignment has no allocation"));
     }
-    Ok(BufferAssignment { allocations, heap_traces: Vec::new() })
+    Ok(BufferAssignment { allocations, heap_traces: Vec::new(), is_whole })
 }
 
 /// Reads `0: size 512, color 1, page 0, parameter 0, shape |f32[2]| at ShapeIndex {}, maybe-live-out:`.

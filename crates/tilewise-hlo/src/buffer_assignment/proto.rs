@@ -128,7 +128,7 @@ pub(super) fn decode(bytes: Bytes, name_of: impl Fn(i64) -> Option<String>) -> R
     };
     let allocations = proto.buffer_allocations.into_iter().map(allocation).collect::<Result<_, Error>>()?;
     let heap_traces = proto.heap_simulator_traces.into_iter().map(trace).collect::<Result<_, _>>()?;
-    Ok(BufferAssignment { allocations, heap_traces })
+    Ok(BufferAssignment { allocations, heap_traces, is_whole: true })
 }
 
 fn trace(bytes: Bytes) -> Result<HeapTrace, Error> {

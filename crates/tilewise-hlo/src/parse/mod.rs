@@ -464,18 +464,20 @@ impl<'s> Parser<'s> {
         let Some(mut open) = self.open.pop_if(|open| open.within.is_some() || !open.record.is_implicit()) else {
             return Err(at);
         };
-        let mut end = at + 1;
-        if let Some((brace, _)) = open.within {
-            let number = self.inline.len();
-            open.record.name = self.append(&if number == 0 { "_".to_owned() } else { format!("_.{number}") });
-            let place = Span::new(brace, self.computations.len());
-            self.inline.push((place.start, place.end));
-            if let Some(around) = self.pending.last_mut() {
-                around.attributes.end = Span::new(at, end).end;
-            }
-        } else {
-            end = self.attributes(end, true)?;
-            open.record.attributes = Span::new(at + 1, end);
+        let end = at + 1;
+        let Some((brace, _)) = open.within else {
+            let read = self.attributes(end, true);
+            open.record.attributes = Span::new(end, read.unwrap_or(end));
+            // Whatever follows the brace.
+            self.close_computation(open);
+            return read;
+        };
+        let number = self.inline.len();
+        open.record.name = self.append(&if number == 0 { "_".to_owned() } else { format!("_.{number}") });
+        let place = Span::new(brace, self.computations.len());
+        self.inline.push((place.start, place.end));
+        if let Some(around) = self.pending.last_mut() {
+            around.attributes.end = Span::new(at, end).end;
         }
         self.close_computation(open);
         Ok(end)

@@ -1,11 +1,16 @@
 //! What is allocated and freed at each moment of a program, for the formats that replay it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use tilewise_audit::{PlanRow, Report, Role};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    rc::Rc,
+};
+use tilewise_audit::{Origin, Origins, PlanRow, Report, Role};
 
 /// A value in memory, at an address that no other has while it lives.
 pub(super) struct Block<'a> {
     pub(super) row: PlanRow<'a>,
+    /// The framework's name of the operation and the line, of all blocks of an instruction.
+    pub(super) origin: Rc<Origin>,
     /// Arguments, results and constants lie below, temporaries above them.
     pub(super) address: u64,
 }
@@ -56,11 +61,12 @@ pub(super) fn spaces(report: &Report) -> Vec<Space<'_>> {
     for row in report.memory_rows().filter(|row| row.value.bytes > 0) {
         rows.entry(row.memory_space).or_default().push(row);
     }
-    rows.into_iter().map(|(number, rows)| Space::of(number, rows)).collect()
+    let mut origins = Origins::default();
+    rows.into_iter().map(|(number, rows)| Space::of(number, rows, &mut origins)).collect()
 }
 
 impl<'a> Space<'a> {
-    fn of(number: u8, rows: Vec<PlanRow<'a>>) -> Self {
+    fn of(number: u8, rows: Vec<PlanRow<'a>>, origins: &mut Origins) -> Self {
         let mut space = Self { number, blocks: Vec::new(), events: Vec::new(), temporaries: 0, end: 0 };
         // Values of one buffer lie in one place, which is as large as the largest of them.
         let mut places: HashMap<usize, u64> = HashMap::new();
@@ -88,7 +94,7 @@ impl<'a> Space<'a> {
                 Some(offset) => space.temporaries.saturating_add(offset),
                 None => laid.get(&row.value.buffer).copied().unwrap_or(0),
             };
-            space.blocks.push(Block { row, address });
+            space.blocks.push(Block { row, origin: origins.of(&row), address });
         }
         space.end = space.blocks.iter().map(Block::end).max().unwrap_or(0).max(space.temporaries);
         space.schedule();

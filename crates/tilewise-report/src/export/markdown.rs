@@ -80,17 +80,58 @@ fn line(source: &SourceLine) -> String {
     format!("{}:{}", visible(&source.file), source.line)
 }
 
-/// Words as text and nothing else, but for the code in them.
+/// Words as text and nothing else, but for the code in them: names in them are the program's, and neither call people nor load
+/// pictures.
 fn text(words: &str) -> String {
     let words = visible(words);
-    let parts = words.split('`').enumerate().map(|(at, part)| match at % 2 {
-        0 => part.replace('&', "&amp;").replace('<', "&lt;"),
-        _ => part.to_owned(),
-    });
-    parts.collect::<Vec<_>>().join("`")
+    let mut parts = words.split('`');
+    let mut text = plain(parts.next().unwrap_or_default());
+    while let Some(code) = parts.next() {
+        match parts.next() {
+            Some(after) => text.extend(["`", code, "`", &plain(after)]),
+            // Nothing closes it.
+            None => text.extend(["\\`", &plain(code)]),
+        }
+    }
+    text
+}
+
+/// Text without any mark-up. Code hosts look for `@name` and `#1` in the text as shown: an invisible character keeps them apart.
+fn plain(words: &str) -> String {
+    let mut text = String::with_capacity(words.len());
+    for letter in words.chars() {
+        match letter {
+            '&' => text.push_str("&amp;"),
+            '<' => text.push_str("&lt;"),
+            '@' | '#' => text.extend([letter, '\u{200b}']),
+            '[' | ']' | '*' | '|' | '\\' | '!' => text.extend(['\\', letter]),
+            _ => text.push(letter),
+        }
+    }
+    text
 }
 
 /// A name as code.
 fn code(name: &str) -> String {
     format!("`{}`", visible(name).replace('`', "'").replace('|', "\\|"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn names_neither_call_people_nor_load_pictures() {
+        for (words, shown) in [
+            ("Pass `params['w']` as [4,8] <b>", "Pass `params['w']` as \\[4,8\\] &lt;b>"),
+            ("ask @team about #1", "ask @\u{200b}team about #\u{200b}1"),
+            ("![x](http://e)", "\\!\\[x\\](http://e)"),
+            // What a name's own backtick would let out.
+            ("Pass `x` @team` in", "Pass `x` @\u{200b}team\\` in"),
+            ("Pass ``@team` in `b", "Pass ``@\u{200b}team` in `b"),
+            ("a\nb", "a\\\\nb"),
+        ] {
+            assert_eq!(text(words), shown, "{words}");
+        }
+    }
 }

@@ -68,16 +68,16 @@ fn entry(pickle: &mut Pickle<'_>, action: &str, moment: usize, block: &Block<'_>
 
 /// The instruction with its source line, then the framework's name of the operation.
 fn frames(pickle: &mut Pickle<'_>, block: &Block<'_>) -> io::Result<()> {
-    let (op_name, source) = block.row.origin();
+    let (op_name, source) = &*block.origin;
     let (file, line) = source.as_ref().map_or(("", 0), |source| (&*source.file, source.line));
     let path: String = block.row.value.shape_index().iter().map(|element| format!("{{{element}}}")).collect();
     let name = format!("{}{path}", block.row.instruction.name());
-    let frames = [Some((name, file, line)), op_name.map(|name| (name, "", 0))];
+    let frames = [Some((&name, file, line)), op_name.as_ref().map(|name| (name, "", 0))];
     pickle.text("frames")?;
     pickle.list(frames.into_iter().flatten(), |pickle, (name, file, line)| {
         pickle.dict(|pickle| {
             pickle.text("name")?;
-            pickle.text(&name)?;
+            pickle.text(name)?;
             pickle.text("filename")?;
             pickle.text(file)?;
             pickle.number_of("line", line.into())

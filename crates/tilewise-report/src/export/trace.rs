@@ -129,9 +129,9 @@ impl Owners {
             if block.stands() {
                 return format!("{}s", block.row.value.role.as_str());
             }
-            let (op_name, source) = block.row.origin();
-            let source = source.map(|source| format!("{}:{}", source.file, source.line));
-            source.or(op_name).unwrap_or_else(|| block.row.instruction.name().to_owned())
+            let (op_name, source) = &*block.origin;
+            let source = source.as_ref().map(|source| format!("{}:{}", source.file, source.line));
+            source.or_else(|| op_name.clone()).unwrap_or_else(|| block.row.instruction.name().to_owned())
         };
         let names: Vec<String> = space.blocks.iter().map(name).collect();
         // A line matters by the largest it has, not by how often it has it.

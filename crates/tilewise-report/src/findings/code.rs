@@ -5,6 +5,20 @@ pub(super) const NUMPY: &str = "import jax.numpy as jnp";
 pub(super) const JAX_AND_NUMPY: &str = "import jax\nimport jax.numpy as jnp";
 pub(super) const LAYOUT: &str = "import jax\nfrom jax.experimental.layout import Format, Layout";
 
+/// An array as code names it. A name is text of the program: one that isn't a path of identifiers, such as `state.params['w']`,
+/// stays out of the code, and [`note`](Self::note) says what stands for it.
+pub(super) struct Variable<'a> {
+    pub(super) name: &'a str,
+    /// A comment behind the line, or nothing.
+    pub(super) note: &'static str,
+}
+
+impl<'a> Variable<'a> {
+    pub(super) fn of(name: &'a str) -> Self {
+        if is_path(name) { Self { name, note: "" } } else { Self { name: "x", note: "  # x: the argument" } }
+    }
+}
+
 /// Brings an array into this order of dimensions, the most major first.
 pub(super) fn put_in_order(name: &str, major_to_minor: &[usize]) -> String {
     let order = tuple(major_to_minor.iter());
@@ -13,7 +27,8 @@ pub(super) fn put_in_order(name: &str, major_to_minor: &[usize]) -> String {
 
 /// Brings an array into this layout.
 pub(super) fn put_in(name: &str, layout: &str) -> String {
-    format!("{name} = jax.device_put({name}, Format({layout}, {name}.sharding))")
+    let Variable { name, note } = Variable::of(name);
+    format!("{name} = jax.device_put({name}, Format({layout}, {name}.sharding)){note}")
 }
 
 /// What stands between a Python tuple's brackets.
@@ -29,7 +44,8 @@ pub(super) fn results_in_any_order(function: &str) -> String {
 
 /// Gathers each column of a table separately.
 pub(super) fn gather_columns(table: &str) -> String {
-    format!("columns = [column[indices] for column in jnp.unstack({table}, axis=-1)]")
+    let Variable { name, note } = Variable::of(table);
+    format!("columns = [column[indices] for column in jnp.unstack({name}, axis=-1)]{note}")
 }
 
 /// Scatters each column separately.
@@ -38,6 +54,7 @@ pub(super) const SCATTER_COLUMNS: &str =
 
 /// Takes an array apart, a column each.
 pub(super) fn unstack_columns(name: &str, columns: u64) -> String {
+    let name = Variable::of(name).name;
     format!("{name} = jnp.unstack({name}, axis=-1)  # a tuple of {columns} arrays")
 }
 
@@ -53,5 +70,76 @@ pub(super) fn is_name(name: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
+/// Whether it is a name with attributes and items, as Python code has them: `params['layer/w']`, `state.mu[0]`.
+fn is_path(text: &str) -> bool {
+    let name_end = |text: &str| text.find(['.', '[']).unwrap_or(text.len());
+    let (first, mut rest) = text.split_at(name_end(text));
+    if !is_name(first) {
+        return false;
+    }
+    while !rest.is_empty() {
+        let after = match rest.strip_prefix('.') {
+            Some(attribute) => {
+                let (name, after) = attribute.split_at(name_end(attribute));
+                is_name(name).then_some(after)
+            }
+            None => rest
+                .strip_prefix('[')
+                .and_then(|item| item.split_once(']'))
+                .and_then(|(item, after)| is_item(item).then_some(after)),
+        };
+        let Some(after) = after else { return false };
+        rest = after;
+    }
+    true
+}
+
+/// Whether it is a number, or a text in quotes that nothing in it ends.
+fn is_item(text: &str) -> bool {
+    let quoted = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    let is_plain = |letter: char| letter.is_alphanumeric() || " _-./:~".contains(letter);
+    match quoted('\'').or_else(|| quoted('"')) {
+        Some(key) => key.chars().all(is_plain),
+        None => !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit()),
+    }
+}
+
 /// Divides parameters between all devices.
 pub(super) const SHARDING: &str = "import jax\nfrom jax.sharding import NamedSharding, PartitionSpec";
+
+#[cfg(test)]
+mod tests {
+    use super::is_path;
+
+    #[test]
+    fn only_paths_of_identifiers_go_into_code() {
+        for path in
+            ["x", "_a1", "params['w']", "state.opt_state[0].mu['layer/w'].b", "a[\"k\"][2]", "p['encoder layer-1']"]
+        {
+            assert!(is_path(path), "{path}");
+        }
+        for other in [
+            "",
+            "1x",
+            "x y",
+            "x; import os",
+            "x\n",
+            "x()",
+            "x.",
+            "x.1",
+            "x[",
+            "x[0",
+            "x[]",
+            "x['a]",
+            "x['a'+b]",
+            "x['a\\']",
+            "x['`']",
+            "x['\n']",
+            "x[y]",
+            "x['a']b",
+            "__import__('os').system('id')",
+        ] {
+            assert!(!is_path(other), "{other}");
+        }
+    }
+}

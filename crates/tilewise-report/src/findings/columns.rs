@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{JAX, NUMPY, unstack_columns},
+    code::{JAX, NUMPY, Variable, unstack_columns},
     words::{list, named},
 };
 use tilewise_audit::{
@@ -29,7 +29,7 @@ pub(super) fn words(finding: &PaddedColumns, about: &Recommendation) -> Words {
         ColumnsWay::Flat { elements, element_type } => Words::new(format!(
             "Keep {said} flat, as [{elements}], between calls and inside: only elementwise operations read it{others}"
         ))
-        .jax(about, JAX, format!("{name} = {name}.reshape(-1)  # {element_type}[{elements}]")),
+        .jax(about, JAX, flat(&name, &format!("{element_type}[{elements}]"))),
         ColumnsWay::Apart { columns, rows } => Words::new(format!(
             "{pass} {said} as {columns} arrays of [{}], one for each column{inside}{others}",
             list(rows)
@@ -37,4 +37,9 @@ pub(super) fn words(finding: &PaddedColumns, about: &Recommendation) -> Words {
         .jax(about, NUMPY, unstack_columns(&name, *columns)),
         _ => Words::new(""),
     }
+}
+
+fn flat(name: &str, shape: &str) -> String {
+    let name = Variable::of(name).name;
+    format!("{name} = {name}.reshape(-1)  # {shape}")
 }

@@ -1,6 +1,9 @@
 //! Records of a few numbers each, in one flat array.
 
-use super::{Words, code::NUMPY};
+use super::{
+    Words,
+    code::{NUMPY, Variable},
+};
 use tilewise_audit::{Recommendation, recommendation::finding::FlatRecords};
 
 pub(super) fn words(finding: &FlatRecords, about: &Recommendation) -> Words {
@@ -9,8 +12,8 @@ pub(super) fn words(finding: &FlatRecords, about: &Recommendation) -> Words {
         "Pass `{argument}` as {columns} arrays of [{records}], one for each column, keep them separate inside, and return such \
          arrays: reshaped to [{records},{columns}], each row takes 128 lanes"
     );
-    let code = format!(
-        "{argument} = [{argument}.reshape(-1)[column::{columns}] for column in range({columns})]  # {columns} arrays"
-    );
+    let name = Variable::of(argument).name;
+    let code =
+        format!("{name} = [{name}.reshape(-1)[column::{columns}] for column in range({columns})]  # {columns} arrays");
     Words::new(sentence).jax(about, NUMPY, code)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Words,
-    code::{self, LAYOUT},
+    code::{self, LAYOUT, Variable},
     words::capitalized,
 };
 use crate::style::bytes;
@@ -72,19 +72,22 @@ fn code(finding: &LayoutRequest) -> Option<String> {
         let donated = arguments().find(|(argument, _)| argument.donated_to == Some(result.number));
         // How a result is divided between devices isn't known, unless it takes an argument's place.
         let like = match donated {
-            Some((_, name)) => name,
-            None if finding.partitions == 1 => &parameters.first()?.first,
+            Some((_, name)) => Variable::of(name).name,
+            None if finding.partitions == 1 => Variable::of(&parameters.first()?.first).name,
             None => return None,
         };
         formats.push((result.number, format!("Format({}, {like}.sharding)", layout(result)?)));
     }
     let donated = arguments().filter(|(argument, _)| argument.donated_to.is_some());
-    let mut donated: Vec<String> = donated.map(|(_, name)| format!("\"{}\"", code::root(name))).collect();
+    let mut donated: Vec<&str> = donated.map(|(_, name)| code::root(name)).collect();
     donated.dedup();
+    if !donated.iter().all(|name| code::is_name(name)) {
+        return None;
+    }
     let options = if donated.is_empty() {
         String::new()
     } else {
-        format!("donate_argnames=({}), ", code::tuple(donated.into_iter()))
+        format!("donate_argnames=({}), ", code::tuple(donated.iter().map(|name| format!("\"{name}\""))))
     };
     let function = &finding.function;
     match &formats[..] {

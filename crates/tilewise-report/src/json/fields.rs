@@ -103,6 +103,7 @@ fields!(AssignmentReport, report, {
     source: report.source,
     memory_spaces: all(&report.memory_spaces),
     allocations: all(&report.allocations),
+    is_whole: report.is_whole,
 });
 
 fields!(AssignmentSpace, space, {
@@ -179,6 +180,7 @@ fields!(Agreement, agreement, {
     differences: agreement.differences.iter().map(placed_elsewhere).collect::<Vec<_>>(),
     temporary_bytes: agreement.temporary_bytes,
     planned_bytes: agreement.planned_bytes,
+    is_whole: agreement.is_whole,
 });
 
 fields!(PlanRow<'_>, row, {

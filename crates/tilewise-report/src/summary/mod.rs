@@ -13,7 +13,7 @@ pub use stack::{BudgetPart, BudgetStack};
 pub(crate) use time::kind_name;
 
 use crate::style::{bytes, bytes_both, line_of, percent};
-use crate::{findings::note, json::placed_elsewhere};
+use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};
 use serde::Serialize;
 use tilewise::visible;
 use tilewise_audit::{Agreement, MemoryPlan, Recommendation, Report, SpacePeak};
@@ -303,7 +303,8 @@ fn beside_the_compilers(agreement: &Agreement) -> Option<(Tone, String)> {
     } else if values == 0 {
         return None;
     } else if elsewhere == 0 {
-        (Tone::Faint, format!("The compiler's own plan agrees: {values} temporaries lie where it put them."))
+        let unseen = if agreement.is_whole { String::new() } else { format!("; {MAY_LACK_ITS_END}") };
+        (Tone::Faint, format!("The compiler's own plan agrees: {values} temporaries lie where it put them{unseen}."))
     } else {
         let same = values.saturating_sub(elsewhere);
         (

@@ -30,7 +30,7 @@ impl Row<'_> {
         let padding = self.padding.map_or_else(|| "-".to_owned(), bytes);
         let expansion = self.padding.map_or_else(|| "-".to_owned(), |_| times(self.expansion));
         let numbers = format!("  {padding:>10}  {:>10}  {expansion:>6}", self.takes);
-        let room = width.saturating_sub(numbers.chars().count() + 2);
+        let room = width.saturating_sub(count(&numbers) + 2);
         writeln!(out, "{}  {}", styled(waste_style(self.expansion), numbers), cut(&self.shape, room))?;
         let room = width.saturating_sub(INDENT);
         for line in self.places(room).iter().filter(|line| !line.is_empty()) {
@@ -46,7 +46,7 @@ impl Row<'_> {
     fn places(&self, room: usize) -> Vec<String> {
         let Some(op_name) = self.op_name else { return vec![self.who.clone()] };
         let line = format!("{}  {op_name}", self.who);
-        if line.chars().count() <= room { vec![line] } else { vec![self.who.clone(), cut_operation(op_name, room)] }
+        if count(&line) <= room { vec![line] } else { vec![self.who.clone(), cut_operation(op_name, room)] }
     }
 }
 
@@ -59,18 +59,29 @@ pub(crate) fn who(source: Option<&SourceLine>, name: &str) -> String {
 /// An operation's name without the compiled function, and if that doesn't do, without some of its middle: the modules that it
 /// is of and what it computes stay.
 fn cut_operation(name: &str, columns: usize) -> String {
-    if name.chars().count() <= columns {
+    if count(name) <= columns {
         return name.to_owned();
     }
     let words: Vec<&str> = name.split('/').skip(1).collect();
     let Some((last, modules)) = words.split_last() else { return cut(name, columns) };
-    let cuts = (0..=modules.len()).rev().map(|kept| {
-        let left_out = if kept < modules.len() { "…/" } else { "" };
-        let modules: String = modules[..kept].iter().map(|word| format!("{word}/")).collect();
-        format!("…/{modules}{left_out}{last}")
-    });
-    let mut cuts = cuts.filter(|name| name.chars().count() <= columns);
-    cuts.next().unwrap_or_else(|| cut(name, columns))
+    let left_out = |kept: usize| if kept < modules.len() { "…/" } else { "" };
+    // What each number of modules takes, the most last.
+    let mut columns_of = vec![count("…/") + count(last)];
+    for word in modules {
+        columns_of.push(columns_of[columns_of.len() - 1] + count(word) + 1);
+    }
+    let mut kept = (0..=modules.len()).rev();
+    match kept.find(|kept| columns_of[*kept] + count(left_out(*kept)) <= columns) {
+        Some(kept) => {
+            let modules: String = modules[..kept].iter().map(|word| format!("{word}/")).collect();
+            format!("…/{modules}{}{last}", left_out(kept))
+        }
+        None => cut(name, columns),
+    }
+}
+
+fn count(text: &str) -> usize {
+    text.chars().count()
 }
 
 /// An instruction with the place in its result, `fusion.6{0,1}`.

@@ -8,6 +8,9 @@ use std::io::{self, Write};
 use tilewise::visible;
 use tilewise_audit::AssignmentReport;
 
+/// Of an assignment that isn't whole for sure.
+pub(crate) const MAY_LACK_ITS_END: &str = "if allocations are missing at its end, that can't be seen";
+
 impl WriteText for AssignmentReport {
     fn write_text(&self, _: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}  {}\n", styled(STRONG, "Buffer assignment"), styled(FAINT, visible(&self.source)))?;
@@ -33,6 +36,10 @@ impl WriteText for AssignmentReport {
         }
         let hint =
             "The program itself (….after_optimizations.txt or .hlo.pb) tells source lines, padding and the peak.";
-        writeln!(out, "\n{}\n", styled(FAINT, hint))
+        writeln!(out, "\n{}", styled(FAINT, hint))?;
+        if !self.is_whole {
+            writeln!(out, "{}", styled(FAINT, format!("The file names no total: {MAY_LACK_ITS_END}.")))?;
+        }
+        writeln!(out)
     }
 }

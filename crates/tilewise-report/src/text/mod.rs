@@ -10,6 +10,7 @@ mod programs;
 mod summary;
 mod time;
 
+pub(crate) use assignment::MAY_LACK_ITS_END;
 pub use programs::{ProgramLines, Text};
 
 use crate::style::styled;

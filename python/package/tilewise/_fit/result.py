@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tilewise import _markdown
 from tilewise._fit.combination import Combination
 from tilewise._fit.page import page
 from tilewise._fit.rows import FitRow
@@ -224,8 +225,8 @@ class Fit:
             '| largest batch | bytes | left | largest at the peak |'
         """
         header, *cells = self._table()
-        lines = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
-        return "\n".join([*lines, "", *self._notes()])
+        lines = [_markdown.row(row) for row in (header, ["---"] * len(header), *cells)]
+        return "\n".join([*lines, "", *map(_markdown.text, self._notes())])
 
     def to_html(self) -> str:
         """A page: the table, and bytes over the first axis with the limit.
