@@ -32,8 +32,7 @@ pub(crate) struct PaddedArray {
 impl PaddedArray {
     pub(crate) fn of(tiled: &Tiled) -> Self {
         let padded = tiled.padded(MOST_ADDED);
-        let mut levels = padded.tiled().tile_levels();
-        levels.truncate(LEVELS);
+        let levels = padded.tiled().first_tile_levels(LEVELS);
         let joined = padded.tiled().joined_tiles();
         Self { padded, levels, joined }
     }

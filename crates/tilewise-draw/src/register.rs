@@ -1,7 +1,11 @@
 //! What a tile is to a TPU: a part of a vector register, which is 8 sublanes of 128 lanes of 32-bit words
 //! (TPU system architecture, and the layouts that its compiler chooses).
 
-use crate::{padded::PaddedArray, plane::Plane, text::bytes};
+use crate::{
+    padded::{LEVELS, PaddedArray},
+    plane::Plane,
+    text::bytes,
+};
 use tilewise::{TileLevel, Tiled};
 
 const LANES: u64 = 128;
@@ -30,6 +34,8 @@ impl Register {
     pub(crate) fn of(tiled: &Tiled, padded: &PaddedArray, plane: &Plane) -> Option<Self> {
         let bits = tiled.stored_bits();
         let pack = WORD.checked_div(bits).filter(|pack| pack * bits == WORD)?;
+        // No TPU nests as many tiles.
+        tiled.array().layout().filter(|layout| layout.tiles().len() <= LEVELS)?;
         let levels = tiled.tile_levels();
         let first = levels.first().filter(|_| levels.iter().all(is_plain))?;
         let is_line = first.block_axes() == 1;

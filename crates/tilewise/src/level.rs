@@ -31,6 +31,21 @@ impl Tiled {
     /// ```
     #[must_use]
     pub fn tile_levels(&self) -> Vec<TileLevel> {
+        self.first_tile_levels(usize::MAX)
+    }
+
+    /// The levels of so many tiles at most, the first tile first. Each has the bounds of memory so far: of thousands of tiles,
+    /// all of them together take the square of that.
+    ///
+    /// ```
+    /// use tilewise::Tiled;
+    ///
+    /// let tiled = Tiled::new(&"bf16[300,500]{1,0:T(8,128)(2,1)}".parse()?)?;
+    /// assert_eq!(tiled.first_tile_levels(1)[0].physical_dimensions(), [38, 4, 8, 128]);
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn first_tile_levels(&self, most: usize) -> Vec<TileLevel> {
         let tiles = self.array().layout().map_or(&[][..], Layout::tiles);
         let level = |(last, tile): (usize, &Tile)| {
             let mut array = self.array().clone();
@@ -41,7 +56,7 @@ impl Tiled {
             let block_elements = sizes.fold(1, u64::saturating_mul);
             Some(TileLevel { tile: tile.clone(), tiled, block_axes, block_elements })
         };
-        tiles.iter().enumerate().map_while(level).collect()
+        tiles.iter().enumerate().take(most).map_while(level).collect()
     }
 }
 

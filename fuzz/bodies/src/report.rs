@@ -28,7 +28,7 @@ pub fn report_formats(data: &[u8]) {
             let json = json.unwrap_or_else(|| b"null".to_vec());
             assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
         }
-        black_box((said(&mut Csv::default(), &output), said(&mut MemoryViz, &output)));
+        black_box((said(&mut Csv, &output), said(&mut MemoryViz, &output)));
         for text in [said(&mut Github, &output), said(&mut Markdown, &output), said(&mut Html, &output)] {
             assert!(text.is_none_or(|text| String::from_utf8(text).is_ok()));
         }

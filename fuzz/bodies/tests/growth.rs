@@ -12,8 +12,10 @@ use std::{
     fmt::Write as _,
 };
 use tilewise_audit::{Audit, Content, Report};
+use tilewise_draw::{Options, Scene};
 use tilewise_report::{
-    AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, Sarif, Terminal, Text, Trace,
+    AuditOutput, Csv, Exporter, Github, Html, Json, Markdown, MemoryViz, Reader, Sarif, ShapeSummary, Terminal, Text,
+    Trace, WriteText,
 };
 
 thread_local! {
@@ -388,7 +390,7 @@ fn four_times_the_text_is_shown_for_four_times_as_much() {
     let formats: [(&str, Made); 10] = [
         ("text", || Box::new(Text(Terminal::plain(100)))),
         ("json", || Box::new(Json)),
-        ("csv", || Box::<Csv>::default()),
+        ("csv", || Box::new(Csv)),
         ("markdown", || Box::new(Markdown)),
         ("github", || Box::new(Github)),
         ("sarif", || Box::<Sarif>::default()),
@@ -415,6 +417,24 @@ fn four_times_the_text_is_shown_for_four_times_as_much() {
             };
             found.extend(superlinear(&format!("{name} as {format}"), text, &shown(&few), &shown(&many)));
         }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_layout_of_four_times_the_tiles_is_drawn_and_explained_for_four_times_as_much() {
+    let mut found = Vec::new();
+    for tile in ["(2,2)", "(2)", "(1,2)", "(*,2)"] {
+        let shape = |count: usize| format!("f32[4,8]{{1,0:T{}}}", tile.repeat(count));
+        let shown = |count: usize| {
+            cost(|| {
+                let tiled = tilewise::Tiled::new(&shape(count).parse().expect("a shape")).expect("a layout");
+                let scene = Scene::of(&tiled, &Options::new().with_highlight(vec![1, 5])).expect("a picture");
+                let summary = ShapeSummary::read(&shape(count), &mut Reader::without_notes()).expect("a shape");
+                scene.to_svg().len() + scene.to_terminal(80).len() + summary.to_text(80).len()
+            })
+        };
+        found.extend(superlinear(tile, 4.0, &shown(100), &shown(400)));
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -67,20 +67,21 @@ impl Tiled {
 /// The strides of tiles without gaps, after a check that Mosaic takes the tiles.
 fn tile_strides(tiled: &Tiled) -> Result<Vec<u64>, Error> {
     let rank = tiled.logical_dimensions().len();
-    let levels = tiled.tile_levels();
-    // The axes of memory that a tile may cut: the array's, then those inside the first tile.
+    let tiles = tiled.array().layout().map_or(&[][..], Layout::tiles);
+    // The axes of memory that a tile may cut: the array's, then those inside the first tile, which each tile adds its own to.
     let mut reach = rank;
-    for (at, level) in levels.iter().enumerate() {
-        let tile = level.tile();
+    for (at, tile) in tiles.iter().enumerate() {
+        let axes = tile.dimensions().len();
         if tile.dimensions().contains(&TileDimension::Combined) {
             return Err(not_expressible(format!("{tile}: Mosaic's tiles have no `*`")));
         }
-        if level.block_axes() > reach {
+        if axes > reach {
             let message = if at == 0 { "is longer than the rank" } else { "reaches out of the first tile" };
             return Err(not_expressible(format!("tile {tile} {message}; Mosaic takes none that does")));
         }
-        reach = level.physical_dimensions().len() - rank;
+        reach = if at == 0 { axes } else { reach.saturating_add(axes) };
     }
+    let levels = tiled.first_tile_levels(1);
     let tiles = levels.first().map_or(tiled.logical_dimensions(), |level| &level.physical_dimensions()[..rank]);
     let mut strides = vec![1; rank];
     for at in (1..rank).rev() {
