@@ -49,12 +49,16 @@ pub(super) fn write(instruction: &HloInstructionProto, scope: &Scope<'_>, out: &
     }
     operands(instruction, scope, out)?;
     out.write_str(")")?;
-    match (expanded, instruction.opcode.as_str()) {
-        (Some(inner), "async-start") => attributes(inner, scope, out)?,
-        (Some(_), _) => {}
-        (None, _) => attributes(instruction, scope, out)?,
+    // What a start runs is printed with it, and not again.
+    let own = match (expanded, instruction.opcode.as_str()) {
+        (Some(inner), "async-start") => Some(inner),
+        (Some(_), _) => None,
+        (None, _) => Some(instruction),
+    };
+    if let Some(own) = own {
+        attributes(own, scope, out)?;
+        aliasing(own, out)?;
     }
-    aliasing(instruction, out)?;
     if instruction.opcode == "async-start" && !matches!(instruction.async_execution_thread.as_str(), "" | "main") {
         write!(out, ", async_execution_thread={}", Quoted(instruction.async_execution_thread.as_bytes()))?;
     }

@@ -85,6 +85,19 @@ fn a_proto_is_read_as_its_text() {
     }
 }
 
+/// Both are what jaxlib 0.12 made of a text in which a kernel started apart writes in its operand's place.
+#[test]
+fn a_start_says_where_what_it_runs_lies() {
+    let text = module(include_bytes!("data/async_alias.hlo"));
+    let proto = module(include_bytes!("data/async_alias.hlo.pb"));
+    let start = |module: &Module| {
+        let start = module.instructions().find(|at| at.opcode() == Opcode::AsyncStart).unwrap();
+        start.attribute("output_to_operand_aliasing").map(str::to_owned)
+    };
+    assert_eq!(start(&text).as_deref(), Some("{{}: (0, {})}"));
+    assert_eq!(start(&proto), start(&text));
+}
+
 #[test]
 fn a_dumps_proto_has_its_text_and_the_plan() {
     let text = module(&bytes(&format!("dump/{STEM}.txt")));
