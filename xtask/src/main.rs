@@ -1,6 +1,5 @@
 //! Development tasks, as `cargo xtask VERB`.
 
-mod aarch64;
 mod advice;
 mod bench;
 mod capi;
@@ -15,9 +14,11 @@ mod coverage;
 mod cpu;
 mod cross;
 mod debian;
+mod emulated;
 mod fuzz;
 mod gpu;
 mod kernels;
+mod miri;
 mod msrv;
 mod package;
 mod python;
@@ -74,8 +75,13 @@ enum Verb {
     Fuzz(fuzz::Options),
     /// Runs the relayout engine's tests under AddressSanitizer
     Sanitize,
+    /// Runs the core's and the relayout engine's tests under Miri
+    Miri,
     /// Runs the relayout engine's tests for aarch64, under qemu
     Aarch64,
+    /// Runs the core's tests where a pointer has 32 bits (i686), and where the most significant byte comes first (s390x), under
+    /// qemu
+    Targets,
     /// Builds and runs what uses the C library: C++, CMake, Zig and Go; holds its header against the sources
     Capi(capi::Options),
     /// Builds, installs and tests the Python package
@@ -114,7 +120,9 @@ fn main() -> anyhow::Result<()> {
         Verb::Bench(options) => bench::run(&shell, &options),
         Verb::Fuzz(options) => fuzz::run(&shell, &options),
         Verb::Sanitize => sanitize::run(&shell),
-        Verb::Aarch64 => aarch64::run(&shell),
+        Verb::Miri => miri::run(&shell),
+        Verb::Aarch64 => emulated::aarch64(&shell),
+        Verb::Targets => emulated::targets(&shell),
         Verb::Capi(options) => capi::run(&shell, &options),
         Verb::Python => package::run(&shell),
         Verb::Msrv => msrv::run(&shell),

@@ -45,12 +45,14 @@ struct Live {
     cpu_programs: u64,
     tpu_programs: u64,
     kernels: u64,
+    /// Programs with one change each.
+    mutants: u64,
 }
 
 /// So few that the comparison is known to work: recorded facts guard the rest.
-const SMOKE: Live = Live { shapes: "10000", cpu_programs: 4, tpu_programs: 2, kernels: 5 };
+const SMOKE: Live = Live { shapes: "10000", cpu_programs: 4, tpu_programs: 2, kernels: 5, mutants: 0 };
 /// A few minutes' worth.
-const ALL: Live = Live { shapes: "100000", cpu_programs: 60, tpu_programs: 12, kernels: 40 };
+const ALL: Live = Live { shapes: "100000", cpu_programs: 60, tpu_programs: 12, kernels: 40, mutants: 1200 };
 
 /// The features that lints, tests and documentation are built with, and the tests' wheel, so that each crate is compiled once.
 /// Parquet, which takes a minute to build, is left to `--all`.
@@ -157,6 +159,9 @@ fn live(shell: &Shell, checks: &mut Checks, python: &Path, live: &Live) {
     checks.run("conformance", tests.args(["--", "interop", "live_xla"]));
     let programs = tpu::command(shell, python, live.cpu_programs);
     checks.run("CPU programs", programs.args(["--cpu", "--limit", "20"]));
+    if live.mutants > 0 {
+        checks.run("mutated programs", tpu::mutants(shell, python, live.mutants));
+    }
     // Its compiler exists for Linux on x86 only.
     if cmd!(shell, "{python} -c").arg("import libtpu").quiet().ignore_stderr().run().is_err() {
         checks.skip("TPU programs and kernels", "libtpu can't be had here");

@@ -50,6 +50,12 @@ pub(crate) fn command<'a>(shell: &'a Shell, python: &Path, programs: u64) -> Cmd
     cmd!(shell, "{python} conformance/tpu/check.py --tilewise {tilewise} --folder {folder} {programs}")
 }
 
+/// Mutated programs, of which none may be said to fit that XLA refuses.
+pub(crate) fn mutants<'a>(shell: &'a Shell, python: &Path, count: u64) -> Cmd<'a> {
+    let (tilewise, count) = (target_folder(shell).join("debug/tilewise"), count.to_string());
+    cmd!(shell, "{python} conformance/mutants/judge.py --tilewise {tilewise} --count {count}").ignore_stdout()
+}
+
 /// What it compiles with.
 pub(crate) const REQUIREMENTS: &str = "conformance/tpu/requirements.txt";
 
