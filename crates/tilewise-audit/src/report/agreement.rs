@@ -139,4 +139,21 @@ mod tests {
         assert_eq!(taken(3 * 16384, 512), planned);
         assert_eq!(taken(3 * 16384, 2 * 16384), (Some(2 * 16384), planned.1 + 16384));
     }
+
+    #[test]
+    fn a_plan_that_may_lack_its_end_makes_nothing_smaller() {
+        let text = "HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[65536]{0:T(1024)} parameter(0)\n  \
+                    a = f32[65536]{0:T(1024)} negate(x)\n  ROOT c = f32[65536]{0:T(1024)} add(a, a)\n}\n";
+        let taken = |end: &str| {
+            let mut report = crate::audit(&tilewise_hlo::Module::parse(text).expect("a module"));
+            let plan = format!(
+                "BufferAssignment:\nallocation 0: size 512, page 0, preallocated-temp:\n \
+                 value: <1 a @0> (size=512,offset=0): f32[65536]{{0:T(1024)}}\n{end}"
+            );
+            assert!(report.take_plan(&BufferAssignment::parse(&plan).expect("an assignment")));
+            report.memory_bounds.temporary_bytes
+        };
+        assert_eq!(taken(""), Some(4 * 65536));
+        assert_eq!(taken("Total bytes used: 512 (512B)\n"), Some(16384 + 511));
+    }
 }
