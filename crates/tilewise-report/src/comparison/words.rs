@@ -4,7 +4,7 @@
 use super::ComparisonPage;
 use super::{Amount, Change, Comparison, Compiler, Outcome, Owner};
 use crate::{
-    export::{property, workflow_data},
+    export::{markdown_text, property, workflow_data},
     style::{bytes, bytes_both},
     text::{Terminal, WriteText},
 };
@@ -140,16 +140,17 @@ impl Comparison {
                 Some(None) => "does not fit".to_owned(),
                 None => String::new(),
             };
-            lines.push(format!("| {program} | {was} | {is} | {left} | {verdict} |"));
+            lines.push(format!("| {} | {was} | {is} | {left} | {verdict} |", markdown_text(program)));
         }
         for Self { program, changes, advice, .. } in compared {
             let owned: Vec<_> = changes.iter().filter(|change| change.owner.is_some()).collect();
             if !owned.is_empty() {
-                lines.extend([String::new(), format!("{program}:"), String::new()]);
+                lines.extend([String::new(), format!("{}:", markdown_text(program)), String::new()]);
                 let owner = |change: &Change| change.owner.clone().unwrap_or_default() + &place(change);
-                lines.extend(owned.iter().take(ROWS).map(|change| format!("- {}: {}", owner(change), Amounts(change))));
+                let said = |change: &&Change| format!("- {}: {}", markdown_text(&owner(change)), Amounts(change));
+                lines.extend(owned.iter().take(ROWS).map(said));
             }
-            lines.extend(advice.iter().flat_map(|advice| [String::new(), format!("Try: {advice}")]));
+            lines.extend(advice.iter().flat_map(|advice| [String::new(), format!("Try: {}", markdown_text(advice))]));
         }
         lines.join("\n")
     }

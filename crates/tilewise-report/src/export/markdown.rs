@@ -82,7 +82,7 @@ fn line(source: &SourceLine) -> String {
 
 /// Words as text and nothing else, but for the code in them: names in them are the program's, and neither call people nor load
 /// pictures.
-fn text(words: &str) -> String {
+pub(crate) fn text(words: &str) -> String {
     let words = visible(words);
     let mut parts = words.split('`');
     let mut text = plain(parts.next().unwrap_or_default());

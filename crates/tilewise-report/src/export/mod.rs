@@ -26,6 +26,7 @@ pub use html::Html;
 pub(crate) use html::page;
 pub use json::Json;
 pub use markdown::Markdown;
+pub(crate) use markdown::text as markdown_text;
 pub use memory_viz::MemoryViz;
 #[cfg(feature = "parquet")]
 pub use parquet::Parquet;
