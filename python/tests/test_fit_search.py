@@ -15,7 +15,7 @@ from tilewise._fit import combination
 from tilewise._fit.cache import Cache, Log
 from tilewise._fit.combination import Combination, Task, searched
 from tilewise._fit.result import Fit
-from tilewise._fit.rows import FitRow, recomputed
+from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Found, Kind, search
 from tilewise._program import Program
 
@@ -224,12 +224,6 @@ def test_a_page_draws_the_first_axis() -> None:
 
 
 def test_what_is_recomputed_is_said() -> None:
-    text = (
-        "  a.remat = f32[8]{0} dot(b, c)\n  ROOT %d.remat2.1 = f32[8]{0} fusion(a)\n  e.1 = f32[8]{0} copy(a.remat)\n"
-    )
-    assert recomputed(text) == 2
-    assert recomputed("  a.remat_compressed = f32[8]{0} copy(a)\n  a.remat_uncompressed = f32[8]{0} copy(b)\n") == 0
-
     def note(*said: tuple[int, str, int]) -> str:
         done = Combination({}, "v5e", None, {"batch": 3})
         for batch, mode, count in said:
