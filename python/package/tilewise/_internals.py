@@ -210,7 +210,9 @@ class Scan:
                 flat = module("jax._src.flattree")
                 sliced = len(inputs) - self.consts - self.carry
                 params["ft_in"] = flat.pack(tuple(flat.nones(count) for count in (self.consts, self.carry, sliced)))
-                params["ft_out"] = flat.pack(tuple(flat.nones(count) for count in (self.carry, len(outputs) - self.carry)))
+                params["ft_out"] = flat.pack(
+                    tuple(flat.nones(count) for count in (self.carry, len(outputs) - self.carry))
+                )
             else:
                 params.update(num_consts=self.consts, num_carry=self.carry)
             if "linear" in params:  # Until 0.9.

@@ -97,3 +97,16 @@ fn bytes_of(instruction: &Instruction<'_>) -> u64 {
         _ => sizes.fold(0, u64::saturating_add),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_recomputed;
+
+    /// Names as libtpu 0.0.51 prints them.
+    #[test]
+    fn a_tighter_layout_is_no_recomputation() {
+        assert!(["a.remat", "d.remat2.1", "fusion.236.remat2"].into_iter().all(is_recomputed));
+        let others = ["a", "remat", "a.remat_compressed", "a.remat_uncompressed", "a.remat_uncompressed.2"];
+        assert!(!others.into_iter().any(is_recomputed));
+    }
+}
