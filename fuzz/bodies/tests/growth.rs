@@ -406,7 +406,7 @@ fn four_times_the_text_is_shown_for_four_times_as_much() {
         let [few, many] = [small, large].map(|text| report(text));
         for (format, made) in formats {
             let shown = |report: &Report| {
-                let output = AuditOutput { report: report.clone(), all: format.ends_with("all") };
+                let output = AuditOutput { all: format.ends_with("all"), ..AuditOutput::new(report.clone()) };
                 cost(|| {
                     let (mut format, mut out) = (made(), Vec::new());
                     format.begin(&mut out).expect("a vector takes all");
