@@ -403,7 +403,7 @@ fn four_times_the_text_is_shown_for_four_times_as_much() {
     for (name, program, size) in SHAPES {
         let (small, large) = (program(*size), program(4 * size));
         let text = large.len() as f64 / small.len() as f64;
-        let [few, many] = [small, large].map(|text| report(text));
+        let [few, many] = [small, large].map(report);
         for (format, made) in formats {
             let shown = |report: &Report| {
                 let output = AuditOutput { all: format.ends_with("all"), ..AuditOutput::new(report.clone()) };

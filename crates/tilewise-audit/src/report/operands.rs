@@ -133,8 +133,11 @@ mod tests {
     use crate::Audit;
     use tilewise::tpu::Generation;
 
+    /// An instruction, whether elements move, and bytes.
+    type Change = (String, bool, u64);
+
     /// Each operand of the kernel in a program: what makes it, and what lies between, with whether elements move.
-    fn operands(text: &str) -> Vec<(String, Vec<(String, bool, u64)>)> {
+    fn operands(text: &str) -> Vec<(String, Vec<Change>)> {
         let program = crate::Program::parse(text).expect("a program");
         let report = Audit::new(&program).machine(crate::Machine::Tpu(Generation::V5e)).run();
         let [kernel] = &report.kernels()[..] else { panic!("one kernel") };
