@@ -38,26 +38,50 @@ impl Array {
     }
 }
 
-/// The arrays of shapes, each text read once: programs repeat a few hundred.
+/// The arrays of results. Each text is read once, since programs repeat a few hundred, and each instruction's is looked at once:
+/// a wide tuple may have many readers.
 #[derive(Default)]
 pub(crate) struct Arrays<'m> {
-    known: HashMap<&'m str, Rc<[Array]>>,
+    of_text: HashMap<&'m str, Rc<Held>>,
+    of_instruction: HashMap<usize, Rc<Held>>,
+}
+
+/// The arrays of a result.
+struct Held {
+    arrays: Rc<[Array]>,
+    /// Read or written as a whole.
+    whole: Traffic,
+    part: Part,
 }
 
 impl<'m> Arrays<'m> {
+    fn held(&mut self, instruction: &Instruction<'m>) -> Rc<Held> {
+        if let Some(held) = self.of_instruction.get(&instruction.index()) {
+            return Rc::clone(held);
+        }
+        let read = || {
+            let arrays: Rc<[Array]> = match instruction.shape() {
+                Ok(shape) => shape.leaves().filter_map(|(_, leaf)| Array::of(&leaf)).collect(),
+                Err(_) => Rc::default(),
+            };
+            let mut whole = Traffic::default();
+            whole.add(&arrays, |_| None);
+            let part = arrays.iter().fold(Part::default(), |sum, array| sum.plus(array.part));
+            Rc::new(Held { arrays, whole, part })
+        };
+        let held = Rc::clone(self.of_text.entry(instruction.shape_text()).or_insert_with(read));
+        self.of_instruction.insert(instruction.index(), Rc::clone(&held));
+        held
+    }
+
     /// Those of an instruction's result; none for what can't be sized.
     pub(crate) fn result(&mut self, instruction: &Instruction<'m>) -> Rc<[Array]> {
-        let text = instruction.shape_text();
-        let read = || match instruction.shape() {
-            Ok(shape) => shape.leaves().filter_map(|(_, leaf)| Array::of(&leaf)).collect(),
-            Err(_) => Rc::default(),
-        };
-        Rc::clone(self.known.entry(text).or_insert_with(read))
+        Rc::clone(&self.held(instruction).arrays)
     }
 
     /// Bytes of the arrays of a result, together.
     pub(crate) fn part(&mut self, instruction: &Instruction<'m>) -> Part {
-        self.result(instruction).iter().fold(Part::default(), |sum, array| sum.plus(array.part))
+        self.held(instruction).part
     }
 
     /// Elements of the largest array of a result.
@@ -93,7 +117,10 @@ impl Traffic {
                 Opcode::DynamicUpdateSlice if number == 0 => Some(Part::default()),
                 _ => None,
             };
-            traffic.add(&arrays.result(&operand), |_| part);
+            match part {
+                Some(_) => traffic.add(&arrays.result(&operand), |_| part),
+                None => traffic.plus(&arrays.held(&operand).whole),
+            }
         }
         let result = arrays.result(instruction);
         let updated = update().filter(|_| opcode == Opcode::DynamicUpdateSlice).map(|update| arrays.part(&update));
@@ -102,6 +129,12 @@ impl Traffic {
             _ => updated,
         });
         traffic
+    }
+
+    fn plus(&mut self, other: &Self) {
+        self.hbm = self.hbm.plus(other.hbm);
+        self.wide_bytes += other.wide_bytes;
+        self.host_bytes = self.host_bytes.saturating_add(other.host_bytes);
     }
 
     fn add(&mut self, arrays: &[Array], part: impl Fn(usize) -> Option<Part>) {

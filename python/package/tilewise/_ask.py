@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import multiprocessing
 import os
 import shutil
@@ -418,9 +417,13 @@ def report_of(text: str, source: str, tpu: str, hbm_limit: int | None, assignmen
     return report
 
 
-@functools.cache
+_SAID: set[str] = set()
+
+
 def _say_once(words: str) -> None:
-    warnings.warn(words, stacklevel=2)
+    if words not in _SAID:
+        _SAID.add(words)
+        warnings.warn(words, stacklevel=2)
 
 
 def _deadline(timeout: float | None) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # Code hosts look for ``@name`` and ``#1`` in the text as shown: an invisible character keeps them apart.
-_PLAIN = {"&": "&amp;", "<": "&lt;", "@": "@\u200b", "#": "#\u200b"} | {each: f"\\{each}" for each in "[]*|!\\"}
+_SHOWN = {"&": "&amp;", "<": "&lt;", "@": "@\u200b", "#": "#\u200b"} | {each: f"\\{each}" for each in "[]*|!\\"}
+_PLAIN = {ord(each): shown for each, shown in _SHOWN.items()}
 
 
 def text(words: str, *, in_table: bool = False) -> str:
@@ -18,7 +19,7 @@ def text(words: str, *, in_table: bool = False) -> str:
     # Tables end a cell at a bar, within code, too.
     bar = "\\|" if in_table else "|"
     return "`".join(
-        part.replace("|", bar) if at % 2 else part.translate(str.maketrans(_PLAIN)).replace("\0", "\\`")
+        part.replace("|", bar) if at % 2 else part.translate(_PLAIN).replace("\0", "\\`")
         for at, part in enumerate(parts)
     )
 

@@ -66,6 +66,7 @@ __all__ = [
     "read",
     "read_lock",
     "relayout",
+    "reshard",
     "restore",
     "run",
     "set_origin",

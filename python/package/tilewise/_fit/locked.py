@@ -123,7 +123,8 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         before = locked.get(name) if name else next(same, None)
         # What the one program is for, another may be for, too; but it is none to be compared with.
         known: dict[str, Any] = before or (next(iter(locked.values())) if len(locked) == 1 else {})
-        settings: dict[str, Any] = dict(map(setting, given.set)) or (before or {}).get("settings") or {}
+        kept: dict[str, Any] = before.get("settings") or {} if before else {}
+        settings: dict[str, Any] = dict(map(setting, given.set)) or kept
         tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
         new_name, *after, is_new = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root)
         before = before or locked.get(given.name or new_name)
