@@ -97,7 +97,7 @@ class Trace:
             replies.send("not_sendable", error=str(error))
         except Skip as error:
             replies.send("skipped", error=str(error))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             replies.send("untraceable", error=f"{type(error).__name__}: {error}")
         else:
             replies.send("traced", program=program)

@@ -93,7 +93,7 @@ def factory(program: str) -> Callable[..., Any]:
         except (OSError, AttributeError, ImportError):
             raise
         # A file of Python may raise anything.
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             message = f"{place} can't be run: {type(error).__name__}: {error}"
             raise ValueError(message) from error
         return found
@@ -112,7 +112,11 @@ def sizes(text: str) -> tuple[str, Sequence[int]]:
     try:
         if ".." in held:
             first, last, *step = (int(part) for part in held.split(".."))
-            return name, range(first, last + 1, *step)
+            chosen = range(first, last + 1, *step)
+            if max(abs(first), abs(last)) < sys.maxsize:
+                return name, chosen
+            message = "a size is below 2^63"
+            raise ValueError(message)
         return name, [int(part) for part in held.split(",")]
     except (ValueError, TypeError) as error:
         message = f"sizes are written 1..512, 8..512..8 or 1,2,8, not {held!r}"
