@@ -12,8 +12,9 @@ fn run(path: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
 #[test]
 fn help_needs_no_package() {
     let empty = tempfile::tempdir().unwrap();
+    let served = if cfg!(feature = "mcp") { "--root" } else { "pip install" };
     for (verb, option) in
-        [(&["fit", "--help"][..], "--largest"), (&["lock", "-h"], "--update"), (&["mcp", "--help"], "pip install")]
+        [(&["fit", "--help"][..], "--largest"), (&["lock", "-h"], "--update"), (&["mcp", "--help"], served)]
     {
         let (status, words, _) = run(empty.path(), verb);
         assert_eq!(status, Some(0));
