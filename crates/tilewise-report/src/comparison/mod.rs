@@ -16,7 +16,7 @@ use std::{
 use tilewise_audit::Report;
 
 /// What differs between two programs. It serialises, and [`ToString`] says it in words; [`to_markdown`](Self::to_markdown) and
-/// [`to_github`](Self::to_github) say it in a pull request and in the log of its job, [`to_html`](Self::to_html) draws two programs.
+/// [`to_github`](Self::to_github) say it in a pull request and in the log of its job, `to_html` (feature `html`) draws two programs.
 ///
 /// ```
 /// use tilewise_audit::audit;
