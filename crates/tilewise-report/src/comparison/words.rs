@@ -5,7 +5,7 @@ use super::ComparisonPage;
 use super::{Amount, Change, Comparison, Compiler, Outcome, Owner};
 use crate::{
     export::{markdown_text, property, workflow_data},
-    style::{bytes, bytes_both},
+    style::{bytes, bytes_both, shortened},
     text::{Terminal, WriteText},
 };
 use std::{
@@ -78,8 +78,8 @@ impl fmt::Display for Line<'_> {
 /// ` at model.py:15`
 fn place(change: &Change) -> String {
     match (&change.file, change.line) {
-        (Some(file), Some(line)) => format!(" at {file}:{line}"),
-        (Some(file), None) => format!(" at {file}"),
+        (Some(file), Some(line)) => format!(" at {}:{line}", shortened(file)),
+        (Some(file), None) => format!(" at {}", shortened(file)),
         _ => String::new(),
     }
 }
