@@ -38,6 +38,7 @@ TYPES = {
     "f32": np.float32,
     "c64": np.complex64,
 }
+TYPES |= {f"f6{kind}": getattr(jnp, f"float6_{kind}") for kind in ("e2m3fn", "e3m2fn") if hasattr(jnp, f"float6_{kind}")}
 NOT_EARLY = {"s4", "u4", "f8e4m3fn", "f8e5m2"}
 """What v2, v3 and v4 compute with nothing of."""
 ARGUMENTS = 12

@@ -30,11 +30,11 @@ pub(crate) fn machine_named(name: &str) -> Result<Machine> {
     name.parse().map_err(|error: UnknownMachine| Error::new(Class::Parse, "unknown_machine", error.to_string()))
 }
 
-/// The name of a machine, such as `gpu:h100`, and what its programs have of its memory by default, in bytes, if that is known.
+/// The name of a machine, such as `gpu:h100`, and the bytes of its memory, if they are known.
 #[pyfunction]
 pub(crate) fn machine_name(name: &str) -> Result<(String, Option<u64>)> {
     let machine = machine_named(name)?;
-    Ok((machine.to_string(), machine.program_bytes()))
+    Ok((machine.to_string(), machine.memory_bytes()))
 }
 
 /// The HBM that one device of a TPU generation offers to programs, in bytes.

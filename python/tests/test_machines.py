@@ -59,6 +59,7 @@ def test_texts() -> None:
         assert json.loads(report.to_json())["machine"] == machine
     # JAX's pool takes three quarters of a card.
     assert tw.audit(PROGRAMS / "attention.h100.hlo", machine="gpu:h100").hbm_limit == 84_929_347_584 * 3 // 4
+    assert tw.audit(PROGRAMS / "attention.h100.hlo", machine="gpu:h200", hbm_limit="90%").hbm_limit == 136_257_837_465
     assert tw.audit(PROGRAMS / "attention.h100.hlo", machine="gpu:h100") != tw.audit(PROGRAMS / "attention.h100.hlo")
     tiled = PROGRAMS.parent / "gnn_large.v5e.hlo"
     assert tw.audit(tiled, machine="tpu:v5e") == tw.audit(tiled, tpu="v5e")

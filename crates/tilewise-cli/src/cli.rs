@@ -8,7 +8,7 @@ use tilewise_audit::Machine;
 
 /// The version, and whose rules memory is planned by.
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let [tpu, gpu, cpu] = [Machine::Tpu(Generation::V5e), Machine::Gpu, Machine::Cpu].map(Machine::compiler);
+    let [tpu, gpu, cpu] = [Machine::Tpu(Generation::V5e), Machine::Gpu(None), Machine::Cpu].map(Machine::compiler);
     format!("{}\nplans memory as {tpu}, {gpu}, and {cpu} do", env!("CARGO_PKG_VERSION"))
 });
 

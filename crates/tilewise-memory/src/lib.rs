@@ -37,6 +37,6 @@ pub use assign::Role;
 pub use bound::unshared_bytes;
 pub use error::Error;
 pub use heap::Packing;
-pub use machine::{Machine, UnknownMachine};
+pub use machine::{GpuModel, Machine, UnknownMachine};
 pub use plan::{AssignedValue, LiveBuffer, MemoryPlan, Peak, PlanOptions, SpacePlan};
 pub use planner::Planner;

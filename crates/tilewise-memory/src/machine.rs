@@ -10,10 +10,10 @@ use crate::Packing;
 ///
 /// ```
 /// use tilewise::tpu::Generation;
-/// use tilewise_memory::Machine;
+/// use tilewise_memory::{GpuModel, Machine};
 ///
 /// assert_eq!("tpu:v5e".parse(), Ok(Machine::Tpu(Generation::V5e)));
-/// assert_eq!(Machine::H100.to_string(), "gpu:h100");
+/// assert_eq!(Machine::Gpu(Some(GpuModel::H100)).to_string(), "gpu:h100");
 /// assert!("gpu:tpu".parse::<Machine>().unwrap_err().to_string().contains("gpu:h100"));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,23 +21,67 @@ use crate::Packing;
 pub enum Machine {
     /// A TPU of a generation, `tpu:v5e`.
     Tpu(Generation),
-    /// Any NVIDIA GPU, `gpu`: all have the same rules.
-    Gpu,
-    /// An NVIDIA A100 with 80 GB, `gpu:a100`.
-    A100,
-    /// An NVIDIA H100 with 80 GB, `gpu:h100`.
-    H100,
-    /// An NVIDIA B200, `gpu:b200`.
-    B200,
+    /// An NVIDIA GPU, `gpu:h100`, or any, `gpu`: all have the same rules.
+    Gpu(Option<GpuModel>),
     /// A CPU, `cpu`.
     Cpu,
 }
 
-impl Machine {
-    /// Those that are no TPU.
-    const OTHERS: [Self; 5] = [Self::Gpu, Self::A100, Self::H100, Self::B200, Self::Cpu];
+/// A model of NVIDIA GPU whose memory is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GpuModel {
+    /// An A100 with 40 GB, `a100-40gb`.
+    A100With40Gb,
+    /// An A100 with 80 GB, `a100`.
+    A100,
+    /// An H100 with 80 GB, `h100`.
+    H100,
+    /// An H200, `h200`.
+    H200,
+    /// A B200, `b200`.
+    B200,
+    /// A B300, `b300`.
+    B300,
+}
 
-    /// All of them: the TPU generations, the oldest first, then the others.
+impl GpuModel {
+    /// All of them, the oldest first.
+    pub const ALL: [Self; 6] = [Self::A100With40Gb, Self::A100, Self::H100, Self::H200, Self::B200, Self::B300];
+
+    /// What follows `gpu:` in the machine's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A100With40Gb => "a100-40gb",
+            Self::A100 => "a100",
+            Self::H100 => "h100",
+            Self::H200 => "h200",
+            Self::B200 => "b200",
+            Self::B300 => "b300",
+        }
+    }
+
+    /// Bytes of its memory: `device_memory_size` of XLA's description of it (`xla/backends/gpu/target_config/specs`), by which
+    /// programs are compiled without the GPU.
+    #[must_use]
+    pub const fn memory_bytes(self) -> u64 {
+        match self {
+            Self::A100With40Gb => 42_331_013_120,
+            Self::A100 => 85_100_068_864,
+            Self::H100 => 84_929_347_584,
+            Self::H200 => 151_397_597_184,
+            Self::B200 => 191_514_411_008,
+            Self::B300 => 297_021_865_984,
+        }
+    }
+}
+
+/// The share of a GPU's memory that JAX's pool takes by default (`XLA_PYTHON_CLIENT_MEM_FRACTION`).
+const POOL_FRACTION: f64 = 0.75;
+
+impl Machine {
+    /// All of them: the TPU generations, then the GPUs, each the oldest first, and a CPU.
     ///
     /// ```
     /// use tilewise_memory::Machine;
@@ -45,19 +89,13 @@ impl Machine {
     /// assert!(Machine::all().all(|machine| machine.to_string().parse() == Ok(machine)));
     /// ```
     pub fn all() -> impl Iterator<Item = Self> {
-        Generation::ALL.iter().copied().map(Self::Tpu).chain(Self::OTHERS)
+        Generation::ALL.iter().copied().map(Self::Tpu).chain(Self::others())
     }
 
-    /// The name of one that is no TPU.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Tpu(_) => "tpu",
-            Self::Gpu => "gpu",
-            Self::A100 => "gpu:a100",
-            Self::H100 => "gpu:h100",
-            Self::B200 => "gpu:b200",
-            Self::Cpu => "cpu",
-        }
+    /// Those that are no TPU.
+    fn others() -> impl Iterator<Item = Self> {
+        let models = GpuModel::ALL.into_iter().map(|model| Self::Gpu(Some(model)));
+        [Self::Gpu(None)].into_iter().chain(models).chain([Self::Cpu])
     }
 
     /// The TPU generation, if it is a TPU.
@@ -69,16 +107,13 @@ impl Machine {
         }
     }
 
-    /// Bytes of its memory, where the machine's name tells: what a TPU offers to programs, and all that a GPU has
-    /// (`device_memory_size` of the target that XLA compiles for without one).
+    /// Bytes of its memory, where the machine's name tells: what a TPU offers to programs, and all that a GPU has.
     #[must_use]
     pub fn memory_bytes(self) -> Option<u64> {
         match self {
             Self::Tpu(generation) => Some(generation.hbm_bytes()),
-            Self::A100 => Some(85_100_068_864),
-            Self::H100 => Some(84_929_347_584),
-            Self::B200 => Some(191_514_411_008),
-            Self::Gpu | Self::Cpu => None,
+            Self::Gpu(model) => Some(model?.memory_bytes()),
+            Self::Cpu => None,
         }
     }
 
@@ -86,15 +121,34 @@ impl Machine {
     /// (`XLA_PYTHON_CLIENT_MEM_FRACTION`).
     ///
     /// ```
-    /// use tilewise_memory::Machine;
+    /// use tilewise_memory::{GpuModel, Machine};
     ///
-    /// assert_eq!(Machine::H100.program_bytes(), Some(63_697_010_688));
-    /// assert_eq!(Machine::Gpu.program_bytes(), None);
+    /// assert_eq!(Machine::Gpu(Some(GpuModel::H100)).program_bytes(), Some(63_697_010_688));
+    /// assert_eq!(Machine::Gpu(None).program_bytes(), None);
     /// ```
     #[must_use]
     pub fn program_bytes(self) -> Option<u64> {
-        let bytes = self.memory_bytes()?;
-        Some(if self.generation().is_some() { bytes } else { bytes / 4 * 3 })
+        if self.generation().is_some() { self.memory_bytes() } else { self.pool_bytes(POOL_FRACTION) }
+    }
+
+    /// Bytes of a GPU's memory in a pool that takes this share of it; `None` if the machine is no GPU of a known model or the
+    /// share isn't between 0 and 1.
+    ///
+    /// ```
+    /// use tilewise_memory::{GpuModel, Machine};
+    ///
+    /// assert_eq!(Machine::Gpu(Some(GpuModel::H100)).pool_bytes(0.9), Some(76_436_412_825));
+    /// ```
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a GPU's memory, which a float counts exactly: XLA computes it so"
+    )]
+    pub fn pool_bytes(self, fraction: f64) -> Option<u64> {
+        let Self::Gpu(Some(model)) = self else { return None };
+        let is_share = 0.0 < fraction && fraction <= 1.0;
+        is_share.then(|| (model.memory_bytes() as f64 * fraction) as u64)
     }
 
     /// The compiler whose plans these are, as checked.
@@ -102,7 +156,7 @@ impl Machine {
     pub fn compiler(self) -> &'static str {
         match self {
             Self::Tpu(_) => "libtpu 0.0.51",
-            Self::Gpu | Self::A100 | Self::H100 | Self::B200 => "XLA for GPUs in jax 0.6.2 to 0.10.2",
+            Self::Gpu(_) => "XLA for GPUs in jax 0.6.2 to 0.10.2",
             Self::Cpu => "XLA for CPUs in jax 0.4.35 to 0.10.2",
         }
     }
@@ -124,7 +178,9 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tpu(generation) => write!(f, "tpu:{generation}"),
-            other => f.write_str(other.name()),
+            Self::Gpu(None) => f.write_str("gpu"),
+            Self::Gpu(Some(model)) => write!(f, "gpu:{}", model.name()),
+            Self::Cpu => f.write_str("cpu"),
         }
     }
 }
@@ -135,7 +191,8 @@ pub struct UnknownMachine(String);
 
 impl fmt::Display for UnknownMachine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let others = Machine::OTHERS.map(Machine::name).join(", ");
+        let others: Vec<_> = Machine::others().map(|machine| machine.to_string()).collect();
+        let others = others.join(", ");
         write!(f, "`{}` isn't a machine: tpu:v5e and other TPU generations, {others}", tilewise::visible(&self.0))
     }
 }
@@ -148,7 +205,7 @@ impl FromStr for Machine {
     fn from_str(text: &str) -> Result<Self, UnknownMachine> {
         let name = text.trim().to_ascii_lowercase();
         let tpu = || Some(Self::Tpu(name.strip_prefix("tpu:")?.parse().ok()?));
-        let other = Self::OTHERS.into_iter().find(|machine| machine.name() == name);
+        let other = Self::others().find(|machine| machine.to_string() == name);
         other.or_else(tpu).ok_or_else(|| UnknownMachine(text.to_owned()))
     }
 }

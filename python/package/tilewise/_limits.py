@@ -48,14 +48,18 @@ def share_of(share: float | str) -> float:
     return float(number) / (100 if unit else 1)
 
 
-def hbm_of(limit: Limit | None, tpu: Tpu | None) -> int | None:
-    """The HBM that there is, in bytes; a share is of the TPU's."""
+def hbm_of(limit: Limit | None, tpu: Tpu | None, machine: str | None = None) -> int | None:
+    """The memory that there is, in bytes; a share is of the TPU's HBM or of all that the GPU has."""
     if limit is None:
         return None
-    if isinstance(limit, str) and "%" in limit and tpu is None:
-        message = f"{limit!r} is a share of a TPU's HBM: say which, as in tpu='v5e'"
-        raise TypeError(message)
-    return bytes_of(limit, 0 if tpu is None else _tilewise.hbm_bytes(tpu))
+    whole = 0
+    if isinstance(limit, str) and "%" in limit:
+        found = _tilewise.hbm_bytes(tpu) if tpu is not None else _tilewise.machine_name(machine)[1] if machine else None
+        if found is None:
+            message = f"{limit!r} is a share of a machine's memory: say which, as in tpu='v5e' or machine='gpu:h100'"
+            raise TypeError(message)
+        whole = found
+    return bytes_of(limit, whole)
 
 
 def in_words(count: float) -> str:

@@ -60,7 +60,7 @@ fn has_sparse_core(module: &Module) -> bool {
 /// let text = "HloModule m, is_scheduled=true\nENTRY e { ROOT x = f32[8]{0} parameter(0) }";
 /// let machine = |text: &str| tilewise_audit::infer_machine(&tilewise_hlo::Module::parse(text).unwrap());
 /// assert_eq!(machine(text), None);
-/// assert_eq!(machine(&text.replace("true", "true, frontend_attributes={fingerprint_before_lhs=\"6f\"}")), Some(Machine::Gpu));
+/// assert_eq!(machine(&text.replace("true", "true, frontend_attributes={fingerprint_before_lhs=\"6f\"}")), Some(Machine::Gpu(None)));
 /// ```
 #[must_use]
 pub fn infer_machine(module: &Module) -> Option<Machine> {
@@ -69,7 +69,7 @@ pub fn infer_machine(module: &Module) -> Option<Machine> {
     }
     let shows = |marks: &[&str]| marks.iter().any(|mark| module.source().contains(mark));
     // CPUs' first: both have fusions of Triton's kind, under names of their own.
-    if shows(CPU_MARKS) { Some(Machine::Cpu) } else { shows(GPU_MARKS).then_some(Machine::Gpu) }
+    if shows(CPU_MARKS) { Some(Machine::Cpu) } else { shows(GPU_MARKS).then_some(Machine::Gpu(None)) }
 }
 
 /// In all 163 texts of GPUs that were compared: the fingerprint. The others are of the backend's configuration, and of

@@ -56,9 +56,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TPU", value_parser = parse_generation)]
     tpu: Option<Generation>,
     /// Machine that the program is compiled for, if its text does not name it: tpu:v5e and other generations, gpu, gpu:a100,
-    /// gpu:h100, gpu:b200, cpu. Naming a GPU model reports whether the program fits; the exit status is unaffected
+    /// gpu:a100-40gb, gpu:h100, gpu:h200, gpu:b200, gpu:b300, cpu. Naming a GPU model reports whether the program fits; the exit
+    /// status is unaffected
     #[arg(long, value_name = "MACHINE", conflicts_with = "tpu")]
     machine: Option<Machine>,
+    /// Share of the GPU's memory that JAX's pool takes, as in XLA_PYTHON_CLIENT_MEM_FRACTION [default: 0.75]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "machine", conflicts_with = "hbm_limit")]
+    memory_fraction: Option<f64>,
     /// Exit with status 1 if the padding in HBM at the peak exceeds a share of the live bytes (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     fail_above: Option<Limit>,
@@ -79,6 +83,11 @@ pub(crate) struct Args {
 fn parse_memory_space(text: &str) -> Result<u8, String> {
     let by_name = || (0..=u8::MAX).find(|space| memory_space_name(*space) == text);
     text.parse().ok().or_else(by_name).ok_or_else(|| format!("`{text}` isn't a memory space such as hbm or vmem"))
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| 0.0 < *share && *share <= 1.0);
+    share.ok_or_else(|| format!("`{text}` isn't a share of the memory such as 0.9"))
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -124,6 +133,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
     if let Some(path) = written_over {
         let message = format!("`{}` would be written over what is read", path.display());
         return output.failure("", Failure::new("usage", message).with_help("give `--out` another name"));
+    }
+    if let Some(machine) =
+        args.machine.filter(|machine| args.memory_fraction.is_some() && machine.pool_bytes(1.0).is_none())
+    {
+        let message = format!("`--memory-fraction` is of a GPU whose memory is known, and `{machine}` isn't one");
+        return output
+            .failure("", Failure::new("usage", message).with_help("name the model, such as `--machine gpu:h100`"));
     }
     if let Some(before) = &args.against {
         return against::run(before, args, output);
@@ -191,18 +207,19 @@ impl Request<'_> {
     }
 
     fn audit(&self, content: Content, input: &Input) -> Result<Found, Failure> {
-        let (&Args { machine, all, time: of_time, hbm_limit, fail_above, .. }, tpu) = (self.args, self.tpu);
+        let (&Args { machine, memory_fraction, all, time: of_time, hbm_limit, .. }, tpu) = (self.args, self.tpu);
         let source = input.path.to_string_lossy();
         match content {
             Content::Program(program) => {
                 let fits = match machine {
                     Some(machine) => program.for_machine(machine),
-                    None if tpu.is_some() || fail_above.is_some() => program.for_tpu(),
+                    None if tpu.is_some() || self.args.fail_above.is_some() => program.for_tpu(),
                     None => Ok(()),
                 };
                 fits.map_err(|failure| failure.in_file(&input.path))?;
                 let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source);
-                let report = hbm_limit.map_or(asked, |limit| asked.limit(limit)).run();
+                let limit = hbm_limit.or_else(|| machine?.pool_bytes(memory_fraction?));
+                let report = limit.map_or(asked, |limit| asked.limit(limit)).run();
                 Ok(Found::Program(Box::new(AuditOutput { report, all, of_time })))
             }
             Content::BufferAssignment(assignment) if self.takes_plans => {

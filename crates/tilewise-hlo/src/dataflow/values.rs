@@ -247,6 +247,11 @@ impl Analysis<'_> {
                 self.define(sources);
             }
             None => {
+                // XLA names no value at {0} itself, so it has no table: it stands in the instruction's own.
+                if is_permute {
+                    self.define(flow[op].position);
+                    self.held[sources] = self.held[flow[op].position];
+                }
                 for (element, operand) in flow.elements(sources).zip(flow.operands(op)) {
                     self.forward(flow[*operand].position, element);
                 }

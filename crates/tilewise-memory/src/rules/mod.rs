@@ -30,7 +30,7 @@ pub(crate) const HOST: u8 = 5;
 pub(crate) fn of(machine: Machine, flow: &Dataflow) -> Arc<dyn Rules> {
     match machine {
         Machine::Tpu(generation) => Arc::new(tpu::Tpu { generation }),
-        Machine::Gpu | Machine::A100 | Machine::H100 | Machine::B200 => Arc::new(gpu::Gpu::new(flow)),
+        Machine::Gpu(_) => Arc::new(gpu::Gpu::new(flow)),
         Machine::Cpu => Arc::new(cpu::Cpu::new(flow)),
     }
 }

@@ -50,8 +50,8 @@ impl Policy {
 /// dimensions count with their bounds and stay dynamic; a buffer stays a buffer.
 ///
 /// # Errors
-/// [`ErrorKind::NotAnArray`], [`ErrorKind::UnboundedDimension`], [`ErrorKind::UnsupportedElementType`], and [`ErrorKind::Overflow`] where
-/// the size without padding is above 2^63 − 1 bytes.
+/// [`ErrorKind::NotAnArray`], [`ErrorKind::UnboundedDimension`], and [`ErrorKind::Overflow`] where the size without padding is above
+/// 2^63 − 1 bytes.
 ///
 /// ```
 /// use tilewise::{Shape, tpu::{self, Generation, Policy}};
@@ -65,7 +65,7 @@ impl Policy {
 /// ```
 pub fn predict(shape: &Shape, generation: Generation) -> Result<Prediction, Error> {
     let array = shape.array_or_error()?;
-    let rule = Rule::new(array.element_type, generation)?;
+    let rule = Rule::new(array.element_type, generation);
     let mut bounds = InlineVec::<u64, 6>::new();
     for (number, dimension) in array.dimensions.iter().enumerate() {
         bounds.push(dimension.bound().ok_or_else(|| unbounded(number))?);
@@ -83,8 +83,7 @@ pub fn predict(shape: &Shape, generation: Generation) -> Result<Prediction, Erro
 /// An array with the layout a TPU of this generation picks by default: PJRT's `get_default_layout`. Bounds are in elements.
 ///
 /// # Errors
-/// [`ErrorKind::UnsupportedElementType`] for `f6e2m3fn` and `f6e3m2fn`, [`ErrorKind::Overflow`] if a bound, the element count or
-/// the byte count without padding is above 2^63 − 1.
+/// [`ErrorKind::Overflow`] if a bound, the element count or the byte count without padding is above 2^63 − 1.
 ///
 /// ```
 /// use tilewise::{ElementType, tpu::{self, Generation}};
@@ -95,7 +94,7 @@ pub fn predict(shape: &Shape, generation: Generation) -> Result<Prediction, Erro
 /// # Ok::<(), tilewise::Error>(())
 /// ```
 pub fn default_layout(element_type: ElementType, bounds: &[u64], generation: Generation) -> Result<Shape, Error> {
-    let rule = Rule::new(element_type, generation)?;
+    let rule = Rule::new(element_type, generation);
     let shape = Shape::array(element_type, bounds.iter().copied())?;
     shape.with_layout(rule.layout(rule.order(bounds), bounds)?)
 }
@@ -144,22 +143,17 @@ struct Rule {
 }
 
 impl Rule {
-    fn new(element_type: ElementType, generation: Generation) -> Result<Self, Error> {
+    fn new(element_type: ElementType, generation: Generation) -> Self {
         let bits = match element_type {
-            // jax has no such types ("Unknown NumPy dtype"), so the compiler was never asked.
-            ElementType::F6e2m3fn | ElementType::F6e3m2fn => {
-                let message = format!("what layout a TPU gives {element_type} is not known: jax refuses the type");
-                return Err(Error::new(ErrorKind::UnsupportedElementType, message)
-                    .with_help("f4e2m1fn and the f8 kinds are known"));
-            }
-            ElementType::Pred => 8,
+            // Six bits in a byte each, and the layouts of bytes, as libtpu 0.0.52 answers.
+            ElementType::Pred | ElementType::F6e2m3fn | ElementType::F6e3m2fn => 8,
             // 64-bit types and c64 live as two 32-bit planes, c128 as four; each plane is laid out as one 32-bit array.
             other => u64::from(other.bits().min(32)),
         };
         let old = generation.is_old();
         // v2 and v3 give a byte to every smaller element: `s4[8,8]{1,0:T(8,128)(4,1)}`, new `{1,0:T(8,128)(8,1)E(4)}`.
         let stored = if old { bits.max(8) } else { bits };
-        Ok(Self { old, bits, stored, granule: 8 * generation.granule_bytes() / stored })
+        Self { old, bits, stored, granule: 8 * generation.granule_bytes() / stored }
     }
 
     /// Elements of a 32-bit word, which the last tile, `(pack,1)`, gathers from as many rows.

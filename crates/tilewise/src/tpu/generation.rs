@@ -157,20 +157,12 @@ impl Generation {
 
     fn from_name(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase();
-        let bare = name.strip_prefix("tpu").map_or(&*name, |rest| rest.trim_start_matches([' ', '-', '_']));
-        match bare {
+        match bare(&name) {
             "trillium" => return Some(Self::V6e),
             "ironwood" => return Some(Self::V7x),
             _ => {}
         }
-        // `tpu7x` has no `v`, and a bare `7x` is no name.
-        let version = bare.strip_prefix('v').or((bare.len() < name.len()).then_some(bare))?;
-        let version = match version.split_once([':', '-']) {
-            Some((version, chips)) if is_chips(chips) => version,
-            Some(_) => return None,
-            None => version,
-        };
-        Some(match version {
+        Some(match version(&name)? {
             "2" => Self::V2,
             "3" => Self::V3,
             "4" => Self::V4,
@@ -180,6 +172,34 @@ impl Generation {
             "7x" | "7" => Self::V7x,
             _ => return None,
         })
+    }
+}
+
+/// The name without `tpu`, in lower case.
+fn bare(name: &str) -> &str {
+    name.strip_prefix("tpu").map_or(name, |rest| rest.trim_start_matches([' ', '-', '_']))
+}
+
+/// What tells the generation in a name of lower case: `5e` of `v5e:2x2`.
+fn version(name: &str) -> Option<&str> {
+    let bare = bare(name);
+    // `tpu7x` has no `v`, and a bare `7x` is no name.
+    let version = bare.strip_prefix('v').or((bare.len() < name.len()).then_some(bare))?;
+    match version.split_once([':', '-']) {
+        Some((version, chips)) if is_chips(chips) => Some(version),
+        Some(_) => None,
+        None => Some(version),
+    }
+}
+
+/// What is known of a generation that JAX names (`ChipVersion` and `TpuInfo`, `jax/_src/tpu_info.py` of JAX 0.12) and no libtpu up to
+/// 0.0.52 compiles for, so that its layouts would be a guess.
+fn without_compiler(name: &str) -> Option<&'static str> {
+    match version(&name.trim().to_ascii_lowercase())? {
+        "8t" => Some("TPU8t (16 sublanes, 128 MiB of VMEM)"),
+        "8i" => Some("TPU8i (192 MiB of VMEM)"),
+        "4i" | "4 lite" => Some("TPU v4i (one core, 128 MB of CMEM)"),
+        _ => None,
     }
 }
 
@@ -203,13 +223,16 @@ impl FromStr for Generation {
     /// [`ErrorKind::UnknownGeneration`], with the known names.
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::from_name(name).ok_or_else(|| {
-            let shown: String = name.chars().take(40).collect();
-            Error::new(
-                ErrorKind::UnknownGeneration,
-                format!("`{shown}` is not a TPU generation that layouts are known for"),
-            )
-            .at(0..name.len())
-            .with_help("the generations are v2, v3, v4, v5e (TPU v5 lite), v5p, v6e and v7x (TPU7x)")
+            let message = match without_compiler(name) {
+                Some(known) => format!("layouts of {known} are unknown: no compiler for it can be had here"),
+                None => {
+                    let shown: String = name.chars().take(40).collect();
+                    format!("`{shown}` is not a TPU generation that layouts are known for")
+                }
+            };
+            Error::new(ErrorKind::UnknownGeneration, message)
+                .at(0..name.len())
+                .with_help("the generations are v2, v3, v4, v5e (TPU v5 lite), v5p, v6e and v7x (TPU7x)")
         })
     }
 }
@@ -235,6 +258,14 @@ mod tests {
             for name in names {
                 assert_eq!(name.parse(), Ok(generation), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn says_of_what_jax_names_that_no_compiler_is_known() {
+        for name in ["TPU8t", "v8t", "TPU8i", "v8i:2x2", "TPU v4 lite", "v4i"] {
+            let error = name.parse::<Generation>().unwrap_err();
+            assert!(format!("{error}").contains("no compiler for it can be had here"), "{name}: {error}");
         }
     }
 

@@ -28,8 +28,7 @@
 //! - **Huge arrays.** From 2^63 bits with padding on, libtpu's costs wrap and its choice becomes arbitrary, as for
 //!   `c128[127,63,1,2887,847,1023,32,1]`. Here costs are exact, so the answers differ. Nothing smaller ever disagreed.
 //! - **Element counts of 2^63 and more** abort libtpu's process; here they are [`Overflow`](crate::ErrorKind::Overflow).
-//! - **`f6e2m3fn` and `f6e3m2fn`** have no answer: jax refuses them before the compiler is asked ("Unknown NumPy dtype"). They are
-//!   [`UnsupportedElementType`](crate::ErrorKind::UnsupportedElementType).
+//! - **`f6e2m3fn` and `f6e3m2fn`** are known of JAX 0.12 with libtpu 0.0.52 alone: older ones refuse the types.
 //! - **1- and 2-bit types** were only asked for their defaults: identity programs on them abort the compiler. On v2 and v3 they are
 //!   stored as bytes, yet keep the tile heights of their own size.
 //! - **Not observed**, and answered by extension: an array without elements in a fixed order (no tiles, as by default), a dynamic

@@ -115,6 +115,22 @@ fn keeps_what_the_rule_does_not_decide() {
     assert_eq!(text("b(f32[16,128])"), "b(f32[16,128]{1,0:T(8,128)})");
 }
 
+/// PJRT's `get_default_layout` in libtpu 0.0.52, for JAX 0.12's `float6_e2m3fn` and `float6_e3m2fn`.
+#[test]
+fn six_bit_floats_take_a_byte() {
+    for (bounds, layout) in [
+        ("64,256", "{1,0:T(32,128)(4,1)}"),
+        ("3,4,100", "{2,1,0:T(4,128)(4,1)}"),
+        ("5", "{0:T(512)(128)(4,1)}"),
+        ("", "{:T(512)}"),
+    ] {
+        for name in ["f6e2m3fn", "f6e3m2fn"] {
+            let text = format!("{name}[{bounds}]");
+            assert_eq!(predict(&text, Generation::V5e).shape.to_string(), format!("{text}{layout}"));
+        }
+    }
+}
+
 #[test]
 fn refuses_by_name() {
     let kind = |text: &str| {
@@ -123,8 +139,6 @@ fn refuses_by_name() {
     };
     assert_eq!(kind("(f32[2])"), ErrorKind::NotAnArray);
     assert_eq!(kind("f32[?,2]"), ErrorKind::UnboundedDimension);
-    assert_eq!(kind("f6e2m3fn[2]"), ErrorKind::UnsupportedElementType);
-    assert_eq!(kind("f6e3m2fn[]"), ErrorKind::UnsupportedElementType);
     // Two bits an element fit; the type's own four bytes do not.
     assert_eq!(kind("f32[2305843009213693952]{0:E(2)}"), ErrorKind::Overflow);
 

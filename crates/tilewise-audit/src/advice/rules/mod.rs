@@ -77,7 +77,7 @@ mod tests {
         let rows = table.take_while(|line| line.starts_with('|'));
         let said: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").skip(1).collect()).collect();
         let holds = |rule: &&dyn Rule| {
-            let machines = [Generation::V5e.into(), Machine::Gpu, Machine::Cpu];
+            let machines = [Generation::V5e.into(), Machine::Gpu(None), Machine::Cpu];
             machines.map(|machine| if rule.holds_on(machine) { "yes" } else { "no" })
         };
         let said: Vec<String> = said.iter().map(|row| row.join(" ").replace(" |", "")).collect();
