@@ -69,10 +69,10 @@ pub(crate) fn comparison_words(held: Vec<String>, format: &str) -> PyResult<Stri
     })
 }
 
-/// The lock in a text, checked: its compiler and its programs.
+/// The lock in a file, checked: its compiler and its programs.
 #[pyfunction]
-pub(crate) fn read_lock(text: &str) -> PyResult<(Compiler, BTreeMap<String, String>)> {
-    let lock = Lock::parse(text).map_err(|Failure { message, help, .. }| {
+pub(crate) fn read_lock(file: &[u8]) -> PyResult<(Compiler, BTreeMap<String, String>)> {
+    let lock = Lock::parse(file).map_err(|Failure { message, help, .. }| {
         PyValueError::new_err([Some(message), help].into_iter().flatten().collect::<Vec<_>>().join("; "))
     })?;
     let held = |program| serde_json::to_string(program).map_err(not_held);

@@ -1,9 +1,10 @@
 //! Plan locks: what programs hold, in a file that is committed.
 
-use crate::{ComparedProgram, Compiler};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::{ComparedProgram, Compiler, comparison::each_once};
+use serde::{Deserialize, Serialize, de};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt};
+use tilewise::tpu::Generation;
 use tilewise_audit::Failure;
 
 /// What it is of; the number is the form's.
@@ -29,13 +30,38 @@ pub struct Lock {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     schema: String,
+    #[serde(deserialize_with = "each_once")]
     compiler: Compiler,
-    programs: Programs,
+    #[serde(deserialize_with = "each_once")]
+    programs: BTreeMap<String, Locked>,
 }
 
-struct Programs(BTreeMap<String, ComparedProgram>);
+/// A program of a lock: what it was compiled for, and all that it holds, is known.
+#[derive(Serialize, Deserialize)]
+#[serde(try_from = "ComparedProgram")]
+struct Locked(ComparedProgram);
+
+impl TryFrom<ComparedProgram> for Locked {
+    type Error = String;
+
+    fn try_from(program: ComparedProgram) -> Result<Self, String> {
+        let total = program.bytes.total;
+        match program.tpu.as_deref().map(str::parse::<Generation>) {
+            None => return Err("no TPU is named".to_owned()),
+            Some(Err(error)) => return Err(error.to_string()),
+            Some(Ok(_)) if program.bytes.limit.is_none_or(|limit| limit == 0) => return Err("no limit".to_owned()),
+            Some(Ok(_)) if !program.is_complete => return Err("not all that it holds is known".to_owned()),
+            Some(Ok(_)) => {}
+        }
+        if program.bytes.padding > total || program.owners.iter().any(|owner| owner.bytes > total) {
+            return Err("a part is larger than the total".to_owned());
+        }
+        Ok(Self(program))
+    }
+}
 
 impl Lock {
     /// A lock of these programs.
@@ -44,40 +70,46 @@ impl Lock {
         Self { compiler, programs }
     }
 
-    /// The lock in a file's text.
+    /// The lock in a file.
     ///
     /// # Errors
     /// The text is none (`lock`), or damaged: cut, edited, or merged with its conflicts still there (`damaged_lock`). The message
     /// names the line.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(file: impl AsRef<[u8]>) -> Result<Self, Failure> {
+        let file = file.as_ref();
         let damaged = |what: &str, line: usize| {
             let message = format!("the plan lock is damaged: {what}, line {line}");
             Failure::new("damaged_lock", message).with_help("take the committed one again, or renew it")
         };
-        let is_conflict = |line: &str| ["<<<<<<<", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark));
+        let text = str::from_utf8(file).map_err(|error| {
+            let before = &file[..error.valid_up_to()];
+            damaged("a byte of it is no text", 1 + before.iter().filter(|&&byte| byte == b'\n').count())
+        })?;
+        let is_conflict =
+            |line: &str| ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark));
         if let Some(at) = text.lines().position(is_conflict) {
             return Err(damaged("two versions of it were merged, and the conflict is still there", at + 1));
         }
         let not_one = || Failure::new("lock", format!("this isn't a plan lock of the form {SCHEMA}"));
         let read: File = serde_json::from_str(text).map_err(|error| {
             // What is cut off lacks its schema, which comes last.
-            if !Self::is_lock(text) && serde_json::from_str::<de::IgnoredAny>(text).is_ok() {
+            if !Self::is_lock(file) && serde_json::from_str::<de::IgnoredAny>(text).is_ok() {
                 return not_one();
             }
             let (line, said) = (error.line(), error.to_string());
             damaged(said.rsplit_once(" at line ").map_or(&said, |(what, _)| what), line)
         })?;
-        let File { schema, compiler, programs: Programs(programs) } = read;
-        if schema != SCHEMA {
+        if read.schema != SCHEMA {
             return Err(not_one());
         }
-        Ok(Self { compiler, programs })
+        let programs = read.programs.into_iter().map(|(name, Locked(program))| (name, program)).collect();
+        Ok(Self { compiler: read.compiler, programs })
     }
 
-    /// Whether a text is to be one, damaged or not.
+    /// Whether a file is to be one, damaged or not.
     #[must_use]
-    pub fn is_lock(text: &str) -> bool {
-        text.contains(SCHEMA)
+    pub fn is_lock(file: &[u8]) -> bool {
+        str::from_utf8(file).is_ok_and(|text| text.contains(SCHEMA))
     }
 
     /// The program of that name, with the compiler of all.
@@ -88,52 +120,13 @@ impl Lock {
     }
 }
 
-impl<'de> Deserialize<'de> for Programs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = BTreeMap<String, ComparedProgram>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("programs by name")
-            }
-
-            fn visit_map<M: de::MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut programs = BTreeMap::new();
-                while let Some(name) = map.next_key::<String>()? {
-                    let program = map.next_value::<ComparedProgram>();
-                    let program = program.map_err(|error| de::Error::custom(format!("in `{name}`, {error}")))?;
-                    if programs.contains_key(&name) {
-                        return Err(de::Error::custom(format!("`{name}` is given twice")));
-                    }
-                    if program.tpu.is_none() || program.bytes.limit.is_none() {
-                        return Err(de::Error::custom(format!("in `{name}`, no TPU or limit")));
-                    }
-                    programs.insert(name, program);
-                }
-                Ok(programs)
-            }
-        }
-
-        deserializer.deserialize_map(Visitor).map(Self)
-    }
-}
-
-impl Serialize for Programs {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
 impl fmt::Display for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut programs = self.programs.clone();
-        for program in programs.values_mut() {
-            program.source.clear();
-            program.compiler = None;
-        }
-        let file = File { schema: SCHEMA.to_owned(), compiler: self.compiler.clone(), programs: Programs(programs) };
+        let locked = |program: &ComparedProgram| {
+            Locked(ComparedProgram { source: String::new(), compiler: None, ..program.clone() })
+        };
+        let programs = self.programs.iter().map(|(name, program)| (name.clone(), locked(program))).collect();
+        let file = File { schema: SCHEMA.to_owned(), compiler: self.compiler.clone(), programs };
         // Keys are sorted in a value.
         let mut value = serde_json::to_value(file).map_err(|_| fmt::Error)?;
         let programs = value.get_mut("programs").and_then(Value::as_object_mut);

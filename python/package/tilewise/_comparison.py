@@ -57,7 +57,8 @@ class Change:
 
     Attributes:
         what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
-            ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``owner`` or ``settings``.
+            ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``complete``, ``owner`` or
+            ``settings``.
         before, after: its values: bytes, a count, whether, or settings; ``None`` of what came or went.
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.

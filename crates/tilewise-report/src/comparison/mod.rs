@@ -6,6 +6,7 @@ mod words;
 
 use crate::{memory_name, style::bytes};
 use owners::{changed_copies, changed_owners, only_in};
+pub(crate) use program::each_once;
 pub use program::{ComparedBytes, ComparedProgram, Compiler, Count, Owner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -61,7 +62,7 @@ pub struct Comparison {
 #[non_exhaustive]
 pub struct Change {
     /// `total`, `argument`, `output`, `alias`, `constant`, `temporary`, `padding`, `limit`, `copies`, the opcode of a collective,
-    /// `recomputed`, `fits`, `owner` or `settings`.
+    /// `recomputed`, `fits`, `complete`, `owner` or `settings`.
     pub what: String,
     /// As it was; `None` of what came.
     pub before: Option<Amount>,
@@ -306,6 +307,9 @@ fn changed_numbers(before: &ComparedProgram, after: &ComparedProgram, allowed: A
     let number = |what: &str, was: u64, is: u64, verdict: Outcome| {
         (was != is).then(|| Change::of(what, [was, is].map(Amount::Number), verdict))
     };
+    let flag = |what: &str, was: bool, is: bool| {
+        Change::of(what, [was, is].map(Amount::Flag), if is { Outcome::Better } else { Outcome::Worse })
+    };
     let (was, is) = (&before.bytes, &after.bytes);
     let mut changes = vec![number("total", was.total, is.total, allowed.verdict(was.total, is.total))];
     for (what, was, is) in [
@@ -333,8 +337,10 @@ fn changed_numbers(before: &ComparedProgram, after: &ComparedProgram, allowed: A
     if let [Some(was), Some(is)] = [before, after].map(ComparedProgram::fits)
         && was != is
     {
-        let verdict = if is { Outcome::Better } else { Outcome::Worse };
-        changes.push(Some(Change::of("fits", [was, is].map(Amount::Flag), verdict)));
+        changes.push(Some(flag("fits", was, is)));
+    }
+    if before.is_complete != after.is_complete {
+        changes.push(Some(flag("complete", before.is_complete, after.is_complete)));
     }
     changes.into_iter().flatten().collect()
 }

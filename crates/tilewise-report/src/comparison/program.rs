@@ -1,8 +1,8 @@
 //! What is compared of a program: what a plan lock keeps of it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fmt, marker::PhantomData, path::Path};
 use tilewise::visible;
 use tilewise_audit::{BufferRow, Machine, PeakRow, Report, SourceLine};
 
@@ -11,6 +11,7 @@ pub type Compiler = BTreeMap<String, String>;
 
 /// A program as it is compared, and as a [`Lock`](crate::Lock) keeps it. Sizes are in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ComparedProgram {
     /// Where its text came from; a lock does not say.
@@ -22,12 +23,15 @@ pub struct ComparedProgram {
     /// Which compiled it, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compiler: Option<Compiler>,
+    /// Whether all of it was read and sized; else it may hold more than is said here.
+    #[serde(default = "yes", skip_serializing_if = "is_so")]
+    pub is_complete: bool,
     /// The TPU generation that it is for, `v5e`; `None` for another machine, and where nothing tells.
     pub tpu: Option<String>,
     /// The slice, `v5e:2x2`.
     pub topology: Option<String>,
     /// What its factory was called with.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each_once")]
     pub settings: Map<String, Value>,
     /// The hash of what was compiled, without source locations.
     pub hlo: Option<String>,
@@ -38,6 +42,7 @@ pub struct ComparedProgram {
     /// Its copies; loops times their trips, as all bytes that are moved.
     pub copies: Count,
     /// Its collectives, by opcode: the bytes of their results.
+    #[serde(deserialize_with = "each_once")]
     pub collectives: BTreeMap<String, Count>,
     /// Instructions that the compiler computes twice to save memory.
     pub recomputed: u64,
@@ -65,6 +70,7 @@ pub struct ComparedBytes {
 
 /// The same as it is read.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Unchecked {
     argument: u64,
     output: u64,
@@ -84,7 +90,8 @@ impl TryFrom<Unchecked> for ComparedBytes {
         let Unchecked { argument, output, alias, constant, temporary, total, padding, limit } = read;
         let parts = [argument, output, constant, temporary].into_iter().try_fold(0_u64, u64::checked_add);
         match parts.and_then(|parts| parts.checked_sub(alias)) {
-            Some(sum) if sum <= total => {
+            // Without a plan nobody knows the temporaries, and the total is what it holds at most.
+            Some(sum) if sum == total || (temporary == 0 && sum < total) => {
                 Ok(Self { argument, output, alias, constant, temporary, total, padding, limit })
             }
             _ => Err("the total isn't the sum"),
@@ -97,8 +104,51 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_so(flag: &bool) -> bool {
+    *flag
+}
+
+/// Reads a map. A key that is given twice, as merged files have it, is an error, and an error in a value names its key.
+pub(crate) fn each_once<'de, D, V, M>(deserializer: D) -> Result<M, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+    M: FromIterator<(String, V)>,
+{
+    struct Visitor<V>(PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> de::Visitor<'de> for Visitor<V> {
+        type Value = BTreeMap<String, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut read = BTreeMap::new();
+            while let Some(key) = map.next_key::<String>()? {
+                let value = map.next_value();
+                let value = value.map_err(|error| de::Error::custom(format!("in `{key}`, {error}")))?;
+                if read.contains_key(&key) {
+                    return Err(de::Error::custom(format!("`{key}` is given twice")));
+                }
+                read.insert(key, value);
+            }
+            Ok(read)
+        }
+    }
+
+    Ok(deserializer.deserialize_map(Visitor(PhantomData))?.into_iter().collect())
+}
+
 /// How many there are, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is what it is called")]
 pub struct Count {
     pub count: u64,
@@ -107,6 +157,7 @@ pub struct Count {
 
 /// An array, or equal arrays of one line, and who owns them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Owner {
     /// The framework's name of the operation or argument; else the instruction's.
@@ -178,6 +229,7 @@ impl ComparedProgram {
             source: visible(&report.source).into_owned(),
             program: None,
             compiler: None,
+            is_complete: bounds.is_complete,
             tpu: generation.map(|tpu| tpu.name().to_owned()),
             topology: None,
             settings: Map::new(),
@@ -214,10 +266,10 @@ impl ComparedProgram {
         self
     }
 
-    /// Whether it fits; `None` where its limit isn't known. What takes all of it does not.
+    /// Whether it fits; `None` where its limit, or all that it holds, isn't known. What takes all of it does not.
     #[must_use]
     pub fn fits(&self) -> Option<bool> {
-        self.bytes.limit.map(|limit| self.bytes.total < limit)
+        self.bytes.limit.map(|limit| self.bytes.total < limit).filter(|fits| self.is_complete || !fits)
     }
 
     pub(super) fn name<'a>(&self, report: &'a Report) -> &'a str {

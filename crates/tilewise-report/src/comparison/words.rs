@@ -12,13 +12,14 @@ use std::{
     fmt,
     io::{self, Write},
 };
+use tilewise::visible;
 
 /// Owners, copies and buffers that are listed of each.
 const ROWS: usize = 10;
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.program, self.verdict)?;
+        write!(f, "{}: {}", visible(&self.program), self.verdict)?;
         if self.verdict == Outcome::OtherCompiler {
             return match (&self.before.compiler, &self.after.compiler) {
                 (Some(then), Some(now)) if then != now => {
@@ -35,13 +36,14 @@ impl fmt::Display for Comparison {
         for change in &self.changes {
             listed += usize::from(change.owner.is_some());
             if listed <= ROWS || change.owner.is_none() {
-                write!(f, "\n  {}", Line(change))?;
+                write!(f, "\n  {}", visible(&Line(change).to_string()))?;
             }
         }
         write_more(f, listed)?;
         for (title, buffers) in [("only before", &self.removed), ("only after", &self.added)] {
             for Owner { op, shape, bytes: count, .. } in buffers.iter().take(ROWS) {
-                write!(f, "\n  {title}: {} in {shape} of {op}", bytes(*count))?;
+                let line = format!("{title}: {} in {shape} of {op}", bytes(*count));
+                write!(f, "\n  {}", visible(&line))?;
             }
             write_more(f, buffers.len())?;
         }
@@ -115,14 +117,15 @@ impl fmt::Display for Amounts<'_> {
 
 /// `libtpu 0.0.51, jaxlib 0.10.2`
 fn versions(compiler: &Compiler) -> String {
-    compiler.iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>().join(", ")
+    let versions: Vec<_> = compiler.iter().map(|(name, version)| format!("{name} {version}")).collect();
+    visible(&versions.join(", ")).into_owned()
 }
 
 /// The packages of other versions than now.
 fn pinned(then: &Compiler, now: &Compiler) -> String {
     let differing = then.iter().filter(|(name, version)| now.get(*name) != Some(version));
     let pins: Vec<_> = differing.map(|(name, version)| format!("{name}=={version}")).collect();
-    if pins.is_empty() { "the same packages".to_owned() } else { pins.join(" ") }
+    if pins.is_empty() { "the same packages".to_owned() } else { visible(&pins.join(" ")).into_owned() }
 }
 
 impl Comparison {
@@ -136,6 +139,7 @@ impl Comparison {
         for Self { program, before, after, verdict, .. } in compared {
             let [was, is] = [before, after].map(|program| bytes_both(program.bytes.total));
             let left = match after.bytes.limit.map(|limit| limit.checked_sub(after.bytes.total)) {
+                Some(_) if after.fits().is_none() => "unknown".to_owned(),
                 Some(Some(left)) => bytes_both(left),
                 Some(None) => "does not fit".to_owned(),
                 None => String::new(),

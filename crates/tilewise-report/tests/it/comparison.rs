@@ -1,8 +1,8 @@
 //! What a change of each number is called, how owners are paired, and what of a lock is damaged.
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use tilewise_audit::{Audit, Program, audit};
+use std::{collections::BTreeMap, slice};
+use tilewise_audit::{Audit, Content, Program, audit};
 use tilewise_hlo::Module;
 use tilewise_report::{Allowed, ComparedProgram, Comparison, Lock, Outcome};
 use tilewise_testing::programs;
@@ -160,7 +160,7 @@ fn a_lock_is_the_same_bytes_twice_and_its_damage_has_a_line() {
         (whole[..whole.len() / 2].to_owned(), "damaged"),
         (whole.replace(" \"programs\"", "<<<<<<< ours\n \"programs\""), "merged"),
         (whole.replacen(&format!("\"total\": {total}"), "\"total\": 1", 1), "in `f`, the total isn't the sum"),
-        (whole.replacen("\"recomputed\"", "\"recomputer\"", 1), "in `f`, missing field `recomputed`"),
+        (whole.replacen("\"recomputed\"", "\"recomputer\"", 1), "in `f`, unknown field `recomputer`"),
         (whole.replace(" \"g\": {", " \"f\": {"), "`f` is given twice"),
         (whole.replacen("\"tpu\": \"v5e\"", "\"tpu\": 5", 1), "in `f`, invalid type"),
     ] {
@@ -169,4 +169,98 @@ fn a_lock_is_the_same_bytes_twice_and_its_damage_has_a_line() {
         assert!(failure.message.contains(words) && failure.message.contains(", line "), "{words}: {failure:?}");
     }
     assert_eq!(Lock::parse("{}").expect_err("no lock").kind, "lock");
+}
+
+/// Whatever a number or a part of a lock becomes that it can't be is an error with its line.
+#[test]
+fn a_lock_has_nothing_that_no_program_has() {
+    let lock = |entry: &Value| json!({ "compiler": { "libtpu": "0.0.51" }, "programs": { "f": entry }, "schema": "tilewise.plan.lock/1" });
+    let mut entry = entry();
+    entry.as_object_mut().expect("a program").retain(|part, _| part != "compiler" && part != "source");
+    let total = entry["bytes"]["total"].as_u64().expect("bytes");
+    let text = |entry: &Value| serde_json::to_string_pretty(&lock(entry)).expect("JSON");
+    assert!(Lock::parse(text(&entry)).is_ok());
+    for (part, value) in [
+        ("/bytes/total", json!(total + 1)),
+        ("/bytes/total", json!(u64::MAX)),
+        ("/bytes/argument", json!(-1)),
+        ("/bytes/limit", json!(0)),
+        ("/bytes/limit", json!(1e30)),
+        ("/bytes/padding", json!(total + 1)),
+        ("/owners/0/bytes", json!(u64::MAX)),
+        ("/owners/0/shape", json!(5)),
+        ("/copies", json!(null)),
+        ("/collectives", json!([])),
+        ("/tpu", json!("v9")),
+        ("/bytes", json!({ "total": total })),
+        ("/settings", json!(5)),
+    ] {
+        let mut changed = entry.clone();
+        *changed.pointer_mut(part).expect("a part") = value;
+        let failure = Lock::parse(text(&changed)).expect_err(part);
+        assert!(failure.kind == "damaged_lock" && failure.message.contains(", line "), "{part}: {failure:?}");
+    }
+    for part in ["", "/bytes", "/owners/0", "/copies"] {
+        let mut changed = entry.clone();
+        changed.pointer_mut(part).expect("a part")["new"] = json!(1);
+        assert!(Lock::parse(text(&changed)).expect_err(part).message.contains("unknown field `new`"), "{part}");
+    }
+    let twice = text(&entry).replacen("\"libtpu\": ", "\"libtpu\": \"0\", \"libtpu\": ", 1);
+    assert!(Lock::parse(&twice).expect_err("a key twice").message.contains("`libtpu` is given twice"));
+    let gather = r#""collectives": {"all-gather": {"count": 1, "bytes": 1}, "all-gather": {"count": 1, "bytes": 0}}"#;
+    let twice = text(&entry).replacen("\"collectives\": {}", gather, 1);
+    assert!(Lock::parse(&twice).expect_err("a key twice").message.contains("`all-gather` is given twice"));
+    let mut bytes = text(&entry).into_bytes();
+    bytes.insert(3, 0xff);
+    assert_eq!(
+        Lock::parse(&bytes).expect_err("no text").message,
+        "the plan lock is damaged: a byte of it is no text, line 2"
+    );
+}
+
+#[test]
+fn a_lock_takes_the_numbers_of_every_program() {
+    for path in programs::all() {
+        for content in Content::read(std::fs::read(&path).expect("a program")) {
+            let Ok(Content::Program(program)) = content else { continue };
+            let kept = ComparedProgram::of(&Audit::new(&program).run());
+            let text = serde_json::to_string(&kept).expect("JSON");
+            assert_eq!(serde_json::from_str::<ComparedProgram>(&text).expect(&text), kept);
+        }
+    }
+}
+
+/// What contradicts itself isn't better because little of it can be sized.
+#[test]
+fn a_program_that_can_not_be_sized_is_worse() {
+    let line = |operation: &str| {
+        let text = format!(
+            "HloModule m, is_scheduled=true\n\nENTRY e {{\n  a = f32[16,128]{{1,0:T(8,128)}} parameter(0)\n  \
+             ROOT r = f32[4096,128]{{1,0:T(8,128)}} {operation}\n}}\n"
+        );
+        audit(&Module::parse(text).expect("a module"))
+    };
+    let (before, after) = (line("custom-call(a), custom_call_target=\"x\""), line("bitcast(a)"));
+    let comparison = Comparison::of_reports(&before, &after, Allowed::default());
+    assert_eq!((comparison.verdict, comparison.after.fits()), (Outcome::Worse, None), "{comparison}");
+    assert!(comparison.to_string().contains("complete: true → false, worse"), "{comparison}");
+    assert!(Comparison::of_reports(&after, &before, Allowed::default()).after.is_complete);
+}
+
+/// A lock is somebody's text: what of it a terminal or the log of a job would obey is shown.
+#[test]
+fn names_of_a_lock_are_shown_and_not_obeyed() {
+    let mut before = entry();
+    before["owners"][0]["op"] = json!("a\n::error::b\u{1b}[2J");
+    before["owners"][0]["file"] = json!("c\n::error::d.py");
+    before["collectives"] = json!({ "e\n::error::f": { "count": 1, "bytes": 1 << 30 } });
+    before["compiler"] = json!({ "g\n::error::h": "1\n::error::2" });
+    for allowed in [ANY_COMPILER, Allowed::default()] {
+        let comparison = compared(&before, &entry(), allowed);
+        for text in
+            [comparison.to_string(), comparison.to_github(), Comparison::to_markdown(slice::from_ref(&comparison))]
+        {
+            assert!(!text.contains("\n::error") && !text.contains('\u{1b}'), "{text}");
+        }
+    }
 }

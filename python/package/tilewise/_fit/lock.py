@@ -57,7 +57,7 @@ def read(path: Path) -> dict[str, Any]:
         ValueError: it is none, or of another version.
     """
     try:
-        versions, programs = _tilewise.read_lock(path.read_text(encoding="utf-8"))
+        versions, programs = _tilewise.read_lock(path.read_bytes())
     except ValueError as error:
         message = f"{path}: {error}"
         raise ValueError(message) from None
@@ -68,8 +68,11 @@ def update(path: Path, programs: Mapping[str, Mapping[str, Any]]) -> None:
     """Write programs to a lock, beside the others that it has.
 
     Raises:
-        ValueError: the others are another compiler's.
+        ValueError: the others are another compiler's, or not all of a program could be read and sized.
     """
+    for name in (name for name, each in programs.items() if not each.get("is_complete", True)):
+        message = f"{name} can't be locked: not all of it could be read and sized"
+        raise ValueError(message)
     held: dict[str, Any] = read(path) if path.exists() else {"programs": {}}
     kept = {name: each for name, each in held["programs"].items() if name not in programs}
     if kept and held["compiler"] != compiler():

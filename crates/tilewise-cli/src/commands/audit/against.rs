@@ -7,6 +7,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
+use tilewise::visible;
 use tilewise_audit::{Failure, Report};
 use tilewise_report::{AuditOutput, ComparedProgram, Comparison, ComparisonPage, Lock, Outcome};
 
@@ -72,9 +73,7 @@ fn compared(before: &Path, args: &Args) -> Result<Compared, (String, Failure)> {
         let is = ComparedProgram::of(&after.report).kept(repository(before).as_deref());
         let name = args.comparing.name.as_deref().unwrap_or_else(|| name(&after.report));
         let Some(was) = lock.program(name) else {
-            let names: Vec<_> = lock.programs.keys().map(String::as_str).collect();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            let message = format!("no program `{name}` in {}, only {names}", before.display());
+            let message = format!("no program `{name}` in {}, only {}", before.display(), listed(&lock));
             return Err((before.display().to_string(), Failure::new("no_program", message)));
         };
         let comparison = Comparison::of(name, was, is, allowed).advised(&after.report);
@@ -93,12 +92,26 @@ fn name(report: &Report) -> &str {
     report.module_name.strip_prefix("jit_").unwrap_or(&report.module_name)
 }
 
-/// The lock in a file; `None` in another file.
+/// The first programs of a lock, in words.
+fn listed(lock: &Lock) -> String {
+    const SHOWN: usize = 10;
+    let names: Vec<_> = lock.programs.keys().take(SHOWN).map(|name| visible(name)).collect();
+    match lock.programs.len() {
+        0 => "none".to_owned(),
+        1..=SHOWN => names.join(", "),
+        count => format!("{} and {} more", names.join(", "), count - SHOWN),
+    }
+}
+
+/// The lock in a file; `None` in another file, and in what can be read only once.
 fn lock(path: &Path) -> Result<Option<Lock>, (String, Failure)> {
     let is_named = path.extension().is_some_and(|end| end == "lock");
+    if !is_named && !path.is_file() {
+        return Ok(None);
+    }
     let failed = |failure: Failure| (path.display().to_string(), failure);
-    match std::fs::read_to_string(path) {
-        Ok(text) if is_named || Lock::is_lock(&text) => Lock::parse(&text).map(Some).map_err(failed),
+    match std::fs::read(path) {
+        Ok(file) if is_named || Lock::is_lock(&file) => Lock::parse(&file).map(Some).map_err(failed),
         Err(error) if is_named => Err(failed(Failure::new("io", error.to_string()))),
         _ => Ok(None),
     }
