@@ -438,3 +438,29 @@ fn a_layout_of_four_times_the_tiles_is_drawn_and_explained_for_four_times_as_muc
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
+
+/// A line of nothing but words that messages have, as long as a log may be.
+#[test]
+fn a_line_of_four_times_the_words_is_explained_for_four_times_as_much() {
+    let mut found = Vec::new();
+    for words in [
+        "hbm ",
+        "limit exceeds vmem ",
+        "Used 16G of 15G hbm ",
+        "RESOURCE_EXHAUSTED: out of memory ",
+        "Total hbm usage >= 17.00G: ",
+        "Size: 1.00G Shape: f32[8,128]{1,0} ",
+        "\r",
+        "”",
+    ] {
+        let explained = |count: usize| {
+            let line = words.repeat(count);
+            cost(|| {
+                let Ok(message) = tilewise_oom::Message::parse(&line) else { return 0 };
+                tilewise_audit::explain(message, None).to_text(80).len()
+            })
+        };
+        found.extend(superlinear(words, 4.0, &explained(2000), &explained(8000)));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

@@ -140,7 +140,10 @@ impl Parser<'_> {
                 _ => Err(at),
             },
             (Stage::OperandEnd, _) => {
-                self.warn(WarningKind::OperandSyntax, token, token + 1);
+                // Where the text ends, nothing is there that could be named.
+                if let Some(unknown) = self.source.get(token..).and_then(|rest| rest.chars().next()) {
+                    self.warn(WarningKind::OperandSyntax, token, token + unknown.len_utf8());
+                }
                 Err(at)
             }
         }
