@@ -359,9 +359,8 @@ impl<'d> Resolver<'d> {
 
     /// The parameters and the result of the entry, as the header has them.
     fn announced(&self) -> Option<(&'d str, &'d str)> {
-        let value =
-            Pairs::new(self.data.text(self.data.header)).find(|(name, _)| *name == "entry_computation_layout")?.1;
-        signature(trim(value.strip_prefix('{')?.strip_suffix('}')?))
+        let is_layout = |(name, _): &(&str, &str)| *name == "entry_computation_layout";
+        interface(Pairs::new(self.data.text(self.data.header)).find(is_layout)?.1)
     }
 
     /// Whether a computation's parameters and root are those that the header announces, and those that the line above
@@ -408,6 +407,7 @@ impl<'d> Resolver<'d> {
             let value = pairs.skip_value(value);
             let is_sound = match name {
                 "is_scheduled" => matches!(value, "true" | "false"),
+                "entry_computation_layout" => interface(value).is_some(),
                 "num_partitions" | "replica_count" => value.parse::<i64>().is_ok_and(|count| count > 0),
                 _ => true,
             };
@@ -628,6 +628,11 @@ impl<'t> Iterator for Pairs<'t> {
         let (name, value) = self.next_name()?;
         Some((name, self.skip_value(value)))
     }
+}
+
+/// The parameters and the result of `{(parameters)->result}`, as the header has them.
+fn interface(value: &str) -> Option<(&str, &str)> {
+    signature(trim(value.strip_prefix('{')?.strip_suffix('}')?))
 }
 
 /// The parameters and the result of `(parameters) -> result`.

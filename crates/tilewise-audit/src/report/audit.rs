@@ -20,7 +20,7 @@ use std::{
     sync::OnceLock,
 };
 use tilewise::{
-    ByteSize, Shape, ShapeKind,
+    ByteSize, ElementType, Layout, Shape, ShapeKind,
     tpu::{Generation, Libtpu, memory_space_name},
 };
 use tilewise_hlo::{
@@ -298,6 +298,8 @@ struct Auditor<'m> {
     must_be_tiled: bool,
     /// The first array in HBM that has none where it must, and how many there are.
     untiled: Option<(String, usize)>,
+    /// The first array whose elements have fewer bits than their type, and how many there are.
+    narrowed: Option<(String, usize)>,
     /// The texts of shapes in fusions and functions, each looked at once.
     checked_shapes: HashSet<&'m str>,
     /// Whether anything could not be read or sized.
@@ -320,21 +322,28 @@ impl<'m> Auditor<'m> {
         for (path, array) in leaves.iter().filter(|(path, _)| definitions.include(path)) {
             self.push(instruction, path, array);
             if let (false, Ok(array)) = (is_hosts, array) {
-                self.check_tiles(instruction, *array);
+                self.check_layout(instruction, *array);
             }
         }
         Ok(())
     }
 
     /// A compiler lays every array in HBM out in tiles, but for scalars and empty ones: of another, the size can't be
-    /// told.
-    fn check_tiles(&mut self, instruction: &Instruction<'_>, array: ArrayId) {
+    /// told. Nor does one store an element in fewer bits than it has; that of `pred` is one.
+    fn check_layout(&mut self, instruction: &Instruction<'_>, array: ArrayId) {
         let Array { shape, memory_space, .. } = self.sizer.array(array);
         let is_tiled = shape.layout().is_some_and(|layout| !layout.tiles().is_empty());
         let is_empty = shape.dimensions().iter().any(|dimension| dimension.bound() == Some(0));
+        let name = || (instruction.name().to_owned(), 0);
         if self.must_be_tiled && *memory_space == 0 && !is_tiled && !is_empty && !shape.dimensions().is_empty() {
-            let name = || (instruction.name().to_owned(), 0);
             self.untiled.get_or_insert_with(name).1 += 1;
+        }
+        let bits = match shape.element_type() {
+            Some(ElementType::Pred) | None => 1,
+            Some(element) => u64::from(element.bits()),
+        };
+        if shape.layout().and_then(Layout::element_size_in_bits).is_some_and(|stored| stored < bits) {
+            self.narrowed.get_or_insert_with(name).1 += 1;
         }
     }
 
@@ -439,7 +448,7 @@ impl<'m> Auditor<'m> {
         for (_, array) in self.sizer.leaves(&root).iter().flat_map(|leaves| leaves.iter()) {
             match array {
                 Err(error) => self.note_unsized(error.clone(), root.name()),
-                Ok(array) => self.check_tiles(&root, *array),
+                Ok(array) => self.check_layout(&root, *array),
             }
         }
     }
@@ -472,11 +481,15 @@ impl<'m> Auditor<'m> {
     }
 
     fn report_unsized(&mut self) {
-        self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some();
-        if let Some((first, count)) = self.untiled.take() {
+        self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some() || self.narrowed.is_some();
+        let untiled = "lies in HBM without tiles, as no TPU's compiler lays arrays out";
+        let narrowed = "has fewer bits for an element than its type: no compiler printed this";
+        for (kind, found, words) in
+            [("untiled", self.untiled.take(), untiled), ("narrow_element", self.narrowed.take(), narrowed)]
+        {
+            let Some((first, count)) = found else { continue };
             let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
-            let message = format!("`{first}`{others} lies in HBM without tiles, as no TPU's compiler lays arrays out");
-            self.warnings.push(Warning::new("untiled", message));
+            self.warnings.push(Warning::new(kind, format!("`{first}`{others} {words}")));
         }
         for (error, first, count) in self.unsized_buffers.drain(..) {
             let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };

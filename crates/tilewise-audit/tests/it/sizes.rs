@@ -313,6 +313,11 @@ fn nothing_hides_in_what_is_smaller() {
         assert_eq!(fits(&format!("  k = {there} custom-call(a)\n")), (None, Some(kind)), "S({space})");
     }
     assert_eq!(fits(&format!("  k = {} custom-call(a)\n", large.replace(")}", ")S(5)}"))), (Some(true), None));
+    // XLA's parser takes a number of one bit for 32.
+    let narrow = large.replace(")}", ")E(1)}");
+    assert_eq!(fits(&format!("  k = {narrow} custom-call(a)\n")), (None, Some("narrow_element")));
+    let flags = narrow.replace("f32", "pred");
+    assert_eq!(fits(&format!("  k = {flags} custom-call(a)\n")), (Some(true), None));
     // Two results in the memory of one argument.
     let twice = "f32[16,128]{1,0:T(8,128)}";
     assert_eq!(fits(&format!("  k = ({twice}, {twice}) custom-call(a)\n")), (Some(true), None));

@@ -256,6 +256,8 @@ fn what_xla_refuses_is_named() {
         (head(", is_scheduled=TRUE"), HeaderValue),
         (head(", is_scheduled=true, num_partitions=9223372036854775808"), HeaderValue),
         (head(", is_scheduled=true, num_partitions=0"), HeaderValue),
+        // expected primitive type, saw kRbrace
+        (head(", is_scheduled=true, entry_computation_layout={((((}"), HeaderValue),
         // unexpected attribute "memory_of"
         (head(", is_scheduled=true, memory_of=2"), UnknownHeaderAttribute),
         // attribute calls already exists
