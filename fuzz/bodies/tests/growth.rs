@@ -214,6 +214,24 @@ const SHAPES: &[Growing] = &[
         200,
     ),
     (
+        "fusions of fusions",
+        |n| {
+            let fusion = |operand: &str, k| format!("{A} fusion({operand}), kind=kLoop, calls=f{k}");
+            let bodies: String = (1..n)
+                .map(|k| {
+                    let [first, second] = [fusion("p", k - 1), fusion("q", k - 1)];
+                    format!("f{k} {{\n  p = {A} parameter(0)\n  q = {first}\n  ROOT r = {second}\n}}\n")
+                })
+                .collect();
+            program(
+                "",
+                &format!("f0 {{\n  p = {A} parameter(0)\n  ROOT r = {A} add(p, p)\n}}\n{bodies}"),
+                &format!("  a = {A} parameter(0)\n  ROOT r = {}\n", fusion("a", n - 1)),
+            )
+        },
+        200,
+    ),
+    (
         "loops in a row",
         |n| {
             let loops: String =
@@ -375,7 +393,7 @@ fn four_times_the_text_costs_four_times_as_much() {
             cost(|| {
                 let report = report(text);
                 assert!(report.timeline(0).is_some() && report.copy_reasons().len() == report.copies.len());
-                let _ = report.advice();
+                let _ = (report.advice(), report.work(), report.time().map(|time| time.padding_seconds()));
                 0
             })
         };

@@ -30,39 +30,83 @@ pub struct Sent {
 }
 
 pub(crate) fn work(flow: &Dataflow) -> Work {
-    let instructions = flow.module().computations().flat_map(|computation| computation.instructions());
+    let computations: Vec<Computation<'_>> = flow.module().computations().collect();
+    let instructions = computations.iter().flat_map(Computation::instructions);
     let recomputed = instructions.filter(|instruction| is_recomputed(instruction.name())).count() as u64;
     let mut work = Work { recomputed, ..Work::default() };
-    // What is fused runs as often as what it is part of.
-    let mut waiting: Vec<(Computation<'_>, u64)> = flow
-        .module()
-        .computations()
-        .filter(Computation::owns_buffers)
-        .map(|computation| {
-            let count = flow.body(&computation).and_then(|body| flow.executions(body)).unwrap_or(1);
-            (computation, count)
-        })
-        .collect();
-    while let Some((computation, count)) = waiting.pop() {
+    for (computation, Runs { places, executions }) in computations.iter().zip(runs(flow, &computations)) {
+        if places == 0 {
+            continue;
+        }
         for instruction in computation.instructions() {
-            match instruction.opcode() {
-                Opcode::Fusion => {
-                    let fused = instruction.calls().find(|call| call.role == CallRole::Calls);
-                    waiting.extend(fused.and_then(|call| call.computation()).map(|fused| (fused, count)));
-                }
-                opcode => {
-                    if let Some(kind) = collective(opcode) {
-                        let sent = work.collectives.entry(kind).or_default();
-                        sent.count += 1;
-                        sent.bytes = sent.bytes.saturating_add(bytes_of(&instruction).saturating_mul(count));
-                    }
-                }
+            if let Some(kind) = collective(instruction.opcode()) {
+                let sent = work.collectives.entry(kind).or_default();
+                sent.count = sent.count.saturating_add(places);
+                sent.bytes = sent.bytes.saturating_add(bytes_of(&instruction).saturating_mul(executions));
             }
             let flops = flops(&instruction).unwrap_or(0);
-            work.flops = work.flops.saturating_add(flops.saturating_mul(count));
+            work.flops = work.flops.saturating_add(flops.saturating_mul(executions));
         }
     }
     work
+}
+
+/// How often a computation runs.
+#[derive(Clone, Copy, Default)]
+struct Runs {
+    /// In how many places of the program it stands.
+    places: u64,
+    /// How often all of them run together.
+    executions: u64,
+}
+
+/// By computation. What is fused stands wherever its fusions do: callers are counted before what they fuse, each once, so that fusions
+/// of fusions take no longer than their text. Computations that fuse each other in a circle, as no compiler prints, don't run.
+fn runs(flow: &Dataflow, computations: &[Computation<'_>]) -> Vec<Runs> {
+    let mut runs = vec![Runs::default(); computations.len()];
+    let mut reached: Vec<usize> = Vec::new();
+    for computation in computations.iter().filter(|computation| computation.owns_buffers()) {
+        let executions = flow.body(computation).and_then(|body| flow.executions(body)).unwrap_or(1);
+        runs[computation.index()] = Runs { places: 1, executions };
+        reached.push(computation.index());
+    }
+    let mut is_reached: Vec<bool> = computations.iter().map(Computation::owns_buffers).collect();
+    let mut fused: Vec<Vec<usize>> = vec![Vec::new(); computations.len()];
+    let mut callers = vec![0_usize; computations.len()];
+    let mut waiting = reached.clone();
+    while let Some(caller) = waiting.pop() {
+        fused[caller] = fused_by(&computations[caller]);
+        for &callee in &fused[caller] {
+            callers[callee] += 1;
+            if !std::mem::replace(&mut is_reached[callee], true) {
+                waiting.push(callee);
+            }
+        }
+    }
+    let mut ready: Vec<usize> = reached.into_iter().filter(|computation| callers[*computation] == 0).collect();
+    while let Some(caller) = ready.pop() {
+        let of_caller = runs[caller];
+        for &callee in &fused[caller] {
+            let all = &mut runs[callee];
+            all.places = all.places.saturating_add(of_caller.places);
+            all.executions = all.executions.saturating_add(of_caller.executions);
+            callers[callee] -= 1;
+            if callers[callee] == 0 {
+                ready.push(callee);
+            }
+        }
+    }
+    runs
+}
+
+/// The bodies of a computation's fusions, by index.
+fn fused_by(computation: &Computation<'_>) -> Vec<usize> {
+    let fusions = computation.instructions().filter(|instruction| instruction.opcode() == Opcode::Fusion);
+    let body = |fusion: Instruction<'_>| {
+        let call = fusion.calls().find(|call| call.role == CallRole::Calls)?;
+        Some(call.computation()?.index())
+    };
+    fusions.filter_map(body).collect()
 }
 
 /// Whether rematerialisation named it: it appends `.remat`, a number, and for a copy in a tighter layout what it is.

@@ -58,3 +58,37 @@ fn loops_count_times_their_trips() {
     let Sent { count, bytes } = work.collectives["all-reduce"];
     assert_eq!((count, bytes, work.recomputed), (1, 12 * 256 * 128 * 4, 0));
 }
+
+/// Each computation fuses the one before twice: the first stands in 2^63 places of a loop that runs twelve times.
+#[test]
+fn fusions_of_fusions_are_counted_once_each() {
+    const SHAPE: &str = "f32[128,128]{1,0:T(8,128)}";
+    let product = "dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    let of = |doublings: usize| {
+        let mut text = format!(
+            "HloModule m, is_scheduled=true\n\nf0 {{\n  x = {SHAPE} parameter(0)\n  ROOT y = {SHAPE} {product}\n}}\n"
+        );
+        for k in 1..=doublings {
+            let fusion = |operand: &str| format!("{SHAPE} fusion({operand}), kind=kLoop, calls=f{}", k - 1);
+            text += &format!(
+                "f{k} {{\n  x = {SHAPE} parameter(0)\n  y = {}\n  ROOT z = {}\n}}\n",
+                fusion("x"),
+                fusion("y")
+            );
+        }
+        text += &format!(
+            "ENTRY main {{\n  x = {SHAPE} parameter(0)\n  ROOT y = {SHAPE} fusion(x), kind=kLoop, calls=f{doublings}\n}}\n"
+        );
+        audit(&Module::parse(text).expect("a module")).work().flops
+    };
+    let one = 2 * 128 * 128 * 128;
+    assert_eq!([of(0), of(1), of(5), of(1000)], [one, 2 * one, 32 * one, u64::MAX]);
+    // Nor do fusions in a circle go on forever.
+    let circle = format!(
+        "HloModule m, is_scheduled=true\n\nf {{\n  x = {SHAPE} parameter(0)\n  ROOT y = {SHAPE} fusion(x), kind=kLoop, calls=f\n}}\n\
+         ENTRY main {{\n  x = {SHAPE} parameter(0)\n  ROOT y = {SHAPE} fusion(x), kind=kLoop, calls=f\n}}\n"
+    );
+    if let Ok(module) = Module::parse(circle) {
+        assert_eq!(audit(&module).work().flops, 0);
+    }
+}
