@@ -46,11 +46,13 @@ impl Estimate {
         self == Self::default()
     }
 
+    /// No figure is infinite, so that none of their differences is undefined.
     fn map(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
+        let finite = |left, right| of(left, right).min(f64::MAX);
         Self {
-            floor: of(self.floor, other.floor),
-            estimate: of(self.estimate, other.estimate),
-            compiler: of(self.compiler, other.compiler),
+            floor: finite(self.floor, other.floor),
+            estimate: finite(self.estimate, other.estimate),
+            compiler: finite(self.compiler, other.compiler),
         }
     }
 }
