@@ -41,8 +41,8 @@ mod text;
 mod view;
 
 pub use comparison::{
-    Allowed, Amount, Change, ComparedBytes, ComparedProgram, Comparison, ComparisonPage, Compiler, Count, Outcome,
-    Owner, ShortComparison,
+    Allowed, Amount, Change, ComparedBytes, ComparedProgram, ComparedTime, Comparison, ComparisonPage, Compiler, Count,
+    Outcome, Owner, ShortComparison,
 };
 #[cfg(feature = "csv")]
 pub use export::Csv;

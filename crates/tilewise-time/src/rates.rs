@@ -44,6 +44,18 @@ pub struct Rates {
     pub host_bytes: f64,
 }
 
+impl Cores {
+    /// How many they are, of a generation whose chips have two in one device; of another `None`.
+    #[must_use]
+    pub fn of_chip(self, generation: Generation) -> Option<u8> {
+        let count = match self {
+            Self::One => 1,
+            Self::Both => 2,
+        };
+        Rates::has_two_cores(generation).then_some(count)
+    }
+}
+
 impl Rates {
     /// Those of a device.
     #[must_use]

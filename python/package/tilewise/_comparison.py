@@ -57,9 +57,10 @@ class Change:
 
     Attributes:
         what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
-            ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``complete``, ``owner`` or
+            ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``complete``, ``time``, ``owner`` or
             ``settings``.
-        before, after: its values: bytes, a count, whether, or settings; ``None`` of what came or went.
+        before, after: its values: bytes, a count, whether, settings, or the estimated seconds of a run; ``None`` of what came
+            or went.
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.
@@ -92,6 +93,8 @@ class ComparedProgram:
         hbm_limit: what it has to fit, where that is known.
         owners: what is alive at the peak, the largest first.
         recomputed: how many instructions the compiler computes twice to save memory.
+        estimate_seconds: how long a run takes, estimated from the compiler's own cycle counts, not measured; ``None``
+            where its text has none.
 
     Examples:
         >>> report = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
@@ -113,6 +116,7 @@ class ComparedProgram:
     hbm_limit: int | None
     owners: tuple[Owner, ...]
     recomputed: int
+    estimate_seconds: float | None = None
 
 
 def _program(held: dict[str, Any]) -> ComparedProgram:
@@ -124,6 +128,7 @@ def _program(held: dict[str, Any]) -> ComparedProgram:
         peak_padding_bytes=sizes["padding"],
         hbm_limit=sizes["limit"],
         owners=_all(Owner, held["owners"]),
+        estimate_seconds=held["time"]["estimate_seconds"] if held.get("time") else None,
         **{f"{name}_bytes": sizes.get(name, 0) for name in names},
         **{name: held[name] for name in ("tpu", "topology", "settings", "recomputed")},
     )

@@ -169,7 +169,8 @@ fn the_document_lists_what_is_printed() {
     let lock = r#"{"schema": "tilewise.plan.lock/1", "compiler": {"libtpu": "0.0.51"}, "programs": {"f": {"program": "a.py:f",
         "tpu": "v5e", "topology": null, "settings": {}, "hlo": null, "owners": [], "collectives": {}, "recomputed": 1,
         "bytes": {"argument": 1, "output": 0, "alias": 0, "constant": 1, "temporary": 0, "total": 2, "padding": 0, "limit": 9},
-        "copies": {"count": 0, "bytes": 0}}}}"#;
+        "copies": {"count": 0, "bytes": 0},
+        "time": {"estimate_seconds": 0.16, "cores": 1, "uncounted_loops": 1}}}}"#;
     fs::write(out("plan.lock"), lock).expect("a folder");
     checker.run("Comparison", &["audit", before, "--against", &out("plan.lock")]);
 

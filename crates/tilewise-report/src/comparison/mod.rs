@@ -2,6 +2,7 @@
 
 mod owners;
 mod program;
+mod time;
 mod words;
 
 use crate::{memory_name, style::bytes};
@@ -15,6 +16,8 @@ use std::{
     fmt,
 };
 use tilewise_audit::Report;
+pub use time::ComparedTime;
+use time::changed_time;
 
 /// What differs between two programs. It serialises, and [`ToString`] says it in words; [`to_markdown`](Self::to_markdown) and
 /// [`to_github`](Self::to_github) say it in a pull request and in the log of its job, `to_html` (feature `html`) draws two programs.
@@ -62,7 +65,7 @@ pub struct Comparison {
 #[non_exhaustive]
 pub struct Change {
     /// `total`, `argument`, `output`, `alias`, `constant`, `temporary`, `padding`, `limit`, `copies`, the opcode of a collective,
-    /// `recomputed`, `fits`, `complete`, `owner` or `settings`.
+    /// `recomputed`, `fits`, `complete`, `time`, `owner` or `settings`.
     pub what: String,
     /// As it was; `None` of what came.
     pub before: Option<Amount>,
@@ -87,6 +90,8 @@ pub enum Amount {
     Flag(bool),
     /// Bytes, or how many instructions are `recomputed`.
     Number(u64),
+    /// How long a run takes, estimated, in seconds.
+    Seconds(f64),
     /// What a factory was called with.
     Settings(Map<String, Value>),
 }
@@ -188,6 +193,7 @@ impl Comparison {
             None
         } else {
             let mut changes = changed_numbers(&before, &after, allowed);
+            changes.extend(changed_time(&before, &after));
             changes.extend(changed_owners(&before.owners, &after.owners));
             changes.extend(copies);
             if before.settings != after.settings {

@@ -1,5 +1,6 @@
 //! What is compared of a program: what a plan lock keeps of it.
 
+use super::ComparedTime;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, marker::PhantomData, path::Path};
@@ -46,6 +47,9 @@ pub struct ComparedProgram {
     pub collectives: BTreeMap<String, Count>,
     /// Instructions that the compiler computes twice to save memory.
     pub recomputed: u64,
+    /// How long a run takes; `None` where its text has no cycle counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<ComparedTime>,
 }
 
 /// What a program holds.
@@ -100,7 +104,7 @@ impl TryFrom<Unchecked> for ComparedBytes {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -252,6 +256,7 @@ impl ComparedProgram {
                 .map(|(kind, sent)| ((*kind).to_owned(), Count { count: sent.count, bytes: sent.bytes }))
                 .collect(),
             recomputed: work.recomputed,
+            time: ComparedTime::of(report),
         }
     }
 

@@ -2,10 +2,11 @@
 
 #[cfg(feature = "html")]
 use super::ComparisonPage;
-use super::{Amount, Change, Comparison, Compiler, Outcome, Owner};
+use super::{Amount, Change, ComparedTime, Comparison, Compiler, Outcome, Owner};
 use crate::{
     export::{markdown_text, property, workflow_data},
-    style::{bytes, bytes_both, shortened},
+    style::{bytes, bytes_both, duration, shortened},
+    summary::NOT_MEASURED,
     text::{Terminal, WriteText},
 };
 use std::{
@@ -36,7 +37,7 @@ impl fmt::Display for Comparison {
         for change in &self.changes {
             listed += usize::from(change.owner.is_some());
             if listed <= ROWS || change.owner.is_none() {
-                write!(f, "\n  {}", visible(&Line(change).to_string()))?;
+                write!(f, "\n  {}", visible(&self.line(change)))?;
             }
         }
         write_more(f, listed)?;
@@ -64,16 +65,45 @@ fn write_more(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
     }
 }
 
-/// A change and what it is of.
-struct Line<'a>(&'a Change);
+impl Comparison {
+    /// A change and what it is of.
+    fn line(&self, change: &Change) -> String {
+        let owner = change.owner.as_ref().map(|owner| format!(" of {owner}{}", place(change)));
+        format!("{}{}: {}", change.what, owner.unwrap_or_default(), self.amounts(change))
+    }
 
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.what)?;
-        if let Some(owner) = &self.0.owner {
-            write!(f, " of {owner}{}", place(self.0))?;
-        }
-        write!(f, ": {}", Amounts(self.0))
+    /// `8.00 GiB (8589934592) → 10.50 GiB (11274289152) (+31%), changed`
+    fn amounts(&self, change: &Change) -> String {
+        let Change { what, before, after, verdict, .. } = change;
+        let is_at_least = self.after.time.as_ref().is_some_and(ComparedTime::is_at_least);
+        let words = |amount: &Amount| match amount {
+            Amount::Flag(is) => is.to_string(),
+            Amount::Number(count) if what == "recomputed" => count.to_string(),
+            Amount::Number(count) => bytes_both(*count),
+            Amount::Seconds(seconds) if is_at_least => format!("at least ≈{}", duration(*seconds)),
+            Amount::Seconds(seconds) => format!("≈{}", duration(*seconds)),
+            Amount::Settings(settings) => serde_json::to_string(settings).unwrap_or_default(),
+        };
+        let (before, after) = match (before, after) {
+            (Some(before), Some(after)) => (before, after),
+            (None, after) => return format!("new, {}", after.as_ref().map(words).unwrap_or_default()),
+            (Some(before), None) => return format!("gone, was {}", words(before)),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        let share = match (before, after) {
+            (Amount::Number(was @ 1..), Amount::Number(is)) if what != "recomputed" => {
+                Some((*is as f64 - *was as f64) / *was as f64)
+            }
+            // Of a bound, the share is unknown.
+            (Amount::Seconds(was), Amount::Seconds(is)) if !is_at_least && *was > 0.0 => Some((is - was) / was),
+            _ => None,
+        };
+        let share = share.map(|share| format!(" ({:+.0}%)", share * 100.0)).unwrap_or_default();
+        let note = match after {
+            Amount::Seconds(_) => format!(" a run, {NOT_MEASURED}"),
+            _ => String::new(),
+        };
+        format!("{} → {}{share}{note}, {verdict}", words(before), words(after))
     }
 }
 
@@ -83,35 +113,6 @@ fn place(change: &Change) -> String {
         (Some(file), Some(line)) => format!(" at {}:{line}", shortened(file)),
         (Some(file), None) => format!(" at {}", shortened(file)),
         _ => String::new(),
-    }
-}
-
-/// `8.00 GiB (8589934592) → 10.50 GiB (11274289152) (+31%), changed`
-struct Amounts<'a>(&'a Change);
-
-impl fmt::Display for Amounts<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Change { what, before, after, verdict, .. } = self.0;
-        let words = |amount: &Amount| match amount {
-            Amount::Flag(is) => is.to_string(),
-            Amount::Number(count) if what == "recomputed" => count.to_string(),
-            Amount::Number(count) => bytes_both(*count),
-            Amount::Settings(settings) => serde_json::to_string(settings).unwrap_or_default(),
-        };
-        let (before, after) = match (before, after) {
-            (Some(before), Some(after)) => (before, after),
-            (None, after) => return write!(f, "new, {}", after.as_ref().map(words).unwrap_or_default()),
-            (Some(before), None) => return write!(f, "gone, was {}", words(before)),
-        };
-        write!(f, "{} → {}", words(before), words(after))?;
-        if let (Amount::Number(was @ 1..), Amount::Number(is)) = (before, after)
-            && what != "recomputed"
-        {
-            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
-            let share = (*is as f64 - *was as f64) / *was as f64 * 100.0;
-            write!(f, " ({share:+.0}%)")?;
-        }
-        write!(f, ", {verdict}")
     }
 }
 
@@ -146,12 +147,15 @@ impl Comparison {
             };
             lines.push(format!("| {} | {was} | {is} | {left} | {verdict} |", markdown_text(program)));
         }
-        for Self { program, changes, advice, .. } in compared {
-            let owned: Vec<_> = changes.iter().filter(|change| change.owner.is_some()).collect();
+        for comparison in compared {
+            let Self { program, changes, advice, .. } = comparison;
+            let is_listed = |change: &&Change| change.owner.is_some() || change.what == "time";
+            let owned: Vec<_> = changes.iter().filter(is_listed).collect();
             if !owned.is_empty() {
                 lines.extend([String::new(), format!("{}:", markdown_text(program)), String::new()]);
-                let owner = |change: &Change| change.owner.clone().unwrap_or_default() + &place(change);
-                let said = |change: &&Change| format!("- {}: {}", markdown_text(&owner(change)), Amounts(change));
+                let owner = |change: &Change| change.owner.as_ref().unwrap_or(&change.what).clone() + &place(change);
+                let said =
+                    |change: &&Change| format!("- {}: {}", markdown_text(&owner(change)), comparison.amounts(change));
                 lines.extend(owned.iter().take(ROWS).map(said));
             }
             lines.extend(advice.iter().flat_map(|advice| [String::new(), format!("Try: {}", markdown_text(advice))]));

@@ -5,16 +5,16 @@ use crate::ReportView;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
     SourceLine,
-    time::{Cores, Kind, LoopRow, Rates, Time, TimeGroup, TimeRow, by_kind, by_line, by_module},
+    time::{Kind, LoopRow, Rates, Time, TimeGroup, TimeRow, by_kind, by_line, by_module},
 };
 
 /// Rows that are listed where not every one is asked for.
 const LISTED: usize = 20;
 
 /// The time of a report's program.
-pub(super) struct TimeView<'a> {
-    pub(super) view: ReportView<'a>,
-    pub(super) time: &'a Time,
+pub(crate) struct TimeView<'a> {
+    pub(crate) view: ReportView<'a>,
+    pub(crate) time: &'a Time,
 }
 
 impl Serialize for TimeView<'_> {
@@ -34,7 +34,7 @@ impl Serialize for TimeView<'_> {
         fields.serialize_field("is_at_least", &time.is_at_least)?;
         fields.serialize_field("bound_share", &time.bound_share())?;
         fields.serialize_field("padding_seconds", &time.padding_seconds())?;
-        fields.serialize_field("cores", &cores(view, time))?;
+        fields.serialize_field("cores", &view.report.machine.generation().and_then(|of| time.cores.of_chip(of)))?;
         fields.serialize_field("conditionals", &time.conditionals)?;
         fields.serialize_field("unpriced", &time.unpriced().iter().map(unpriced).collect::<Vec<_>>())?;
         fields.serialize_field("kinds", &kinds)?;
@@ -50,12 +50,6 @@ impl Serialize for TimeView<'_> {
 /// JSON's numbers are exact as far as 2^63 - 1.
 fn exact(count: u64) -> u64 {
     count.min(i64::MAX.unsigned_abs())
-}
-
-/// The cores that the program is compiled for, of a generation whose chips have two in one device.
-fn cores(view: &ReportView<'_>, time: &Time) -> Option<u8> {
-    let generation = view.report.machine.generation()?;
-    Rates::has_two_cores(generation).then_some(if time.cores == Cores::Both { 2 } else { 1 })
 }
 
 struct CyclesByKind<'a>(&'a Time);

@@ -10,7 +10,7 @@ pub use copies::{CopiesOfLine, CopySummary, NeedlessCopies};
 pub use machine::memory_name;
 pub use message::MessageSummary;
 pub use stack::{BudgetPart, BudgetStack};
-pub(crate) use time::kind_name;
+pub(crate) use time::{NOT_MEASURED, kind_name};
 
 use crate::style::{bytes, bytes_both, line_of, percent};
 use crate::{findings::note, json::placed_elsewhere, text::MAY_LACK_ITS_END};

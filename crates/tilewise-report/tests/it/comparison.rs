@@ -70,6 +70,45 @@ fn each_change_has_its_verdict() {
     assert_eq!(verdict(&renamed, EXACT), Outcome::Same);
 }
 
+/// By more than a tenth, and only where what nothing is known of is the same on both sides.
+#[test]
+fn times_are_compared_where_they_can_be() {
+    let before = entry();
+    let seconds = before["time"]["estimate_seconds"].as_f64().expect("a time");
+    let with = |pointer: &str, value: Value, share: f64| {
+        let mut after = before.clone();
+        after["time"]["estimate_seconds"] = json!(seconds * share);
+        *after.pointer_mut(pointer).expect("a field") = value;
+        compared(&before, &after, Allowed::default())
+    };
+    let times = |comparison: &Comparison| comparison.changes.iter().filter(|change| change.what == "time").count();
+    let slower = |share: f64| with("/recomputed", json!(0), share);
+    assert_eq!([0.91, 1.09, 0.89, 1.11].map(|share| times(&slower(share))), [0, 0, 1, 1]);
+    let twice = slower(2.0);
+    assert_eq!((twice.verdict, twice.changes.len()), (Outcome::Same, 1));
+    // Its gathers and scatters are only bounded, so no share is said.
+    let words = "time: at least ≈860 µs → at least ≈1.7 ms a run, estimated from the compiler's own cycle counts, not measured, changed";
+    assert!(twice.to_string().contains(words), "{twice}");
+    assert!(Comparison::to_markdown(&[twice]).contains(&format!("- {words}")));
+    for (pointer, value) in [
+        ("/tpu", json!("v6e")),
+        ("/time/unpriced", json!({})),
+        ("/time/unpriced/gather_scatter_sort/bytes", json!(1)),
+        ("/time", Value::Null),
+    ] {
+        assert_eq!(times(&with(pointer, value, 2.0)), 0, "{pointer}");
+    }
+    let mut known = before.clone();
+    known["time"] = json!({ "estimate_seconds": 0.16 });
+    let mut faster = known.clone();
+    faster["time"]["estimate_seconds"] = json!(0.08);
+    let words = "time: ≈160 ms → ≈80 ms (-50%) a run, estimated";
+    let comparison = compared(&known, &faster, Allowed::default());
+    assert!(comparison.to_string().contains(words), "{comparison}");
+    let read: Comparison = serde_json::from_value(serde_json::to_value(&comparison).expect("JSON")).expect("read");
+    assert_eq!(read, comparison);
+}
+
 #[test]
 fn plans_of_other_compilers_are_not_compared() {
     let before = entry();

@@ -1,0 +1,75 @@
+//! How long a run takes, as far as two programs can be compared by it.
+
+use super::{Amount, Change, ComparedProgram, Count, Outcome, program::is_zero};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tilewise_audit::{Report, time::Time};
+
+/// How long a run of a program takes: estimated from the compiler's own cycle counts, not measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ComparedTime {
+    /// The estimate, to three digits; at least so long where there are [`unpriced`](Self::unpriced) operations.
+    pub estimate_seconds: f64,
+    /// The cores that it is compiled for, of a chip whose two cores can be one device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u8>,
+    /// The operations that the compiler has no cycle counts for, by kind, and the bytes of HBM that they read and write in a run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unpriced: BTreeMap<String, Count>,
+    /// Loops of unknown trip count, each of which counts once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncounted_loops: u64,
+}
+
+impl ComparedTime {
+    /// Times that differ by less of the first's are the same.
+    const LEAST: f64 = 0.1;
+
+    /// What is compared of a report; `None` where its text has no cycle counts.
+    pub(super) fn of(report: &Report) -> Option<Self> {
+        let time = report.time().ok()?;
+        let generation = report.machine.generation()?;
+        Some(Self {
+            estimate_seconds: three_digits(time.total.estimate),
+            cores: time.cores.of_chip(generation),
+            unpriced: unpriced(time),
+            uncounted_loops: time.loops.iter().filter(|row| row.trips.is_none()).count() as u64,
+        })
+    }
+
+    /// Whether it is a lower bound.
+    pub(super) fn is_at_least(&self) -> bool {
+        !self.unpriced.is_empty() || self.uncounted_loops > 0
+    }
+
+    /// Whether the parts that nothing is known of are the same.
+    fn is_comparable(&self, other: &Self) -> bool {
+        (self.cores, &self.unpriced, self.uncounted_loops) == (other.cores, &other.unpriced, other.uncounted_loops)
+    }
+}
+
+fn unpriced(time: &Time) -> BTreeMap<String, Count> {
+    let mut kinds: BTreeMap<String, Count> = BTreeMap::new();
+    for row in time.rows.iter().filter(|row| row.is_unpriced) {
+        let of_kind = kinds.entry(row.kind.as_str().to_owned()).or_default();
+        of_kind.count += 1;
+        of_kind.bytes = of_kind.bytes.saturating_add(row.bytes.saturating_mul(row.executions));
+    }
+    kinds
+}
+
+/// More would only change from one compilation to the next.
+fn three_digits(seconds: f64) -> f64 {
+    format!("{seconds:.2e}").parse().unwrap_or(seconds)
+}
+
+/// By how long a run differs: only for one generation, and beyond a tenth. It is an estimate, so it makes no program worse.
+pub(super) fn changed_time(before: &ComparedProgram, after: &ComparedProgram) -> Option<Change> {
+    let [was, is] = [before, after].map(|program| program.time.as_ref());
+    let (was, is) = (was?, is?);
+    let is_comparable = before.tpu.is_some() && before.tpu == after.tpu && was.is_comparable(is);
+    let (was, is) = (was.estimate_seconds, is.estimate_seconds);
+    let differs = (is - was).abs() > ComparedTime::LEAST * was;
+    (is_comparable && differs).then(|| Change::of("time", [was, is].map(Amount::Seconds), Outcome::Changed))
+}
