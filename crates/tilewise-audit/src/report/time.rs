@@ -84,6 +84,29 @@ impl Report {
         time.loops.iter().filter_map(|row| Some((name(row)?, row.clone()))).collect()
     }
 
+    /// When each moment of [the order](Self::order) begins, in seconds from the start of a run, and last when it ends: what is in a
+    /// loop takes the time of all its turns. `None` where over a twentieth of the time is only bounded, or a loop's trips are unknown.
+    #[must_use]
+    pub fn moments(&self) -> Option<Vec<f64>> {
+        const MOST_BOUND: f64 = 0.05;
+        let (time, plan) = (self.time().ok()?, self.plan().ok()?);
+        if time.bound_share() >= MOST_BOUND || time.loops.iter().any(|row| row.trips.is_none()) {
+            return None;
+        }
+        let mut seconds: HashMap<usize, f64> = HashMap::new();
+        for row in &time.rows {
+            *seconds.entry(row.instruction).or_default() += row.total().estimate;
+        }
+        let mut now = 0.0;
+        let mut moments = vec![now];
+        moments.extend(plan.order().map(|instruction| {
+            // Once, where it runs first.
+            now += seconds.remove(&instruction).unwrap_or(0.0);
+            now
+        }));
+        Some(moments)
+    }
+
     /// How long a copy takes in all its runs, in seconds; of an asynchronous one, how long it is waited for. `None` where
     /// that isn't known.
     #[must_use]

@@ -47,11 +47,32 @@ fn a_trace_counts_up_to_the_peak() {
                 Some(peak),
                 "{example} {name}"
             );
-            assert!(counters.is_sorted_by_key(|event| number(&event["ts"])));
+            assert!(counters.is_sorted_by_key(|event| moment(&event["ts"])));
             let label = format!("peak of {name}: ");
             assert!(events.iter().any(|event| event["name"].as_str().is_some_and(|event| event.starts_with(&label))));
         }
     }
+}
+
+fn moment(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Of the second example all is priced, of the first only a part.
+#[test]
+fn a_trace_is_of_time_where_nearly_all_of_it_is_known() {
+    let [of_order, of_time] = EXAMPLES.map(|example| {
+        let trace: Value = serde_json::from_slice(&audit(example, "trace")).expect("an object");
+        let events = list(&trace["traceEvents"]);
+        let hbm = events.iter().rfind(|event| event["ph"] == "C" && event["name"] == "hbm").expect("a counter");
+        let report: Value = serde_json::from_slice(&audit(example, "json")).expect("an object");
+        let name = events[0]["args"]["name"].as_str().expect("the process").to_owned();
+        (name, hbm["ts"].clone(), moment(&report["time"]["estimate_seconds"]))
+    });
+    assert!(!of_order.0.contains("estimated") && of_order.1.is_u64(), "{of_order:?}");
+    assert!(of_time.0.ends_with("estimated from the compiler's own cycle counts, not measured"), "{of_time:?}");
+    let share = moment(&of_time.1) / (of_time.2 * 1e6);
+    assert!((share - 1.0).abs() < 1e-6, "{of_time:?}");
 }
 
 #[test]

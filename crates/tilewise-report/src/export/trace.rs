@@ -1,14 +1,15 @@
 //! A trace for Perfetto and `chrome://tracing`: live bytes over the program's order, a counter for each memory space,
 //! and in each of them one for each of the lines that own the most at the peak.
 //!
-//! The format is the Trace Event Format's JSON. A microsecond stands for one instruction.
+//! The format is the Trace Event Format's JSON. Where nearly all of a run's time is estimated, the axis is that time; else a
+//! microsecond stands for one instruction.
 
 use super::{
     Exporter,
     events::{Block, Event, Space, spaces},
     has_plan,
 };
-use crate::AuditOutput;
+use crate::{AuditOutput, summary::NOT_MEASURED};
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -37,22 +38,43 @@ impl Exporter for Trace {
 fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let name = if report.module_name.is_empty() { "HLO" } else { &report.module_name };
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
+    let axis = Axis(report.moments());
+    let name = if axis.0.is_some() { format!("{name}, times {NOT_MEASURED}") } else { name.to_owned() };
     serde_json::to_writer(&mut *out, &json!({"ph": "M", "pid": 1, "name": "process_name", "args": {"name": name}}))?;
     let end = report.order().count();
     for space in spaces(report) {
         let peak = report.memory_space(space.number).and_then(|total| total.peak.as_ref());
-        write_space(&space, end, peak, out)?;
+        write_space(&space, &axis, end, peak, out)?;
     }
     out.write_all(b"\n]}\n")
 }
 
-fn write_space(space: &Space<'_>, end: usize, peak: Option<&SpacePeak>, out: &mut dyn Write) -> io::Result<()> {
+/// When each moment begins, in seconds; without times moments stand at equal distances.
+struct Axis(Option<Vec<f64>>);
+
+impl Axis {
+    /// In microseconds.
+    fn at(&self, moment: usize) -> Value {
+        match &self.0 {
+            Some(seconds) => json!(seconds.get(moment).or(seconds.last()).map_or(0.0, |seconds| seconds * 1e6)),
+            None => json!(moment),
+        }
+    }
+}
+
+fn write_space(
+    space: &Space<'_>,
+    axis: &Axis,
+    end: usize,
+    peak: Option<&SpacePeak>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let name = memory_space_name(space.number);
     let mut emit = |event: Value| -> io::Result<()> {
         out.write_all(b",\n")?;
         Ok(serde_json::to_writer(&mut *out, &event)?)
     };
-    let counter = |track: &str, moment: usize, bytes: u64| json!({"ph": "C", "pid": 1, "ts": moment, "name": track, "args": {"bytes": bytes}});
+    let counter = |track: &str, moment: usize, bytes: u64| json!({"ph": "C", "pid": 1, "ts": axis.at(moment), "name": track, "args": {"bytes": bytes}});
     let owners = Owners::of(space);
     let tracks: Vec<String> = owners.names.iter().map(|owner| format!("{name}: {owner}")).collect();
     let mut live = 0u64;
@@ -110,7 +132,7 @@ fn write_space(space: &Space<'_>, end: usize, peak: Option<&SpacePeak>, out: &mu
     let Some(peak) = peak else { return Ok(()) };
     let source = peak.source.as_ref().map(|source| format!("{}:{}", source.file, source.line));
     emit(json!({
-        "ph": "i", "s": "p", "pid": 1, "tid": 1, "ts": peak.moment, "name": format!("peak of {name}: {}", peak.instruction),
+        "ph": "i", "s": "p", "pid": 1, "tid": 1, "ts": axis.at(peak.moment), "name": format!("peak of {name}: {}", peak.instruction),
         "args": {"live_bytes": peak.live_bytes, "source": source, "op_name": peak.op_name},
     }))
 }
