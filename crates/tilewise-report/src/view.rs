@@ -1,5 +1,7 @@
 //! What of a report is shown.
 
+use crate::json::TimeView;
+use serde::Serialize;
 use tilewise_audit::{BufferRow, Report};
 
 /// Buffers that are listed where not every one is asked for: a table's worth.
@@ -21,6 +23,12 @@ impl<'a> ReportView<'a> {
     #[must_use]
     pub fn lists_plan(&self) -> bool {
         self.most_buffers.is_none() && self.report.plan().is_ok()
+    }
+
+    /// Where the time of a run goes, as JSON; `None` where the text has no cycle counts.
+    #[must_use]
+    pub fn time(&self) -> Option<impl Serialize + use<'a>> {
+        Some(TimeView { view: *self, time: self.report.time().ok()? })
     }
 
     /// The buffers that are listed.

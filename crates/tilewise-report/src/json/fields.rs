@@ -1,6 +1,6 @@
 //! Reports and explanations as JSON has them: the fields that `docs/json.md` lists, in its order.
 
-use super::{Json, all, one, time::TimeView};
+use super::{Json, all, one};
 use crate::{
     ReportView,
     findings::{next_step, note, why, words},
@@ -64,7 +64,7 @@ fields!(ReportView<'_>, view, {
     // What is left if nothing shares memory; null unless that fits.
     headroom_bytes: view.report.limit().and_then(|limit| view.report.memory_bounds.headroom(limit)),
     // Null where the text has no cycle counts.
-    time: view.report.time().ok().map(|time| TimeView { view: *view, time }),
+    time: view.time(),
     // Why it is null.
     no_time: view.report.time().err().map(|none| none.to_string()),
     warnings: all(&view.report.warnings),

@@ -7,6 +7,7 @@ mod time;
 
 pub(crate) use fields::placed_elsewhere;
 pub use line::JsonLine;
+pub(crate) use time::TimeView;
 
 use crate::{Terminal, WriteText};
 use serde::{Serialize, Serializer};

@@ -18,8 +18,11 @@ pub struct CopySummary<'a> {
     pub copies: usize,
     /// The lines whose copies move more than a hundredth of that, those that move the most first.
     pub lines: Vec<CopiesOfLine>,
-    /// What the caller can change so that copies are no longer needed, what moves the most first.
+    /// What the caller can change so that copies are no longer needed: what takes the longest first, or where no time is known,
+    /// what moves the most.
     pub needless: Vec<NeedlessCopies<'a>>,
+    /// Whether the text has cycle counts, from which times are estimated.
+    pub are_times_known: bool,
 }
 
 /// Copies of one sort that come from one line.
@@ -94,7 +97,9 @@ impl<'a> CopySummary<'a> {
             }
         });
         let lines = lines.collect();
-        Some(Self { moved_bytes, copies: report.copies.len(), lines, needless: needless(report, &copies, moved_bytes) })
+        let needless = needless(report, &copies, moved_bytes);
+        let are_times_known = report.time().is_ok();
+        Some(Self { moved_bytes, copies: report.copies.len(), lines, needless, are_times_known })
     }
 }
 

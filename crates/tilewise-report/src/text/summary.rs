@@ -77,7 +77,12 @@ pub(super) fn write_copies(
     if copies.needless.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{}", styled(STRONG, "Copies that another layout makes needless"))?;
+    let order = match (copies.needless.len(), copies.are_times_known) {
+        (0 | 1, _) => "",
+        (_, true) => ", by estimated time",
+        (_, false) => ", by bytes",
+    };
+    writeln!(out, "\n{}", styled(STRONG, format!("Copies that another layout makes needless{order}")))?;
     for needless in copies.needless.iter().take(SHOWN) {
         // What also frees memory stands above, with its code.
         let (lead, with_code) = (format!("{}: ", needless.lead), !needless.is_repeated);
