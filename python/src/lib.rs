@@ -65,7 +65,7 @@ mod _tilewise {
         recommendation::PyRecommendation,
         relation::PyRelation,
         relayout::{relayout, tile, untile},
-        report::{PyReport, plot, set_origin, work_of},
+        report::{PyReport, plot, set_origin, time_of, work_of},
         restore::restore,
         row::{PyRow, PySourceLine},
         shape::PyShape,

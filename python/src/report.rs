@@ -12,7 +12,7 @@ use crate::{
     row::PySourceLine,
     space::{PyPeakBuffer, PySpaceTotal},
     table::{Column, Columns, PyTable, Tabular},
-    travel::{Reduced, native},
+    travel::{Reduced, native, not_held},
     warning::PyReportWarning,
 };
 use pyo3::{
@@ -28,7 +28,7 @@ use std::{
 use tilewise::tpu::Generation;
 use tilewise_audit::{BufferRow, Machine, Report, SpacePeak, SpaceTotal};
 use tilewise_hlo::Module;
-use tilewise_report::{AuditOutput, WriteText, note, notebook};
+use tilewise_report::{AuditOutput, ReportView, WriteText, note, notebook};
 
 /// Says what function a report is of, for its `check`.
 #[pyfunction]
@@ -57,6 +57,19 @@ pub(crate) fn work_of(report: &Bound<'_, PyReport>) -> (u64, u64, BTreeMap<&'sta
     let work = report.work();
     let sent = work.collectives.iter().map(|(kind, sent)| (*kind, sent.bytes));
     (work.flops, report.moved_bytes(), sent.collect(), work.recomputed)
+}
+
+/// The time of a report's program, as JSON and in words; `None` where its text has no cycle counts. `Report.time` calls it.
+#[pyfunction]
+pub(crate) fn time_of(py: Python<'_>, report: &Bound<'_, PyReport>) -> PyResult<Option<(String, String)>> {
+    let audited = report.get().audited.clone();
+    py.detach(|| {
+        let view = ReportView { report: &audited.report, source: &audited.report.source, most_buffers: None };
+        let Some(time) = view.time() else { return Ok(None) };
+        let of_time = AuditOutput { of_time: true, ..(*audited).clone() };
+        let json = serde_json::to_string(&time).map_err(not_held)?;
+        Ok(Some((json, of_time.to_text(100).trim_end().to_owned())))
+    })
 }
 
 /// The audit of one program: every buffer it defines, its data and its padding. Sizes are in bytes.
@@ -327,6 +340,26 @@ impl PyReport {
         self.peak().map_or(Vec::new(), PyPeakBuffer::all)
     }
 
+    /// Where the time of a run goes, estimated from the compiler's own cycle counts, not measured: a `Time`. `None` where
+    /// the text has none, for the reason in `no_time`.
+    ///
+    /// Examples:
+    ///     >>> import pathlib
+    ///     >>> audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).time.kinds[0].name
+    ///     'matmul'
+    ///     >>> print(audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)").time)
+    ///     None
+    #[getter]
+    fn time<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tilewise._time")?.call_method1("time", (slf,))
+    }
+
+    /// Why there is no `time`; `None` where there is one.
+    #[getter]
+    fn no_time(&self) -> Option<String> {
+        self.audited.report.time().err().map(|none| none.to_string())
+    }
+
     /// Devices that run the program together; what is said of memory is of each.
     #[getter]
     fn partitions(&self) -> u64 {
@@ -492,6 +525,9 @@ impl PyReport {
     ///
     /// Needs JAX and libtpu, and a report of a function: of `audit(f, *args, tpu=…)`.
     ///
+    /// Args:
+    ///     confirm: compile all to the end, which takes longer; only then is it said what each costs in time.
+    ///
     /// Returns:
     ///     An `AdviceCheck`, which prints what was promised beside what was freed.
     ///
@@ -503,9 +539,10 @@ impl PyReport {
     ///     >>> x = jax.ShapeDtypeStruct((400000, 128), jnp.float32)
     ///     >>> print(audit(lambda x: x + 1, x, tpu="v5e").check())
     ///     promised  freed ...
-    fn check<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (*, confirm = false))]
+    fn check<'py>(slf: &Bound<'py, Self>, confirm: bool) -> PyResult<Bound<'py, PyAny>> {
         let origin = slf.get().origin.get(slf.py());
-        slf.py().import("tilewise._advice")?.call_method1("check", (slf, origin))
+        slf.py().import("tilewise._advice")?.call_method1("check", (slf, origin, confirm))
     }
 
     fn __len__(&self) -> usize {

@@ -141,13 +141,14 @@ def peak_buffer_fields(peak: tw.PeakBuffer) -> None:
 
 def report_fields(report: tw.Report) -> None:
     texts: list[str] = [report.module, report.source, report.text, report.buffer_assignment or "", report.machine]
-    maybe_texts: list[str | None] = [report.entry, report.peak_instruction, report.tpu]
+    maybe_texts: list[str | None] = [report.entry, report.peak_instruction, report.tpu, report.no_time]
     flags: list[bool] = [report.is_scheduled]
     assert_type(report.memory_spaces, "list[tw.SpaceTotal]")
     assert_type(report.buffers, "list[tw.Buffer]")
     assert_type(report.copies, "list[tw.Copy]")
     assert_type(report.kernels, "list[tw.KernelUse]")
     assert_type(report.warnings, "list[tw.ReportWarning]")
+    assert_type(report.time, "tw.Time | None")
     counts: list[int] = [
         report.padding_bytes,
         report.argument_bytes,

@@ -80,6 +80,7 @@ from tilewise._tilewise import (
     tile,
     untile,
 )
+from tilewise._time import Time, TimeGroup, TimeRow
 from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
 from tilewise._ways import clear_cache
 from tilewise.kernels import KernelBudget, KernelRow
@@ -135,6 +136,9 @@ __all__ = [
     "Step",
     "Steps",
     "Table",
+    "Time",
+    "TimeGroup",
+    "TimeRow",
     "TreeLeaf",
     "TreePrediction",
     "__version__",

@@ -42,6 +42,8 @@ class CheckedAdvice:
         freed_bytes: by how much the program's bytes fell, with what was applied before it; negative if they rose;
             ``None`` where it was not applied.
         why_not: why it was not applied.
+        time: by which share the estimated time of a run changes with it: 0.25 is a quarter longer. ``None`` where both programs
+            weren't compiled in full, can't be compared, or differ by a tenth at most.
 
     Examples:
         >>> import pathlib
@@ -53,6 +55,7 @@ class CheckedAdvice:
     recommendation: Recommendation
     freed_bytes: int | None
     why_not: str | None
+    time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class AdviceCheck:
         return self.comparison.peak_bytes_saved
 
     def __str__(self) -> str:
-        cells = [("promised", "freed", "")]
+        cells = [("promised", "freed", "est. time", "")]
         for row in self.rows:
             advised = row.recommendation
             promised = "" if advised.peak_bytes_saved is None else in_words(advised.peak_bytes_saved)
@@ -88,13 +91,15 @@ class AdviceCheck:
                 (
                     f"up to {promised}" if promised and advised.is_bound else promised,
                     "not applied" if row.freed_bytes is None else _signed(row.freed_bytes),
+                    "" if row.time is None else f"{row.time:+.0%}",
                     advised.sentence + (f" ({row.why_not})" if row.why_not else ""),
                 )
             )
-        widths = [max(len(row[number]) for row in cells) for number in range(2)]
-        return "\n".join(
-            f"{promised:<{widths[0]}}  {freed:<{widths[1]}}  {sentence}".rstrip() for promised, freed, sentence in cells
-        )
+        if all(row.time is None for row in self.rows):
+            cells = [(promised, freed, sentence) for promised, freed, _, sentence in cells]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
+        return "\n".join(line.rstrip() for line in lines)
 
 
 def _signed(count: int) -> str:
@@ -113,35 +118,49 @@ def abstract(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(jax.tree.map(one, args))
 
 
-def check(report: Report, origin: Origin | None) -> AdviceCheck:
+def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
     """Apply a report's advice, one after the other, as far as it can be from outside the function.
+
+    Args:
+        confirm: compile all to the end, which alone tells times.
 
     Raises:
         TypeError: the report is not of a function.
     """
     if origin is None:
         raise TypeError("check asks the compiler about a function: the report is to be of audit(f, *args, tpu=…)")
+    asked = origin
+
+    def planned(made: Made) -> Report:
+        answer, _ = plan_of(
+            made.f,
+            made.args,
+            tpu=asked.tpu,
+            topology=asked.topology,
+            jit_options=made.options,
+            hbm_limit=report.hbm_limit,
+            confirm=confirm,
+        )
+        assert answer.report is not None
+        return answer.report
+
     made, held = Made(origin.f, origin.args, dict(origin.jit_options or {})), report
+    if confirm and report.time is None:
+        held = planned(made)
     rows: list[CheckedAdvice] = []
     for advised in report.advice:
         try:
             changed = applied(made, advised)
-            answer, _ = plan_of(
-                changed.f,
-                changed.args,
-                tpu=origin.tpu,
-                topology=origin.topology,
-                jit_options=changed.options,
-                hbm_limit=report.hbm_limit,
-            )
+            found = planned(changed)
         except Skip as error:
             rows.append(CheckedAdvice(advised, None, str(error)))
             continue
-        assert answer.report is not None
-        freed = (held.peak_bytes or 0) - (answer.report.peak_bytes or 0)
-        rows.append(CheckedAdvice(advised, freed, None))
+        freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
+        times = [change for change in compare(held, found).changes if change.what == "time"]
+        share = times[0].after / times[0].before - 1 if times and times[0].before else None
+        rows.append(CheckedAdvice(advised, freed, None, share))
         if freed > 0:
-            made, held = changed, answer.report
+            made, held = changed, found
     return AdviceCheck(compare(report, held), tuple(rows))
 
 
