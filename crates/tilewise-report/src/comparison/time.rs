@@ -1,21 +1,26 @@
 //! How long a run takes, as far as two programs can be compared by it.
 
-use super::{Amount, Change, ComparedProgram, Count, Outcome, program::is_zero};
-use serde::{Deserialize, Serialize};
+use super::{
+    Amount, Change, ComparedProgram, Count, Outcome,
+    program::{each_once, is_zero},
+};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
 use tilewise_audit::{Report, time::Time};
 
 /// How long a run of a program takes: estimated from the compiler's own cycle counts, not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ComparedTime {
     /// The estimate, to three digits; at least so long where there are [`unpriced`](Self::unpriced) operations.
+    #[serde(deserialize_with = "duration")]
     pub estimate_seconds: f64,
     /// The cores that it is compiled for, of a chip whose two cores can be one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u8>,
     /// The operations that the compiler has no cycle counts for, by kind, and the bytes of HBM that they read and write in a run.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "each_once", skip_serializing_if = "BTreeMap::is_empty")]
     pub unpriced: BTreeMap<String, Count>,
     /// Loops of unknown trip count, each of which counts once.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -47,6 +52,12 @@ impl ComparedTime {
     fn is_comparable(&self, other: &Self) -> bool {
         (self.cores, &self.unpriced, self.uncounted_loops) == (other.cores, &other.unpriced, other.uncounted_loops)
     }
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    let is_one = seconds.is_finite() && seconds >= 0.0;
+    is_one.then_some(seconds).ok_or_else(|| de::Error::custom("a time below zero"))
 }
 
 fn unpriced(time: &Time) -> BTreeMap<String, Count> {
