@@ -83,7 +83,7 @@ impl Lock {
         };
         let text = str::from_utf8(file).map_err(|error| {
             let before = &file[..error.valid_up_to()];
-            damaged("a byte of it is no text", 1 + before.iter().filter(|&&byte| byte == b'\n').count())
+            damaged("it isn't UTF-8 text", 1 + before.iter().filter(|&&byte| byte == b'\n').count())
         })?;
         let is_conflict =
             |line: &str| ["<<<<<<<", "|||||||", "=======", ">>>>>>>"].iter().any(|mark| line.starts_with(mark));

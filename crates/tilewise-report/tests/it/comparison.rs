@@ -253,7 +253,7 @@ fn a_lock_has_nothing_that_no_program_has() {
     bytes.insert(3, 0xff);
     assert_eq!(
         Lock::parse(&bytes).expect_err("no text").message,
-        "the plan lock is damaged: a byte of it is no text, line 2"
+        "the plan lock is damaged: it isn't UTF-8 text, line 2"
     );
 }
 
