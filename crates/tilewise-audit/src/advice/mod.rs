@@ -18,6 +18,7 @@ mod purpose;
 mod recommendation;
 mod rule;
 mod rules;
+mod samples;
 
 pub use change::{Change, Saving, Target};
 pub use copy_reasons::{CopyEnd, CopyEndKind, CopyReason};

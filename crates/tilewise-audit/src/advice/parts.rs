@@ -9,14 +9,20 @@ pub(crate) const LEAST: u64 = 4;
 /// The dimensions of pictures: of a batch, of their height and width, of channels.
 const PICTURE: usize = 4;
 
-/// Bytes of one of so many parts along the dimension of this size: in the same order, or, where it lies along the lanes and
-/// fills them no better, in that which the compiler prefers. Of pictures it has their channels along the lanes then.
-pub(crate) fn bytes_of_part(program: &ProgramModel<'_>, array: &LiveArray<'_>, size: u64, parts: u64) -> Option<u64> {
-    let Some(at) = array.bounds.iter().position(|bound| *bound == size) else {
+/// Bytes of one of so many parts along that dimension, or of one where dimensions are merged: in the same order, or, where it lies
+/// along the lanes and fills them no better, in that which the compiler prefers. Of pictures it has their channels along the
+/// lanes then.
+pub(crate) fn bytes_of_part(
+    program: &ProgramModel<'_>,
+    array: &LiveArray<'_>,
+    dimension: Option<usize>,
+    parts: u64,
+) -> Option<u64> {
+    let Some(at) = dimension else {
         return Some(array.bytes.div_ceil(parts));
     };
     let mut bounds = array.bounds.clone();
-    bounds[at] = size.div_ceil(parts);
+    bounds[at] = bounds[at].div_ceil(parts);
     let in_order = |order: &[usize]| {
         let part = tpu::layout_for_order(array.element_type(), &bounds, order, program.generation).ok()?;
         Some(part.as_array()?.sizes().ok()?.physical_bytes)

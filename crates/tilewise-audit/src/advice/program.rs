@@ -181,20 +181,17 @@ impl<'m> ProgramModel<'m> {
 
     /// The program's total with all these changes.
     pub(crate) fn total_with<'a>(&self, changes: impl IntoIterator<Item = &'a BufferChanges>) -> u64 {
-        let mut all = BufferChanges::default();
-        for change in changes {
-            for (buffer, bytes) in &change.at_most {
-                let least = all.at_most.entry(*buffer).or_insert(*bytes);
-                *least = (*least).min(*bytes);
-            }
-            all.exactly.extend(&change.exactly);
-            all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
-        }
+        let all = together(changes);
+        self.plan_with(&all).map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(all.donated_bytes)
+    }
+
+    /// The program's plan with these buffers.
+    pub(crate) fn plan_with(&self, all: &BufferChanges) -> Option<MemoryPlan> {
         let plan = self.planner.plan_resized(self.plan.packing, |buffer, bytes| {
             let at_most = || all.at_most.get(&buffer).map(|most| bytes.min(*most));
             all.exactly.get(&buffer).copied().or_else(at_most)
         });
-        plan.map_or(self.total_bytes, |plan| plan.total_bytes()).saturating_sub(all.donated_bytes)
+        plan.ok()
     }
 
     /// An array as advice is about it.
@@ -243,4 +240,18 @@ impl ProgramModel<'_> {
         parameters.sort_by_cached_key(Instruction::parameter_number);
         parameters
     }
+}
+
+/// All of these changes.
+fn together<'a>(changes: impl IntoIterator<Item = &'a BufferChanges>) -> BufferChanges {
+    let mut all = BufferChanges::default();
+    for change in changes {
+        for (buffer, bytes) in &change.at_most {
+            let least = all.at_most.entry(*buffer).or_insert(*bytes);
+            *least = (*least).min(*bytes);
+        }
+        all.exactly.extend(&change.exactly);
+        all.donated_bytes = all.donated_bytes.saturating_add(change.donated_bytes);
+    }
+    all
 }

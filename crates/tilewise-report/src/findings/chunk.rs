@@ -25,17 +25,14 @@ pub(super) fn words(finding: &LargeDimension, about: &Recommendation) -> Words {
         }
         _ => ("Process", ""),
     };
-    let what = match &finding.inputs {
-        Some((at, names)) => format!(
-            "{} along dimension {at}, of size {size}, in parts: most arrays at the peak have this dimension, e.g. [{bounds}]{place}",
-            quoted(names)
-        ),
-        None => {
-            let at = place_of(about, size);
-            format!(
-                "dimension {at} of [{bounds}]{place}, of size {size}, in parts: most arrays at the peak have this dimension"
-            )
-        }
+    let most = "in parts: most arrays at the peak have this dimension";
+    let what = if finding.inputs.is_empty() {
+        let at = place_of(about, size);
+        format!("dimension {at} of [{bounds}]{place}, of size {size}, {most}")
+    } else {
+        let along: Vec<String> =
+            finding.inputs.iter().map(|(at, names)| format!("{} along dimension {at}", quoted(names))).collect();
+        format!("{}, of size {size}, {most}, e.g. [{bounds}]{place}", along.join(" and "))
     };
     let keys = if finding.keys.is_empty() {
         String::new()

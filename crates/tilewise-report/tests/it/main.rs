@@ -4,3 +4,4 @@ mod advice;
 mod batches;
 mod comparison;
 mod copies;
+mod joins;

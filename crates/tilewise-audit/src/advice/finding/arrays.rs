@@ -236,8 +236,8 @@ pub struct Jit {
 pub struct LargeDimension {
     /// Its size.
     pub size: u64,
-    /// The input's arrays that have it, and which of their dimensions it is; `None` where nothing tells.
-    pub inputs: Option<(usize, Vec<String>)>,
+    /// The input's arrays that have it, by which of their dimensions it is; none where nothing tells.
+    pub inputs: Vec<(usize, Vec<String>)>,
     /// What becomes of gradients.
     pub gradients: GradientSums,
     /// Keys of random numbers to split for each part.

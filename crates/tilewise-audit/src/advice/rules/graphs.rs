@@ -30,9 +30,8 @@ fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
     let edges = *largest.bounds.iter().find(|size| leading.contains_key(size))?;
     let nodes = nodes_of(program, edges)?;
     let (graphs, names) = graphs(program, edges, &nodes)?;
-    let size_of =
-        |array: &LiveArray<'m>| array.bounds.iter().copied().find(|size| *size == edges || nodes.contains(size));
-    let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, size_of(array)?, 2)?));
+    let place = |array: &LiveArray<'m>| array.bounds.iter().position(|size| *size == edges || nodes.contains(size));
+    let half = |array: &LiveArray<'m>| Some((array.buffer, bytes_of_part(program, array, Some(place(array)?), 2)?));
     let finding = BatchedGraphs { graphs, names, edges, has_gradient: program.has_gradient() };
     let proposal = Proposal::new(Finding::BatchedGraphs(finding), Target::Value, program.advised(largest)).bound();
     Some(Proposal { parts: Some(2), ..proposal.at_most(program.temporaries().filter_map(half)) })

@@ -9,6 +9,7 @@
 //! frees of a program, and whether that is worth a line, is worked out for all rules alike (in `pricing.rs`).
 
 mod attention;
+mod batch;
 mod checkpoint;
 mod chunk;
 mod columns;

@@ -1,0 +1,144 @@
+//! Digits of arrays whose bounds change while their elements stay where they are.
+
+use super::share::{Digit, Join, Start};
+use tilewise::{Shape, TileDimension};
+
+/// The bounds of an array, and how it lies in memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leaf {
+    pub(super) bounds: Vec<u64>,
+    /// Parts of dimensions in the order of memory, the slowest-varying first.
+    axes: Vec<Axis>,
+}
+
+/// (index div `inner`) mod `size` of a dimension.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    dimension: usize,
+    inner: u64,
+    size: u64,
+}
+
+impl Leaf {
+    pub(super) fn new(shape: &Shape) -> Self {
+        let bounds: Vec<u64> = shape.dimensions().iter().map(|dimension| dimension.bound().unwrap_or(0)).collect();
+        let Some(layout) = shape.layout().filter(|layout| layout.minor_to_major().len() == bounds.len()) else {
+            return Self { axes: row_major(&bounds), bounds };
+        };
+        let order: Vec<usize> = layout.minor_to_major().iter().rev().copied().collect();
+        // Further tiles change places within one.
+        let tile: Vec<u64> = layout
+            .tiles()
+            .first()
+            .map(|tile| tile.dimensions().iter().map(size_of).collect::<Vec<u64>>())
+            .filter(|tile| tile.len() <= bounds.len())
+            .unwrap_or_default();
+        let (outer, tiled) = order.split_at(bounds.len() - tile.len());
+        let whole = outer.iter().map(|at| Axis { dimension: *at, inner: 1, size: bounds[*at] });
+        let blocks = tiled.iter().zip(&tile).map(|(at, size)| {
+            let inner = (*size).max(1);
+            Axis { dimension: *at, inner, size: bounds[*at].div_ceil(inner) }
+        });
+        let within = tiled.iter().zip(&tile).map(|(at, size)| Axis { dimension: *at, inner: 1, size: (*size).max(1) });
+        Self { axes: whole.chain(blocks).chain(within).collect(), bounds }
+    }
+
+    /// So many elements with their padding.
+    fn elements(&self, axes: &[Axis]) -> u128 {
+        axes.iter().fold(1, |product: u128, axis| product.saturating_mul(u128::from(axis.size)))
+    }
+}
+
+fn row_major(bounds: &[u64]) -> Vec<Axis> {
+    bounds.iter().enumerate().map(|(dimension, size)| Axis { dimension, inner: 1, size: *size }).collect()
+}
+
+/// The digits that an array has under other bounds, its elements in the same order.
+pub(super) fn reshaped(digits: &[Digit], from: &Leaf, to: &Leaf) -> Result<Vec<Digit>, Join> {
+    along(digits, (from, &row_major(&from.bounds)), (to, &row_major(&to.bounds)))
+}
+
+/// The digits that an array has in another shape, its elements in the same places of memory.
+pub(super) fn bitcast(digits: &[Digit], from: &Leaf, to: &Leaf) -> Result<Vec<Digit>, Join> {
+    along(digits, (from, &from.axes), (to, &to.axes))
+}
+
+fn along(
+    digits: &[Digit],
+    (from, from_axes): (&Leaf, &[Axis]),
+    (to, to_axes): (&Leaf, &[Axis]),
+) -> Result<Vec<Digit>, Join> {
+    let (before, after) = (from.elements(from_axes), to.elements(to_axes));
+    let mut found = Vec::new();
+    for digit in digits {
+        let mut minor = 1_u128;
+        // All of a dimension is followed with its padding.
+        let is_all = from.bounds.get(digit.dimension) == Some(&digit.extent());
+        for axis in from_axes.iter().rev() {
+            let end = axis.inner.saturating_mul(axis.size);
+            let (low, high) = (digit.inner.max(axis.inner), if is_all { end } else { digit.extent().min(end) });
+            if axis.dimension == digit.dimension && low < high {
+                // A tile begins or ends within one of the digit's steps.
+                if !low.is_multiple_of(axis.inner) || !low.is_multiple_of(digit.inner) || !high.is_multiple_of(low) {
+                    return Err(Join::Unknown);
+                }
+                let part = Digit { size: high / low, ..*digit };
+                if low > digit.inner && digit.start != Start::At(0) {
+                    return Err(Join::Unknown);
+                }
+                // Elements of another width.
+                let stride = minor * u128::from(low / axis.inner) * after / before.max(1);
+                placed(part, stride, to_axes, &mut found)?;
+            }
+            minor = minor.saturating_mul(u128::from(axis.size));
+        }
+    }
+    let mut digits = merged(found);
+    for digit in &mut digits {
+        digit.size = digit.size.min(to.bounds[digit.dimension] / digit.inner);
+    }
+    digits.retain(|digit| digit.size > 1);
+    Ok(digits)
+}
+
+/// The digits of so many samples that are `stride` elements apart.
+fn placed(digit: Digit, mut stride: u128, axes: &[Axis], found: &mut Vec<Digit>) -> Result<(), Join> {
+    let (mut left, mut minor) = (digit.size, 1_u128);
+    for axis in axes.iter().rev() {
+        let end = minor.saturating_mul(u128::from(axis.size));
+        if left > 1 && axis.size > 1 && stride < end {
+            if !stride.is_multiple_of(minor) {
+                return Err(Join::Unknown);
+            }
+            let step = u64::try_from(stride / minor).map_err(|_| Join::Unknown)?.max(1);
+            let size = left.min(axis.size / step);
+            if size == 0 || !left.is_multiple_of(size) || size < left && digit.start != Start::At(0) {
+                return Err(Join::Unknown);
+            }
+            let inner = axis.inner.saturating_mul(step);
+            found.push(Digit { dimension: axis.dimension, inner, size, start: digit.start });
+            (left, stride) = (left / size, end);
+        }
+        minor = end;
+    }
+    if left > 1 { Err(Join::Unknown) } else { Ok(()) }
+}
+
+/// Digits of a dimension that follow one another are one.
+fn merged(mut digits: Vec<Digit>) -> Vec<Digit> {
+    digits.sort_by_key(|digit| (digit.dimension, digit.inner));
+    digits.dedup_by(|high, low| {
+        let is_next = low.dimension == high.dimension
+            && low.extent() == high.inner
+            && [low.start, high.start] == [Start::At(0); 2];
+        if is_next {
+            low.size = low.size.saturating_mul(high.size);
+        }
+        is_next
+    });
+    digits
+}
+
+fn size_of(dimension: &TileDimension) -> u64 {
+    if let TileDimension::Size(size) = dimension { size.get() } else { 1 }
+}

@@ -1,0 +1,83 @@
+//! The samples of a batch, followed through a program: which arrays have something of each, and what joins them. What
+//! nothing joins can be computed in parts; of a sum over all samples, such as a gradient, the parts' sums are added up.
+
+mod bounds;
+mod operations;
+mod share;
+mod walk;
+
+pub(crate) use share::Join;
+
+use super::program::{LiveArray, ProgramModel};
+use crate::program::name;
+use share::{Digit, Share};
+use std::collections::HashMap;
+use tilewise::ElementKind;
+use tilewise_hlo::Instruction;
+use walk::Walk;
+
+/// What a program has of the samples of a batch.
+pub(crate) struct Samples {
+    /// By instruction, the shares of its result's leaves.
+    shares: HashMap<usize, Vec<Share>>,
+    /// The arguments that have a dimension of samples, each with its place.
+    pub(crate) inputs: Vec<(String, usize)>,
+}
+
+impl Samples {
+    /// Follows the samples of which the arguments in `inputs` have `size` along one dimension each.
+    ///
+    /// # Errors
+    ///
+    /// What joins samples, so that parts of the batch compute something else than the whole.
+    pub(crate) fn follow(
+        program: &ProgramModel<'_>,
+        size: u64,
+        is_input: impl Fn(&Instruction<'_>) -> bool,
+    ) -> Result<Self, Join> {
+        let mut inputs = Vec::new();
+        let mut arguments = Vec::new();
+        for parameter in program.parameters() {
+            let Ok(shape) = parameter.shape() else { return Err(Join::Unknown) };
+            let leaves: Vec<Vec<u64>> = shape
+                .leaves()
+                .map(|(_, leaf)| leaf.dimensions().iter().filter_map(|dimension| dimension.bound()).collect())
+                .collect();
+            let share = |bounds: &Vec<u64>| {
+                let is_it = |bound: &&u64| **bound == size;
+                if !is_input(&parameter) || bounds.iter().filter(is_it).count() == 0 {
+                    return Ok(Share::SAME.marked(is_learned(&parameter, bounds)));
+                }
+                if bounds.iter().filter(is_it).count() > 1 {
+                    return Err(Join::Pairs);
+                }
+                let place = bounds.iter().position(|bound| *bound == size).unwrap_or(0);
+                Ok(Share::each(vec![Digit::new(place, 1, size)]))
+            };
+            let shares = leaves.iter().map(share).collect::<Result<Vec<_>, Join>>()?;
+            if let Some(digit) = shares.iter().flat_map(Share::digits).next() {
+                inputs.push((name(&parameter), digit.dimension));
+            }
+            arguments.push(shares);
+        }
+        let mut walk = Walk::new(program.module, size);
+        let entry = program.module.entry().ok_or(Join::Unknown)?;
+        walk.run(&entry, &arguments)?;
+        Ok(Self { shares: walk.shares, inputs })
+    }
+
+    /// The dimension of an array along which it has something of each sample.
+    pub(crate) fn dimension(&self, program: &ProgramModel<'_>, array: &LiveArray<'_>) -> Option<usize> {
+        let leaf = program.flow.leaves_before(array.position);
+        let digits = self.shares.get(&array.instruction.index())?.get(leaf)?.digits();
+        digits.iter().max_by_key(|digit| digit.size).map(|digit| digit.dimension)
+    }
+}
+
+/// Whether an argument may be what gradients are taken of: numbers, not counters or keys.
+fn is_learned(parameter: &Instruction<'_>, bounds: &[u64]) -> bool {
+    let is_number = |kind: ElementKind| matches!(kind, ElementKind::Float | ElementKind::Complex);
+    let shape = parameter.shape().ok();
+    let is_float = shape.is_some_and(|shape| shape.element_type().is_some_and(|of| is_number(of.kind())));
+    is_float && !bounds.is_empty()
+}

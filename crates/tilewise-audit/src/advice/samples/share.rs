@@ -1,0 +1,168 @@
+//! What an array has of the samples of a batch.
+
+/// What an array has of the samples of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// The same for all samples. Where numbers of samples are what it holds, `counted` says along which digits.
+    Same { of_weights: bool, counted: Vec<Digit> },
+    /// Each sample has elements of its own: those at its index along the digits.
+    Each { of_weights: bool, digits: Vec<Digit> },
+    /// Something of all samples, such as a sum.
+    All { of_weights: bool },
+}
+
+/// A digit of a dimension's index that counts samples: (index div `inner`) mod `size`, from the sample `start` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Digit {
+    pub(crate) dimension: usize,
+    pub(crate) inner: u64,
+    pub(crate) size: u64,
+    pub(crate) start: Start,
+}
+
+/// The first sample of a digit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    At(i64),
+    /// A loop's step decides.
+    OfStep,
+}
+
+/// What joins samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Join {
+    /// A value has one for each two samples.
+    Pairs,
+    /// What is worked out of all samples is used for each of them.
+    Sum,
+    /// Samples at different places meet.
+    Neighbours,
+    /// The text doesn't tell.
+    Unknown,
+}
+
+impl Share {
+    pub(crate) const SAME: Self = Self::Same { of_weights: false, counted: Vec::new() };
+
+    /// Of samples along whole dimensions, whatever else is known.
+    pub(crate) fn each(digits: Vec<Digit>) -> Self {
+        Self::Each { of_weights: false, digits }
+    }
+
+    pub(crate) const fn of_weights(&self) -> bool {
+        let (Self::Same { of_weights, .. } | Self::Each { of_weights, .. } | Self::All { of_weights }) = self;
+        *of_weights
+    }
+
+    pub(crate) fn marked(mut self, marked: bool) -> Self {
+        let (Self::Same { of_weights, .. } | Self::Each { of_weights, .. } | Self::All { of_weights }) = &mut self;
+        *of_weights |= marked;
+        self
+    }
+
+    /// The digits that count samples.
+    pub(crate) fn digits(&self) -> &[Digit] {
+        if let Self::Each { digits, .. } = self { digits } else { &[] }
+    }
+
+    /// The digits along which its elements are samples, or samples' numbers.
+    pub(crate) fn all_digits(&self) -> &[Digit] {
+        match self {
+            Self::Each { digits, .. } | Self::Same { counted: digits, .. } => digits,
+            Self::All { .. } => &[],
+        }
+    }
+
+    /// The same share at other digits.
+    pub(crate) fn at(&self, digits: Vec<Digit>) -> Self {
+        match self {
+            Self::Same { of_weights, .. } => Self::Same { of_weights: *of_weights, counted: digits },
+            Self::Each { of_weights, .. } => Self::Each { of_weights: *of_weights, digits },
+            Self::All { .. } => self.clone(),
+        }
+    }
+
+    /// What an operation has of the samples that is done with two arrays' elements at the same indices.
+    pub(crate) fn with(&self, other: &Self) -> Result<Self, Join> {
+        let of_weights = self.of_weights() || other.of_weights();
+        Ok(match (self, other) {
+            (Self::Same { counted: left, .. }, Self::Same { counted: right, .. }) => {
+                // Numbers of samples compared with one another, as for a mask of pairs, are numbers no longer.
+                let counted = match (&left[..], &right[..]) {
+                    (digits, []) | ([], digits) => digits.to_vec(),
+                    (left, right) if left == right => left.to_vec(),
+                    _ => Vec::new(),
+                };
+                Self::Same { of_weights, counted }
+            }
+            (Self::All { .. }, Self::All { .. } | Self::Same { .. }) | (Self::Same { .. }, Self::All { .. }) => {
+                Self::All { of_weights }
+            }
+            (Self::Each { digits, .. }, Self::Same { .. }) | (Self::Same { .. }, Self::Each { digits, .. }) => {
+                Self::Each { of_weights, digits: digits.clone() }
+            }
+            (Self::Each { digits: left, .. }, Self::Each { digits: right, .. }) => {
+                let digits = together(left, right)?;
+                Self::Each { of_weights, digits }
+            }
+            (Self::Each { digits, .. }, Self::All { of_weights: is_learned })
+            | (Self::All { of_weights: is_learned }, Self::Each { digits, .. }) => {
+                if *is_learned {
+                    return Err(Join::Sum);
+                }
+                Self::Each { of_weights, digits: digits.clone() }
+            }
+        })
+    }
+}
+
+/// The digits of two arrays of samples that meet index by index.
+fn together(left: &[Digit], right: &[Digit]) -> Result<Vec<Digit>, Join> {
+    if left == right || right.is_empty() {
+        return Ok(left.to_vec());
+    }
+    if left.is_empty() {
+        return Ok(right.to_vec());
+    }
+    let is_same_place = |one: &Digit, other: &Digit| (one.dimension, one.inner) == (other.dimension, other.inner);
+    let is_same = left.len() == right.len() && left.iter().zip(right).all(|(one, other)| is_same_place(one, other));
+    Err(if is_same { Join::Neighbours } else { Join::Pairs })
+}
+
+impl Digit {
+    pub(crate) const fn new(dimension: usize, inner: u64, size: u64) -> Self {
+        Self { dimension, inner, size, start: Start::At(0) }
+    }
+
+    pub(crate) const fn along(self, dimension: usize) -> Self {
+        Self { dimension, ..self }
+    }
+
+    /// How many indices of the dimension its samples take together.
+    pub(crate) const fn extent(&self) -> u64 {
+        self.size.saturating_mul(self.inner)
+    }
+
+    /// The digit of a part of its dimension, of `length` indices from `start` on; `None` for the start is one that a loop's
+    /// step decides.
+    pub(crate) fn cut(self, bound: u64, start: Option<i64>, length: u64) -> Result<Self, Join> {
+        let extent = self.extent();
+        if length == bound && start == Some(0) {
+            return Ok(self);
+        }
+        // What is outside of the samples, such as a step of time, is cut.
+        let signed = i64::try_from(extent).unwrap_or(i64::MAX).max(1);
+        if bound > extent && length.is_multiple_of(extent.max(1)) && start.is_none_or(|start| start % signed == 0) {
+            return Ok(self);
+        }
+        let inner = i64::try_from(self.inner).unwrap_or(i64::MAX).max(1);
+        if bound > extent || !length.is_multiple_of(self.inner) || start.is_some_and(|start| start % inner != 0) {
+            return Err(Join::Neighbours);
+        }
+        let start = match (self.start, start) {
+            (Start::At(before), Some(start)) => Start::At(before.saturating_add(start / inner)),
+            _ => Start::OfStep,
+        };
+        Ok(Self { size: length / self.inner, start, ..self })
+    }
+}

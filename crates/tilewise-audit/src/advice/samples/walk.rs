@@ -1,0 +1,292 @@
+//! The program, once through: loops until what they carry has its samples.
+
+use super::{
+    bounds::Leaf,
+    operations::{Operand, by_size, share},
+    share::{Join, Share},
+};
+use crate::program::target;
+use std::{collections::HashMap, ops::Range, rc::Rc};
+use tilewise::Shape;
+use tilewise_hlo::{CallRole, Computation, Instruction, Module, Opcode};
+
+/// Computations call one another so deep, and no deeper is followed.
+const DEEPEST: usize = 32;
+/// A loop's shares only rise: from the same for all to each sample's.
+const ROUNDS: usize = 16;
+/// Steps for each instruction of the module.
+const STEPS: usize = 64;
+/// Custom calls whose results are their operands.
+const HANDING_ON: &[&str] =
+    &["Sharding", "AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked", "MoveToHost", "MoveToDevice"];
+
+pub(super) struct Walk {
+    samples: u64,
+    /// Steps that are left: the text decides how long loops in loops take.
+    left: usize,
+    forms: HashMap<usize, Rc<Form>>,
+    /// By instruction outside of fusions, the shares of its result's leaves.
+    pub(super) shares: HashMap<usize, Vec<Share>>,
+    /// The same of what loops fill.
+    filled: HashMap<usize, Vec<Share>>,
+}
+
+impl Walk {
+    pub(super) fn new(module: &Module, samples: u64) -> Self {
+        let left = module.instructions().len().saturating_mul(STEPS);
+        Self { samples, left, forms: HashMap::new(), shares: HashMap::new(), filled: HashMap::new() }
+    }
+
+    /// Follows the samples from the arguments of the entry computation on.
+    pub(super) fn run(&mut self, computation: &Computation<'_>, arguments: &[Vec<Share>]) -> Result<(), Join> {
+        self.call(computation, arguments, 0)?;
+        self.shares.extend(std::mem::take(&mut self.filled));
+        Ok(())
+    }
+
+    /// The shares of a computation's result.
+    fn call(
+        &mut self,
+        computation: &Computation<'_>,
+        arguments: &[Vec<Share>],
+        depth: usize,
+    ) -> Result<Vec<Share>, Join> {
+        if depth > DEEPEST {
+            return Err(Join::Unknown);
+        }
+        let mut values: HashMap<usize, Vec<Share>> = HashMap::new();
+        let mut result = Vec::new();
+        for at in computation.instructions() {
+            self.left = self.left.checked_sub(1).ok_or(Join::Unknown)?;
+            let shares = match at.parameter_number() {
+                Some(number) => arguments.get(number).cloned().ok_or(Join::Unknown)?,
+                None => self.instruction(&at, &values, depth)?,
+            };
+            if at.is_root() {
+                result.clone_from(&shares);
+            }
+            values.insert(at.index(), shares);
+        }
+        self.shares.extend(values);
+        Ok(result)
+    }
+
+    fn instruction(
+        &mut self,
+        at: &Instruction<'_>,
+        values: &HashMap<usize, Vec<Share>>,
+        depth: usize,
+    ) -> Result<Vec<Share>, Join> {
+        let operands: Vec<Instruction<'_>> =
+            at.operands().map(|operand| operand.instruction().ok_or(Join::Unknown)).collect::<Result<_, _>>()?;
+        let shares: Vec<&Vec<Share>> = operands
+            .iter()
+            .map(|operand| values.get(&operand.index()).ok_or(Join::Unknown))
+            .collect::<Result<_, _>>()?;
+        let handed_on = || shares.iter().flat_map(|shares| shares.iter().cloned()).collect::<Vec<_>>();
+        let form = self.form(at)?;
+        let to = &form.leaves;
+        let result = match at.opcode() {
+            Opcode::Tuple => handed_on(),
+            Opcode::GetTupleElement => {
+                let number = at.attribute("index").and_then(|text| text.parse().ok()).ok_or(Join::Unknown)?;
+                let tuple = self.form(operands.first().ok_or(Join::Unknown)?)?;
+                let range = tuple.element(number).ok_or(Join::Unknown)?;
+                shares.first().and_then(|shares| shares.get(range)).ok_or(Join::Unknown)?.to_vec()
+            }
+            Opcode::Fusion | Opcode::Call => {
+                let arguments: Vec<Vec<Share>> = shares.iter().map(|shares| (*shares).clone()).collect();
+                self.call(&callee(at)?, &arguments, depth + 1)?
+            }
+            Opcode::While => self.repeated(at, shares.first().ok_or(Join::Unknown)?, depth)?,
+            Opcode::Conditional => {
+                let mut merged: Option<Vec<Share>> = None;
+                let branches =
+                    at.calls().filter(|call| matches!(call.role, CallRole::Branch | CallRole::True | CallRole::False));
+                for (number, branch) in branches.enumerate() {
+                    let argument = shares.get(number + 1).map_or_else(Vec::new, |shares| (*shares).clone());
+                    let found = self.call(&branch.computation().ok_or(Join::Unknown)?, &[argument], depth + 1)?;
+                    merged = Some(match merged {
+                        Some(merged) => all_with(&merged, &found)?,
+                        None => found,
+                    });
+                }
+                merged.ok_or(Join::Unknown)?
+            }
+            // What a SparseCore is given by its memory.
+            Opcode::AsyncStart if operands.is_empty() => Vec::new(),
+            // ((operands), (results), what it works with)
+            Opcode::AsyncStart => {
+                // A piece of the memory of an array, which is joined with the others where it goes.
+                let runs = callee(at).ok().and_then(|callee| callee.root()).map(|root| root.opcode());
+                if runs.or(at.wrapped_opcode()) == Some(Opcode::Slice) {
+                    let pieces = shares.iter().flat_map(|shares| shares.iter()).map(|share| share.at(Vec::new()));
+                    return Ok(filled(handed_on().into_iter().chain(pieces), to.len()));
+                }
+                let started = match callee(at) {
+                    Ok(computation) => {
+                        let arguments: Vec<Vec<Share>> = shares.iter().map(|shares| (*shares).clone()).collect();
+                        self.call(&computation, &arguments, depth + 1)?
+                    }
+                    Err(_) => {
+                        let place = handed_on().len();
+                        let leaf = to.get(place).cloned().unwrap_or_default();
+                        vec![self.single(at, at.wrapped_opcode(), &operands, &shares, &leaf)?]
+                    }
+                };
+                handed_on().into_iter().chain(started).collect()
+            }
+            Opcode::AsyncUpdate => handed_on(),
+            Opcode::AsyncDone => {
+                let start = self.form(operands.first().ok_or(Join::Unknown)?)?;
+                let skipped = start.ends.first().copied().unwrap_or(0);
+                handed_on().into_iter().skip(skipped).take(to.len()).collect()
+            }
+            Opcode::CopyStart => [handed_on(), handed_on()].concat(),
+            Opcode::CopyDone
+            | Opcode::AllReduce
+            | Opcode::AllReduceStart
+            | Opcode::AllReduceDone
+            | Opcode::CollectivePermuteStart
+            | Opcode::CollectivePermuteDone
+            | Opcode::OptimizationBarrier => handed_on(),
+            _ if at.joins_slices() => vec![self.whole(&operands, values, to)],
+            Opcode::CustomCall if target(at).is_some_and(|target| HANDING_ON.contains(&target)) => handed_on(),
+            opcode => {
+                let of_leaf = |walk: &mut Self, leaf: &Leaf| walk.single(at, Some(opcode), &operands, &shares, leaf);
+                to.iter().map(|leaf| of_leaf(self, leaf)).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(filled(result.into_iter(), to.len()))
+    }
+
+    /// The share of the array whose pieces these are.
+    fn whole(&mut self, pieces: &[Instruction<'_>], values: &HashMap<usize, Vec<Share>>, to: &[Leaf]) -> Share {
+        /// From a piece to its array: what it is of, the start, its bytes, the array.
+        const STEPS: usize = 6;
+        let mut at = pieces.first().copied();
+        for _ in 0..STEPS {
+            let Some(found) = at else { break };
+            let shares = values.get(&found.index()).map(Vec::as_slice);
+            let bounds = self.form(&found).ok().and_then(|form| Some(form.leaves.first()?.bounds.clone()));
+            if let Some([share]) = shares.filter(|_| bounds.as_ref() == to.first().map(|leaf| &leaf.bounds)) {
+                return share.clone();
+            }
+            at = found.operands().next().and_then(|operand| operand.instruction());
+        }
+        let mut shares = pieces.iter().filter_map(|piece| values.get(&piece.index())?.first());
+        let is_of_weights = shares.clone().any(Share::of_weights);
+        shares.next().cloned().unwrap_or(Share::SAME).marked(is_of_weights)
+    }
+
+    /// The share of one array of a result.
+    fn single(
+        &mut self,
+        at: &Instruction<'_>,
+        opcode: Option<Opcode>,
+        operands: &[Instruction<'_>],
+        shares: &[&Vec<Share>],
+        to: &Leaf,
+    ) -> Result<Share, Join> {
+        if opcode == Some(Opcode::Iota) {
+            return Ok(self.counted(at, to));
+        }
+        let forms: Vec<Rc<Form>> = operands.iter().map(|operand| self.form(operand)).collect::<Result<_, _>>()?;
+        let given: Vec<Operand<'_>> = forms
+            .iter()
+            .zip(shares)
+            .flat_map(|(form, shares)| form.leaves.iter().zip(shares.iter()))
+            .map(|(leaf, share)| Operand { share, leaf })
+            .collect();
+        share(at, opcode, &given, to).unwrap_or_else(|| Ok(by_size(&given, to, self.samples)))
+    }
+
+    /// Numbers along a dimension of as many as there are samples.
+    fn counted(&self, at: &Instruction<'_>, to: &Leaf) -> Share {
+        let place = at.attribute("iota_dimension").map_or(Some(0), |text| text.parse::<usize>().ok());
+        let digit = place.filter(|place| to.bounds.get(*place) == Some(&self.samples));
+        Share::SAME.at(digit.map(|place| super::Digit::new(place, 1, self.samples)).into_iter().collect())
+    }
+
+    /// What a loop leaves: what it carries, once another step changes nothing of it.
+    fn repeated(&mut self, at: &Instruction<'_>, carried: &[Share], depth: usize) -> Result<Vec<Share>, Join> {
+        let body = at.calls().find(|call| call.role == CallRole::Body).and_then(|call| call.computation());
+        let body = body.ok_or(Join::Unknown)?;
+        let mut carried = carried.to_vec();
+        for _ in 0..ROUNDS {
+            let next = self.call(&body, &[carried.clone()], depth + 1)?;
+            let all = all_with(&carried, &next)?;
+            if all == carried {
+                self.fill(at, &carried);
+                return Ok(carried);
+            }
+            carried = all;
+        }
+        Err(Join::Unknown)
+    }
+
+    /// What a loop fills with samples' elements is theirs, whatever it was before.
+    fn fill(&mut self, at: &Instruction<'_>, carried: &[Share]) {
+        let tuple = at.operands().next().and_then(|operand| operand.instruction());
+        let elements = tuple.iter().flat_map(|tuple| tuple.operands()).map(|operand| operand.instruction());
+        let mut next = carried.iter();
+        for element in elements {
+            let Some(element) = element else { return };
+            let count = self.form(&element).map_or(0, |form| form.leaves.len());
+            let shares: Vec<Share> = next.by_ref().take(count).cloned().collect();
+            if shares.iter().any(|share| !share.digits().is_empty()) {
+                self.filled.insert(element.index(), shares);
+            }
+        }
+    }
+
+    fn form(&mut self, at: &Instruction<'_>) -> Result<Rc<Form>, Join> {
+        if let Some(known) = self.forms.get(&at.index()) {
+            return Ok(Rc::clone(known));
+        }
+        let form = Rc::new(Form::new(&at.shape().map_err(|_| Join::Unknown)?));
+        self.forms.insert(at.index(), Rc::clone(&form));
+        Ok(form)
+    }
+}
+
+/// The arrays of a result, and how many of them there are up to the end of each of its elements.
+struct Form {
+    leaves: Vec<Leaf>,
+    ends: Vec<usize>,
+}
+
+impl Form {
+    fn new(shape: &Shape) -> Self {
+        let leaves = shape.leaves().map(|(_, leaf)| Leaf::new(&leaf)).collect();
+        let mut end = 0;
+        let ends = shape.elements().map(|element| {
+            end += element.leaves().count();
+            end
+        });
+        Self { ends: ends.collect(), leaves }
+    }
+
+    /// The leaves of an element.
+    fn element(&self, number: usize) -> Option<Range<usize>> {
+        let start = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
+        Some(start..*self.ends.get(number)?)
+    }
+}
+
+/// So many shares: of what is listed, and of what else there is.
+fn filled(listed: impl Iterator<Item = Share>, length: usize) -> Vec<Share> {
+    let mut shares: Vec<Share> = listed.collect();
+    shares.resize(length, Share::SAME);
+    shares
+}
+
+/// What an instruction runs.
+fn callee<'m>(at: &Instruction<'m>) -> Result<Computation<'m>, Join> {
+    let mut calls = at.calls().filter(|call| matches!(call.role, CallRole::Calls | CallRole::ToApply));
+    calls.next().and_then(|call| call.computation()).ok_or(Join::Unknown)
+}
+
+fn all_with(left: &[Share], right: &[Share]) -> Result<Vec<Share>, Join> {
+    left.iter().zip(right).map(|(left, right)| left.with(right)).collect()
+}

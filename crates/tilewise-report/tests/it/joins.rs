@@ -1,0 +1,111 @@
+//! What joins the samples of a batch: parts of it then compute something else, and aren't offered.
+
+use super::advice::{advice, kind, sentence};
+
+/// 1024 samples with 16384 features each, of which `lines` make the result, `out`.
+fn program(lines: &str, out: &str) -> String {
+    format!(
+        r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY main (x.1: f32[1024,256], mask.1: f32[1024], w.1: f32[256,16384]) -> {out} {{
+  x.1 = f32[1024,256]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  mask.1 = f32[1024]{{0:T(1024)}} parameter(1), metadata={{op_name="mask"}}
+  w.1 = f32[256,16384]{{1,0:T(8,128)}} parameter(2), metadata={{op_name="params['w']"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  h = f32[1024,16384]{{1,0:T(8,128)}} convolution(x.1, w.1), dim_labels=bf_io->bf
+  e = f32[1024,16384]{{1,0:T(8,128)}} exponential(h)
+  g = f32[1024,16384]{{1,0:T(8,128)}} multiply(h, e)
+{lines}
+}}"#
+    )
+}
+
+fn first(text: &str) -> Option<String> {
+    let found = advice(text);
+    found.iter().find(|piece| kind(piece) == ("chunk", "value")).map(sentence)
+}
+
+#[test]
+fn samples_that_stay_apart_are_taken_in_parts() {
+    let text = program("  ROOT r = f32[1024]{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add", "f32[1024]");
+    let said = first(&text).expect("parts");
+    assert!(said.starts_with("Process `x` and `mask` along dimension 0, of size 1024, in parts"), "{said}");
+    // A sum of all samples, as a gradient is, is the sum of the parts' sums.
+    let text =
+        program("  ROOT r = f32[256,16384]{1,0:T(8,128)} convolution(x.1, g), dim_labels=fb_io->bf", "f32[256,16384]");
+    assert!(first(&text).is_some());
+}
+
+/// As the logits of a contrastive loss, each sample with each.
+#[test]
+fn pairs_of_samples_are_no_batch() {
+    let text =
+        program("  ROOT r = f32[1024,1024]{1,0:T(8,128)} convolution(g, e), dim_labels=bf_oi->bf", "f32[1024,1024]");
+    assert_eq!(first(&text), None);
+}
+
+/// As a mean that is subtracted, or the whole batch's divisor: what is worked out of weights differs between the parts, what
+/// follows from the input alone is worked out beforehand.
+#[test]
+fn what_all_samples_decide_joins_each() {
+    let lines = |sum: &str| {
+        format!(
+            "  sum = {sum}
+  all = f32[1024,16384]{{1,0:T(8,128)}} broadcast(sum), dimensions={{}}
+  d = f32[1024,16384]{{1,0:T(8,128)}} divide(g, all)
+  ROOT r = f32[1024]{{0:T(1024)}} reduce(d, zero), dimensions={{1}}, to_apply=add"
+        )
+    };
+    let of_weights = lines("f32[]{:T(128)} reduce(e, zero), dimensions={0,1}, to_apply=add");
+    assert_eq!(first(&program(&of_weights, "f32[1024]")), None);
+    let of_input = lines("f32[]{:T(128)} reduce(mask.1, zero), dimensions={0}, to_apply=add");
+    assert!(first(&program(&of_input, "f32[1024]")).is_some());
+}
+
+/// Each sample with the one before it.
+#[test]
+fn neighbours_are_no_batch() {
+    let lines = "  now = f32[1023,16384]{1,0:T(8,128)} slice(g), slice={[1:1024], [0:16384]}
+  before = f32[1023,16384]{1,0:T(8,128)} slice(g), slice={[0:1023], [0:16384]}
+  d = f32[1023,16384]{1,0:T(8,128)} subtract(now, before)
+  ROOT r = f32[1023]{0:T(1024)} reduce(d, zero), dimensions={1}, to_apply=add";
+    assert_eq!(first(&program(lines, "f32[1023]")), None);
+}
+
+/// A batch that is the second dimension of the input, and is merged with the first: most of the peak has it.
+#[test]
+fn a_batch_is_followed_where_dimensions_are_merged() {
+    let text = r#"HloModule jit_f, is_scheduled=true
+
+ENTRY main (x.1: bf16[20,512,256], w.1: bf16[256,4096]) -> f32[20,512,4096] {
+  x.1 = bf16[20,512,256]{2,1,0:T(8,128)(2,1)} parameter(0), metadata={op_name="batch['x']"}
+  w.1 = bf16[256,4096]{1,0:T(8,128)(2,1)} parameter(1), metadata={op_name="params['w']"}
+  m = bf16[10240,256]{1,0:T(8,128)(2,1)} bitcast(x.1)
+  h = f32[10240,4096]{1,0:T(8,128)} convolution(m, w.1), dim_labels=bf_io->bf
+  e = f32[10240,4096]{1,0:T(8,128)} exponential(h)
+  s = f32[10240,4096]{1,0:T(8,128)} multiply(h, e)
+  b = f32[20,512,4096]{2,1,0:T(8,128)} bitcast(s)
+  carry = (s32[]{:T(128)}, f32[20,512,4096]{2,1,0:T(8,128)}) custom-call(b), custom_call_target="start"
+  run = (s32[]{:T(128)}, f32[20,512,4096]{2,1,0:T(8,128)}) while(carry), condition=condition, body=body, backend_config={"known_trip_count":{"n":"20"}}
+  ROOT r = f32[20,512,4096]{2,1,0:T(8,128)} get-tuple-element(run), index=1
+}"#;
+    let loops = r"condition { c = (s32[]{:T(128)}, f32[20,512,4096]{2,1,0:T(8,128)}) parameter(0)
+  at = s32[]{:T(128)} get-tuple-element(c), index=0
+  trips = s32[]{:T(128)} constant(20)
+  ROOT more = pred[]{:T(128)} compare(at, trips), direction=LT
+}
+body { b = (s32[]{:T(128)}, f32[20,512,4096]{2,1,0:T(8,128)}) parameter(0)
+  at = s32[]{:T(128)} get-tuple-element(b), index=0
+  all = f32[20,512,4096]{2,1,0:T(8,128)} get-tuple-element(b), index=1
+  one = s32[]{:T(128)} constant(1)
+  next = s32[]{:T(128)} add(at, one)
+  ROOT end = (s32[]{:T(128)}, f32[20,512,4096]{2,1,0:T(8,128)}) tuple(next, all)
+}
+ENTRY";
+    let said = first(&text.replace("ENTRY", loops)).expect("parts");
+    assert!(said.contains("`batch` along dimension 1, of size 512"), "{said}");
+}
