@@ -478,6 +478,7 @@ class Recommendation(_Placed):
         "batch",
         "chunk",
         "checkpoint",
+        "carry",
         "donate",
         "narrow",
         "shard",

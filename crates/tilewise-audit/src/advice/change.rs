@@ -30,6 +30,8 @@ pub enum Change {
     Chunk,
     /// Values are recomputed, not kept.
     Checkpoint,
+    /// A loop updates what it carries in place.
+    Carry,
     /// A result takes its argument's memory.
     Donate,
     /// The elements become smaller.
@@ -97,6 +99,7 @@ impl Change {
         Self::Batch,
         Self::Chunk,
         Self::Checkpoint,
+        Self::Carry,
         Self::Donate,
         Self::Narrow,
         Self::Shard,
@@ -118,6 +121,7 @@ impl Change {
             Self::Batch => "batch",
             Self::Chunk => "chunk",
             Self::Checkpoint => "checkpoint",
+            Self::Carry => "carry",
             Self::Donate => "donate",
             Self::Narrow => "narrow",
             Self::Shard => "shard",

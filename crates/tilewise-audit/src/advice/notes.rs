@@ -48,7 +48,12 @@ pub struct PurposeNote {
     pub layers: Option<Checkpointed>,
     /// Whether the program takes a gradient.
     pub has_gradient: bool,
+    /// Whether most of them have elements of 8 bits or fewer.
+    pub is_narrow: bool,
 }
+
+/// Bits of elements that are advised where memory is short.
+const NARROW: u32 = 8;
 
 /// Kinds that take less than this part of what the program holds are left out.
 const WORTH_A_NOTE: u64 = 20;
@@ -57,6 +62,8 @@ const WORTH_A_NOTE: u64 = 20;
 #[derive(Default)]
 struct Kind<'m> {
     bytes: u64,
+    /// Bytes of arrays with elements of 8 bits or fewer.
+    narrow_bytes: u64,
     /// What the arguments among them are part of.
     names: Vec<String>,
     largest: Option<(u64, Instruction<'m>, String)>,
@@ -88,6 +95,7 @@ fn note(program: &ProgramModel<'_>, purpose: Purpose, kind: &Kind<'_>, kept: &[K
         largest: kind.largest.as_ref().map(|(_, instruction, shape)| (shape.clone(), source_line(instruction))),
         layers: if purpose == Purpose::Kept { layers() } else { None },
         has_gradient: program.has_gradient(),
+        is_narrow: kind.narrow_bytes > kind.bytes / 2,
     }
 }
 
@@ -119,6 +127,9 @@ fn kinds<'m>(program: &ProgramModel<'m>, kept: &[KeptValue<'_, 'm>]) -> BTreeMap
 impl<'m> Kind<'m> {
     fn add(&mut self, value: &AssignedValue, bytes: u64, instruction: Instruction<'m>) {
         self.bytes = self.bytes.saturating_add(bytes);
+        if value.shape().and_then(|shape| shape.element_type()).is_some_and(|of| of.bits() <= NARROW) {
+            self.narrow_bytes = self.narrow_bytes.saturating_add(bytes);
+        }
         if value.role == Role::Argument {
             let name = name(&instruction);
             let part = &name[..of_argument(&name).1];

@@ -14,7 +14,9 @@ pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
 pub(crate) use machine::{contradiction, generation_of_tiles};
-pub(crate) use names::{begins_with, is_backward, is_forward, is_name, modules, name, numbered, root, tree};
+pub(crate) use names::{
+    begins_with, is_backward, is_forward, is_name, is_recomputed, modules, name, numbered, root, tree,
+};
 pub(crate) use operations::{
     MOSAIC, any_fused, does, fused_updates, is_elementwise, is_elementwise_opcode, is_reduction, passes_on, target,
 };

@@ -47,6 +47,11 @@ pub(crate) fn is_forward(name: &str) -> bool {
     name.contains("jvp(") && !is_backward(name)
 }
 
+/// Whether an operation is under a checkpoint: JAX's names of operations say so.
+pub(crate) fn is_recomputed(name: &str) -> bool {
+    name.split('/').any(|word| matches!(word, "checkpoint" | "remat" | "rematted_computation"))
+}
+
 /// Modules lie in one another so deep, and no deeper is looked for layers.
 const DEEPEST: usize = 16;
 

@@ -28,21 +28,54 @@ pub(super) fn of_loop(finding: &KeptByLoop, about: &Recommendation) -> Words {
             _ => words,
         };
     };
-    let (checkpoint, import, code) = match finding.library {
-        Library::Haiku => {
+    let (checkpoint, import, code) = of_step(finding);
+    let arrays = if arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
+    let module = finding.module.as_ref().map(|module| format!(" of `{module}`")).unwrap_or_default();
+    let sentence = if finding.is_checkpointed {
+        format!(
+            "Save less under the checkpoint around the step of the loop{module}{place}: its policy saves {arrays} of all its \
+             {steps} steps for the gradient, and `jax.checkpoint_policies.nothing_saveable` only what the loop carries"
+        )
+    } else {
+        format!(
+            "Put `{checkpoint}` around the step of the loop{module}{place}: it keeps {arrays} of all its {steps} steps for the \
+             gradient, and could recompute them from what it carries"
+        )
+    };
+    Words::new(sentence).jax(about, import, code)
+}
+
+/// What recomputes a loop's step, with what it imports and how it is called.
+fn of_step(finding: &KeptByLoop) -> (&'static str, &'static str, &'static str) {
+    match (finding.library, finding.is_checkpointed) {
+        (Library::Haiku, true) => (
+            "hk.remat",
+            "import haiku as hk\nimport jax",
+            "step = hk.remat(step, policy=jax.checkpoint_policies.nothing_saveable)  # in place of its policy now",
+        ),
+        (Library::Haiku, false) if finding.is_stack => (
+            "hk.remat",
+            "import haiku as hk",
+            "layer = hk.remat(layer)  # what layer_stack(…) is given: stack = layer_stack(n)(layer)",
+        ),
+        (Library::Haiku, false) => {
             ("hk.remat", "import haiku as hk", "ys, state = hk.dynamic_unroll(hk.remat(step), xs, state)")
         }
-        Library::Linen => {
+        (Library::Linen, true) => (
+            "nn.remat",
+            "import flax.linen as nn\nimport jax",
+            "Step = nn.remat(Step, policy=jax.checkpoint_policies.nothing_saveable)  # in place of its policy now",
+        ),
+        (Library::Linen, false) => {
             ("nn.remat", "import flax.linen as nn", "Step = nn.remat(Step)  # the class that nn.scan or nn.RNN runs")
         }
-        _ => ("jax.checkpoint", JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
-    };
-    let arrays = if arrays == 1 { "an array".to_owned() } else { format!("{arrays} arrays") };
-    Words::new(format!(
-        "Put `{checkpoint}` around the step of the loop{place}: it keeps {arrays} of all its {steps} steps for the gradient, and \
-         could recompute them from what it carries"
-    ))
-    .jax(about, import, code)
+        (_, true) => (
+            "jax.checkpoint",
+            JAX,
+            "step = jax.checkpoint(step, policy=jax.checkpoint_policies.nothing_saveable)  # in place of its policy now",
+        ),
+        (_, false) => ("jax.checkpoint", JAX, "carry, ys = jax.lax.scan(jax.checkpoint(step), carry, xs)"),
+    }
 }
 
 pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Words {
@@ -58,6 +91,16 @@ pub(super) fn of_layers(finding: &RepeatedLayers, about: &Recommendation) -> Wor
         Some(path) => (format!("each of the {} layers `{path}`", layers.count), String::new()),
         None => ("each layer".to_owned(), format!(", {} by the shapes that repeat", layers.count)),
     };
+    if finding.is_checkpointed {
+        return Words::new(format!(
+            "Save less under the checkpoint around {name}{shapes}: its policy saves up to {}{}, most of it {}{}; \
+             `jax.checkpoint_policies.nothing_saveable` saves only the input",
+            bytes(layers.bytes),
+            modules(layers),
+            bare(about),
+            at_line(about),
+        ));
+    }
     Words::new(format!(
         "Put `{checkpoint}` around {name}{shapes}: for the backward pass each keeps up to {}{}, most of it {}{}, and could \
          recompute all but its input",

@@ -31,6 +31,24 @@ pub(super) fn put_in(name: &str, layout: &str) -> String {
     format!("{name} = jax.device_put({name}, Format({layout}, {name}.sharding)){note}")
 }
 
+/// Brings arrays of an argument into these layouts: tuples and frozen trees take no assignment.
+pub(super) fn put_parts_in(root: &str, parts: &[(&str, String)]) -> Vec<String> {
+    let is_plain = |(name, _): &(&str, String)| {
+        !is_path(name) || name.len() == root.len() || name.ends_with("']") || name.contains('"')
+    };
+    if parts.iter().any(is_plain) {
+        return parts.iter().map(|(name, layout)| put_in(name, layout)).collect();
+    }
+    let mut lines = vec!["layouts = {".to_owned()];
+    lines.extend(parts.iter().map(|(name, layout)| format!("    \"{}\": {layout},", &name[root.len()..])));
+    lines.push("}".to_owned());
+    lines.push("def put(path, leaf):".to_owned());
+    lines.push("    layout = layouts.get(jax.tree_util.keystr(path))".to_owned());
+    lines.push("    return jax.device_put(leaf, Format(layout, leaf.sharding)) if layout else leaf".to_owned());
+    lines.push(format!("{root} = jax.tree_util.tree_map_with_path(put, {root})"));
+    lines
+}
+
 /// What stands between a Python tuple's brackets.
 pub(super) fn tuple<T: ToString>(items: impl ExactSizeIterator<Item = T>) -> String {
     let comma = if items.len() == 1 { "," } else { "" };

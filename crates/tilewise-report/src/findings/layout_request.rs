@@ -60,8 +60,14 @@ fn code(finding: &LayoutRequest) -> Option<String> {
     let arguments = || finding.arrays.iter().filter_map(|array| Some((array, array.argument.as_deref()?)));
     let results: Vec<&RequestedLayout> = finding.arrays.iter().filter(|array| array.argument.is_none()).collect();
     let mut lines = Vec::new();
-    for (array, name) in arguments() {
-        lines.push(code::put_in(name, &layout(array)?));
+    let mut roots: Vec<&str> = arguments().map(|(_, name)| code::root(name)).collect();
+    roots.dedup();
+    for root in roots {
+        let parts: Vec<(&str, String)> = arguments()
+            .filter(|(_, name)| code::root(name) == root)
+            .map(|(array, name)| Some((name, layout(array)?)))
+            .collect::<Option<_>>()?;
+        lines.extend(code::put_parts_in(root, &parts));
     }
     if results.is_empty() {
         return Some(lines.join("\n"));

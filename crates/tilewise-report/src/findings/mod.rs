@@ -1,5 +1,6 @@
 //! What is said of findings: a file a finding, its sentence and its code beside each other.
 
+mod all_pairs;
 mod attention;
 mod cache;
 mod checkpoint;
@@ -31,6 +32,7 @@ mod rows_of_few;
 mod run_time;
 mod sample_gradients;
 mod shuffled_rows;
+mod stacked_cache;
 mod statistics;
 mod words;
 
@@ -105,6 +107,8 @@ pub fn words(about: &Recommendation) -> Words {
         Finding::GatheredPages(finding) => gathered_pages::words(finding, about),
         Finding::KernelColumns(finding) => kernel_columns::words(finding, about),
         Finding::KeptByLoop(finding) => checkpoint::of_loop(finding, about),
+        Finding::StackedCache(finding) => stacked_cache::words(finding, about),
+        Finding::AllPairs(finding) => all_pairs::words(finding, about),
         Finding::Logits(finding) => logits::words(finding, about),
         Finding::AttentionScores(finding) => attention::words(finding, about),
         Finding::RepeatedLayers(finding) => checkpoint::of_layers(finding, about),

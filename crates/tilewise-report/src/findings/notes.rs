@@ -26,6 +26,7 @@ fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
         Purpose::Parameter if note.has_gradient => {
             ("Parameters", names, "shard them over more devices, or hold them in bfloat16")
         }
+        Purpose::Parameter if note.is_narrow => ("Parameters", names, "shard them over more devices"),
         Purpose::Parameter => ("Parameters", names, "hold them in bfloat16 or int8, or shard them over more devices"),
         Purpose::OptimizerState => (
             "State of the optimizer",
@@ -33,11 +34,10 @@ fn of_purpose(note: &PurposeNote, machine: Machine) -> String {
             "shard it over the devices that have the same parameters (ZeRO, FSDP), hold it in bfloat16, use an optimizer \
              that keeps less (Adafactor, Lion), or keep it in the host's memory between updates",
         ),
-        Purpose::Cache => (
-            "Cache",
-            names,
-            "hold it in int8 or float8, let queries share heads, bound its length, or shard it over heads or sequences",
-        ),
+        Purpose::Cache if note.is_narrow => ("Cache", names, "bound its length, or shard it over heads or sequences"),
+        Purpose::Cache => {
+            ("Cache", names, "hold it in int8 or float8, bound its length, or shard it over heads or sequences")
+        }
         Purpose::OtherArgument => ("Arguments", names, "pass them in a smaller type or in parts, or shard them"),
         Purpose::Result => {
             ("Results that lie in no donated argument", largest, "return less, or return them in a smaller type")

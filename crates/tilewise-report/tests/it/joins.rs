@@ -109,3 +109,32 @@ ENTRY";
     let said = first(&text.replace("ENTRY", loops)).expect("parts");
     assert!(said.contains("`batch` along dimension 1, of size 512"), "{said}");
 }
+
+/// 8192 points and 8192 others, whose distances are summed along one side, or solved with.
+#[test]
+fn pairs_are_computed_in_blocks_of_rows() {
+    let text = |last: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY main (x.1: f32[8192,50], y.1: f32[8192,50]) -> f32[8192] {{
+  x.1 = f32[8192,50]{{0,1:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  y.1 = f32[8192,50]{{0,1:T(8,128)}} parameter(1), metadata={{op_name="y"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  d = f32[8192,8192]{{1,0:T(8,128)}} convolution(x.1, y.1), dim_labels=bf_oi->bf
+  e = f32[8192,8192]{{1,0:T(8,128)}} exponential(d)
+  {last}
+}}"#
+        )
+    };
+    let summed = text("ROOT r = f32[8192]{0:T(1024)} reduce(e, zero), dimensions={1}, to_apply=add");
+    let found = advice(&summed);
+    assert!(sentence(&found[0]).starts_with("Compute [8192,8192] in blocks of rows"), "{}", sentence(&found[0]));
+    assert!(!sentence(&found[0]).contains("vocabulary"));
+    let solved = text("ROOT r = f32[8192]{0:T(1024)} custom-call(e), custom_call_target=\"Cholesky\"");
+    assert!(advice(&solved).is_empty());
+}

@@ -168,6 +168,12 @@ pub struct KeptByLoop {
     pub steps: Option<(u64, usize)>,
     /// Whose loop it is.
     pub library: Library,
+    /// The module that it runs, such as `img/Transformer`; `None` where names don't tell.
+    pub module: Option<String>,
+    /// Whether its step is under a checkpoint already, which saves them.
+    pub is_checkpointed: bool,
+    /// Whether its steps are the layers of a stack.
+    pub is_stack: bool,
 }
 
 /// What repeated layers keep.
@@ -178,6 +184,34 @@ pub struct RepeatedLayers {
     pub library: Library,
     /// The layers.
     pub layers: Checkpointed,
+    /// Whether they are under a checkpoint already, which saves most of that.
+    pub is_checkpointed: bool,
+}
+
+/// A cache that a loop reads a slice of in each step, and of whose new slices it stacks up another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StackedCache {
+    /// What is read, by name; none where nothing names it.
+    pub names: Vec<String>,
+    /// The loop's steps.
+    pub steps: u64,
+    /// The loop's line.
+    pub source: Option<SourceLine>,
+}
+
+/// A matrix that has a number for each two rows of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AllPairs {
+    /// Rows.
+    pub rows: u64,
+    /// Columns.
+    pub columns: u64,
+    /// Blocks of rows to compute it in.
+    pub blocks: u64,
+    /// Whether the program takes a gradient, for which a block is computed again.
+    pub has_gradient: bool,
 }
 
 /// Layers that repeat, and what the largest of them keeps.

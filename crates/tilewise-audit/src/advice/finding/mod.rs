@@ -4,10 +4,10 @@ mod arrays;
 mod messages;
 
 pub use arrays::{
-    ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ColumnsWay, ConvertedArguments, CutOffShapes, FlatRecords,
-    GatheredPages, GradientSums, InParts, Jit, KeptByLoop, KernelColumns, LargeDimension, LayoutRequest, Library,
-    Logits, PaddedColumns, Parameter, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
-    SampleGradients, ShuffledRows, UndonatedState,
+    AllPairs, ArrayName, AttentionScores, BatchedGraphs, Checkpointed, ColumnsWay, ConvertedArguments, CutOffShapes,
+    FlatRecords, GatheredPages, GradientSums, InParts, Jit, KeptByLoop, KernelColumns, LargeDimension, LayoutRequest,
+    Library, Logits, PaddedColumns, Parameter, PinnedOrder, RepeatedLayers, RequestedLayout, RowOperation, RowsOfFew,
+    SampleGradients, ShuffledRows, StackedCache, UndonatedState,
 };
 pub use messages::{
     BlockFinding, CacheFinding, CoreHalt, DonationFinding, ElsewhereFinding, KernelLimit, MemoryFinding,
@@ -45,6 +45,10 @@ pub enum Finding {
     Logits(Logits),
     /// Scores of attention are held at once.
     AttentionScores(AttentionScores),
+    /// A loop reads a cache and stacks up the next one beside it.
+    StackedCache(StackedCache),
+    /// A matrix of all pairs is held at once.
+    AllPairs(AllPairs),
     /// Layers that repeat keep values for the backward pass.
     RepeatedLayers(RepeatedLayers),
     /// A loop adds up gradients of weights for each sample on its own.
@@ -104,9 +108,11 @@ impl Finding {
             Self::KeptByLoop(_) | Self::RepeatedLayers(_) | Self::ExhaustedRematerialization => Change::Checkpoint,
             Self::Logits(_)
             | Self::AttentionScores(_)
+            | Self::AllPairs(_)
             | Self::ShuffledRows(_)
             | Self::BatchedGraphs(_)
             | Self::LargeDimension(_) => Change::Chunk,
+            Self::StackedCache(_) => Change::Carry,
             Self::SampleGradients(_) => Change::Batch,
             Self::WidePredicates | Self::ConvertedArguments(_) => Change::Narrow,
             Self::Memory(finding) => finding.change(),

@@ -8,7 +8,7 @@ use crate::{
         program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{is_forward, op_name},
+    program::{is_forward, is_recomputed, modules, op_name},
 };
 use std::{
     cmp::Reverse,
@@ -48,7 +48,13 @@ fn by_names(evidence: &dyn Evidence) -> Option<Proposal> {
     let kept: Vec<&dyn Held> = temporaries.into_iter().filter(is_kept).collect();
     let largest = kept.iter().max_by_key(|array| array.bytes())?;
     let target = if is_of_loop(&largest.op_name()) { Target::Loop } else { Target::Value };
-    let finding = Finding::KeptByLoop(KeptByLoop { steps: None, library: Library::Jax });
+    let finding = Finding::KeptByLoop(KeptByLoop {
+        steps: None,
+        library: Library::Jax,
+        module: None,
+        is_checkpointed: false,
+        is_stack: false,
+    });
     let proposal = Proposal::new(finding, target, largest.advised(evidence)).bound();
     Some(proposal.at_most(kept.iter().map(|array| (array.buffer(), 0))))
 }
@@ -79,18 +85,43 @@ fn by_loop<'m>(program: &ProgramModel<'m>, forward: &Instruction<'m>) -> Option<
     let (kept, recomputed): (Vec<&LiveArray<'m>>, Vec<_>) = stacked.iter().partition(|array| is_carried(array));
     // Something is carried, be it under other bounds.
     let recomputed = if kept.is_empty() && !keeps_its_carry { &recomputed[1..] } else { &recomputed };
-    let finding = KeptByLoop { steps: Some((trips, stacked.len())), library: library(forward) };
+    let module = op_name(forward).map(|name| modules(&name).skip(1).collect::<Vec<_>>().join("/"));
+    let finding = KeptByLoop {
+        steps: Some((trips, stacked.len())),
+        library: library(forward),
+        module: module.filter(|module| !module.is_empty() && !module.contains("while")),
+        is_checkpointed: is_checkpointed(program, forward),
+        is_stack: runs(forward, "layer_stack"),
+    };
+    // The compiler computes some of a step's values again when its backward pass begins, some when they are read.
+    let of_a_step = |array: &LiveArray<'m>| array.bytes / trips / 2;
     (!recomputed.is_empty()).then(|| {
         Proposal::new(Finding::KeptByLoop(finding), Target::Loop, program.advised(largest))
-            .at_most(recomputed.iter().map(|array| (array.buffer, 0)))
+            .at_most(recomputed.iter().map(|array| (array.buffer, of_a_step(array))))
     })
+}
+
+/// Whether the step is under a checkpoint, whose policy says what it saves: JAX's names of operations say so.
+fn is_checkpointed(program: &ProgramModel<'_>, forward: &Instruction<'_>) -> bool {
+    let Some(name) = op_name(forward) else { return false };
+    // Of the forward pass, or of its backward pass, which has the names of both; not of a loop within.
+    let of_loop = |at: &Instruction<'_>| {
+        let within = op_name(at).map(|within| within.replace("transpose(jvp(", "jvp(").replace("))", ")"));
+        let step = within.as_deref().and_then(|within| within.strip_prefix(&*name)).unwrap_or_default();
+        step.split("/while").next().is_some_and(is_recomputed)
+    };
+    program.module.instructions().any(|at| of_loop(&at))
 }
 
 /// Haiku's and Flax's steps have parameters that JAX knows nothing of.
 fn library(forward: &Instruction<'_>) -> Library {
-    let runs = |sign: &str| forward.frames().any(|frame| frame.file.contains(sign));
-    let libraries = [("haiku/_src/", Library::Haiku), ("flax/core/", Library::Linen)];
-    libraries.into_iter().find(|(sign, _)| runs(sign)).map_or(Library::Jax, |(_, library)| library)
+    let libraries = [("haiku/_src/", Library::Haiku), ("layer_stack", Library::Haiku), ("flax/core/", Library::Linen)];
+    libraries.into_iter().find(|(sign, _)| runs(forward, sign)).map_or(Library::Jax, |(_, library)| library)
+}
+
+/// Whether a file of such a name leads to the loop.
+fn runs(forward: &Instruction<'_>, sign: &str) -> bool {
+    forward.frames().any(|frame| frame.file.contains(sign))
 }
 
 /// Whether a loop runs forward in a program that takes a gradient.

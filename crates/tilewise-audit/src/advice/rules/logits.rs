@@ -5,8 +5,10 @@ use crate::advice::{
     evidence::{Evidence, Held},
     finding::{Finding, Logits},
     program::{LiveArray, ProgramModel},
+    purpose::is_input,
     rule::{Proposal, Rule},
 };
+use crate::program::{is_backward, name, traced};
 use std::collections::HashSet;
 use tilewise_hlo::{Instruction, Opcode};
 use tilewise_memory::Machine;
@@ -55,13 +57,19 @@ fn proposal(evidence: &dyn Evidence) -> Option<Proposal> {
     };
     let all = evidence.program().map_or_else(|| evidence.temporaries(), |program| program.held_temporaries());
     let logits = all.into_iter().filter(|array| is_it(*array));
-    let mut buffers: Vec<(usize, u64)> = logits.map(|array| (array.buffer(), array.bytes() / CHUNKS)).collect();
-    // Beside the chunks lies the sum of their gradients of that weight.
-    let arguments = evidence.arguments();
-    let gradients = arguments.iter().filter(|array| array.bounds().len() == 2 && array.bounds().contains(&size));
-    let gradient_bytes = gradients.map(|array| array.bytes()).max().unwrap_or(0);
-    for (_, bytes) in buffers.iter_mut().filter(|(buffer, _)| *buffer == largest.buffer()) {
-        *bytes = bytes.saturating_add(gradient_bytes);
+    let logits: Vec<&dyn Held> = logits.collect();
+    let mut buffers: Vec<(usize, u64)> = logits.iter().map(|array| (array.buffer(), array.bytes() / CHUNKS)).collect();
+    // Beside the chunks lies the sum of their gradients of that weight, in the type that the loss is computed in. Where the
+    // backward pass of what comes before holds most, its own gradients are there either way.
+    if !evidence.program().is_some_and(peaks_backward) {
+        let bits = logits.iter().map(|array| u64::from(array.element_type().bits())).min().unwrap_or(0);
+        let arguments = evidence.arguments();
+        let weights = arguments.iter().filter(|array| array.bounds().len() == 2 && array.bounds().contains(&size));
+        let gradient = |weight: &&dyn Held| (weight.elements().saturating_mul(bits) / 8).min(weight.bytes());
+        let gradient_bytes = weights.map(gradient).max().unwrap_or(0);
+        for (_, bytes) in buffers.iter_mut().filter(|(buffer, _)| *buffer == largest.buffer()) {
+            *bytes = bytes.saturating_add(gradient_bytes);
+        }
     }
     let finding = Finding::Logits(Logits { vocabulary: size, chunks: CHUNKS });
     Some(Proposal::new(finding, Target::Value, largest.advised(evidence)).at_most(buffers).bound())
@@ -78,7 +86,8 @@ impl Vocabulary {
     /// That of the largest logits at the peak, where a weight has it, too, and a softmax.
     pub(crate) fn of(program: &ProgramModel<'_>) -> Option<Self> {
         let arguments: HashSet<Vec<u64>> = program.arguments().map(sorted).collect();
-        let weights = program.arguments().filter(|array| array.bounds.len() == 2);
+        let is_weight = |array: &&LiveArray<'_>| array.bounds.len() == 2 && !is_of_data(program, array);
+        let weights = program.arguments().filter(is_weight);
         let wide: HashSet<u64> =
             weights.flat_map(|array| &array.bounds).copied().filter(|size| *size >= VOCABULARY_OF_A_WEIGHT).collect();
         // Rows of a large batch are wide, too, and no softmax goes over them.
@@ -102,6 +111,22 @@ impl Vocabulary {
         let is_of_tokens = array.elements() / self.size.max(1) >= PLACES;
         is_of_tokens && array.bounds.iter().max() == Some(&self.size) && !self.arguments.contains(&sorted(array))
     }
+}
+
+/// Whether a program holds most while its backward pass runs.
+fn peaks_backward(program: &ProgramModel<'_>) -> bool {
+    let peak = program.plan.space(0).and_then(|hbm| hbm.peak.as_ref());
+    let at = peak.and_then(|peak| program.module.instruction(peak.instruction));
+    at.is_some_and(|at| traced(program.flow, &at).0.is_some_and(|name| is_backward(&name)))
+}
+
+/// Whether an argument is one of several sets of rows, all of which the caller passes: pairs of these are no logits.
+fn is_of_data(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
+    let is_set = |other: &LiveArray<'_>| {
+        let is_alike = other.bounds.len() == 2 && other.bounds[1] == array.bounds[1] && other.bounds[0] >= PLACES;
+        is_alike && is_input(&name(&other.instruction))
+    };
+    is_set(array) && program.arguments().filter(|other| is_set(other)).count() > 1
 }
 
 /// The largest bound of an array that has it many times.

@@ -8,6 +8,7 @@
 //! A rule is a type that implements [`Rule`] once, for programs and messages alike, and a line of [`RULES`]. What it
 //! frees of a program, and whether that is worth a line, is worked out for all rules alike (in `pricing.rs`).
 
+mod all_pairs;
 mod attention;
 mod batch;
 mod checkpoint;
@@ -28,6 +29,7 @@ mod pinned_order;
 mod repeated_layers;
 mod sample_gradients;
 mod shuffled_rows;
+mod stacked_cache;
 mod upstream;
 
 pub(crate) use layout_request::LayoutRequests;
@@ -46,7 +48,9 @@ const RULES: &[&dyn Rule] = &[
     &gathered_pages::PagesOfACache,
     &kernel::KernelOfFewColumns,
     &checkpoint::LoopKeepsValues,
+    &stacked_cache::CacheBesideItsNext,
     &logits::VocabularyLogits,
+    &all_pairs::MatrixOfPairs,
     &attention::ScoresOfAttention,
     &repeated_layers::LayersKeepValues,
     &sample_gradients::GradientsOfSamples,

@@ -8,6 +8,7 @@ use crate::advice::{
     program::ProgramModel,
     rule::{Proposal, Rule},
 };
+use crate::program::is_recomputed;
 use tilewise_memory::Machine;
 
 pub(crate) struct LayersKeepValues;
@@ -33,7 +34,15 @@ fn proposal(program: &ProgramModel<'_>) -> Option<Proposal> {
     // A compiler computes some of a layer's values again when the layer begins, some when they are read: of GPT-2's, Llama's, ViT's
     // and a graph network's layers, recompiling freed between 0.98 and 1.14 times the mean of both.
     let held = u64::midpoint(layers.temporary_bytes(program, false), layers.temporary_bytes(program, true));
-    let finding = Finding::RepeatedLayers(RepeatedLayers { library: library(program), layers: layers.checkpointed() });
+    let bytes = |is: fn(&str) -> bool| {
+        let those = layers.recomputed().filter(|value| is(&value.name));
+        those.map(|value| value.array.bytes).fold(0, u64::saturating_add)
+    };
+    let finding = Finding::RepeatedLayers(RepeatedLayers {
+        library: library(program),
+        layers: layers.checkpointed(),
+        is_checkpointed: bytes(is_recomputed) > bytes(|_| true) / 2,
+    });
     let proposal = Proposal::new(finding, Target::Value, program.advised(largest.array)).bound();
     Some(Proposal {
         estimate: Some(program.total_bytes.saturating_sub(resident.saturating_add(held))),

@@ -6,10 +6,10 @@ use crate::{
         evidence::{Evidence, Held, Listed, default_bytes},
         finding::{Finding, RowOperation, RowsOfFew},
         message::MessageModel,
-        program::ProgramModel,
+        program::{LiveArray, ProgramModel},
         rule::{Proposal, Rule},
     },
-    program::{does, name},
+    program::{does, is_backward, name, traced},
 };
 use tilewise_hlo::{Instruction, Opcode};
 
@@ -82,8 +82,13 @@ fn followed(program: &ProgramModel<'_>, array: &dyn Held) -> Option<RowOperation
             let table = table(program, &gather).map(|table| name(&table));
             Some(RowOperation::Gather { table, is_scattered: Some(is_scattered) })
         }
-        None => is_scattered.then_some(RowOperation::Scatter),
+        // The gradient of a gather, such as of an embedding, is none of the program's own lines.
+        None => (is_scattered && !is_of_gradient(program, array)).then_some(RowOperation::Scatter),
     }
+}
+
+fn is_of_gradient(program: &ProgramModel<'_>, array: &LiveArray<'_>) -> bool {
+    traced(program.flow, &array.instruction).0.is_some_and(|name| is_backward(&name))
 }
 
 /// What names of operations on as many rows tell.

@@ -1,0 +1,74 @@
+//! A matrix that has a number for each two rows of the input, such as of distances: whatever is made of its rows needs a block
+//! of them at a time.
+
+use super::batch::Batch;
+use crate::{
+    advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{AllPairs, Finding},
+        program::{LiveArray, ProgramModel},
+        purpose::is_input,
+        rule::{Proposal, Rule},
+    },
+    program::{any_fused, name},
+};
+use std::collections::HashSet;
+use tilewise_hlo::{Opcode, dataflow::Use};
+
+/// Blocks of rows.
+const BLOCKS: u64 = 16;
+/// Fewer rows than this are features or heads.
+const ROWS: u64 = 1024;
+
+pub(crate) struct MatrixOfPairs;
+
+impl Rule for MatrixOfPairs {
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        evidence.program().and_then(proposal).into_iter().collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>) -> Option<Proposal> {
+    let rows: HashSet<u64> = program
+        .parameters()
+        .iter()
+        .filter(|parameter| is_input(&name(parameter)))
+        .filter_map(|parameter| parameter.shape().ok()?.dimensions().first()?.bound())
+        .filter(|rows| *rows >= ROWS)
+        .collect();
+    let given: HashSet<Vec<u64>> = program.arguments().map(|argument| argument.bounds.clone()).collect();
+    let is_of_pairs = |array: &LiveArray<'m>| {
+        matches!(array.bounds[..], [.., a, b] if rows.contains(&a) && rows.contains(&b))
+            && !given.contains(&array.bounds)
+    };
+    let largest = program.peak_temporaries().filter(|array| is_of_pairs(array)).max_by_key(|array| array.bytes)?;
+    // Parts of a batch take fewer rows, and all that is made of them.
+    if Batch::of(program).is_some() {
+        return None;
+    }
+    let &[.., rows, columns] = &largest.bounds[..] else { return None };
+    let alike = || program.temporaries().filter(|array| is_of_pairs(array));
+    if alike().any(|array| is_needed_whole(program, array)) {
+        return None;
+    }
+    let finding = AllPairs { rows, columns, blocks: BLOCKS, has_gradient: program.has_gradient() };
+    let proposal = Proposal::new(Finding::AllPairs(finding), Target::Value, program.advised(largest)).bound();
+    Some(proposal.at_most(alike().map(|array| (array.buffer, array.bytes / BLOCKS))))
+}
+
+/// Whether the program returns a matrix, or works on all of it at once, such as where it is solved.
+fn is_needed_whole<'m>(program: &ProgramModel<'m>, array: &LiveArray<'m>) -> bool {
+    program.flow.readers(array.position).any(|found| match found {
+        Use::Result(_) => true,
+        Use::Read(op) => program.flow.instruction(op).is_none_or(|at| {
+            any_fused(&at, |at| {
+                matches!(
+                    at.opcode(),
+                    Opcode::CustomCall | Opcode::Cholesky | Opcode::TriangularSolve | Opcode::Fft | Opcode::Sort
+                )
+            })
+        }),
+        _ => false,
+    })
+}

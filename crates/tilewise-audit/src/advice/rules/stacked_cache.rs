@@ -1,0 +1,133 @@
+//! A cache that a loop reads a slice of in each step, while it stacks up the slices of the next one: `xs` and `ys` of a scan.
+//! Carried through the loop, the slices are updated where they lie.
+
+use crate::{
+    advice::{
+        change::Target,
+        evidence::Evidence,
+        finding::{Finding, StackedCache},
+        program::{LiveArray, ProgramModel},
+        rule::{Proposal, Rule},
+    },
+    program::{any_fused, name, source_line},
+};
+use std::collections::HashSet;
+use tilewise_hlo::{CallRole, Instruction, Opcode};
+use tilewise_memory::Machine;
+
+pub(crate) struct CacheBesideItsNext;
+
+impl Rule for CacheBesideItsNext {
+    fn holds_on(&self, _: Machine) -> bool {
+        true
+    }
+
+    fn propose(&self, evidence: &dyn Evidence) -> Vec<Proposal> {
+        // What a loop stacks up for its gradient is another matter.
+        let Some(program) = evidence.program().filter(|program| !program.has_gradient()) else { return Vec::new() };
+        let loops = program.module.instructions().filter(|at| at.opcode() == Opcode::While);
+        loops.filter_map(|around| proposal(program, &around)).collect()
+    }
+}
+
+fn proposal<'m>(program: &ProgramModel<'m>, around: &Instruction<'m>) -> Option<Proposal> {
+    let steps = program.flow.trip_count(program.flow.op(around)?).filter(|steps| *steps > 1)?;
+    let stack = Stack::of(around)?;
+    let mut read: Vec<usize> = stack.read.clone();
+    let (mut arrays, mut names): (Vec<&LiveArray<'m>>, Vec<String>) = (Vec::new(), Vec::new());
+    for number in &stack.written {
+        let bounds = stack.bounds(*number)?;
+        let is_stacked = bounds.first() == Some(&steps);
+        let alike = read.iter().position(|other| stack.bounds(*other).as_ref() == Some(&bounds));
+        let (true, Some(alike)) = (is_stacked, alike) else { continue };
+        let given = stack.start(read.swap_remove(alike));
+        let held = program.peak_temporaries().find(|array| {
+            array.bounds == bounds
+                && (stack.start(*number).is_some_and(|start| start.index() == array.instruction.index())
+                    || stack.is_element(array.instruction.index())
+                        && program.flow.leaves_before(array.position) == *number)
+        });
+        let Some(held) = held else { continue };
+        arrays.push(held);
+        let given = given.filter(|given| given.opcode() == Opcode::Parameter && given.computation().is_entry());
+        names.extend(given.map(|given| name(&given)));
+    }
+    let largest = *arrays.iter().max_by_key(|array| array.bytes)?;
+    let finding = Finding::StackedCache(StackedCache { names, steps, source: source_line(around) });
+    let buffers: HashSet<usize> = arrays.iter().map(|array| array.buffer).collect();
+    let proposal = Proposal::new(finding, Target::Loop, program.advised(largest));
+    Some(proposal.at_most(buffers.into_iter().map(|buffer| (buffer, 0))))
+}
+
+/// What a loop carries.
+struct Stack<'m> {
+    around: Instruction<'m>,
+    /// The body's parameter.
+    carried: Instruction<'m>,
+    /// Elements that no step changes, and that are read by slices alone.
+    read: Vec<usize>,
+    /// Elements of which each step writes a slice.
+    written: Vec<usize>,
+}
+
+impl<'m> Stack<'m> {
+    fn of(around: &Instruction<'m>) -> Option<Self> {
+        let body = around.calls().find(|call| call.role == CallRole::Body)?.computation()?;
+        let root = body.root().filter(|root| root.opcode() == Opcode::Tuple)?;
+        let carried = body.instructions().find(|at| at.opcode() == Opcode::Parameter)?;
+        let element = |at: &Instruction<'m>| {
+            let of = at.operands().next()?.instruction()?;
+            let is_element = at.opcode() == Opcode::GetTupleElement && of.index() == carried.index();
+            at.attribute("index").filter(|_| is_element)?.parse::<usize>().ok()
+        };
+        let (mut read, mut written) = (Vec::new(), Vec::new());
+        for (number, next) in root.operands().enumerate() {
+            let next = next.instruction()?;
+            if element(&next) == Some(number) {
+                read.push(number);
+            } else if updates(&next)
+                && next.operands().any(|of| of.instruction().is_some_and(|of| element(&of) == Some(number)))
+            {
+                written.push(number);
+            }
+        }
+        // What is read otherwise is needed whole.
+        let readers = body.instructions().filter(|at| at.index() != root.index());
+        for at in readers.filter(|at| !takes_slices(at)) {
+            let given = at.operands().filter_map(|of| element(&of.instruction()?));
+            let given: HashSet<usize> = given.collect();
+            read.retain(|number| !given.contains(number));
+        }
+        Some(Self { around: *around, carried, read, written })
+    }
+
+    fn bounds(&self, number: usize) -> Option<Vec<u64>> {
+        let shape = self.carried.shape().ok()?;
+        shape.elements().nth(number)?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+    }
+
+    /// What an element is before the first step.
+    fn start(&self, number: usize) -> Option<Instruction<'m>> {
+        let start = self.around.operands().next()?.instruction()?;
+        let is_tuple = start.opcode() == Opcode::Tuple;
+        let mut element = start.operands().nth(number).filter(|_| is_tuple)?.instruction()?;
+        while element.opcode() == Opcode::Copy {
+            element = element.operands().next()?.instruction()?;
+        }
+        Some(element)
+    }
+
+    fn is_element(&self, instruction: usize) -> bool {
+        let start = self.around.operands().next().and_then(|start| start.instruction());
+        [self.around.index(), self.carried.index()].contains(&instruction)
+            || start.is_some_and(|start| start.index() == instruction)
+    }
+}
+
+fn updates(at: &Instruction<'_>) -> bool {
+    any_fused(at, |at| at.opcode() == Opcode::DynamicUpdateSlice)
+}
+
+fn takes_slices(at: &Instruction<'_>) -> bool {
+    any_fused(at, |at| at.opcode() == Opcode::DynamicSlice) || at.opcode() == Opcode::AsyncStart
+}
