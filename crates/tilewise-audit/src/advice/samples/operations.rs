@@ -25,15 +25,15 @@ enum Factor {
     Mixed,
 }
 
-/// The share of an operation's array; `None` for one that isn't known here.
+/// The share of an operation's array; `None` for an operation that isn't known here, or of which the text leaves something out.
 pub(super) fn share(
     at: &Instruction<'_>,
-    opcode: Option<Opcode>,
+    opcode: Opcode,
     operands: &[Operand<'_>],
     to: &Leaf,
 ) -> Option<Result<Share, Join>> {
     let first = operands.first();
-    Some(match opcode? {
+    Some(match opcode {
         Opcode::Constant | Opcode::Rng | Opcode::PartitionId | Opcode::ReplicaId => Ok(Share::SAME),
         Opcode::Bitcast => {
             let first = first?;

@@ -198,7 +198,15 @@ impl Walk {
             .flat_map(|(form, shares)| form.leaves.iter().zip(shares.iter()))
             .map(|(leaf, share)| Operand { share, leaf })
             .collect();
-        share(at, opcode, &given, to).unwrap_or_else(|| Ok(by_size(&given, to, self.samples)))
+        let found = opcode.and_then(|opcode| share(at, opcode, &given, to));
+        // A kernel, what is newer than this, or what the same is made of for all samples.
+        let is_known = !matches!(opcode, None | Some(Opcode::CustomCall | Opcode::Unknown));
+        let is_of_samples = given.iter().any(|given| !matches!(given.share, Share::Same { .. }));
+        match found {
+            Some(found) => found,
+            None if is_known && is_of_samples => Err(Join::Unknown),
+            None => Ok(by_size(&given, to, self.samples)),
+        }
     }
 
     /// Numbers along a dimension of as many as there are samples.
