@@ -26,6 +26,7 @@ fn no_answer_claims_what_an_estimate_cannot_tell() {
             assert!(claimed.is_empty(), "{program} {arguments:?} says {claimed:?}");
             let has_times = answer.contains(" a run") || answer.contains("est. time");
             let is_told = answer.contains("estimated from the compiler's") && answer.contains("not measured");
+            assert!(!answer.contains(" 0.0 % of that"), "{program} {arguments:?}: a bound of nothing");
             assert!(!has_times || is_told, "{program} {arguments:?}: a time without \"estimated\"");
             estimated += usize::from(has_times);
         }

@@ -32,10 +32,13 @@ fn bounded(time: &Time) -> Option<String> {
     if unpriced.is_empty() {
         return None;
     }
-    let share = percent(time.bound_share());
-    let kinds: Vec<String> = unpriced.iter().map(operations).collect();
-    let what = "the compiler has no cycle counts for";
-    Some(format!("{share} of that is only a lower bound: {what} {}.", kinds.join(", ")))
+    let kinds = unpriced.iter().map(operations).collect::<Vec<_>>().join(", ");
+    let share = time.bound_share();
+    Some(if share > 0.0 {
+        format!("{} of that is only a lower bound: the compiler has no cycle counts for {kinds}.", percent(share))
+    } else {
+        format!("That leaves out {kinds}, for which the compiler has no cycle counts.")
+    })
 }
 
 fn operations(unpriced: &Unpriced) -> String {
