@@ -42,8 +42,8 @@ class CheckedAdvice:
         freed_bytes: by how much the program's bytes fell, with what was applied before it; negative if they rose;
             ``None`` where it was not applied.
         why_not: why it was not applied.
-        time: by which share the estimated time of a run changes with it: 0.25 is a quarter longer. ``None`` where both programs
-            weren't compiled in full, can't be compared, or differ by a tenth at most.
+        time: by which share the estimated time of a run changes with it: 0.25 is a quarter longer. ``None`` where both
+            programs weren't compiled in full, can't be compared, or differ by a tenth at most.
 
     Examples:
         >>> import pathlib

@@ -327,7 +327,9 @@ class Compiler:
         if request.folder:
             # Only the last stage has the compiler's cycle counts, and what kernels use of VMEM.
             is_compiled = kind == "compiled"
-            text = (dumped_text(request.folder, "after_codegen") if is_compiled else None) or dumped_text(request.folder)
+            text = (dumped_text(request.folder, "after_codegen") if is_compiled else None) or dumped_text(
+                request.folder
+            )
         assignment = dumped_assignment(request.folder) if request.folder else None
         if kind in ("stopped", "timeout", "crashed"):
             self._end()

@@ -59,8 +59,8 @@ class Change:
         what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
             ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``complete``, ``time``, ``owner`` or
             ``settings``.
-        before, after: its values: bytes, a count, whether, settings, or the estimated seconds of a run; ``None`` of what came
-            or went.
+        before, after: its values: bytes, a count, whether, settings, or the estimated seconds of a run; ``None`` of
+            what came or went.
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.

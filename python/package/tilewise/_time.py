@@ -22,7 +22,8 @@ class TimeRow:
         instruction, computation: its name, and that of its computation.
         kind: ``matmul``, ``elementwise``, ``copy`` and so on, as the command line's JSON has it.
         basis: ``cycles`` (the compiler's), ``bound`` (bytes and operations at full rate: it takes at least so long),
-            ``unknown`` (the same, where the compiler says that it doesn't know) or ``wait`` (for what runs beside the core).
+            ``unknown`` (the same, where the compiler says that it doesn't know) or ``wait`` (for what runs beside the
+            core).
         executions: how often it runs.
         estimate_seconds, floor_seconds, compiler_seconds: how long, by each of the three figures.
         bytes, padding_bytes: what one execution reads and writes in HBM, and the padding of that.
@@ -82,8 +83,8 @@ class TimeGroup:
 class Time(Shown):
     """Where the time of a run goes: the compiler's own estimate, not a measurement. ``str`` is a table of it.
 
-    Returned by `Report.time`. As a table, it has a row for each instruction that takes time. docs/time.md says how far off the
-    figures are.
+    Returned by `Report.time`. As a table, it has a row for each instruction that takes time. docs/time.md says how far
+    off the figures are.
 
     Attributes:
         text: all of it, as the ``time`` of the command line's JSON.
@@ -108,7 +109,7 @@ class Time(Shown):
 
     @property
     def estimate_seconds(self) -> float:
-        """How long a run takes: the compiler's figure, corrected where it charges narrow types as if they had four bytes."""
+        """How long a run takes: the compiler's figure, corrected where it charges narrow types like 4-byte ones."""
         return float(self._fields["estimate_seconds"])
 
     @property

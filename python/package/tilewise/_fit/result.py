@@ -68,8 +68,8 @@ class Fit:
     def best(self) -> dict[str, Any] | None:
         """Of the combinations that fit the target, the one with the least work; ``None`` if none fits, or no target.
 
-        Of those with as many operations, one whose estimated time is shorter by more than a tenth comes first, where both are
-        compiled in full and the same operations are without cycle counts.
+        Of those with as many operations, one whose estimated time is shorter by more than a tenth comes first, where
+        both are compiled in full and the same operations are without cycle counts.
         """
         if self.target is None:
             return None
