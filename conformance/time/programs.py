@@ -1,6 +1,7 @@
 """Programs whose times others published, rebuilt: `PROGRAMS[name]()` returns a function, its abstract arguments and options.
 
 `published.csv` says where each figure is from. Shapes and types are those of the source; of training steps also the optimizer.
+Transformers on one chip are in `transformers.py`.
 """
 
 import functools
@@ -9,6 +10,8 @@ from dataclasses import dataclass, field
 import jax
 import jax.numpy as jnp
 import numpy as np
+import transformers
+from jax.sharding import PartitionSpec
 
 BF16, F32, S32 = jnp.bfloat16, jnp.float32, jnp.int32
 
@@ -22,6 +25,8 @@ class Program:
     donated: tuple = ()
     compiler: dict = field(default_factory=dict)
     both_cores: bool = False
+    mesh: dict = field(default_factory=dict)
+    """Of several devices: their number by axis; all have the same arguments."""
 
 
 def array(*dimensions, of=BF16):
@@ -54,6 +59,12 @@ def copied(elements):
 def added():
     """An elementwise operation of the profile in xprof's tests."""
     return Program(lambda x: x + 1.0, (array(5, 1024, 1024, 256, of=F32),))
+
+
+def summed_in_pairs():
+    """Its collective."""
+    summed = jax.shard_map(lambda x: jax.lax.psum(x, "pair"), in_specs=PartitionSpec(), out_specs=PartitionSpec(), check_vma=False)
+    return Program(summed, (array(5, 1024, 1024, 256, of=F32),), mesh={"pair": 2, "rest": 2})
 
 
 def broadcast():
@@ -249,6 +260,72 @@ def residual_network(batch=32):
     return Program(step, (parameters, parameters, *data), donated=(0, 1))
 
 
+def batch_normalized_network(batch):
+    """A step of Flax's ResNet-50 (v1.5), computed in bfloat16 from float32 weights, with momentum."""
+    import optax  # noqa: PLC0415, as only training needs it
+
+    stages = list(zip((3, 4, 6, 3), (64, 128, 256, 512), strict=True))
+    parameters, width = {"root": array(7, 7, 3, 64, of=F32), "root_norm": weights(scale=(64,), bias=(64,))}, 64
+    for stage, (blocks, inner) in enumerate(stages):
+        for block in range(blocks):
+            kernels = {"1": (1, 1, width, inner), "2": (3, 3, inner, inner), "3": (1, 1, inner, 4 * inner)}
+            if block == 0:
+                kernels["skip"] = (1, 1, width, 4 * inner)
+            one = weights(**{f"kernel{name}": shape for name, shape in kernels.items()})
+            one |= {f"norm{name}": weights(scale=shape[-1:], bias=shape[-1:]) for name, shape in kernels.items()}
+            parameters[f"s{stage}b{block}"], width = one, 4 * inner
+    parameters |= weights(head=(2048, 1000), head_bias=(1000,))
+
+    def convolved(x, w, stride=1, padding="SAME"):
+        layout = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(x, w.astype(BF16), (stride,) * 2, padding, dimension_numbers=layout)
+
+    def forward(p, images):
+        statistics = []
+
+        def centred(x, norm):
+            wide = x.astype(F32)
+            mean = wide.mean((0, 1, 2))
+            variance = (wide * wide).mean((0, 1, 2)) - mean * mean
+            statistics.append((mean, variance))
+            return ((wide - mean) * (jax.lax.rsqrt(variance + 1e-5) * norm["scale"]) + norm["bias"]).astype(BF16)
+
+        x = jax.nn.relu(centred(convolved(images, p["root"], 2, [(3, 3)] * 2), p["root_norm"]))
+        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+        for stage, (blocks, _) in enumerate(stages):
+            for block in range(blocks):
+                q, stride = p[f"s{stage}b{block}"], 2 if block == 0 and stage > 0 else 1
+                y = jax.nn.relu(centred(convolved(x, q["kernel1"]), q["norm1"]))
+                y = jax.nn.relu(centred(convolved(y, q["kernel2"], stride), q["norm2"]))
+                y = centred(convolved(y, q["kernel3"]), q["norm3"])
+                skipped = centred(convolved(x, q["kernelskip"], stride), q["normskip"]) if "kernelskip" in q else x
+                x = jax.nn.relu(skipped + y)
+        return x.mean((1, 2)) @ p["head"].astype(BF16) + p["head_bias"].astype(BF16), statistics
+
+    optimizer = optax.sgd(0.1, momentum=0.9, nesterov=True)
+
+    def step(p, state, running, images, labels):
+        def loss(p):
+            logits, statistics = forward(p, images)
+            decay = sum((one**2).sum() for one in jax.tree.leaves(p) if one.ndim > 1)
+            return cross_entropy(logits, jax.nn.one_hot(labels, 1000)) + 5e-5 * decay, statistics
+
+        (found, statistics), gradient = jax.value_and_grad(loss, has_aux=True)(p)
+        update, state = optimizer.update(gradient, state, p)
+        running = jax.tree.map(lambda old, new: 0.9 * old + 0.1 * new, running, statistics)
+        return optax.apply_updates(p, update), state, running, found
+
+    data = (array(batch, 224, 224, 3), array(batch, of=S32))
+    running = jax.eval_shape(lambda p, images: forward(p, images)[1], parameters, data[0])
+    return Program(step, (parameters, jax.eval_shape(optimizer.init, parameters), running, *data), donated=(0, 1, 2))
+
+
+def transformer(made):
+    """One of `transformers.py`."""
+    function, arguments = made
+    return Program(function, arguments)
+
+
 MIB = 1 << 20
 
 PROGRAMS = {
@@ -261,6 +338,7 @@ PROGRAMS = {
     **{f"copy{size}MiB_bf16": functools.partial(copied, size * MIB // 2) for size in (2, 8, 32, 128, 1024, 8192)},
     "xprof_add": added,
     "xprof_bcast2": broadcast,
+    "xprof_allreduce2": summed_in_pairs,
     "sc_gather_tc": gathered,
     **{
         f"mega_axl_ref_{which}_{size}": functools.partial(attention, size, which == "bwd")
@@ -270,4 +348,10 @@ PROGRAMS = {
     "vit_s16_b128": vision_transformer,
     "mixer_b16_b32": mixer,
     "bit_r50_b32": residual_network,
+    "flax_r50_b128": functools.partial(batch_normalized_network, 128),
+    **{f"tpuchat_train_b{batch}": lambda batch=batch: transformer(transformers.train(batch)) for batch in (2, 4)},
+    "tpuchat_ablations": lambda: transformer(transformers.ablations()),
+    "tpuchat_mlp": lambda: transformer(transformers.part(transformers.feed_forward)),
+    "tpuchat_attention": lambda: transformer(transformers.part(transformers.attention)),
+    "tpuchat_loss": lambda: transformer(transformers.loss_alone()),
 }
