@@ -48,14 +48,15 @@ class CheckedAdvice:
     Examples:
         >>> import pathlib
         >>> advised = audit(pathlib.Path("../examples/gnn_large.v5e.hlo")).advice[0]
-        >>> CheckedAdvice(advised, freed_bytes=None, why_not="it changes the program itself").freed_bytes is None
+        >>> checked = CheckedAdvice(advised, freed_bytes=None, why_not="it changes the program itself", time=None)
+        >>> checked.freed_bytes is None
         True
     """
 
     recommendation: Recommendation
     freed_bytes: int | None
     why_not: str | None
-    time: float | None = None
+    time: float | None
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
             changed = applied(made, advised)
             found = planned(changed)
         except Skip as error:
-            rows.append(CheckedAdvice(advised, None, str(error)))
+            rows.append(CheckedAdvice(advised, None, str(error), None))
             continue
         freed = (held.peak_bytes or 0) - (found.peak_bytes or 0)
         times = [change for change in compare(held, found).changes if change.what == "time"]

@@ -116,7 +116,7 @@ class ComparedProgram:
     hbm_limit: int | None
     owners: tuple[Owner, ...]
     recomputed: int
-    estimate_seconds: float | None = None
+    estimate_seconds: float | None
 
 
 def _program(held: dict[str, Any]) -> ComparedProgram:

@@ -169,7 +169,7 @@ class Time(Shown):
         """By module of the network, the longest first."""
         return tuple(_group(row["module"], row) for row in self._fields["modules"])
 
-    @cached_property
+    @property
     def rows(self) -> tuple[TimeRow, ...]:
         """Every instruction that takes time, the longest first."""
         return tuple(_row(held) for held in self._fields["rows"])

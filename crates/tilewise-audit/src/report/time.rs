@@ -134,9 +134,41 @@ pub fn by_line(rows: &[TimeRow]) -> Vec<TimeGroup<Option<&SourceLine>>> {
 /// The same of those of one module of the network, as the framework names it; empty where it names none.
 #[must_use]
 pub fn by_module(rows: &[TimeRow]) -> Vec<TimeGroup<String>> {
-    grouped(rows, |row| {
-        row.op_name.as_deref().map(|name| modules(name).collect::<Vec<_>>().join("/")).unwrap_or_default()
-    })
+    let module = |name: &str| modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
+    grouped(rows, |row| row.op_name.as_deref().map(module).unwrap_or_default())
+}
+
+/// Whether a part of an operation's name is not one that JAX puts there for control flow, functions or an einsum.
+fn is_module(word: &str) -> bool {
+    const FRAMES: [&str; 10] = [
+        "while",
+        "body",
+        "cond",
+        "scan",
+        "checkpoint",
+        "rematted_computation",
+        "closed_call",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "eval_jaxpr",
+    ];
+    let is_branch = word.starts_with("branch_") && word.ends_with("_fun");
+    !(FRAMES.contains(&word) || is_branch || word.starts_with("jit(") || word.contains("->"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_module, modules};
+
+    /// Names as JAX 0.12 gives them.
+    #[test]
+    fn frames_of_jax_are_no_modules() {
+        let of = |name: &'static str| modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
+        assert_eq!(of("jit(step)/jvp(jit(relu))/max"), "");
+        assert_eq!(of("jit(step)/while/body/eval_jaxpr/jvp()/btd,dh->bth/dot_general"), "");
+        assert_eq!(of("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
+        assert_eq!(of("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
+    }
 }
 
 fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
