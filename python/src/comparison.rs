@@ -20,17 +20,26 @@ pub(crate) fn compared_program(
     py.detach(|| serde_json::to_string(&ComparedProgram::of(report.report()).kept(root.as_deref()))).map_err(not_held)
 }
 
-/// What differs between two reports. `Report.diff` calls it.
+/// What differs between two reports, under this name or the second's. `Report.diff` calls it.
 #[pyfunction]
+#[pyo3(signature = (before, after, name, *, tolerance, exact, any_compiler))]
 pub(crate) fn compare_reports(
     py: Python<'_>,
     before: &Bound<'_, PyReport>,
     after: &Bound<'_, PyReport>,
+    name: Option<String>,
+    tolerance: f64,
+    exact: bool,
+    any_compiler: bool,
 ) -> PyResult<String> {
     let (before, after) = (before.get(), after.get());
-    let compare =
-        || Comparison::of_reports(before.report(), after.report(), Allowed::default()).advised(after.report());
-    py.detach(|| serde_json::to_string(&compare())).map_err(not_held)
+    let allowed = Allowed { tolerance, exact, any_compiler };
+    let compare = || {
+        let compared = Comparison::of_reports(before.report(), after.report(), allowed).advised(after.report());
+        let program = name.unwrap_or_else(|| compared.program.clone());
+        serde_json::to_string(&Comparison { program, ..compared })
+    };
+    py.detach(compare).map_err(not_held)
 }
 
 /// What differs between two programs of which `compared_program` is known; `report` is the second's.

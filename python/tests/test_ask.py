@@ -57,10 +57,10 @@ def folders() -> set[Path]:
 def _temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Other programs' processes have folders elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        _ask.shared.close()
+        _ask.close_shared()
         patch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
         yield
-        _ask.shared.close()
+        _ask.close_shared()
         assert not folders()
 
 

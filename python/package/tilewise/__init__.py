@@ -82,7 +82,7 @@ from tilewise._tilewise import (
 )
 from tilewise._time import Time, TimeGroup, TimeRow
 from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
-from tilewise._ways import clear_cache
+from tilewise._kept import clear_cache
 from tilewise.kernels import KernelBudget, KernelRow
 
 __all__ = [

@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if _tilewise.asks_compiler(["tilewise", *given]):
         from tilewise._fit import command, locked
 
-        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.against}
+        verbs = {"fit": command.main, "lock": locked.main, "audit": locked.audited}
         return verbs[given[0]](given[1:])
     # What the verb `mcp` asks a compiler, it asks this interpreter.
     os.environ.setdefault("TILEWISE_INTERPRETER", sys.executable)

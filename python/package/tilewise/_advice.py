@@ -23,7 +23,7 @@ class Origin:
     """The function that a report is of.
 
     Attributes:
-        f, args, tpu, topology, jit_options: as `audit` took them.
+        f, args, tpu, topology, jit_options, libtpu: as `audit` took them.
     """
 
     f: Callable[..., Any]
@@ -31,6 +31,7 @@ class Origin:
     tpu: Tpu
     topology: str | None
     jit_options: Mapping[str, Any] | None
+    libtpu: str | None
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ def check(report: Report, origin: Origin | None, confirm: bool) -> AdviceCheck:
             made.args,
             tpu=asked.tpu,
             topology=asked.topology,
+            libtpu=asked.libtpu,
             jit_options=made.options,
             hbm_limit=report.hbm_limit,
             confirm=confirm,

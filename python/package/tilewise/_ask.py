@@ -31,9 +31,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._compile import ENVIRONMENT, libtpu_version
+from tilewise._compile import ENVIRONMENT
 from tilewise._dump import dumped_assignment, dumped_text
 from tilewise._errors import MessageError
+from tilewise._libtpu import compiler_version, library, libtpu_version, other_version
 from tilewise._program import NotSendable, Program
 from tilewise._tilewise import Report
 from tilewise._worker import Compile, Start, Trace
@@ -132,7 +133,8 @@ class _Ended(Exception):  # noqa: N818 - an event
 class _Worker:
     """A process of `_worker`, and a folder that goes with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, libtpu: Path | None) -> None:
+        self._libtpu = {} if libtpu is None else {"TPU_LIBRARY_PATH": str(libtpu)}
         self.folder = tempfile.mkdtemp(prefix=PREFIX)
         try:
             self._start()
@@ -153,7 +155,7 @@ class _Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**ENVIRONMENT, **os.environ, **_ENVIRONMENT},
+                env={**ENVIRONMENT, **os.environ, **_ENVIRONMENT, **self._libtpu},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
@@ -209,10 +211,11 @@ class Compiler:
 
     Args:
         ahead: start a second process whenever the first may have to be ended.
+        libtpu: the version that compiles, by default the installed one.
     """
 
-    def __init__(self, *, ahead: bool = False) -> None:
-        self._ahead = ahead
+    def __init__(self, *, ahead: bool = False, libtpu: str | None = None) -> None:
+        self._ahead, self.libtpu = ahead, other_version(libtpu)
         self._worker: _Worker | None = None
         self._spare: _Worker | None = None
         self._cancelled = False
@@ -236,7 +239,15 @@ class Compiler:
         if self._cancelled:
             raise KeyboardInterrupt
         if self._worker is None:
-            self._worker, self._spare = self._spare or _Worker(), None
+            self._worker, self._spare = self._spare or self._new(), None
+
+    def _new(self) -> _Worker:
+        return _Worker(None if self.libtpu is None else library(self.libtpu))
+
+    @property
+    def version(self) -> str:
+        """``libtpu 0.0.52, jaxlib 0.12.0.1``."""
+        return compiler_version(self.libtpu)
 
     def trace(self, make: Callable[[], Program], timeout: float | None = None) -> Program | Answer:
         """The program that a picklable function returns, called in the process; an answer where it raised or died.
@@ -297,7 +308,9 @@ class Compiler:
             if mode == "probe":
                 # With so little HBM, the compiler packs in another way.
                 assignment = None
-            report = report_of(text, source or program.name, program.tpu, hbm_limit or available, assignment)
+            report = report_of(
+                text, source or program.name, program.tpu, hbm_limit or available, assignment, self.libtpu
+            )
         if kind == "compiled":
             fields["sizes"] = Sizes(*fields["sizes"])
         answer = _understood(mode, kind, fields, report, program.tpu)
@@ -312,7 +325,7 @@ class Compiler:
             worker = self._ready()
             request.folder = tempfile.mkdtemp(dir=worker.folder)
             if stop and self._ahead and self._spare is None:
-                self._spare = _Worker()
+                self._spare = self._new()
             worker.send(request)
             deadline = _deadline(timeout)
             kind, fields = worker.reply(deadline)
@@ -378,8 +391,8 @@ class Compiler:
 class _Shared:
     """The compiler that calls of `audit` share; its process ends when nothing was asked for a while."""
 
-    def __init__(self) -> None:
-        self._compiler, self._lock = Compiler(), threading.RLock()
+    def __init__(self, libtpu: str | None) -> None:
+        self._compiler, self._lock = Compiler(libtpu=libtpu), threading.RLock()
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Compiler:
@@ -401,22 +414,39 @@ class _Shared:
                 self._timer.cancel()
             self._compiler.close()
 
-    def forget(self) -> None:
-        """In a forked process: the other one's process isn't ours to end."""
-        self.__init__()  # type: ignore[misc]
+
+_SHARED: dict[str | None, _Shared] = {}
 
 
-shared = _Shared()
-"""``with shared as compiler``: for single questions."""
+def shared(libtpu: str | None = None) -> _Shared:
+    """``with shared(version) as compiler``: for single questions."""
+    version = other_version(libtpu)
+    return _SHARED.setdefault(version, _Shared(version))
 
-atexit.register(shared.close)
+
+def close_shared() -> None:
+    """End the processes that calls share."""
+    for each in _SHARED.values():
+        each.close()
+
+
+atexit.register(close_shared)
 if sys.platform != "win32":
-    os.register_at_fork(after_in_child=shared.forget)
+    # In a forked process: the other one's processes aren't ours to end.
+    os.register_at_fork(after_in_child=_SHARED.clear)
 
 
-def report_of(text: str, source: str, tpu: str, hbm_limit: int | None, assignment: str | None = None) -> Report:
-    """The audit of what this compiler made, beside the buffer assignment that it dumped."""
-    report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=libtpu_version(), buffer_assignment=assignment)
+def report_of(
+    text: str,
+    source: str,
+    tpu: str,
+    hbm_limit: int | None,
+    assignment: str | None = None,
+    libtpu: str | None = None,
+) -> Report:
+    """The audit of what this version of libtpu made, the installed one by default, beside the buffer assignment that it dumped."""
+    version = libtpu or libtpu_version()
+    report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=version, buffer_assignment=assignment)
     for warning in report.warnings:
         if warning.kind == "other_build":
             _say_once(warning.message)

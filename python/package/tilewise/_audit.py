@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from tilewise import _tilewise
 from tilewise._advice import Origin, abstract
-from tilewise._compile import libtpu_version, lowered_of
+from tilewise._compile import lowered_of
 from tilewise._dump import dumped
 from tilewise._errors import Error, HloError
+from tilewise._libtpu import libtpu_version
 from tilewise._limits import hbm_of
 from tilewise._machine import is_tpu, report_on
 from tilewise._plan import plan_of
@@ -36,6 +37,7 @@ def audit(
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
     confirm: bool = False,
+    libtpu: str | None = None,
     **kwargs: Any,
 ) -> Report: ...
 @overload
@@ -57,6 +59,7 @@ def audit(
     topology: str | None = None,
     jit_options: Mapping[str, Any] | None = None,
     confirm: bool = False,
+    libtpu: str | None = None,
     **kwargs: Any,
 ) -> Report | list[Report | Error | OSError]:
     """Find what a compiled program holds at its peak, its padding waste, and what to change.
@@ -86,10 +89,13 @@ def audit(
         topology, jit_options: for a function, as `compile_for` takes them.
         confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
             program's own code fits, too; the bytes are the same.
+        libtpu: the version of libtpu that compiles a function, such as ``"0.0.48"``, installed from PyPI beside the cache
+            the first time; of a text, the version that compiled it. By default the installed one, and what a text says.
         kwargs: the function's keyword arguments.
 
     Raises:
-        Error: a function is to be compiled for a GPU, and this JAX can't (``kind`` is ``needs_gpu_compiler``).
+        Error: a function is to be compiled for a GPU, and this JAX can't (``kind`` is ``needs_gpu_compiler``); or by a
+            libtpu that can't be installed (``no_libtpu``).
         HloError: the text is not HLO, or of another machine than ``machine``.
         NotATpuProgram: the program has no tiles, and ``tpu`` is given.
         ParseError: ``tpu`` names no TPU generation.
@@ -122,8 +128,8 @@ def audit(
     limit = hbm_of(hbm_limit, tpu, machine)
     if _is_function(program) or (tpu is not None and hasattr(program, "compile")):
         if machine is not None:
-            if topology is not None or confirm:
-                message = "topology= and confirm= are for TPUs"
+            if topology is not None or confirm or libtpu is not None:
+                message = "topology=, confirm= and libtpu= are for TPUs"
                 raise TypeError(message)
             return report_on(program, args, kwargs, machine=machine, hbm_limit=limit, jit_options=jit_options)
         if tpu is None:
@@ -138,9 +144,10 @@ def audit(
             jit_options=jit_options,
             hbm_limit=limit,
             confirm=confirm,
+            libtpu=libtpu,
         )
         assert answer.report is not None
-        origin = Origin(program, abstract(args), tpu, topology, jit_options)
+        origin = Origin(program, abstract(args), tpu, topology, jit_options, libtpu)
         _tilewise.set_origin(answer.report, origin)
         return answer.report
     if args or kwargs or topology is not None or jit_options is not None or confirm:
@@ -148,8 +155,8 @@ def audit(
         raise TypeError(message)
     text, source = _text_of(program)
     # What this process compiled for a TPU, its libtpu did.
-    libtpu = libtpu_version() if hasattr(program, "memory_analysis") else None
-    return _tilewise.audit_text(text, source, tpu, limit, machine, libtpu)
+    compiled_here = libtpu_version() if hasattr(program, "memory_analysis") else None
+    return _tilewise.audit_text(text, source, tpu, limit, machine, libtpu or compiled_here)
 
 
 def _files_of(program: Program) -> Sequence[Program]:

@@ -57,10 +57,10 @@ class Change:
 
     Attributes:
         what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
-            ``copies``, the opcode of a collective, ``recomputed``, ``fits``, ``complete``, ``time``, ``owner`` or
-            ``settings``.
-        before, after: its values: bytes, a count, whether, settings, or the estimated seconds of a run; ``None`` of
-            what came or went.
+            ``copies``, the opcode of a collective, ``vmem`` and other memories, ``recomputed``, ``fits``, ``time``,
+            ``owner``, ``layout`` or ``settings``.
+        before, after: its values: bytes, a count, whether, a layout, settings, or the estimated seconds of a run; ``None``
+            of what came or went.
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.
@@ -256,9 +256,13 @@ class Comparison(Shown):
         return found
 
 
+ALLOWED: Mapping[str, Any] = {"tolerance": 0.01, "exact": False, "any_compiler": False}
+"""By how much a program may grow, by default."""
+
+
 def compare(before: Report, after: Report) -> Comparison:
     """What differs; `Report.diff` calls it."""
-    return Comparison(_tilewise.compare_reports(before, after))
+    return Comparison(_tilewise.compare_reports(before, after, None, **ALLOWED))
 
 
 def check_fix(

@@ -329,19 +329,3 @@ def _explained(error: Exception, topology: str) -> Exception:
         return ValueError(message)
     message = f"libtpu can't start: {text}"
     return RuntimeError(message)
-
-
-def libtpu_version() -> str | None:
-    """The version of libtpu that compiles, such as ``0.0.50.1``; ``None`` where it is not the installed one."""
-    spec = importlib.util.find_spec("libtpu")
-    # JAX sets it, to the installed one.
-    path = os.environ.get("TPU_LIBRARY_PATH")
-    if spec is None or spec.origin is None or (path and not path.startswith(os.path.dirname(spec.origin))):
-        return None
-    try:
-        version = importlib.metadata.version("libtpu")
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    # Nightly builds end in a date.
-    found = re.match(r"\d+\.\d+\.\d+(?:\.\d+)?", version)
-    return None if found is None else found[0]

@@ -12,12 +12,14 @@ from tilewise import _tilewise
 from tilewise._ask import Answer, Mode, Sizes, report_of, shared
 from tilewise._compile import lower_on
 from tilewise._dump import dumped
+from tilewise._errors import Error
 from tilewise._explain import explain_oom
 from tilewise._fit.cache import Cache
 from tilewise._modules import module
 from tilewise._program import NotSendable, Program, sendable
 from tilewise._progress import elapsed
-from tilewise._ways import cache_folder, ways
+from tilewise._kept import cache_folder
+from tilewise._ways import ways
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
@@ -33,18 +35,20 @@ def plan_of(
     jit_options: Mapping[str, Any] | None = None,
     hbm_limit: int | None = None,
     confirm: bool = False,
+    libtpu: str | None = None,
 ) -> tuple[Answer, Program | None]:
     """What the compiler says of a function, with its report, also where it does not fit; and what was asked about.
 
     Args:
         f: the function, as `compile_for` takes it, or the result of its ``lower``.
+        libtpu: the version that compiles, by default the installed one.
 
     Raises:
         JaxRuntimeError: the compiler refuses it for another reason, or, with ``confirm``, although its plan fits.
     """
     source = getattr(f, "__name__", type(f).__name__)
     begun = time.perf_counter()
-    with shared as compiler:
+    with shared(libtpu) as compiler:
         compiler.start()
         name, lowered = None, getattr(f, "lowered", f)
         if not hasattr(lowered, "compile"):
@@ -52,14 +56,17 @@ def plan_of(
         try:
             program = sendable(lowered, _tilewise.generation_name(tpu), name or topology, begun)
         except NotSendable:
+            if compiler.libtpu is not None:
+                message = f"libtpu {compiler.libtpu} runs in a process of its own, and this program calls back into this one"
+                raise Error(message, kind="not_sendable") from None
             return _here(lowered, source, tpu, hbm_limit), None
         mode: Mode = "full" if confirm or not ways(compiler).stop else "stop"
         # Reports name lines of the source, which `hash` leaves out.
         keyed = replace(program, hash=hashlib.sha256(program.module + program.options).hexdigest())
-        cache = Cache(cache_folder())
+        cache = Cache(cache_folder(), compiler.libtpu)
         answer = cache.get(keyed, mode, hbm_limit, source)
         if answer is None:
-            with elapsed(f"compiling {source} for {program.topology}"):
+            with elapsed(f"compiling {source} for {program.topology} with {compiler.version}"):
                 answer = compiler.ask(program, mode, source=source, hbm_limit=hbm_limit)
             cache.put(keyed, mode, hbm_limit, answer)
     report = answer.report

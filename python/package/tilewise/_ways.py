@@ -1,20 +1,17 @@
-"""Which ways to ask the compiler can be trusted, and where what it said is kept."""
+"""Which ways to ask the compiler can be trusted."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.metadata
 import json
-import os
-import tempfile
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilewise._ask import Compiler, Sizes
+from tilewise._kept import cache_folder, write_whole
 from tilewise._modules import module
 from tilewise._program import trace
 
@@ -32,7 +29,7 @@ _WAYS: dict[str, Ways] = {}
 
 def ways(compiler: Compiler) -> Ways:
     """The ways that can be trusted: tried on a small program, once for each version of the compiler."""
-    version = compiler_version()
+    version = compiler.version
     if version not in _WAYS:
         kept = cache_folder() / f"ways-{importlib.metadata.version('tilewise')}.json"
         held = _held(kept)
@@ -73,53 +70,3 @@ def _held(path: Path) -> dict[str, dict[str, bool]]:
         return {version: {name: bool(found[name]) for name in ("probe", "stop")} for version, found in held.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-
-
-def cache_folder() -> Path:
-    """Where what the compiler said is kept: ``$TILEWISE_CACHE``, by default ``$XDG_CACHE_HOME/tilewise``."""
-    own = os.environ.get("TILEWISE_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(own) if own else Path(base) / "tilewise"
-
-
-def clear_cache() -> None:
-    """Forget what the compiler said of programs: the next call compiles them again.
-
-    `audit`, `check_fix` and `fit` keep the plans of functions in the folder that the environment variable
-    ``TILEWISE_CACHE`` names, by default ``~/.cache/tilewise``. A plan is used again only for the same program, lines of
-    its source included, options and version of the compiler.
-
-    Examples:
-        >>> clear_cache()
-    """
-    for kept in cache_folder().glob("*.answer"):
-        kept.unlink(missing_ok=True)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that readers see either whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _compiler_version() -> str:
-    versions: list[str] = []
-    for name in ("libtpu", "jaxlib"):
-        try:
-            versions.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            versions.append(f"{name} of {os.environ.get('TPU_LIBRARY_PATH', 'an unknown version')}")
-    return ", ".join(versions)
-
-
-# Called, not a decorator: stubtest takes its type for another than the function's.
-compiler_version: Callable[[], str] = functools.cache(_compiler_version)
-"""The compiler, as ``libtpu 0.0.52, jaxlib 0.10.2``."""

@@ -165,7 +165,7 @@ def assert_plan(
     if tpu is None:
         message = f"say which TPU {known} is for: tpu='v5e'"
         raise TypeError(message)
-    after, report = of_function(
+    after = of_function(
         f,
         args,
         kwargs,
@@ -176,17 +176,17 @@ def assert_plan(
         root=locks.root_of(path),
     )
     if updates_plans:
-        locks.update(path, {known: after})
+        locks.update(path, {known: after.entry})
         return
     compared = locks.compare(
         known,
         before,
-        after,
-        compilers=(held["compiler"], locks.compiler()),
+        after.entry,
+        compilers=(held["compiler"], after.compiler),
         tolerance=share_of(tolerance),
         exact=exact,
         any_compiler=any_compiler,
-        report=report,
+        report=after.report,
     )
     if compared.verdict in ("worse", "other compiler"):
         raise AssertionError(str(compared))

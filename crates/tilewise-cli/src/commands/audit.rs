@@ -20,7 +20,7 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-use tilewise::tpu::{Generation, memory_space_name};
+use tilewise::tpu::{Generation, Libtpu, memory_space_name};
 use tilewise_audit::{AssignmentReport, Audit, Content, Failure, Machine};
 use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes};
 
@@ -69,9 +69,14 @@ pub(crate) struct Args {
     /// HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     hbm_limit: Option<u64>,
+    /// Version of libtpu, such as 0.0.48: of a text the one that compiled it; of FILE.py:FACTORY (Python package) the one that
+    /// compiles it, installed from PyPI the first time [default: what the text says, or the installed one]
+    #[arg(long, value_name = "VERSION", value_parser = parse_libtpu)]
+    libtpu: Option<Libtpu>,
     /// Compare the memory plan with a lock's or another program's; -o PAGE.html writes the comparison of two programs as a page.
-    /// With it, either may be FILE.py:FACTORY (Python package), and the exit status is 1 if it is worse, 3 if another compiler made it
-    #[arg(long, value_name = "PLAN.lock|PROGRAM")]
+    /// Either may be FILE.py:FACTORY, and libtpu=0.0.52 is the same compiled by that version. The exit status is 1 if the program is
+    /// worse, 3 if another compiler than the lock's made it
+    #[arg(long, value_name = "PLAN.lock|PROGRAM|libtpu=VERSION")]
     against: Option<PathBuf>,
     #[command(flatten, next_help_heading = "With --against")]
     comparing: Comparing,
@@ -83,6 +88,10 @@ pub(crate) struct Args {
 fn parse_memory_space(text: &str) -> Result<u8, String> {
     let by_name = || (0..=u8::MAX).find(|space| memory_space_name(*space) == text);
     text.parse().ok().or_else(by_name).ok_or_else(|| format!("`{text}` isn't a memory space such as hbm or vmem"))
+}
+
+fn parse_libtpu(text: &str) -> Result<Libtpu, String> {
+    text.parse().map_err(|_| format!("`{text}` isn't a version of libtpu such as 0.0.52"))
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
@@ -218,6 +227,7 @@ impl Request<'_> {
                 };
                 fits.map_err(|failure| failure.in_file(&input.path))?;
                 let asked = Audit::new(&program).machine(machine.or(tpu.map(Machine::Tpu))).source(&source);
+                let asked = asked.libtpu(self.args.libtpu);
                 let limit = hbm_limit.or_else(|| machine?.pool_bytes(memory_fraction?));
                 let report = limit.map_or(asked, |limit| asked.limit(limit)).run();
                 Ok(Found::Program(Box::new(AuditOutput { report, all, of_time })))

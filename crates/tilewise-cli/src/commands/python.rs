@@ -1,4 +1,4 @@
-//! What asks a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit --against` of a program in Python. Their options
+//! What asks a TPU compiler, which only Python reaches: `fit`, `lock`, and `audit` of a program in Python. Their options
 //! are here, for help, completions and the manual; the package reads them.
 
 use crate::{output::say, values::parse_tolerance};
@@ -98,6 +98,9 @@ pub(crate) struct Lock {
     tpu: Option<String>,
     #[command(flatten)]
     comparing: Comparing,
+    /// With --check: the version of libtpu that compiles, such as 0.0.52, installed from PyPI the first time
+    #[arg(long, value_name = "VERSION", requires = "check")]
+    libtpu: Option<String>,
     /// Output format
     #[arg(long, default_value = "human", value_parser = ["human", "json", "markdown", "github"])]
     format: String,
@@ -141,8 +144,12 @@ pub fn asks_compiler(arguments: &[OsString]) -> bool {
     match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some("fit" | "lock") => !any(|argument| argument == "--help" || argument == "-h"),
         Some("audit") => {
-            any(|argument| argument == "--against" || argument.starts_with("--against="))
-                && texts().any(|argument| is_factory(argument.strip_prefix("--against=").unwrap_or(argument)))
+            let is_compared = any(|argument| argument == "--against" || argument.starts_with("--against="));
+            texts().any(|argument| {
+                let program = argument.strip_prefix("--against=").unwrap_or(argument);
+                // Without a comparison a `MODULE:NAME` may be the value of another option, such as `v5e:2x2`.
+                is_factory(program) && (is_compared || program.contains(".py:"))
+            }) && !any(|argument| argument == "--help" || argument == "-h")
         }
         _ => false,
     }

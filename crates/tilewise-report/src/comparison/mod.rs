@@ -1,12 +1,14 @@
 //! Two programs, such as one before and after a change, or one and its plan lock: the one comparison.
 
+mod layouts;
 mod owners;
 mod program;
 mod time;
 mod words;
 
 use crate::{memory_name, style::bytes};
-use owners::{changed_copies, changed_owners, only_in};
+use layouts::{Layouts, changed_memory};
+use owners::{changed_copies, changed_owners};
 pub(crate) use program::each_once;
 pub use program::{ComparedBytes, ComparedProgram, Compiler, Count, Owner};
 use serde::{Deserialize, Serialize};
@@ -92,6 +94,8 @@ pub enum Amount {
     Number(u64),
     /// How long a run takes, estimated, in seconds.
     Seconds(f64),
+    /// A layout, `{1,0:T(8,128)}`.
+    Layout(String),
     /// What a factory was called with.
     Settings(Map<String, Value>),
 }
@@ -176,9 +180,10 @@ impl Comparison {
     #[must_use]
     pub fn of_reports(before: &Report, after: &Report, allowed: Allowed) -> Self {
         let [was, is] = [before, after].map(ComparedProgram::of);
-        let copies = changed_copies(before, after);
-        let compared = Self::compared(is.name(after), memory_name(after.machine), was, is, allowed, copies);
-        Self { removed: only_in(before, after), added: only_in(after, before), ..compared }
+        let Layouts { changes: layouts, removed, added } = Layouts::of(before, after);
+        let more = [changed_memory(before, after), changed_copies(before, after), layouts].concat();
+        let compared = Self::compared(is.name(after), memory_name(after.machine), was, is, allowed, more);
+        Self { removed, added, ..compared }
     }
 
     fn compared(
@@ -187,7 +192,7 @@ impl Comparison {
         before: ComparedProgram,
         after: ComparedProgram,
         allowed: Allowed,
-        copies: Vec<Change>,
+        more: Vec<Change>,
     ) -> Self {
         let changes = if !allowed.any_compiler && before.is_of_another_compiler(&after) {
             None
@@ -195,7 +200,7 @@ impl Comparison {
             let mut changes = changed_numbers(&before, &after, allowed);
             changes.extend(changed_time(&before, &after));
             changes.extend(changed_owners(&before.owners, &after.owners));
-            changes.extend(copies);
+            changes.extend(more);
             if before.settings != after.settings {
                 let settings = [&before, &after].map(|program| Amount::Settings(program.settings.clone()));
                 changes.push(Change::of("settings", settings, Outcome::Changed));

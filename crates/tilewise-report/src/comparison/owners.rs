@@ -1,11 +1,8 @@
-//! Who holds, copies and defines what: paired through what compilers number anew and people rename.
+//! Who holds and copies what: paired through what compilers number anew and people rename.
 
 use super::{Amount, Change, Outcome, Owner};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashMap},
-};
-use tilewise_audit::{BufferRow, CopyClass, CopyRow, Report, SourceLine};
+use std::{cmp::Reverse, collections::BTreeMap};
+use tilewise_audit::{CopyClass, CopyRow, Report, SourceLine};
 
 /// What is held at the peaks, where it differs, the largest difference first.
 ///
@@ -100,33 +97,8 @@ pub(super) fn changed_copies(before: &Report, after: &Report) -> Vec<Change> {
     changes
 }
 
-/// The buffers of one report that the other has not, the largest first.
-///
-/// Compilers number instructions anew, and a comment moves all lines: buffers are the same if the framework's name of their
-/// operation, the opcode, the shape and the memory space are.
-pub(super) fn only_in(one: &Report, other: &Report) -> Vec<Owner> {
-    let key = |row: &BufferRow| {
-        let operation = row.op_name.as_deref().map(|name| without_function(name).to_owned());
-        (operation, row.opcode.clone(), row.shape.to_string(), row.memory_space)
-    };
-    let mut left: HashMap<_, usize> = HashMap::new();
-    for row in other.buffers() {
-        *left.entry(key(&row)).or_default() += 1;
-    }
-    let is_left = |row: &BufferRow| match left.get_mut(&key(row)) {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            false
-        }
-        _ => true,
-    };
-    let mut rows: Vec<BufferRow> = one.buffers().filter(is_left).collect();
-    rows.sort_by_key(|row| Reverse(row.sizes.physical_bytes));
-    rows.iter().map(Owner::of_buffer).collect()
-}
-
 /// `jit(step)/dot_general` of a function that has another name after the change.
-fn without_function(name: &str) -> &str {
+pub(super) fn without_function(name: &str) -> &str {
     match name.split_once('/') {
         Some((first, rest)) if first.starts_with("jit(") => rest,
         _ => name,

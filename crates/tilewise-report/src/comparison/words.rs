@@ -82,6 +82,7 @@ impl Comparison {
             Amount::Number(count) => bytes_both(*count),
             Amount::Seconds(seconds) if is_at_least => format!("at least ≈{}", duration(*seconds)),
             Amount::Seconds(seconds) => format!("≈{}", duration(*seconds)),
+            Amount::Layout(layout) => layout.clone(),
             Amount::Settings(settings) => serde_json::to_string(settings).unwrap_or_default(),
         };
         let (before, after) = match (before, after) {

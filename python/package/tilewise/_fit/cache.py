@@ -14,7 +14,8 @@ from typing import Any
 
 from tilewise._ask import Answer, Mode, Sizes, report_of
 from tilewise._program import Program
-from tilewise._ways import compiler_version, write_whole
+from tilewise._libtpu import compiler_version
+from tilewise._kept import write_whole
 
 # What else was said of a program may be another thing the next time.
 _KEPT = ("fits", "planned", "refused", "other_memory")
@@ -24,14 +25,14 @@ _SURROUNDINGS = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 class Cache:
     """Answers by program, compiler, options and way of asking. A file is whole or not there."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, libtpu: str | None = None) -> None:
+        self.folder, self._libtpu = folder, libtpu
 
     def _path(self, program: Program, mode: Mode, limit: int | None) -> Path:
         surroundings = [os.environ.get(name, "") for name in _SURROUNDINGS]
         # A program for one device is the same on every generation.
         machine = [program.tpu, program.topology, program.devices]
-        key = json.dumps([program.hash, *machine, mode, limit, compiler_version(), surroundings])
+        key = json.dumps([program.hash, *machine, mode, limit, compiler_version(self._libtpu), surroundings])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.answer"
 
     def get(self, program: Program, mode: Mode, limit: int | None, source: str | None = None) -> Answer | None:
@@ -44,7 +45,9 @@ class Cache:
             report = None
             if packed:
                 text, assignment = json.loads(zlib.decompress(packed))
-                report = report_of(text, source or program.name, program.tpu, limit, assignment)
+                report = report_of(
+                    text, source or program.name, program.tpu, limit, assignment, self._libtpu
+                )
             return Answer(**held, report=report)
         except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None

@@ -18,7 +18,7 @@ from tilewise._fit.factory import program_of, travels
 from tilewise._fit.rows import FitRow, row_of
 from tilewise._fit.search import Above, Found, Kind, search
 from tilewise._program import NotSendable, Program
-from tilewise._ways import compiler_version, ways
+from tilewise._ways import ways
 
 _PROGRAMS = 32
 """How many traced programs are kept: of most sizes a plan is asked for first, and later whether it fits."""
@@ -157,7 +157,7 @@ class Asker:
             tpu=task.tpu,
             topology=task.topology,
             limit=task.limit,
-            compiler=compiler_version(),
+            compiler=self._compiler.version,
         )
         if isinstance(program, Answer):
             # No way of asking changes what the factory raises.

@@ -12,7 +12,7 @@ from typing import Any
 from tilewise._fit.factory import FromFile
 from tilewise._fit.result import Fit
 from tilewise._fit.run import DEFAULT_CACHE, fit
-from tilewise._ways import write_whole
+from tilewise._kept import write_whole
 
 FORMATS = ("human", "json", "csv", "markdown", "html")
 

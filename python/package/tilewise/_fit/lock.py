@@ -9,8 +9,9 @@ from typing import Any
 
 from tilewise import _tilewise
 from tilewise._comparison import Comparison
+from tilewise._libtpu import compiler_version
 from tilewise._tilewise import Report
-from tilewise._ways import compiler_version, write_whole
+from tilewise._kept import write_whole
 
 _ROOTS = (".git", ".hg", "pyproject.toml")
 
@@ -44,9 +45,9 @@ def root_of(path: Path) -> Path:
     return next((each for each in (folder, *folder.parents) if any((each / name).exists() for name in _ROOTS)), folder)
 
 
-def compiler() -> dict[str, str]:
+def compiler(libtpu: str | None = None) -> dict[str, str]:
     """The compiler's versions, as a lock has them."""
-    return dict(part.split(" ", 1) for part in compiler_version().split(", "))
+    return dict(part.split(" ", 1) for part in compiler_version(libtpu).split(", "))
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""``tilewise lock``, and ``tilewise audit … --against`` of programs in Python."""
+"""``tilewise lock``, and ``tilewise audit`` of programs in Python."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,26 @@ if TYPE_CHECKING:
 _STATUS = {"same": 0, "better": 0, "worse": 1, "other compiler": 3}
 
 
+@dataclass(frozen=True)
+class Made:
+    """A program as it was audited.
+
+    Attributes:
+        report: its audit.
+        entry: what a lock says of it.
+        compiler: the versions that compiled it just now; ``None`` of a file.
+    """
+
+    report: Report
+    entry: dict[str, Any]
+    compiler: dict[str, str] | None
+
+    @property
+    def name(self) -> str:
+        """Its function's."""
+        return self.report.module.removeprefix("jit_")
+
+
 def of_function(
     f: Callable[..., Any],
     args: tuple[Any, ...],
@@ -35,9 +56,10 @@ def of_function(
     jit_options: Mapping[str, Any] | None,
     settings: Mapping[str, Any],
     root: Path,
-) -> tuple[dict[str, Any], Report]:
-    """The entry of a function, and its report."""
-    answer, program = plan_of(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options)
+    libtpu: str | None = None,
+) -> Made:
+    """A function, compiled by this version of libtpu."""
+    answer, program = plan_of(f, args, kwargs, tpu=tpu, topology=topology, jit_options=jit_options, libtpu=libtpu)
     assert answer.report is not None
     held = lock.entry(
         answer.report,
@@ -47,37 +69,56 @@ def of_function(
         hlo=None if program is None else program.hash,
         root=root,
     )
-    return held, answer.report
+    return Made(answer.report, held, lock.compiler(libtpu))
+
+
+def is_factory(program: str) -> bool:
+    """Whether that names a factory, and not a file."""
+    return ":" in program and not Path(program).exists()
 
 
 def of_program(
-    program: str, *, tpu: str | None, topology: str | None, settings: Mapping[str, Any], root: Path
-) -> tuple[str, dict[str, Any], Report, bool]:
-    """The name, the entry and the report of a program, and whether it was compiled just now.
+    program: str,
+    *,
+    tpu: str | None,
+    topology: str | None,
+    settings: Mapping[str, Any],
+    root: Path,
+    libtpu: str | None = None,
+) -> Made:
+    """A program.
 
     Args:
         program: ``FILE.py:FACTORY``, or a file of HLO.
         tpu, topology, settings: what it is for, and made with.
         root: the folder that files are relative to.
+        libtpu: the version that compiles it, or compiled the file.
     """
-    if ":" in program and not Path(program).exists():
+    if is_factory(program):
         if tpu is None:
             raise ValueError("say which TPU the program is for: --tpu v5e")
         # As a lock has it, from the folder that files are relative to; as it is given, from here.
         file, _, maker = program.rpartition(":")
         found = program if Path(file).exists() or not (root / file).exists() else f"{root / file}:{maker}"
         made = program_made(factory(found), settings, Place(tpu, topology))
-        held, report = of_function(
-            made.f, made.args, tpu=tpu, topology=topology, jit_options=made.options, settings=settings, root=root
+        compiled = of_function(
+            made.f,
+            made.args,
+            tpu=tpu,
+            topology=topology,
+            jit_options=made.options,
+            settings=settings,
+            root=root,
+            libtpu=libtpu,
         )
-        return _name(report), {**held, "program": _portable(found, root)}, report, True
-    report = audit(program, tpu=tpu)
+        return replace(compiled, entry={**compiled.entry, "program": _portable(found, root)})
+    report = audit(program, tpu=tpu, libtpu=libtpu)
     generation = tpu or report.tpu
     if generation is None:
         message = f"{program} does not say which TPU it is for: --tpu v5e"
         raise ValueError(message)
     held = lock.entry(report, tpu=_tilewise.generation_name(generation), settings=settings, root=root)
-    return _name(report), held, report, False
+    return Made(report, held, None)
 
 
 def _portable(program: str, root: Path) -> str:
@@ -87,24 +128,23 @@ def _portable(program: str, root: Path) -> str:
     return f"{path.relative_to(root).as_posix()}:{maker}" if path.exists() and path.is_relative_to(root) else program
 
 
-def _name(report: Report) -> str:
-    return report.module.removeprefix("jit_")
-
-
 def _compared(
-    name: str, before: Mapping[str, Any], then: Mapping[str, str] | None, after: Any, given: argparse.Namespace
+    name: str, before: Mapping[str, Any], then: Mapping[str, str] | None, after: Made, given: argparse.Namespace
 ) -> Comparison:
-    held, report, is_new = after
     return lock.compare(
         name,
         before,
-        held,
-        compilers=(then, lock.compiler() if is_new else None),
-        tolerance=share_of(given.tolerance),
-        exact=given.exact,
-        any_compiler=given.any_compiler,
-        report=report,
+        after.entry,
+        compilers=(then, after.compiler),
+        report=after.report,
+        **_allowed(given),
     )
+
+
+def _allowed(given: argparse.Namespace) -> dict[str, Any]:
+    # Who names another compiler asks what it changes.
+    any_compiler = given.any_compiler or given.libtpu is not None
+    return {"tolerance": share_of(given.tolerance), "exact": given.exact, "any_compiler": any_compiler}
 
 
 def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> list[Comparison]:
@@ -126,12 +166,15 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         kept: dict[str, Any] = before.get("settings") or {} if before else {}
         settings: dict[str, Any] = dict(map(setting, given.set)) or kept
         tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
-        new_name, *after, is_new = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root)
-        before = before or locked.get(given.name or new_name)
+        made = of_program(
+            program, tpu=tpu, topology=topology, settings=settings, root=root, libtpu=given.libtpu
+        )
+        wanted = given.name or made.name
+        before = before or locked.get(wanted)
         if before is None:
-            message = f"no program `{given.name or new_name}` in {path}, only {', '.join(locked) or 'none'}"
+            message = f"no program `{wanted}` in {path}, only {', '.join(locked) or 'none'}"
             raise ValueError(message)
-        found.append(_compared(name or given.name or new_name, before, held["compiler"], (*after, is_new), given))
+        found.append(_compared(name or wanted, before, held["compiler"], made, given))
     return found
 
 
@@ -173,37 +216,65 @@ def _write(given: argparse.Namespace, path: Path) -> None:
         again = of_program(
             each["program"], tpu=each["tpu"], topology=each["topology"], settings=each["settings"], root=root
         )
-        programs[name] = again[1]
+        programs[name] = again.entry
     for program in given.program:
-        name, entry, *_ = of_program(
+        made = of_program(
             program, tpu=given.tpu, topology=given.topology, settings=dict(map(setting, given.set)), root=root
         )
-        programs[given.name or name] = entry
+        programs[given.name or made.name] = made.entry
     if not programs:
         raise ValueError("say which program to lock, as FILE.py:FACTORY")
     lock.update(path, programs)
 
 
-def against(arguments: Sequence[str]) -> int:
-    """``tilewise audit PROGRAM --against LOCK`` or ``--against PROGRAM``, where either is ``FILE.py:FACTORY``."""
+def audited(arguments: Sequence[str]) -> int:
+    """``tilewise audit FILE.py:FACTORY…``, alone or with ``--against`` a lock, another program or another libtpu."""
     parser = _parser("audit")
-    parser.add_argument("program")
-    parser.add_argument("--against", required=True)
+    parser.add_argument("program", nargs="+")
+    parser.add_argument("--against")
     given = parser.parse_args(arguments)
-    path = Path(given.against)
     try:
+        if given.against is None:
+            return _print_reports([_made(each, given, given.libtpu).report for each in given.program], given)
+        path = Path(given.against)
         if path.suffix == ".lock" or _is_lock(path):
-            return _print(_check(given, path, [given.program]), given)
-        settings, root = dict(map(setting, given.set)), Path.cwd()
-        read = [
-            of_program(each, tpu=given.tpu, topology=given.topology, settings=settings, root=root)
-            for each in (given.against, given.program)
-        ]
-        (_, before, _, _), (name, *after) = read
-        return _print([_compared(given.name or name, before, None, after, given)], given)
+            return _print(_check(given, path, given.program), given)
+        return _print([_beside(each, given) for each in given.program], given)
     except (ValueError, TypeError, ImportError, AttributeError, OSError, KeyError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+
+
+def _made(program: str, given: argparse.Namespace, libtpu: str | None) -> Made:
+    settings = dict(map(setting, given.set))
+    return of_program(
+        program, tpu=given.tpu, topology=given.topology, settings=settings, root=Path.cwd(), libtpu=libtpu
+    )
+
+
+def _beside(program: str, given: argparse.Namespace) -> Comparison:
+    """A program beside another, or beside itself of another libtpu."""
+    other, is_libtpu, version = given.against.partition("libtpu=")
+    if other or not is_libtpu:
+        before = _made(given.against, given, given.libtpu)
+    elif is_factory(program):
+        before = _made(program, given, version)
+    else:
+        message = f"{program} is compiled already: what another libtpu makes of it is told of FILE.py:FACTORY"
+        raise ValueError(message)
+    after = _made(program, given, given.libtpu)
+    name = given.name or after.name
+    return Comparison(_tilewise.compare_reports(before.report, after.report, name, **_allowed(given)))
+
+
+def _print_reports(reports: Sequence[Report], given: argparse.Namespace) -> int:
+    """The reports; exit status 1 if one doesn't fit the TPU."""
+    words: dict[str, Callable[[Report], str]] = {"human": str, "json": _tilewise.Report.to_json}
+    if given.format not in words:
+        message = f"a FILE.py:FACTORY is printed for people or as json, not as {given.format}: write its text to a file"
+        raise ValueError(message)
+    print("\n".join(map(words[given.format], reports)))
+    return int(any(report.fits is False for report in reports))
 
 
 def _is_lock(path: Path) -> bool:
@@ -218,7 +289,7 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     """The command line's options, which `tilewise VERB --help` prints."""
     parser = argparse.ArgumentParser(prog=f"tilewise {verb}", add_help=False)
     add = parser.add_argument
-    for name in ("--tpu", "--topology", "--name"):
+    for name in ("--tpu", "--topology", "--name", "--libtpu"):
         add(name)
     add("--set", action="append", default=[])
     add("--tolerance", default="1%")

@@ -20,7 +20,8 @@ from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Above, Found
 from tilewise._limits import bytes_of
-from tilewise._ways import cache_folder, compiler_version
+from tilewise._libtpu import compiler_version
+from tilewise._kept import cache_folder
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
