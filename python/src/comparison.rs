@@ -35,9 +35,9 @@ pub(crate) fn compare_reports(
     let (before, after) = (before.get(), after.get());
     let allowed = Allowed { tolerance, exact, any_compiler };
     let compare = || {
-        let compared = Comparison::of_reports(before.report(), after.report(), allowed).advised(after.report());
-        let program = name.unwrap_or_else(|| compared.program.clone());
-        serde_json::to_string(&Comparison { program, ..compared })
+        let mut compared = Comparison::of_reports(before.report(), after.report(), allowed).advised(after.report());
+        compared.program = name.unwrap_or(compared.program);
+        serde_json::to_string(&compared)
     };
     py.detach(compare).map_err(not_held)
 }

@@ -179,7 +179,11 @@ impl Comparison {
     /// The comparison of two reports: buffers, and the copies of each operation, too.
     #[must_use]
     pub fn of_reports(before: &Report, after: &Report, allowed: Allowed) -> Self {
-        let [was, is] = [before, after].map(ComparedProgram::of);
+        let [was, is] = [before, after].map(|report| {
+            let libtpu = report.libtpu.filter(|_| allowed.any_compiler);
+            let compiler = libtpu.map(|version| Compiler::from([("libtpu".to_owned(), version.to_string())]));
+            ComparedProgram { compiler, ..ComparedProgram::of(report) }
+        });
         let Layouts { changes: layouts, removed, added } = Layouts::of(before, after);
         let more = [changed_memory(before, after), changed_copies(before, after), layouts].concat();
         let compared = Self::compared(is.name(after), memory_name(after.machine), was, is, allowed, more);

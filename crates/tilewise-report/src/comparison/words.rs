@@ -21,9 +21,10 @@ const ROWS: usize = 10;
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", visible(&self.program), self.verdict)?;
+        let compilers = self.before.compiler.as_ref().zip(self.after.compiler.as_ref()).filter(|(then, now)| then != now);
         if self.verdict == Outcome::OtherCompiler {
-            return match (&self.before.compiler, &self.after.compiler) {
-                (Some(then), Some(now)) if then != now => {
+            return match compilers {
+                Some((then, now)) => {
                     let (pinned, then, now) = (pinned(then, now), versions(then), versions(now));
                     write!(f, ": locked with {then}, compiled with {now}; compare with {pinned} or renew the lock")
                 }
@@ -32,6 +33,9 @@ impl fmt::Display for Comparison {
                      renew the lock",
                 ),
             };
+        }
+        if let Some((then, now)) = compilers {
+            write!(f, ", {} → {}", versions(then), versions(now))?;
         }
         let mut listed = 0;
         for change in &self.changes {
