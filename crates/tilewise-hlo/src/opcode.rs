@@ -270,6 +270,24 @@ impl Opcode {
     pub fn is_async(self) -> bool {
         matches!(self, Self::AsyncStart | Self::AsyncUpdate | Self::AsyncDone)
     }
+
+    /// The same of an instruction with a result of this shape and these attributes: `async-start`, if it wraps a collective.
+    ///
+    /// XLA:GPU of summer 2026 starts collectives as it does other operations, `((operands), result) all-reduce-start(…)`, under the
+    /// names of the opcodes that it had for them. Their results were `result` of all-reduce-start, and `(operand, result)` of
+    /// collective-permute-start. With several operands the latter has two tuples in both forms: there a field of the backend's
+    /// configuration tells, which came with the new form.
+    pub(crate) fn wrapping(self, shape: &str, attributes: &str) -> Self {
+        let is_wrapped = match self {
+            Self::AllReduceStart => shape.starts_with("(("),
+            Self::CollectivePermuteStart => {
+                let has_several = || shape.contains("), (");
+                shape.starts_with("((") && (!has_several() || attributes.contains("\"communication_domain\""))
+            }
+            _ => false,
+        };
+        if is_wrapped { Self::AsyncStart } else { self }
+    }
 }
 
 impl fmt::Display for Opcode {
@@ -292,7 +310,7 @@ fn asynchronous(name: &str) -> Option<(Opcode, &str)> {
 
 /// The opcode that an abbreviated asynchronous instruction runs.
 pub(crate) fn wrapped(name: &str) -> Option<Opcode> {
-    let abbreviated = find(name).is_none();
+    let abbreviated = !find(name).is_some_and(Opcode::is_async);
     let (_, wrapped) = asynchronous(name).filter(|_| abbreviated)?;
     Some(Opcode::of(wrapped))
 }
@@ -345,7 +363,7 @@ mod tests {
     fn every_name_is_found() {
         for (at, (name, opcode)) in NAMED.iter().enumerate() {
             assert_eq!((Opcode::of(name), opcode.as_str(), *opcode as usize), (*opcode, *name, at));
-            assert_eq!(wrapped(name), None, "{name} abbreviates nothing");
+            assert!(!opcode.is_async() || wrapped(name).is_none(), "{name} abbreviates nothing");
         }
         for name in ["", "a", "adds", "Add", "-start", "start", "unknown"] {
             assert!(matches!(Opcode::of(name), Opcode::Unknown | Opcode::AsyncStart), "{name}");
@@ -362,5 +380,19 @@ mod tests {
         );
         assert_eq!((Opcode::of("odd-done"), wrapped("odd-done")), (Opcode::AsyncDone, Some(Opcode::Unknown)));
         assert_eq!(wrapped("dynamic-update-slice"), None);
+        assert_eq!(wrapped("all-reduce-start"), Some(Opcode::AllReduce));
+    }
+
+    /// The forms of JAX 0.12.0.1's XLA for GPUs, and those of 0.10.2.
+    #[test]
+    fn collectives_are_wrapped_or_have_opcodes_of_their_own() {
+        let (reduce, permute) = (Opcode::AllReduceStart, Opcode::CollectivePermuteStart);
+        assert_eq!(reduce.wrapping("((f32[8]{0}), f32[8]{0})", ""), Opcode::AsyncStart);
+        assert_eq!(reduce.wrapping("(f32[8]{0}, f32[8]{0})", ""), reduce);
+        assert_eq!(permute.wrapping("((f32[8]{0}), f32[8]{0})", ""), Opcode::AsyncStart);
+        assert_eq!(permute.wrapping("(f32[8]{0}, f32[8]{0})", ""), permute);
+        let several = "((f32[8]{0}, f32[4]{0}), (f32[8]{0}, f32[4]{0}))";
+        assert_eq!(permute.wrapping(several, "backend_config={\"collectives_mode\":\"\"}"), permute);
+        assert_eq!(permute.wrapping(several, "backend_config={\"communication_domain\":\"\"}"), Opcode::AsyncStart);
     }
 }

@@ -156,7 +156,7 @@ impl Machine {
     pub fn compiler(self) -> &'static str {
         match self {
             Self::Tpu(_) => "libtpu 0.0.51",
-            Self::Gpu(_) => "XLA for GPUs in jax 0.6.2 to 0.10.2",
+            Self::Gpu(_) => "XLA for GPUs in jax 0.6.2 to 0.12.0",
             Self::Cpu => "XLA for CPUs in jax 0.4.35 to 0.10.2",
         }
     }

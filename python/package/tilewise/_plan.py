@@ -71,6 +71,10 @@ def plan_of(
             cache.put(keyed, mode, hbm_limit, answer)
     report = answer.report
     is_late = confirm and answer.status == "refused" and report is not None and report.fits
+    if answer.status == "failed" and compiler.libtpu is not None:
+        message = f"{compiler.version} can't compile what JAX lowers here: {answer.error}"
+        help = "JAX writes Pallas kernels for the libtpu of its own time; older ones may not read them"
+        raise Error(message, kind="other_libtpu", help=help)
     if report is None or is_late or answer.status not in ("fits", "planned", "refused"):
         raised = module("jax").errors.JaxRuntimeError
         with explain_oom(tpu=tpu):

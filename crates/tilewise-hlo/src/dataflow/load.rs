@@ -86,6 +86,12 @@ impl<'m> Loader<'m> {
                 }
                 self.graph.operands.push(found.map_or(op, |offset| first.plus(offset)));
             }
+            let opcode = match opcode {
+                Opcode::AllReduceDone | Opcode::CollectivePermuteDone if self.is_started_by_wrapping(operands, op) => {
+                    Opcode::AsyncDone
+                }
+                opcode => opcode,
+            };
             let number = match opcode {
                 Opcode::Parameter => instruction.parameter_number(),
                 Opcode::GetTupleElement => instruction.attribute("index").and_then(|index| index.parse().ok()),
@@ -115,6 +121,12 @@ impl<'m> Loader<'m> {
         if runs {
             self.add_calls(id);
         }
+    }
+
+    /// Whether the operand at this place is an `async-start`, of the instructions before this one.
+    fn is_started_by_wrapping(&self, operand: usize, before: OpId) -> bool {
+        let start = self.graph.operands.get(operand).filter(|start| **start < before);
+        start.is_some_and(|start| self.graph.ops[*start].opcode == Opcode::AsyncStart)
     }
 
     /// One instruction for all operands that the text doesn't have, in a computation that nothing calls.

@@ -220,11 +220,21 @@ impl Analysis<'_> {
             }
             _ => {}
         }
+        let without = self.without_value(op);
         for position in flow.positions(op) {
-            if self.held[position].is_none() {
+            if self.held[position].is_none() && Some(position) != without {
                 self.define(position);
             }
         }
+    }
+
+    /// The tuple of the operands of a `collective-permute-start` that has several: XLA's dataflow analysis names no value there.
+    fn without_value(&self, op: OpId) -> Option<Position> {
+        let flow = self.flow;
+        let is_permute = flow[op].opcode == Opcode::CollectivePermuteStart;
+        let sources = flow.element(flow[op].position, 0).filter(|sources| is_permute && flow.is_tuple(*sources))?;
+        let takes_tuple = flow.operand(op, 0).is_some_and(|operand| flow.is_tuple(operand));
+        (!takes_tuple).then_some(sources)
     }
 
     /// What the `k`th node of a position holds.
@@ -247,11 +257,6 @@ impl Analysis<'_> {
                 self.define(sources);
             }
             None => {
-                // XLA names no value at {0} itself, so it has no table: it stands in the instruction's own.
-                if is_permute {
-                    self.define(flow[op].position);
-                    self.held[sources] = self.held[flow[op].position];
-                }
                 for (element, operand) in flow.elements(sources).zip(flow.operands(op)) {
                     self.forward(flow[*operand].position, element);
                 }

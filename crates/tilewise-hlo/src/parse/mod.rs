@@ -406,7 +406,9 @@ impl<'s> Parser<'s> {
     }
 
     /// Adds an instruction to the innermost computation.
-    fn push(&mut self, instruction: InstructionRecord) {
+    fn push(&mut self, mut instruction: InstructionRecord) {
+        let text = |span: Span| self.source.get(span.range()).unwrap_or_default();
+        instruction.opcode = instruction.opcode.wrapping(text(instruction.shape), text(instruction.attributes));
         if self.open.is_empty() {
             // A line on its own, pasted from somewhere: XLA too wraps it in a computation (`ParseSingleInstruction`).
             let record = ComputationRecord::implicit(self.instructions.len());

@@ -116,7 +116,7 @@ fn no_compiled_program_contradicts_itself() {
     for path in programs::all() {
         let Ok(text) = read_text(&path) else { continue };
         for module in Module::parse_all(text).into_iter().flatten() {
-            assert_eq!(Dataflow::new(&module).mismatch(), None, "{}", path.display());
+            assert_eq!(Dataflow::new(&module).mismatch(), None, "{} in {}", module.name(), path.display());
             checked += 1;
         }
     }

@@ -21,7 +21,8 @@ const ROWS: usize = 10;
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", visible(&self.program), self.verdict)?;
-        let compilers = self.before.compiler.as_ref().zip(self.after.compiler.as_ref()).filter(|(then, now)| then != now);
+        let compilers =
+            self.before.compiler.as_ref().zip(self.after.compiler.as_ref()).filter(|(then, now)| then != now);
         if self.verdict == Outcome::OtherCompiler {
             return match compilers {
                 Some((then, now)) => {

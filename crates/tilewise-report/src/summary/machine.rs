@@ -58,7 +58,7 @@ pub(super) fn left_out(machine: Machine) -> &'static str {
         Machine::Cpu => "JAX's `peak_memory_in_bytes` leaves the temporaries out on a CPU.",
         _ => {
             "not counted are the CUDA context, handles and buffers of cuBLAS, cuDNN and NCCL, gaps in JAX's pool and, in a \
-             text compiled without a GPU, workspaces of convolutions."
+             text compiled without a GPU, workspaces of convolutions and of cuDNN's attention."
         }
     }
 }

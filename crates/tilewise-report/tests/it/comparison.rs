@@ -171,9 +171,8 @@ fn what_came_is_named_where_it_is_read() {
 /// A report that is compared with itself, and with another, both ways.
 #[test]
 fn reports_differ_by_their_buffers() {
-    let report =
-        |layout: &str| audit(&Module::parse(format!("x = f32[400000,12]{layout} parameter(0)")).expect("a module"));
-    let (before, after) = (report("{1,0:T(8,128)}"), report("{0,1:T(8,128)}"));
+    let report = |shape: &str| audit(&Module::parse(format!("x = {shape} parameter(0)")).expect("a module"));
+    let (before, after) = (report("f32[400000,12]{1,0:T(8,128)}"), report("f32[50000,12]{1,0:T(8,128)}"));
     assert!(!Comparison::of_reports(&before, &before, EXACT).differs());
     let comparison = Comparison::of_reports(&before, &after, Allowed::default());
     assert_eq!((comparison.removed[0].bytes, comparison.added[0].bytes), (204_800_000, 25_600_000));
@@ -183,6 +182,17 @@ fn reports_differ_by_their_buffers() {
     // Rows that are left out are counted.
     let short = comparison.shortened(0);
     assert_eq!((short.counts["added"], short.comparison.added.len()), (1, 0));
+}
+
+/// The same array in another layout is neither gone nor new.
+#[test]
+fn layouts_that_differ_are_told() {
+    let report = |shape: &str| audit(&Module::parse(format!("x = {shape} parameter(0)")).expect("a module"));
+    let (before, after) = (report("f32[400000,12]{1,0:T(8,128)}"), report("f32[400000,12]{0,1:T(8,128)}"));
+    let comparison = Comparison::of_reports(&before, &after, Allowed::default());
+    assert_eq!((comparison.removed.len(), comparison.added.len()), (0, 0));
+    let words = "layout of x f32[400000,12]: {1,0:T(8,128)} → {0,1:T(8,128)}, changed";
+    assert!(comparison.to_string().contains(words), "{comparison}");
 }
 
 #[test]
