@@ -188,3 +188,35 @@ def test_a_plan_is_asserted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     testing.assert_plan(step, *arguments(8), lock=path)
     with pytest.raises(AssertionError, match="step: worse"):
         testing.assert_plan(step, *arguments(16), lock=path)
+
+
+def test_a_function_by_another_libtpu(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("libtpu")
+    (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
+    program, own = f"{tmp_path / 'train.py'}:make", lock.compiler()["libtpu"]
+    assert main(["audit", program, "--tpu", "v5e"]) == 0
+    assert capsys.readouterr().out.startswith("jit_train_step")
+    assert main(["audit", program, "--tpu", "v5e", "--against", f"libtpu={own}"]) == 0
+    assert capsys.readouterr().out == "train_step: same\n"
+    assert main(["audit", program, "--tpu", "v5e", "--against", "libtpu=new"]) == 2
+    assert "is written 0.0.52, not 'new'" in capsys.readouterr().err
+    # No index of packages has it.
+    monkeypatch.setenv("TILEWISE_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    assert main(["audit", program, "--tpu", "v5e", "--libtpu", "0.0.1.2"]) == 2
+    assert "pip can't install libtpu 0.0.1.2 here" in capsys.readouterr().err
+    assert main(["audit", str(EXAMPLES / "gnn_large.v5e.hlo"), "--against", f"libtpu={own}"]) == 2
+
+
+@pytest.mark.slow
+def test_what_an_upgrade_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("libtpu")
+    (tmp_path / "train.py").write_text(PROGRAM, encoding="utf-8")
+    other = "0.0.51" if lock.compiler()["libtpu"] != "0.0.51" else "0.0.52"
+    ask = ["audit", f"{tmp_path / 'train.py'}:make", "--tpu", "v5e", "--against", f"libtpu={other}", "--format", "json"]
+    assert main(ask) in (0, 1)
+    compared = json.loads(capsys.readouterr().out)
+    assert compared["before"]["compiler"] == {"libtpu": other}
+    assert compared["verdict"] != "other compiler"

@@ -122,9 +122,13 @@ def test_diff(program: Path) -> None:
     assert diff
     assert pickle.loads(pickle.dumps(diff)) == diff
     assert (diff.before.peak_bytes, diff.after.peak_bytes) == (before.peak_bytes, after.peak_bytes)
-    assert len(diff.removed) == len(diff.added) > 0
-    assert {owner.shape for owner in diff.removed} == {TEXT}
-    assert after.diff(before).removed == diff.added
+    layouts = {(change.before, change.after) for change in diff.changes if change.what == "layout"}
+    assert layouts == {("{1,0:T(8,128)}", "{0,1:T(8,128)}")}
+    assert diff.removed == diff.added == ()
+    narrow = tw.audit(text.replace("400000,12]", "400000,11]"))
+    removed = before.diff(narrow).removed
+    assert removed
+    assert narrow.diff(before).added == removed
 
 
 def test_counts_are_signed() -> None:

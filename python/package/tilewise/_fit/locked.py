@@ -260,7 +260,7 @@ def _beside(program: str, given: argparse.Namespace) -> Comparison:
     elif is_factory(program):
         before = _made(program, given, version)
     else:
-        message = f"{program} is compiled already: what another libtpu makes of it is told of FILE.py:FACTORY"
+        message = f"another libtpu compiles FILE.py:FACTORY; {program} is compiled already"
         raise ValueError(message)
     after = _made(program, given, given.libtpu)
     name = given.name or after.name

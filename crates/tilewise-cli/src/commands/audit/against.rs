@@ -55,6 +55,9 @@ fn compared(before: &Path, args: &Args) -> Result<Compared, (String, Failure)> {
             "a comparison is printed for people, as json, markdown, github or html, or written to FILE.html".into(),
         );
     }
+    if before.to_str().is_some_and(|before| before.starts_with("libtpu=")) {
+        return usage("another libtpu compiles FILE.py:FACTORY; a text is compiled already".into());
+    }
     let [after] = &args.paths[..] else {
         return usage(format!("one program is compared with another, not {}", args.paths.len()));
     };
