@@ -39,7 +39,7 @@ def other_version(version: str | None) -> str | None:
     """That version, if it is another than the installed one.
 
     Raises:
-        ValueError: the text is no version.
+        ValueError: the text isn't a version.
     """
     if version is None or version == libtpu_version():
         return None

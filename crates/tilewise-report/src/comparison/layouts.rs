@@ -1,7 +1,10 @@
 //! Which buffers two programs define, and in which layouts and memories.
 
 use super::{Amount, Change, Outcome, Owner, owners::without_function};
-use std::{cmp::Reverse, collections::HashMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
 use tilewise::tpu::memory_space_name;
 use tilewise_audit::{BufferRow, Report};
 
@@ -21,7 +24,7 @@ pub(super) struct Layouts {
 impl Layouts {
     pub(super) fn of(before: &Report, after: &Report) -> Self {
         let (removed, added) = (only_in(before, after), only_in(after, before));
-        let mut unpaired: HashMap<_, Vec<BufferRow>> = HashMap::new();
+        let mut unpaired: BTreeMap<_, Vec<BufferRow>> = BTreeMap::new();
         // The largest is taken first.
         for row in removed.into_iter().rev() {
             unpaired.entry(key(&row)).or_default().push(row);
