@@ -91,9 +91,8 @@ impl<'f> Check<'f> {
         let flow = self.flow;
         flow.all_positions().ids().find_map(|position| {
             let definition = flow.values()[flow.value_at(position)?];
-            let (op, other) = (flow.op_at(position), flow.op_at(definition));
-            // Within one instruction only a tuple's table is another's, that of a `collective-permute-start`.
-            (op != other && !self.is_one(position, definition)).then_some(Found::Ops(op, other))
+            let found = || Found::Ops(flow.op_at(position), flow.op_at(definition));
+            (!self.is_one(position, definition)).then(found)
         })
     }
 
