@@ -218,6 +218,36 @@ def source_line_fields(line: tw.SourceLine) -> None:
     print(texts, counts, maybe_texts, lines)
 
 
+def time_fields(time: tw.Time) -> None:
+    texts: list[str] = [time.text, time.words]
+    seconds: list[float] = [time.estimate_seconds, time.floor_seconds, time.compiler_seconds, time.padding_seconds]
+    shares: list[float] = [time.bound_share]
+    counts: list[int] = [time.cycles]
+    maybe_counts: list[int | None] = [time.cores]
+    flags: list[bool] = [time.is_at_least]
+    assert_type(time.unpriced, "tuple[tw.TimeGroup, ...]")
+    for groups in (time.kinds, time.lines, time.modules):
+        assert_type(groups, "tuple[tw.TimeGroup, ...]")
+    assert_type(time.rows, "tuple[tw.TimeRow, ...]")
+    print(texts, seconds, shares, counts, maybe_counts, flags)
+
+
+def time_group_fields(group: tw.TimeGroup) -> None:
+    texts: list[str] = [group.name]
+    counts: list[int] = [group.operations]
+    seconds: list[float] = [group.seconds, group.bound_seconds]
+    print(texts, counts, seconds)
+
+
+def time_row_fields(row: tw.TimeRow) -> None:
+    texts: list[str] = [row.instruction, row.computation, row.kind, row.basis]
+    counts: list[int] = [row.executions, row.bytes, row.padding_bytes, row.flops]
+    seconds: list[float] = [row.estimate_seconds, row.floor_seconds, row.compiler_seconds]
+    maybe_texts: list[str | None] = [row.roof, row.op_name, row.file]
+    maybe_counts: list[int | None] = [row.line]
+    print(texts, counts, seconds, maybe_texts, maybe_counts)
+
+
 def space_total_fields(space: tw.SpaceTotal) -> None:
     counts: list[int] = [
         space.memory_space,

@@ -85,7 +85,7 @@ class AdviceCheck:
         return self.comparison.peak_bytes_saved
 
     def __str__(self) -> str:
-        cells = [("promised", "freed", "est. time", "")]
+        cells: list[tuple[str, ...]] = [("promised", "freed", "est. time", "")]
         for row in self.rows:
             advised = row.recommendation
             promised = "" if advised.peak_bytes_saved is None else in_words(advised.peak_bytes_saved)
@@ -98,7 +98,7 @@ class AdviceCheck:
                 )
             )
         if all(row.time is None for row in self.rows):
-            cells = [(promised, freed, sentence) for promised, freed, _, sentence in cells]
+            cells = [(*row[:2], row[3]) for row in cells]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
         return "\n".join(line.rstrip() for line in lines)

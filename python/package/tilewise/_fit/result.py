@@ -302,10 +302,10 @@ def _work(row: FitRow) -> tuple[int, int, int]:
 
 def _is_faster(row: FitRow, than: FitRow) -> bool:
     """By the estimate, where both can be compared."""
-    reports = than.report, row.report
-    if reports[0] is None or reports[1] is None:
+    before, after = than.report, row.report
+    if before is None or after is None:
         return False
-    changes = [change for change in compare(*reports).changes if change.what == "time"]
+    changes = [change for change in compare(before, after).changes if change.what == "time"]
     return any(change.after < change.before for change in changes)
 
 
