@@ -82,10 +82,10 @@ def audit(
         tpu: the generation that runs the program, under any of its names (``"v5e"``) or as a JAX device. Its layouts
             price the advice, and its HBM is the default of ``hbm_limit``. Programs for another machine are refused.
         machine: the machine that runs the program, in place of ``tpu``: ``"cpu"``, for which a function is compiled
-            here; ``"gpu:h100"`` or another of ``gpu:a100``, ``a100-40gb``, ``h200``, ``b200``, ``b300``, for which JAX's
-            plugin compiles it without a card (``pip install 'jax[cuda12]'``); ``"gpu"``, any; or ``"tpu:v5e"``.
-        hbm_limit: the memory that the program has to fit into: bytes, text such as ``"14GiB"``, or a share, ``"90%"``; of
-            a GPU by default ``"75%"``, what JAX's pool takes (``XLA_PYTHON_CLIENT_MEM_FRACTION``).
+            here; ``"gpu:h100"`` or another of ``gpu:a100``, ``a100-40gb``, ``h200``, ``b200``, ``b300``, for which
+            JAX's plugin compiles it without a card (``pip install 'jax[cuda12]'``); ``"gpu"``, any; or ``"tpu:v5e"``.
+        hbm_limit: the memory that the program has to fit into: bytes, text such as ``"14GiB"``, or a share, ``"90%"``;
+            of a GPU by default ``"75%"``, what JAX's pool takes (``XLA_PYTHON_CLIENT_MEM_FRACTION``).
         topology, jit_options: for a function, as `compile_for` takes them.
         confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
             program's own code fits, too; the bytes are the same.
