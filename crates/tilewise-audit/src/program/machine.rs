@@ -47,7 +47,8 @@ fn has_old_scalars(text: &str) -> bool {
     text.contains("32[]{:T(256)")
 }
 
-fn has_sparse_core(module: &Module) -> bool {
+/// Whether a part of a program runs on SparseCores.
+pub(crate) fn has_sparse_core(module: &Module) -> bool {
     module.computations().any(|computation| computation.execution_thread() == Some("sparsecore"))
 }
 

@@ -13,7 +13,7 @@ pub use causes::{Cause, causes};
 pub(crate) use content::for_tpu;
 pub use content::{Content, Program};
 pub use machine::{build_in_name, generation_in_name, infer_generation, infer_machine};
-pub(crate) use machine::{contradiction, generation_of_tiles};
+pub(crate) use machine::{contradiction, generation_of_tiles, has_sparse_core};
 pub(crate) use names::{
     begins_with, is_backward, is_forward, is_name, is_recomputed, modules, name, numbered, root, tree,
 };

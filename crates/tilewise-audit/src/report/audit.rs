@@ -169,7 +169,9 @@ fn report(asked: Audit<'_>) -> Report {
     auditor.warnings.extend(of_another_build(libtpu, options.build, machine));
     auditor.check_spaces(machine);
     let mut plan_options = PlanOptions::new(machine);
-    plan_options.hbm_limit = options.limit;
+    // A TPU's compiler knew its memory, whoever asks: near that, it packs memory another way.
+    let of_machine = || machine.generation().filter(|_| !is_assumed).map(Generation::hbm_bytes);
+    plan_options.hbm_limit = options.limit.or_else(|| asked.limit.is_none().then(of_machine).flatten());
     // Another compiler packs memory in ways of its own.
     let is_for_another = module.is_scheduled() && module.has_tiles() != machine.generation().is_some();
     let planner = if is_for_another {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     advice::{CopyReason, Findings, Note, Recommendation},
     copies::{self, CopyRow},
-    program::PlannedProgram,
+    program::{PlannedProgram, has_sparse_core},
 };
 use std::sync::OnceLock;
 use tilewise::tpu::Libtpu;
@@ -80,6 +80,12 @@ impl Report {
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.planned.limit
+    }
+
+    /// Whether a part of the program runs on SparseCores: memory spaces that have no name are theirs.
+    #[must_use]
+    pub fn has_sparse_core(&self) -> bool {
+        has_sparse_core(&self.planned.module)
     }
 
     /// How many buffers the module defines.

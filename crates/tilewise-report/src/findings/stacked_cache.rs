@@ -17,9 +17,10 @@ pub(super) fn words(finding: &StackedCache, about: &Recommendation) -> Words {
         _ => "cache",
     };
     Words::new(format!(
-        "Carry {cache} through the loop{}, and update it in place: as `xs` and `ys` of a scan, the slices of all {steps} steps \
+        "Carry {cache} through the loop{}, and update {it} in place: as `xs` and `ys` of a scan, the slices of all {steps} steps \
          lie in memory as they were and as they become",
-        at(source.as_ref())
+        at(source.as_ref()),
+        it = if names.len() > 1 { "them" } else { "it" }
     ))
     .jax(
         about,

@@ -205,7 +205,17 @@ fn verdict(report: &Report, limit: u64) -> Remark {
         Some(true) => (Tone::Strong, format!("Fits {holds} with {} left.", bytes(limit - most))),
         Some(false) => {
             let alone = if report.plan().is_ok() { "" } else { "arguments and results alone are " };
-            (Tone::Bad, format!("Does not fit {holds}: {alone}{} too much.", bytes(least - limit)))
+            let given = report.plan().map_or(0, |plan| plan.argument_bytes);
+            // Nothing inside the program makes them smaller.
+            let then = if given > limit {
+                format!(
+                    " Arguments alone take {}: shard them over more devices, or pass fewer or smaller ones.",
+                    bytes(given)
+                )
+            } else {
+                String::new()
+            };
+            (Tone::Bad, format!("Does not fit {holds}: {alone}{} too much.{then}", bytes(least - limit)))
         }
         None if bounds.is_assumed => {
             let why = "the text does not show whether a GPU or a CPU is to run it; `--machine` says it";
@@ -259,8 +269,11 @@ fn notes(report: &Report, plan: &MemoryPlan) -> Vec<Remark> {
             0 => String::new(),
             padding => format!(", {} of it padding", bytes(padding)),
         };
+        // What XLA has no name for is of a program's SparseCores, where it has any.
+        let is_of_sparse_core = total.memory_space_name().starts_with("space_") && report.has_sparse_core();
+        let of = if is_of_sparse_core { " (a SparseCore's memory)" } else { "" };
         let space = total.memory_space_name();
-        say(Tone::Faint, format!("In {space}: {} at most{padding}.", bytes(peak.live_bytes)));
+        say(Tone::Faint, format!("In {space}{of}: {} at most{padding}.", bytes(peak.live_bytes)));
     }
     if let Some((_, other)) = plan.other_packing {
         let kept = plan.temporary_bytes();

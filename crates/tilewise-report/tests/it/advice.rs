@@ -23,7 +23,7 @@ pub(super) fn kind(advice: &Recommendation) -> (&'static str, &'static str) {
     (advice.change.as_str(), advice.target.as_str())
 }
 
-fn code(advice: &Recommendation) -> Option<String> {
+pub(super) fn code(advice: &Recommendation) -> Option<String> {
     words(advice).code
 }
 

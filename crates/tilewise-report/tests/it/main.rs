@@ -5,3 +5,4 @@ mod batches;
 mod comparison;
 mod copies;
 mod joins;
+mod loops;
