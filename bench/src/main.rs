@@ -62,6 +62,8 @@ enum Section {
     Relayout,
     /// The relayout engine with each of its mechanisms left out
     Ablation,
+    /// Converting buffers from C
+    CLibrary,
     /// The Python package
     Package,
 }
@@ -74,6 +76,7 @@ impl Section {
             Self::Hlo => "HLO text",
             Self::Relayout => "Relayout",
             Self::Ablation => "Ablation",
+            Self::CLibrary => "The C library",
             Self::Package => "The Python package",
         }
     }
@@ -93,6 +96,7 @@ impl Section {
                 bitcasts::run(effort, report)
             }),
             Self::Ablation => alone().filled(|report| relayout::ablate::run(effort, report)),
+            Self::CLibrary => alone().filled(|report| relayout::c_library::run(effort, report)),
             Self::Package => alone().filled(|report| package::run(effort, package, report)),
             Self::Offsets | Self::Hlo | Self::Relayout => {
                 let rivals = rivals()?;

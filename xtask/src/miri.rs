@@ -19,7 +19,12 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let _files = shell.push_env("MIRIFLAGS", "-Zmiri-disable-isolation");
     let _cases = shell.push_env("PROPTEST_CASES", "4");
     let start = Instant::now();
-    cmd!(shell, "cargo +nightly miri test --package tilewise --package tilewise-relayout --lib").run()?;
+    // One test looks at each of a million characters, which would take hours.
+    cmd!(
+        shell,
+        "cargo +nightly miri test --package tilewise --package tilewise-relayout --lib -- --skip every_character"
+    )
+    .run()?;
     eprintln!("the core and the relayout engine pass under Miri ({:.0} s)", start.elapsed().as_secs_f64());
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Moving buffers between layouts, against the fastest copy of the same bytes and against everyone else who does it.
 
 pub(crate) mod ablate;
+pub(crate) mod c_library;
 mod cases;
 mod rivals;
 

@@ -4,10 +4,11 @@
 
 use std::{ffi::CStr, ptr};
 use tilewise_capi::{
-    tw_error, tw_layout, tw_layout_free, tw_layout_index_of, tw_layout_offset_of, tw_layout_parse,
+    tw_cost, tw_error, tw_layout, tw_layout_free, tw_layout_index_of, tw_layout_offset_of, tw_layout_parse,
     tw_layout_physical_bytes, tw_layout_physical_elements, tw_layout_rank, tw_layout_stored_bits, tw_layout_text,
-    tw_relayout_free, tw_relayout_new, tw_relayout_run, tw_relayout_run_part, tw_reshard_copies, tw_reshard_free,
-    tw_reshard_new, tw_run, tw_slice, tw_slice_describe, tw_slice_runs_strided,
+    tw_relayout_cost, tw_relayout_free, tw_relayout_new, tw_relayout_run, tw_relayout_run_part, tw_reshard,
+    tw_reshard_copies, tw_reshard_devices, tw_reshard_free, tw_reshard_new, tw_reshard_run, tw_reshard_shard, tw_run,
+    tw_slice, tw_slice_describe, tw_slice_runs_strided,
 };
 
 /// Longer buffers are not moved, nor are offsets looked at one by one.
@@ -141,6 +142,10 @@ fn relayout(from: &Owned, to: &Owned) {
     }
     // SAFETY: Layouts.
     let bytes = unsafe { [tw_layout_physical_bytes(from.0), tw_layout_physical_bytes(to.0)] };
+    let mut cost = tw_cost { read_bytes: 0, written_bytes: 0, pieces: 0, most_parts: 0 };
+    // SAFETY: A plan, and a place that may be written.
+    assert_eq!(unsafe { tw_relayout_cost(plan, &raw mut cost, ptr::null_mut()) }, 0);
+    assert!(cost.read_bytes <= bytes[0] && cost.written_bytes <= bytes[1] && cost.most_parts > 0, "{cost:?}");
     if bytes.iter().all(|&bytes| bytes <= LARGEST) {
         let [source, mut destination] = bytes.map(|bytes| vec![0x5A_u8; usize::try_from(bytes).expect("small")]);
         // SAFETY: A plan, and buffers with their lengths.
@@ -192,6 +197,46 @@ fn reshard(from: &Owned, before: &[u8], to: &Owned, after: &[u8]) {
     // SAFETY: A plan that this made.
     unsafe {
         assert_eq!(tw_reshard_copies(plan, 0, ptr::null_mut(), 0, &raw mut count, ptr::null_mut()), 0);
+        moved(plan);
         tw_reshard_free(plan);
+    }
+}
+
+/// Runs a resharding over buffers of its own, where they are small: every byte of what a device gets is written.
+///
+/// # Safety
+/// The plan isn't freed.
+unsafe fn moved(plan: *const tw_reshard) {
+    let shard = |after: bool| {
+        let mut layout = ptr::null_mut();
+        // SAFETY: A plan, and a place that may be written.
+        assert_eq!(unsafe { tw_reshard_shard(plan, after, &raw mut layout, ptr::null_mut()) }, 0);
+        let layout = Owned(layout);
+        // SAFETY: A layout.
+        unsafe { tw_layout_physical_bytes(layout.0) }
+    };
+    // SAFETY: A plan.
+    let devices = unsafe { tw_reshard_devices(plan) };
+    let lengths = [shard(false), shard(true)];
+    if devices > 16 || lengths.iter().any(|&bytes| bytes > LARGEST) {
+        return;
+    }
+    let [from, to] = lengths.map(|bytes| usize::try_from(bytes).expect("small"));
+    let devices = usize::try_from(devices).expect("small");
+    let held = vec![vec![0x5A_u8; from]; devices];
+    let sources: Vec<_> = held.iter().map(|buffer| buffer.as_ptr().cast()).collect();
+    let made = |before: u8, devices: usize, error: *mut tw_error| {
+        let mut made = vec![vec![before; to]; devices];
+        let destinations: Vec<_> = made.iter_mut().map(|buffer| buffer.as_mut_ptr().cast()).collect();
+        // SAFETY: A plan, and as many buffers as said, each as long as its shard.
+        (unsafe { tw_reshard_run(plan, sources.as_ptr(), destinations.as_ptr(), devices, error) }, made)
+    };
+    let mut error = no_error();
+    check(made(0, devices - 1, &raw mut error).0, &error, 0);
+    let ((code, ones), (_, others)) = (made(1, devices, ptr::null_mut()), made(2, devices, ptr::null_mut()));
+    assert_eq!(code, 0);
+    for (one, other) in ones.iter().zip(&others) {
+        let is_untouched = one.iter().all(|byte| *byte == 1) && other.iter().all(|byte| *byte == 2);
+        assert!(one == other || is_untouched);
     }
 }
