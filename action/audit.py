@@ -59,7 +59,8 @@ def main() -> int:
         tell("GITHUB_OUTPUT", "status=2\n")
         return 2
     options = [
-        f"--{name}={given(name.upper().replace('-', '_'))}" for name in ("tpu", "machine", "hbm-limit", "fail-above")
+        f"--{name}={given(name.upper().replace('-', '_'))}"
+        for name in ("tpu", "machine", "hbm-limit", "fail-above", "fail-on-copies")
     ]
     options = [option for option in options if not option.endswith("=")]
     folder = Path(os.environ.get("RUNNER_TEMP", ".")) / "tilewise"

@@ -11,7 +11,6 @@ import inspect
 import json
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -20,10 +19,11 @@ sys.path.append(str(TPU))
 
 import jax  # noqa: E402
 from cases import CASES, Change  # noqa: E402
+from follow import followed  # noqa: E402
 from programs import Draw  # noqa: E402
 from worker import devices, text  # noqa: E402
 
-SHARED = [HERE / "compile.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py"]
+SHARED = [HERE / "compile.py", HERE / "follow.py", HERE / "cases/case.py", TPU / "worker.py", TPU / "programs/draw.py"]
 SHARED += [TPU / "requirements.txt"]
 REQUIREMENTS = HERE / "requirements.txt"
 
@@ -52,52 +52,6 @@ def total(program, path=None):
     found = compiled.memory_analysis()
     kept = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
     return kept + found.temp_size_in_bytes
-
-
-class Caller:
-    """What `jax` is to code that is followed: arrays are shapes, and the options of `jax.jit` add to the program's."""
-
-    def __init__(self):
-        self.jitted = {}
-
-    def __getattr__(self, name):
-        return getattr(jax, name)
-
-    def device_put(self, argument, format):
-        return jax.ShapeDtypeStruct(argument.shape, argument.dtype, sharding=format)
-
-    def jit(self, function, **options):
-        self.jitted |= options
-        return function
-
-
-def open_tuples(tree):
-    """The tree with lists in place of tuples, to whose places code can assign."""
-    if isinstance(tree, (list, tuple)):
-        return [open_tuples(inner) for inner in tree]
-    if isinstance(tree, dict):
-        return {key: open_tuples(inner) for key, inner in tree.items()}
-    return tree
-
-
-def followed(program, advice):
-    """The program once the advice's code has run where its function is called."""
-    name = program.function.__name__
-    bound = inspect.signature(program.function).bind(*program.arguments)
-    names = {key: open_tuples(value) for key, value in bound.arguments.items()} | {name: program.function}
-    exec(advice.get("imports") or "", names)
-    names["jax"] = caller = Caller()
-    exec(advice["code"], names)
-    function = names.get(f"{name}_in_parts", program.function)
-    # Advice that follows calls it by its old name.
-    function.__name__ = name
-    bound.arguments.update({key: names[key] for key in bound.arguments})
-    leaves, before = jax.tree.leaves(bound.args), jax.tree.leaves(program.arguments)
-    is_same = all(new is old for new, old in zip(leaves, before, strict=True))
-    if function is program.function and is_same and not caller.jitted:
-        raise ValueError("the code changes neither an argument nor the function")
-    arguments = jax.tree.unflatten(jax.tree.structure(program.arguments), leaves)
-    return replace(program, function=function, arguments=arguments, jit=program.jit | caller.jitted)
 
 
 def changes(case, path):

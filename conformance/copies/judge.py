@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "advice"), str(HERE.parent / "tpu")]
 
 import jax  # noqa: E402
-from compile import followed  # noqa: E402
+from follow import followed  # noqa: E402
 from copied import PROGRAMS  # noqa: E402
 from programs import Draw  # noqa: E402
 from worker import devices, text  # noqa: E402

@@ -3,6 +3,7 @@
 use crate::{
     errors::{Error, Result},
     row::PySourceLine,
+    shape::PyShape,
     tpu::generation,
     travel::{Reduced, reduced},
 };
@@ -15,8 +16,8 @@ use tilewise::{
         kernel::{Budget, Kernel, Verdict},
     },
 };
-use tilewise_audit::KernelRow;
-use tilewise_report::{KernelBudget, WriteText};
+use tilewise_audit::{BoundaryChange, KernelArray, KernelRow};
+use tilewise_report::{KernelBudget, RemedyWords, WriteText};
 
 /// A Pallas kernel of a compiled program, and the VMEM that it took by the compiler's own account. Sizes are in bytes.
 ///
@@ -44,16 +45,183 @@ pub(crate) struct PyKernelUse {
     cap_bytes: Option<u64>,
     /// Whether it uses nine tenths of its limit or more: a slightly larger block may not compile.
     is_near_limit: bool,
+    /// Its operands, with what XLA does to each before the call.
+    operands: Vec<PyKernelArray>,
+    /// Who reads its results, with what XLA does to each before.
+    results: Vec<PyKernelArray>,
+    /// Bytes that are read and written to copy its operands and results, in all runs of the program.
+    copied_bytes: u64,
+    /// The operations of its body that move elements between rows and lanes, as it was handed to the compiler: `'tpu.transpose'` and
+    /// the like; `None` where the text doesn't have the body.
+    body_moves: Option<Vec<String>>,
     /// The framework's name of the operation.
     op_name: Option<String>,
     /// The line of the user's program.
     source: Option<PySourceLine>,
 }
 
+/// An operand of a kernel with what XLA does to it before the call; or a result, with what XLA does to it before another
+/// instruction reads it.
+///
+/// Examples:
+///     >>> report = audit('''HloModule jit_f, is_scheduled=true
+///     ...   ENTRY main {
+///     ...     x = f32[1024,512]{0,1:T(8,128)} parameter(0)
+///     ...     c = f32[1024,512]{1,0:T(8,128)} copy(x)
+///     ...     ROOT y = f32[1024,512]{1,0:T(8,128)} custom-call(c), custom_call_target="tpu_custom_call"
+///     ...   }''', tpu="v5e")
+///     >>> report.kernels[0].operands
+///     [<KernelArray operand 0: f32[1024,512]{1,0:T(8,128)}, 4194304 bytes copied>]
+///     >>> [change.opcode for change in report.kernels[0].operands[0].between]
+///     ['copy']
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "KernelArray")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyKernelArray {
+    /// `'operand'` or `'result'`.
+    side: String,
+    /// Its number among the operands, or among the arrays that the kernel makes.
+    index: usize,
+    /// The array as the kernel takes or makes it.
+    shape: PyShape,
+    /// The instruction that makes an operand, or the parameter that it is; the one that reads a result.
+    other: String,
+    /// What that is.
+    other_opcode: String,
+    /// What lies between the two, from the kernel on.
+    between: Vec<PyBoundaryChange>,
+    /// Bytes that the copies among these read and write, in all runs of the program.
+    copied_bytes: u64,
+    /// Why it is copied: `'kernel'`, `'interface'`, `'loop'`, `'branch'`, `'donation'`; `None` where it isn't.
+    forced_by: Option<String>,
+    /// What to do so that it isn't; `None` where that isn't known.
+    remedy: Option<PyRemedy>,
+}
+
+/// One instruction that changes the layout, shape, type or memory space of an array at a kernel, and computes nothing.
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "BoundaryChange")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyBoundaryChange {
+    /// The name of the instruction.
+    instruction: String,
+    /// What it is.
+    opcode: String,
+    /// Whether elements move: not in a transfer between memory spaces, nor in a bitcast or a conversion.
+    is_relayout: bool,
+    /// Whether it makes the same array again in the same memory space.
+    is_duplicate: bool,
+    /// The array that it reads.
+    from_shape: PyShape,
+    /// The array that it writes.
+    to_shape: PyShape,
+    /// Bytes that it reads and writes in one run; 0 for a bitcast.
+    bytes: u64,
+    /// How often it runs; `None` in a loop whose trip count isn't known.
+    trips: Option<u64>,
+    /// The line of the user's program.
+    source: Option<PySourceLine>,
+}
+
+/// What to do so that a kernel's operand or result isn't copied.
+#[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Remedy")]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct PyRemedy {
+    /// `'layout'`, `'view'`, `'stored'`, `'donate'` or `'drop_alias'`.
+    kind: String,
+    /// The array that the kernel reads or writes instead; `None` of other kinds than a view or a stored shape.
+    shape: Option<String>,
+    /// What becomes of a block: `'index_map'`, `'lanes'`, `'rows'`, `'transposed'`, `'split'`; `None` where `shape` is.
+    access: Option<String>,
+    /// What to do.
+    sentence: String,
+    /// The code for it: outside the kernel, then inside.
+    code: Option<String>,
+}
+
+impl PyKernelArray {
+    fn of(array: &KernelArray) -> Self {
+        Self {
+            side: array.side.as_str().to_owned(),
+            index: array.index,
+            shape: PyShape::new(array.shape.clone()),
+            other: array.other.clone(),
+            other_opcode: array.other_opcode.as_str().to_owned(),
+            between: array.between.iter().map(PyBoundaryChange::of).collect(),
+            copied_bytes: array.copied_bytes(),
+            forced_by: array.forced_by.map(|forced_by| forced_by.as_str().to_owned()),
+            remedy: RemedyWords::of(array).map(PyRemedy::of),
+        }
+    }
+}
+
+impl PyBoundaryChange {
+    fn of(change: &BoundaryChange) -> Self {
+        Self {
+            instruction: change.instruction.clone(),
+            opcode: change.opcode.as_str().to_owned(),
+            is_relayout: change.is_relayout,
+            is_duplicate: change.is_duplicate,
+            from_shape: PyShape::new(change.from.clone()),
+            to_shape: PyShape::new(change.to.clone()),
+            bytes: change.bytes,
+            trips: change.trips,
+            source: change.source.as_ref().map(PySourceLine::of),
+        }
+    }
+}
+
+impl PyRemedy {
+    fn of(words: RemedyWords) -> Self {
+        Self {
+            kind: words.kind.to_owned(),
+            shape: words.shape,
+            access: words.access.map(str::to_owned),
+            sentence: words.sentence,
+            code: words.code,
+        }
+    }
+}
+
+#[pymethods]
+impl PyKernelArray {
+    fn __repr__(&self) -> String {
+        format!("<KernelArray {} {}: {}, {} bytes copied>", self.side, self.index, self.shape, self.copied_bytes)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
+
+#[pymethods]
+impl PyBoundaryChange {
+    fn __repr__(&self) -> String {
+        format!("<BoundaryChange {} {}: {} to {}>", self.opcode, self.instruction, self.from_shape, self.to_shape)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
+
+#[pymethods]
+impl PyRemedy {
+    fn __repr__(&self) -> String {
+        format!("<Remedy {}: {}>", self.kind, self.sentence)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced::<Self>(slf.py(), slf.get())
+    }
+}
+
 impl PyKernelUse {
     pub(crate) fn of(row: KernelRow) -> Self {
         Self {
             is_near_limit: row.is_near_limit(),
+            operands: row.operands.iter().map(PyKernelArray::of).collect(),
+            results: row.results.iter().map(PyKernelArray::of).collect(),
+            copied_bytes: row.copied_bytes(),
+            body_moves: row.body_moves.map(|moves| moves.into_iter().map(str::to_owned).collect()),
             instruction: row.instruction,
             computation: row.computation,
             used_bytes: row.used_bytes,

@@ -58,7 +58,7 @@ mod _tilewise {
         element_type::PyElementType,
         explanation::{PyAllocation, PyExplanation, explain_text},
         files::{decode, programs_in, read},
-        kernel::{PyKernelUse, block_bytes, kernel_fits, kernel_text},
+        kernel::{PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy, block_bytes, kernel_fits, kernel_text},
         layout::{PyLayout, layout_in},
         predict::predict,
         program_shape::PyProgramShape,

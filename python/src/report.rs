@@ -217,6 +217,13 @@ impl PyReport {
         self.audited.report.kernels().into_iter().map(PyKernelUse::of).collect()
     }
 
+    /// Bytes that the program reads and writes to bring elements into another order, or to have an array twice: not to move
+    /// them into another memory space.
+    #[getter]
+    fn copied_bytes(&self) -> u64 {
+        self.audited.report.copied_bytes()
+    }
+
     /// The parts of the program that could not be read or sized.
     #[getter]
     fn warnings(&self) -> Vec<PyReportWarning> {

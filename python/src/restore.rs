@@ -4,7 +4,7 @@ use crate::{
     buffer::PyBuffer,
     copy::PyCopy,
     explanation::PyAllocation,
-    kernel::PyKernelUse,
+    kernel::{PyBoundaryChange, PyKernelArray, PyKernelUse, PyRemedy},
     recommendation::PyRecommendation,
     relation::PyRelation,
     row::PySourceLine,
@@ -25,7 +25,10 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
             })*
         };
     }
-    first_of!(PyCopy PyKernelUse PyPeakBuffer PyRecommendation PyRelation PyReportWarning PySourceLine PySpaceTotal);
+    first_of!(
+        PyBoundaryChange PyCopy PyKernelArray PyKernelUse PyPeakBuffer PyRecommendation PyRelation PyRemedy PyReportWarning
+        PySourceLine PySpaceTotal
+    );
     if class.is(py.get_type::<PyBuffer>()) {
         return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
     }

@@ -44,9 +44,9 @@ pub use program::{
     Cause, Content, Program, SourceLine, build_in_name, causes, generation_in_name, infer_generation, infer_machine,
 };
 pub use report::{
-    Agreement, Audit, BufferRow, KernelOperand, KernelRow, MemoryBounds, OperandChange, Origin, Origins, Owners, Pass,
-    PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Report, Resident, Sent, SpacePeak, SpaceTotal, Timeline,
-    TimelinePiece, Warning, Work, audit,
+    Agreement, Audit, BoundaryChange, BufferRow, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds, Origin,
+    Origins, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, Resident, Sent, SpacePeak,
+    SpaceTotal, Timeline, TimelinePiece, Warning, Work, audit,
 };
 pub mod time {
     //! Where the time of a run goes: [`Report::time`](crate::Report::time).

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use std::{fmt, str::FromStr};
 use tilewise::{ByteSize, tpu::Generation};
-use tilewise_audit::SpaceTotal;
+use tilewise_audit::{Report, SpaceTotal};
 use tilewise_report::style::{bytes, percent};
 
 /// A share of the bytes taken, or a number of bytes.
@@ -53,6 +53,43 @@ impl FromStr for Limit {
             }
             None => parse_size(text).map(Self::Bytes),
         }
+    }
+}
+
+/// `--fail-on-copies 1MiB,into=gmm`: how much may be copied, in all or by kernels of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CopyLimit {
+    most: u64,
+    kernel: Option<String>,
+}
+
+impl CopyLimit {
+    /// Why a program copies more than that.
+    pub(crate) fn excess(&self, report: &Report) -> Option<String> {
+        let most = bytes(self.most);
+        let Some(kernel) = &self.kernel else {
+            let copied = report.copied_bytes();
+            return (copied > self.most).then(|| format!("{} are copied, more than {most}", bytes(copied)));
+        };
+        let Some(copied) = report.copied_into(kernel) else {
+            return Some(format!("no kernel is called `{kernel}`, so what is copied into it can't be known"));
+        };
+        (copied > self.most).then(|| format!("{} are copied into `{kernel}`, more than {most}", bytes(copied)))
+    }
+}
+
+impl FromStr for CopyLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (size, kernel) = match text.split_once(',') {
+            Some((size, kernel)) => match kernel.trim().strip_prefix("into=").filter(|kernel| !kernel.is_empty()) {
+                Some(kernel) => (size, Some(kernel.to_owned())),
+                None => return Err(format!("`{kernel}` is not `into=KERNEL`")),
+            },
+            None => (text, None),
+        };
+        Ok(Self { most: parse_size(size)?, kernel })
     }
 }
 

@@ -31,6 +31,7 @@ mod kernel;
 mod lock;
 #[cfg(feature = "html")]
 pub mod notebook;
+mod operand_cost;
 mod output;
 mod pages;
 mod shape;
@@ -42,7 +43,7 @@ mod view;
 
 pub use comparison::{
     Allowed, Amount, Change, ComparedBytes, ComparedProgram, ComparedTime, Comparison, ComparisonPage, Compiler, Count,
-    Outcome, Owner, ShortComparison,
+    KernelCopy, Outcome, Owner, ShortComparison,
 };
 #[cfg(feature = "csv")]
 pub use export::Csv;
@@ -52,14 +53,15 @@ pub use export::Html;
 pub use export::Parquet;
 pub use export::{Exporter, Github, Json, Markdown, MemoryViz, Picture, PictureFormat, Sarif, Trace};
 pub use failure::{excerpt, failure_text};
-pub use findings::{Words, causes_in_words, next_step, note, why, words};
+pub use findings::{RemedyWords, Words, causes_in_words, next_step, note, why, words};
 pub use json::{AsJson, Item, JsonLine};
 pub use kernel::KernelBudget;
 pub use lock::Lock;
+pub use operand_cost::OperandCost;
 pub use output::AuditOutput;
 pub use pages::Page;
 pub use shape::{
-    BitcastAnswer, Derived, Differences, FreeLayouts, LayoutSummary, Located, NotationPart, Pair, Placement,
+    BitcastAnswer, Derived, Differences, FreeLayouts, FreeViews, LayoutSummary, Located, NotationPart, Pair, Placement,
     PredictedShape, Reader, Rendered, ShapeSummary, StepLanguage, TileFormatRow, answer_line, notation_parts,
     parse_index, parse_shape, parse_shape_as_written,
 };

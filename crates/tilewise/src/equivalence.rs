@@ -510,7 +510,7 @@ fn transposed(permutation: Vec<usize>) -> Relation {
     if permutation.is_sorted() { Relation::Identical } else { Relation::Transpose { permutation } }
 }
 
-fn inverse(permutation: &[usize]) -> Vec<usize> {
+pub(crate) fn inverse(permutation: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; permutation.len()];
     permutation.iter().enumerate().for_each(|(place, &dimension)| inverse[dimension] = place);
     inverse

@@ -32,6 +32,7 @@ mod printed;
 mod program_shape;
 #[cfg(feature = "proto")]
 pub mod proto;
+mod rearrangement;
 mod reshape;
 mod runs;
 #[cfg(feature = "serde")]
@@ -47,6 +48,7 @@ mod tiled;
 pub mod tpu;
 mod tree;
 mod unmodified;
+mod views;
 mod visible;
 mod walk;
 mod worked;
@@ -67,6 +69,7 @@ pub use level::TileLevel;
 pub use operation::{Operand, OperationLine};
 pub use padded::Padded;
 pub use program_shape::ProgramShape;
+pub use rearrangement::Rearrangement;
 pub use reshape::{FreeReshape, Obstacle};
 pub use runs::{RunOrder, SliceRuns};
 pub use shape::{MAX_NESTING, Shape, ShapeKind};
@@ -78,6 +81,7 @@ pub use tile::{Tile, TileDimension};
 pub use tile_format::TileFormat;
 pub use tiled::Tiled;
 pub use unmodified::OneSizedDimensions;
+pub use views::{View, ViewAccess, ViewPart};
 pub use visible::{visible, visible_lines};
 pub use worked::{AxisIndex, WorkedOffset, WorkedTile};
 

@@ -37,3 +37,15 @@ def padding_below() -> Callable[..., None]:
 def peak_below() -> Callable[..., None]:
     """`tilewise.testing.assert_peak_below`."""
     return testing.assert_peak_below
+
+
+@pytest.fixture(name="assert_no_copies")
+def no_copies() -> Callable[..., None]:
+    """`tilewise.testing.assert_no_copies`."""
+    return testing.assert_no_copies
+
+
+@pytest.fixture(name="assert_bitcast")
+def bitcast() -> Callable[..., None]:
+    """`tilewise.testing.assert_bitcast`."""
+    return testing.assert_bitcast

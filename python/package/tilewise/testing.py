@@ -9,23 +9,118 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilewise._audit import audit
 from tilewise._fit import lock as locks
 from tilewise._limits import bytes_of, in_words, share_of
-from tilewise._tilewise import Report
+from tilewise._tilewise import Report, Shape
 
 if TYPE_CHECKING:
     from tilewise._tilewise import PeakBuffer
     from tilewise._types import Limit, Program, Tpu
 
-__all__ = ["assert_padding_below", "assert_peak_below", "assert_plan"]
+__all__ = ["assert_bitcast", "assert_no_copies", "assert_padding_below", "assert_peak_below", "assert_plan"]
 
 _ROWS = 5
 
 updates_plans = False
 """Whether `assert_plan` writes what it would compare with: pytest's ``--update-plans``."""
+
+
+def assert_bitcast(
+    from_shape: Shape | str,
+    to_shape: Shape | str,
+    /,
+    *,
+    reading: Literal["any", "reshape", "transpose"] = "any",
+) -> None:
+    """Fail if the bytes of one array can't be read as another: if XLA has to copy.
+
+    Args:
+        from_shape: the array with its layout, as its producer leaves it.
+        to_shape: the array with its layout, as a kernel takes it.
+        reading: what the bytes are wanted as: a ``"reshape"``, a ``"transpose"``, or ``"any"`` of these.
+
+    Raises:
+        AssertionError: they can't; the message has an element that lies elsewhere.
+
+    Examples:
+        >>> from tilewise.testing import assert_bitcast
+        >>> assert_bitcast("bf16[256,32,128]{2,1,0:T(8,128)(2,1)}", "bf16[256,16,2,128]{3,2,1,0:T(2,128)(2,1)}")
+    """
+    __tracebackhide__ = True
+    relation = Shape(from_shape).bitcast(to_shape, reading=reading)
+    if not relation:
+        lines = [f"{to_shape} isn't a bitcast of {from_shape}: {relation.reason}"]
+        if element := relation.counterexample:
+            index, to_index, offset, to_offset = element
+            lines.append(f"{index} is at offset {offset}; as {to_index} it would be at {to_offset}")
+        raise AssertionError("\n".join(lines))
+
+
+def assert_no_copies(
+    program: Program | Callable[..., Any] | Report,
+    /,
+    *args: Any,
+    tpu: Tpu,
+    into: str | None = None,
+    above: Limit = "1MiB",
+    **kwargs: Any,
+) -> None:
+    """Fail if a program copies: if XLA brings arrays into another order, or makes them twice.
+
+    Transfers of the same bytes into another memory, as XLA prefetches operands into VMEM, are none.
+
+    Args:
+        program: whatever `audit` takes, a function among them, or a `Report`.
+        args: the function's arguments, abstract or real.
+        tpu: the generation, under any of its names (``"v5e"``).
+        into: a kernel: only copies of what kernels with this in their name read and write count.
+        above: how much may be copied: bytes that are read and written in a run, or text such as ``"1MiB"``.
+        kwargs: the function's keyword arguments.
+
+    Raises:
+        AssertionError: more is copied, or no kernel has that name; the message says which arrays, from what to what, and
+            what spares the copy.
+        NotATpuProgram: the program has no tiles.
+
+    Examples:
+        >>> from tilewise.testing import assert_no_copies
+        >>> assert_no_copies("../examples/gnn_large.v5e.hlo", tpu="v5e")
+        Traceback (most recent call last):
+        ...
+        AssertionError: jit_f copies ...
+    """
+    __tracebackhide__ = True
+    report = _report(program, args, kwargs, tpu)
+    most = bytes_of(above, 0)
+    kernels = report.kernels
+    if into is not None:
+        kernels = [kernel for kernel in kernels if into in kernel.instruction or into in (kernel.op_name or "")]
+        if not kernels:
+            message = f"{report.module} has no kernel {into!r}"
+            raise AssertionError(message)
+    copied = report.copied_bytes if into is None else sum(kernel.copied_bytes for kernel in kernels)
+    if copied <= most:
+        return
+    end = "" if into is None else f" into and out of {into}"
+    lines = [f"{report.module} copies {in_words(copied)}{end}, more than {in_words(most)}"]
+    found = [(array, kernel) for kernel in kernels for array in (*kernel.operands, *kernel.results) if array.copied_bytes]
+    for array, kernel in sorted(found, key=lambda pair: -pair[0].copied_bytes)[:_ROWS]:
+        where = kernel.source or kernel.op_name or kernel.instruction
+        by = f", forced by the {array.forced_by}" if array.forced_by else ""
+        count = in_words(array.copied_bytes)
+        lines.append(f"  {where}: {count} for {array.side} {array.index} of {kernel.instruction}, {array.shape}{by}")
+        if array.remedy:
+            lines.append(f"    try: {array.remedy.sentence}")
+    if into is None:
+        known = {change.instruction for array, _ in found for change in array.between}
+        others = [copy for copy in report.copies if copy.class_name != "transfer" and copy.instruction not in known]
+        for copy in sorted(others, key=lambda copy: -copy.read_bytes - copy.written_bytes)[:_ROWS]:
+            where = copy.source or copy.op_name or copy.instruction
+            lines.append(f"  {where}: {copy.from_shape} to {copy.to_shape}; {copy.why}")
+    raise AssertionError("\n".join(lines))
 
 
 def assert_padding_below(

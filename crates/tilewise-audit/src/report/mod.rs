@@ -4,7 +4,6 @@ mod agreement;
 mod audit;
 mod buffers;
 mod kernels;
-mod operands;
 mod passes;
 mod peak;
 mod pieces;
@@ -16,8 +15,7 @@ mod timeline;
 mod work;
 
 pub use audit::{Audit, audit};
-pub use kernels::KernelRow;
-pub use operands::{KernelOperand, OperandChange};
+pub use kernels::{BoundaryChange, ForcedBy, KernelArray, KernelRow, KernelSide, Remedy};
 pub use peak::{PeakRow, SpacePeak};
 pub use pieces::{Pass, TimelinePiece};
 pub use plan_row::{Origin, Origins, PlanPiece, PlanRow};

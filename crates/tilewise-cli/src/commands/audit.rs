@@ -9,7 +9,7 @@ mod sink;
 use crate::{
     commands::python::Comparing,
     output::{Format, Output, Status, say},
-    values::{DrawTheme, Limit, parse_generation, parse_size},
+    values::{CopyLimit, DrawTheme, Limit, parse_generation, parse_size},
 };
 use clap::ValueEnum;
 pub(crate) use dump::files_of;
@@ -27,7 +27,7 @@ use tilewise_report::{AuditOutput, Item, LISTED, memory_name, style::bytes};
 #[derive(clap::Args)]
 #[command(
     after_help = "The exit status is 1 if a program does not fit --tpu or --hbm-limit or tilewise can't tell, and if the limit \
-                  of --fail-above is exceeded; it is 2 if a file can't be read."
+                  of --fail-above or --fail-on-copies is exceeded; it is 2 if a file can't be read."
 )]
 pub(crate) struct Args {
     /// Compiled programs: HLO text, protos, profiles (.xplane.pb), buffer assignments, plain or gzip, or a folder of them;
@@ -66,6 +66,10 @@ pub(crate) struct Args {
     /// Exit with status 1 if the padding in HBM at the peak exceeds a share of the live bytes (10%) or a size (1GiB)
     #[arg(long, value_name = "LIMIT")]
     fail_above: Option<Limit>,
+    /// Exit with status 1 if the program copies more than SIZE into another order or again, transfers between memories not
+    /// counted; with into=KERNEL, of what kernels of that name read and write
+    #[arg(long, value_name = "SIZE[,into=KERNEL]")]
+    fail_on_copies: Option<CopyLimit>,
     /// HBM that the program must fit, such as 16GiB [default: that of --tpu]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     hbm_limit: Option<u64>,
@@ -83,6 +87,13 @@ pub(crate) struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) format: AuditFormat,
+}
+
+impl Args {
+    /// Whether something is asked that only a program answers, not a plan without one.
+    const fn judges_programs(&self) -> bool {
+        self.fail_above.is_some() || self.fail_on_copies.is_some()
+    }
 }
 
 fn parse_memory_space(text: &str) -> Result<u8, String> {
@@ -162,7 +173,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
         Ok(sink) => sink,
         Err(failure) => return output.failure("", failure),
     };
-    let request = Request { args, tpu: args.tpu, takes_plans: sink.takes_plans() && args.fail_above.is_none() };
+    let request = Request { args, tpu: args.tpu, takes_plans: sink.takes_plans() && !args.judges_programs() };
     sink.begin(output)?;
     parallel::each(
         &inputs,
@@ -222,7 +233,7 @@ impl Request<'_> {
             Content::Program(program) => {
                 let fits = match machine {
                     Some(machine) => program.for_machine(machine),
-                    None if tpu.is_some() || self.args.fail_above.is_some() => program.for_tpu(),
+                    None if tpu.is_some() || self.args.judges_programs() => program.for_tpu(),
                     None => Ok(()),
                 };
                 fits.map_err(|failure| failure.in_file(&input.path))?;
@@ -280,7 +291,7 @@ fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
     let bounds = &audited.report.memory_bounds;
     // A machine says whose program it is, not what it must fit.
     let limit = audited.report.limit().filter(|_| args.tpu.is_some() || args.hbm_limit.is_some());
-    let is_unknown = !bounds.is_complete && (args.fail_above.is_some() || limit.is_some());
+    let is_unknown = !bounds.is_complete && (args.judges_programs() || limit.is_some());
     let misfit = limit.and_then(|limit| match bounds.fits(limit) {
         Some(true) => None,
         Some(false) => Some(too_large(audited.report.machine, bounds.at_least_bytes(), limit)),
@@ -290,7 +301,8 @@ fn judge(audited: &AuditOutput, args: &Args, output: &mut Output) {
     });
     let unknown = is_unknown.then(|| "what it holds can't be known: not all of it could be read or sized".to_owned());
     let excess = args.fail_above.and_then(|limit| limit.excess(audited.report.memory_space(0)));
-    for reason in [misfit, unknown, excess].into_iter().flatten() {
+    let copied = args.fail_on_copies.as_ref().and_then(|limit| limit.excess(&audited.report));
+    for reason in [misfit, unknown, excess, copied].into_iter().flatten() {
         say(format!("{source}: {reason}"));
         output.raise(Status::Flagged);
     }

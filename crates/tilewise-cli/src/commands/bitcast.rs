@@ -3,20 +3,22 @@
 use crate::{
     input::{each_item, each_pair},
     output::{FormatArgs, Output, Status},
+    values::parse_generation,
 };
 use clap::ValueEnum;
 use std::io;
-use tilewise::BitcastAs;
-use tilewise_report::{BitcastAnswer, FreeLayouts};
+use tilewise::{BitcastAs, tpu::Generation};
+use tilewise_report::{BitcastAnswer, FreeLayouts, FreeViews};
 
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   tilewise bitcast 'bf16[8,512,12,64]{1,3,2,0:T(8,128)(2,1)}' 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}'
   tilewise bitcast 'f32[64,128]{1,0:T(8,128)}' 'f32[64,128]{0,1:T(8,128)}' --as reshape
   tilewise bitcast 'bf16[8,512,768]{1,2,0:T(8,128)(2,1)}' --reshape 8,512,12,64
+  tilewise bitcast 'bf16[2,1024,2048]{2,1,0:T(8,128)(2,1)}' 'bf16[2,16,1024,128]' --views
   printf 'f32[8]\\tf32[2,4]\\n' | tilewise bitcast -
 
-The exit status is 1 if it isn't a bitcast.")]
+The exit status is 1 if it isn't a bitcast, or with --views, if no view is free.")]
 pub(crate) struct Args {
     /// The array that the bytes hold; - reads lines FROM<TAB>TO
     #[arg(value_name = "FROM")]
@@ -34,6 +36,12 @@ pub(crate) struct Args {
     /// 1,0 or -1,0
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
     transpose: Option<String>,
+    /// Find the row-major views of FROM that a kernel can read instead of a copy as TO, with the code for both sides
+    #[arg(long, requires = "to", conflicts_with = "reading")]
+    views: bool,
+    /// TPU generation whose tiles a view has by default
+    #[arg(long, value_name = "TPU", value_parser = parse_generation, default_value = "v5e", requires = "views")]
+    tpu: Generation,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -71,6 +79,15 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
                 output.raise(Status::Flagged);
             }
             output.item_read(input, reader, free)
+        });
+    }
+    if args.views {
+        return each_pair(&args.from, args.to.as_deref(), output, |output, input, pair| {
+            let found = pair.and_then(|pair| FreeViews::of(&pair, args.tpu));
+            if found.as_ref().is_ok_and(FreeViews::is_empty) {
+                output.raise(Status::Flagged);
+            }
+            output.item(input, found)
         });
     }
     let reading = args.reading.into();

@@ -16,7 +16,7 @@ use tilewise::tpu::{
 };
 use tilewise_audit::Failure;
 use tilewise_report::{
-    KernelBudget,
+    KernelBudget, OperandCost,
     style::{STRONG, styled},
 };
 
@@ -34,7 +34,8 @@ Behind @ stands the axis of the grid that chooses the block along each dimension
 s32[24,64]`, `scratch smem s32[8]`, `scratch dma`, `name NAME` and `body 2MiB`, a guess of what the body takes, may be
 added. Lines of --- divide several kernels.
 
-The exit status is 1 if a kernel declares more than its limit, or has a block that can't be compiled.")]
+The exit status is 1 if a kernel declares more than its limit, or has a block that can't be
+compiled; with --operand, if the operand is copied.")]
 pub(crate) struct Args {
     /// File with the text of kernels; - reads standard input
     #[arg(default_value = "-", value_name = "FILE")]
@@ -45,6 +46,10 @@ pub(crate) struct Args {
     /// Draw the kernel's VMEM with its windows to a file, .svg or .png; - is standard output, SVG
     #[arg(short, long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Say what an input of the kernel costs if its producer leaves it in this shape and layout: how much XLA copies in each call,
+    /// and the view that makes it free
+    #[arg(long, value_name = "SHAPE", conflicts_with = "out")]
+    operand: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
 }
@@ -69,6 +74,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> io::Result<()> {
                 continue;
             }
         };
+        if let Some(operand) = &args.operand {
+            let generation = match args.tpu {
+                Some(Tpu::One(generation)) => Some(generation),
+                _ => kernel.generation,
+            };
+            let cost = OperandCost::of(&kernel, operand, generation, &mut output.reader());
+            if cost.as_ref().is_ok_and(|cost| cost.copied_bytes() > 0) {
+                output.raise(Status::Flagged);
+            }
+            output.item(operand, cost)?;
+            continue;
+        }
         match args.tpu {
             Some(Tpu::All) => on_all(&kernel, input, output)?,
             Some(Tpu::One(generation)) => on_one(&kernel, Some(generation), input, output)?,

@@ -126,6 +126,7 @@ fn the_document_lists_what_is_printed() {
     checker.run("Bitcast", &["bitcast", "f32[8,3]{1,0:T(8,128)}", "f32[8,128]{1,0:T(8,128)}"]);
     checker.run("Bitcast", &["bitcast", "f32[8,128]{1,0}", "f32[128,8]{0,1}"]);
     checker.run("Bitcast", &["bitcast", "f32[6,4]{0,1}", "f32[8,3]{1,0}"]);
+    checker.run("FreeViews", &["bitcast", "f32[64,128]{0,1:T(8,128)}", "f32[64,128]", "--views"]);
     checker.run("FreeLayouts", &["bitcast", "f32[8,128]{1,0}", "--reshape", "1024"]);
     checker.run("Diff", &["diff", "f32[3,5]{1,0:T(2,2)}", "bf16[3,5]{0,1}"]);
     checker.run("Diff", &["diff", "(f32[3], s8[])", "(f32[4], s8[])"]);
@@ -143,6 +144,8 @@ fn the_document_lists_what_is_printed() {
     fs::write(out("kernels.txt"), kernels).expect("a folder");
     checker.run("Kernel", &["kernel", &out("kernels.txt")]);
     checker.run("Kernel", &["kernel", "examples/matmul.kernel", "--tpu", "all"]);
+    let table = "f32[65536,64]{0,1:T(8,128)}";
+    checker.run("OperandCost", &["kernel", "examples/boundaries/rotary.kernel", "--operand", table]);
 
     let dump = path("dump");
     for program in [
@@ -155,6 +158,10 @@ fn the_document_lists_what_is_printed() {
         checker.run("Audit", &["audit", "--all", program, "--hbm-limit", "16GiB"]);
     }
     checker.run("Audit", &["audit", "testing/programs/sampler_loop.v6e.hlo"]);
+    let [copying, spared] =
+        ["before", "after"].map(|which| format!("examples/boundaries/rotary_table.{which}.v6e.hlo"));
+    checker.run("Audit", &["audit", &copying]);
+    checker.run("Comparison", &["audit", &copying, "--against", &spared]);
     checker.run("Audit", &["audit", "examples/kv_decode_row_major.v5e.hlo", "README.md"]);
     let cut = "HloModule m\n\nENTRY e {\n  x = f33[8]{0} parameter(0)\n}\n";
     fs::write(out("json.hlo"), cut).expect("a folder");

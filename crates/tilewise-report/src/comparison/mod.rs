@@ -8,9 +8,9 @@ mod words;
 
 use crate::{memory_name, style::bytes};
 use layouts::{Layouts, changed_memory};
-use owners::{changed_copies, changed_owners};
+use owners::{changed_copies, changed_kernel_copies, changed_owners};
 pub(crate) use program::each_once;
-pub use program::{ComparedBytes, ComparedProgram, Compiler, Count, Owner};
+pub use program::{ComparedBytes, ComparedProgram, Compiler, Count, KernelCopy, Owner};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{
@@ -67,7 +67,7 @@ pub struct Comparison {
 #[non_exhaustive]
 pub struct Change {
     /// `total`, `argument`, `output`, `alias`, `constant`, `temporary`, `padding`, `limit`, `copies`, the opcode of a collective,
-    /// `recomputed`, `fits`, `complete`, `time`, `owner` or `settings`.
+    /// `kernel_copies` into or out of one, `recomputed`, `fits`, `complete`, `time`, `owner` or `settings`.
     pub what: String,
     /// As it was; `None` of what came.
     pub before: Option<Amount>,
@@ -203,6 +203,9 @@ impl Comparison {
         } else {
             let mut changes = changed_numbers(&before, &after, allowed);
             changes.extend(changed_time(&before, &after));
+            if let (Some(was), Some(is)) = (&before.kernel_copies, &after.kernel_copies) {
+                changes.extend(changed_kernel_copies(was, is, allowed));
+            }
             changes.extend(changed_owners(&before.owners, &after.owners));
             changes.extend(more);
             if before.settings != after.settings {

@@ -1,6 +1,6 @@
 //! Who holds and copies what: paired through what compilers number anew and people rename.
 
-use super::{Amount, Change, Outcome, Owner};
+use super::{Allowed, Amount, Change, KernelCopy, Outcome, Owner};
 use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise_audit::{CopyClass, CopyRow, Report, SourceLine};
 
@@ -71,6 +71,34 @@ fn of_owner(owner: &Owner, before: Option<u64>, after: Option<u64>) -> Change {
         line: owner.line,
         verdict: Outcome::Changed,
     }
+}
+
+/// What is copied at kernels, where that differs, the largest difference first; more is worse.
+pub(super) fn changed_kernel_copies(before: &[KernelCopy], after: &[KernelCopy], allowed: Allowed) -> Vec<Change> {
+    let found = |copies: &[KernelCopy], one: &KernelCopy| {
+        copies.iter().find(|copy| copy.kernel == one.kernel && copy.side == one.side).map(|copy| copy.bytes)
+    };
+    let gone = before.iter().filter(|copy| found(after, copy).is_none());
+    let mut changes: Vec<Change> = after
+        .iter()
+        .chain(gone)
+        .filter_map(|copy| {
+            let (was, is) = (found(before, copy), found(after, copy));
+            let verdict = allowed.verdict(was.unwrap_or(0), is.unwrap_or(0));
+            let way = if copy.side == "operand" { "copied into" } else { "copied out of" };
+            (was != is).then(|| Change {
+                what: "kernel_copies".to_owned(),
+                before: was.map(Amount::Number),
+                after: is.map(Amount::Number),
+                owner: Some(format!("{way} `{}`", copy.kernel)),
+                file: copy.file.clone(),
+                line: copy.line,
+                verdict,
+            })
+        })
+        .collect();
+    changes.sort_by_key(|change| Reverse(change.difference()));
+    changes
 }
 
 /// What the copies of each operation move, where that differs, the largest difference first.

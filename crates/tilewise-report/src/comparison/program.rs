@@ -42,6 +42,9 @@ pub struct ComparedProgram {
     pub owners: Vec<Owner>,
     /// Its copies; loops times their trips, as all bytes that are moved.
     pub copies: Count,
+    /// What is copied at its kernels, by kernel; `None` in a lock that was written before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_copies: Option<Vec<KernelCopy>>,
     /// Its collectives, by opcode: the bytes of their results.
     #[serde(deserialize_with = "each_once")]
     pub collectives: BTreeMap<String, Count>,
@@ -159,6 +162,44 @@ pub struct Count {
     pub bytes: u64,
 }
 
+/// What is copied into, or out of, the kernels of one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct KernelCopy {
+    /// The instruction, without the number that a compiler gives it.
+    pub kernel: String,
+    /// `operand` or `result`.
+    pub side: String,
+    /// Bytes that are read and written, in all calls.
+    pub bytes: u64,
+    /// The file that calls it.
+    pub file: Option<String>,
+    /// The line there, from 1; a lock does not say.
+    #[serde(default)]
+    pub line: Option<u32>,
+}
+
+impl KernelCopy {
+    fn all(report: &Report) -> Vec<Self> {
+        let mut sums: BTreeMap<(String, &str), Self> = BTreeMap::new();
+        for kernel in report.kernels() {
+            let name = kernel.instruction.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+            for array in kernel.arrays().filter(|array| array.copied_bytes() > 0) {
+                let side = array.side.as_str();
+                let sum = sums.entry((name.to_owned(), side)).or_insert_with(|| Self {
+                    kernel: name.to_owned(),
+                    side: side.to_owned(),
+                    bytes: 0,
+                    file: kernel.source.as_ref().map(|source| source.file.clone()),
+                    line: kernel.source.as_ref().map(|source| source.line),
+                });
+                sum.bytes = sum.bytes.saturating_add(array.copied_bytes());
+            }
+        }
+        sums.into_values().collect()
+    }
+}
+
 /// An array, or equal arrays of one line, and who owns them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -250,6 +291,7 @@ impl ComparedProgram {
             },
             owners,
             copies: Count { count: report.copies.len() as u64, bytes },
+            kernel_copies: Some(KernelCopy::all(report)),
             collectives: work
                 .collectives
                 .iter()
@@ -265,8 +307,9 @@ impl ComparedProgram {
     #[must_use]
     pub fn kept(mut self, root: Option<&Path>) -> Self {
         self.owners.truncate(Self::KEPT);
-        for owner in &mut self.owners {
-            owner.file = owner.file.as_deref().map(|file| relative(file, root));
+        let files = self.owners.iter_mut().map(|owner| &mut owner.file);
+        for file in files.chain(self.kernel_copies.iter_mut().flatten().map(|copy| &mut copy.file)) {
+            *file = file.as_deref().map(|file| relative(file, root));
         }
         self
     }

@@ -73,6 +73,10 @@ fn write_more(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
 impl Comparison {
     /// A change and what it is of.
     fn line(&self, change: &Change) -> String {
+        // Whose owner says what it is.
+        if let ("kernel_copies", Some(copied)) = (&change.what[..], &change.owner) {
+            return format!("{copied}{}: {}", place(change), self.amounts(change));
+        }
         let owner = change.owner.as_ref().map(|owner| format!(" of {owner}{}", place(change)));
         format!("{}{}: {}", change.what, owner.unwrap_or_default(), self.amounts(change))
     }

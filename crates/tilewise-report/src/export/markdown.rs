@@ -3,13 +3,16 @@
 use super::Exporter;
 use crate::findings::words;
 use crate::{
-    AuditOutput,
+    AuditOutput, RemedyWords,
     style::{bytes, percent},
     summary::{Recommended, Tone},
 };
-use std::io::{self, Write};
+use std::{
+    cmp::Reverse,
+    io::{self, Write},
+};
 use tilewise::visible;
-use tilewise_audit::{PeakRow, SourceLine};
+use tilewise_audit::{KernelRow, PeakRow, SourceLine};
 
 /// Rows of what is alive at the peak.
 const ROWS: usize = 5;
@@ -37,6 +40,7 @@ impl Exporter for Markdown {
         for remark in summary.remedy.iter().chain(&summary.contents) {
             writeln!(out, "{}\n", text(&remark.words))?;
         }
+        write_copies(&output.report.kernels(), out)?;
         let peak = output.report.memory_space(0).and_then(|hbm| hbm.peak.as_ref());
         match peak.filter(|peak| !peak.rows.is_empty()) {
             Some(peak) => write_rows(&peak.rows, out),
@@ -56,6 +60,30 @@ fn write_recommended(number: usize, recommended: &Recommended<'_>, out: &mut dyn
         writeln!(out, "   {line}")?;
     }
     writeln!(out, "   ```\n")
+}
+
+/// What XLA copies at kernels, with what spares it.
+fn write_copies(kernels: &[KernelRow], out: &mut dyn Write) -> io::Result<()> {
+    let arrays = kernels.iter().flat_map(|kernel| kernel.arrays().map(move |array| (kernel, array)));
+    let mut rows: Vec<_> = arrays.filter_map(|(kernel, array)| Some((kernel, array, array.ends()?))).collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|(_, array, _)| Reverse(array.copied_bytes()));
+    writeln!(out, "| copied at kernels | array | from | to | what spares it |\n| ---: | --- | --- | --- | --- |")?;
+    for (kernel, array, [from, to]) in rows.iter().take(ROWS) {
+        let place = kernel.source.as_ref().map_or_else(|| visible(&kernel.instruction).into_owned(), line);
+        let spared = RemedyWords::of(array).map_or_else(String::new, |words| text(&words.sentence));
+        let moved = bytes(array.copied_bytes());
+        let (side, index) = (array.side.as_str(), array.index);
+        let (from, to) = (code(&from.to_string()), code(&to.to_string()));
+        writeln!(out, "| {moved} | {side} {index} of {} | {from} | {to} | {spared} |", code(&place))?;
+    }
+    if rows.len() > ROWS {
+        let rest = rows.iter().skip(ROWS).map(|(_, array, _)| array.copied_bytes()).fold(0, u64::saturating_add);
+        writeln!(out, "| {} | the others | | | |", bytes(rest))?;
+    }
+    writeln!(out)
 }
 
 fn write_rows(rows: &[PeakRow], out: &mut dyn Write) -> io::Result<()> {

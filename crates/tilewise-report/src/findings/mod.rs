@@ -28,6 +28,7 @@ mod notes;
 mod pinned_order;
 mod placement;
 mod rematerialization;
+mod remedy;
 mod rows_of_few;
 mod run_time;
 mod sample_gradients;
@@ -38,6 +39,7 @@ mod words;
 
 pub use copies::why;
 pub use notes::note;
+pub use remedy::RemedyWords;
 pub(crate) use words::{cause, printed};
 
 use tilewise_audit::{

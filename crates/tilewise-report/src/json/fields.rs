@@ -3,14 +3,14 @@
 use super::{Json, all, one};
 use crate::{
     ReportView,
-    findings::{next_step, note, why, words},
+    findings::{RemedyWords, next_step, note, why, words},
     table::TableRow,
 };
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
-    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BufferRow, CopyEnd, CopyReason, CopyRow,
-    Explanation, Failure, KernelOperand, KernelRow, OperandChange, Pass, PeakRow, PlacedElsewhere, PlanRow,
-    Recommendation, Report, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
+    Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BoundaryChange, BufferRow, CopyEnd,
+    CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, Pass, PeakRow, PlacedElsewhere,
+    PlanRow, Recommendation, Report, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -76,26 +76,51 @@ fields!(KernelRow, row, {
     used_bytes: row.used_bytes,
     limit_bytes: row.limit_bytes,
     cap_bytes: row.cap_bytes,
-    operands: all(&row.operands),
+    operands: all(&row.operands.iter().map(KernelOperand).collect::<Vec<_>>()),
+    results: all(&row.results.iter().map(KernelResult).collect::<Vec<_>>()),
+    copied_bytes: row.copied_bytes(),
+    body_moves: row.body_moves,
     op_name: row.op_name,
     source: one(row.source.as_ref()),
 });
 
-fields!(KernelOperand, operand, {
-    index: operand.index,
-    shape: operand.shape.to_string(),
-    producer: operand.producer,
-    producer_opcode: operand.producer_opcode.as_str(),
-    between: all(&operand.between),
+fields!(KernelOperand<'_>, operand, {
+    index: operand.0.index,
+    shape: operand.0.shape.to_string(),
+    producer: operand.0.other,
+    producer_opcode: operand.0.other_opcode.as_str(),
+    between: all(&operand.0.between),
+    copied_bytes: operand.0.copied_bytes(),
+    forced_by: operand.0.forced_by.map(ForcedBy::as_str),
+    remedy: RemedyWords::of(operand.0),
 });
 
-fields!(OperandChange, change, {
+fields!(KernelResult<'_>, result, {
+    index: result.0.index,
+    shape: result.0.shape.to_string(),
+    user: result.0.other,
+    user_opcode: result.0.other_opcode.as_str(),
+    between: all(&result.0.between),
+    copied_bytes: result.0.copied_bytes(),
+    forced_by: result.0.forced_by.map(ForcedBy::as_str),
+    remedy: RemedyWords::of(result.0),
+});
+
+/// An operand of a kernel.
+struct KernelOperand<'a>(&'a KernelArray);
+
+/// A result of a kernel, and who reads it.
+struct KernelResult<'a>(&'a KernelArray);
+
+fields!(BoundaryChange, change, {
     instruction: change.instruction,
     opcode: change.opcode.as_str(),
     is_relayout: change.is_relayout,
+    is_duplicate: change.is_duplicate,
     from: change.from.to_string(),
     to: change.to.to_string(),
     bytes: change.bytes,
+    trips: change.trips,
     source: one(change.source.as_ref()),
 });
 

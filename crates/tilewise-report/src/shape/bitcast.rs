@@ -2,12 +2,16 @@
 
 use super::input::{Pair, Reader, dimension_numbers, parse_index};
 use crate::{
-    Terminal, WriteText,
+    RemedyWords, Terminal, WriteText,
     style::{FAINT, STRONG, listed, styled},
+    text::write_wrapped,
 };
+use anstyle::Style;
 use serde::Serialize;
 use std::io::{self, Write};
-use tilewise::{BitcastAs, Counterexample, Mismatch, Relation, Shape, Tiled};
+use tilewise::{
+    BitcastAs, Counterexample, Mismatch, Rearrangement, Relation, Shape, Tiled, ViewAccess, tpu::Generation,
+};
 use tilewise_audit::Failure;
 
 /// What `tilewise bitcast` answers to two shapes.
@@ -154,6 +158,62 @@ impl WriteText for BitcastAnswer {
             writeln!(out, "  {words}")?;
         }
         self.notes().try_for_each(|note| writeln!(out, "  {}", styled(FAINT, note)))
+    }
+}
+
+/// What `tilewise bitcast --views` answers: row-major views of the bytes of one array that a kernel can read instead of the
+/// other, its operand.
+#[derive(Clone, Debug, Serialize)]
+pub struct FreeViews {
+    from: String,
+    to: String,
+    /// Those that change the least of the kernel first.
+    views: Vec<RemedyWords>,
+}
+
+impl FreeViews {
+    /// The views of a pair of shapes: the first as its producer lays it out, the second as the kernel takes it.
+    ///
+    /// # Errors
+    /// Shapes with other numbers of elements, or with bounds that aren't known.
+    pub fn of(pair: &Pair, generation: Generation) -> Result<Self, Failure> {
+        let [from, to] = &pair.shapes;
+        let bounds = |shape: &Shape| -> Option<Vec<u64>> {
+            shape.as_array()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
+        };
+        let found = bounds(from).zip(bounds(to)).and_then(|(from, to)| Rearrangement::likeliest(&from, &to));
+        let Some(found) = found else {
+            let failure = Failure::new("elements", "no transposes and reshapes make the one array of the other");
+            return Err(failure.within(0..pair.length()));
+        };
+        let mut views = found.views(from, generation);
+        views.retain(|view| view.access < ViewAccess::Regrouped);
+        // Of each kind the one that folds the least.
+        views.dedup_by_key(|view| view.access);
+        let views = views.iter().map(|view| RemedyWords::of_view(view, to)).collect();
+        Ok(Self { from: from.to_string(), to: to.to_string(), views })
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+}
+
+impl WriteText for FreeViews {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} → {}", self.from, self.to)?;
+        if self.views.is_empty() {
+            writeln!(out, "  {}", styled(STRONG, "no view of these bytes is free"))?;
+        }
+        for view in &self.views {
+            write_wrapped(&view.sentence, Style::new(), ["  ", "    "], terminal.width, out)?;
+            for line in view.code.iter().flat_map(|code| code.lines()) {
+                writeln!(out, "      {}", styled(FAINT, line))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ mod show;
 mod steps;
 mod tiles;
 
-pub use bitcast::{BitcastAnswer, FreeLayouts};
+pub use bitcast::{BitcastAnswer, FreeLayouts, FreeViews};
 pub use diff::Differences;
 pub use index::{Located, Placement, answer_line};
 pub use input::{Pair, Reader, parse_index, parse_shape, parse_shape_as_written};

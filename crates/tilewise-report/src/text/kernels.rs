@@ -1,7 +1,8 @@
-//! Kernels: what they take of VMEM, and which of their operands are copied before the call.
+//! Kernels: what they take of VMEM, and which of their operands and results are copied.
 
-use super::{SHOWN, array_row::who};
+use super::{SHOWN, array_row::who, write_wrapped};
 use crate::{
+    RemedyWords,
     style::{FAINT, STRONG, bytes, cut, percent, style_of, styled},
     summary::Tone,
 };
@@ -38,30 +39,53 @@ pub(super) fn write_vmem(kernels: &[KernelRow], all: bool, width: usize, out: &m
     Ok(())
 }
 
-/// An operand as its row shows it.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct CopiedOperand {
-    who: String,
-    index: usize,
-    from: String,
-    to: String,
+/// Kernels whose bodies transpose or relayout blocks in VMEM.
+pub(super) fn write_bodies(kernels: &[KernelRow], width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut moving: BTreeMap<&[&str], Vec<&str>> = BTreeMap::new();
+    for kernel in kernels {
+        if let Some(moves) = kernel.body_moves.as_deref().filter(|moves| !moves.is_empty()) {
+            moving.entry(moves).or_default().push(&kernel.instruction);
+        }
+    }
+    if moving.is_empty() {
+        return Ok(());
+    }
+    let why = "; an operand that lies the other way round spares it";
+    writeln!(out, "\n{}{}", styled(STRONG, "Moved inside kernels, in VMEM"), styled(FAINT, why))?;
+    for (moves, names) in moving {
+        let (first, others) = (names.first().copied().unwrap_or_default(), names.len() - 1);
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        writeln!(out, "  {}", cut(&format!("{}: {first}{others}", moves.join(", ")), width.saturating_sub(2)))?;
+    }
+    Ok(())
 }
 
-/// Which operands XLA brings into another order before kernels, those with the most bytes first; alike ones are one row.
-pub(super) fn write_operands(kernels: &[KernelRow], all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut alike: BTreeMap<CopiedOperand, (u64, usize)> = BTreeMap::new();
+/// A copied operand or result as its row shows it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CopiedArray {
+    who: String,
+    /// `operand 1`
+    array: String,
+    from: String,
+    to: String,
+    remedy: Option<(String, Option<String>)>,
+}
+
+/// Which operands and results XLA copies at kernels, those with the most bytes first; alike ones are one row.
+pub(super) fn write_boundaries(kernels: &[KernelRow], all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut alike: BTreeMap<CopiedArray, (u64, usize)> = BTreeMap::new();
     for kernel in kernels {
-        for operand in kernel.operands.iter().filter(|operand| operand.copied_bytes() > 0) {
-            let copied = operand.copied_bytes();
-            let from = operand.between.iter().rfind(|change| change.is_relayout).map(|change| change.from.to_string());
-            let operand = CopiedOperand {
-                who: who(kernel.source.as_ref(), kernel.op_name.as_deref().unwrap_or(&kernel.instruction)),
-                index: operand.index,
-                from: from.unwrap_or_default(),
-                to: operand.shape.to_string(),
+        let who = who(kernel.source.as_ref(), kernel.op_name.as_deref().unwrap_or(&kernel.instruction));
+        for (array, [from, to]) in kernel.arrays().filter_map(|array| Some((array, array.ends()?))) {
+            let row = CopiedArray {
+                who: who.clone(),
+                array: format!("{} {}", array.side.as_str(), array.index),
+                from: from.to_string(),
+                to: to.to_string(),
+                remedy: RemedyWords::of(array).map(|words| (words.sentence, words.code)),
             };
-            let (moved, calls) = alike.entry(operand).or_default();
-            *moved = moved.saturating_add(copied);
+            let (sum, calls) = alike.entry(row).or_default();
+            *sum = sum.saturating_add(array.copied_bytes());
             *calls += 1;
         }
     }
@@ -71,17 +95,23 @@ pub(super) fn write_operands(kernels: &[KernelRow], all: bool, width: usize, out
     let mut rows: Vec<_> = alike.into_iter().collect();
     rows.sort_by_key(|(_, (moved, _))| Reverse(*moved));
     let shown = if all { rows.len() } else { SHOWN.min(rows.len()) };
-    let why = "; a kernel takes row-major operands";
-    writeln!(out, "\n{}{}", styled(STRONG, "Operands copied before kernels"), styled(FAINT, why))?;
+    let why = "; a kernel takes and makes row-major arrays";
+    writeln!(out, "\n{}{}", styled(STRONG, "Copies at kernels"), styled(FAINT, why))?;
     writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>6}  kernel", "moves", "calls")))?;
-    for (CopiedOperand { who, index, from, to }, (moved, calls)) in &rows[..shown] {
+    for (CopiedArray { who, array, from, to, remedy }, (moved, calls)) in &rows[..shown] {
         writeln!(out, "  {:>10}  {calls:>6}  {}", bytes(*moved), cut(who, width.saturating_sub(22)))?;
-        let operand = format!("operand {index}: ");
+        let array = format!("{array}: ");
         // A layout that is cut says nothing.
-        if 6 + operand.len() + from.len() + to.len() + 3 <= width {
-            writeln!(out, "      {operand}{from} → {to}")?;
+        if 6 + array.len() + from.len() + to.len() + 3 <= width {
+            writeln!(out, "      {array}{from} → {to}")?;
         } else {
-            writeln!(out, "      {operand}{from}\n      {:>1$} {to}", "→", operand.len() - 1)?;
+            writeln!(out, "      {array}{from}\n      {:>1$} {to}", "→", array.len() - 1)?;
+        }
+        if let Some((sentence, code)) = remedy {
+            write_wrapped(sentence, Style::new(), ["      → ", "        "], width, out)?;
+            for line in code.iter().flat_map(|code| code.lines()) {
+                writeln!(out, "        {line}")?;
+            }
         }
     }
     if rows.len() > shown {

@@ -3,7 +3,7 @@
 use super::{
     SHOWN, Terminal,
     array_row::{Row, name, who, write_header},
-    kernels::{write_operands, write_vmem},
+    kernels::{write_bodies, write_boundaries, write_vmem},
     summary::{write_copies, write_head, write_recommendations, write_remarks},
     time::write_time,
 };
@@ -49,7 +49,8 @@ impl WriteText for AuditOutput {
         }
         let kernels = report.kernels();
         write_vmem(&kernels, all, terminal.width, out)?;
-        write_operands(&kernels, all, terminal.width, out)?;
+        write_boundaries(&kernels, all, terminal.width, out)?;
+        write_bodies(&kernels, terminal.width, out)?;
         writeln!(out)?;
         match report.plan() {
             Ok(_) if !all => return Ok(()),

@@ -1,0 +1,52 @@
+"""Follows advice by its own code, without touching the program."""
+
+import inspect
+from dataclasses import replace
+
+import jax
+
+
+class Caller:
+    """What `jax` is to code that is followed: arrays are shapes, and the options of `jax.jit` add to the program's."""
+
+    def __init__(self):
+        self.jitted = {}
+
+    def __getattr__(self, name):
+        return getattr(jax, name)
+
+    def device_put(self, argument, format):
+        return jax.ShapeDtypeStruct(argument.shape, argument.dtype, sharding=format)
+
+    def jit(self, function, **options):
+        self.jitted |= options
+        return function
+
+
+def open_tuples(tree):
+    """The tree with lists in place of tuples, to whose places code can assign."""
+    if isinstance(tree, (list, tuple)):
+        return [open_tuples(inner) for inner in tree]
+    if isinstance(tree, dict):
+        return {key: open_tuples(inner) for key, inner in tree.items()}
+    return tree
+
+
+def followed(program, advice):
+    """The program once the advice's code has run where its function is called."""
+    name = program.function.__name__
+    bound = inspect.signature(program.function).bind(*program.arguments)
+    names = {key: open_tuples(value) for key, value in bound.arguments.items()} | {name: program.function}
+    exec(advice.get("imports") or "", names)
+    names["jax"] = caller = Caller()
+    exec(advice["code"], names)
+    function = names.get(f"{name}_in_parts", program.function)
+    # Advice that follows calls it by its old name.
+    function.__name__ = name
+    bound.arguments.update({key: names[key] for key in bound.arguments})
+    leaves, before = jax.tree.leaves(bound.args), jax.tree.leaves(program.arguments)
+    is_same = all(new is old for new, old in zip(leaves, before, strict=True))
+    if function is program.function and is_same and not caller.jitted:
+        raise ValueError("the code changes neither an argument nor the function")
+    arguments = jax.tree.unflatten(jax.tree.structure(program.arguments), leaves)
+    return replace(program, function=function, arguments=arguments, jit=program.jit | caller.jitted)

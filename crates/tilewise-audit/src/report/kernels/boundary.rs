@@ -1,0 +1,141 @@
+//! What lies between a kernel and what makes its operands or uses its results.
+
+use super::remedy::Remedy;
+use crate::program::SourceLine;
+use tilewise::Shape;
+use tilewise_hlo::Opcode;
+
+/// On which side of a kernel an array is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KernelSide {
+    /// The kernel reads it.
+    Operand,
+    /// The kernel writes it.
+    Result,
+}
+
+impl KernelSide {
+    /// Its name in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operand => "operand",
+            Self::Result => "result",
+        }
+    }
+}
+
+/// An operand of a kernel with what XLA does to it before the call, or a result and one of those who read it, with what XLA does
+/// to it before that.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct KernelArray {
+    /// Which of the two it is.
+    pub side: KernelSide,
+    /// Its number among the operands, or among the arrays that the kernel makes.
+    pub index: usize,
+    /// The array as the kernel takes or makes it: row-major, since a kernel knows no other order.
+    pub shape: Shape,
+    /// The instruction that makes an operand, or the parameter that it is; the one that reads a result, or the program's root.
+    pub other: String,
+    /// What that is.
+    pub other_opcode: Opcode,
+    /// What lies between the two, from the kernel on.
+    pub between: Vec<BoundaryChange>,
+    /// Why it is copied; `None` where it isn't.
+    pub forced_by: Option<ForcedBy>,
+    /// What to do so that it isn't copied, where that is known.
+    pub remedy: Option<Remedy>,
+}
+
+impl KernelArray {
+    /// The copies between the two, from the kernel on.
+    pub fn copies(&self) -> impl DoubleEndedIterator<Item = &BoundaryChange> {
+        self.between.iter().filter(|change| change.is_copy())
+    }
+
+    /// Bytes that these read and write, in all runs of the program; loops of an unknown trip count are counted once.
+    #[must_use]
+    pub fn copied_bytes(&self) -> u64 {
+        self.copies().map(BoundaryChange::moved_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// What is copied and into what: of several copies the two ends.
+    #[must_use]
+    pub fn ends(&self) -> Option<[&Shape; 2]> {
+        let (near, far) = (self.copies().next()?, self.copies().next_back()?);
+        Some(match self.side {
+            KernelSide::Operand => [&far.from, &near.to],
+            KernelSide::Result => [&near.from, &far.to],
+        })
+    }
+}
+
+/// One instruction that changes the layout, shape, type or memory space of an array, and computes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BoundaryChange {
+    /// The instruction, without `%`.
+    pub instruction: String,
+    /// What it is.
+    pub opcode: Opcode,
+    /// Whether elements move: not in a transfer between memory spaces, nor in a bitcast or a conversion.
+    pub is_relayout: bool,
+    /// Whether it makes the same array again in the same memory space, as before a kernel that overwrites it.
+    pub is_duplicate: bool,
+    /// The array that it reads.
+    pub from: Shape,
+    /// The array that it writes.
+    pub to: Shape,
+    /// Bytes that it reads and writes; 0 for a bitcast.
+    pub bytes: u64,
+    /// How often it runs; `None` in a loop whose trip count isn't known.
+    pub trips: Option<u64>,
+    /// The line of the user's program.
+    pub source: Option<SourceLine>,
+}
+
+impl BoundaryChange {
+    /// Whether it copies: a relayout or a duplicate.
+    #[must_use]
+    pub const fn is_copy(&self) -> bool {
+        self.is_relayout || self.is_duplicate
+    }
+
+    /// Bytes that it reads and writes in all its runs.
+    #[must_use]
+    pub fn moved_bytes(&self) -> u64 {
+        self.bytes.saturating_mul(self.trips.unwrap_or(1))
+    }
+}
+
+/// Why an array is copied at a kernel: a kernel takes and makes row-major arrays, and something fixes another order, or the
+/// same memory, on the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ForcedBy {
+    /// Nothing but the kernel's order: the value is computed inside the program.
+    Kernel,
+    /// The layout of an argument or a result of the program.
+    Interface,
+    /// What a loop carries from turn to turn.
+    Loop,
+    /// What goes into or comes out of a branch.
+    Branch,
+    /// The kernel writes its result over the operand, whose value is still needed or isn't donated.
+    Donation,
+}
+
+impl ForcedBy {
+    /// Its name in lower case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Interface => "interface",
+            Self::Loop => "loop",
+            Self::Branch => "branch",
+            Self::Donation => "donation",
+        }
+    }
+}

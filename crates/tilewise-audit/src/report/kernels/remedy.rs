@@ -1,0 +1,133 @@
+//! What spares a copy at a kernel.
+
+use super::follow::{User, Way, array, bounds, rearranged, within_user};
+use crate::advice::Recommendation;
+use tilewise::{
+    Rearrangement, Shape, View, ViewAccess,
+    tpu::{self, Generation},
+};
+use tilewise_hlo::{
+    Opcode,
+    dataflow::{Dataflow, Position},
+};
+
+/// What to change so that a kernel's operand or result isn't copied.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Hand an argument over, or take a result, in another layout: [`CopyReason::fix`](crate::CopyReason::fix) of the copy.
+    Layout(Box<Recommendation>),
+    /// Let the kernel read or write this view, whose bytes are there already: another block and index map, no copy.
+    View(View),
+    /// Keep the array, which a caller hands over, in this shape.
+    Stored {
+        /// The shape, which has the kernel's order by default.
+        view: View,
+        /// Bytes that it takes more than as it is kept now; mostly 0.
+        more_bytes: u64,
+    },
+    /// Donate an argument that the kernel overwrites.
+    Donate {
+        /// The number of the parameter.
+        parameter: usize,
+    },
+    /// Leave a result that nobody reads out of a kernel's `input_output_aliases`: it overwrites what is still needed.
+    DropAlias {
+        /// The call.
+        kernel: String,
+        /// The number of the result.
+        result: usize,
+    },
+}
+
+impl Remedy {
+    /// Its name in snake case.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Layout(_) => "layout",
+            Self::View(_) => "view",
+            Self::Stored { .. } => "stored",
+            Self::Donate { .. } => "donate",
+            Self::DropAlias { .. } => "drop_alias",
+        }
+    }
+}
+
+/// The view, or the stored shape, that spares an operand's copy.
+pub(super) fn of_operand(flow: &Dataflow, way: &Way, generation: Generation) -> Option<Remedy> {
+    let from = array(flow, way.end)?;
+    let steps = way.ops.iter().zip(&way.between).rev();
+    let steps = steps.map(|(op, change)| (*op, change.from.clone(), change.to.clone()));
+    let rearrangement = rearranged(flow, &from, steps)?;
+    let is_only_user = flow.uses(way.end).len() == 1;
+    cheapest(&rearrangement, &from, is_argument(flow, way.end), is_only_user, generation)
+}
+
+/// The view that spares a result's copy.
+pub(super) fn of_result(
+    flow: &Dataflow,
+    result: Position,
+    (user, way): (User, &Way),
+    generation: Generation,
+) -> Option<Remedy> {
+    let made = array(flow, result)?;
+    let steps = way.ops.iter().zip(&way.between);
+    let steps = steps.map(|(op, change)| (*op, change.from.clone(), change.to.clone()));
+    let rearrangement = rearranged(flow, &made, steps)?;
+    let (used, rearrangement) = match user {
+        User::Op(op) => within_user(flow, op, way.end, rearrangement)?,
+        User::Result(_) => (array(flow, way.end)?, rearrangement),
+    };
+    let is_only_user = flow.uses(result).len() == 1;
+    cheapest(&rearrangement.inverse(), &used, matches!(user, User::Result(_)), is_only_user, generation)
+}
+
+/// Whether a value is an argument of the program, whose layout its caller fixes.
+fn is_argument(flow: &Dataflow, position: Position) -> bool {
+    let op = flow.op_at(position);
+    flow[op].opcode == Opcode::Parameter && flow.caller(op).is_none()
+}
+
+/// The cheapest of the views of an array, and of the shapes that it could be kept in, for a kernel that takes it rearranged.
+fn cheapest(
+    rearrangement: &Rearrangement,
+    array: &Shape,
+    is_fixed: bool,
+    is_only_user: bool,
+    generation: Generation,
+) -> Option<Remedy> {
+    let mut views: Vec<View> = rearrangement.views(array, generation);
+    if !is_fixed {
+        // What is computed can be written in another order: row-major, or with the last two dimensions exchanged.
+        let others = other_orders(array, generation);
+        views.extend(others.iter().flat_map(|other| rearrangement.views(other, generation)));
+    }
+    // A stable sort: of equals, the bytes as they are come first.
+    views.sort_by_key(|view| view.access);
+    let view = views.into_iter().find(|view| view.access < ViewAccess::Regrouped);
+    let may_be_kept = is_fixed && is_only_user;
+    if !may_be_kept || view.as_ref().is_some_and(|view| view.access < ViewAccess::Transposed) {
+        return view.map(Remedy::View);
+    }
+    let own_bytes = array.as_array()?.sizes().ok()?.physical_bytes;
+    let operand = Shape::array(array.element_type()?, rearrangement.bounds()).ok()?;
+    let stored = rearrangement.stored(&operand, own_bytes.saturating_add(own_bytes / 8), generation);
+    let least = view.as_ref().map_or(ViewAccess::Regrouped, |view| view.access);
+    let stored = stored.into_iter().find(|view| view.access < least).and_then(|view| {
+        let bytes = view.shape.as_array()?.sizes().ok()?.physical_bytes;
+        Some(Remedy::Stored { more_bytes: bytes.saturating_sub(own_bytes), view })
+    });
+    stored.or(view.map(Remedy::View))
+}
+
+fn other_orders(array: &Shape, generation: Generation) -> Vec<Shape> {
+    let Some((element_type, bounds)) = array.element_type().zip(bounds(array)) else { return Vec::new() };
+    let row_major: Vec<usize> = (0..bounds.len()).rev().collect();
+    let mut exchanged: Vec<usize> = array.layout().map_or_else(Vec::new, |layout| layout.minor_to_major().to_vec());
+    if exchanged.len() > 1 {
+        exchanged.swap(0, 1);
+    }
+    let of = |order: Vec<usize>| tpu::layout_for_order(element_type, &bounds, &order, generation).ok();
+    [row_major, exchanged].into_iter().filter_map(of).collect()
+}

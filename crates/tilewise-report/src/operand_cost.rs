@@ -1,0 +1,103 @@
+//! What an operand of a Pallas kernel costs in the layout that its producer leaves it in.
+
+use crate::{
+    Reader, RemedyWords, Terminal, WriteText,
+    style::{FAINT, STRONG, bytes, styled},
+    text::write_wrapped,
+};
+use anstyle::Style;
+use serde::Serialize;
+use std::io::{self, Write};
+use tilewise::{
+    Rearrangement, Shape, View, ViewAccess,
+    tpu::{self, Generation, kernel::Kernel},
+};
+use tilewise_audit::Failure;
+
+/// What `tilewise kernel --operand SHAPE` answers: whether XLA copies the array before each call, and what spares that.
+#[derive(Clone, Debug, Serialize)]
+pub struct OperandCost {
+    /// The array as its producer leaves it.
+    from: String,
+    /// The input of the kernel that it becomes: the first that transposes and reshapes make of it.
+    to: String,
+    /// Its number among the inputs.
+    operand: usize,
+    /// Bytes that are read and written before each call; 0 if the kernel reads it as it is.
+    copied_bytes: u64,
+    /// Views that the kernel can read instead, those that change the least of it first.
+    views: Vec<RemedyWords>,
+}
+
+impl OperandCost {
+    /// The cost of an array for a kernel.
+    ///
+    /// # Errors
+    /// Those of parsing; where no generation is named; where no input of the kernel can be made of the array.
+    pub fn of(
+        kernel: &Kernel,
+        operand: &str,
+        generation: Option<Generation>,
+        reader: &mut Reader,
+    ) -> Result<Self, Failure> {
+        let generation = generation.ok_or_else(|| {
+            Failure::new("unknown_generation", "the kernel does not say which TPU it is for")
+                .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
+        })?;
+        let from = reader.shape(operand)?;
+        let bounds: Option<Vec<u64>> = from.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let inputs = kernel.operands.iter().filter(|input| !input.is_output).map(|input| &input.array);
+        let found = inputs.enumerate().find_map(|(index, input)| {
+            let same_type = from.element_type() == Some(input.element_type);
+            let rearrangement = Rearrangement::likeliest(bounds.as_ref()?, &input.dimensions).filter(|_| same_type)?;
+            Some((index, input, rearrangement))
+        });
+        let Some((index, input, rearrangement)) = found else {
+            let failure = Failure::new("elements", "no input of the kernel holds the elements of this array");
+            return Err(failure.within(0..operand.len()));
+        };
+        let order: Vec<usize> = (0..input.dimensions.len()).rev().collect();
+        let to = tpu::layout_for_order(input.element_type, &input.dimensions, &order, generation)?;
+        let views = rearrangement.views(&from, generation);
+        let is_itself = |view: &View| view.shape.dimensions() == to.dimensions() && view.access == ViewAccess::IndexMap;
+        let size = |shape: &Shape| {
+            shape.as_array().and_then(|array| array.sizes().ok()).map_or(0, |sizes| sizes.physical_bytes)
+        };
+        let copied_bytes = if views.iter().any(is_itself) { 0 } else { size(&from).saturating_add(size(&to)) };
+        let views = views.iter().filter(|view| copied_bytes > 0 && view.access < ViewAccess::Regrouped);
+        Ok(Self {
+            views: views.map(|view| RemedyWords::of_view(view, &to)).collect(),
+            from: from.to_string(),
+            to: to.to_string(),
+            operand: index,
+            copied_bytes,
+        })
+    }
+
+    /// Bytes that are read and written before each call.
+    #[must_use]
+    pub const fn copied_bytes(&self) -> u64 {
+        self.copied_bytes
+    }
+}
+
+impl WriteText for OperandCost {
+    fn write_text(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
+        let Self { from, to, operand, copied_bytes, views } = self;
+        writeln!(out, "in{operand}: {from} → {to}")?;
+        if *copied_bytes == 0 {
+            return writeln!(out, "  {}", styled(STRONG, "read as it is"));
+        }
+        writeln!(out, "  {}: {} in each call", styled(STRONG, "copied"), bytes(*copied_bytes))?;
+        if views.is_empty() {
+            writeln!(out, "  no view of these bytes is free")?;
+        }
+        for view in views.iter().take(1) {
+            write_wrapped(&view.sentence, Style::new(), ["  → ", "    "], terminal.width, out)?;
+            for line in view.code.iter().flat_map(|code| code.lines()) {
+                writeln!(out, "      {}", styled(FAINT, line))?;
+            }
+        }
+        Ok(())
+    }
+}

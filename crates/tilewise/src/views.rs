@@ -1,0 +1,264 @@
+//! Views of an array that a kernel can read, or write, instead of a copy of it: row-major arrays with the same bytes.
+
+use crate::{
+    BitcastAs, Layout, Rearrangement, Shape,
+    tpu::{self, Generation},
+};
+use alloc::{vec, vec::Vec};
+use core::cmp::Reverse;
+
+/// Views of more factors aren't looked for: each cut between two of them doubles their number.
+const MOST_FACTORS: usize = 9;
+
+/// The lanes of a TPU's registers, which are what the last dimension of a block fills.
+const LANES: u64 = 128;
+
+/// A row-major array that is another's bytes, so that a kernel can be handed it without a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct View {
+    /// The array with its layout.
+    pub shape: Shape,
+    /// For each of its dimensions the parts of the operand's dimensions that it counts through, major → minor; none for one of
+    /// size 1.
+    pub dimensions: Vec<Vec<ViewPart>>,
+    /// What becomes of a block.
+    pub access: ViewAccess,
+}
+
+/// A dimension of a kernel's operand, or a part of it: (index div `below`) mod `size`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ViewPart {
+    /// The operand's dimension.
+    pub dimension: usize,
+    /// How many indices it has.
+    pub size: u64,
+    /// The product of the parts below it in that dimension; 1 for a whole dimension.
+    pub below: u64,
+}
+
+/// How a kernel reads a view, the cheapest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ViewAccess {
+    /// Rows and lanes of a block stay what they are: only the index map changes.
+    IndexMap,
+    /// The rows stay, and other dimensions are folded into the lanes: a block takes a multiple of 128 of them.
+    Lanes,
+    /// The lanes stay, and the rows are another dimension's.
+    Rows,
+    /// Rows and lanes of a block change places: it is read transposed, which a matrix product does by contracting its other dimension.
+    Transposed,
+    /// The rows, too, are folded into the lanes: a block's rows are slices of its lanes.
+    Split,
+    /// The lanes are another dimension's.
+    Regrouped,
+}
+
+impl ViewAccess {
+    /// Its name in snake case.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::IndexMap => "index_map",
+            Self::Lanes => "lanes",
+            Self::Rows => "rows",
+            Self::Transposed => "transposed",
+            Self::Split => "split",
+            Self::Regrouped => "regrouped",
+        }
+    }
+}
+
+impl Rearrangement {
+    /// The views of the first array's bytes that a kernel can read instead of the second array, an operand: those first that change
+    /// the least of the kernel. A kernel's operands are row-major, in tiles that their shape has by default, or those that the
+    /// array has.
+    ///
+    /// Each is proved by [`Tiled::bitcast`](crate::Tiled::bitcast).
+    ///
+    /// ```
+    /// use tilewise::{Rearrangement, Shape, ViewAccess, tpu::Generation};
+    ///
+    /// // Weights [groups, k, n], which a kernel reads as [groups, n, k].
+    /// let weights: Shape = "bf16[8,1024,512]{2,1,0:T(8,128)(2,1)}".parse()?;
+    /// let swapped = Rearrangement::identity(&[8, 1024, 512]).transpose(&[0, 2, 1]).expect("a permutation");
+    /// let views = swapped.views(&weights, Generation::V6e);
+    /// assert_eq!((views[0].shape.to_string(), views[0].access), (weights.to_string(), ViewAccess::Transposed));
+    /// # Ok::<(), tilewise::Error>(())
+    /// ```
+    #[must_use]
+    pub fn views(&self, array: &Shape, generation: Generation) -> Vec<View> {
+        let Some(layout) = array.layout() else { return Vec::new() };
+        let order: Vec<usize> = layout.minor_to_major().iter().rev().copied().collect();
+        let Some(own) = in_order(array, layout, &order) else { return Vec::new() };
+        let factors = self.factors_in(&order);
+        if factors.len() > MOST_FACTORS {
+            return Vec::new();
+        }
+        let view = |cuts: u32| {
+            let dimensions = self.grouped(&factors, cuts);
+            let shape = row_major_as(&own, &bounds(&dimensions), generation)?;
+            Some(View { access: self.access(&dimensions), shape, dimensions })
+        };
+        let cuts = 0..1u32 << factors.len().saturating_sub(1);
+        let mut views: Vec<View> = cuts.filter_map(view).collect();
+        views.sort_by_key(|view| (view.access, Reverse(view.dimensions.len())));
+        views
+    }
+
+    /// The shapes in which the second array, an operand, could be stored so that a kernel reads it as it is, in their default
+    /// layouts, at no more than `most_bytes`: dimensions are folded into one another, their order stays. The smallest first.
+    #[must_use]
+    pub fn stored(&self, operand: &Shape, most_bytes: u64, generation: Generation) -> Vec<View> {
+        let Some(element_type) = operand.element_type() else { return Vec::new() };
+        let factors: Vec<usize> = self.operand_factors();
+        if factors.len() > MOST_FACTORS {
+            return Vec::new();
+        }
+        let view = |cuts: u32| {
+            let dimensions = self.grouped(&factors, cuts);
+            let bounds = bounds(&dimensions);
+            let shape = tpu::default_layout(element_type, &bounds, generation).ok()?;
+            let is_row_major = shape.layout()?.minor_to_major().iter().rev().copied().eq(0..bounds.len());
+            let bytes = shape.as_array()?.sizes().ok()?.physical_bytes;
+            let access = self.access(&dimensions);
+            (is_row_major && bytes <= most_bytes && access < ViewAccess::Regrouped)
+                .then_some((bytes, View { shape, dimensions, access }))
+        };
+        let mut views: Vec<(u64, View)> = (0..1u32 << factors.len().saturating_sub(1)).filter_map(view).collect();
+        views.sort_by_key(|(bytes, view)| (*bytes, view.access, Reverse(view.dimensions.len())));
+        views.into_iter().map(|(_, view)| view).collect()
+    }
+
+    /// Factors in this order as the dimensions of a view, of which bit k says that one ends behind factor k.
+    fn grouped(&self, factors: &[usize], cuts: u32) -> Vec<Vec<ViewPart>> {
+        let mut dimensions: Vec<Vec<ViewPart>> = vec![Vec::new()];
+        for (at, &factor) in factors.iter().enumerate() {
+            let Some(last) = dimensions.last_mut() else { break };
+            let Some((dimension, below)) = self.place(factor) else { continue };
+            let size = self.size(factor);
+            match last.last_mut() {
+                Some(part) if part.dimension == dimension && part.below == below.saturating_mul(size) => {
+                    *part = ViewPart { dimension, size: part.size.saturating_mul(size), below };
+                }
+                _ => last.push(ViewPart { dimension, size, below }),
+            }
+            if cuts >> at & 1 == 1 && at + 1 < factors.len() {
+                dimensions.push(Vec::new());
+            }
+        }
+        // A block of one dimension has no rows.
+        if dimensions.len() == 1 {
+            dimensions.insert(0, Vec::new());
+        }
+        dimensions
+    }
+
+    fn access(&self, dimensions: &[Vec<ViewPart>]) -> ViewAccess {
+        let bounds = self.bounds();
+        let [.., rows, lanes] = dimensions else { return ViewAccess::Regrouped };
+        let [own_rows, own_lanes] = [2, 1].map(|from_end| bounds.len().checked_sub(from_end));
+        // What has only one index needs no part.
+        let size = |dimension: Option<usize>| dimension.and_then(|at| bounds.get(at)).copied().unwrap_or(1);
+        let ends = |parts: &[ViewPart], dimension: Option<usize>| match parts.last() {
+            Some(last) => Some(last.dimension) == dimension && last.size == size(dimension),
+            None => size(dimension) == 1,
+        };
+        let is = |parts: &[ViewPart], dimension: Option<usize>| parts.len() < 2 && ends(parts, dimension);
+        let folds = ends(lanes, own_lanes) && size(own_lanes) % LANES == 0;
+        if is(lanes, own_lanes) && is(rows, own_rows) {
+            ViewAccess::IndexMap
+        } else if folds && is(rows, own_rows) {
+            ViewAccess::Lanes
+        } else if is(lanes, own_lanes) {
+            ViewAccess::Rows
+        } else if is(lanes, own_rows) && ends(rows, own_lanes) {
+            ViewAccess::Transposed
+        } else if ends(lanes, own_lanes) && lanes.iter().map(|part| part.size).fold(1, u64::saturating_mul) % LANES == 0
+        {
+            ViewAccess::Split
+        } else {
+            ViewAccess::Regrouped
+        }
+    }
+}
+
+fn bounds(dimensions: &[Vec<ViewPart>]) -> Vec<u64> {
+    let size = |parts: &Vec<ViewPart>| parts.iter().map(|part| part.size).fold(1, u64::saturating_mul);
+    dimensions.iter().map(size).collect()
+}
+
+/// The array with its dimensions in this order, major → minor, which is that of its bytes.
+fn in_order(array: &Shape, layout: &Layout, order: &[usize]) -> Option<Shape> {
+    let dimensions = array.dimensions();
+    let bounds: Vec<u64> = order.iter().map(|at| dimensions.get(*at)?.bound()).collect::<Option<_>>()?;
+    let layout = Layout::new((0..order.len()).rev()).ok()?.with_tiles(layout.tiles().iter().cloned()).ok()?;
+    Shape::array(array.element_type()?, bounds).ok()?.with_layout(layout).ok()
+}
+
+/// A row-major array of these bounds that is the bytes of `own`, if there is one.
+fn row_major_as(own: &Shape, bounds: &[u64], generation: Generation) -> Option<Shape> {
+    let order: Vec<usize> = (0..bounds.len()).rev().collect();
+    let element_type = own.element_type()?;
+    let default = tpu::layout_for_order(element_type, bounds, &order, generation).ok()?;
+    let layout = Layout::new(order).ok()?.with_tiles(own.layout()?.tiles().iter().cloned()).ok()?;
+    let tiled_alike = Shape::array(element_type, bounds.iter().copied()).ok()?.with_layout(layout).ok();
+    let is_free = |shape: &Shape| own.bitcast(shape, BitcastAs::Reshape).is_ok_and(|relation| relation.is_bitcast());
+    [Some(default), tiled_alike].into_iter().flatten().find(is_free)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::{String, ToString};
+
+    fn shape(text: &str) -> Shape {
+        text.parse().expect("a shape")
+    }
+
+    fn first(array: &str, rearrangement: Option<Rearrangement>) -> Option<(String, ViewAccess)> {
+        let views = rearrangement.expect("a rearrangement").views(&shape(array), Generation::V6e);
+        views.first().map(|view| (view.shape.to_string(), view.access))
+    }
+
+    fn identity(bounds: &[u64]) -> Rearrangement {
+        Rearrangement::identity(bounds)
+    }
+
+    #[test]
+    fn heads_of_whole_lanes_are_folded_into_them() {
+        let heads = identity(&[2, 1024, 2048]).reshape(&[2, 1024, 16, 128]).and_then(|at| at.transpose(&[0, 2, 1, 3]));
+        let expected = ("bf16[2,1024,2048]{2,1,0:T(8,128)(2,1)}".into(), ViewAccess::Lanes);
+        assert_eq!(first("bf16[2,1024,2048]{2,1,0:T(8,128)(2,1)}", heads), Some(expected));
+    }
+
+    #[test]
+    fn dimensions_outside_tiles_are_turned_by_the_index_map() {
+        let turned = identity(&[64, 8, 256, 128]).transpose(&[1, 0, 2, 3]);
+        let expected = ("bf16[64,8,256,128]{3,2,1,0:T(8,128)(2,1)}".into(), ViewAccess::IndexMap);
+        assert_eq!(first("bf16[64,8,256,128]{3,2,1,0:T(8,128)(2,1)}", turned), Some(expected));
+    }
+
+    #[test]
+    fn a_column_major_table_is_read_transposed() {
+        let expected = ("f32[64,65536]{1,0:T(8,128)}".into(), ViewAccess::Transposed);
+        assert_eq!(first("f32[65536,64]{0,1:T(8,128)}", Some(identity(&[65536, 64]))), Some(expected));
+    }
+
+    #[test]
+    fn a_vector_is_a_row() {
+        let column = identity(&[4096]).reshape(&[4096, 1]);
+        let expected = ("f32[1,4096]{1,0:T(1,128)}".into(), ViewAccess::Transposed);
+        assert_eq!(first("f32[4096]{0:T(1024)}", column), Some(expected));
+    }
+
+    #[test]
+    fn narrow_rows_are_stored_with_their_heads_in_the_lanes() {
+        let operand = shape("bf16[512,16,8,64]{3,2,1,0:T(8,128)(2,1)}");
+        let stored = identity(&[512, 16, 8, 64]).stored(&operand, 512 * 16 * 8 * 64 * 2, Generation::V6e);
+        let found = stored.iter().map(|view| view.shape.to_string()).next();
+        assert_eq!(found.as_deref(), Some("bf16[512,16,512]{2,1,0:T(8,128)(2,1)}"));
+    }
+}
