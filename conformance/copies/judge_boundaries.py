@@ -45,7 +45,7 @@ def before(case: Boundary) -> Program:
 
 def after(case: Boundary, remedy) -> Program:
     """The same with the remedy."""
-    if case.after is None:
+    if remedy["kind"] == "layout":
         return followed(before(case), {"imports": "from jax.experimental.layout import Format, Layout", **remedy})
     arguments = case.arguments if case.arguments_after is None else case.arguments_after
     return Program(case.after, arguments, case.jit | (case.jit_after or {}))

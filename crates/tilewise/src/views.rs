@@ -26,6 +26,15 @@ pub struct View {
     pub access: ViewAccess,
 }
 
+impl View {
+    /// Whether the operand's dimensions follow one another in it as in the operand: whether it is only reshaped.
+    #[must_use]
+    pub fn keeps_order(&self) -> bool {
+        let parts = self.dimensions.iter().flatten();
+        parts.map(|part| (part.dimension, Reverse(part.below))).is_sorted()
+    }
+}
+
 /// A dimension of a kernel's operand, or a part of it: (index div `below`) mod `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

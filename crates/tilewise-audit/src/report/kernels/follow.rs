@@ -302,7 +302,10 @@ mod tests {
         arrays.iter().map(way).collect()
     }
 
-    fn expected(rows: &[(&str, &[(&str, bool, u64)])]) -> Vec<(String, Vec<Change>)> {
+    /// The same, written down.
+    type Written<'a> = (&'a str, &'a [(&'a str, bool, u64)]);
+
+    fn expected(rows: &[Written<'_>]) -> Vec<(String, Vec<Change>)> {
         let change = |(name, is_relayout, bytes): &(&str, bool, u64)| ((*name).to_owned(), *is_relayout, *bytes);
         rows.iter().map(|(other, changes)| ((*other).to_owned(), changes.iter().map(change).collect())).collect()
     }

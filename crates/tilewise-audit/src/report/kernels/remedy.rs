@@ -3,12 +3,12 @@
 use super::follow::{User, Way, array, bounds, rearranged, within_user};
 use crate::advice::Recommendation;
 use tilewise::{
-    Rearrangement, Shape, View, ViewAccess,
+    BitcastAs, Rearrangement, Shape, View, ViewAccess,
     tpu::{self, Generation},
 };
 use tilewise_hlo::{
     Opcode,
-    dataflow::{Dataflow, Position},
+    dataflow::{Dataflow, OpId, Position},
 };
 
 /// What to change so that a kernel's operand or result isn't copied.
@@ -61,7 +61,7 @@ pub(super) fn of_operand(flow: &Dataflow, way: &Way, generation: Generation) -> 
     let steps = steps.map(|(op, change)| (*op, change.from.clone(), change.to.clone()));
     let rearrangement = rearranged(flow, &from, steps)?;
     let is_only_user = flow.uses(way.end).len() == 1;
-    cheapest(&rearrangement, &from, is_argument(flow, way.end), is_only_user, generation)
+    cheapest(&rearrangement, &from, Fixed::by(flow, flow.op_at(way.end)), is_only_user, generation)
 }
 
 /// The view that spares a result's copy.
@@ -80,44 +80,72 @@ pub(super) fn of_result(
         User::Result(_) => (array(flow, way.end)?, rearrangement),
     };
     let is_only_user = flow.uses(result).len() == 1;
-    cheapest(&rearrangement.inverse(), &used, matches!(user, User::Result(_)), is_only_user, generation)
+    let fixed = match user {
+        User::Result(_) => Fixed::Caller,
+        User::Op(op) => Fixed::by(flow, op),
+    };
+    cheapest(&rearrangement.inverse(), &used, fixed, is_only_user, generation)
 }
 
-/// Whether a value is an argument of the program, whose layout its caller fixes.
-fn is_argument(flow: &Dataflow, position: Position) -> bool {
-    let op = flow.op_at(position);
-    flow[op].opcode == Opcode::Parameter && flow.caller(op).is_none()
+/// What fixes the layout at the other end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fixed {
+    /// The caller, who may hand over or take something else.
+    Caller,
+    /// A loop or a branch, with whatever else reads and writes the value.
+    Carried,
+    /// Nothing: the value can be written, or read, in another order.
+    No,
+}
+
+impl Fixed {
+    fn by(flow: &Dataflow, op: OpId) -> Self {
+        match flow[op].opcode {
+            Opcode::Parameter if flow.caller(op).is_none() => Self::Caller,
+            Opcode::Parameter | Opcode::While | Opcode::Conditional => Self::Carried,
+            _ => Self::No,
+        }
+    }
 }
 
 /// The cheapest of the views of an array, and of the shapes that it could be kept in, for a kernel that takes it rearranged.
 fn cheapest(
     rearrangement: &Rearrangement,
     array: &Shape,
-    is_fixed: bool,
+    fixed: Fixed,
     is_only_user: bool,
     generation: Generation,
 ) -> Option<Remedy> {
+    let own_bounds = rearrangement.bounds();
     let mut views: Vec<View> = rearrangement.views(array, generation);
-    if !is_fixed {
+    if fixed == Fixed::No {
         // What is computed can be written in another order: row-major, or with the last two dimensions exchanged.
         let others = other_orders(array, generation);
         views.extend(others.iter().flat_map(|other| rearrangement.views(other, generation)));
     }
+    // What is the operand's bytes in its order is copied as the operand is.
+    let order: Vec<usize> = (0..own_bounds.len()).rev().collect();
+    let operand = tpu::layout_for_order(array.element_type()?, &own_bounds, &order, generation).ok()?;
+    let is_other = |view: &View| {
+        let same = view.shape.bitcast(&operand, BitcastAs::Reshape).is_ok_and(|relation| relation.is_bitcast());
+        !(view.keeps_order() && same)
+    };
+    views.retain(is_other);
     // A stable sort: of equals, the bytes as they are come first.
     views.sort_by_key(|view| view.access);
     let view = views.into_iter().find(|view| view.access < ViewAccess::Regrouped);
-    let may_be_kept = is_fixed && is_only_user;
+    let may_be_kept = fixed == Fixed::Caller && is_only_user;
     if !may_be_kept || view.as_ref().is_some_and(|view| view.access < ViewAccess::Transposed) {
         return view.map(Remedy::View);
     }
     let own_bytes = array.as_array()?.sizes().ok()?.physical_bytes;
-    let operand = Shape::array(array.element_type()?, rearrangement.bounds()).ok()?;
     let stored = rearrangement.stored(&operand, own_bytes.saturating_add(own_bytes / 8), generation);
     let least = view.as_ref().map_or(ViewAccess::Regrouped, |view| view.access);
-    let stored = stored.into_iter().find(|view| view.access < least).and_then(|view| {
-        let bytes = view.shape.as_array()?.sizes().ok()?.physical_bytes;
-        Some(Remedy::Stored { more_bytes: bytes.saturating_sub(own_bytes), view })
-    });
+    let stored =
+        stored.into_iter().find(|view| view.access < least && bounds(&view.shape) != bounds(array)).and_then(|view| {
+            let bytes = view.shape.as_array()?.sizes().ok()?.physical_bytes;
+            Some(Remedy::Stored { more_bytes: bytes.saturating_sub(own_bytes), view })
+        });
     stored.or(view.map(Remedy::View))
 }
 
