@@ -13,7 +13,10 @@ pub(crate) struct Options {
     /// Judge what is said of copies instead
     #[arg(long)]
     copies: bool,
-    /// Renew conformance/advice/TABLE.md and cases.csv, or conformance/copies/TABLE.md
+    /// Judge what is said of copies at kernels instead
+    #[arg(long, conflicts_with = "copies")]
+    boundaries: bool,
+    /// Renew conformance/advice/TABLE.md and cases.csv, or conformance/copies/TABLE.md or BOUNDARIES.md
     #[arg(long)]
     write: bool,
 }
@@ -22,9 +25,13 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let python = python::with_packages(shell, "advice", &["conformance/advice/requirements.txt"])?;
     cmd!(shell, "cargo build --quiet --package tilewise-cli").quiet().run()?;
     let target = target_folder(shell);
-    let what = if options.copies { "copies" } else { "advice" };
+    let (what, judge) = match options {
+        Options { boundaries: true, .. } => ("boundaries", "copies/judge_boundaries"),
+        Options { copies: true, .. } => ("copies", "copies/judge"),
+        _ => ("advice", "advice/judge"),
+    };
     let (tilewise, folder) = (target.join("debug/tilewise"), target.join(what));
-    let mut command = cmd!(shell, "{python} conformance/{what}/judge.py --tilewise {tilewise} --folder {folder}");
+    let mut command = cmd!(shell, "{python} conformance/{judge}.py --tilewise {tilewise} --folder {folder}");
     if let Some(name) = &options.only {
         command = command.args(["--only", name]);
     }

@@ -164,6 +164,7 @@ pub struct Count {
 
 /// What is copied into, or out of, the kernels of one name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct KernelCopy {
     /// The instruction, without the number that a compiler gives it.

@@ -1,6 +1,6 @@
 //! Follows a kernel's operands back to what makes them, and its results on to what uses them.
 
-use super::boundary::BoundaryChange;
+use super::change::BoundaryChange;
 use crate::{
     copies::CopyClass,
     program::{Sizer, source_line},

@@ -2,13 +2,15 @@
 
 mod body;
 mod boundary;
+mod change;
 mod follow;
 mod remedy;
 
 use super::sections::Report;
 use crate::copies::CopyClass;
 use crate::program::{MOSAIC, Sizer, SourceLine, op_name, share, source_line, target};
-pub use boundary::{BoundaryChange, ForcedBy, KernelArray, KernelSide};
+pub use boundary::{ForcedBy, KernelArray, KernelSide};
+pub use change::BoundaryChange;
 use follow::{Follower, User, Way};
 pub use remedy::Remedy;
 use std::collections::HashMap;
