@@ -219,7 +219,7 @@ def experts_transposed(draw: Draw, groups=8, m=256, k=2048, n=1024) -> Boundary:
     return Boundary(lambda x, w: grouped(x, w.transpose(0, 2, 1)), arguments)
 
 
-@boundary("AI-Hypercomputer/maxtext (gmm_v2, test_accepts_8_row_tiled_rhs_without_copy)", kernel="gmm", groups=2, k=256, n=128)
+@boundary("a public test of gmm_v2, test_accepts_8_row_tiled_rhs_without_copy", kernel="gmm", groups=2, k=256, n=128)
 def int8_gradient(draw: Draw, groups=8, m=256, k=2048, n=1024) -> Boundary:
     """The same for weights in int8, which the caller reads in their own order, too."""
 

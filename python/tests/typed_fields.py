@@ -76,6 +76,24 @@ def kernel_use_fields(kernel: tw.KernelUse) -> None:
     flags: list[bool] = [kernel.is_near_limit]
     lines: list[tw.SourceLine | None] = [kernel.source]
     print(texts, maybe_counts, maybe_texts, flags, lines)
+    arrays: list[tw.KernelArray] = [*kernel.operands, *kernel.results]
+    counts: list[int] = [kernel.copied_bytes]
+    moves: list[str] | None = kernel.body_moves
+    print(arrays, counts, moves)
+
+
+def kernel_array_fields(array: tw.KernelArray, change: tw.BoundaryChange, remedy: tw.Remedy) -> None:
+    texts: list[str] = [array.side, array.other, array.other_opcode, change.instruction, change.opcode]
+    sentences: list[str] = [remedy.kind, remedy.sentence]
+    maybe_texts: list[str | None] = [array.forced_by, remedy.shape, remedy.access, remedy.code]
+    shapes: list[tw.Shape] = [array.shape, change.from_shape, change.to_shape]
+    counts: list[int] = [array.index, array.copied_bytes, change.bytes]
+    flags: list[bool] = [change.is_relayout, change.is_duplicate]
+    maybe_counts: list[int | None] = [change.trips]
+    lines: list[tw.SourceLine | None] = [change.source]
+    between: list[tw.BoundaryChange] = array.between
+    maybe_remedy: tw.Remedy | None = array.remedy
+    print(texts, sentences, maybe_texts, shapes, counts, flags, maybe_counts, lines, between, maybe_remedy)
 
 
 def machine_fields(found: tw.Machines) -> None:
