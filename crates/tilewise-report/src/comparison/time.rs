@@ -1,12 +1,15 @@
 //! How long a run takes, as far as two programs can be compared by it.
 
 use super::{
-    Amount, Change, ComparedProgram, Count, Outcome,
+    Amount, Change, ComparedProgram, Outcome,
     program::{each_once, is_zero},
 };
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::BTreeMap;
-use tilewise_audit::{Report, time::Time};
+use tilewise_audit::{
+    Report,
+    time::{Kind, Row, Time},
+};
 
 /// How long a run of a program takes: estimated from the compiler's own cycle counts, not measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,9 +22,9 @@ pub struct ComparedTime {
     /// The cores that it is compiled for, of a chip whose two cores can be one device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cores: Option<u8>,
-    /// The operations that the compiler has no cycle counts for, by kind, and the bytes of HBM that they read and write in a run.
+    /// How many operations the compiler has no cycle counts for, by kind; without those that move nothing to or from HBM.
     #[serde(default, deserialize_with = "each_once", skip_serializing_if = "BTreeMap::is_empty")]
-    pub unpriced: BTreeMap<String, Count>,
+    pub unpriced: BTreeMap<String, u64>,
     /// Loops of unknown trip count, each of which counts once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncounted_loops: u64,
@@ -60,12 +63,12 @@ fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error>
     is_one.then_some(seconds).ok_or_else(|| de::Error::custom("a time below zero"))
 }
 
-fn unpriced(time: &Time) -> BTreeMap<String, Count> {
-    let mut kinds: BTreeMap<String, Count> = BTreeMap::new();
-    for row in time.rows.iter().filter(|row| row.is_unpriced) {
-        let of_kind = kinds.entry(row.kind.as_str().to_owned()).or_default();
-        of_kind.count += 1;
-        of_kind.bytes = of_kind.bytes.saturating_add(row.bytes.saturating_mul(row.executions));
+fn unpriced(time: &Time) -> BTreeMap<String, u64> {
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    // Copies within the core come and go with the schedule.
+    let is_within = |row: &Row| row.kind == Kind::Copy && row.bytes == 0;
+    for row in time.rows.iter().filter(|row| row.is_unpriced && !is_within(row)) {
+        *kinds.entry(row.kind.as_str().to_owned()).or_default() += 1;
     }
     kinds
 }
