@@ -182,7 +182,9 @@ impl<'m> Instruction<'m> {
         }
         let shape = self.shape().map_err(|error| {
             let message = format!("the shape of `{}` isn't valid: {error}", self.name());
-            Error::new(ErrorKind::Shape, Some(self.record().shape.range()), message).caused_by(error)
+            // Of an operand that is an instruction the text may leave the shape out.
+            let place = Some(self.record().shape.range()).filter(|place| place.end <= self.data.length);
+            Error::new(ErrorKind::Shape, place, message).caused_by(error)
         })?;
         let arrays = shape
             .leaves()
