@@ -6,7 +6,7 @@
 use tilewise::{Dimension, ElementType, Shape};
 
 use crate::opcode::Opcode;
-use crate::resolve::Pairs;
+use crate::pairs::Pairs;
 use crate::scan::trim;
 
 /// An instruction without shape.
@@ -25,7 +25,6 @@ pub(crate) struct Operation<'t> {
 pub(crate) fn infer(operation: &Operation<'_>) -> Option<String> {
     use Opcode::*;
     let at = |number: usize| operation.operands.get(number).map(|shape| (*shape).to_owned());
-    let text = |shape: Shape| Some(shape.to_string());
     match operation.opcode {
         Acos | Acosh | AddDependency | Asin | Asinh | Atanh | BatchNormInference | Cbrt | Ceil | Cholesky | Copy
         | Cosine | Cosh | CountLeadingZeros | Domain | Erf | Exponential | ExponentialMinusOne | Floor | Log
@@ -49,129 +48,174 @@ pub(crate) fn infer(operation: &Operation<'_>) -> Option<String> {
         Conditional => {
             ["branch_computations", "true_computation"].into_iter().find_map(operation.result_of).map(str::to_owned)
         }
-        Abs | Real | Imag => {
-            let operand = operation.operand(0)?;
-            let component = match operand.element_type()? {
-                ElementType::C64 => ElementType::F32,
-                ElementType::C128 => ElementType::F64,
-                _ => return at(0),
-            };
-            text(array(component, operand.dimensions())?)
-        }
-        Complex => {
-            let operand = operation.operand(0)?;
-            let pair = match operand.element_type()? {
-                ElementType::F32 => ElementType::C64,
-                ElementType::F64 => ElementType::C128,
-                _ => return None,
-            };
-            text(array(pair, operand.dimensions())?)
-        }
-        IsFinite | Compare => text(array(ElementType::Pred, operation.operand(0)?.dimensions())?),
-        Map => {
-            let result = shape((operation.result_of)("to_apply")?)?;
-            text(array(result.element_type()?, operation.operand(0)?.dimensions())?)
-        }
-        Broadcast => {
-            let operand = operation.operand(0)?;
-            let broadcast: Option<Vec<Dimension>> =
-                operation.numbers("dimensions")?.into_iter().map(|size| Dimension::fixed(size as u64).ok()).collect();
-            text(array(operand.element_type()?, &[&broadcast?, operand.dimensions()].concat())?)
-        }
-        Transpose => {
-            let operand = operation.operand(0)?;
-            let dimension = |number: usize| operand.dimensions().get(number).copied();
-            let dimensions: Option<Vec<Dimension>> =
-                operation.numbers("dimensions")?.into_iter().map(dimension).collect();
-            text(array(operand.element_type()?, &dimensions?)?)
-        }
-        Concatenate => {
-            let first = operation.operand(0)?;
-            let [along] = operation.numbers("dimensions")?[..] else { return None };
-            let mut sum = 0_u64;
-            for operand in &operation.operands {
-                sum = sum.checked_add(shape(operand)?.dimensions().get(along)?.bound()?)?;
-            }
-            let mut dimensions = first.dimensions().to_vec();
-            *dimensions.get_mut(along)? = Dimension::fixed(sum).ok()?;
-            text(array(first.element_type()?, &dimensions)?)
-        }
-        Pad => {
-            let operand = operation.operand(0)?;
-            let padding: Vec<&str> = operation.attribute("padding")?.split('x').collect();
-            let mut dimensions = Vec::new();
-            for (at, dimension) in operand.dimensions().iter().enumerate() {
-                let mut parts = padding.get(at)?.split('_').map(|part| part.parse::<i64>().ok());
-                let (low, high, interior) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
-                let size = i64::try_from(dimension.bound()?).ok()?;
-                let inside = interior.checked_mul((size - 1).max(0))?;
-                let padded = size.checked_add(low)?.checked_add(high)?.checked_add(inside)?;
-                dimensions.push(Dimension::fixed(u64::try_from(padded).ok()?).ok()?);
-            }
-            text(array(operand.element_type()?, &dimensions)?)
-        }
-        Reduce => {
-            let count = operation.operands.len() / 2;
-            let reduced = operation.numbers("dimensions")?;
-            let mut results = Vec::new();
-            for number in 0..count {
-                let (operand, start) = (operation.operand(number)?, operation.operand(count + number)?);
-                let kept = operand.dimensions().iter().enumerate().filter(|(at, _)| !reduced.contains(at));
-                results.push(
-                    array(start.element_type()?, &kept.map(|(_, dimension)| *dimension).collect::<Vec<_>>())?
-                        .to_string(),
-                );
-            }
-            one_or_tuple(&results.iter().map(String::as_str).collect::<Vec<_>>())
-        }
-        Dot => {
-            let (left, right) = (operation.operand(0)?, operation.operand(1)?);
-            let numbers = |name: &str| operation.numbers(name).unwrap_or_default();
-            let (left_batch, right_batch) = (numbers("lhs_batch_dims"), numbers("rhs_batch_dims"));
-            let (left_summed, right_summed) = (numbers("lhs_contracting_dims"), numbers("rhs_contracting_dims"));
-            let free = |shape: &Shape, batch: &[usize], summed: &[usize]| -> Vec<Dimension> {
-                let is_free = |at: &usize| !batch.contains(at) && !summed.contains(at);
-                shape.dimensions().iter().enumerate().filter(|(at, _)| is_free(at)).map(|(_, size)| *size).collect()
-            };
-            let batch: Option<Vec<Dimension>> =
-                left_batch.iter().map(|at| left.dimensions().get(*at).copied()).collect();
-            let dimensions =
-                [batch?, free(&left, &left_batch, &left_summed), free(&right, &right_batch, &right_summed)].concat();
-            text(array(left.element_type()?, &dimensions)?)
-        }
-        Gather => {
-            let (operand, indices) = (operation.operand(0)?, operation.operand(1)?);
-            let offsets = operation.numbers("offset_dims")?;
-            let collapsed = operation.numbers("collapsed_slice_dims").unwrap_or_default();
-            let batched = operation.numbers("operand_batching_dims").unwrap_or_default();
-            let vector = operation.number("index_vector_dim")?;
-            let sizes = operation.numbers("slice_sizes")?;
-            let is_kept = |at: &usize| !collapsed.contains(at) && !batched.contains(at);
-            let mut kept = sizes.iter().enumerate().filter(|(at, _)| is_kept(at)).map(|(_, size)| *size as u64);
-            let mut batch = indices.dimensions().iter().enumerate().filter(|(at, _)| *at != vector);
-            let rank = offsets.len() + indices.dimensions().len() - usize::from(vector < indices.dimensions().len());
-            let mut dimensions = Vec::new();
-            for at in 0..rank {
-                dimensions.push(if offsets.contains(&at) {
-                    Dimension::fixed(kept.next()?).ok()?
-                } else {
-                    *batch.next()?.1
-                });
-            }
-            text(array(operand.element_type()?, &dimensions)?)
-        }
-        TopK => {
-            let operand = operation.operand(0)?;
-            let mut dimensions = operand.dimensions().to_vec();
-            *dimensions.last_mut()? = Dimension::fixed(operation.number("k")? as u64).ok()?;
-            let values = array(operand.element_type()?, &dimensions)?;
-            text(Shape::tuple([values, array(ElementType::S32, &dimensions)?]))
-        }
-        _ => None,
+        _ => operation.shape().map(|shape| shape.to_string()),
     }
 }
 
 impl Operation<'_> {
+    /// Of operations whose result has other dimensions, or another type, than its operands.
+    fn shape(&self) -> Option<Shape> {
+        use Opcode::*;
+        match self.opcode {
+            Abs | Real | Imag => self.component(),
+            Complex => self.complex(),
+            IsFinite | Compare => self.predicate(),
+            Map => self.map(),
+            Broadcast => self.broadcast(),
+            Transpose => self.transpose(),
+            Concatenate => self.concatenate(),
+            Pad => self.pad(),
+            Reduce => self.reduce(),
+            Dot => self.dot(),
+            Gather => self.gather(),
+            TopK => self.top_k(),
+            _ => None,
+        }
+    }
+
+    /// Components of complex numbers; of others the numbers themselves.
+    fn component(&self) -> Option<Shape> {
+        let operand = self.operand(0)?;
+        let component = match operand.element_type()? {
+            ElementType::C64 => ElementType::F32,
+            ElementType::C128 => ElementType::F64,
+            _ => return Some(operand),
+        };
+        array(component, operand.dimensions())
+    }
+
+    /// Complex numbers of two components.
+    fn complex(&self) -> Option<Shape> {
+        let operand = self.operand(0)?;
+        let pair = match operand.element_type()? {
+            ElementType::F32 => ElementType::C64,
+            ElementType::F64 => ElementType::C128,
+            _ => return None,
+        };
+        array(pair, operand.dimensions())
+    }
+
+    /// A truth value for each element.
+    fn predicate(&self) -> Option<Shape> {
+        array(ElementType::Pred, self.operand(0)?.dimensions())
+    }
+
+    /// The type that the applied computation results in, for each element.
+    fn map(&self) -> Option<Shape> {
+        let result = shape((self.result_of)("to_apply")?)?;
+        array(result.element_type()?, self.operand(0)?.dimensions())
+    }
+
+    /// XLA's broadcast puts dimensions in front.
+    fn broadcast(&self) -> Option<Shape> {
+        let operand = self.operand(0)?;
+        let broadcast: Option<Vec<Dimension>> =
+            self.numbers("dimensions")?.into_iter().map(|size| Dimension::fixed(size as u64).ok()).collect();
+        array(operand.element_type()?, &[&broadcast?, operand.dimensions()].concat())
+    }
+
+    /// The operand's dimensions in another order.
+    fn transpose(&self) -> Option<Shape> {
+        let operand = self.operand(0)?;
+        let dimension = |number: usize| operand.dimensions().get(number).copied();
+        let dimensions: Option<Vec<Dimension>> = self.numbers("dimensions")?.into_iter().map(dimension).collect();
+        array(operand.element_type()?, &dimensions?)
+    }
+
+    /// One dimension is the sum of the operands'.
+    fn concatenate(&self) -> Option<Shape> {
+        let first = self.operand(0)?;
+        let [along] = self.numbers("dimensions")?[..] else { return None };
+        let mut sum = 0_u64;
+        for operand in &self.operands {
+            sum = sum.checked_add(shape(operand)?.dimensions().get(along)?.bound()?)?;
+        }
+        let mut dimensions = first.dimensions().to_vec();
+        *dimensions.get_mut(along)? = Dimension::fixed(sum).ok()?;
+        array(first.element_type()?, &dimensions)
+    }
+
+    /// `padding=low_high_interior x …`, a group a dimension; a negative one cuts off.
+    fn pad(&self) -> Option<Shape> {
+        let operand = self.operand(0)?;
+        let padding: Vec<&str> = self.attribute("padding")?.split('x').collect();
+        let mut dimensions = Vec::new();
+        for (at, dimension) in operand.dimensions().iter().enumerate() {
+            let mut parts = padding.get(at)?.split('_').map(|part| part.parse::<i64>().ok());
+            let (low, high, interior) = (parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+            let size = i64::try_from(dimension.bound()?).ok()?;
+            let inside = interior.checked_mul((size - 1).max(0))?;
+            let padded = size.checked_add(low)?.checked_add(high)?.checked_add(inside)?;
+            dimensions.push(Dimension::fixed(u64::try_from(padded).ok()?).ok()?);
+        }
+        array(operand.element_type()?, &dimensions)
+    }
+
+    /// What is left of each operand, with the type of its start value.
+    fn reduce(&self) -> Option<Shape> {
+        let count = self.operands.len() / 2;
+        let reduced = self.numbers("dimensions")?;
+        let result = |number: usize| {
+            let (operand, start) = (self.operand(number)?, self.operand(count + number)?);
+            let kept = operand.dimensions().iter().enumerate().filter(|(at, _)| !reduced.contains(at));
+            array(start.element_type()?, &kept.map(|(_, dimension)| *dimension).collect::<Vec<_>>())
+        };
+        let results: Vec<Shape> = (0..count).map(result).collect::<Option<_>>()?;
+        match &results[..] {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(Shape::tuple(several.iter().cloned())),
+        }
+    }
+
+    /// Batch dimensions, then what is left of the left and of the right operand.
+    fn dot(&self) -> Option<Shape> {
+        let (left, right) = (self.operand(0)?, self.operand(1)?);
+        let numbers = |name: &str| self.numbers(name).unwrap_or_default();
+        let (left_batch, right_batch) = (numbers("lhs_batch_dims"), numbers("rhs_batch_dims"));
+        let (left_summed, right_summed) = (numbers("lhs_contracting_dims"), numbers("rhs_contracting_dims"));
+        let free = |shape: &Shape, batch: &[usize], summed: &[usize]| -> Vec<Dimension> {
+            let is_free = |at: &usize| !batch.contains(at) && !summed.contains(at);
+            shape.dimensions().iter().enumerate().filter(|(at, _)| is_free(at)).map(|(_, size)| *size).collect()
+        };
+        let batch: Option<Vec<Dimension>> = left_batch.iter().map(|at| left.dimensions().get(*at).copied()).collect();
+        let dimensions =
+            [batch?, free(&left, &left_batch, &left_summed), free(&right, &right_batch, &right_summed)].concat();
+        array(left.element_type()?, &dimensions)
+    }
+
+    /// The kept dimensions of a slice at `offset_dims`, among those of the indices.
+    fn gather(&self) -> Option<Shape> {
+        let (operand, indices) = (self.operand(0)?, self.operand(1)?);
+        let offsets = self.numbers("offset_dims")?;
+        let collapsed = self.numbers("collapsed_slice_dims").unwrap_or_default();
+        let batched = self.numbers("operand_batching_dims").unwrap_or_default();
+        let vector = self.number("index_vector_dim")?;
+        let sizes = self.numbers("slice_sizes")?;
+        let is_kept = |at: &usize| !collapsed.contains(at) && !batched.contains(at);
+        let mut kept = sizes.iter().enumerate().filter(|(at, _)| is_kept(at)).map(|(_, size)| *size as u64);
+        let mut batch = indices.dimensions().iter().enumerate().filter(|(at, _)| *at != vector);
+        let rank = offsets.len() + indices.dimensions().len() - usize::from(vector < indices.dimensions().len());
+        let mut dimensions = Vec::new();
+        for at in 0..rank {
+            dimensions.push(if offsets.contains(&at) {
+                Dimension::fixed(kept.next()?).ok()?
+            } else {
+                *batch.next()?.1
+            });
+        }
+        array(operand.element_type()?, &dimensions)
+    }
+
+    /// The `k` largest of the last dimension, and where they were.
+    fn top_k(&self) -> Option<Shape> {
+        let operand = self.operand(0)?;
+        let mut dimensions = operand.dimensions().to_vec();
+        *dimensions.last_mut()? = Dimension::fixed(self.number("k")? as u64).ok()?;
+        let values = array(operand.element_type()?, &dimensions)?;
+        Some(Shape::tuple([values, array(ElementType::S32, &dimensions)?]))
+    }
+
     fn operand(&self, number: usize) -> Option<Shape> {
         shape(self.operands.get(number)?)
     }

@@ -52,6 +52,7 @@ mod module;
 mod name_index;
 mod opcode;
 mod operands;
+mod pairs;
 mod parse;
 mod profile;
 #[cfg(feature = "proto")]
