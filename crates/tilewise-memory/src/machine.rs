@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use tilewise::tpu::Generation;
 
-use crate::Packing;
+use crate::{Packing, rules::HBM_ALIGNMENT};
 
 /// A machine that a program is compiled for.
 ///
@@ -159,6 +159,12 @@ impl Machine {
             Self::Gpu(_) => "XLA for GPUs in jax 0.6.2 to 0.12.0",
             Self::Cpu => "XLA for CPUs in jax 0.4.35 to 0.10.2",
         }
+    }
+
+    /// Bytes that its compiler rounds the memory of temporaries up to a multiple of.
+    #[must_use]
+    pub fn temporary_alignment(self) -> u64 {
+        if self.generation().is_some() { HBM_ALIGNMENT } else { 1 }
     }
 
     /// How its compiler packs a heap where memory isn't short.

@@ -1,17 +1,18 @@
 //! Whether the plan is the one that the compiler made.
 
 use super::{
+    plan_row::PlanRow,
     rows::{Agreement, PlacedElsewhere},
     sections::Report,
 };
 use crate::dump;
 use std::collections::HashMap;
 use tilewise::ShapeKind;
-use tilewise_hlo::{AssignedBuffer, BufferAssignment, Instruction};
+use tilewise_hlo::{AssignedBuffer, BufferAssignment};
 use tilewise_memory::Role;
 
-/// What libtpu rounds the temporaries' memory up to, in bytes.
-const TEMPORARY_ALIGNMENT: u64 = 16384;
+/// The plan's values, by the instruction and the place in its result.
+type Planned<'a> = HashMap<(&'a str, Vec<usize>), PlanRow<'a>>;
 
 impl Report {
     /// Compares the offsets of temporaries, up to where each of the compiler's allocations begins. Tuples' tables, which
@@ -19,18 +20,19 @@ impl Report {
     #[must_use]
     pub fn agreement(&self, assignment: &BufferAssignment) -> Option<Agreement> {
         self.plan().ok()?;
-        let rows = self.temporary_rows().filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
-        let ours: HashMap<(&str, Vec<usize>), Option<u64>> =
-            rows.map(|row| ((row.instruction.name(), row.value.shape_index()), row.value.offset)).collect();
+        let planned: Planned<'_> =
+            self.plan_rows().map(|row| ((row.instruction.name(), row.value.shape_index()), row)).collect();
         let planned_bytes = self.memory_bounds.temporary_bytes.unwrap_or_default();
-        let temporary_bytes = self.temporary_bytes_of(assignment, planned_bytes);
+        let temporary_bytes = self.temporary_bytes_of(assignment, &planned, planned_bytes);
         let mut agreement =
             Agreement { temporary_bytes, planned_bytes, is_whole: assignment.is_whole(), ..Agreement::default() };
         for allocation in assignment.allocations().iter().filter(|allocation| allocation.is_temporary()) {
             let mut base = None;
             for value in allocation.values.iter().filter(|value| value.size > 0) {
                 let name = value.instruction.as_str();
-                let Some(&Some(offset)) = ours.get(&(name, value.shape_index.clone())) else { continue };
+                let row = planned.get(&(name, value.shape_index.clone()));
+                let row = row.filter(|row| row.value.role == Role::Temporary && !row.value.is_hidden);
+                let Some(offset) = row.and_then(|row| row.value.offset) else { continue };
                 agreement.values += 1;
                 let here = i128::from(offset) - i128::from(value.offset);
                 let expected = *base.get_or_insert(here);
@@ -46,15 +48,10 @@ impl Report {
 
     /// What the compiler's temporaries take: the planned bytes, if they lie between the extent of its arrays and its
     /// allocations, which have tuples' tables, too, and which a TPU rounds up.
-    fn temporary_bytes_of(&self, assignment: &BufferAssignment, planned: u64) -> u64 {
-        let instructions = self.planned.module.computations().flat_map(|computation| computation.instructions());
-        let named: HashMap<&str, Instruction<'_>> =
-            instructions.map(|instruction| (instruction.name(), instruction)).collect();
+    fn temporary_bytes_of(&self, assignment: &BufferAssignment, planned: &Planned<'_>, planned_bytes: u64) -> u64 {
         let is_table = |value: &AssignedBuffer| {
-            let shape = named.get(value.instruction.as_str()).and_then(|instruction| instruction.shape().ok());
-            shape
-                .and_then(|shape| shape.subshape(&value.shape_index))
-                .is_some_and(|shape| matches!(shape.kind(), ShapeKind::Tuple))
+            let row = planned.get(&(value.instruction.as_str(), value.shape_index.clone()));
+            row.and_then(PlanRow::shape).is_some_and(|shape| matches!(shape.kind(), ShapeKind::Tuple))
         };
         let held = assignment.allocations().iter();
         let held = held.filter(|allocation| allocation.is_temporary() && allocation.memory_space == 0);
@@ -64,11 +61,11 @@ impl Report {
             let end = arrays().map(|value| value.offset.saturating_add(value.size)).max();
             let start = arrays().map(|value| value.offset).min();
             least = least.saturating_add(end.zip(start).map_or(0, |(end, start)| end - start));
-            most = most.saturating_add(allocation.size.saturating_add(TEMPORARY_ALIGNMENT - 1));
+            most = most.saturating_add(allocation.size.saturating_add(self.machine.temporary_alignment() - 1));
         }
         // Of a text that may lack its end, what is missing takes memory, too.
         let most = if assignment.is_whole() { most } else { u64::MAX };
-        planned.clamp(least, most.max(least))
+        planned_bytes.clamp(least, most.max(least))
     }
 
     /// Takes the compiler's own plan for [`compiler_plan`](Self::compiler_plan), if it [is of this

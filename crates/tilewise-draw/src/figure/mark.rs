@@ -50,7 +50,7 @@ pub(crate) struct Line {
 
 pub(crate) struct Text {
     pub(crate) style: Style,
-    /// Whether to mute it, whatever its style.
+    /// Whether it is muted, in addition to its style.
     pub(crate) muted: bool,
     pub(crate) size: f64,
     /// A point of the baseline.

@@ -116,7 +116,7 @@ impl<'a> Figure<'a> {
         Self { title: sheet.title.replace('\n', ", "), description, size, groups }
     }
 
-    /// Every mark, whatever its group.
+    /// The marks of all groups.
     pub(crate) fn marks(&self) -> impl Iterator<Item = &Mark<'a>> {
         self.groups.iter().flat_map(|group| &group.marks)
     }

@@ -9,6 +9,8 @@ mod gpu;
 mod sharing;
 mod tpu;
 
+pub(crate) use tpu::HBM_ALIGNMENT;
+
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use tilewise::{ArrayShape, Tiled};

@@ -34,8 +34,8 @@ const SPARSE_CORE: u8 = 7;
 /// `xla_tpu_max_hbm_size_mib`.
 const NEAR_LIMIT: u64 = 5 << 29;
 
-/// What everything in HBM starts at a multiple of, in bytes.
-const HBM_ALIGNMENT: u64 = 16384;
+/// Everything in HBM starts at a multiple of these bytes, and its temporaries take a multiple.
+pub(crate) const HBM_ALIGNMENT: u64 = 16384;
 
 #[derive(Debug)]
 pub(super) struct Tpu {
@@ -62,8 +62,8 @@ impl Rules for Tpu {
         }
     }
 
-    /// The compiler keeps the context of a transfer in scalar memory, whatever its layout says, and the tables of what a
-    /// SparseCore starts itself in a memory of the core's own (values of colour 7 in dumped buffer assignments, 0 bytes).
+    /// The compiler keeps the context of a transfer in scalar memory even if its layout names another space, and the tuple
+    /// tables of a call on a SparseCore in that core's memory (values of colour 7 in dumped buffer assignments, 0 bytes).
     fn move_contexts(&self, flow: &Dataflow, storages: &mut Storages) {
         for (id, op) in flow.ops().iter() {
             if matches!(op.opcode, Opcode::Send | Opcode::Recv)
