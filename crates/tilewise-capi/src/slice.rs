@@ -64,11 +64,8 @@ pub unsafe extern "C" fn tw_slice_runs(
     count: *mut u64,
     error: *mut tw_error,
 ) -> i32 {
-    // SAFETY: The caller's promises, each for one pointer.
-    answer(error, || unsafe {
-        let found = of(layout, start, limit, std::ptr::null(), 0)?;
-        fill(found, first, runs, capacity, count)
-    })
+    // SAFETY: The caller's promises are those of the other function.
+    unsafe { tw_slice_runs_strided(layout, start, limit, std::ptr::null(), 0, first, runs, capacity, count, error) }
 }
 
 /// The same of every `strides[d]`'th index from `start[d]` on (NULL: of every index), in a `tw_order`.

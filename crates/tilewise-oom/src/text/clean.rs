@@ -1,5 +1,6 @@
 //! Removes what terminals, logs, web pages, Markdown and `repr` add to a message.
 
+use super::escapes::unescape;
 use super::json_lines;
 use super::line::without_noise;
 use super::reader::find_words;
@@ -20,7 +21,7 @@ pub(crate) fn clean(text: &str) -> String {
         if !is_escaped(&text) {
             break;
         }
-        text = unescape(&text);
+        text = unescape(&text, false);
     }
     let text = without_prefixes(&apart(&without_marks(&text)));
     // Whatever else a terminal would obey.
@@ -109,33 +110,6 @@ fn is_escaped(text: &str) -> bool {
         let line = &text[start..end];
         line.contains("\\n") || line.contains("=\\\"")
     })
-}
-
-fn unescape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let escaped = rest[at + 1..].chars().next();
-        let mut length = 1 + escaped.map_or(0, char::len_utf8);
-        match escaped {
-            Some('n') => out.push('\n'),
-            Some('t') => out.push('\t'),
-            Some('r') => {}
-            Some(same @ ('"' | '\'' | '\\' | '/')) => out.push(same),
-            Some('u') => {
-                let digits = rest.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-                let character = digits.and_then(char::from_u32);
-                out.push(character.unwrap_or('u'));
-                length += if character.is_some() { 4 } else { 0 };
-            }
-            Some(other) => out.extend(['\\', other]),
-            None => out.push('\\'),
-        }
-        rest = &rest[at + length..];
-    }
-    out.push_str(rest);
-    out
 }
 
 /// Drops Markdown's bold marks, code marks, and the backslash of `1\.`; `<br>` in a table is a line end; and drops what

@@ -1,5 +1,7 @@
 //! Logs with a JSON object on each line.
 
+use super::escapes::unescape;
+
 /// Where loggers put the text.
 const KEYS: [&str; 8] = ["message", "msg", "textPayload", "log", "text", "line", "event", "MESSAGE"];
 
@@ -15,7 +17,7 @@ pub(crate) fn texts(text: &str) -> Option<String> {
     for line in lines() {
         match value(line).filter(|_| is_object(line)) {
             Some(value) => {
-                unescape(value, &mut out);
+                out.push_str(&unescape(value, true));
                 if !out.ends_with('\n') {
                     out.push('\n');
                 }
@@ -40,29 +42,6 @@ fn value(line: &str) -> Option<&str> {
         }
     }
     None
-}
-
-/// The escapes of JSON; pairs of surrogates are left out, since no message has such characters.
-fn unescape(text: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        out.push_str(&rest[..at]);
-        let escaped = rest[at + 1..].chars().next();
-        let mut length = 1 + escaped.map_or(0, char::len_utf8);
-        match escaped {
-            Some('n') => out.push('\n'),
-            Some('t') => out.push('\t'),
-            Some('r' | 'b' | 'f') | None => {}
-            Some('u') => {
-                let digits = rest.get(at + 2..at + 6).and_then(|digits| u32::from_str_radix(digits, 16).ok());
-                out.extend(digits.and_then(char::from_u32));
-                length += if digits.is_some() { 4 } else { 0 };
-            }
-            Some(other) => out.push(other),
-        }
-        rest = &rest[at + length..];
-    }
-    out.push_str(rest);
 }
 
 #[cfg(test)]
