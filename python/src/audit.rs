@@ -35,8 +35,10 @@ pub(crate) fn audit_text<'py>(
     let text = text.to_string_lossy().into_owned();
     let audited = interruptible(py, move || {
         let mut program = tilewise_audit::Program::parse(text)?;
-        // A dump's plan may be of another version's syntax: it is left out then, as `audit FOLDER` does.
+        // A dump's plan may be of another version's syntax: it is left out then, as `audit FOLDER` does. The compiler that
+        // this process started has finished it.
         let assignment = buffer_assignment.as_deref().and_then(|text| BufferAssignment::parse(text).ok());
+        let assignment = assignment.map(BufferAssignment::known_whole);
         program.buffer_assignment = assignment.filter(|assignment| dump::is_plan_of(assignment, &program.module));
         if tpu.is_some() && !program.module.has_tiles() {
             return Err(not_a_tpu_program(program.module.is_scheduled()));

@@ -101,6 +101,12 @@ impl BufferAssignment {
         self.is_whole
     }
 
+    /// The same, of a text that has its end for sure, such as a file that the compiler has finished.
+    #[must_use]
+    pub fn known_whole(self) -> Self {
+        Self { is_whole: true, ..self }
+    }
+
     /// How the compiler packed its heaps, event by event: one for each heap of the program. Only protos say.
     #[must_use]
     pub fn heap_traces(&self) -> &[HeapTrace] {

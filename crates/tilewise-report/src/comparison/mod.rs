@@ -8,7 +8,7 @@ mod words;
 
 use crate::{memory_name, style::bytes};
 use layouts::{Layouts, changed_memory};
-use owners::{changed_copies, changed_kernel_copies, changed_owners};
+use owners::{changed_copies, changed_kernel_copies, changed_owners, small_as_one};
 pub(crate) use program::each_once;
 pub use program::{ComparedBytes, ComparedProgram, Compiler, Count, KernelCopy, Owner};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,8 @@ pub struct Comparison {
 #[non_exhaustive]
 pub struct Change {
     /// `total`, `argument`, `output`, `alias`, `constant`, `temporary`, `padding`, `limit`, `copies`, the opcode of a collective,
-    /// `kernel_copies` into or out of one, `recomputed`, `fits`, `complete`, `time`, `owner` or `settings`.
+    /// `kernel_copies` into or out of one, `recomputed`, `fits`, `complete`, `time`, `owner`, `settings`; or `smaller owners` and
+    /// `smaller copies`, the sums of those that each differ by less than a thousandth of all.
     pub what: String,
     /// As it was; `None` of what came.
     pub before: Option<Amount>,
@@ -98,6 +99,16 @@ pub enum Amount {
     Layout(String),
     /// What a factory was called with.
     Settings(Map<String, Value>),
+}
+
+impl Amount {
+    /// The number; 0 of what is none.
+    fn number(&self) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            _ => 0,
+        }
+    }
 }
 
 /// What comes of a comparison.
@@ -185,7 +196,9 @@ impl Comparison {
             ComparedProgram { compiler, ..ComparedProgram::of(report) }
         });
         let Layouts { changes: layouts, removed, added } = Layouts::of(before, after);
-        let more = [changed_memory(before, after), changed_copies(before, after), layouts].concat();
+        let moved = was.copies.bytes.max(is.copies.bytes);
+        let copies = small_as_one(changed_copies(before, after), "smaller copies", moved, allowed);
+        let more = [changed_memory(before, after), copies, layouts].concat();
         let compared = Self::compared(is.name(after), memory_name(after.machine), was, is, allowed, more);
         Self { removed, added, ..compared }
     }
@@ -206,7 +219,9 @@ impl Comparison {
             if let (Some(was), Some(is)) = (&before.kernel_copies, &after.kernel_copies) {
                 changes.extend(changed_kernel_copies(was, is, allowed));
             }
-            changes.extend(changed_owners(&before.owners, &after.owners));
+            let total = before.bytes.total.max(after.bytes.total);
+            let owners = changed_owners(&before.owners, &after.owners);
+            changes.extend(small_as_one(owners, "smaller owners", total, allowed));
             changes.extend(more);
             if before.settings != after.settings {
                 let settings = [&before, &after].map(|program| Amount::Settings(program.settings.clone()));
@@ -312,10 +327,7 @@ impl Change {
 
     /// By how many bytes, or instructions; of what came or went, all of them.
     fn difference(&self) -> u64 {
-        let number = |amount: &Option<Amount>| match amount {
-            Some(Amount::Number(number)) => *number,
-            _ => 0,
-        };
+        let number = |amount: &Option<Amount>| amount.as_ref().map_or(0, Amount::number);
         number(&self.before).abs_diff(number(&self.after))
     }
 }

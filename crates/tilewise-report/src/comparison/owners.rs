@@ -4,6 +4,26 @@ use super::{Allowed, Amount, Change, KernelCopy, Outcome, Owner};
 use std::{cmp::Reverse, collections::BTreeMap};
 use tilewise_audit::{CopyClass, CopyRow, Report, SourceLine};
 
+/// Changes of less than a thousandth of that total as one, behind the others; each by itself where any change counts.
+pub(super) fn small_as_one(changes: Vec<Change>, what: &str, total: u64, allowed: Allowed) -> Vec<Change> {
+    if allowed.exact {
+        return changes;
+    }
+    let (small, mut changes): (Vec<Change>, Vec<_>) =
+        changes.into_iter().partition(|change| change.difference() < total / 1000);
+    if small.len() < 2 {
+        changes.extend(small);
+        return changes;
+    }
+    let bytes = |amount: &Option<Amount>| amount.as_ref().map_or(0, Amount::number);
+    let sum = |amounts: &dyn Fn(&Change) -> u64| small.iter().map(amounts).fold(0, u64::saturating_add);
+    let [was, is] = [sum(&|change| bytes(&change.before)), sum(&|change| bytes(&change.after))];
+    if was != is {
+        changes.push(Change::of(what, [was, is].map(Amount::Number), Outcome::Changed));
+    }
+    changes
+}
+
 /// What is held at the peaks, where it differs, the largest difference first.
 ///
 /// A renamed file is no difference; a renamed or grown array, and one of other layers, has changed.
@@ -50,7 +70,8 @@ fn operation(owner: &Owner) -> String {
 
 /// The file, the type and the rank.
 fn place(owner: &Owner) -> String {
-    let (kind, bounds) = owner.array().split_once('[').unwrap_or((owner.array(), ""));
+    let array = owner.array();
+    let (kind, bounds) = array.split_once('[').unwrap_or((&array, ""));
     format!("{:?} {kind} {}", owner.file, bounds.matches(',').count())
 }
 

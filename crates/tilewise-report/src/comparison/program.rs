@@ -1,6 +1,7 @@
 //! What is compared of a program: what a plan lock keeps of it.
 
 use super::ComparedTime;
+use crate::style::cut;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, fmt, marker::PhantomData, path::Path};
@@ -244,15 +245,18 @@ impl Owner {
         Self { bytes: row.sizes.physical_bytes, padding_bytes: row.sizes.padding_bytes(), ..owner }
     }
 
-    /// The operation and the shape without its layout.
+    /// The operation and the shape without layouts, cut where it is a long tuple.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{} {}", self.op, self.array())
+        const COLUMNS: usize = 60;
+        format!("{} {}", self.op, cut(&self.array(), COLUMNS))
     }
 
-    /// The shape without its layout.
-    pub(super) fn array(&self) -> &str {
-        self.shape.split_once('{').map_or(&self.shape, |(array, _)| array)
+    /// The shape without layouts.
+    pub(super) fn array(&self) -> String {
+        let mut parts = self.shape.split('{');
+        let first = parts.next().unwrap_or_default();
+        parts.fold(first.to_owned(), |array, part| array + part.split_once('}').map_or("", |(_, rest)| rest))
     }
 }
 

@@ -5,7 +5,7 @@ use super::ComparisonPage;
 use super::{Amount, Change, ComparedTime, Comparison, Compiler, Outcome, Owner};
 use crate::{
     export::{markdown_text, property, workflow_data},
-    style::{bytes, bytes_both, duration, shortened},
+    style::{bytes, bytes_both, cut, duration, shortened},
     summary::NOT_MEASURED,
     text::{Terminal, WriteText},
 };
@@ -17,6 +17,9 @@ use tilewise::visible;
 
 /// Owners, copies and buffers that are listed of each.
 const ROWS: usize = 10;
+
+/// Columns of a buffer's shape; tuples may be longer.
+const SHAPE: usize = 80;
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,13 +48,15 @@ impl fmt::Display for Comparison {
                 write!(f, "\n  {}", visible(&self.line(change)))?;
             }
         }
-        write_more(f, listed)?;
+        write_more(f, listed.saturating_sub(ROWS))?;
+        let smallest = self.before.bytes.total.max(self.after.bytes.total) / 1000;
         for (title, buffers) in [("only before", &self.removed), ("only after", &self.added)] {
-            for Owner { op, shape, bytes: count, .. } in buffers.iter().take(ROWS) {
-                let line = format!("{title}: {} in {shape} of {op}", bytes(*count));
+            let large = buffers.iter().take_while(|buffer| buffer.bytes >= smallest).take(ROWS);
+            for Owner { op, shape, bytes: count, .. } in large.clone() {
+                let line = format!("{title}: {} in {} of {op}", bytes(*count), cut(shape, SHAPE));
                 write!(f, "\n  {}", visible(&line))?;
             }
-            write_more(f, buffers.len())?;
+            write_more(f, buffers.len() - large.count())?;
         }
         self.advice.iter().try_for_each(|advice| write!(f, "\n  try: {advice}"))
     }
@@ -64,21 +69,20 @@ impl WriteText for Comparison {
 }
 
 fn write_more(f: &mut fmt::Formatter<'_>, count: usize) -> fmt::Result {
-    match count.saturating_sub(ROWS) {
-        0 => Ok(()),
-        left => write!(f, "\n  {left} more"),
-    }
+    if count > 0 { write!(f, "\n  {count} more") } else { Ok(()) }
 }
 
 impl Comparison {
     /// A change and what it is of.
     fn line(&self, change: &Change) -> String {
-        // Whose owner says what it is.
-        if let ("kernel_copies", Some(copied)) = (&change.what[..], &change.owner) {
-            return format!("{copied}{}: {}", place(change), self.amounts(change));
-        }
-        let owner = change.owner.as_ref().map(|owner| format!(" of {owner}{}", place(change)));
-        format!("{}{}: {}", change.what, owner.unwrap_or_default(), self.amounts(change))
+        let subject = match (&change.what[..], &change.owner) {
+            // Whose owner says what it is.
+            ("kernel_copies", Some(copied)) => format!("{copied}{}", place(change)),
+            ("owner", Some(owner)) => format!("held by {owner}{}", place(change)),
+            (what, Some(owner)) => format!("{what} of {owner}{}", place(change)),
+            (what, None) => what.to_owned(),
+        };
+        format!("{subject}: {}", self.amounts(change))
     }
 
     /// `8.00 GiB (8589934592) → 10.50 GiB (11274289152) (+31%), changed`

@@ -150,6 +150,25 @@ fn owners_are_paired_through_what_was_renumbered() {
 }
 
 #[test]
+fn small_owners_are_one_line_and_tuples_have_no_layouts() {
+    let [before, after] = [512_u64, 1024].map(|bytes| {
+        let mut entry = entry();
+        let small = |number| {
+            let shape = "(bf16[2000000]{0:T(1024)(128)(2,1)}, u32[]{:S(2)})";
+            json!({ "op": format!("copy-start_{number}x"), "shape": shape, "bytes": bytes, "file": format!("{number}.py"), "line": 1 })
+        };
+        entry["owners"] = (0..3).map(small).collect();
+        entry
+    });
+    let comparison = compared(&before, &after, Allowed::default());
+    assert_eq!(comparison.to_string(), "f: same\n  smaller owners: 1.50 KiB (1536) → 3.00 KiB (3072) (+100%), changed");
+    // A lock that must be met exactly names each.
+    let exact = compared(&before, &after, EXACT).to_string();
+    assert_eq!(exact.matches("copy-start_").count(), 3, "{exact}");
+    assert!(exact.contains("x (bf16[2000000], u32[]) at 1.py:1: 512 B → 1.00 KiB (1024) (+100%)"), "{exact}");
+}
+
+#[test]
 fn what_came_is_named_where_it_is_read() {
     let before = entry();
     let mut after = grown(&before, 1 << 30);
@@ -157,7 +176,7 @@ fn what_came_is_named_where_it_is_read() {
     after["owners"].as_array_mut().expect("owners").insert(0, came);
     let mut comparison = compared(&before, &after, Allowed::default());
     comparison.advice = Some("Donate it.".to_owned());
-    let words = "owner of jit(f)/new f32[8] at a,b.py:3: new, 1.00 GiB (1073741824)";
+    let words = "held by jit(f)/new f32[8] at a,b.py:3: new, 1.00 GiB (1073741824)";
     assert!(comparison.to_string().contains(words), "{comparison}");
     let github = comparison.to_github();
     assert!(github.starts_with("::error file=a%2Cb.py,line=3,title=tilewise%3A f is worse::f: worse%0A"), "{github}");
