@@ -4,7 +4,7 @@ use crate::{
     builtins::{in_python, tuple},
     errors::{Class, Error, Result},
     recommendation::PyRecommendation,
-    row::{PyRow, PySourceLine, RowValue},
+    row::{PyRow, PySourceLine, Taken},
     shape::PyShape,
     table::{Column, Columns, Framed, PyTable, Tabular},
     tpu::generation,
@@ -154,11 +154,7 @@ impl PyExplanation {
     /// The entries of the message, in its order.
     #[getter]
     fn allocations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAllocation>>> {
-        self.explained
-            .allocations
-            .iter()
-            .map(|allocation| PyAllocation::of(py, AllocationValue::new(allocation)))
-            .collect()
+        self.explained.allocations.iter().map(|allocation| PyAllocation::new(allocation).into_python(py)).collect()
     }
 
     /// What to do about it, the best first.
@@ -268,139 +264,68 @@ impl PyExplanation {
 ///     >>> worst.instruction, worst.reported_bytes, worst.logical_bytes
 ///     ('fusion.6', 204797379, 19200000)
 #[pyclass(frozen, eq, hash, extends = PyRow, module = "tilewise", name = "Allocation")]
-#[derive(PartialEq, Eq, Hash)]
-pub(crate) struct PyAllocation(Arc<AllocationValue>);
-
-/// What an `Allocation` holds.
 #[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct AllocationValue {
+pub(crate) struct PyAllocation {
+    #[serde(flatten)]
+    row: Arc<Taken>,
+    /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
+    #[pyo3(get)]
     section: String,
+    /// The name of the instruction; `None` if the message does not name it.
+    #[pyo3(get)]
     instruction: Option<String>,
+    /// The compiler's label, as printed; `None` if there is none.
+    #[pyo3(get)]
     label: Option<String>,
+    /// The shape, as printed; `None` if there is none.
+    #[pyo3(get)]
     shape_text: Option<String>,
+    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
+    /// is no shape that can be read.
+    #[pyo3(get)]
     shape: Option<PyShape>,
-    reported_bytes: Option<u64>,
-    logical_bytes: Option<u64>,
-    physical_bytes: Option<u64>,
-    causes: Vec<String>,
-    op_name: Option<String>,
-    source: Option<PySourceLine>,
 }
 
-impl AllocationValue {
+impl PyAllocation {
     fn new(allocation: &Allocation) -> Self {
         let entry = &allocation.entry;
         Self {
+            row: Arc::new(Taken {
+                reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
+                logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
+                physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
+                causes: causes_in_words(&allocation.causes),
+                op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
+                source: allocation.source.as_ref().map(PySourceLine::of),
+            }),
             section: entry.section.as_str().to_owned(),
             instruction: entry.instruction().map(|(name, _)| name.to_owned()),
             label: entry.label.clone(),
             shape_text: entry.shape.as_ref().map(|shape| shape.text.clone()),
             shape: allocation.shape.clone().map(PyShape::new),
-            reported_bytes: entry.size.as_ref().map(PrintedSize::bytes),
-            logical_bytes: allocation.sizes.map(|sizes| sizes.logical_bytes),
-            physical_bytes: allocation.sizes.map(|sizes| sizes.physical_bytes),
-            causes: causes_in_words(&allocation.causes),
-            op_name: entry.operator.as_ref().and_then(|operator| operator.op_name()).map(str::to_owned),
-            source: allocation.source.as_ref().map(PySourceLine::of),
-        }
-    }
-}
-
-impl RowValue for AllocationValue {
-    fn bytes(&self) -> Option<u64> {
-        self.physical_bytes.or(self.reported_bytes)
-    }
-
-    fn padding_bytes(&self) -> u64 {
-        self.physical_bytes.unwrap_or(0).saturating_sub(self.logical_bytes.unwrap_or(0))
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-    fn expansion(&self) -> f64 {
-        match (self.physical_bytes, self.logical_bytes) {
-            (Some(physical), Some(logical)) if logical > 0 => physical as f64 / logical as f64,
-            _ => 1.0,
         }
     }
 
-    fn causes(&self) -> &[String] {
-        &self.causes
-    }
-
-    fn op_name(&self) -> Option<&str> {
-        self.op_name.as_deref()
-    }
-
-    fn source(&self) -> Option<&PySourceLine> {
-        self.source.as_ref()
-    }
-}
-
-impl PyAllocation {
-    pub(crate) fn of(py: Python<'_>, value: AllocationValue) -> PyResult<Bound<'_, Self>> {
-        let value = Arc::new(value);
-        Bound::new(py, PyClassInitializer::from(PyRow(value.clone())).add_subclass(Self(value)))
+    pub(crate) fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, Self>> {
+        Bound::new(py, PyClassInitializer::from(PyRow(self.row.clone())).add_subclass(self))
     }
 }
 
 #[pymethods]
 impl PyAllocation {
-    /// The list that contains it: `'allocations'` or `'arguments_and_outputs'`.
-    #[getter]
-    fn section(&self) -> &str {
-        &self.0.section
-    }
-
-    /// The name of the instruction; `None` if the message does not name it.
-    #[getter]
-    fn instruction(&self) -> Option<&str> {
-        self.0.instruction.as_deref()
-    }
-
-    /// The compiler's label, as printed; `None` if there is none.
-    #[getter]
-    fn label(&self) -> Option<&str> {
-        self.0.label.as_deref()
-    }
-
-    /// The shape, as printed; `None` if there is none.
-    #[getter]
-    fn shape_text(&self) -> Option<&str> {
-        self.0.shape_text.as_deref()
-    }
-
-    /// The shape of the array. If the message prints no tiles, they are inferred from the printed size; `None` if there
-    /// is no shape that can be read.
-    #[getter]
-    fn shape(&self) -> Option<PyShape> {
-        self.0.shape.clone()
-    }
-
     /// The printed size, in bytes.
     #[getter]
     fn reported_bytes(&self) -> Option<u64> {
-        self.0.reported_bytes
-    }
-
-    /// Bytes of data, computed from the shape.
-    #[getter]
-    fn logical_bytes(&self) -> Option<u64> {
-        self.0.logical_bytes
-    }
-
-    /// Bytes taken, computed from the shape.
-    #[getter]
-    fn physical_bytes(&self) -> Option<u64> {
-        self.0.physical_bytes
+        self.row.reported_bytes
     }
 
     fn __repr__(&self) -> String {
-        let name = self.shape_text().or(self.label()).unwrap_or("without a label");
-        format!("<Allocation {name}: {} bytes of padding>", self.0.padding_bytes())
+        let name = self.shape_text.as_deref().or(self.label.as_deref()).unwrap_or("without a label");
+        format!("<Allocation {name}: {} bytes of padding>", PyRow(self.row.clone()).padding_bytes())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        reduced::<Self>(slf.py(), &*slf.get().0)
+        reduced::<Self>(slf.py(), slf.get())
     }
 }
 

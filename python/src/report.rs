@@ -1,7 +1,7 @@
 //! `Report`, the audit of a compiled program.
 
 use crate::{
-    buffer::{BufferValue, PyBuffer},
+    buffer::PyBuffer,
     builtins::{in_python, tuple},
     copy::PyCopy,
     drawing::{MemoryRequest, PyDrawing},
@@ -183,8 +183,8 @@ impl PyReport {
     fn buffers(&self, py: Python<'_>) -> PyResult<Vec<Py<PyBuffer>>> {
         let buffers = self.buffers.get_or_try_init(py, || {
             let AuditOutput { report, .. } = &*self.audited;
-            let values: Vec<_> = py.detach(|| report.buffers().map(BufferValue::new).collect());
-            values.into_iter().map(|value| Ok(PyBuffer::of(py, value)?.unbind())).collect::<PyResult<Vec<_>>>()
+            let values: Vec<_> = py.detach(|| report.buffers().map(PyBuffer::new).collect());
+            values.into_iter().map(|value| Ok(value.into_python(py)?.unbind())).collect::<PyResult<Vec<_>>>()
         })?;
         Ok(buffers.iter().map(|buffer| buffer.clone_ref(py)).collect())
     }
@@ -430,7 +430,7 @@ impl PyReport {
     fn largest_padding<'py>(&self, py: Python<'py>, count: Option<usize>) -> PyResult<Vec<Bound<'py, PyBuffer>>> {
         let AuditOutput { report, .. } = &*self.audited;
         let largest = report.largest_padding().take(count.unwrap_or(usize::MAX));
-        largest.map(|row| PyBuffer::of(py, BufferValue::new(row))).collect()
+        largest.map(|row| PyBuffer::new(row).into_python(py)).collect()
     }
 
     /// The report as text, as the command line prints it.

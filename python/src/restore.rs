@@ -30,10 +30,10 @@ pub(crate) fn restore<'py>(class: &Bound<'py, PyType>, held: &str) -> PyResult<B
         PySourceLine PySpaceTotal
     );
     if class.is(py.get_type::<PyBuffer>()) {
-        return Ok(PyBuffer::of(py, parsed(held)?)?.into_any());
+        return Ok(parsed::<PyBuffer>(held)?.into_python(py)?.into_any());
     }
     if class.is(py.get_type::<PyAllocation>()) {
-        return Ok(PyAllocation::of(py, parsed(held)?)?.into_any());
+        return Ok(parsed::<PyAllocation>(held)?.into_python(py)?.into_any());
     }
     Err(PyTypeError::new_err(format!("values of {class} are not restored from text")))
 }

@@ -14,16 +14,17 @@ use tilewise_audit::SourceLine;
 ///     >>> row.padding_bytes, row.causes
 ///     (185600000, ['dimension 1 (size 12) lies on the 128 lanes: 12 of 128 used'])
 #[pyclass(frozen, subclass, module = "tilewise", name = "Row")]
-pub(crate) struct PyRow(pub(crate) Arc<dyn RowValue>);
+pub(crate) struct PyRow(pub(crate) Arc<Taken>);
 
-/// What `Buffer` and `Allocation` have in common.
-pub(crate) trait RowValue: Send + Sync {
-    fn bytes(&self) -> Option<u64>;
-    fn padding_bytes(&self) -> u64;
-    fn expansion(&self) -> f64;
-    fn causes(&self) -> &[String];
-    fn op_name(&self) -> Option<&str>;
-    fn source(&self) -> Option<&PySourceLine>;
+/// What a row takes, and whose it is.
+#[derive(PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    pub(crate) reported_bytes: Option<u64>,
+    pub(crate) logical_bytes: Option<u64>,
+    pub(crate) physical_bytes: Option<u64>,
+    pub(crate) causes: Vec<String>,
+    pub(crate) op_name: Option<String>,
+    pub(crate) source: Option<PySourceLine>,
 }
 
 #[pymethods]
@@ -31,37 +32,53 @@ impl PyRow {
     /// Bytes taken; of an entry of a message without a shape that can be read, as printed. `None` if neither is there.
     #[getter]
     fn bytes(&self) -> Option<u64> {
-        self.0.bytes()
+        self.0.physical_bytes.or(self.0.reported_bytes)
     }
 
     /// Bytes of padding; 0 if they can't be computed.
     #[getter]
-    fn padding_bytes(&self) -> u64 {
-        self.0.padding_bytes()
+    pub(crate) fn padding_bytes(&self) -> u64 {
+        self.0.physical_bytes.unwrap_or(0).saturating_sub(self.0.logical_bytes.unwrap_or(0))
     }
 
     /// Bytes taken as a multiple of the bytes of data; 1 if that can't be computed.
     #[getter]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     fn expansion(&self) -> f64 {
-        self.0.expansion()
+        match (self.0.physical_bytes, self.0.logical_bytes) {
+            (Some(physical), Some(logical)) if logical > 0 => physical as f64 / logical as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// Bytes of data, computed from the shape.
+    #[getter]
+    fn logical_bytes(&self) -> Option<u64> {
+        self.0.logical_bytes
+    }
+
+    /// Bytes taken, computed from the shape.
+    #[getter]
+    fn physical_bytes(&self) -> Option<u64> {
+        self.0.physical_bytes
     }
 
     /// The causes of the padding, as sentences, the largest first.
     #[getter]
     fn causes(&self) -> Vec<String> {
-        self.0.causes().to_vec()
+        self.0.causes.clone()
     }
 
     /// The framework's name of the operation, such as `'jit(f)/dot_general'`.
     #[getter]
     fn op_name(&self) -> Option<&str> {
-        self.0.op_name()
+        self.0.op_name.as_deref()
     }
 
     /// The line of the user's program.
     #[getter]
     fn source(&self) -> Option<PySourceLine> {
-        self.0.source().cloned()
+        self.0.source.clone()
     }
 }
 

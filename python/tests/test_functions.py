@@ -11,9 +11,9 @@ import pytest
 
 import tilewise as tw
 from tilewise import _internals
-from tilewise._compile import devices_of, lower_on
-from tilewise._place import TracedProgram
+from tilewise._place import TracedProgram, lower_on
 from tilewise._program import Program, sendable
+from tilewise._topologies import devices_of
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("libtpu")

@@ -9,9 +9,9 @@ import pytest
 
 import tilewise as tw
 from tilewise import _internals
-from tilewise._compile import devices_of
 from tilewise._internals import Scan, Traced
 from tilewise._place import TracedProgram
+from tilewise._topologies import devices_of
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

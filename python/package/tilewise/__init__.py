@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from tilewise._advice import AdviceCheck, CheckedAdvice
 from tilewise._audit import audit
 from tilewise._comparison import Change, ComparedProgram, Comparison, Owner, check_fix
-from tilewise._compile import compile_for, mesh
+from tilewise._compile import compile_for
 from tilewise._errors import (
     DrawError,
     Error,
@@ -45,6 +45,7 @@ from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.run import fit, fit_row
 from tilewise._jax import from_jax, to_jax
+from tilewise._kept import clear_cache
 from tilewise._kernels import KernelBudgets, kernel_budget
 from tilewise._live import Live, LiveDevice, LiveRow, live
 from tilewise._machines import Machines, OnMachine, compare_machines
@@ -84,8 +85,8 @@ from tilewise._tilewise import (
     untile,
 )
 from tilewise._time import Time, TimeGroup, TimeRow
+from tilewise._topologies import mesh
 from tilewise._tree import TreeLeaf, TreePrediction, predict_tree
-from tilewise._kept import clear_cache
 from tilewise.kernels import KernelBudget, KernelRow
 
 __all__ = [

@@ -31,12 +31,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from tilewise import _tilewise
-from tilewise._compile import ENVIRONMENT
 from tilewise._dump import dumped_assignment, dumped_text
 from tilewise._errors import MessageError
 from tilewise._libtpu import compiler_version, library, libtpu_version, other_version
 from tilewise._program import NotSendable, Program
 from tilewise._tilewise import Report
+from tilewise._topologies import ENVIRONMENT
 from tilewise._worker import Compile, Start, Trace
 
 Mode: TypeAlias = Literal["probe"] | Literal["stop"] | Literal["full"]

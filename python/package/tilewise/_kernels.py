@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _internals, _tilewise
 from tilewise._audit import audit
-from tilewise._compile import lower_on
 from tilewise._device import abstract_device, asks_for_the_device
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain
 from tilewise._modules import module
+from tilewise._place import lower_on
 from tilewise._shown import Listed
 from tilewise._tilewise import ElementType
 from tilewise.kernels import KernelBudget, KernelRow, budget

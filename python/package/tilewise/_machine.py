@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.resources
 import importlib.util
 import tempfile
@@ -49,23 +48,12 @@ def report_on(
     """
     name, _ = _tilewise.machine_name(machine)
     jax = module("jax")
-    options = dict(jit_options or {})
+    kwargs, options = dict(kwargs or {}), dict(jit_options or {})
     meshes = meshes_of((args, kwargs, options))
     needed = max((int(mesh.size) for mesh in meshes), default=1)
     devices = _cpus(jax, needed) if name == "cpu" else _gpus(name.partition(":")[2] or "h100", needed)
-    place = Place(jax, devices, meshes)
-    for key in ("in_shardings", "out_shardings"):
-        if key in options:
-            options[key] = place.shardings(options[key])
-    leaves = jax.tree.leaves((args, kwargs))
-    if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
-        options.setdefault("out_shardings", place.default)
-    jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
-    at = functools.partial(place.leaf, has_own="in_shardings" in options)
-    text = _text(
-        jitted.lower(*jax.tree.map(at, args), **jax.tree.map(at, dict(kwargs or {}))),
-        {} if name == "cpu" else _GPU_OPTIONS,
-    )
+    lowered = Place(jax, devices, meshes).lowered(f, args, kwargs, options)
+    text = _text(lowered, {} if name == "cpu" else _GPU_OPTIONS)
     return _tilewise.audit_text(text, getattr(f, "__name__", type(f).__name__), None, hbm_limit, name)
 
 

@@ -1,19 +1,108 @@
-"""Arguments and traced programs, placed on the devices of a TPU, none needed."""
+"""Lowers functions for devices that needn't be there: places their arguments, or what they were traced to, on them."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewise import _internals
+from tilewise import _internals, _tilewise
 from tilewise._capture import captured
-from tilewise._errors import Error
+from tilewise._device import abstract_device, asks_for_the_device
+from tilewise._errors import Error, NotATpuProgram
 from tilewise._modules import module
+from tilewise._topologies import jax_for_tpus, slice_of, slice_with
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+
+def lower_on(
+    f: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    tpu: Tpu,
+    topology: str | None = None,
+    jit_options: Mapping[str, Any] | None = None,
+) -> tuple[str, Any]:
+    """The slice that was picked, such as ``v5e:2x2``, and the function lowered for its devices."""
+    generation = _tilewise.generation_name(tpu)
+    jax = jax_for_tpus()
+    request = _Request(jax, generation, topology)
+    named = dict(kwargs or {})
+    if isinstance(f, module("jax.export").Exported):
+        if "tpu" not in f.platforms:
+            raise NotATpuProgram(
+                f"{f.fun_name} was exported for {', '.join(f.platforms)}",
+                kind="not_tpu",
+                help="`jax.export.export(jax.jit(f), platforms=['tpu'])` exports for TPUs, and needs none",
+            )
+        _, devices = slice_with(generation, topology, f.nr_devices)
+        args = exported(jax, f, args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
+        f = f.call
+    try:
+        return request.lowered(f, args, named, dict(jit_options or {}))
+    except Exception as error:
+        # Pallas asks which TPU a kernel runs on, where it has blocks of one dimension or `emit_pipeline`.
+        device = abstract_device(generation) if asks_for_the_device(error) else None
+        if device is None:
+            raise
+        with device:
+            return request.lowered(f, args, named, dict(jit_options or {}))
+
+
+class _Request:
+    """The TPU that something is lowered for."""
+
+    def __init__(self, jax: Any, generation: str, topology: str | None) -> None:
+        self.jax, self.generation, self.topology = jax, generation, topology
+
+    def slice(self, meshes: list[Any]) -> tuple[str, tuple[Any, ...]]:
+        """The topology, and its devices: the one that is named, the meshes' own, or the smallest with enough."""
+        own = None if self.topology else next(filter(None, map(slice_of, meshes)), None)
+        return own or slice_with(self.generation, self.topology, max((mesh.size for mesh in meshes), default=1))
+
+    def lowered(
+        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
+    ) -> tuple[str, Any]:
+        """Lowered for it: as it is with arguments there, or moved there once it is traced."""
+        jax = self.jax
+        is_plain = not hasattr(f, "lower")
+        if is_plain or (options and not isinstance(f, jax.stages.Traced)) or type(f) is type(jax.jit(_nothing)):
+            try:
+                return self._placed(f, args, kwargs, options)
+            except (ValueError, TypeError) as error:
+                # JAX names the devices of meshes in the function that are not the arguments'.
+                if "device" not in str(error).lower() and "mesh" not in str(error).lower():
+                    raise
+            f = jax.jit(f, **options) if is_plain or options else f
+        if isinstance(f, jax.stages.Traced) or hasattr(f, "jit_wrapped"):
+            return self._moved(TracedProgram(jax, f))
+        return self._moved(TracedProgram.of(jax, f, args, kwargs))
+
+    def _placed(
+        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]
+    ) -> tuple[str, Any]:
+        """Lowered with arguments that lie on the TPU."""
+        meshes = meshes_of((args, kwargs, options))
+        name, devices = self.slice(meshes)
+        return name, Place(self.jax, devices, meshes).lowered(f, args, kwargs, options)
+
+    def _moved(self, traced: TracedProgram) -> tuple[str, Any]:
+        """Lowered as it was traced, with other devices."""
+        meshes = traced.meshes()
+        name, devices = self.slice(meshes)
+        return name, traced.lower(Place(self.jax, devices, meshes))
+
+
+def _nothing() -> None:
+    """A function to jit."""
 
 
 def meshes_of(value: Any) -> list[Any]:
@@ -71,6 +160,20 @@ class Place:
             return hasattr(value, "sharding") or isinstance(value, self.jax.sharding.Sharding)
 
         return self.jax.tree.map(one, tree, is_leaf=is_leaf)
+
+    def lowered(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
+        """A function, lowered with arguments that lie here."""
+        jax = self.jax
+        for key in ("in_shardings", "out_shardings"):
+            if key in options:
+                options = {**options, key: self.shardings(options[key])}
+        leaves = jax.tree.leaves((args, kwargs))
+        if not any(hasattr(leaf, "shape") and hasattr(leaf, "dtype") for leaf in leaves):
+            # Nothing else says where the program runs.
+            options = {"out_shardings": self.default, **options}
+        jitted: Any = f if hasattr(f, "lower") and not options else jax.jit(f, **options)
+        at = functools.partial(self.leaf, has_own="in_shardings" in options)
+        return jitted.lower(*jax.tree.map(at, args), **jax.tree.map(at, kwargs))
 
     def leaf(self, leaf: Any, *, has_own: bool) -> Any:
         """An argument's leaf as an abstract array on the topology; other values as they are."""

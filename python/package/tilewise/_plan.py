@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from tilewise import _tilewise
 from tilewise._ask import Answer, Mode, Sizes, report_of, shared
-from tilewise._compile import lower_on
 from tilewise._dump import dumped
 from tilewise._errors import Error
 from tilewise._explain import explain_oom
 from tilewise._fit.cache import Cache
+from tilewise._kept import cache_folder
 from tilewise._modules import module
+from tilewise._place import lower_on
 from tilewise._program import NotSendable, Program, sendable
 from tilewise._progress import elapsed
-from tilewise._kept import cache_folder
 from tilewise._ways import ways
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def plan_of(
             program = sendable(lowered, _tilewise.generation_name(tpu), name or topology, begun)
         except NotSendable:
             if compiler.libtpu is not None:
-                message = f"libtpu {compiler.libtpu} runs in a process of its own, and this program calls back into this one"
+                message = (
+                    f"libtpu {compiler.libtpu} runs in a process of its own, and this program calls back into this one"
+                )
                 raise Error(message, kind="not_sendable") from None
             return _here(lowered, source, tpu, hbm_limit), None
         mode: Mode = "full" if confirm or not ways(compiler).stop else "stop"

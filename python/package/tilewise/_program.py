@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewise import _internals, _tilewise
-from tilewise._compile import devices_of, known_topologies, lower_on, slice_with
 from tilewise._errors import NotATpuProgram
+from tilewise._place import lower_on
+from tilewise._topologies import devices_of, known_topologies, slice_with
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu

@@ -111,7 +111,7 @@ class Compile:
 
     def __call__(self, replies: Replies) -> None:
         """Reply once the program is known to fit, and again when it is compiled; or with the compiler's words."""
-        from tilewise._compile import devices_of
+        from tilewise._topologies import devices_of
 
         jax = module("jax")
         program = self.program

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tilewise._ask import Answer, Mode, Sizes, report_of
-from tilewise._program import Program
-from tilewise._libtpu import compiler_version
 from tilewise._kept import write_whole
+from tilewise._libtpu import compiler_version
+from tilewise._program import Program
 
 # What else was said of a program may be another thing the next time.
 _KEPT = ("fits", "planned", "refused", "other_memory")
@@ -45,9 +45,7 @@ class Cache:
             report = None
             if packed:
                 text, assignment = json.loads(zlib.decompress(packed))
-                report = report_of(
-                    text, source or program.name, program.tpu, limit, assignment, self._libtpu
-                )
+                report = report_of(text, source or program.name, program.tpu, limit, assignment, self._libtpu)
             return Answer(**held, report=report)
         except (OSError, ValueError, KeyError, TypeError, zlib.error):
             return None

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tilewise._compile import devices_in
 from tilewise._errors import Skip
 from tilewise._fit import jaxprs
 from tilewise._fit.compared import differing, reducers, sample
 from tilewise._modules import module
 from tilewise._place import meshes_of
+from tilewise._topologies import devices_in
 
 SHARDINGS = ("data", "fsdp", "tensor", "fsdp+tensor")
 

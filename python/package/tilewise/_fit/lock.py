@@ -9,9 +9,9 @@ from typing import Any
 
 from tilewise import _tilewise
 from tilewise._comparison import Comparison
+from tilewise._kept import write_whole
 from tilewise._libtpu import compiler_version
 from tilewise._tilewise import Report
-from tilewise._kept import write_whole
 
 _ROOTS = (".git", ".hg", "pyproject.toml")
 

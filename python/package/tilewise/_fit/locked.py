@@ -166,9 +166,7 @@ def _check(given: argparse.Namespace, path: Path, programs: Sequence[str]) -> li
         kept: dict[str, Any] = before.get("settings") or {} if before else {}
         settings: dict[str, Any] = dict(map(setting, given.set)) or kept
         tpu, topology = given.tpu or known.get("tpu"), given.topology or known.get("topology")
-        made = of_program(
-            program, tpu=tpu, topology=topology, settings=settings, root=root, libtpu=given.libtpu
-        )
+        made = of_program(program, tpu=tpu, topology=topology, settings=settings, root=root, libtpu=given.libtpu)
         wanted = given.name or made.name
         before = before or locked.get(wanted)
         if before is None:

@@ -19,9 +19,9 @@ from tilewise._fit.progress import Progress
 from tilewise._fit.result import Fit
 from tilewise._fit.rows import FitRow
 from tilewise._fit.search import Above, Found
-from tilewise._limits import bytes_of
-from tilewise._libtpu import compiler_version
 from tilewise._kept import cache_folder
+from tilewise._libtpu import compiler_version
+from tilewise._limits import bytes_of
 
 if TYPE_CHECKING:
     from tilewise._types import Tpu
