@@ -3,7 +3,7 @@
 use crate::travel::{Reduced, reduced};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
-use tilewise_audit::Warning;
+use tilewise_audit::ReportWarning;
 
 /// A part of a program's text that could not be read or sized; or, first, that the program was not compiled for a TPU.
 ///
@@ -23,8 +23,8 @@ pub(crate) struct PyReportWarning {
 }
 
 impl PyReportWarning {
-    pub(crate) fn of(warning: &Warning) -> Self {
-        Self { kind: warning.kind.to_owned(), message: warning.message.clone() }
+    pub(crate) fn of(warning: &ReportWarning) -> Self {
+        Self { kind: warning.kind.to_string(), message: warning.message.clone() }
     }
 }
 

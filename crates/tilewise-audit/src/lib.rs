@@ -45,8 +45,8 @@ pub use program::{
 };
 pub use report::{
     Agreement, Audit, BoundaryChange, BufferRow, ForcedBy, KernelArray, KernelRow, KernelSide, MemoryBounds, Origin,
-    Origins, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, Resident, Sent, SpacePeak,
-    SpaceTotal, Timeline, TimelinePiece, Warning, Work, audit,
+    Origins, Owners, Pass, PeakRow, PlacedElsewhere, PlanPiece, PlanRow, Remedy, Report, ReportWarning,
+    ReportWarningKind, Resident, Sent, SpacePeak, SpaceTotal, Timeline, TimelinePiece, Work, audit,
 };
 pub mod time {
     //! Where the time of a run goes: [`Report::time`](crate::Report::time).

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, json, thrown};
 use serde::Serialize;
 use tilewise_audit::dump::{self, FileKind};
-use tilewise_audit::{Audit, BufferRow, Content, Failure, Machine, SpaceTotal, Warning};
+use tilewise_audit::{Audit, BufferRow, Content, Failure, Machine, ReportWarning, SpaceTotal};
 use tilewise_hlo::{Document, Profile, decompressed, is_profile};
 use tilewise_report::{AsJson, AuditOutput, ComparisonPage, JsonLine, LISTED, ReportView, Summary};
 use wasm_bindgen::prelude::*;
@@ -130,7 +130,7 @@ impl Program {
             buffers: Vec<AsJson<'a, BufferRow>>,
             at_most_bytes: u64,
             hbm_limit_bytes: Option<u64>,
-            warnings: Vec<AsJson<'a, Warning>>,
+            warnings: Vec<AsJson<'a, ReportWarning>>,
         }
         let report = &self.0.report;
         let buffers: Vec<BufferRow> = self.view(false).buffers().collect();

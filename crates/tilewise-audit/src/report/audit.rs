@@ -3,12 +3,12 @@
 use super::{
     buffers::Buffers,
     peak::peak,
-    rows::{MemoryBounds, SpaceTotal, Warning},
+    rows::{MemoryBounds, SpaceTotal},
     sections::Report,
+    warning::{ReportWarning, ReportWarningKind},
 };
 use crate::{
     copies::copies,
-    failure::Failure,
     program::{
         Array, ArrayId, Sizer, build_in_name, contradiction, for_tpu, generation_in_name, infer_generation,
         infer_machine,
@@ -45,13 +45,13 @@ struct Options {
 ///
 /// ```
 /// use tilewise::tpu::Generation;
-/// use tilewise_audit::{Audit, Machine, Program};
+/// use tilewise_audit::{Audit, Machine, Program, ReportWarningKind};
 ///
 /// let program = Program::parse("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")?;
 /// let report = Audit::new(&program).machine(Machine::Tpu(Generation::V5e)).source("jobs/step.v6e.hlo").run();
 /// assert_eq!((report.padded(), report.limit()), ((1, 185_600_000), Some(Generation::V5e.hbm_bytes())));
 /// // The file is named after another generation.
-/// assert!(report.warnings.iter().any(|warning| warning.kind == "other_generation"));
+/// assert!(report.warnings.iter().any(|warning| warning.kind == ReportWarningKind::OtherGeneration));
 /// # Ok::<(), tilewise_audit::Failure>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -105,7 +105,7 @@ impl<'a> Audit<'a> {
         let mut report = report(self);
         let may_be_tpus = self.machine.is_none_or(|machine| machine.generation().is_some());
         let not_tpu = for_tpu(self.module).err().filter(|_| may_be_tpus);
-        let warning = not_tpu.map(|Failure { kind, message, .. }| Warning { kind, message, span: None });
+        let warning = not_tpu.map(|failure| ReportWarning::new(ReportWarningKind::NotTpu, failure.message));
         report.warnings.splice(..0, warning);
         if let Some(assignment) = self.buffer_assignment {
             report.compare_with(assignment);
@@ -131,14 +131,14 @@ fn report(asked: Audit<'_>) -> Report {
     };
     let module = asked.module;
     let mut auditor = Auditor { must_be_tiled: module.has_tiles(), ..Auditor::default() };
-    auditor.warnings.extend(module.warnings().iter().map(|warning| Warning {
-        kind: warning.kind().as_str(),
+    auditor.warnings.extend(module.warnings().iter().map(|warning| ReportWarning {
+        kind: ReportWarningKind::Text(warning.kind()),
         message: warning.to_string(),
         span: Some(warning.span()),
     }));
     if module.leaves_layouts_out() {
         let message = "some shapes have no layout, so no compiler printed this: XLA's default layouts stand in";
-        auditor.warnings.push(Warning::new("default_layouts", message));
+        auditor.warnings.push(ReportWarning::new(ReportWarningKind::DefaultLayouts, message));
     }
     for computation in module.computations() {
         let owns_buffers = computation.owns_buffers();
@@ -147,8 +147,8 @@ fn report(asked: Audit<'_>) -> Report {
                 auditor.check_shape(&instruction);
             } else if let Err(error) = auditor.add(&instruction) {
                 auditor.lacks_any = true;
-                auditor.warnings.push(Warning {
-                    kind: error.kind().as_str(),
+                auditor.warnings.push(ReportWarning {
+                    kind: ReportWarningKind::Shape(error.kind()),
                     message: error.to_string(),
                     span: error.span(),
                 });
@@ -235,7 +235,7 @@ fn report(asked: Audit<'_>) -> Report {
 }
 
 /// The machine that a program is planned for, with the warning that it is only assumed.
-fn machine(module: &Module, options: Options) -> (Machine, Option<Warning>) {
+fn machine(module: &Module, options: Options) -> (Machine, Option<ReportWarning>) {
     if let Some(machine) = options.machine {
         return (machine, None);
     }
@@ -247,23 +247,23 @@ fn machine(module: &Module, options: Options) -> (Machine, Option<Warning>) {
     let assumed = || {
         let message = "the text does not show whether a GPU or a CPU is to run it: it is planned as for a CPU, and on a GPU \
                        temporaries start at other multiples and share memory otherwise; `--machine gpu` plans it so";
-        Warning::new("assumed_machine", message)
+        ReportWarning::new(ReportWarningKind::AssumedMachine, message)
     };
     (machine, inferred.is_none().then(assumed))
 }
 
 /// The warning for a program that is compiled for another generation than the one it is audited for, or in a file that is
 /// named after another.
-fn of_another(module: &Module, generation: Generation, options: Options) -> Option<Warning> {
+fn of_another(module: &Module, generation: Generation, options: Options) -> Option<ReportWarning> {
     let named = options.named.filter(|named| *named != generation).map(|named| ("its file is named after", named));
     let made = || contradiction(module, generation).map(|made| ("its text is of", made));
     let (how, other) = named.or_else(made)?;
     let message = format!("{how} {other}, but it is audited as {generation}: compile it for {generation} instead");
-    Some(Warning::new("other_generation", message))
+    Some(ReportWarning::new(ReportWarningKind::OtherGeneration, message))
 }
 
 /// The warning for a program that a compiler made whose plans weren't compared.
-fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine) -> Option<Warning> {
+fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine) -> Option<ReportWarning> {
     machine.generation()?;
     let made = match (libtpu, build) {
         (Some(version), _) if version.is_checked() => return None,
@@ -275,7 +275,7 @@ fn of_another_build(libtpu: Option<Libtpu>, build: Option<u64>, machine: Machine
     let message = format!(
         "{made} compiled it, which this tilewise was not compared with; it is planned as by {compiler}: temporaries may differ"
     );
-    Some(Warning::new("other_build", message))
+    Some(ReportWarning::new(ReportWarningKind::OtherBuild, message))
 }
 
 /// Whether the text is all of a program, and nothing in it is unknown.
@@ -306,7 +306,7 @@ struct Auditor<'m> {
     checked_shapes: HashSet<&'m str>,
     /// Whether anything could not be read or sized.
     lacks_any: bool,
-    warnings: Vec<Warning>,
+    warnings: Vec<ReportWarning>,
 }
 
 impl<'m> Auditor<'m> {
@@ -386,7 +386,7 @@ impl<'m> Auditor<'m> {
                     output_index.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
                 );
                 self.lacks_any = true;
-                self.warnings.push(Warning::new("alias_mismatch", message));
+                self.warnings.push(ReportWarning::new(ReportWarningKind::AliasMismatch, message));
                 return;
             }
         }
@@ -396,7 +396,7 @@ impl<'m> Auditor<'m> {
     fn check_shapes(&mut self, flow: &Dataflow) {
         if let Some(mismatch) = flow.mismatch() {
             self.lacks_any = true;
-            self.warnings.push(Warning::new("shape_mismatch", mismatch.to_string()));
+            self.warnings.push(ReportWarning::new(ReportWarningKind::ShapeMismatch, mismatch.to_string()));
         }
     }
 
@@ -408,7 +408,7 @@ impl<'m> Auditor<'m> {
             let (live, total) = (ByteSize(live), ByteSize(plan.total_bytes()));
             let message =
                 format!("at its peak {live} are alive, and the program holds {total}: no compiler printed this");
-            self.warnings.push(Warning::new("peak_above_total", message));
+            self.warnings.push(ReportWarning::new(ReportWarningKind::PeakAboveTotal, message));
             return false;
         }
         let Some(generation) = machine.generation() else { return true };
@@ -423,7 +423,7 @@ impl<'m> Auditor<'m> {
         let Some((space, bytes, room)) = over else { return true };
         let (name, bytes) = (memory_space_name(space.memory_space), ByteSize(bytes));
         let message = format!("{bytes} lie in {name}, which has {}: no compiler printed this", ByteSize(room));
-        self.warnings.push(Warning::new("on_chip_memory", message));
+        self.warnings.push(ReportWarning::new(ReportWarningKind::OnChipMemory, message));
         false
     }
 
@@ -435,7 +435,7 @@ impl<'m> Auditor<'m> {
             self.lacks_any = true;
             let message =
                 format!("arrays lie in memory space {space}, of which it isn't known what it is or how large");
-            self.warnings.push(Warning::new("unknown_memory_space", message));
+            self.warnings.push(ReportWarning::new(ReportWarningKind::UnknownMemorySpace, message));
         }
     }
 
@@ -486,20 +486,18 @@ impl<'m> Auditor<'m> {
         self.lacks_any |= !self.unsized_buffers.is_empty() || self.untiled.is_some() || self.narrowed.is_some();
         let untiled = "lies in HBM without tiles, as no TPU's compiler lays arrays out";
         let narrowed = "has fewer bits for an element than its type: no compiler printed this";
-        for (kind, found, words) in
-            [("untiled", self.untiled.take(), untiled), ("narrow_element", self.narrowed.take(), narrowed)]
-        {
+        for (kind, found, words) in [
+            (ReportWarningKind::Untiled, self.untiled.take(), untiled),
+            (ReportWarningKind::NarrowElement, self.narrowed.take(), narrowed),
+        ] {
             let Some((first, count)) = found else { continue };
             let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
-            self.warnings.push(Warning::new(kind, format!("`{first}`{others} {words}")));
+            self.warnings.push(ReportWarning::new(kind, format!("`{first}`{others} {words}")));
         }
         for (error, first, count) in self.unsized_buffers.drain(..) {
             let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
-            self.warnings.push(Warning {
-                kind: error.kind().as_str(),
-                message: format!("`{first}`{others} can't be sized: {error}"),
-                span: None,
-            });
+            let message = format!("`{first}`{others} can't be sized: {error}");
+            self.warnings.push(ReportWarning::new(ReportWarningKind::Size(error.kind()), message));
         }
     }
 }

@@ -12,6 +12,7 @@ mod rows;
 mod sections;
 mod time;
 mod timeline;
+mod warning;
 mod work;
 
 pub use audit::{Audit, audit};
@@ -19,8 +20,9 @@ pub use kernels::{BoundaryChange, ForcedBy, KernelArray, KernelRow, KernelSide, 
 pub use peak::{PeakRow, SpacePeak};
 pub use pieces::{Pass, TimelinePiece};
 pub use plan_row::{Origin, Origins, PlanPiece, PlanRow};
-pub use rows::{Agreement, BufferRow, MemoryBounds, PlacedElsewhere, SpaceTotal, Warning};
+pub use rows::{Agreement, BufferRow, MemoryBounds, PlacedElsewhere, SpaceTotal};
 pub use sections::Report;
 pub use time::{TimeGroup, TimeRow, by_kind, by_line, by_module};
 pub use timeline::{Owners, Resident, Timeline};
+pub use warning::{ReportWarning, ReportWarningKind};
 pub use work::{Sent, Work};

@@ -2,7 +2,7 @@
 
 use super::peak::SpacePeak;
 use crate::program::{Cause, SourceLine, share};
-use std::{borrow::Cow, ops::Range};
+use std::borrow::Cow;
 use tilewise::{Shape, Sizes, tpu::memory_space_name};
 use tilewise_memory::MemoryPlan;
 
@@ -135,26 +135,6 @@ pub struct BufferRow {
     pub op_name: Option<String>,
     /// The line of the user's program.
     pub source: Option<SourceLine>,
-}
-
-/// Something that could not be read or sized.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Warning {
-    /// A stable name in snake case.
-    pub kind: &'static str,
-    /// What it is about.
-    pub message: String,
-    /// The bytes of the module's text it is about.
-    pub span: Option<Range<usize>>,
-}
-
-impl Warning {
-    /// A warning about the program as a whole.
-    #[must_use]
-    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), span: None }
-    }
 }
 
 /// The plan beside the compiler's own, from a dump.

@@ -2,7 +2,8 @@
 
 use super::{
     buffers::Buffers,
-    rows::{Agreement, BufferRow, MemoryBounds, SpaceTotal, Warning},
+    rows::{Agreement, BufferRow, MemoryBounds, SpaceTotal},
+    warning::ReportWarning,
     work::{Work, work},
 };
 use crate::{
@@ -42,7 +43,7 @@ pub struct Report {
     /// What the program holds in the device's default memory, or bounds of it where there is no plan.
     pub memory_bounds: MemoryBounds,
     /// What could not be read or sized.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ReportWarning>,
     /// How the plan compares with the compiler's own, where a dump has that: see [`agreement`](Self::agreement).
     pub compiler_plan: Option<Agreement>,
     pub(crate) buffers: Buffers,

@@ -173,7 +173,7 @@ fn a_program_is_audited_for_the_tpu_that_it_is_compiled_for() {
     let warnings = |path: &str, tpu: Option<Generation>, text: String| -> Vec<String> {
         let program = tilewise_audit::Program::parse(text).expect("a program");
         let report = Audit::new(&program).machine(tpu.map(Machine::Tpu)).source(path).run();
-        let others = report.warnings.iter().filter(|warning| warning.kind == "other_generation");
+        let others = report.warnings.iter().filter(|warning| warning.kind.as_str() == "other_generation");
         others.map(|warning| warning.message.clone()).collect()
     };
     let mut checked = 0;
@@ -299,7 +299,7 @@ fn nothing_hides_in_what_is_smaller() {
         module.check().expect("a program");
         let report =
             Audit::new(&Program::from(module.clone())).machine(Machine::Tpu(Generation::V5e)).limit(None).run();
-        (report.memory_bounds.fits(63 << 28), report.warnings.first().map(|warning| warning.kind))
+        (report.memory_bounds.fits(63 << 28), report.warnings.first().map(|warning| warning.kind.as_str()))
     };
     let large = "f32[40000,128,1024]{2,1,0:T(8,128)}";
     assert_eq!(fits("  k = f32[16,128]{1,0:T(8,128)} negate(a)\n"), (Some(true), None));
@@ -343,6 +343,7 @@ fn what_a_compiler_reports_depends_on_its_version() {
         (Some(1_818_624), Some(1_818_624))
     );
     let unknown = [report("scatter_offload_52.v6e", Some("0.0.99")), report("scatter_offload_52.v6e", None)];
-    let warned = |report: &tilewise_audit::Report| report.warnings.iter().any(|warning| warning.kind == "other_build");
+    let warned =
+        |report: &tilewise_audit::Report| report.warnings.iter().any(|warning| warning.kind.as_str() == "other_build");
     assert_eq!([&older, &newer, &unknown[0], &unknown[1]].map(warned), [false, false, true, false]);
 }

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tilewise_audit::{
     Agreement, Allocation, AssignmentReport, AssignmentRow, AssignmentSpace, BoundaryChange, BufferRow, CopyEnd,
     CopyReason, CopyRow, Explanation, Failure, ForcedBy, KernelArray, KernelRow, Pass, PeakRow, PlacedElsewhere,
-    PlanRow, Recommendation, Report, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece, Warning,
+    PlanRow, Recommendation, Report, ReportWarning, Resident, SourceLine, SpaceTotal, Timeline, TimelinePiece,
     dump::{Selected, Selection},
 };
 use tilewise_oom::{Budget, Framework, Machine, Message, PrintedSize, Verdict};
@@ -324,8 +324,8 @@ fields!(SourceLine, source, {
     library: one(source.library.as_deref()),
 });
 
-fields!(Warning, warning, {
-    kind: warning.kind,
+fields!(ReportWarning, warning, {
+    kind: warning.kind.as_str(),
     message: warning.message,
     span: warning.span.as_ref().map(|span| [span.start, span.end]),
 });
