@@ -57,10 +57,10 @@ class Change:
 
     Attributes:
         what: ``total``, ``argument``, ``output``, ``alias``, ``constant``, ``temporary``, ``padding``, ``limit``,
-            ``copies``, the opcode of a collective, ``vmem`` and other memories, ``recomputed``, ``fits``, ``time``,
-            ``owner``, ``layout`` or ``settings``.
-        before, after: its values: bytes, a count, whether, a layout, settings, or the estimated seconds of a run; ``None``
-            of what came or went.
+            ``copies``, the opcode of a collective, ``kernel_copies``, ``vmem`` and other memories, ``recomputed``,
+            ``fits``, ``time``, ``owner``, ``layout`` or ``settings``.
+        before, after: its values: bytes, a count, whether, a layout, settings, or the estimated seconds of a run;
+            ``None`` of what came or went.
         owner: whose it is, and its shape; ``None`` for the whole program.
         file, line: where the owner is written.
         verdict: whether that is ``better``, ``worse`` or only ``changed``.
