@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::tpu::{
     Generation, PaddedBlock,
-    kernel::{self, Array, Budget, BufferCause, Kernel, Memory, Unsupported, Verdict},
+    kernel::{self, Array, Budget, BufferCause, Kernel, Limits, Memory, Unsupported, Verdict},
 };
 use tilewise_audit::Failure;
 use tilewise_draw::{KernelPart, KernelPicture};
@@ -31,6 +31,8 @@ pub struct KernelBudget {
     smem_limit_bytes: Option<u64>,
     limit_needed_bytes: Option<u64>,
     may_be_kept_bytes: u64,
+    moved_bytes: Option<u64>,
+    libtpu: Option<&'static str>,
     verdict: Option<&'static str>,
     #[serde(skip)]
     budget: Budget,
@@ -48,6 +50,7 @@ struct WindowRow {
     padding_bytes: u64,
     buffers: u64,
     bytes: u64,
+    moved_bytes: Option<u64>,
     cause: &'static str,
     may_be_kept: bool,
     unsupported: Option<String>,
@@ -89,6 +92,8 @@ impl KernelBudget {
             smem_limit_bytes: budget.limits.map(|limits| limits.smem_bytes),
             limit_needed_bytes: budget.limit_needed(),
             may_be_kept_bytes: budget.bytes_that_may_be_kept(),
+            moved_bytes: budget.moved_bytes(),
+            libtpu: budget.limits.map(|_| Limits::LIBTPU),
             verdict: budget.verdict.map(Verdict::as_str),
             budget,
         })
@@ -240,6 +245,7 @@ impl WindowRow {
             padding_bytes: padded_bytes.saturating_sub(padded.map_or(0, PaddedBlock::data_bytes)),
             buffers: window.buffers,
             bytes: window.bytes,
+            moved_bytes: window.moved_bytes,
             cause: window.cause.as_str(),
             may_be_kept: window.may_be_kept,
             unsupported: window.unsupported.as_ref().map(ToString::to_string),
@@ -333,6 +339,12 @@ impl KernelBudget {
         }
         let of = self.smem_limit_bytes.map(|most| format!(" of {}", bytes(most))).unwrap_or_default();
         total(out, "SMEM", format!("{}{of}", bytes_both(self.smem_bytes)))?;
+        if let Some(moved) = self.moved_bytes.filter(|&moved| moved > 0) {
+            total(out, "moved", format!("{} to and from the windows, over the whole grid", bytes_both(moved)))?;
+        }
+        if let Some(libtpu) = self.libtpu {
+            writeln!(out, "{}", styled(FAINT, format!("  The limits are those of libtpu {libtpu}.")))?;
+        }
         let kept: Vec<&str> =
             self.windows.iter().filter(|row| row.may_be_kept).map(|row| row.operand.as_str()).collect();
         if self.may_be_kept_bytes > 0 {
@@ -389,6 +401,8 @@ fn in_words(window: &kernel::Window) -> String {
         BufferCause::Constant if window.operand.buffered.is_some() => "stays; `Buffered` has no effect".to_owned(),
         BufferCause::Constant => "stays".to_owned(),
         BufferCause::OneStep => "the grid has one step".to_owned(),
+        BufferCause::OneElement => return "one element, handed over in scalar memory".to_owned(),
+        BufferCause::Fused => return "computed in the pipeline; what it is computed from has windows".to_owned(),
         _ => return format!("left in {}", in_capitals(window.operand.memory)),
     };
     let memory = match window.operand.memory {

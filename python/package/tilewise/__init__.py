@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from tilewise._advice import AdviceCheck, CheckedAdvice
 from tilewise._audit import audit
+from tilewise._blocks import BlockSuggestions, SuggestedBlocks, suggest_blocks
 from tilewise._comparison import Change, ComparedProgram, Comparison, Owner, check_fix
 from tilewise._compile import compile_for
 from tilewise._errors import (
@@ -94,6 +95,7 @@ __all__ = [
     "TPU_GENERATIONS",
     "AdviceCheck",
     "Allocation",
+    "BlockSuggestions",
     "BoundaryChange",
     "Buffer",
     "Change",
@@ -109,10 +111,10 @@ __all__ = [
     "Fit",
     "FitRow",
     "HloError",
+    "KernelArray",
     "KernelBudget",
     "KernelBudgets",
     "KernelRow",
-    "KernelArray",
     "KernelUse",
     "Layout",
     "Live",
@@ -141,6 +143,7 @@ __all__ = [
     "SpaceTotal",
     "Step",
     "Steps",
+    "SuggestedBlocks",
     "Table",
     "Time",
     "TimeGroup",
@@ -166,6 +169,7 @@ __all__ = [
     "predict_tree",
     "relayout",
     "reshard",
+    "suggest_blocks",
     "tile",
     "to_jax",
     "untile",

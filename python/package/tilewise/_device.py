@@ -1,26 +1,147 @@
-"""Devices that aren't there, for code that asks JAX which TPU it runs on."""
+"""Devices that aren't there, for code that asks JAX which TPU it runs on.
+
+Kernels choose their blocks by ``jax.devices()[0].device_kind``, ``jax.default_backend()`` or ``pltpu.get_tpu_info()``.
+While a function is traced for a TPU, these answer for that TPU, in the thread that traces and nowhere else. What a
+module kept from before, at its import or in a cache of its own, is out of reach.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import threading
+import warnings
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
 
-from tilewise import _internals
+from tilewise import _internals, _tilewise
+from tilewise._modules import module
 
-_KINDS = {"v4": "TPU v4", "v5e": "TPU v5 lite", "v5p": "TPU v5", "v6e": "TPU v6 lite", "v7x": "TPU7x"}
+_KINDS = {
+    "v2": "TPU v2",
+    "v3": "TPU v3",
+    "v4": "TPU v4",
+    "v5e": "TPU v5 lite",
+    "v5p": "TPU v5",
+    "v6e": "TPU v6 lite",
+    "v7x": "TPU7x",
+}
+
+_T = TypeVar("_T")
+_LOCK = threading.RLock()
 
 
-def asks_for_the_device(error: Exception) -> bool:
-    """Whether it comes of JAX's own look at the device, which isn't a TPU."""
-    traceback = error.__traceback__
-    while traceback is not None:
-        if traceback.tb_frame.f_code.co_name in ("_get_tpu_generation", "get_tpu_info", "get_device_kind"):
-            return True
-        traceback = traceback.tb_next
-    return False
+class Asked:
+    """What a function asked about its devices while it was traced: what was answered, and what nothing here knows."""
+
+    def __init__(self) -> None:
+        self.answered: set[str] = set()
+        self.unanswered: set[str] = set()
 
 
-def abstract_device(generation: str) -> contextlib.AbstractContextManager[Any] | None:
-    """The context of one device of a generation; ``None`` where JAX knows no abstract devices, or none of that kind."""
-    kind = _KINDS.get(generation)
-    return None if kind is None else _internals.abstract_device_context(kind)
+class _Device:
+    """A TPU that isn't there."""
+
+    platform, process_index, local_hardware_id, core_on_chip, slice_index = "tpu", 0, 0, 0, 0
+
+    def __init__(self, generation: str, number: int, asked: Asked) -> None:
+        self.device_kind, self.id, self.num_cores, self.coords = _KINDS[generation], number, 1, (number, 0, 0)
+        self._generation, self._asked = generation, asked
+
+    def __repr__(self) -> str:
+        return f"TpuDevice(id={self.id}, {self.device_kind})"
+
+    def memory_stats(self) -> dict[str, int]:
+        """The memory of a device on which nothing runs."""
+        return {"bytes_limit": _tilewise.hbm_bytes(self._generation), "bytes_in_use": 0, "peak_bytes_in_use": 0}
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            self._asked.unanswered.add(f"a device's `{name}`")
+        raise AttributeError(f"a device that isn't there has no `{name}`")
+
+
+def traced_for(generation: str, trace: Callable[[], _T], devices: Sequence[Any] = ()) -> _T:
+    """What `trace` returns, called where JAX answers for one of that generation's TPUs.
+
+    Warns of what could not be answered. Where the function can't be traced so, it is traced as this machine answers,
+    with a warning if it asked anything.
+
+    Args:
+        generation: the TPU's.
+        trace: traces the function.
+        devices: what ``jax.devices()`` is; by default devices that have a kind and little else, as many as there are.
+    """
+    asked = Asked()
+    try:
+        with answering(generation, devices, asked):
+            found = trace()
+    except Exception as error:
+        try:
+            found = trace()
+        except Exception:
+            raise error from None
+        if asked.answered:
+            _warn(
+                f"the function can't be traced as on a {generation}, and was traced with this machine's devices: "
+                f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            )
+        return found
+    if asked.unanswered:
+        _warn(f"the function asks for {', '.join(sorted(asked.unanswered))}, which is not known of a {generation} here")
+    return found
+
+
+def _warn(words: str) -> None:
+    warnings.warn(words, stacklevel=4)
+
+
+@contextlib.contextmanager
+def answering(generation: str, devices: Sequence[Any], asked: Asked) -> Generator[None]:
+    """While it lasts, what this thread asks JAX about its devices is answered for a generation of TPU."""
+    jax = module("jax")
+    there = devices or [_Device(generation, number, asked) for number in range(jax.device_count())]
+
+    def of_tpus(question: str, answer: Any) -> Callable[..., Any]:
+        original = getattr(jax, question)
+
+        def asks(*args: Any, **kwargs: Any) -> Any:
+            backend = kwargs.get("backend", next((each for each in args if isinstance(each, str)), None))
+            return answer if backend in (None, "tpu") else original(*args, **kwargs)
+
+        return asks
+
+    kind = _KINDS[generation]
+    answers: dict[tuple[Any, str], Callable[..., Any]] = {
+        (jax, "devices"): of_tpus("devices", list(there)),
+        (jax, "local_devices"): of_tpus("local_devices", list(there)),
+        (jax, "device_count"): of_tpus("device_count", len(there)),
+        (jax, "local_device_count"): of_tpus("local_device_count", len(there)),
+        (jax, "default_backend"): lambda: "tpu",
+        **{place: (lambda: kind) for place in _internals.questions_of_the_kind()},
+        **{place: (lambda: 1) for place in _internals.questions_of_cores()},
+    }
+    with _LOCK, contextlib.ExitStack() as stack:
+        for (owner, name), answer in answers.items():
+            stack.enter_context(_replaced(owner, name, answer, asked))
+        context = _internals.abstract_device_context(kind)
+        if context is not None:
+            stack.enter_context(context)
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, name: str, answer: Callable[..., Any], asked: Asked) -> Generator[None]:
+    """While it lasts, this thread's calls of a function of JAX are answered otherwise."""
+    original, thread = getattr(owner, name), threading.get_ident()
+
+    def asks(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != thread:
+            return original(*args, **kwargs)
+        asked.answered.add(name)
+        return answer(*args, **kwargs)
+
+    setattr(owner, name, asks)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -224,18 +225,39 @@ class Scan:
 
 
 def abstract_device_context(kind: str) -> contextlib.AbstractContextManager[Any] | None:
-    """The context of one device of a kind, such as ``TPU v6 lite``; ``None`` where JAX has none: before 0.7."""
+    """The context of a device of a kind, such as ``TPU v6 lite``; ``None`` where JAX has none, which is before 0.7.
+
+    Its mesh is empty, so that code which looks for a mesh finds none; one that the caller has set stays. What JAX
+    traced is kept by context: another kind's trace isn't found.
+    """
     jax = module("jax")
     abstract = getattr(module("jax._src.mesh"), "AbstractDevice", None)
     if abstract is None:
         return None
     with _of("abstract devices"):
+        if not jax.sharding.get_abstract_mesh().empty:
+            return None
         fields = {"device_kind": kind, "num_cores": 1, "platform": "tpu"}
         known = inspect.signature(abstract).parameters  # `platform` since 0.10.
         device = abstract(**{name: value for name, value in fields.items() if name in known})
-        mesh = jax.sharding.AbstractMesh((1,), ("_",), abstract_device=device)
+        mesh = jax.sharding.AbstractMesh((), (), abstract_device=device)
         context: contextlib.AbstractContextManager[Any] = jax.sharding.use_abstract_mesh(mesh)
         return context
+
+
+def questions_of_the_kind() -> list[tuple[Any, str]]:
+    """Where JAX asks for the kind of the device itself, as ``pltpu.get_tpu_info`` does: modules and names."""
+    return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_device_kind")
+
+
+def questions_of_cores() -> list[tuple[Any, str]]:
+    """Where JAX asks how many cores the device has."""
+    return _functions(("jax._src.tpu_info", "jax._src.pallas.mosaic.tpu_info"), "get_num_device_cores")
+
+
+def _functions(places: Sequence[str], name: str) -> list[tuple[Any, str]]:
+    loaded = [sys.modules[place] for place in places if place in sys.modules]
+    return [(each, name) for each in loaded if hasattr(each, name)]
 
 
 def platforms_of(lowered: Any) -> tuple[str, ...]:
@@ -350,3 +372,17 @@ def block_size(bound: Any) -> Any:
     """How many elements a block has of a dimension; ``None`` where the block has no such dimension."""
     is_squeezed = bound is None or type(bound).__name__ in ("Squeezed", "Mapped", "_Mapped")
     return None if is_squeezed else getattr(bound, "block_size", bound)
+
+
+def unusual_block(mapping: Any) -> list[str]:
+    """What of a block's mapping has bytes that were never compared with the compiler's, by JAX's names."""
+    kinds = {type(bound).__name__ for bound in mapping.block_shape if not isinstance(bound, int)}
+    is_mixed = "Element" in kinds and len({type(bound).__name__ for bound in mapping.block_shape}) > 1
+    found = [*(["BoundedSlice"] if "BoundedSlice" in kinds else []), *(["Element beside others"] if is_mixed else [])]
+    mode = getattr(mapping, "pipeline_mode", None)
+    return [*found, "lookahead"] if getattr(mode, "use_lookahead", False) else found
+
+
+def is_tensor_core(mesh: Any) -> bool:
+    """Whether the kernels over such a mesh run on TensorCores, not on SparseCores."""
+    return str(getattr(mesh, "core_type", "")).rsplit(".", 1)[-1].lower() == "tc"

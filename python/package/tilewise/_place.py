@@ -13,7 +13,7 @@ import numpy as np
 
 from tilewise import _internals, _tilewise
 from tilewise._capture import captured
-from tilewise._device import abstract_device, asks_for_the_device
+from tilewise._device import traced_for
 from tilewise._errors import Error, NotATpuProgram
 from tilewise._modules import module
 from tilewise._topologies import jax_for_tpus, slice_of, slice_with
@@ -46,15 +46,8 @@ def lower_on(
         _, devices = slice_with(generation, topology, f.nr_devices)
         args = exported(jax, f, args, jax.sharding.Mesh(np.array(devices[: f.nr_devices]), "devices"))
         f = f.call
-    try:
-        return request.lowered(f, args, named, dict(jit_options or {}))
-    except Exception as error:
-        # Pallas asks which TPU a kernel runs on, where it has blocks of one dimension or `emit_pipeline`.
-        device = abstract_device(generation) if asks_for_the_device(error) else None
-        if device is None:
-            raise
-        with device:
-            return request.lowered(f, args, named, dict(jit_options or {}))
+    devices = slice_with(generation, topology, 1)[1]
+    return traced_for(generation, lambda: request.lowered(f, args, named, dict(jit_options or {})), devices)
 
 
 class _Request:

@@ -53,8 +53,10 @@ class KernelRow:
         padded_block: the bounds with the padding of the tiles; ``None`` for what takes nothing.
         buffers: how many blocks are held at a time.
         bytes: bytes of all of them.
-        cause: why so many buffers: ``moves``, ``as_asked``, ``constant``, ``one_step``, ``no_window``; ``None`` for
-            what isn't a window.
+        moved_bytes: bytes copied to or from the window over the whole grid; ``None`` for what isn't a window, and where
+            only the run knows the grid.
+        cause: why so many buffers: ``moves``, ``as_asked``, ``constant``, ``one_step``, ``no_window``, ``one_element``,
+            ``fused``; ``None`` for what isn't a window.
         may_be_kept: whether XLA may keep the whole array in VMEM, so that the window is not allocated.
         unsupported: why the compiler refuses such a block; ``None`` if it doesn't.
         nearest_block: the nearest block that it takes; ``None`` if there is none to name.
@@ -73,6 +75,7 @@ class KernelRow:
     padded_block: tuple[int, ...] | None
     buffers: int
     bytes: int
+    moved_bytes: int | None
     cause: str | None
     may_be_kept: bool
     unsupported: str | None
@@ -112,8 +115,11 @@ class KernelBudget:
         cap_bytes: the largest ``vmem_limit_bytes`` that is honoured.
         limit_needed_bytes: the limit that it needs, in whole MiB; ``None`` if no limit is enough.
         may_be_kept_bytes: bytes of windows that aren't allocated if XLA keeps their arrays in VMEM.
+        moved_bytes: bytes that all windows move over the whole grid; ``None`` where only the run knows the grid.
+        libtpu: the versions of libtpu whose limits these are; ``None`` where there are none.
         verdict: ``does_not_fit``, ``declared_fits``, and with a guess ``probably_fits`` or ``probably_does_not_fit``:
-            of its size alone, also where ``unsupported`` says that the compiler refuses a block.
+            of its size alone, also where ``unsupported`` says that the compiler refuses a block. ``fits`` and
+            ``does_not_fit`` where the compiler was asked.
         measured_bytes: bytes of VMEM by the compiler's own account; ``None`` unless it was asked.
 
     Examples:
@@ -136,6 +142,8 @@ class KernelBudget:
     cap_bytes: int | None
     limit_needed_bytes: int | None
     may_be_kept_bytes: int
+    moved_bytes: int | None
+    libtpu: str | None
     verdict: str | None
     measured_bytes: int | None
 
@@ -176,6 +184,7 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
             padded_block=_bounds(row["padded_block"]),
             buffers=row.get("buffers", int(row["padded_block"] is not None)),
             bytes=row["bytes"],
+            moved_bytes=row.get("moved_bytes"),
             cause=row.get("cause"),
             may_be_kept=row.get("may_be_kept", False),
             unsupported=row.get("unsupported"),
@@ -200,6 +209,8 @@ def budget(text: str, /, *, tpu: Tpu | None = None) -> KernelBudget:
                 "cap_bytes",
                 "limit_needed_bytes",
                 "may_be_kept_bytes",
+                "moved_bytes",
+                "libtpu",
                 "verdict",
             )
         },

@@ -4,10 +4,10 @@ use super::{Array, Kernel, Limits, Memory, Operand, Unsupported};
 use crate::{Error, checked, tiled::too_large, tpu::Generation, tpu::PaddedBlock};
 use alloc::{format, string::String, vec::Vec};
 
-/// What windows are rounded up to, in bytes.
+/// What windows in VMEM are rounded up to, in bytes.
 const WINDOW_GRANULE: u64 = 1024;
-/// What scratch is rounded up to, in bytes.
-const SCRATCH_GRANULE: u64 = 512;
+/// What scratch, and all of SMEM, is rounded up to, in bytes.
+const GRANULE: u64 = 512;
 
 /// What a kernel takes of VMEM and SMEM on a generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,14 @@ impl Budget {
     #[must_use]
     pub fn bytes_that_may_be_kept(&self) -> u64 {
         self.windows.iter().filter(|window| window.may_be_kept).map(|window| window.bytes).sum()
+    }
+
+    /// Bytes that all windows move over the whole grid; `None` where one of them isn't known.
+    #[must_use]
+    pub fn moved_bytes(&self) -> Option<u64> {
+        let windows = self.windows.iter().filter(|window| window.buffers > 0);
+        let mut moved = windows.map(|window| window.moved_bytes);
+        moved.try_fold(0_u64, |sum, moved| sum.checked_add(moved?)).filter(|&sum| sum <= crate::MAX_SIZE)
     }
 
     /// A `vmem_limit_bytes` that what is declared needs, with the guess and its margin if there is one, in whole MiB or the
@@ -93,8 +101,11 @@ pub struct Window {
     pub buffers: u64,
     /// Why so many.
     pub cause: BufferCause,
-    /// Bytes of all buffers, rounded up to 1024.
+    /// Bytes of all buffers, rounded up to 1024 in VMEM and to 512 in SMEM.
     pub bytes: u64,
+    /// Bytes that are copied to or from the window over the whole grid: a block whenever its index changes. `None` where it
+    /// has no window, where only the run knows the grid, and above 2^63 − 1.
+    pub moved_bytes: Option<u64>,
     /// Whether the array is small enough for XLA to keep it in VMEM as a whole. Then the window is not allocated, and
     /// the kernel takes fewer bytes; nothing tells before compiling.
     pub may_be_kept: bool,
@@ -116,10 +127,14 @@ pub enum BufferCause {
     OneStep,
     /// The operand stays in its memory, and has no window.
     NoWindow,
+    /// An input of one element: XLA hands it over in scalar memory, also where it is asked to keep it in HBM.
+    OneElement,
+    /// An input that XLA computes block by block inside the kernel's pipeline, from what its producer reads.
+    Fused,
 }
 
 impl BufferCause {
-    /// Its name: `moves`, `as_asked`, `constant`, `one_step`, `no_window`.
+    /// Its name: `moves`, `as_asked`, `constant`, `one_step`, `no_window`, `one_element`, `fused`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -128,6 +143,8 @@ impl BufferCause {
             Self::Constant => "constant",
             Self::OneStep => "one_step",
             Self::NoWindow => "no_window",
+            Self::OneElement => "one_element",
+            Self::Fused => "fused",
         }
     }
 }
@@ -176,7 +193,7 @@ impl Kernel {
             let array = scratch.array.as_ref().filter(|_| is_counted);
             let padded = array.map(|array| PaddedBlock::of(array.element_type, &array.dimensions, generation));
             let padded = padded.transpose()?;
-            let bytes = padded.as_ref().map_or(Some(0), |it| checked::round_up(it.scratch_bytes(), SCRATCH_GRANULE));
+            let bytes = padded.as_ref().map_or(Some(0), |it| checked::round_up(it.scratch_bytes(), GRANULE));
             let (name, array) = (format!("scratch{number}"), scratch.array.clone());
             Ok(Allocation { name, memory: scratch.memory, array, padded, bytes: bytes.ok_or_else(too_large)? })
         });
@@ -223,26 +240,46 @@ impl Kernel {
                 buffers,
                 cause,
                 bytes: 0,
+                moved_bytes: None,
                 may_be_kept: false,
                 unsupported,
             });
         }
         let array = &operand.array;
         let padded = PaddedBlock::of(array.element_type, &operand.bounds(), generation)?;
+        let granule = if operand.memory == Memory::Smem { GRANULE } else { WINDOW_GRANULE };
         let bytes = padded.window_bytes().checked_mul(buffers);
-        let bytes = bytes.and_then(|bytes| checked::round_up(bytes, WINDOW_GRANULE)).ok_or_else(too_large)?;
+        let bytes = bytes.and_then(|bytes| checked::round_up(bytes, granule)).ok_or_else(too_large)?;
         // An array that is larger than all of VMEM can't be kept there. Its own tiles pad it at least as much.
         let whole = PaddedBlock::of(array.element_type, &array.dimensions, generation);
         let may_be_kept = operand.memory == Memory::Vmem
             && whole
                 .is_ok_and(|it| Limits::of(generation).is_none_or(|limits| it.window_bytes() < limits.physical_bytes));
-        Ok(Window { name, operand, padded: Some(padded), buffers, cause, bytes, may_be_kept, unsupported })
+        let moved_bytes = self.copies(&operand).and_then(|copies| copies.checked_mul(padded.window_bytes()));
+        let moved_bytes = moved_bytes.filter(|&moved| moved <= crate::MAX_SIZE);
+        Ok(Window { name, operand, padded: Some(padded), buffers, cause, bytes, moved_bytes, may_be_kept, unsupported })
+    }
+
+    /// How often a block is copied: at each step of the axes down to the innermost that its index depends on.
+    fn copies(&self, operand: &Operand) -> Option<u64> {
+        let axes = operand.index.iter().flatten().copied();
+        let innermost = axes.filter(|&axis| self.grid.get(axis).is_some_and(|&steps| steps != Some(1))).max();
+        let count = innermost.map_or(0, |axis| axis + 1);
+        self.grid[..count].iter().try_fold(1_u64, |copies, &steps| copies.checked_mul(steps?))
     }
 
     /// How many blocks of an operand are held at a time, and why.
     fn buffers(&self, operand: &Operand) -> (u64, BufferCause) {
         if !matches!(operand.memory, Memory::Vmem | Memory::Smem) {
             return (0, BufferCause::NoWindow);
+        }
+        if operand.is_fused {
+            return (0, BufferCause::Fused);
+        }
+        let bounds = &operand.array.dimensions;
+        let is_one_element = !bounds.is_empty() && bounds.iter().all(|&bound| bound == 1);
+        if is_one_element && !operand.is_output && operand.memory == Memory::Vmem {
+            return (0, BufferCause::OneElement);
         }
         let is_long = |steps: Option<u64>| steps != Some(1);
         if !self.grid.iter().copied().any(is_long) {

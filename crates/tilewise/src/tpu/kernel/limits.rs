@@ -21,6 +21,10 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The versions of libtpu that these are of. Measured with the first; with the last, SMEM, the default, and what the
+    /// largest limit lets a kernel take were found again, but for v7x, whose largest limit is the last one's.
+    pub const LIBTPU: &'static str = "0.0.42.1 to 0.0.52";
+
     /// The limits of a generation; `None` for v2, for which no kernel was compiled.
     ///
     /// ```
@@ -32,7 +36,7 @@ impl Limits {
     #[must_use]
     pub const fn of(generation: Generation) -> Option<Self> {
         const MIB: u64 = 1 << 20;
-        /// What the compiler keeps of the VMEM of v5p and v6e.
+        /// What the compiler keeps of the VMEM of v5p, v6e and v7x.
         const RESERVED: u64 = 64 << 10;
         let (physical_bytes, default_bytes, cap_bytes, smem_bytes) = match generation {
             Generation::V2 => return None,
@@ -42,7 +46,8 @@ impl Limits {
             Generation::V5e => (128 * MIB, 16 * MIB, 128 * MIB, 1_046_528),
             Generation::V5p => (64 * MIB, 16 * MIB, 64 * MIB - RESERVED, 1_046_528),
             Generation::V6e => (128 * MIB, 32 * MIB, 128 * MIB - RESERVED, 1_046_528),
-            Generation::V7x => (64 * MIB, 32 * MIB, 64 * MIB, 1_046_528),
+            // libtpu 0.0.42.1 kept nothing of it, 0.0.52 does.
+            Generation::V7x => (64 * MIB, 32 * MIB, 64 * MIB - RESERVED, 1_046_528),
         };
         Some(Self { physical_bytes, default_bytes, cap_bytes, smem_bytes })
     }

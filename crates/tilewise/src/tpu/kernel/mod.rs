@@ -56,6 +56,7 @@ use core::fmt;
 /// in  bf16[8192,8192] block 1024,1024 @ 0,2
 /// in  s4[8192,8192] block 1024,1024 @ 2,1 buffered 1
 /// in  f32[64,128] any                # or `hbm`: left where it is
+/// in  f32[64,128] block 8,128 @ 0,- fused   # computed in the pipeline: `allow_input_fusion`
 /// in  s32[8,4] smem                  # without a block: the whole array
 /// out bf16[4,8192] block -,1024 @ -,1
 /// scratch vmem f32[1024,1024]
@@ -122,6 +123,8 @@ pub struct Operand {
     pub index: Vec<Option<usize>>,
     /// `pl.Buffered(n)`.
     pub buffered: Option<u64>,
+    /// Whether XLA computes it inside the kernel's pipeline, as `allow_input_fusion` lets it.
+    pub is_fused: bool,
 }
 
 impl Operand {

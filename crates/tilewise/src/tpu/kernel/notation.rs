@@ -116,7 +116,7 @@ impl Reader {
     fn operand(&mut self, line: &mut Line<'_>, is_output: bool) -> Result<(), Error> {
         let array = line.array()?;
         let rank = array.dimensions.len();
-        let (mut memory, mut block, mut index, mut buffered) = (None, None, None, None);
+        let (mut memory, mut block, mut index, mut buffered, mut fused) = (None, None, None, None, None);
         while let Some((word, span)) = line.word() {
             let is_first = match word {
                 "block" => {
@@ -146,6 +146,8 @@ impl Reader {
                     let number = positive(number).ok_or_else(|| syntax("a number of buffers is 1 or more", span))?;
                     buffered.replace(number).is_none()
                 }
+                "fused" if is_output => return Err(syntax("an output is not computed before the kernel", span)),
+                "fused" => fused.replace(()).is_none(),
                 _ => memory.replace(memory_of(word, &span)?).is_none(),
             };
             if !is_first {
@@ -161,7 +163,8 @@ impl Reader {
             vec![None; rank]
         });
         let memory = memory.unwrap_or(Memory::Vmem);
-        self.kernel.operands.push(Operand { is_output, array, memory, block, index, buffered });
+        let is_fused = fused.is_some();
+        self.kernel.operands.push(Operand { is_output, array, memory, block, index, buffered, is_fused });
         Ok(())
     }
 
@@ -201,8 +204,9 @@ fn memory_of(word: &str, span: &Range<usize>) -> Result<Memory, Error> {
     let all = [Memory::Vmem, Memory::Smem, Memory::Any, Memory::Hbm, Memory::Semaphore];
     all.into_iter().find(|memory| memory.name() == word).ok_or_else(|| {
         let shown: String = word.chars().take(40).collect();
-        syntax(format!("`{shown}` is not known here"), span.clone())
-            .with_help("known are the memories vmem, smem, any and hbm, and of operands `block`, `@` and `buffered`")
+        syntax(format!("`{shown}` is not known here"), span.clone()).with_help(
+            "known are the memories vmem, smem, any and hbm, and of operands `block`, `@`, `buffered` and `fused`",
+        )
     })
 }
 

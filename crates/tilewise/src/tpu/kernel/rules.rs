@@ -55,7 +55,8 @@ impl Unsupported {
             Memory::Semaphore => return None,
             Memory::Smem | Memory::Vmem => {}
         }
-        if !(1..=2).contains(&buffers) {
+        // What has no window has no buffers either, and none that were asked for.
+        if !(1..=2).contains(&buffers) && operand.buffered == Some(buffers) {
             return Some(Self::Buffers { asked: buffers });
         }
         let mut nearest = block.clone();

@@ -1,0 +1,154 @@
+"""`suggest_blocks`: of a grid of block sizes, what can't compile is left out, and the rest is ordered."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tilewise._errors import Skip
+from tilewise._kernels import KernelBudgets, kernel_budget
+from tilewise._limits import in_words
+from tilewise._shown import Listed
+
+if TYPE_CHECKING:
+    from tilewise._types import Tpu
+
+
+@dataclass(frozen=True)
+class SuggestedBlocks:
+    """A choice of block sizes that may compile.
+
+    Attributes:
+        sizes: the choice, by the names of the space.
+        vmem_bytes: bytes of VMEM that the kernel then declares: of several, the largest.
+        guess_bytes: bytes that its body is guessed to take besides.
+        moved_bytes: bytes that the windows of all kernels move over the whole grid: fewer where blocks are used more
+            often before they are replaced. ``None`` where only the run knows the grid.
+        verdict: that of `KernelBudgets`.
+
+    Examples:
+        >>> SuggestedBlocks({"rows": 256}, 524288, 0, 8388608, "probably_fits").sizes
+        {'rows': 256}
+    """
+
+    sizes: dict[str, Any]
+    vmem_bytes: int
+    guess_bytes: int
+    moved_bytes: int | None
+    verdict: str | None
+
+
+@dataclass(frozen=True)
+class BlockSuggestions(Listed[SuggestedBlocks]):
+    """What `suggest_blocks` found, best first; a sequence of `SuggestedBlocks`. ``str`` is a table.
+
+    Attributes:
+        choices: those that may compile. First those that probably fit, and of them what moves the fewest bytes.
+        removed: those that can't, each with the reason.
+
+    Examples:
+        >>> BlockSuggestions((), ()).removed_share
+        0.0
+    """
+
+    choices: tuple[SuggestedBlocks, ...]
+    removed: tuple[tuple[dict[str, Any], str], ...]
+
+    def _elements(self) -> tuple[SuggestedBlocks, ...]:
+        return self.choices
+
+    @property
+    def removed_share(self) -> float:
+        """The share of the space that need not be tried."""
+        count = len(self.choices) + len(self.removed)
+        return len(self.removed) / count if count else 0.0
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.choices)} choices to try, {len(self.removed)} that can't compile"]
+        for choice in self.choices:
+            sizes = ", ".join(f"{name}={size}" for name, size in choice.sizes.items())
+            moved = "?" if choice.moved_bytes is None else in_words(choice.moved_bytes)
+            verdict = (choice.verdict or "unknown").replace("_", " ")
+            lines.append(f"  {sizes}: {verdict}, {in_words(choice.vmem_bytes)} declared, {moved} moved")
+        return "\n".join(lines)
+
+
+def suggest_blocks(
+    make: Callable[..., Any], /, *, tpu: Tpu, space: Mapping[str, Iterable[Any]], compile: bool = False
+) -> BlockSuggestions:
+    """Which block sizes of a space to try on a TPU, best first, with no TPU.
+
+    Each choice is traced, and its kernels are budgeted as `kernel_budget` does. Left out is only what is certain not to
+    compile: blocks that the compiler refuses, and what declares more than its limit even if XLA keeps all operands that
+    it could in VMEM. The others come in this order: by their verdict (a guess of the body, or with ``compile`` the
+    compiler's), then by the bytes that their windows move.
+
+    Args:
+        make: called with a choice by name. It returns the function and its arguments, such as ``(f, x, y)``. Where the
+            choice makes no kernel it raises `Skip`, ``ValueError`` or ``AssertionError``, as checks of divisibility do.
+        tpu: the generation.
+        space: the sizes to try, by name.
+        compile: whether to ask the compiler about each choice that is left; what it refuses is left out, too.
+
+    Raises:
+        ParseError: ``tpu`` names no TPU generation.
+
+    Examples:
+        >>> import jax, jax.numpy as jnp
+        >>> from jax.experimental import pallas as pl
+        >>> x = jax.ShapeDtypeStruct((8192, 8192), jnp.float32)
+        >>> def make(rows):
+        ...     def double(x):
+        ...         def kernel(x_ref, y_ref):
+        ...             y_ref[...] = 2 * x_ref[...]
+        ...         block = pl.BlockSpec((rows, 8192), lambda i: (i, 0))
+        ...         return pl.pallas_call(kernel, grid=8192 // rows, in_specs=[block], out_specs=block, out_shape=x)(x)
+        ...     return double, x
+        >>> found = suggest_blocks(make, tpu="v6e", space={"rows": [4, 64, 128, 256, 512]})
+        >>> [choice.sizes["rows"] for choice in found], [choice["rows"] for choice, _ in found.removed]
+        ([64, 128, 256], [4, 512])
+    """
+    choices: list[SuggestedBlocks] = []
+    removed: list[tuple[dict[str, Any], str]] = []
+    for sizes in itertools.product(*space.values()):
+        choice = dict(zip(space, sizes, strict=True))
+        try:
+            f, *args = make(**choice)
+            found = kernel_budget(f, *args, tpu=tpu, compile=compile)
+        except (Skip, ValueError, AssertionError) as error:
+            removed.append((choice, f"{type(error).__name__}: {' '.join(str(error).split())}"))
+            continue
+        reason = _refused(found)
+        if reason is not None:
+            removed.append((choice, reason))
+            continue
+        moved = [kernel.moved_bytes for kernel in found]
+        known = [each for each in moved if each is not None]
+        guess = max((kernel.guess_bytes or 0 for kernel in found), default=0)
+        total = sum(known) if len(known) == len(moved) else None
+        choices.append(SuggestedBlocks(choice, found.vmem_bytes, guess, total, found.verdict))
+    order = ("fits", "probably_fits", "declared_fits", "probably_does_not_fit", "does_not_fit", None)
+
+    def rank(choice: SuggestedBlocks) -> tuple[int, bool, int, int]:
+        moved = choice.moved_bytes
+        return order.index(choice.verdict), moved is None, moved or 0, choice.vmem_bytes
+
+    return BlockSuggestions(tuple(sorted(choices, key=rank)), tuple(removed))
+
+
+def _refused(found: KernelBudgets) -> str | None:
+    """Why the compiler is certain to refuse one of the kernels."""
+    if found.unsupported:
+        return found.unsupported[0]
+    for kernel in found:
+        size, limit = kernel.measured_bytes, kernel.limit_bytes
+        if size is not None:
+            if kernel.verdict == "does_not_fit":
+                return f"{kernel.name}: the compiler takes {in_words(size)} of VMEM"
+            continue
+        least = kernel.vmem_bytes - kernel.may_be_kept_bytes
+        if limit is not None and least > limit:
+            return f"{kernel.name}: declares {in_words(least)} of VMEM at least, of {in_words(limit)}"
+    return None

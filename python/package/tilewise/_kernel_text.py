@@ -1,0 +1,322 @@
+"""A ``pallas_call`` of a jaxpr as the text of a kernel, which `tilewise.kernels` and ``tilewise kernel`` read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tilewise import _index_maps, _internals, _tilewise
+from tilewise._tilewise import ElementType
+
+# What a core holds in registers: 64 of 8 × 128 words. Larger values that the body needs whole spill.
+_REGISTERS = 64 * 4096
+
+# What XLA computes block by block where `allow_input_fusion` lets it: an element from one of each operand.
+_ELEMENTWISE = {
+    "abs",
+    "add",
+    "add_any",
+    "and",
+    "atan2",
+    "broadcast_in_dim",
+    "ceil",
+    "clamp",
+    "convert_element_type",
+    "copy",
+    "cos",
+    "div",
+    "eq",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "integer_pow",
+    "iota",
+    "is_finite",
+    "le",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "neg",
+    "not",
+    "or",
+    "pow",
+    "rem",
+    "round",
+    "rsqrt",
+    "select_n",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+    "sign",
+    "sin",
+    "sqrt",
+    "square",
+    "sub",
+    "tan",
+    "tanh",
+    "xor",
+}
+_CALLS = ("jit", "pjit", "closed_call", "custom_jvp_call")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that was found in a function.
+
+    Attributes:
+        text: what it declares.
+        call: its equation.
+        not_covered: what of it has bytes that aren't known here, in words.
+    """
+
+    text: str
+    call: Any
+    not_covered: tuple[str, ...]
+
+
+def kernels_of(jaxpr: Any, generation: str) -> tuple[list[Kernel], tuple[str, ...]]:
+    """The kernels in a jaxpr, in its order, and the names of those of other kinds."""
+    found: list[Kernel] = []
+    others: list[str] = []
+    for equation, around in _equations(jaxpr):
+        name = equation.primitive.name
+        if name == "pallas_call":
+            found.append(_pallas_call(equation, around, generation))
+        elif name == "mpmd_map":
+            for mesh, kernel in zip(equation.params["meshes"], equation.params["jaxprs"], strict=True):
+                if _internals.is_tensor_core(mesh):
+                    found.append(_unpipelined(equation, getattr(kernel, "jaxpr", kernel), generation))
+                else:
+                    others.append("a SparseCore kernel")
+        elif name == "core_map":
+            others.append(name)
+    return found, tuple(others)
+
+
+def _jaxprs(value: Any) -> Iterator[Any]:
+    """The jaxprs in a parameter of an equation."""
+    values: list[Any] = [value]
+    while values:
+        one = values.pop()
+        if hasattr(one, "eqns"):
+            yield one
+        elif hasattr(getattr(one, "jaxpr", None), "eqns"):
+            yield one.jaxpr
+        else:
+            values += reversed(_members(one))
+
+
+def _members(value: Any) -> list[Any]:
+    if issubclass(type(value), dict):
+        return list(value.values())
+    return list(value) if issubclass(type(value), (tuple, list)) else []
+
+
+def _equations(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
+    """The equations of a jaxpr and of those inside it, each with the jaxpr around it, in order; not kernels' own."""
+    pending = [(jaxpr, iter(jaxpr.eqns))]
+    while pending:
+        around, equations = pending[-1]
+        equation = next(equations, None)
+        if equation is None:
+            pending.pop()
+            continue
+        yield equation, around
+        if equation.primitive.name not in ("pallas_call", "mpmd_map"):
+            inner = [each for value in equation.params.values() for each in _jaxprs(value)]
+            pending.extend((each, iter(each.eqns)) for each in reversed(inner))
+
+
+def _pallas_call(call: Any, around: Any, generation: str) -> Kernel:
+    params = call.params
+    grid = params["grid_mapping"]
+    kernel = getattr(params["jaxpr"], "jaxpr", params["jaxpr"])
+    avals = [variable.aval for variable in kernel.invars]
+    scalars, blocks = grid.num_index_operands, len(grid.block_mappings)
+    steps = [str(bound) if isinstance(bound, int) else "?" for bound in grid.grid]
+    lines = _first_lines(_internals.kernel_name(params, kernel), generation, steps)
+    lines += [f"prefetch {_shape(aval)}" for aval in avals[:scalars]]
+    not_covered: list[str] = []
+    outputs: list[str] = []
+    computed: list[str] = []
+    fused = list(_internals.compiler_parameter(params, "allow_input_fusion") or ())
+    # Dynamic bounds of the grid come before the scalars and the blocks.
+    first = len(call.invars) - grid.num_inputs - scalars
+    for number, (mapping, aval) in enumerate(zip(grid.block_mappings, avals[scalars : scalars + blocks], strict=True)):
+        is_input = number < grid.num_inputs
+        shape, words = _operand(mapping, aval, steps)
+        name = f"in{number}" if is_input else f"out{number - grid.num_inputs}"
+        not_covered += [f"{name}: {what}" for what in _internals.unusual_block(mapping)]
+        if not is_input:
+            outputs.append(f"out {shape} {words}")
+            continue
+        may_fuse = scalars + number < len(fused) and fused[scalars + number]
+        read = _read_by_fusion(around, call.invars[max(first, 0) + scalars + number]) if may_fuse else None
+        if read is None:
+            lines.append(f"in {shape} {words}")
+        elif not read:
+            lines.append(f"in {shape} {words} fused")
+        else:
+            lines.append(f"in {read[0]} {words}")
+            computed += [f"in {each} {words}" for each in read[1:]]
+    lines += computed + outputs
+    return _finished(lines, kernel, avals[scalars + blocks :], call, generation, not_covered)
+
+
+def _unpipelined(call: Any, kernel: Any, generation: str) -> Kernel:
+    """A ``pl.kernel`` over a mesh of TensorCores: it sees whole arrays where they are."""
+    params = call.params
+    avals = [variable.aval for variable in kernel.invars]
+    lines = _first_lines(_internals.kernel_name(params, kernel), generation, [])
+    inputs, outputs = len(call.invars), len(call.outvars)
+    for number, aval in enumerate(avals[: inputs + outputs]):
+        role = "in" if number < inputs else "out"
+        if getattr(getattr(aval, "inner_aval", aval), "shape", None) == ():
+            lines.append(f"prefetch {_shape(aval)}")
+            continue
+        # What lies in VMEM is XLA's, and no part of the kernel.
+        memory = _memory(aval)
+        lines.append(f"{role} {_shape(aval)} {'smem' if memory == 'smem' else 'any'}")
+    return _finished(lines, kernel, avals[inputs + outputs :], call, generation, [])
+
+
+def _first_lines(name: str, generation: str, steps: list[str]) -> list[str]:
+    return [f"name {' '.join(name.split())}", f"tpu {generation}", f"grid {','.join(steps) or '()'}"]
+
+
+def _finished(
+    lines: list[str], kernel: Any, scratch: list[Any], call: Any, generation: str, not_covered: list[str]
+) -> Kernel:
+    """The kernel with what it allocates, its limit and its body."""
+    for aval in scratch:
+        memory = _memory(aval)
+        if memory in ("vmem", "smem"):
+            lines.append(f"scratch {memory} {_shape(aval)}")
+        elif memory == "semaphore":
+            lines.append("scratch dma")
+    lines += [f"scratch {memory} {shape}" for memory, shape in _allocated(kernel, generation)]
+    limit = _internals.compiler_parameter(call.params, "vmem_limit_bytes")
+    if limit is not None:
+        lines.append(f"limit {limit}")
+    lines.append(f"body {_guess(kernel, generation)}")
+    if any(equation.primitive.name == "emit_pipeline" for equation, _ in _equations(kernel)):
+        not_covered = [*not_covered, "the buffers of `emit_pipeline`"]
+    return Kernel("\n".join(lines), call, tuple(not_covered))
+
+
+def _read_by_fusion(around: Any, variable: Any) -> list[str] | None:
+    """The arrays, of the operand's shape, that XLA reads to compute an operand inside the kernel's pipeline.
+
+    What is broadcast has no window. ``None`` where nothing computes the operand that can be fused.
+    """
+    made = {result: equation for equation in around.eqns for result in equation.outvars}
+    if variable not in made or not _is_elementwise(made[variable]):
+        return None
+    read: list[Any] = []
+    pending, seen = [variable], set[int]()
+    while pending:
+        one = pending.pop()
+        if id(one) in seen or hasattr(one, "val"):
+            continue
+        seen.add(id(one))
+        if one in made and _is_elementwise(made[one]):
+            pending += reversed(made[one].invars)
+        elif getattr(one.aval, "shape", None) == variable.aval.shape:
+            read.append(one)
+    return [_shape(one.aval) for one in read]
+
+
+def _is_elementwise(equation: Any) -> bool:
+    if equation.primitive.name in _CALLS:
+        inner = [each for value in equation.params.values() for each in _jaxprs(value)]
+        return all(_is_elementwise(each) for jaxpr in inner for each in jaxpr.eqns)
+    return equation.primitive.name in _ELEMENTWISE
+
+
+def _memory(aval: Any) -> str:
+    name = str(getattr(aval, "memory_space", None) or "default").lower().split(".")[-1]
+    if "sem" in name:
+        return "semaphore"
+    return {"smem": "smem", "any": "any", "hbm": "hbm"}.get(name.removesuffix("_prefetch"), "vmem")
+
+
+def _shape(aval: Any) -> str:
+    inner = getattr(aval, "inner_aval", aval)
+    return f"{ElementType(inner.dtype)}[{','.join(str(bound) for bound in inner.shape)}]"
+
+
+def _operand(mapping: Any, aval: Any, steps: list[str]) -> tuple[str, str]:
+    """An operand's array, and where and in which blocks the kernel sees it."""
+    array, block = _internals.operand_avals(mapping, aval)
+    memory = _memory(block)
+    if memory == "semaphore":
+        return f"s32[{','.join(str(bound) for bound in aval.shape)}]", "semaphore"
+    sizes = [_internals.block_size(bound) for bound in mapping.block_shape]
+    bounds = ["-" if size is None else str(size) for size in sizes]
+    words = [memory]
+    if memory in ("vmem", "smem") and bounds:
+        axes = [_axis(depends, steps) for depends in _index_maps.axes(mapping.index_map_jaxpr, len(steps))]
+        words += ["block", ",".join(bounds), "@", ",".join(axes)]
+    buffered = getattr(getattr(mapping, "pipeline_mode", None), "buffer_count", None)
+    if buffered is not None:
+        words += ["buffered", str(buffered)]
+    return _shape(array), " ".join(words)
+
+
+def _axis(depends: set[int], steps: list[str]) -> str:
+    """One of the axes, of more than one step if there is such an axis; ``-`` for none."""
+    order = sorted(depends, key=lambda axis: (steps[axis] == "1", axis))
+    return str(order[0]) if order else "-"
+
+
+def _allocated(kernel: Any, generation: str) -> list[tuple[str, str]]:
+    """What ``run_scoped`` allocates in VMEM and SMEM where it holds the most of each: (memory, shape).
+
+    Scopes inside each other add up, scopes beside each other share.
+    """
+    most: dict[str, tuple[int, list[str]]] = {}
+    # Depth first: the allocations on the way to each jaxpr.
+    pending: list[tuple[Any, dict[str, tuple[int, list[str]]]]] = [(kernel, {})]
+    while pending:
+        jaxpr, held = pending.pop()
+        for memory, (size, shapes) in held.items():
+            if size > most.get(memory, (0, []))[0]:
+                most[memory] = (size, shapes)
+        for equation in jaxpr.eqns:
+            inner = dict(held)
+            if equation.primitive.name == "run_scoped":
+                scope = equation.params["jaxpr"]
+                for variable in getattr(scope, "jaxpr", scope).invars:
+                    memory = _memory(variable.aval)
+                    if memory in ("vmem", "smem"):
+                        shape = _shape(variable.aval)
+                        size, shapes = inner.get(memory, (0, []))
+                        granules = -(-_tilewise.block_bytes(shape, tpu=generation)[1] // 512)
+                        inner[memory] = (size + 512 * granules, [*shapes, shape])
+            pending.extend((each, inner) for value in equation.params.values() for each in _jaxprs(value))
+    return [(memory, shape) for memory, (_, shapes) in sorted(most.items()) for shape in shapes]
+
+
+def _guess(kernel: Any, generation: str) -> int:
+    """Bytes of the largest value that the body needs whole: on the left of a matrix product, or reduced.
+
+    0 if registers hold it.
+    """
+    largest = 0
+    for equation, _ in _equations(kernel):
+        name = equation.primitive.name
+        if name == "dot_general" or name.startswith(("reduce_", "argm")):
+            aval = equation.invars[0].aval
+            if len(aval.shape) >= 2 and 0 not in aval.shape:
+                largest = max(largest, _tilewise.block_bytes(_shape(aval), tpu=generation)[0])
+    return largest if largest > _REGISTERS else 0
