@@ -156,21 +156,6 @@ fn is_module(word: &str) -> bool {
     !(FRAMES.contains(&word) || is_branch || word.starts_with("jit(") || word.contains("->"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{is_module, modules};
-
-    /// Names as JAX 0.12 gives them.
-    #[test]
-    fn frames_of_jax_are_no_modules() {
-        let of = |name: &'static str| modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
-        assert_eq!(of("jit(step)/jvp(jit(relu))/max"), "");
-        assert_eq!(of("jit(step)/while/body/eval_jaxpr/jvp()/btd,dh->bth/dot_general"), "");
-        assert_eq!(of("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
-        assert_eq!(of("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
-    }
-}
-
 fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRow) -> T) -> Vec<TimeGroup<T>> {
     let (mut groups, mut known): (Vec<TimeGroup<T>>, HashMap<T, usize>) = (Vec::new(), HashMap::new());
     for row in rows {
@@ -190,4 +175,19 @@ fn grouped<'r, T: Clone + Eq + Hash>(rows: &'r [TimeRow], of: impl Fn(&'r TimeRo
     }
     groups.sort_by(|a, b| b.total.estimate.total_cmp(&a.total.estimate));
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_module, modules};
+
+    /// Names as JAX 0.12 gives them.
+    #[test]
+    fn frames_of_jax_are_no_modules() {
+        let of = |name: &'static str| modules(name).filter(|word| is_module(word)).collect::<Vec<_>>().join("/");
+        assert_eq!(of("jit(step)/jvp(jit(relu))/max"), "");
+        assert_eq!(of("jit(step)/while/body/eval_jaxpr/jvp()/btd,dh->bth/dot_general"), "");
+        assert_eq!(of("jit(f)/jvp(Model)/while/body/Block_3/Dense_0/dot_general"), "Model/Block_3/Dense_0");
+        assert_eq!(of("jit(f)/Model/cond/branch_1_fun/Dense_0/add"), "Model/Dense_0");
+    }
 }
