@@ -14,35 +14,35 @@ from tilewise.testing import assert_bitcast, assert_no_copies
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "boundaries"
 CONFORMANCE = ROOT / "conformance"
-NAMES = """
-    queries_by_head
-    rotary_table
-    expert_table
-    transposed_projection
-    gradient_of_inputs
-    experts_transposed
-    int8_gradient
-    latent_queries
-    latent_values
-    heads_to_projection
-    projection_to_heads
-    tutorial
-    flat_pool
-    discarded_cache
-    in_place
-    narrow_heads
-    padded_heads
-    column_major
-    device_put
-    column_of_scales
-    cache_in_loop
-""".split()
+NAMES = [
+    "queries_by_head",
+    "rotary_table",
+    "expert_table",
+    "transposed_projection",
+    "gradient_of_inputs",
+    "experts_transposed",
+    "int8_gradient",
+    "latent_queries",
+    "latent_values",
+    "heads_to_projection",
+    "projection_to_heads",
+    "tutorial",
+    "flat_pool",
+    "discarded_cache",
+    "in_place",
+    "narrow_heads",
+    "padded_heads",
+    "column_major",
+    "device_put",
+    "column_of_scales",
+    "cache_in_loop",
+]
 
 
 @pytest.mark.parametrize("name", ["gradient_of_inputs", "queries_by_head", "rotary_table"])
 def test_recorded_programs_fail_before_and_hold_after(name: str) -> None:
     kernel = {"gradient_of_inputs": "gmm", "queries_by_head": "attend", "rotary_table": "rotate"}[name]
-    with pytest.raises(AssertionError, match=rf"into and out of {kernel}, more than 1\.00 MiB(.|\n)*try: Hand the kernel"):
+    with pytest.raises(AssertionError, match=rf"out of {kernel}, more than 1\.00 MiB(.|\n)*try: Hand the kernel"):
         assert_no_copies(EXAMPLES / f"{name}.before.v6e.hlo", tpu="v6e", into=kernel)
     assert_no_copies(EXAMPLES / f"{name}.after.v6e.hlo", tpu="v6e", into=kernel)
 
@@ -95,7 +95,9 @@ def test_public_cases_fail_before_and_hold_after(name: str) -> None:
     made = case.make(judge.Draw("", case.tpu, judge.devices(case.tpu)))
 
     def compiled(program: Any) -> tw.Report:
-        return tw.audit(judge.jax.jit(program.function, **program.jit).lower(*program.arguments).compile(), tpu=case.tpu)
+        return tw.audit(
+            judge.jax.jit(program.function, **program.jit).lower(*program.arguments).compile(), tpu=case.tpu
+        )
 
     before = compiled(judge.before(made))
     with pytest.raises(AssertionError, match="copies"):

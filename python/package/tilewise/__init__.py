@@ -133,6 +133,7 @@ __all__ = [
     "Recommendation",
     "Relation",
     "RelayoutError",
+    "Remedy",
     "Report",
     "ReportWarning",
     "Row",

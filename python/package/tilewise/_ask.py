@@ -444,7 +444,7 @@ def report_of(
     assignment: str | None = None,
     libtpu: str | None = None,
 ) -> Report:
-    """The audit of what this version of libtpu made, the installed one by default, beside the buffer assignment that it dumped."""
+    """The audit of what this version of libtpu, by default the installed one, made, beside its buffer assignment."""
     version = libtpu or libtpu_version()
     report = _tilewise.audit_text(text, source, tpu, hbm_limit, libtpu=version, buffer_assignment=assignment)
     for warning in report.warnings:

@@ -89,8 +89,9 @@ def audit(
         topology, jit_options: for a function, as `compile_for` takes them.
         confirm: compile a function to the end, which takes 10 to 50 times as long. Only then is it known that the
             program's own code fits, too; the bytes are the same.
-        libtpu: the version of libtpu that compiles a function, such as ``"0.0.48"``, installed from PyPI beside the cache
-            the first time; of a text, the version that compiled it. By default the installed one, and what a text says.
+        libtpu: the version of libtpu that compiles a function, such as ``"0.0.48"``, installed from PyPI beside the
+            cache the first time; of a text, the version that compiled it. By default the installed one, and what the
+            text says.
         kwargs: the function's keyword arguments.
 
     Raises:

@@ -63,7 +63,7 @@ def _installed(name: str) -> str:
 
 
 def library(version: str) -> Path:
-    """The library of that version; installed from PyPI, beside what is kept of programs, the first time: 0.7 GB of disk.
+    """The library of that version; installed from PyPI the first time, beside what is kept of programs: 0.7 GB.
 
     Raises:
         Error: it can't be installed (``kind`` is ``no_libtpu``).

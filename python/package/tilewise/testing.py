@@ -81,8 +81,8 @@ def assert_no_copies(
         kwargs: the function's keyword arguments.
 
     Raises:
-        AssertionError: more is copied, or no kernel has that name; the message says which arrays, from what to what, and
-            what spares the copy.
+        AssertionError: more is copied, or no kernel has that name; the message says which arrays, from what to what,
+            and what spares the copy.
         NotATpuProgram: the program has no tiles.
 
     Examples:
@@ -106,7 +106,8 @@ def assert_no_copies(
         return
     end = "" if into is None else f" into and out of {into}"
     lines = [f"{report.module} copies {in_words(copied)}{end}, more than {in_words(most)}"]
-    found = [(array, kernel) for kernel in kernels for array in (*kernel.operands, *kernel.results) if array.copied_bytes]
+    arrays = ((array, kernel) for kernel in kernels for array in (*kernel.operands, *kernel.results))
+    found = [(array, kernel) for array, kernel in arrays if array.copied_bytes]
     for array, kernel in sorted(found, key=lambda pair: -pair[0].copied_bytes)[:_ROWS]:
         where = kernel.source or kernel.op_name or kernel.instruction
         by = f", forced by the {array.forced_by}" if array.forced_by else ""
