@@ -98,6 +98,16 @@ pub(crate) struct PyKernelArray {
 }
 
 /// One instruction that changes the layout, shape, type or memory space of an array at a kernel, and computes nothing.
+///
+/// Examples:
+///     >>> report = audit('''HloModule jit_f, is_scheduled=true
+///     ...   ENTRY main {
+///     ...     x = f32[1024,512]{0,1:T(8,128)} parameter(0)
+///     ...     c = f32[1024,512]{1,0:T(8,128)} copy(x)
+///     ...     ROOT y = f32[1024,512]{1,0:T(8,128)} custom-call(c), custom_call_target="tpu_custom_call"
+///     ...   }''', tpu="v5e")
+///     >>> report.kernels[0].operands[0].between[0].opcode
+///     'copy'
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "BoundaryChange")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyBoundaryChange {
@@ -122,6 +132,16 @@ pub(crate) struct PyBoundaryChange {
 }
 
 /// What to do so that a kernel's operand or result isn't copied.
+///
+/// Examples:
+///     >>> report = audit('''HloModule jit_f, is_scheduled=true
+///     ...   ENTRY main {
+///     ...     x = f32[1024,512]{0,1:T(8,128)} parameter(0)
+///     ...     c = f32[1024,512]{1,0:T(8,128)} copy(x)
+///     ...     ROOT y = f32[1024,512]{1,0:T(8,128)} custom-call(c), custom_call_target="tpu_custom_call"
+///     ...   }''', tpu="v5e")
+///     >>> report.kernels[0].operands[0].remedy.kind
+///     'layout'
 #[pyclass(frozen, eq, hash, get_all, module = "tilewise", name = "Remedy")]
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct PyRemedy {

@@ -519,8 +519,8 @@ impl PyReport {
     /// Examples:
     ///     >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
     ///     >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
-    ///     >>> before.diff(after).added[0].bytes
-    ///     25600000
+    ///     >>> [(change.what, change.before, change.after) for change in before.diff(after).changes if change.what == "layout"]
+    ///     [('layout', '{1,0:T(8,128)}', '{0,1:T(8,128)}')]
     ///     >>> bool(before.diff(before))
     ///     False
     #[pyo3(signature = (other, /), text_signature = "($self, other, /)")]

@@ -69,6 +69,14 @@ def kernel_fields(found: tw.KernelBudgets) -> None:
     assert_type(tw.kernel_budget(print, 1, tpu="v6e"), tw.KernelBudgets)
 
 
+def suggested_blocks_fields(found: tw.BlockSuggestions, choice: tw.SuggestedBlocks) -> None:
+    counts: list[int] = [choice.vmem_bytes, choice.guess_bytes]
+    maybes: list[int | str | None] = [choice.moved_bytes, choice.verdict]
+    share: float = found.removed_share
+    print(counts, maybes, share, choice.sizes, found.choices, found.removed)
+    assert_type(tw.suggest_blocks(print, tpu="v6e", space={"rows": [256]}), tw.BlockSuggestions)
+
+
 def kernel_use_fields(kernel: tw.KernelUse) -> None:
     texts: list[str] = [kernel.instruction, kernel.computation]
     maybe_counts: list[int | None] = [kernel.used_bytes, kernel.limit_bytes, kernel.cap_bytes]

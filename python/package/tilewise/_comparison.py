@@ -154,10 +154,10 @@ class Comparison(Shown):
 
     Examples:
         >>> before = audit("x = f32[400000,12]{1,0:T(8,128)} parameter(0)")
-        >>> after = audit("x = f32[400000,12]{0,1:T(8,128)} parameter(0)")
+        >>> after = audit("x = f32[50000,12]{1,0:T(8,128)} parameter(0)")
         >>> difference = before.diff(after)
         >>> [(owner.bytes, owner.shape) for owner in (*difference.removed, *difference.added)]
-        [(204800000, 'f32[400000,12]{1,0:T(8,128)}'), (25600000, 'f32[400000,12]{0,1:T(8,128)}')]
+        [(204800000, 'f32[400000,12]{1,0:T(8,128)}'), (25600000, 'f32[50000,12]{1,0:T(8,128)}')]
     """
 
     text: str

@@ -39,7 +39,7 @@ class Asked:
 
 
 class _Device:
-    """A TPU that isn't there."""
+    """A TPU that nobody has."""
 
     platform, process_index, local_hardware_id, core_on_chip, slice_index = "tpu", 0, 0, 0, 0
 
@@ -57,7 +57,7 @@ class _Device:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):
             self._asked.unanswered.add(f"a device's `{name}`")
-        raise AttributeError(f"a device that isn't there has no `{name}`")
+        raise AttributeError(f"this stand-in for a TPU has no `{name}`")
 
 
 def traced_for(generation: str, trace: Callable[[], _T], devices: Sequence[Any] = ()) -> _T:

@@ -131,7 +131,7 @@ impl Walk {
                     Err(_) => {
                         let place = handed_on().len();
                         let leaf = to.get(place).cloned().unwrap_or_default();
-                        vec![self.single(at, at.wrapped_opcode(), &operands, &shares, &leaf)?]
+                        self.each(at, at.wrapped_opcode(), &operands, &shares, &[leaf])?
                     }
                 };
                 handed_on().into_iter().chain(started).collect()
@@ -152,10 +152,7 @@ impl Walk {
             | Opcode::OptimizationBarrier => handed_on(),
             _ if at.joins_slices() => vec![self.whole(&operands, values, to)],
             Opcode::CustomCall if target(at).is_some_and(|target| HANDING_ON.contains(&target)) => handed_on(),
-            opcode => {
-                let of_leaf = |walk: &mut Self, leaf: &Leaf| walk.single(at, Some(opcode), &operands, &shares, leaf);
-                to.iter().map(|leaf| of_leaf(self, leaf)).collect::<Result<_, _>>()?
-            }
+            opcode => self.each(at, Some(opcode), &operands, &shares, to)?,
         };
         Ok(filled(result.into_iter(), to.len()))
     }
@@ -179,17 +176,17 @@ impl Walk {
         shares.next().cloned().unwrap_or(Share::SAME).marked(is_of_weights)
     }
 
-    /// The share of one array of a result.
-    fn single(
+    /// The shares of these arrays of a result.
+    fn each<'a>(
         &mut self,
         at: &Instruction<'_>,
         opcode: Option<Opcode>,
         operands: &[Instruction<'_>],
         shares: &[&Vec<Share>],
-        to: &Leaf,
-    ) -> Result<Share, Join> {
+        to: &'a [Leaf],
+    ) -> Result<Vec<Share>, Join> {
         if opcode == Some(Opcode::Iota) {
-            return Ok(self.counted(at, to));
+            return Ok(to.iter().map(|leaf| self.counted(at, leaf)).collect());
         }
         let forms: Vec<Rc<Form>> = operands.iter().map(|operand| self.form(operand)).collect::<Result<_, _>>()?;
         let given: Vec<Operand<'_>> = forms
@@ -198,15 +195,20 @@ impl Walk {
             .flat_map(|(form, shares)| form.leaves.iter().zip(shares.iter()))
             .map(|(leaf, share)| Operand { share, leaf })
             .collect();
-        let found = opcode.and_then(|opcode| share(at, opcode, &given, to));
         // A kernel, what is newer than this, or what the same is made of for all samples.
         let is_known = !matches!(opcode, None | Some(Opcode::CustomCall | Opcode::Unknown));
         let is_of_samples = given.iter().any(|given| !matches!(given.share, Share::Same { .. }));
-        match found {
+        // Results of equal bounds have equal shares: a call may have as many results as operands.
+        let mut sized: HashMap<&'a [u64], Share> = HashMap::new();
+        let of_leaf = |leaf: &'a Leaf| match opcode.and_then(|opcode| share(at, opcode, &given, leaf)) {
             Some(found) => found,
             None if is_known && is_of_samples => Err(Join::Unknown),
-            None => Ok(by_size(&given, to, self.samples)),
-        }
+            None => {
+                let known = sized.entry(&leaf.bounds).or_insert_with(|| by_size(&given, leaf, self.samples));
+                Ok(known.clone())
+            }
+        };
+        to.iter().map(of_leaf).collect()
     }
 
     /// Numbers along a dimension of as many as there are samples.
