@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 @overload
 def audit(
-    program: Program, /, *, tpu: Tpu | None = None, machine: str | None = None, hbm_limit: Limit | None = None
+    program: Program,
+    /,
+    *,
+    tpu: Tpu | None = None,
+    machine: str | None = None,
+    hbm_limit: Limit | None = None,
+    libtpu: str | None = None,
 ) -> Report: ...
 @overload
 def audit(

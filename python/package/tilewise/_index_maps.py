@@ -26,7 +26,7 @@ class _Operation:
         self.name, self.operands = name, operands
 
 
-_Value: TypeAlias = "int | _Operation"
+_Value: TypeAlias = int | _Operation
 
 _OPERATIONS: weakref.WeakValueDictionary[tuple[Any, ...], _Operation] = weakref.WeakValueDictionary()
 
@@ -123,7 +123,8 @@ def _equation(equation: Any, operands: list[_Value]) -> list[_Value]:
         if name == "convert_element_type":
             return [_FOLDS["ne"](operands[0], 0)]
         if name == "integer_pow" and params["y"] in range(9):
-            return [functools.reduce(_mul, [operands[0]] * params["y"], 1)]
+            one: _Value = 1
+            return [functools.reduce(_mul, [operands[0]] * params["y"], one)]
     # Not understood: equal ones of equal operands are still one value.
     is_pure = not getattr(equation, "effects", ()) or name in ("get", "load")
     mark = str(sorted((key, str(value)) for key, value in params.items())) if is_pure else str(id(equation))
