@@ -58,12 +58,15 @@ fn changed([was, is]: &[BufferRow; 2]) -> Change {
     }
 }
 
-/// The peaks of the memories beside the default one, where they differ; those without a name are the compiler's own affair.
+/// Memories beside the default one that programs fill: VMEM, CMEM, SMEM and the host's.
+const FILLED: [u8; 4] = [1, 3, 4, 5];
+
+/// The peaks of these memories, where they differ.
 pub(super) fn changed_memory(before: &Report, after: &Report) -> Vec<Change> {
     let peak =
         |report: &Report, space| report.memory_space(space).and_then(|total| Some(total.peak.as_ref()?.live_bytes));
-    (1..=u8::MAX)
-        .filter(|space| !memory_space_name(*space).starts_with("space_"))
+    FILLED
+        .into_iter()
         .filter_map(|space| {
             let [was, is] = [before, after].map(|report| peak(report, space).unwrap_or(0));
             (was != is).then(|| Change::of(&memory_space_name(space), [was, is].map(Amount::Number), Outcome::Changed))

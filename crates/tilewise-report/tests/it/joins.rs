@@ -40,6 +40,34 @@ fn samples_that_stay_apart_are_taken_in_parts() {
     assert!(first(&text).is_some());
 }
 
+/// As images of 512 by 512 have it that are 512: the first of the dimensions is the batch.
+#[test]
+fn another_dimension_may_be_as_long_as_the_batch() {
+    let text = |root: &str, out: &str| {
+        format!(
+            r#"HloModule jit_f, is_scheduled=true
+
+add {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}}
+ENTRY main (x.1: f32[16384,16384]) -> {out} {{
+  x.1 = f32[16384,16384]{{1,0:T(8,128)}} parameter(0), metadata={{op_name="x"}}
+  zero = f32[]{{:T(128)}} constant(0)
+  e = f32[16384,16384]{{1,0:T(8,128)}} exponential(x.1)
+  n = f32[16384,16384]{{1,0:T(8,128)}} negate(x.1)
+  t = f32[16384,16384]{{1,0:T(8,128)}} tanh(x.1)
+  m = f32[16384,16384]{{1,0:T(8,128)}} multiply(e, n)
+  g = f32[16384,16384]{{1,0:T(8,128)}} multiply(m, t)
+  ROOT r = {out}{root}
+}}"#
+        )
+    };
+    let apart = text("{0:T(1024)} reduce(g, zero), dimensions={1}, to_apply=add", "f32[16384]");
+    let said = first(&apart).expect("parts");
+    assert!(said.starts_with("Process `x` along dimension 0, of size 16384, in parts"), "{said}");
+}
+
 /// As the logits of a contrastive loss, each sample with each.
 #[test]
 fn pairs_of_samples_are_no_batch() {

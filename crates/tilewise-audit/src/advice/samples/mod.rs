@@ -48,7 +48,9 @@ impl Samples {
                 if !is_input(&parameter) || bounds.iter().filter(is_it).count() == 0 {
                     return Ok(Share::SAME.marked(is_learned(&parameter, bounds)));
                 }
-                if bounds.iter().filter(is_it).count() > 1 {
+                // Of several dimensions of that size, such as those of square images, the first is the batch: the others are
+                // followed as any size is.
+                if bounds.iter().filter(is_it).count() > 1 && bounds.first() != Some(&size) {
                     return Err(Join::Pairs);
                 }
                 let place = bounds.iter().position(|bound| *bound == size).unwrap_or(0);
