@@ -39,7 +39,7 @@ class Asked:
 
 
 class _Device:
-    """A TPU that nobody has."""
+    """What answers for a TPU while a function is traced."""
 
     platform, process_index, local_hardware_id, core_on_chip, slice_index = "tpu", 0, 0, 0, 0
 

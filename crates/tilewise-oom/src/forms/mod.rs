@@ -58,7 +58,7 @@ pub enum Form {
     Block,
     /// A kernel's index can't be proved to be a multiple of a tile (E2003).
     Index,
-    /// A kernel's slice is no whole number of tiles.
+    /// A kernel's slice cuts through a tile.
     Slice,
     /// A kernel has an operation or a layout that can't be compiled.
     Lowering,

@@ -235,7 +235,7 @@ impl Walk {
         Err(Join::Unknown)
     }
 
-    /// What a loop fills with samples' elements is theirs, whatever it was before.
+    /// Gives an array that a loop writes samples into their shares from before the loop on: its zeros are overwritten.
     fn fill(&mut self, at: &Instruction<'_>, carried: &[Share]) {
         let tuple = at.operands().next().and_then(|operand| operand.instruction());
         let elements = tuple.iter().flat_map(|tuple| tuple.operands()).map(|operand| operand.instruction());
