@@ -329,7 +329,7 @@ def flat_pool(draw: Draw, pages=2048, rows=64, width=576) -> Boundary:
 
 @boundary("sgl-project/sglang-jax#1613 (cond)", kernel="attend", pages=32)
 def pool_in_branch(draw: Draw, pages=2048, rows=64, width=576) -> Boundary:
-    """A branch may write into the pool before a kernel reads it: nothing is known to spare that."""
+    """A branch may write into the pool before a kernel reads it."""
 
     def program(pool, new, is_new):
         pool = jax.lax.cond(is_new, lambda pool: pool.at[:8].set(new), lambda pool: pool, pool)
@@ -340,6 +340,36 @@ def pool_in_branch(draw: Draw, pages=2048, rows=64, width=576) -> Boundary:
 
     arguments = draw.array((pages, rows, width), bf16), draw.array((8, rows, width), bf16), draw.array((), jnp.bool_)
     return Boundary(program, arguments, jit={"donate_argnums": 0})
+
+
+@boundary("sgl-project/sglang-jax#1613 (flat view in a cond)", kernel="decode", pages=32)
+def flat_pool_in_branch(draw: Draw, pages=1024, rows=32, width=640) -> Boundary:
+    """One branch's kernel reads the pool as flat rows, the other's as it is; the pull request keeps it 4-D for both."""
+    out = [((pages * rows, 128), bf16)]
+    whole = ((1, rows, 2, width), lambda i: (i, 0, 0, 0))
+    made = ((rows, 128), lambda i: (i, 0))
+
+    def first(x, out):
+        out[...] = x[0, :, 0, :128]
+
+    def first_flat(x, out):
+        out[...] = x[...].reshape(rows, 2, width)[:, 0, :128]
+
+    def prefill(pool):
+        return call("prefill", first, out, (pages,), [whole], [made], pool)
+
+    def flat(pool):
+        pool = pool.reshape(pages * rows * 2, width)
+        return call("decode", first_flat, out, (pages,), [((rows * 2, width), lambda i: (i, 0))], [made], pool)
+
+    def as_it_is(pool):
+        return call("decode", first, out, (pages,), [whole], [made], pool)
+
+    def program(pool, is_decode, decode):
+        return jax.lax.cond(is_decode, decode, prefill, pool)
+
+    arguments = draw.array((pages, rows, 2, width), bf16), draw.array((), jnp.bool_)
+    return Boundary(lambda *given: program(*given, flat), arguments, lambda *given: program(*given, as_it_is))
 
 
 @boundary("vllm-project/tpu-inference#3459", kernel="ring", pages=16)

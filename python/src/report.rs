@@ -224,6 +224,13 @@ impl PyReport {
         self.audited.report.copied_bytes()
     }
 
+    /// Bytes that the program reads and writes: the operands and results of all that runs, loops times their trips. What is
+    /// copied is a part of it.
+    #[getter]
+    fn moved_bytes(&self) -> u64 {
+        self.audited.report.moved_bytes()
+    }
+
     /// The parts of the program that could not be read or sized.
     #[getter]
     fn warnings(&self) -> Vec<PyReportWarning> {

@@ -28,6 +28,8 @@ NAMES = [
     "projection_to_heads",
     "tutorial",
     "flat_pool",
+    "pool_in_branch",
+    "flat_pool_in_branch",
     "discarded_cache",
     "in_place",
     "narrow_heads",

@@ -2,6 +2,7 @@
 
 use crate::{
     Reader, RemedyWords, Terminal, WriteText,
+    shape::packing::Reading,
     style::{FAINT, STRONG, bytes, styled},
     text::write_wrapped,
 };
@@ -9,7 +10,7 @@ use anstyle::Style;
 use serde::Serialize;
 use std::io::{self, Write};
 use tilewise::{
-    Rearrangement, Shape, View, ViewAccess,
+    Shape,
     tpu::{self, Generation, kernel::Kernel},
 };
 use tilewise_audit::Failure;
@@ -45,28 +46,23 @@ impl OperandCost {
                 .with_help("write a line such as `tpu v6e`, or give --tpu v6e")
         })?;
         let from = reader.shape(operand)?;
-        let bounds: Option<Vec<u64>> = from.dimensions().iter().map(|dimension| dimension.bound()).collect();
         let inputs = kernel.operands.iter().filter(|input| !input.is_output).map(|input| &input.array);
         let found = inputs.enumerate().find_map(|(index, input)| {
-            let same_type = from.element_type() == Some(input.element_type);
-            let rearrangement = Rearrangement::likeliest(bounds.as_ref()?, &input.dimensions).filter(|_| same_type)?;
-            Some((index, input, rearrangement))
+            Some((index, input, Reading::likeliest(&from, input.element_type, &input.dimensions)?))
         });
-        let Some((index, input, rearrangement)) = found else {
+        let Some((index, input, reading)) = found else {
             let failure = Failure::new("elements", "no input of the kernel holds the elements of this array");
             return Err(failure.within(0..operand.len()));
         };
         let order: Vec<usize> = (0..input.dimensions.len()).rev().collect();
         let to = tpu::layout_for_order(input.element_type, &input.dimensions, &order, generation)?;
-        let views = rearrangement.views(&from, generation);
-        let is_itself = |view: &View| view.shape.dimensions() == to.dimensions() && view.access == ViewAccess::IndexMap;
         let size = |shape: &Shape| {
             shape.as_array().and_then(|array| array.sizes().ok()).map_or(0, |sizes| sizes.physical_bytes)
         };
-        let copied_bytes = if views.iter().any(is_itself) { 0 } else { size(&from).saturating_add(size(&to)) };
-        let views = views.iter().filter(|view| copied_bytes > 0 && view.access < ViewAccess::Regrouped);
+        let is_free = reading.is_free(&from, generation);
+        let copied_bytes = if is_free { 0 } else { size(&from).saturating_add(size(&to)) };
         Ok(Self {
-            views: views.map(|view| RemedyWords::of_view(view, &to)).collect(),
+            views: if is_free { Vec::new() } else { reading.views(&from, generation) },
             from: from.to_string(),
             to: to.to_string(),
             operand: index,

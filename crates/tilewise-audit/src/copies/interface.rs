@@ -13,6 +13,9 @@ use tilewise_hlo::{
 };
 use tilewise_memory::Role;
 
+/// What is written into an array in place may be this part of it at most, for the array's order to matter more than the update's.
+const SMALL_PART: u64 = 4;
+
 /// An argument or a result that is copied.
 #[derive(Clone, Debug)]
 pub(crate) struct InterfaceArray<'m> {
@@ -32,6 +35,8 @@ pub(crate) struct InterfaceArray<'m> {
     pub(crate) made: Option<usize>,
     /// The number of the result that shares an argument's memory.
     pub(crate) donated_to: Option<usize>,
+    /// Where an argument is returned that the program updates in place, and else leaves as it is.
+    pub(crate) returned: Option<Position>,
 }
 
 impl InterfaceArray<'_> {
@@ -91,7 +96,7 @@ impl<'m> CopiedInterface<'m> {
             let from = array(self.flow, position).filter(|shape| memory_space(shape) == 0)?;
             let number = instruction.parameter_number()?;
             let found = self.wanted(position, &from)?;
-            let array = |(to, copies)| InterfaceArray {
+            let array = |Wanted { to, copies, returned }| InterfaceArray {
                 role: Role::Argument,
                 instruction,
                 op,
@@ -101,14 +106,27 @@ impl<'m> CopiedInterface<'m> {
                 copies,
                 made: None,
                 donated_to: None,
+                returned,
             };
             Some((number, found.map(array)))
         });
         found.collect()
     }
 
+    /// The result in which an argument is returned, in whose memory it lies, to be taken in the argument's layout.
+    pub(crate) fn result_of(&self, argument: &InterfaceArray<'m>) -> Option<InterfaceArray<'m>> {
+        let returned = argument.returned.filter(|at| array(self.flow, *at).as_ref() == Some(&argument.from))?;
+        Some(InterfaceArray {
+            role: Role::Output,
+            number: self.flow.leaves_before(returned),
+            copies: Vec::new(),
+            returned: None,
+            ..argument.clone()
+        })
+    }
+
     /// The layout in which all want an argument, and the copies that bring it there; `None` where it isn't copied.
-    fn wanted(&self, position: Position, from: &Shape) -> Option<Wanted> {
+    fn wanted(&self, position: Position, from: &Shape) -> Option<Result<Wanted, (Vec<usize>, Obstacle)>> {
         let mut stage = Stage::after(self.flow, position, Correspondence::identity(from.dimensions().len()));
         let mut copies = stage.indices();
         if copies.is_empty() {
@@ -118,11 +136,15 @@ impl<'m> CopiedInterface<'m> {
             Ok(to) => to,
             Err(obstacle) => return Some(Err((copies, obstacle))),
         };
+        if let Some(returned) = stage.returned {
+            return Some(Ok(Wanted { to, copies, returned: Some(returned) }));
+        }
         // A copy may itself be copied, and nothing else be made of it.
         for _ in 0..REACH {
             let [CopyOf { position, elements: Some(elements), .. }] = &stage.copies[..] else { break };
             let next = Stage::after(self.flow, *position, elements.clone());
-            let Some(layout) = next.wanted(self.generation, from).ok().filter(|layout| layout != from) else { break };
+            let wanted = next.wanted(self.generation, from).ok().filter(|_| next.returned.is_none());
+            let Some(layout) = wanted.filter(|layout| layout != from) else { break };
             copies.extend(next.indices());
             (stage, to) = (next, layout);
         }
@@ -130,7 +152,7 @@ impl<'m> CopiedInterface<'m> {
         if stage.copies.iter().any(is_result) {
             return Some(Err((copies, Obstacle::IsArgument)));
         }
-        Some(Ok((to, copies)))
+        Some(Ok(Wanted { to, copies, returned: None }))
     }
 
     /// Results that are copied, by the way to them.
@@ -199,6 +221,7 @@ impl<'m> CopiedInterface<'m> {
             copies,
             made: Some(flow.instruction_index(flow.op_at(at))),
             donated_to: None,
+            returned: None,
         }))
     }
 
@@ -207,12 +230,21 @@ impl<'m> CopiedInterface<'m> {
     }
 }
 
-type Wanted = Result<(Shape, Vec<usize>), (Vec<usize>, Obstacle)>;
+/// The layout in which all want an argument.
+struct Wanted {
+    to: Shape,
+    /// The copies that are then needless, by the index of their instructions.
+    copies: Vec<usize>,
+    /// Where the argument is returned.
+    returned: Option<Position>,
+}
 
 /// The copies into another order that are made of a value, and whether it is read otherwise, too.
 struct Stage<'m> {
     flow: &'m Dataflow,
     copies: Vec<CopyOf>,
+    /// Where the program returns it.
+    returned: Option<Position>,
     is_read: bool,
 }
 
@@ -226,7 +258,7 @@ struct CopyOf {
 
 impl<'m> Stage<'m> {
     fn after(flow: &'m Dataflow, position: Position, elements: Correspondence) -> Self {
-        let mut stage = Self { flow, copies: Vec::new(), is_read: false };
+        let mut stage = Self { flow, copies: Vec::new(), returned: None, is_read: false };
         let mut seen = HashSet::new();
         let mut waiting = vec![(position, Some(elements))];
         while let Some((at, elements)) = waiting.pop() {
@@ -254,6 +286,10 @@ impl<'m> Stage<'m> {
                     },
                     // In any order.
                     Use::Read(reader) if flow.instruction(reader).is_some_and(|at| is_reduction(&at)) => {}
+                    Use::Read(writer) if updates(flow, writer, at) => {
+                        waiting.push((flow[writer].position, elements.clone()));
+                    }
+                    Use::Result(returned) if stage.returned.is_none() => stage.returned = Some(returned),
                     _ => stage.is_read = true,
                 }
             }
@@ -274,6 +310,22 @@ impl<'m> Stage<'m> {
         let is_common = self.copies.iter().all(|copy| layout(copy).is_some_and(|layout| layout == wanted));
         if is_common { Ok(wanted) } else { Err(Obstacle::Readers) }
     }
+}
+
+/// Whether an instruction writes a small part of an array in place.
+fn updates(flow: &Dataflow, writer: OpId, updated: Position) -> bool {
+    // Padded the one way or the other, it counts by its elements.
+    let elements = |at: Position| {
+        let shape = array(flow, at)?;
+        shape.dimensions().iter().try_fold(1_u64, |product, dimension| product.checked_mul(dimension.bound()?))
+    };
+    let is_small = || {
+        let part = elements(flow.operand(writer, 1)?)?;
+        Some(part.checked_mul(SMALL_PART)? <= elements(updated)?)
+    };
+    flow[writer].opcode == Opcode::DynamicUpdateSlice
+        && flow.operand(writer, 0) == Some(updated)
+        && is_small().unwrap_or(false)
 }
 
 /// The shape of what is at a position, if that is an array.

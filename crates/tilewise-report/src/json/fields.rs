@@ -49,6 +49,7 @@ fields!(ReportView<'_>, view, {
     notes: view.report.notes().iter().map(|one| note(one, view.report.machine)).collect::<Vec<_>>(),
     buffers: all(&view.buffers().collect::<Vec<_>>()),
     copies: all(&explained(view.report)),
+    moved_bytes: view.report.moved_bytes(),
     kernels: all(&view.report.kernels()),
     at_least_bytes: view.report.memory_bounds.at_least_bytes(),
     at_most_bytes: view.report.memory_bounds.at_most_bytes,

@@ -1,6 +1,9 @@
 //! Whether the bytes of one array can be read as another.
 
-use super::input::{Pair, Reader, dimension_numbers, parse_index};
+use super::{
+    input::{Pair, Reader, dimension_numbers, parse_index},
+    packing::Reading,
+};
 use crate::{
     RemedyWords, Terminal, WriteText,
     style::{FAINT, STRONG, listed, styled},
@@ -9,9 +12,7 @@ use crate::{
 use anstyle::Style;
 use serde::Serialize;
 use std::io::{self, Write};
-use tilewise::{
-    BitcastAs, Counterexample, Mismatch, Rearrangement, Relation, Shape, Tiled, ViewAccess, tpu::Generation,
-};
+use tilewise::{BitcastAs, Counterexample, Mismatch, Relation, Shape, Tiled, tpu::Generation};
 use tilewise_audit::Failure;
 
 /// What `tilewise bitcast` answers to two shapes.
@@ -178,20 +179,14 @@ impl FreeViews {
     /// Shapes with other numbers of elements, or with bounds that aren't known.
     pub fn of(pair: &Pair, generation: Generation) -> Result<Self, Failure> {
         let [from, to] = &pair.shapes;
-        let bounds = |shape: &Shape| -> Option<Vec<u64>> {
-            shape.as_array()?.dimensions().iter().map(|dimension| dimension.bound()).collect()
-        };
-        let found = bounds(from).zip(bounds(to)).and_then(|(from, to)| Rearrangement::likeliest(&from, &to));
+        let bounds: Option<Vec<u64>> = to.dimensions().iter().map(|dimension| dimension.bound()).collect();
+        let wanted = to.element_type().zip(bounds);
+        let found = wanted.and_then(|(element_type, bounds)| Reading::likeliest(from, element_type, &bounds));
         let Some(found) = found else {
             let failure = Failure::new("elements", "no transposes and reshapes make the one array of the other");
             return Err(failure.within(0..pair.length()));
         };
-        let mut views = found.views(from, generation);
-        views.retain(|view| view.access < ViewAccess::Regrouped);
-        // Of each kind the one that folds the least.
-        views.dedup_by_key(|view| view.access);
-        let views = views.iter().map(|view| RemedyWords::of_view(view, to)).collect();
-        Ok(Self { from: from.to_string(), to: to.to_string(), views })
+        Ok(Self { from: from.to_string(), to: to.to_string(), views: found.views(from, generation) })
     }
 
     /// Whether there is none.

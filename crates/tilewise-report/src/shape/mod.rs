@@ -9,6 +9,7 @@ mod instead;
 mod layout;
 mod lenient;
 mod notation;
+pub(crate) mod packing;
 mod parts;
 mod predict;
 mod show;

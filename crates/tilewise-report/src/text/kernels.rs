@@ -71,8 +71,15 @@ struct CopiedArray {
     remedy: Option<(String, Option<String>)>,
 }
 
-/// Which operands and results XLA copies at kernels, those with the most bytes first; alike ones are one row.
-pub(super) fn write_boundaries(kernels: &[KernelRow], all: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
+/// Which operands and results XLA copies at kernels, those with the most bytes first, as parts of what the program moves; alike ones
+/// are one row.
+pub(super) fn write_boundaries(
+    kernels: &[KernelRow],
+    program_moves: u64,
+    all: bool,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut alike: BTreeMap<CopiedArray, (u64, usize)> = BTreeMap::new();
     for kernel in kernels {
         let who = who(kernel.source.as_ref(), kernel.op_name.as_deref().unwrap_or(&kernel.instruction));
@@ -97,9 +104,10 @@ pub(super) fn write_boundaries(kernels: &[KernelRow], all: bool, width: usize, o
     let shown = if all { rows.len() } else { SHOWN.min(rows.len()) };
     let why = "; a kernel takes and makes row-major arrays";
     writeln!(out, "\n{}{}", styled(STRONG, "Copies at kernels"), styled(FAINT, why))?;
-    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>6}  kernel", "moves", "calls")))?;
+    writeln!(out, "{}", styled(FAINT, format!("  {:>10}  {:>7}  {:>6}  kernel", "moves", "share", "calls")))?;
     for (CopiedArray { who, array, from, to, remedy }, (moved, calls)) in &rows[..shown] {
-        writeln!(out, "  {:>10}  {calls:>6}  {}", bytes(*moved), cut(who, width.saturating_sub(22)))?;
+        let share = percent(*moved as f64 / program_moves as f64);
+        writeln!(out, "  {:>10}  {share:>7}  {calls:>6}  {}", bytes(*moved), cut(who, width.saturating_sub(31)))?;
         let array = format!("{array}: ");
         // A layout that is cut says nothing.
         if 6 + array.len() + from.len() + to.len() + 3 <= width {

@@ -49,7 +49,7 @@ impl WriteText for AuditOutput {
         }
         let kernels = report.kernels();
         write_vmem(&kernels, all, terminal.width, out)?;
-        write_boundaries(&kernels, all, terminal.width, out)?;
+        write_boundaries(&kernels, report.moved_bytes(), all, terminal.width, out)?;
         write_bodies(&kernels, terminal.width, out)?;
         writeln!(out)?;
         match report.plan() {

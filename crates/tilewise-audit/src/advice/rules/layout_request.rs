@@ -168,12 +168,21 @@ impl<'m> LayoutRequests<'m> {
         let interface = CopiedInterface { flow: program.flow, generation: program.generation };
         let (mut arguments, mut results) = (interface.arguments(), interface.results());
         let aliases = program.module.input_output_aliases().unwrap_or_default();
+        let results_at = program.flow.entry().map(|entry| program.flow.result(entry));
+        let is_returned_at = |argument: &InterfaceArray<'m>, path: &[usize]| {
+            argument.returned.is_some() && argument.returned == results_at.and_then(|root| program.flow.at(root, path))
+        };
         let mut together = Vec::new();
         for alias in aliases.iter().filter(|alias| alias.parameter_index.is_empty()) {
             match (arguments.remove(&alias.parameter_number), results.remove(&alias.output_index)) {
                 (Some(Ok(mut argument)), Some(Ok(result)))
                     if argument.to.same_bytes(&result.to).is_ok_and(|same| same) =>
                 {
+                    argument.donated_to = Some(result.number);
+                    together.push(vec![argument, result]);
+                }
+                (Some(Ok(mut argument)), None) if is_returned_at(&argument, &alias.output_index) => {
+                    let Some(result) = interface.result_of(&argument) else { continue };
                     argument.donated_to = Some(result.number);
                     together.push(vec![argument, result]);
                 }
@@ -188,6 +197,11 @@ impl<'m> LayoutRequests<'m> {
         }
         let mut arguments: Vec<_> = arguments.into_values().filter_map(|copied| self.accept(copied)).collect();
         arguments.sort_by_key(|array| array.number);
+        // A result that isn't in its memory has to be written anyway.
+        let (returned, arguments): (Vec<_>, Vec<_>) = arguments.into_iter().partition(|array| array.returned.is_some());
+        for array in returned {
+            self.refuse(&array.copies, Obstacle::IsArgument);
+        }
         let mut sharing: HashMap<usize, Vec<usize>> = HashMap::new();
         for (instruction, buffer) in &program.buffers {
             sharing.entry(*buffer).or_default().push(*instruction);

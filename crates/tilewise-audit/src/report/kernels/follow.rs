@@ -401,4 +401,46 @@ ENTRY e {
         assert_eq!((operand.other.as_str(), operand.copied_bytes()), ("a", 6 * once));
         assert_eq!(operand.forced_by, Some(crate::ForcedBy::Loop));
     }
+
+    /// A pool that one branch of a `cond` updates, and that a kernel takes in another order behind it.
+    fn behind_a_branch(updated_rows: u64, alias: &str) -> KernelArray {
+        let text = "HloModule m, is_scheduled=trueALIAS
+kept {
+  ROOT p = f32[256,512]{0,1:T(8,128)} parameter(0)
+}
+updated {
+  both = (f32[256,512]{0,1:T(8,128)}, f32[ROWS,512]{0,1:T(8,128)}) parameter(0)
+  x = f32[256,512]{0,1:T(8,128)} get-tuple-element(both), index=0
+  new = f32[ROWS,512]{0,1:T(8,128)} get-tuple-element(both), index=1
+  zero = s32[] constant(0)
+  ROOT y = f32[256,512]{0,1:T(8,128)} dynamic-update-slice(x, new, zero, zero)
+}
+ENTRY e {
+  pool = f32[256,512]{0,1:T(8,128)} parameter(0), metadata={op_name=\"pool\"}
+  new = f32[ROWS,512]{0,1:T(8,128)} parameter(1), metadata={op_name=\"new\"}
+  is_new = s32[] parameter(2), metadata={op_name=\"is_new\"}
+  both = (f32[256,512]{0,1:T(8,128)}, f32[ROWS,512]{0,1:T(8,128)}) tuple(pool, new)
+  after = f32[256,512]{0,1:T(8,128)} conditional(is_new, pool, both), branch_computations={kept, updated}
+  copied = f32[256,512]{1,0:T(8,128)} copy(after)
+  k = f32[256,512]{1,0:T(8,128)} custom-call(copied), custom_call_target=\"tpu_custom_call\"
+  ROOT r = (f32[256,512]{0,1:T(8,128)}, f32[256,512]{1,0:T(8,128)}) tuple(after, k)
+}
+";
+        let found = kernel(&text.replace("ROWS", &updated_rows.to_string()).replace("ALIAS", alias));
+        found.operands.into_iter().next().expect("an operand")
+    }
+
+    #[test]
+    fn a_donated_argument_that_a_branch_updates_is_handed_over_in_the_order_behind_it() {
+        let donated = ", input_output_alias={ {0}: (0, {}, may-alias) }";
+        let operand = behind_a_branch(8, donated);
+        assert_eq!(operand.forced_by, Some(crate::ForcedBy::Branch));
+        let Some(crate::Remedy::Layout(fix)) = &operand.remedy else { panic!("{:?}", operand.remedy) };
+        let requested = fix.array.as_ref().and_then(|array| array.requested.as_ref()).map(ToString::to_string);
+        assert_eq!(requested.as_deref(), Some("f32[256,512]{1,0:T(8,128)}"));
+        // The update is half of it; the result is in other memory.
+        for other in [behind_a_branch(128, donated), behind_a_branch(8, "")] {
+            assert!(matches!(other.remedy, Some(crate::Remedy::View(_))), "{:?}", other.remedy);
+        }
+    }
 }

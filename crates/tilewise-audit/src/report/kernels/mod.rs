@@ -255,9 +255,15 @@ impl<'a> Boundaries<'a> {
             let [inner, outer] = [flow.op_at(operand), op].map(|op| flow[op].body);
             inner != outer && way.ops.iter().any(|copy| flow[*copy].body == outer)
         };
+        let is_in_branch = || {
+            let caller = flow.caller(flow.op_at(operand));
+            caller.is_some_and(|caller| flow[caller].opcode == Opcode::Conditional)
+        };
         is_copied(way).then(|| match flow[op].opcode {
             Opcode::Parameter if flow.caller(op).is_none() => {
-                if from_outside() {
+                if is_in_branch() {
+                    ForcedBy::Branch
+                } else if from_outside() {
                     ForcedBy::Loop
                 } else {
                     ForcedBy::Interface

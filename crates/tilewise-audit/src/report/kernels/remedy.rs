@@ -123,12 +123,13 @@ fn cheapest(
         let others = other_orders(array, generation);
         views.extend(others.iter().flat_map(|other| rearrangement.views(other, generation)));
     }
-    // What is the operand's bytes in its order is copied as the operand is.
+    // The operand itself is copied, whatever its tiles, and so is what is its bytes in its order.
     let order: Vec<usize> = (0..own_bounds.len()).rev().collect();
     let operand = tpu::layout_for_order(array.element_type()?, &own_bounds, &order, generation).ok()?;
     let is_other = |view: &View| {
         let same = view.shape.bitcast(&operand, BitcastAs::Reshape).is_ok_and(|relation| relation.is_bitcast());
-        !(view.keeps_order() && same)
+        let is_operand = view.shape.dimensions() == operand.dimensions();
+        !(view.keeps_order() && (same || is_operand))
     };
     views.retain(is_other);
     // A stable sort: of equals, the bytes as they are come first.
